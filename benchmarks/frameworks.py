@@ -1,0 +1,106 @@
+"""The frameworks that take part: module names, environment, set-up, version and thread count.
+
+Guarantees that each one runs on the CPU, with its default options otherwise, with all cores or
+with the number of threads asked for, and that its disk cache lies in the directory it is given.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from types import ModuleType
+from typing import Any
+
+ORDER = ("warpsim", "warp", "taichi", "numba")
+MODULES = {"warpsim": "warpsim", "warp": "warp", "taichi": "taichi", "numba": "numba"}
+DIALECTS = {"warpsim": "warp", "warp": "warp", "taichi": "taichi", "numba": "numba"}
+
+
+def environment(cache: str, threads: int | None) -> dict[str, str]:
+    """Variables that a child needs before it imports a framework; ``cache`` is a directory."""
+    variables = {
+        "BENCH_CACHE": cache,
+        "TMPDIR": cache,  # what a framework leaves behind goes when the run ends
+        "NUMBA_CACHE_DIR": os.path.join(cache, "numba"),
+        "WARPSIM_CACHE_PATH": os.path.join(cache, "warpsim"),
+        "TI_LOG_LEVEL": "warn",
+    }
+    if threads is not None:
+        for name in ("BENCH_THREADS", "NUMBA_NUM_THREADS", "WARPSIM_NUM_THREADS"):
+            variables[name] = str(threads)
+    return variables
+
+
+def load(name: str) -> ModuleType:
+    """Import a framework. Raises ``ModuleNotFoundError`` where it is not installed."""
+    return importlib.import_module(MODULES[name])
+
+
+def prepare(name: str, module: ModuleType, *, forward_only: bool = False) -> None:
+    """Do what a CPU user's script does after the import, before its first kernel."""
+    cache = os.environ["BENCH_CACHE"]
+    if name == "warp":
+        _prepare_warp(module, os.path.join(cache, "warp"), forward_only)
+    elif name == "taichi":
+        threads = os.environ.get("BENCH_THREADS")
+        limit = {"cpu_max_num_threads": int(threads)} if threads else {}
+        folder = os.path.join(cache, "taichi")
+        module.init(arch=module.cpu, offline_cache_file_path=folder, **limit)
+
+
+def _prepare_warp(wp: Any, folder: str, forward_only: bool) -> None:
+    wp.config.quiet = True
+    wp.config.kernel_cache_dir = folder
+    if forward_only:
+        wp.config.enable_backward = False
+    wp.set_device("cpu")
+
+
+def describe(name: str, module: Any) -> dict[str, Any]:
+    """Version, threads in use and a remark on how the framework runs here."""
+    return {
+        "version": str(getattr(module, "__version__", "unknown")).removeprefix("v"),
+        **_DESCRIBE[name](module),
+    }
+
+
+def _describe_warpsim(wp: Any) -> dict[str, Any]:
+    pool = importlib.import_module("warpsim.core.runtime.pool").get_pool()
+    return {"threads": pool.threads, "note": f"default options, {pool.layer} threads"}
+
+
+def _describe_warp(wp: Any) -> dict[str, Any]:
+    return {
+        "threads": 1,
+        "version": wp.config.version,
+        "note": "CPU launches run on one thread; adjoint code is compiled with each module",
+    }
+
+
+def _describe_taichi(ti: Any) -> dict[str, Any]:
+    configured = ti.lang.impl.current_cfg().cpu_max_num_threads
+    version = ".".join(str(part) for part in ti.__version__)
+    return {"threads": int(configured), "version": version,
+            "note": "fields; fast_math on, its default"}
+
+
+def _describe_numba(nb: Any) -> dict[str, Any]:
+    # a threading layer has a name only once a parallel function has run
+    @nb.njit(parallel=True)
+    def touch(n: int) -> int:
+        total = 0
+        for i in nb.prange(n):
+            total += i
+        return total
+
+    touch(10)
+    return {"threads": nb.get_num_threads(),
+            "note": f"njit(parallel=True), {nb.threading_layer()} threads"}
+
+
+_DESCRIBE = {
+    "warpsim": _describe_warpsim,
+    "warp": _describe_warp,
+    "taichi": _describe_taichi,
+    "numba": _describe_numba,
+}

@@ -1,0 +1,174 @@
+"""The table of benchmarks: what is run (probes), what is shown (rows), what is aimed at (goals).
+
+A *probe* is one thing to execute; a *row* shows one metric of a probe. Guarantees: this file alone
+decides sizes, tolerances, rounds and goals; adding a benchmark is one module and one line here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from typing import Any
+
+Size = dict[str, int]
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A workload in ``benchmarks.kernels`` or, with ``start``, a fresh process per timing.
+
+    ``start`` is ``import``, ``cold``, ``cold-forward`` or ``warm`` (see ``startup.clock``).
+    ``tolerance`` is relative (see ``check.difference``); ``limit`` bounds one request in seconds;
+    ``frameworks`` restricts who takes part; ``warm`` runs once untimed before each timing.
+    """
+
+    name: str
+    module: str
+    full: Size = field(default_factory=dict)
+    quick: Size = field(default_factory=dict)
+    tolerance: float = 1.0e-5
+    rounds: int = 15
+    quick_rounds: int = 3
+    warm: bool = True
+    start: str = ""
+    limit: float = 300.0
+    frameworks: tuple[str, ...] = ("warpsim", "warp", "taichi", "numba")
+
+    def size(self, quick: bool) -> Size:
+        """The problem size of a full or a quick run."""
+        return self.quick if quick else self.full
+
+
+@dataclass(frozen=True)
+class Goal:
+    """An aim for warpsim: at most ``seconds``, or at least ``ratio`` times faster than ``peer``,
+    or at most ``cost`` times the metric that the row is relative to."""
+
+    seconds: float | None = None
+    ratio: float | None = None
+    peer: str = "warp"
+    cost: float | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table. ``relative_to`` names a second metric of the same probe.
+
+    Names in braces in ``title`` stand for entries of the probe's size.
+    """
+
+    name: str
+    title: str
+    probe: str
+    metric: str = "time"
+    goals: tuple[Goal, ...] = ()
+    relative_to: str = ""
+
+    def heading(self, size: Size) -> str:
+        """The title with the size filled in."""
+        return self.title.format(**{key: _count(value) for key, value in size.items()})
+
+
+def _count(value: int) -> str:
+    for factor, letter in ((1_000_000, "M"), (1_000, "k")):
+        if value >= max(factor, 100_000):
+            return f"{value / factor:.3g} {letter}"
+    return str(value)
+
+
+def _startup(start: str, **options: Any) -> Probe:
+    return Probe(start, "", start=start, rounds=5, quick_rounds=2, tolerance=1.0e-4, **options)
+
+
+def _workload(name: str, full: Size, quick: Size, module: str = "", **options: Any) -> Probe:
+    return Probe(name, f"benchmarks.kernels.{module or name}", full, quick, **options)
+
+
+def _compile(ops: int) -> Probe:
+    # some peers need most of a minute for the largest
+    return _workload(f"compile_{ops}", {"ops": ops}, {"ops": ops // 10}, "compile_time",
+                     rounds=3 if ops <= 1000 else 1, quick_rounds=1, warm=False, limit=120.0,
+                     tolerance=1.0e-4)
+
+
+def _sheet(side: int) -> Size:
+    # horizontal and vertical, one diagonal, bending over two: as the mesh builder makes them
+    return {"side": side,
+            "springs": 2 * side * (side - 1) + (side - 1) ** 2 + 2 * side * (side - 2)}
+
+
+COMPILE_OPS = (100, 300, 1000, 2000, 5000)
+_LAUNCH_QUICK, _LAUNCH_FULL = {"calls": 300}, {"calls": 2000}
+
+PROBES: dict[str, Probe] = {probe.name: probe for probe in (
+    _startup("import"),
+    _startup("cold"),
+    _startup("cold-forward", frameworks=("warpsim", "warp")),
+    _startup("warm"),
+    _workload("launch_3", {"arguments": 3, **_LAUNCH_FULL}, {"arguments": 3, **_LAUNCH_QUICK},
+              "launch"),
+    _workload("launch_6", {"arguments": 6, **_LAUNCH_FULL}, {"arguments": 6, **_LAUNCH_QUICK},
+              "launch"),
+    _workload("recorded_command", _LAUNCH_FULL, _LAUNCH_QUICK),
+    _workload("replay", {"length": 100}, {"length": 100}),
+    _workload("saxpy", {"n": 20_000_000}, {"n": 1_000_000}),
+    _workload("integrate", {"n": 4_000_000}, {"n": 200_000}),
+    _workload("springs", _sheet(450), _sheet(100), tolerance=2.0e-4),
+    _workload("springs_deterministic", _sheet(450), _sheet(100), tolerance=2.0e-4,
+              frameworks=("warpsim",)),
+    # a float32 sum in sequence may lose three digits over four million terms
+    _workload("uniform_sum", {"n": 4_000_000}, {"n": 200_000}, tolerance=5.0e-3),
+    _workload("wave", {"side": 2048}, {"side": 512}, tolerance=1.0e-4),
+    _workload("svd3", {"n": 500_000}, {"n": 20_000}, tolerance=2.0e-3),
+    _workload("noise", {"n": 2_000_000}, {"n": 100_000}, tolerance=1.0e-4),
+    _workload("mat33", {"n": 2_000_000, "k": 3}, {"n": 100_000, "k": 3}, "matrices"),
+    _workload("mat44", {"n": 2_000_000, "k": 4}, {"n": 100_000, "k": 4}, "matrices"),
+    _workload("structs", {"n": 2_000_000}, {"n": 100_000}),
+    *(_compile(ops) for ops in COMPILE_OPS),
+)}
+
+_FASTER = (Goal(ratio=1.8),)
+
+ROWS: tuple[Row, ...] = (
+    Row("import", "import", "import", goals=(Goal(seconds=0.35),)),
+    Row("cold_first", "cold first launch (12-kernel script)", "cold", "first",
+        (Goal(seconds=0.6), Goal(ratio=10.0))),
+    Row("cold_all", "cold, all 12 kernels launched", "cold", "all"),
+    Row("cold_first_forward", "cold first launch, adjoints off", "cold-forward", "first"),
+    Row("cold_all_forward", "cold, all 12 kernels, adjoints off", "cold-forward", "all"),
+    Row("warm_first", "warm first launch (disk cache)", "warm", "first",
+        (Goal(seconds=0.25),)),
+    Row("warm_all", "warm, all 12 kernels launched", "warm", "all"),
+    Row("launch_3", "launch, 3 arguments", "launch_3", goals=(Goal(seconds=3.0e-6),)),
+    Row("launch_6", "launch, 6 arguments", "launch_6", goals=(Goal(seconds=4.0e-6),)),
+    Row("recorded_command", "recorded launch, 3 arguments", "recorded_command"),
+    Row("replay", "replay of 100 recorded launches", "replay", goals=(Goal(seconds=60.0e-6),)),
+    Row("saxpy", "saxpy {n}", "saxpy", goals=(Goal(ratio=2.0),)),
+    Row("integrate", "vec3 integrate {n}", "integrate", goals=_FASTER),
+    Row("springs", "springs, scattered atomics {springs}", "springs", goals=_FASTER),
+    Row("springs_deterministic", "springs, deterministic=True {springs}", "springs_deterministic",
+        goals=(Goal(cost=1.5),), relative_to="default"),
+    Row("uniform_sum", "uniform atomic sum {n}", "uniform_sum", goals=_FASTER),
+    Row("wave", "wave {side} x {side}", "wave", goals=_FASTER),
+    Row("svd3", "svd3 {n}", "svd3", goals=_FASTER),
+    Row("noise", "noise + randf {n}", "noise", goals=_FASTER),
+    Row("mat33", "mat33 * mat33 {n}", "mat33"),
+    Row("mat44", "mat44 * vec4 {n}", "mat44"),
+    Row("structs", "array of structs {n}", "structs"),
+    *(Row(f"compile_{ops}", "compile {ops} operations", f"compile_{ops}") for ops in COMPILE_OPS),
+)
+
+
+def select(patterns: list[str]) -> list[Row]:
+    """Rows whose name matches one of the patterns (``*`` allowed); all when there are none.
+
+    Raises ``ValueError`` for a pattern that matches nothing.
+    """
+    for pattern in patterns:
+        if not any(fnmatch(row.name, pattern) for row in ROWS):
+            raise ValueError(
+                f"--rows: no row is named {pattern!r}; expected one of "
+                f"{', '.join(row.name for row in ROWS)}"
+            )
+    return [row for row in ROWS
+            if not patterns or any(fnmatch(row.name, pattern) for pattern in patterns)]

@@ -1,0 +1,223 @@
+"""Transforms against 4x4 matrices in NumPy and rotations in SciPy."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+import warpsim as wp
+
+TYPES = {
+    "f": (wp.vec3f, wp.quatf, wp.transformf, wp.mat44f, wp.spatial_vectorf),
+    "d": (wp.vec3d, wp.quatd, wp.transformd, wp.mat44d, wp.spatial_vectord),
+}
+COUNT = {"interp": 5, "cpu": 500}
+everywhere = pytest.mark.parametrize(("device", "suffix"), list(product(("interp", "cpu"), "fd")))
+
+
+def dtype(suffix: str):
+    return np.float32 if suffix == "f" else np.float64
+
+
+def tolerance(suffix: str) -> float:
+    return 64 * float(np.finfo(dtype(suffix)).eps)
+
+
+def launch(kernel, types, device, *arrays):
+    """Run over stacks of inputs; `types` are those of the inputs, then of the results."""
+    inputs = [wp.array(a, dtype=t, device=device) for a, t in zip(arrays, types, strict=False)]
+    outputs = [wp.zeros(len(arrays[0]), dtype=t, device=device) for t in types[len(arrays) :]]
+    wp.launch(kernel, dim=len(arrays[0]), inputs=[*inputs, *outputs], device=device)
+    found = [o.numpy().astype(np.float64) for o in outputs]
+    return found[0] if len(found) == 1 else found
+
+
+def apply(function, types, device, *arrays):
+    """function of one or two arguments, applied to stacks; the last type is the result's."""
+    if len(types) == 2:
+
+        @wp.kernel
+        def one(x: wp.array(dtype=types[0]), out: wp.array(dtype=types[1])):
+            i = wp.tid()
+            out[i] = function(x[i])
+
+        return launch(one, types, device, *arrays)
+
+    @wp.kernel
+    def two(x: wp.array(dtype=types[0]), y: wp.array(dtype=types[1]), out: wp.array(dtype=types[2])):
+        i = wp.tid()
+        out[i] = function(x[i], y[i])
+
+    return launch(two, types, device, *arrays)
+
+
+def transforms(device: str, suffix: str, seed: int) -> np.ndarray:
+    p = np.random.default_rng(seed).normal(size=(COUNT[device], 3))
+    return np.concatenate([p, Rotation.random(len(p), rng=seed).as_quat()], axis=1).astype(dtype(suffix))
+
+
+def vectors(device: str, suffix: str, seed: int, size: int = 3) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(COUNT[device], size)).astype(dtype(suffix))
+
+
+def matrices(t: np.ndarray) -> np.ndarray:
+    m = np.tile(np.eye(4), (len(t), 1, 1))
+    m[:, :3, :3], m[:, :3, 3] = Rotation.from_quat(t[:, 3:]).as_matrix(), t[:, :3]
+    return m
+
+
+@everywhere
+def test_points_and_directions(device, suffix):
+    vec3, _, transform, mat44, _ = TYPES[suffix]
+    t, v = transforms(device, suffix, 1), vectors(device, suffix, 2)
+    m = matrices(t)
+    near = {"atol": tolerance(suffix)}
+    point = np.einsum("nij,nj->ni", m[:, :3, :3], v) + t[:, :3]
+    direction = point - t[:, :3]
+    np.testing.assert_allclose(apply(wp.transform_point, (transform, vec3, vec3), device, t, v), point, **near)
+    np.testing.assert_allclose(apply(wp.transform_vector, (transform, vec3, vec3), device, t, v), direction, **near)
+    m = m.astype(dtype(suffix))
+    np.testing.assert_allclose(apply(wp.transform_point, (mat44, vec3, vec3), device, m, v), point, **near)
+    np.testing.assert_allclose(apply(wp.transform_vector, (mat44, vec3, vec3), device, m, v), direction, **near)
+
+
+@everywhere
+def test_products_inverses_and_matrices(device, suffix):
+    _, _, transform, mat44, _ = TYPES[suffix]
+    a, b = transforms(device, suffix, 3), transforms(device, suffix, 4)
+    near = {"atol": tolerance(suffix)}
+    np.testing.assert_allclose(apply(wp.transform_to_matrix, (transform, mat44), device, a), matrices(a), **near)
+    both = apply(wp.transform_multiply, (transform, transform, transform), device, a, b)
+    np.testing.assert_allclose(matrices(both), matrices(a) @ matrices(b), **near)
+    back = apply(wp.transform_inverse, (transform, transform), device, a)
+    np.testing.assert_allclose(matrices(back), np.linalg.inv(matrices(a)), **near)
+    again = apply(wp.transform_from_matrix, (mat44, transform), device, matrices(a).astype(dtype(suffix)))
+    np.testing.assert_allclose(matrices(again), matrices(a), **near)
+
+
+@everywhere
+def test_twists_and_wrenches_keep_power(device, suffix):
+    _, _, transform, _, six = TYPES[suffix]
+    t = transforms(device, suffix, 5)
+    twist, wrench = vectors(device, suffix, 6, 6), vectors(device, suffix, 7, 6)
+    r, p = Rotation.from_quat(t[:, 3:]), t[:, :3]
+    moved = apply(wp.transform_twist, (transform, six, six), device, t, twist)
+    w = r.apply(twist[:, :3])
+    expected = np.concatenate([w, r.apply(twist[:, 3:]) + np.cross(p, w)], axis=1)
+    np.testing.assert_allclose(moved, expected, atol=tolerance(suffix))
+    moved_wrench = apply(wp.transform_wrench, (transform, six, six), device, t, wrench)
+    power = np.sum(twist * wrench, axis=1)
+    np.testing.assert_allclose(np.sum(moved * moved_wrench, axis=1), power, atol=8 * tolerance(suffix))
+
+
+def scaling_kernels(suffix: str):
+    vec3, quat, _, mat44, _ = TYPES[suffix]
+
+    @wp.kernel
+    def compose(p: wp.array(dtype=vec3), q: wp.array(dtype=quat), s: wp.array(dtype=vec3), m: wp.array(dtype=mat44)):
+        i = wp.tid()
+        m[i] = wp.transform_compose(p[i], q[i], s[i])
+
+    @wp.kernel
+    def split(m: wp.array(dtype=mat44), p: wp.array(dtype=vec3), q: wp.array(dtype=quat), s: wp.array(dtype=vec3)):
+        i = wp.tid()
+        position, rotation, scale = wp.transform_decompose(m[i])
+        p[i] = position
+        q[i] = rotation
+        s[i] = scale
+
+    return compose, split
+
+
+SCALING = {suffix: scaling_kernels(suffix) for suffix in TYPES}
+
+
+def scales(kind: str, count: int) -> np.ndarray:
+    rng = np.random.default_rng(8)
+    return {
+        "positive": rng.uniform(0.1, 3, (count, 3)),
+        "mirrored": rng.normal(size=(count, 3)),
+        "flat": rng.integers(0, 2, (count, 3)) * rng.uniform(0.5, 2, (count, 3)),
+        "wide": 10.0 ** rng.uniform(-6, 6, (count, 3)),
+    }[kind]
+
+
+@everywhere
+@pytest.mark.parametrize("kind", ["positive", "mirrored", "flat", "wide"])
+def test_composing_what_was_taken_apart(device, suffix, kind):
+    vec3, quat, _, mat44, _ = TYPES[suffix]
+    compose, split = SCALING[suffix]
+    t = transforms(device, suffix, 9)
+    s = scales(kind, len(t)).astype(dtype(suffix))
+    p, q = np.ascontiguousarray(t[:, :3]), np.ascontiguousarray(t[:, 3:])
+    m = launch(compose, (vec3, quat, vec3, mat44), device, p, q, s)
+    expected = matrices(t)
+    expected[:, :3, :3] *= s[:, None, :]
+    np.testing.assert_allclose(m, expected, rtol=tolerance(suffix), atol=tolerance(suffix) * s.max())
+
+    parts = launch(split, (mat44, vec3, quat, vec3), device, m.astype(dtype(suffix)))
+    np.testing.assert_allclose(np.linalg.norm(parts[1], axis=1), 1, atol=tolerance(suffix))
+    again = launch(compose, (vec3, quat, vec3, mat44), device, *(x.astype(dtype(suffix)) for x in parts))
+    size = np.abs(m).max(axis=(1, 2), keepdims=True)
+    np.testing.assert_allclose(again / size, m / size, atol=tolerance(suffix))
+    if kind in ("positive", "wide"):
+        np.testing.assert_allclose(parts[2], s, rtol=tolerance(suffix))
+    if kind == "mirrored":
+        assert (parts[2][:, 1:] >= 0).all() and ((parts[2][:, 0] < 0) == (s.prod(axis=1) < 0)).all()
+
+
+def test_nothing_decomposes_to_the_identity_scaled_to_zero():
+    parts = launch(SCALING["d"][1], (wp.mat44d, wp.vec3d, wp.quatd, wp.vec3d), "cpu", np.zeros((1, 4, 4)))
+    np.testing.assert_array_equal(np.concatenate([x[0] for x in parts]), [0, 0, 0, 0, 0, 0, 1, 0, 0, 0])
+
+
+ENTRY = st.floats(-4, 4)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.tuples(ENTRY, ENTRY, ENTRY), st.tuples(ENTRY, ENTRY, ENTRY))
+def test_any_scaled_rotation_survives(turn, scale):
+    compose, split = SCALING["d"]
+    q, s = Rotation.from_rotvec([turn]).as_quat(), np.array([scale])
+    m = launch(compose, (wp.vec3d, wp.quatd, wp.vec3d, wp.mat44d), "cpu", np.array([turn]), q, s)
+    parts = launch(split, (wp.mat44d, wp.vec3d, wp.quatd, wp.vec3d), "cpu", m)
+    again = launch(compose, (wp.vec3d, wp.quatd, wp.vec3d, wp.mat44d), "cpu", *parts)
+    np.testing.assert_allclose(again, m, atol=1e-13)
+
+
+def test_values_that_warp_computes():
+    """Conventions, pinned by numbers that Warp 1.19 gives for the same calls."""
+
+    def close(found, expected):
+        np.testing.assert_allclose(np.asarray(found), expected, atol=4e-6)
+
+    q = wp.normalize(wp.quat(0.1, 0.2, -0.3, 0.8))
+    t = wp.transform(wp.vec3(1.0, 2.0, 3.0), q)
+    close(wp.transform_identity(), [0, 0, 0, 0, 0, 0, 1])
+    close(wp.transform_get_translation(t), [1, 2, 3])
+    close(wp.transform_get_rotation(t), np.asarray(q))
+    close(wp.transform_inverse(t)[0:3], [1.9230770, -2.3076925, -2.2307694])
+    m = wp.transform_compose(wp.vec3(1.0, 2.0, 3.0), q, wp.vec3(2.0, 3.0, 4.0))
+    close(wp.transform_point(m, wp.vec3(0.1, 0.2, 0.3)), [1.9333334, 1.9025640, 3.9794872])
+    close(wp.transform_vector(m, wp.vec3(0.1, 0.2, 0.3)), [0.9333334, -0.0974360, 0.9794872])
+    x = wp.spatial_vector(1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
+    close(wp.transform_twist(t, x), [3.0, -0.1538461, 2.2307694, 12.923077, 6.076923, -2.6153846])
+    close(wp.transform_wrench(t, x), [12.153847, 20.307692, -14.461539, 8.0, -0.6923079, 3.5384617])
+
+
+@pytest.mark.parametrize("device", ["interp", "cpu"])
+def test_setting_parts_in_a_kernel(device):
+    @wp.kernel
+    def change(t: wp.array(dtype=wp.transform), out: wp.array(dtype=wp.transform)):
+        i = wp.tid()
+        x = t[i]
+        wp.transform_set_translation(x, wp.vec3(7.0, 8.0, 9.0))
+        wp.transform_set_rotation(x, wp.quat(1.0, 0.0, 0.0, 0.0))
+        out[i] = x
+
+    given_transforms = transforms(device, "f", 10)
+    found = launch(change, (wp.transform, wp.transform), device, given_transforms)
+    np.testing.assert_array_equal(found, [[7, 8, 9, 1, 0, 0, 0]] * len(found))

@@ -1,0 +1,57 @@
+"""Process-wide switches, set as attributes: `warpsim.config.verify = True`.
+
+Every switch that changes generated code is part of the cache key, so a change takes effect at the
+next launch of a kernel; nothing needs to be restarted.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, fields
+
+from .errors import WarpsimError
+
+
+@dataclass
+class Config:
+    """The switches; an unknown name is an error that lists the known ones."""
+
+    verify: bool = False
+    """Check array bounds on compiled devices; an error names kernel, line, array, index, thread."""
+    dump: str = field(default_factory=lambda: os.environ.get("WARPSIM_DUMP", ""))
+    """Print compiler stages: a stage name (`source`, `lower`, `inline`, ... `llvm`) or `all`."""
+    fast_math: bool = False
+    """Let the compiler reorder and contract floating-point operations and assume no NaN."""
+    deterministic: bool = False
+    """Make scattered float atomics independent of scheduling too, see `launch`."""
+    max_unroll: int = 16
+    """Loops with a constant trip count up to this are unrolled."""
+    enable_backward: bool = True
+    """Allow adjoint kernels to be compiled (they are compiled only when a tape asks)."""
+    kernel_cache_dir: str = ""
+    """Folder of the disk cache; empty: the platform's user cache folder."""
+    check_numbers: bool = True
+    """The interpreter stops at a NaN made of numbers and at a cast that does not fit."""
+    cache_kernels: bool = True
+    """Load and store compiled kernels on disk."""
+    max_cache_bytes: int = 512 * 1024 * 1024
+    """The disk cache drops its least recently used entries above this size."""
+    log_level: str = "WARNING"
+    """Level of the logger named `warpsim`."""
+    quiet: bool = True
+    """Kept for scripts that set it: warpsim prints nothing at start-up or launch."""
+    verbose: bool = False
+    """Log every compilation and cache hit at INFO."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in _NAMES:
+            raise WarpsimError(
+                f"config has no switch {name!r}\nexpected: one of {', '.join(sorted(_NAMES))}\n"
+                "help: check the spelling; switches of other frameworks do not carry over"
+            )
+        object.__setattr__(self, name, value)
+
+
+_NAMES = frozenset(f.name for f in fields(Config))
+
+config = Config()

@@ -1,0 +1,166 @@
+"""The pipeline, as named steps with the verifier between them.
+
+    source -> lower -> inline -> unroll -> fold -> dce -> plan -> emit
+
+`config.dump = "inline"` (or `all`, or the environment variable WARPSIM_DUMP) prints a program after
+that step. Compilation is per kernel, argument types and target; machine code is kept on disk under a
+key made of the final program's text and everything that shapes code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import logging
+import threading
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ..config import config
+from ..errors import Location
+from .emit.cache import ObjectCache, default_directory
+from .emit.native import NativeObject, host_signature
+from .emit.target import Options, Site
+from .frontend.function import kernel_function, thread_rank
+from .frontend.source import Source
+from .ir.nodes import Call, Function, count, walk
+from .ir.printer import print_function
+from .ir.verify import verify
+from .passes.access import Plan, analyse
+from .passes.dce import dce
+from .passes.fold import fold
+from .passes.inline import inline
+from .passes.unroll import unroll
+
+log = logging.getLogger("warpsim")
+
+VERSION = "1"  # of generated code: raise it when emission changes without the program's text changing
+STAGES = ("source", "lower", "inline", "unroll", "fold", "dce", "llvm")
+
+# Front end and passes share caches of library functions; one compilation at a time keeps them whole.
+_compiling = threading.RLock()
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel after all passes, at fixed argument types."""
+
+    fn: Function
+    ndim: int
+    plan: Plan
+    checks: bool
+    nodes: int
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A kernel as machine code in this process."""
+
+    address: int
+    sites: tuple[Site, ...]
+    native: NativeObject
+
+
+def lower(source: Source, patterns: dict[str, Any], types: list[Any], max_unroll: int) -> Program:
+    """Python source to the final program: the same for every target."""
+    with _compiling:
+        show("source", source.name, lambda: "".join(f"{t!r}\n" for t in types))
+        fn = step("lower", kernel_function(source, patterns, types))
+        fn = step("inline", inline(fn))
+        fn = step("unroll", unroll(fn, max_unroll))
+        fn = step("fold", fold(fn))
+        fn = step("dce", dce(fn))
+        return Program(fn, thread_rank(fn), analyse(fn), has_checks(fn), count(fn.body))
+
+
+def step(name: str, fn: Function) -> Function:
+    """Verify and, on request, print a program after the pass `name`."""
+    verify(fn, name)
+    show(name, fn.name, lambda: print_function(fn, lines=True))
+    return fn
+
+
+def show(stage: str, name: str, text: Any) -> None:
+    if config.dump in (stage, "all"):
+        print(f"# ---- {name} after {stage}\n{text()}")
+
+
+def has_checks(fn: Function) -> bool:
+    """Whether the kernel holds assertions."""
+    return any(isinstance(n, Call) and n.op.name == "assert" for n in walk(fn.body))
+
+
+def build(program: Program, options: Options) -> Compiled:
+    """Machine code for this CPU: from memory of the disk, else compiled and kept."""
+    with _compiling:
+        payload = cached(program, options)
+        header, code = unpack(payload)
+        native = NativeObject(code)
+        return Compiled(native.address("warpsim_kernel"), tuple(site_of(s) for s in header), native)
+
+
+def cached(program: Program, options: Options) -> bytes:
+    key = cache_key(program, options)
+    store = object_cache()
+    payload = store.load(key) if store is not None and config.dump not in ("llvm", "all") else None
+    if payload is None:
+        payload = compile_native(program, options)
+        if store is not None:
+            store.store(key, payload, program.fn.name)
+    elif config.verbose:
+        log.info("kernel %s loaded from the cache", program.fn.name)
+    return payload
+
+
+def cache_key(program: Program, options: Options) -> str:
+    # Source lines belong to the code only where a failed check reports them.
+    text = print_function(program.fn, lines=program.checks or options.verify)
+    parts = (VERSION, host_signature(), repr(options), str(program.ndim), str(program.fn.location.file) if program.checks and program.fn.location else "", text)
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def compile_native(program: Program, options: Options) -> bytes:
+    """Run the CPU back end; the result holds the places of checks and the object code."""
+    # The emitter is needed on a cache miss only; a warm start never loads it.
+    emitter = importlib.import_module("warpsim.core.emit.cpu")
+    artefact = emitter.emit(program.fn, program.ndim, options, program.plan)
+    show("llvm", program.fn.name, lambda: artefact.llvm)
+    if config.verbose:
+        log.info("kernel %s compiled", program.fn.name)
+    return pack([site_words(s) for s in artefact.sites], artefact.code)
+
+
+def pack(header: list[Any], code: bytes) -> bytes:
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + code
+
+
+def unpack(payload: bytes) -> tuple[list[Any], bytes]:
+    size = int.from_bytes(payload[:8], "little")
+    return json.loads(payload[8 : 8 + size]), payload[8 + size :]
+
+
+def site_words(site: Site) -> list[Any]:
+    at = site.location
+    return [site.kind, site.text, None if at is None else [at.file, at.line, at.column, at.end_column, at.function]]
+
+
+def site_of(words: list[Any]) -> Site:
+    kind, text, at = words
+    return Site(kind, text, None if at is None else Location(*at))
+
+
+def object_cache() -> ObjectCache | None:
+    """The disk cache as `config` wants it now, or None."""
+    if not config.cache_kernels:
+        return None
+    directory = Path(config.kernel_cache_dir) if config.kernel_cache_dir else default_directory()
+    return _cache_at(directory, config.max_cache_bytes)
+
+
+@lru_cache(maxsize=8)
+def _cache_at(directory: Path, limit: int) -> ObjectCache:
+    return ObjectCache(directory, limit)

@@ -1,0 +1,268 @@
+"""Compiled code on disk: a folder of entries, each found by a key that is made of its content.
+
+Guarantees: `load` returns exactly the bytes that were stored under that key, or None. Entries
+appear whole or not at all, whatever kills the process and however many processes fill one folder.
+A folder that is missing, full or read-only costs time and nothing else: every `OSError` ends in one
+debug message. An entry of another user is not loaded, because what is loaded is run.
+
+An entry is one file, `<key>.wscode`, all integers little-endian:
+
+    offset  bytes  field
+    0       8      magic "warpsim" and a newline
+    8       4      version of this layout
+    12      4      bytes of the label, L
+    16      8      bytes of the payload, P
+    24      32     sha256 of the 24 bytes above, the key, the label and the payload
+    56      L      label, UTF-8: what the entry is, for people
+    56+L    P      payload
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import struct
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+_log = logging.getLogger("warpsim.cache")
+
+_MAGIC = b"warpsim\n"
+_VERSION = 1
+_HEAD = struct.Struct("<8sIIQ")
+_DIGEST_BYTES = hashlib.sha256().digest_size
+_LABEL_OFFSET = _HEAD.size + _DIGEST_BYTES
+_SUFFIX = ".wscode"
+_TEMPORARY_SUFFIX = ".wscode-tmp"
+_TEMPORARY_LIFETIME = 3600.0  # [s] a write lasts milliseconds: an older file lost its process
+_KEY = re.compile(r"[0-9A-Za-z_-]{1,200}")
+_KEPT_BY_PRUNING = 0.75  # room for new entries, so that not every store has to prune
+
+
+class CacheEntry(NamedTuple):
+    """One stored entry: bytes of its file, time of its last load or store [s since the epoch]."""
+
+    key: str
+    label: str
+    bytes: int
+    last_used: float
+
+
+class ObjectCache:
+    """The entries in `directory`, kept below about `max_bytes`; least recently used ones go first.
+
+    The folder is created by the first `store`. All methods may be called from any thread and any
+    process at once. A key is up to 200 letters, digits, `_` and `-`, else `ValueError`: callers
+    use the hexadecimal digest of everything that the payload depends on.
+    """
+
+    def __init__(self, directory: Path, max_bytes: int):
+        self.directory = Path(directory)
+        self.max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._bytes_estimate: int | None = None  # of this folder; other processes add to it too
+
+    def load(self, key: str) -> bytes | None:
+        """The payload stored under `key`, or None; a damaged or foreign entry is removed."""
+        path = self._path(key)
+        try:
+            with path.open("rb") as file:
+                if not _is_trusted(os.fstat(file.fileno())):
+                    _log.debug("%s belongs to another user: not loaded", path)
+                    return None
+                content = file.read()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            _log.debug("cannot read %s: %s", path, error)
+            return None
+        payload = _unpack(key, content)
+        try:
+            if payload is None:
+                path.unlink(missing_ok=True)
+            else:
+                os.utime(path)
+        except OSError as error:
+            _log.debug("cannot touch or remove %s: %s", path, error)
+        return payload
+
+    def store(self, key: str, payload: bytes, label: str = "") -> None:
+        """Keep `payload` under `key`, in place of what was there."""
+        path = self._path(key)
+        content = _pack(key, payload, label)
+        if len(content) > self.max_bytes:
+            _log.debug("%s is larger than the cache may be: not stored", label or key)
+            return
+        unique = f"{key[:32]}-{os.getpid()}-{os.urandom(6).hex()}"
+        temporary = path.with_name(unique + _TEMPORARY_SUFFIX)
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                temporary.write_bytes(content)
+                os.replace(temporary, path)
+            finally:
+                temporary.unlink(missing_ok=True)
+        except OSError as error:
+            _log.debug("cannot store %s: %s", path, error)
+            return
+        self._make_room(len(content))
+
+    def entries(self) -> list[CacheEntry]:
+        """Every entry, the most recently used first; files that are no entries are left out."""
+        found = []
+        for path, status in self._files(_SUFFIX):
+            label = _read_label(path)
+            if label is not None:
+                found.append(CacheEntry(path.stem, label, status.st_size, status.st_mtime))
+        return sorted(found, key=lambda entry: entry.last_used, reverse=True)
+
+    def size(self) -> int:
+        """Bytes of all entries on disk."""
+        return sum(status.st_size for _, status in self._files(_SUFFIX))
+
+    def clear(self) -> int:
+        """Remove all entries and left-over temporary files; the number of entries removed."""
+        with self._lock:
+            self._bytes_estimate = None
+            for path, _ in self._files(_TEMPORARY_SUFFIX):
+                _remove(path)
+            return sum(_remove(path) for path, _ in self._files(_SUFFIX))
+
+    def _path(self, key: str) -> Path:
+        if not _KEY.fullmatch(key):
+            raise ValueError(
+                f"cache key {key!r}\nexpected: 1 to 200 letters, digits, '_' and '-'\n"
+                "help: use a hexadecimal digest of what the payload depends on"
+            )
+        return self.directory / (key + _SUFFIX)
+
+    def _files(self, suffix: str) -> Iterator[tuple[Path, os.stat_result]]:
+        """Files of the folder by suffix, without those that another process removes meanwhile."""
+        try:
+            with os.scandir(self.directory) as folder:
+                items = [item for item in folder if item.name.endswith(suffix)]
+        except OSError:
+            return
+        for item in items:
+            try:
+                yield Path(item.path), item.stat(follow_symlinks=False)
+            except OSError:
+                continue
+
+    def _make_room(self, added: int) -> None:
+        """Scan the folder at this cache's first store and again whenever it may be full."""
+        with self._lock:
+            if self._bytes_estimate is None:
+                self._sweep_temporaries()
+            elif self._bytes_estimate + added <= self.max_bytes:
+                self._bytes_estimate += added
+                return
+            self._bytes_estimate = self._prune()
+
+    def _prune(self) -> int:
+        """Remove the least recently used entries of a folder that is too large; the bytes left."""
+        files = sorted(self._files(_SUFFIX), key=lambda found: found[1].st_mtime_ns)
+        total = sum(status.st_size for _, status in files)
+        if total <= self.max_bytes:
+            return total
+        for path, status in files[:-1]:
+            if total <= _KEPT_BY_PRUNING * self.max_bytes:
+                break
+            if _remove(path):
+                total -= status.st_size
+        return total
+
+    def _sweep_temporaries(self) -> None:
+        """Remove what processes that were killed while writing left behind."""
+        oldest = time.time() - _TEMPORARY_LIFETIME
+        for path, status in self._files(_TEMPORARY_SUFFIX):
+            if status.st_mtime < oldest:
+                _remove(path)
+
+
+def default_directory() -> Path:
+    """`$WARPSIM_CACHE_PATH`, else the folder `warpsim` in the platform's place for caches.
+
+    That is `$XDG_CACHE_HOME` or `~/.cache`, `~/Library/Caches` on macOS, `%LOCALAPPDATA%` on
+    Windows; for a user without a home, a folder of their own among the temporary files.
+    """
+    if chosen := os.environ.get("WARPSIM_CACHE_PATH"):
+        return Path(os.path.expanduser(chosen))
+    try:
+        return _platform_cache_directory() / "warpsim"
+    except RuntimeError:
+        user = os.getuid() if hasattr(os, "getuid") else "user"
+        return Path(tempfile.gettempdir()) / f"warpsim-{user}"
+
+
+def _platform_cache_directory() -> Path:
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches"
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return Path(local) if local else Path.home() / "AppData" / "Local"
+    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # The XDG specification says that a relative path is to be ignored.
+    return chosen if chosen.is_absolute() else Path.home() / ".cache"
+
+
+def _pack(key: str, payload: bytes, label: str) -> bytes:
+    text = label.encode("utf-8", "backslashreplace")
+    head = _HEAD.pack(_MAGIC, _VERSION, len(text), len(payload))
+    return b"".join((head, _digest(head, key, text, payload), text, payload))
+
+
+def _unpack(key: str, content: bytes) -> bytes | None:
+    """The payload of an entry's file, or None when anything in it is not as it was written."""
+    if len(content) < _LABEL_OFFSET:
+        return None
+    head = content[: _HEAD.size]
+    magic, version, label_bytes, payload_bytes = _HEAD.unpack(head)
+    start = _LABEL_OFFSET + label_bytes
+    if magic != _MAGIC or version != _VERSION or len(content) != start + payload_bytes:
+        return None
+    label, payload = content[_LABEL_OFFSET:start], content[start:]
+    if _digest(head, key, label, payload) != content[_HEAD.size : _LABEL_OFFSET]:
+        return None
+    return payload
+
+
+def _digest(head: bytes, key: str, label: bytes, payload: bytes) -> bytes:
+    digest = hashlib.sha256(head)
+    for part in (key.encode(), label, payload):
+        digest.update(part)
+    return digest.digest()
+
+
+def _read_label(path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            head = file.read(_LABEL_OFFSET)
+            if len(head) < _LABEL_OFFSET:
+                return None
+            magic, version, label_bytes, _ = _HEAD.unpack_from(head)
+            if magic != _MAGIC or version != _VERSION:
+                return None
+            return file.read(label_bytes).decode("utf-8", "replace")
+    except OSError:
+        return None
+
+
+def _is_trusted(status: os.stat_result) -> bool:
+    return not hasattr(os, "geteuid") or status.st_uid in (os.geteuid(), 0)
+
+
+def _remove(path: Path) -> bool:
+    try:
+        path.unlink()
+    except OSError as error:
+        _log.debug("cannot remove %s: %s", path, error)
+        return False
+    return True

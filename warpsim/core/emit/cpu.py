@@ -1,0 +1,370 @@
+"""CPU kernels: a loop over a range of threads around the body, as native object code.
+
+    void kernel(const void *args, int64 begin, int64 end, int64 flags)
+
+runs threads [begin, end) of the launch. Flag bit 0: several calls run at once, so atomics must be
+real; bit 1: array arguments overlap, so even atomics on the thread's own element must be. Rows of
+the last launch dimension are the inner loop, so neighbouring threads touch neighbouring memory and
+LLVM can vectorise across threads.
+
+Atomic sums at an address that all threads share are kept in a register and added once at the end of
+the range. A failed check writes the report and ends the range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from llvmlite import binding
+from llvmlite import ir as ll
+
+from ..ir.nodes import Call, Constant, Function, Value
+from ..ops.values import llvm_type
+from ..passes.access import Plan
+from ..types import scalars
+from ..types.compounds import scalar_of
+from . import layout, native
+from .layout import BYTES, I1, I32, I64, WORD
+from .lower import Lowering
+from .target import Options, Site, Target
+
+KERNEL = "warpsim_kernel"
+CONCURRENT, OVERLAPPING = 1, 2
+REPORT_WORDS = 5  # claimed, site, index, extent, thread
+
+# LLVM has these as instructions; everything else is a call into libm.
+_INTRINSICS = {"sqrt", "fabs", "floor", "ceil", "trunc", "rint", "copysign", "round"}
+
+# What glibc's libmvec offers for eight floats or four doubles; accurate to 4 units in the last place.
+_VECTOR_MATH = {
+    "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "atan2": 2, "exp": 1, "log": 1, "log2": 1,
+    "log10": 1, "pow": 2, "sinh": 1, "cosh": 1, "tanh": 1, "erf": 1, "erfc": 1, "cbrt": 1,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """Object code of a kernel, the places whose checks it may report, and the text of its stages."""
+
+    code: bytes
+    sites: tuple[Site, ...]
+    llvm: str
+
+
+def emit(fn: Function, ndim: int, options: Options, plan: Plan) -> Artefact:
+    """Compile a kernel whose calls are inlined to object code for this machine."""
+    target = CpuTarget(fn, ndim, options, plan)
+    text = str(target.module())
+    return Artefact(native.assemble(text), tuple(target.sites), text)
+
+
+class CpuTarget(Target):
+    """Emits the range function; op rows reach the builder and the helpers through it."""
+
+    def module(self) -> ll.Module:
+        module = ll.Module("warpsim")
+        kind = ll.FunctionType(ll.VoidType(), [BYTES, I64, I64, I64])
+        self.function = ll.Function(module, kind, KERNEL)
+        self.function.args[0].add_attribute("noalias")
+        block, begin, end, flags = self.function.args
+        entry = self.function.append_basic_block("entry")
+        self.builder = ll.IRBuilder(entry)
+        self.stack_block = entry
+        self.accumulators: dict[Call, tuple[list[Any], Any]] = {}
+        b = self.builder
+        self.concurrent = b.trunc(flags, I1)
+        self.overlapping = b.trunc(b.lshr(flags, ll.Constant(I64, 1)), I1)
+        self.block = block
+        self.lowering = Lowering(self)
+        self.lowering.env.update(self.parameters(block))
+        self.open_accumulators()
+        start = b.append_basic_block("start")
+        self.leave = b.append_basic_block("leave")
+        b.position_at_end(start)
+        if self.ndim <= 1:
+            self.range_loop(begin, end, [])
+        else:
+            self.row_loop(begin, end)
+        b.branch(self.leave)
+        b.position_at_end(entry)
+        b.branch(start)
+        b.position_at_end(self.leave)
+        with b.if_then(b.icmp_signed("<", begin, end)):
+            self.close_accumulators()
+        b.ret_void()
+        return module
+
+    # ----- threads --------------------------------------------------------------------------
+
+    def range_loop(self, begin: Any, end: Any, outer: list[Any]) -> None:
+        """Run the body for the last index from `begin` up to `end`; both are 64-bit."""
+        b = self.builder
+        before = b.block
+        first, last = b.trunc(begin, I32), b.trunc(end, I32)
+        head, body, done = (b.append_basic_block(n) for n in ("threads", "thread", "finished"))
+        b.branch(head)
+        b.position_at_end(head)
+        i = b.phi(I32, "tid")
+        i.add_incoming(first, before)
+        b.cbranch(b.icmp_signed("<", i, last), body, done)
+        b.position_at_end(body)
+        self.indices = [*outer, i]
+        self.lowering.region(self.fn.body)
+        # Signed overflow cannot happen: i < last, and every extent is below 2**31.
+        i.add_incoming(b.add(i, ll.Constant(I32, 1), flags=("nsw", "nuw")), b.block)
+        b.branch(head)
+        b.position_at_end(done)
+
+    def row_loop(self, begin: Any, end: Any) -> None:
+        """Cut a linear range into row segments of the last dimension and run each."""
+        b = self.builder
+        before = b.block
+        extents = [self.header_word(1 + k) for k in range(self.ndim)]
+        head, body, done = (b.append_basic_block(n) for n in ("rows", "row", "no_rows"))
+        b.branch(head)
+        b.position_at_end(head)
+        at = b.phi(I64, "at")
+        at.add_incoming(begin, before)
+        b.cbranch(b.icmp_signed("<", at, end), body, done)
+        b.position_at_end(body)
+        width = extents[-1]
+        row, column = b.udiv(at, width), b.urem(at, width)
+        left = b.add(column, b.sub(end, at))
+        stop = b.select(b.icmp_signed("<", left, width), left, width)
+        outer: list[Any] = []
+        for extent in reversed(extents[1:-1]):
+            outer.insert(0, b.trunc(b.urem(row, extent), I32))
+            row = b.udiv(row, extent)
+        outer.insert(0, b.trunc(row, I32))
+        self.range_loop(column, stop, outer)
+        at.add_incoming(b.add(at, b.sub(stop, column)), b.block)
+        b.branch(head)
+        b.position_at_end(done)
+
+    def header_word(self, k: int) -> Any:
+        b = self.builder
+        return b.load(b.bitcast(b.gep(self.block, [ll.Constant(I64, k * WORD)]), I64.as_pointer()))
+
+    def thread_index(self, ndim: int) -> list[Any]:
+        return self.indices
+
+    def block_dim(self) -> Any:
+        return ll.Constant(I32, 1)
+
+    def stack(self, t: ll.Type, count: int) -> Any:
+        b = self.builder
+        with b.goto_block(self.stack_block):
+            return b.alloca(t, count)
+
+    # ----- mathematics ----------------------------------------------------------------------
+
+    def math(self, name: str, t: type, parts: tuple) -> Any:
+        b = self.builder
+        if t is scalars.float16:
+            wide = tuple(b.fpext(x, ll.FloatType()) for x in parts)
+            return b.fptrunc(self.math(name, scalars.float32, wide), ll.HalfType())
+        kind = ll.FunctionType(llvm_type(t), [llvm_type(t)] * len(parts))
+        if name in _INTRINSICS:
+            return b.call(self.external(f"llvm.{name}.f{scalars.bits(t)}", kind), parts)
+        return b.call(self.library_function(name, t, kind), parts)
+
+    def library_function(self, name: str, t: type, kind: ll.FunctionType) -> Any:
+        """A pure libm function; the vectoriser is told of libmvec's version of it."""
+        symbol = name + ("f" if t is scalars.float32 else "")
+        fn = self.external(symbol, kind)
+        if "memory(none)" not in fn.attributes:
+            for attribute in ("nounwind", "willreturn", "memory(none)"):
+                set.add(fn.attributes, attribute)  # llvmlite's own list lacks the newer spellings
+            if name in _VECTOR_MATH and native.vector_math_library():
+                self.offer_vector_version(fn, symbol, t, _VECTOR_MATH[name])
+        return fn
+
+    def offer_vector_version(self, fn: Any, symbol: str, t: type, operands: int) -> None:
+        lanes = 8 if t is scalars.float32 else 4
+        vector_symbol = f"_ZGVdN{lanes}{'v' * operands}_{symbol}"
+        if not binding.address_of_symbol(vector_symbol):
+            return
+        mapping = f"_ZGV_LLVM_N{lanes}{'v' * operands}_{symbol}({vector_symbol})"
+        set.add(fn.attributes, f'"vector-function-abi-variant"="{mapping}"')
+        wide = ll.VectorType(llvm_type(t), lanes)
+        kept = ll.Function(fn.module, ll.FunctionType(wide, [wide] * operands), vector_symbol)
+        self.keep(kept)
+
+    def keep(self, fn: Any) -> None:
+        """List a function in llvm.compiler.used, so that it survives until the vectoriser wants it."""
+        module = fn.module
+        found = module.globals.get("llvm.compiler.used")
+        functions = [*getattr(found, "kept", []), fn]
+        if found is not None:
+            module.globals.pop("llvm.compiler.used")
+        array = ll.ArrayType(BYTES, len(functions))
+        used = ll.GlobalVariable(module, array, "llvm.compiler.used")
+        used.linkage, used.section = "appending", "llvm.metadata"
+        used.initializer = ll.Constant(array, [f.bitcast(BYTES) for f in functions])
+        used.kept = functions
+
+    # ----- atomics --------------------------------------------------------------------------
+
+    def atomic(self, kind: str, address: Any, element: Any, operands: list[list[Any]], call: Call) -> list[Any]:
+        t = scalar_of(element)
+        size = scalars.bits(t) // 8
+        if call in self.accumulators:
+            self.accumulate(kind, t, operands[0], call)
+            return operands[0]
+        old = []
+        for k, parts in enumerate(zip(*operands, strict=True)):
+            at = self.builder.gep(address, [ll.Constant(I64, k * size)]) if k else address
+            old.append(self.atomic_scalar(kind, at, t, parts, call))
+        return old
+
+    def atomic_scalar(self, kind: str, address: Any, t: type, parts: tuple, call: Call) -> Any:
+        """A plain update when this launch runs on one thread, else the atomic instruction."""
+        b = self.builder
+        pointer = b.bitcast(address, llvm_type(t).as_pointer())
+        if call in self.plan.local:
+            return self.update(kind, pointer, t, parts)
+        real = self.overlapping if call in self.plan.injective else self.concurrent
+        with b.if_else(real, likely=False) as (shared, alone):
+            with shared:
+                atomic = self.exchange(kind, pointer, t, parts)
+                after_shared = b.block
+            with alone:
+                plain = self.update(kind, pointer, t, parts)
+                after_alone = b.block
+        if not self.is_used(call.results[0]):
+            return plain
+        phi = b.phi(llvm_type(t))
+        phi.add_incoming(atomic, after_shared)
+        phi.add_incoming(plain, after_alone)
+        return phi
+
+    def update(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
+        """Read, combine, write."""
+        b = self.builder
+        old = b.load(pointer)
+        b.store(self.combined(kind, t, old, parts), pointer)
+        return old
+
+    def combined(self, kind: str, t: type, old: Any, parts: tuple) -> Any:
+        b, x = self.builder, parts[0]
+        if kind in ("min", "max"):
+            symbol = "<" if kind == "min" else ">"
+            if scalars.is_float(t):
+                return b.select(b.fcmp_ordered(symbol, x, old), x, old)
+            less = b.icmp_signed if scalars.is_signed(t) else b.icmp_unsigned
+            return b.select(less(symbol, x, old), x, old)
+        if kind == "cas":
+            same = b.fcmp_ordered("==", old, x) if scalars.is_float(t) else b.icmp_signed("==", old, x)
+            return b.select(same, parts[1], old)
+        if kind == "exch":
+            return x
+        if kind in ("add", "sub"):
+            return getattr(b, f"f{kind}" if scalars.is_float(t) else kind)(old, x)
+        return {"and": b.and_, "or": b.or_, "xor": b.xor}[kind](old, x)
+
+    def exchange(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
+        """The atomic instruction; floats that x86 cannot do go round a compare-and-swap in LLVM."""
+        b = self.builder
+        if kind == "cas":
+            return self.compare_and_swap(pointer, t, parts)
+        if scalars.is_float(t):
+            name = {"add": "fadd", "sub": "fsub", "min": "fmin", "max": "fmax", "exch": "xchg"}[kind]
+        else:
+            name = {"exch": "xchg"}.get(kind, kind)
+            name = f"u{name}" if kind in ("min", "max") and not scalars.is_signed(t) else name
+        return b.atomic_rmw(name, pointer, parts[0], "monotonic")
+
+    def compare_and_swap(self, pointer: Any, t: type, parts: tuple) -> Any:
+        b = self.builder
+        word = ll.IntType(scalars.bits(t))
+        expected, new = (b.bitcast(x, word) for x in parts)
+        pair = b.cmpxchg(b.bitcast(pointer, word.as_pointer()), expected, new, "monotonic", "monotonic")
+        return b.bitcast(b.extract_value(pair, 0), llvm_type(t))
+
+    # ----- sums at one address --------------------------------------------------------------
+
+    def open_accumulators(self) -> None:
+        """A zeroed register per component of every uniform sum, and a flag where it may not run."""
+        b = self.builder
+        for call, always in self.plan.uniform.items():
+            element = call.args[0].type.dtype
+            kinds = layout.register_types(element)
+            slots = [b.alloca(kind) for kind in kinds]
+            for slot, kind in zip(slots, kinds, strict=True):
+                b.store(ll.Constant(kind, 0.0), slot)
+            touched = None
+            if not always:
+                touched = b.alloca(I1)
+                b.store(ll.Constant(I1, 0), touched)
+            self.accumulators[call] = (slots, touched)
+
+    def accumulate(self, kind: str, t: type, flat: list[Any], call: Call) -> None:
+        b = self.builder
+        slots, touched = self.accumulators[call]
+        for slot, x in zip(slots, flat, strict=True):
+            # The order of these sums is ours to choose, and letting LLVM use vector lanes is the point.
+            plus = b.fadd if kind == "add" else b.fsub
+            b.store(plus(b.load(slot), x, flags=("reassoc", *self.fast_flags)), slot)
+        if touched is not None:
+            b.store(ll.Constant(I1, 1), touched)
+
+    def close_accumulators(self) -> None:
+        for call, (slots, touched) in list(self.accumulators.items()):
+            del self.accumulators[call]
+            if touched is None:
+                self.flush(call, slots)
+            else:
+                with self.builder.if_then(self.builder.load(touched)):
+                    self.flush(call, slots)
+
+    def flush(self, call: Call, slots: list[Any]) -> None:
+        flat = [self.builder.load(slot) for slot in slots]
+        array, *indices = (self.again(v) for v in call.args[:-1])
+        types = [v.type for v in call.args[1:-1]]
+        address = self.address(call.args[0].type, array, [i[0] for i in indices], types, call)
+        self.atomic("add", address, call.args[0].type.dtype, [flat], call)
+
+    def again(self, value: Value) -> list[Any]:
+        """A uniform value recomputed here, since the body's copy does not reach the exit."""
+        if isinstance(value, Constant) or value in self.fn.params:
+            return self.lowering.get(value)
+        maker = self.plan.makers[value]
+        made = maker.op.value(self, maker, [self.again(a) for a in maker.args])
+        return made if len(maker.results) == 1 else made[maker.results.index(value)]
+
+    # ----- reports --------------------------------------------------------------------------
+
+    def fail(self, failed: Any, site: Site, index: Any, extent: Any) -> None:
+        self.sites.append(site)
+        b = self.builder
+        with b.if_then(failed, likely=False):
+            report = b.inttoptr(self.header_word(0), I64.as_pointer())
+            zero, one = ll.Constant(I64, 0), ll.Constant(I64, 1)
+            claim = b.cmpxchg(report, zero, one, "monotonic", "monotonic")
+            with b.if_then(b.extract_value(claim, 1)):
+                thread = self.linear_index()
+                for k, word in enumerate((ll.Constant(I64, len(self.sites) - 1), index, extent, thread), 1):
+                    b.store(word, b.gep(report, [ll.Constant(I64, k)]))
+            b.ret_void()
+            b.position_at_end(b.append_basic_block("unreachable"))
+
+    def linear_index(self) -> Any:
+        b = self.builder
+        if not hasattr(self, "indices"):
+            return ll.Constant(I64, 0)
+        position = b.sext(self.indices[0], I64)
+        for k, i in enumerate(self.indices[1:], 1):
+            position = b.add(b.mul(position, self.header_word(1 + k)), b.sext(i, I64))
+        return position
+
+    def printf(self, text: str, flat: list[Any], types: list[Any]) -> None:
+        b = self.builder
+        data = bytearray(text.encode() + b"\0")
+        kind = ll.ArrayType(ll.IntType(8), len(data))
+        name = b.module.get_unique_name("text")
+        constant = ll.GlobalVariable(b.module, kind, name)
+        constant.linkage, constant.global_constant, constant.initializer = "internal", True, ll.Constant(kind, data)
+        fn = self.external("printf", ll.FunctionType(I32, [BYTES], var_arg=True))
+        args = [self.promoted(x, t) for x, t in zip(flat, types, strict=True)]
+        b.call(fn, [b.bitcast(constant, BYTES), *args])

@@ -1,0 +1,115 @@
+"""Where values live: LLVM types of flattened values, and the byte layout of a launch's arguments.
+
+In registers every value is a flat list of LLVM scalars. An array is `data, grad` (byte pointers),
+`shape` and `strides` (64-bit), then the index arrays of an indexed array (byte pointers).
+
+The argument block of a launch:
+
+    word 0      address of the report that failed checks write, or 0
+    words 1-4   launch dimensions, unused ones 1
+    then        every parameter at an 8-byte boundary: scalars and compounds in their memory
+                layout, structs with C alignment, arrays as descriptors (see `types.arrays`)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir as ll
+
+from ..ops.values import llvm_type
+from ..types import scalars, structs
+from ..types.arrays import ArrayType, descriptor_words
+from ..types.compounds import is_compound
+
+I1, I8, I32, I64 = ll.IntType(1), ll.IntType(8), ll.IntType(32), ll.IntType(64)
+BYTES = I8.as_pointer()
+WORD = 8
+HEADER_WORDS = 5
+
+
+def argument_offsets(types: list[Any]) -> tuple[list[int], int]:
+    """Byte offset of every parameter in the argument block, and the block's size."""
+    offsets, at = [], HEADER_WORDS * WORD
+    for t in types:
+        offsets.append(at)
+        at += -(-structs.numpy_dtype(t).itemsize // WORD) * WORD
+    return offsets, at
+
+
+def register_types(t: Any) -> list[ll.Type]:
+    """LLVM types of the flattened value."""
+    if isinstance(t, ArrayType):
+        tables = t.ndim if t.indexed else 0
+        return [BYTES, BYTES, *[I64] * (2 * t.ndim), *[BYTES] * tables]
+    if structs.is_struct(t):
+        return [leaf for field in t.fields.values() for leaf in register_types(field)]
+    if is_compound(t):
+        return [llvm_type(t.dtype)] * t.size
+    return [llvm_type(t)]
+
+
+def constant_leaves(t: Any, value: Any) -> list[ll.Constant]:
+    """A host constant as flattened LLVM constants."""
+    if structs.is_struct(t):
+        return [leaf for name, field in t.fields.items() for leaf in constant_leaves(field, getattr(value, name))]
+    if isinstance(t, ArrayType):
+        return [ll.Constant(r, None if isinstance(r, ll.PointerType) else 0) for r in register_types(t)]
+    parts = value.numpy().ravel() if is_compound(t) else [value]
+    scalar = t.dtype if is_compound(t) else t
+    return [ll.Constant(llvm_type(scalar), _python(x, scalar)) for x in parts]
+
+
+def _python(x: Any, t: type) -> Any:
+    if t is scalars.bool_:
+        return int(bool(x))
+    return float(x) if scalars.is_float(t) else int(x)
+
+
+def load(b: Any, address: Any, t: Any) -> list[Any]:
+    """Read a value of type `t` from memory at a byte pointer."""
+    if isinstance(t, ArrayType):
+        return _load_descriptor(b, address, t)
+    if structs.is_struct(t):
+        parts = ((structs.offsets(t)[name], field) for name, field in t.fields.items())
+        return [leaf for at, field in parts for leaf in load(b, _offset(b, address, at), field)]
+    return [_load_scalar(b, _offset(b, address, at), leaf) for leaf, at in structs.leaves(t)]
+
+
+def store(b: Any, address: Any, t: Any, flat: list[Any]) -> None:
+    """Write a flattened value to memory at a byte pointer."""
+    if isinstance(t, ArrayType):
+        for k, x in enumerate(flat):
+            word = b.ptrtoint(x, I64) if isinstance(x.type, ll.PointerType) else x
+            b.store(word, _typed(b, _offset(b, address, k * WORD), I64))
+    elif structs.is_struct(t):
+        at = 0
+        for name, field in t.fields.items():
+            size = len(register_types(field))
+            store(b, _offset(b, address, structs.offsets(t)[name]), field, flat[at : at + size])
+            at += size
+    else:
+        for (leaf, offset), x in zip(structs.leaves(t), flat, strict=True):
+            value = b.zext(x, I8) if leaf is scalars.bool_ else x
+            b.store(value, _typed(b, _offset(b, address, offset), value.type))
+
+
+def _load_descriptor(b: Any, address: Any, t: ArrayType) -> list[Any]:
+    kinds = register_types(t)
+    words = [b.load(_typed(b, _offset(b, address, k * WORD), I64)) for k in range(descriptor_words(t))]
+    pairs = zip(words, kinds, strict=True)
+    return [b.inttoptr(w, BYTES) if isinstance(kind, ll.PointerType) else w for w, kind in pairs]
+
+
+def _load_scalar(b: Any, address: Any, t: type) -> Any:
+    if t is scalars.bool_:
+        return b.icmp_unsigned("!=", b.load(address), ll.Constant(I8, 0))
+    return b.load(_typed(b, address, llvm_type(t)))
+
+
+def _typed(b: Any, address: Any, t: ll.Type) -> Any:
+    return b.bitcast(address, t.as_pointer())
+
+
+def _offset(b: Any, address: Any, offset: int) -> Any:
+    return address if offset == 0 else b.gep(address, [ll.Constant(I64, offset)])

@@ -1,0 +1,220 @@
+"""What every compiled target shares: addresses, views, checks. Subclasses add maths and atomics.
+
+`Target` is the object that op rows receive as `target`. It owns the LLVM builder of the function
+being emitted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from llvmlite import ir as ll
+
+from ...errors import Location
+from ..ir.nodes import Call, Function, Value
+from ..ops.values import llvm_type
+from ..types import scalars, structs
+from ..types.arrays import ArrayType
+from ..types.compounds import scalar_of
+from . import layout
+from .layout import BYTES, I8, I64, WORD
+from .lower import used_values
+
+
+@dataclass(frozen=True)
+class Options:
+    """What changes generated code; part of the cache key. `layouts`: per parameter `C` (contiguous) or `A`."""
+
+    layouts: tuple[str, ...] = ()
+    fast_math: bool = False
+    verify: bool = False
+
+
+@dataclass(frozen=True)
+class Site:
+    """A place whose check can fail at run time: what was checked, where."""
+
+    kind: str
+    text: str
+    location: Location | None
+
+
+class Target:
+    """Emission of one kernel. `ndim` is the rank of its thread index (0 when it asks for none)."""
+
+    index_names = ("thread",)
+
+    def __init__(self, fn: Function, ndim: int, options: Options, plan: Any):
+        self.fn, self.ndim, self.options, self.plan = fn, ndim, options, plan
+        self.builder: Any = None
+        self.location: Location | None = None
+        self.sites: list[Site] = []
+        self.used = used_values(fn)
+        self.fast_flags = ("fast",) if options.fast_math else ()
+        self.names = {p: p.hint for p in fn.params}
+
+    # ----- to be supplied by the target -----------------------------------------------------
+
+    def math(self, name: str, t: type, parts: tuple) -> Any:
+        raise NotImplementedError
+
+    def atomic(self, kind: str, address: Any, element: Any, operands: list[list[Any]], call: Call) -> list[Any]:
+        raise NotImplementedError
+
+    def thread_index(self, ndim: int) -> list[Any]:
+        raise NotImplementedError
+
+    def stack(self, t: ll.Type, count: int) -> Any:
+        """Room for `count` values, allocated once per thread at function entry."""
+        raise NotImplementedError
+
+    def fail(self, failed: Any, site: Site, index: Any, extent: Any) -> None:
+        """Report `site` and leave the kernel when `failed` holds."""
+        raise NotImplementedError
+
+    # ----- parameters -----------------------------------------------------------------------
+
+    def parameters(self, block: Any) -> dict[Value, list[Any]]:
+        """Read every parameter from the argument block."""
+        offsets, _ = layout.argument_offsets([p.type for p in self.fn.params])
+        found = {}
+        for k, (param, at) in enumerate(zip(self.fn.params, offsets, strict=True)):
+            flat = layout.load(self.builder, self.builder.gep(block, [ll.Constant(I64, at)]), param.type)
+            contiguous = k < len(self.options.layouts) and self.options.layouts[k] == "C"
+            found[param] = self._contiguous(param.type, flat) if contiguous else flat
+        return found
+
+    def _contiguous(self, t: ArrayType, flat: list[Any]) -> list[Any]:
+        """Strides of a contiguous array follow from its shape, which lets loops vectorise."""
+        stride: Any = ll.Constant(I64, structs.numpy_dtype(t.dtype).itemsize)
+        strides = []
+        for extent in reversed(flat[2 : 2 + t.ndim]):
+            strides.insert(0, stride)
+            stride = self.builder.mul(stride, extent, flags=("nsw",))
+        return [*flat[: 2 + t.ndim], *strides, *flat[2 + 2 * t.ndim :]]
+
+    # ----- integers -------------------------------------------------------------------------
+
+    def as_index(self, x: Any, t: type) -> Any:
+        """An integer widened to 64 bits."""
+        if scalars.bits(t) == 64:
+            return x
+        return self.builder.sext(x, I64) if scalars.is_signed(t) else self.builder.zext(x, I64)
+
+    def float_to_int(self, x: Any, source: type, wanted: type) -> Any:
+        """Truncate, saturate at the limits, NaN becomes 0."""
+        sign = "s" if scalars.is_signed(wanted) else "u"
+        t = llvm_type(wanted)
+        intrinsic = f"llvm.fpto{sign}i.sat.i{scalars.bits(wanted)}.f{scalars.bits(source)}"
+        return self.builder.call(self.external(intrinsic, ll.FunctionType(t, [x.type])), [x])
+
+    def external(self, name: str, t: ll.FunctionType) -> Any:
+        """A declared function of the module."""
+        module = self.builder.module
+        found = module.globals.get(name)
+        return found if found is not None else ll.Function(module, t, name)
+
+    # ----- memory ---------------------------------------------------------------------------
+
+    def load(self, address: Any, t: Any) -> list[Any]:
+        return layout.load(self.builder, address, t)
+
+    def store(self, address: Any, t: Any, flat: list[Any]) -> None:
+        layout.store(self.builder, address, t, flat)
+
+    def address(self, t: ArrayType, flat: list[Any], indices: list[Any], types: list[Any], call: Call) -> Any:
+        """Byte pointer of an element (or of a view's start), bounds checked on request."""
+        b, ndim = self.builder, t.ndim
+        offset: Any = None
+        for axis, (i, index_type) in enumerate(zip(indices, types, strict=True)):
+            wide = self.as_index(i, index_type)
+            if self.options.verify:
+                self._check_bounds(wide, flat[2 + axis], axis, call)
+            if t.indexed:
+                wide = self._through_table(flat[2 + 2 * ndim + axis], wide)
+            step = b.mul(wide, flat[2 + ndim + axis], flags=("nsw",))
+            offset = step if offset is None else b.add(offset, step, flags=("nsw",))
+        return b.gep(flat[0], [offset], inbounds=True)
+
+    def _through_table(self, table: Any, i: Any) -> Any:
+        """The position that an index array gives, or `i` itself where the axis has no table."""
+        b = self.builder
+        missing = b.icmp_unsigned("==", b.ptrtoint(table, I64), ll.Constant(I64, 0))
+        with b.if_else(missing) as (straight, mapped):
+            with straight:
+                here = b.block
+            with mapped:
+                entry = b.bitcast(b.gep(table, [b.mul(i, ll.Constant(I64, 4))]), ll.IntType(32).as_pointer())
+                looked_up = b.sext(b.load(entry), I64)
+                there = b.block
+        found = b.phi(I64)
+        found.add_incoming(i, here)
+        found.add_incoming(looked_up, there)
+        return found
+
+    def _check_bounds(self, i: Any, extent: Any, axis: int, call: Call) -> None:
+        outside = self.builder.icmp_unsigned(">=", i, extent)
+        name = call.args[0].hint or "an array"
+        self.fail(outside, Site("bounds", f"axis {axis} of {name}", call.location), i, extent)
+
+    def check(self, condition: Any, call: Call) -> None:
+        """An assertion of the user's."""
+        message = call.attributes.get("message", "")
+        zero = ll.Constant(I64, 0)
+        self.fail(self.builder.not_(condition), Site("assert", message, call.location), zero, zero)
+
+    def view(self, t: ArrayType, flat: list[Any], indices: list[Any], types: list[Any], call: Call) -> list[Any]:
+        """The sub-array at leading indices; its gradient moves along."""
+        start = self.address(t, flat, indices, types, call)
+        moved = self.builder.sub(self.builder.ptrtoint(start, I64), self.builder.ptrtoint(flat[0], I64))
+        n, k = t.ndim, len(indices)
+        kept = [*flat[2 + k : 2 + n], *flat[2 + n + k : 2 + 2 * n], *flat[2 + 2 * n + k :]]
+        return [start, self.builder.gep(flat[1], [moved]), *kept]
+
+    def shifted(self, flat: list[Any], offset: Any) -> list[Any]:
+        """The same array with its elements starting `offset` bytes later: a field or component."""
+        data, grad, *rest = flat
+        return [self.builder.gep(data, [offset]), self.builder.gep(grad, [offset]), *rest]
+
+    def local_array(self, t: ArrayType) -> list[Any]:
+        """A zeroed array on the stack."""
+        assert t.local_shape is not None
+        item = structs.numpy_dtype(t.dtype).itemsize
+        total = item * int(np.prod(t.local_shape))
+        words = -(-total // WORD)
+        slot = self.stack(I64, words)
+        slot.align = 16
+        data = self.builder.bitcast(slot, BYTES)
+        self._clear(data, words * WORD)
+        strides, stride = [], item
+        for extent in reversed(t.local_shape):
+            strides.insert(0, stride)
+            stride *= extent
+        sizes = [ll.Constant(I64, n) for n in (*t.local_shape, *strides)]
+        return [data, data, *sizes]
+
+    def _clear(self, data: Any, size: int) -> None:
+        kind = ll.FunctionType(ll.VoidType(), [BYTES, I8, I64, ll.IntType(1)])
+        memset = self.external(self.memset_name, kind)
+        self.builder.call(memset, [data, ll.Constant(I8, 0), ll.Constant(I64, size), ll.Constant(ll.IntType(1), 0)])
+
+    memset_name = "llvm.memset.p0.i64"
+
+    def printf(self, text: str, flat: list[Any], types: list[Any]) -> None:
+        raise NotImplementedError
+
+    def promoted(self, x: Any, t: type) -> Any:
+        """A C variadic argument: floats as double, integers as 64 bits."""
+        if scalars.is_float(t):
+            return x if t is scalars.float64 else self.builder.fpext(x, ll.DoubleType())
+        if t is scalars.bool_:
+            return self.builder.zext(x, I64)
+        return self.as_index(x, t)
+
+    def is_used(self, value: Value) -> bool:
+        return value in self.used
+
+    def scalar_type(self, element: Any) -> type:
+        return scalar_of(element)

@@ -1,0 +1,159 @@
+"""Two-way branches and the joining of what they did to the scope.
+
+Both `if` statements and the operators that evaluate only one side are built on `either`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...errors import KernelTypeError
+from ..ir.nodes import Constant, Region, Value
+from ..ops.registry import TABLE
+from ..types.arrays import type_name
+from .scope import BROKE, CONTINUED, FLAGS, RESULT, RETURNED, Erroneous, Scope, Unassigned, describe, is_number, placeholder, same, typed
+from .translator import Translator
+
+
+class Arm:
+    """One side of a branch: its region and the scope at its end."""
+
+    def __init__(self, scope: Scope):
+        self.region, self.scope = Region(), scope
+
+    @property
+    def leaves(self) -> bool:
+        """Whether every path through this side returns, breaks or continues."""
+        return any(self.scope.get(flag) is True for flag in FLAGS)
+
+    @property
+    def may_leave(self) -> bool:
+        return any(self.scope.get(flag, False) is not False for flag in FLAGS)
+
+
+class Branches(Translator):
+    """Adds `choose` (an expression with two sides) and `either` (statements with two sides)."""
+
+    def choose(self, condition: Value, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+        """The value of one of two expressions; names they rebind are joined."""
+        slot = "<chosen>"
+
+        def keep(side: Callable[[], Any]) -> Callable[[], None]:
+            def run() -> None:
+                self.scope[slot] = side()
+
+            return run
+
+        self.either(condition, keep(yes), keep(no))
+        return self.lookup_chosen(slot)
+
+    def lookup_chosen(self, slot: str) -> Any:
+        found = self.scope.pop(slot)
+        if isinstance(found, Unassigned):
+            raise KernelTypeError(f"the two sides do not fit together: {found.reason}")
+        return found
+
+    def either(self, condition: Value, yes: Callable[[], None], no: Callable[[], None]) -> None:
+        """Translate both sides and join."""
+        then, orelse = Arm(self.scope.copy()), Arm(self.scope.copy())
+        self.fill(then, yes)
+        self.fill(orelse, no)
+        self.join(condition, then, orelse)
+
+    def fill(self, arm: Arm, side: Callable[[], None]) -> None:
+        """Run `side` appending to the arm; may be called again to append more."""
+        outer, self.scope = self.scope, arm.scope
+        try:
+            with self.builder.inside(arm.region):
+                side()
+            arm.scope = self.scope
+        finally:
+            self.scope = outer
+
+    def join(self, condition: Value, then: Arm, orelse: Arm) -> None:
+        """Append the If; names whose operands differ become its results."""
+        merged = Scope()
+        pending: list[tuple[Any, Value, Value]] = []
+        for name in {**then.scope, **orelse.scope}:
+            a, b = then.scope.get(name), orelse.scope.get(name)
+            merged[name] = self.joined(name, a, b, then, orelse, pending)
+        then.region.yields = tuple(a for _, a, _ in pending)
+        orelse.region.yields = tuple(b for _, _, b in pending)
+        results = self.builder.branch(condition, then.region, orelse.region)
+        values = iter(results)
+        replacement = {id(key): next(values) for key, _, _ in pending}
+        self.scope = Scope({name: _resolved(operand, replacement) for name, operand in merged.items()})
+
+    def joined(self, name: str, a: Any, b: Any, then: Arm, orelse: Arm, pending: list) -> Any:
+        """The operand after the branch; `pending` collects pairs that need a result."""
+        if a is not None and b is not None and same(a, b):
+            return a
+        if isinstance(a, Erroneous) or isinstance(b, Erroneous):
+            return Erroneous()
+        if (then.leaves or name == RESULT) and (a is None or isinstance(a, Unassigned)):
+            a = stand_in(b)
+        if (orelse.leaves or name == RESULT) and (b is None or isinstance(b, Unassigned)):
+            b = stand_in(a)
+        for missing, where in ((a, "when the condition holds"), (b, "when the condition does not hold")):
+            if missing is None:
+                return Unassigned(f"it is not assigned {where}")
+            if isinstance(missing, Unassigned):
+                return missing
+        if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+            parts = zip(a, b, strict=True)
+            return tuple(self.joined(name, x, y, then, orelse, pending) for x, y in parts)
+        return self.phi(name, a, b, pending)
+
+    def phi(self, name: str, a: Any, b: Any, pending: list) -> Any:
+        """A pair of run-time values of one type; a literal takes the type of the other side."""
+        try:
+            x = typed(a, b.type if isinstance(b, Value) else _common(a, b))
+            y = typed(b, x.type)
+            x = typed(a, y.type)
+        except KernelTypeError:
+            return Unassigned(f"it is {describe(a)} on one path and {describe(b)} on the other")
+        if x.type is not y.type:
+            return Unassigned(f"it is {type_name(x.type)} on one path and {type_name(y.type)} on the other")
+        key = _Key()
+        pending.append((key, x, y))
+        return key
+
+    def exit_condition(self) -> Any:
+        """Whether the current point is already left: False, True, or a Value."""
+        flags = [self.scope.get(flag, False) for flag in (RETURNED, BROKE, CONTINUED)]
+        if any(flag is True for flag in flags):
+            return True
+        open_flags = [flag for flag in flags if flag is not False]
+        if not open_flags:
+            return False
+        from_first = open_flags[0]
+        for flag in open_flags[1:]:
+            from_first = self.emit(TABLE["bit_or"], from_first, flag)
+        return from_first
+
+
+class _Key:
+    """Marks the place of a result that does not exist yet."""
+
+
+def _resolved(operand: Any, replacement: dict[int, Value]) -> Any:
+    if isinstance(operand, tuple):
+        return tuple(_resolved(x, replacement) for x in operand)
+    return replacement[id(operand)] if isinstance(operand, _Key) else operand
+
+
+def _common(a: Any, b: Any) -> Any:
+    """Two literals of different kinds meet in float."""
+    if is_number(a) and is_number(b) and isinstance(a, float) != isinstance(b, float):
+        return typed(a if isinstance(a, float) else b).type
+    return None
+
+
+def stand_in(operand: Any) -> Any:
+    """Something of the operand's type for a side on which it is never read."""
+    if isinstance(operand, tuple):
+        return tuple(stand_in(x) for x in operand)
+    if isinstance(operand, Value) and not isinstance(operand, Constant):
+        return placeholder(operand.type) or Unassigned("an array has no value on the other path")
+    return operand

@@ -1,0 +1,294 @@
+"""`@func`: functions that kernels call, with overloads, generics and function arguments.
+
+A function is translated once per argument types into an IR Function, and called; inlining comes
+later. Compile-time arguments (functions, types, text) are part of the key instead of parameters.
+Called from Python, a function simply runs.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import KernelTypeError, RecursionNotSupportedError
+from ..ir.nodes import Function, Value
+from ..types import compounds, structs
+from ..types.arrays import ArrayType, type_name
+from ..types.signatures import WEAK_FLOAT, WEAK_INT, Weak, is_generic, match, match_weak
+from .scope import Scope, describe, is_number, typed
+from .source import Source, annotations
+
+FUNCTIONS: dict[tuple[str, str], Func] = {}
+"""Functions at module level by (module, name): a second definition adds an overload."""
+
+
+class Overload:
+    """One Python function of a `Func`."""
+
+    def __init__(self, function: Callable[..., Any]):
+        self.function = function
+        self.signature = inspect.signature(function)
+        self._source: Source | None = None
+        self._patterns: dict[str, Any] | None = None
+        self.translated: dict[Any, Function] = {}
+        self.library = function.__module__.startswith("warpsim.")
+
+    @property
+    def source(self) -> Source:
+        if self._source is None:
+            self._source = Source(self.function)
+        return self._source
+
+    @property
+    def patterns(self) -> dict[str, Any]:
+        """Parameter annotations; a parameter without one takes anything."""
+        if self._patterns is None:
+            found = annotations(self.function, self.source)
+            self._patterns = {name: found.get(name, Any) for name in self.signature.parameters}
+            self._returns = found.get("return")
+        return self._patterns
+
+    @property
+    def returns(self) -> Any:
+        _ = self.patterns
+        return self._returns
+
+    @property
+    def generic(self) -> bool:
+        return any(is_generic(p) or _takes_function(p) for p in self.patterns.values())
+
+    def bind(self, args: list[Any], keywords: dict[str, Any]) -> list[Any] | None:
+        """Operands in parameter order with defaults filled in, or None when they do not fit."""
+        try:
+            bound = self.signature.bind(*args, **keywords)
+        except TypeError:
+            return None
+        bound.apply_defaults()
+        return list(bound.arguments.values())
+
+    def match(self, operands: list[Any]) -> list[Any] | None:
+        """Operands converted to what the annotations ask, or None."""
+        bound: dict[Any, Any] = {}
+        types = [operand_pattern_type(o) for o in operands]
+        pairs = list(zip(self.patterns.values(), types, operands, strict=True))
+        for pattern, t, _ in pairs:
+            if not isinstance(t, Weak | Static) and not _takes_function(pattern) and not match(pattern, t, bound):
+                return None
+            if isinstance(t, Static) and pattern is not Any and not _takes_function(pattern):
+                return None
+        out = []
+        for pattern, t, operand in pairs:
+            if isinstance(t, Weak):
+                wanted = match_weak(pattern, t, bound)
+                if wanted is None:
+                    return None
+                operand = typed(operand, wanted)
+            elif not isinstance(t, Static):
+                operand = typed(operand) if not isinstance(operand, tuple) else operand
+            out.append(operand)
+        return out
+
+    def describe(self) -> str:
+        inner = ", ".join(f"{n}: {_pattern_name(p)}" for n, p in self.patterns.items())
+        return f"{self.function.__name__}({inner})"
+
+
+@dataclass(frozen=True)
+class Static:
+    """The 'type' of a compile-time operand."""
+
+    value: Any
+
+
+class Func:
+    """A named set of overloads. `inout` names parameters that the function rebinds in its caller."""
+
+    def __init__(self, function: Callable[..., Any], inout: tuple[str, ...] = ()):
+        self.name = function.__name__
+        self.overloads = [Overload(function)]
+        names = list(inspect.signature(function).parameters)
+        self.inout_positions = tuple(names.index(n) for n in inout)
+        self.__doc__, self.__name__, self.__module__ = function.__doc__, self.name, function.__module__
+        self.__wrapped__ = function
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+    def add(self, function: Callable[..., Any]) -> None:
+        """Another overload; one with equal annotations replaces the old."""
+        new = Overload(function)
+        self.overloads = [o for o in self.overloads if _annotations(o) != _annotations(new)]
+        self.overloads.append(new)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Run in Python: the first overload that the arguments bind to."""
+        for overload in self.overloads:
+            if overload.bind(list(args), keywords) is not None and _host_fits(overload, args):
+                return overload.function(*args, **keywords)
+        return self.overloads[0].function(*args, **keywords)
+
+    def __repr__(self) -> str:
+        return f"<func {self.name}>"
+
+    def find(self, args: list[Any], keywords: dict[str, Any]) -> tuple[Overload, list[Any]]:
+        """The overload for the operands: exact ones before generic ones."""
+        for overload in sorted(self.overloads, key=lambda o: o.generic):
+            operands = overload.bind(args, keywords)
+            converted = None if operands is None else overload.match(operands)
+            if converted is not None:
+                return overload, converted
+        shown = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in keywords.items())])
+        raise KernelTypeError(
+            f"{self.name}: no overload for ({shown})", expected="; ".join(o.describe() for o in self.overloads),
+            help="convert the arguments, or annotate the function with Any",
+        )  # fmt: skip
+
+    def call(self, caller: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+        """Translate for these operands if need be, and append the call."""
+        overload, operands = self.find(args, keywords)
+        fn, template = translate(overload, operands, caller)
+        values = tuple(v for o in operands for v in runtime_values(o))
+        result = caller.builder.call(fn, values, fn.result_types)
+        results = result if isinstance(result, tuple) else (() if result is None else (result,))
+        return rebuild_result(template, list(results))
+
+
+class LocalFunction:
+    """A function or lambda defined inside a kernel: translated in place at every call."""
+
+    def __init__(self, node: ast.FunctionDef | ast.Lambda, name: str, source: Source, scope: Scope):
+        self.node, self.__name__, self.source, self.scope = node, name, source, scope
+
+    def call(self, caller: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+        names = [a.arg for a in self.node.args.args]
+        if len(args) + len(keywords) != len(names):
+            raise KernelTypeError(f"{self.__name__} takes {len(names)} arguments, got {len(args) + len(keywords)}")
+        if any(active is self.node for active in caller.active_nodes()):
+            raise RecursionNotSupportedError(f"{self.__name__!r} calls itself", help="write a loop")
+        scope = self.scope.copy()
+        scope.update(zip(names, args, strict=False))
+        scope.update(keywords)
+        return caller.inlined(self.node, self.source, scope)
+
+
+def translate(overload: Overload, operands: list[Any], caller: Any) -> tuple[Function, Any]:
+    """The IR of an overload at the operands' types, and the shape of its result."""
+    key = tuple(_key(o) for o in operands)
+    cache = overload.translated if overload.library else caller.session.setdefault(overload, {})
+    if key not in cache:
+        if (overload, key) in caller.stack():
+            raise RecursionNotSupportedError(
+                f"{overload.function.__name__!r} calls itself", help="write a loop, or an explicit stack in a local array"
+            )
+        cache[key] = caller.translate_function(overload, operands, key)
+    return cache[key]
+
+
+def operand_pattern_type(operand: Any) -> Any:
+    """A type, a weak literal type, or Static for what exists at compile time only."""
+    if isinstance(operand, Value):
+        return operand.type
+    if isinstance(operand, (compounds.Compound, structs.Struct)):
+        return type(operand)
+    if is_number(operand):
+        if type(operand) in (int, float):
+            return WEAK_INT if type(operand) is int else WEAK_FLOAT
+        return typed(operand).type
+    if isinstance(operand, tuple) and all(not isinstance(operand_pattern_type(o), Static) for o in operand):
+        return tuple(operand_pattern_type(o) for o in operand)
+    return Static(operand)
+
+
+def runtime_values(operand: Any) -> list[Value]:
+    """The Values that travel through parameters."""
+    if isinstance(operand, tuple):
+        return [v for part in operand for v in runtime_values(part)]
+    return [operand] if isinstance(operand, Value) else []
+
+
+def parameters(operands: list[Any], names: list[str]) -> tuple[Scope, tuple[Value, ...]]:
+    """Fresh parameters for the operands, and the scope that names them."""
+    scope, params = Scope(), []
+
+    def fresh(operand: Any, name: str) -> Any:
+        if isinstance(operand, tuple):
+            return tuple(fresh(part, name) for part in operand)
+        if isinstance(operand, Value):
+            params.append(Value(operand.type, name))
+            return params[-1]
+        return operand
+
+    for name, operand in zip(names, operands, strict=True):
+        scope[name] = fresh(operand, name)
+    return scope, tuple(params)
+
+
+def rebuild_result(template: Any, values: list[Any]) -> Any:
+    """Results put back into the shape the function returned; compile-time parts as they were."""
+    if isinstance(template, tuple):
+        return tuple(rebuild_result(part, values) for part in template)
+    return values.pop(0) if isinstance(template, Value) else template
+
+
+def _key(operand: Any) -> Any:
+    if isinstance(operand, tuple):
+        return tuple(map(_key, operand))
+    return operand.type if isinstance(operand, Value) else Static(operand)
+
+
+def _takes_function(pattern: Any) -> bool:
+    return pattern is Callable or getattr(pattern, "__origin__", None) in (Callable, type(Callable))
+
+
+def _pattern_name(pattern: Any) -> str:
+    return "Any" if pattern is Any else type_name(pattern)
+
+
+def _annotations(overload: Overload) -> list[Any]:
+    found = getattr(overload.function, "__annotations__", {})
+    return [found.get(name) for name in overload.signature.parameters]
+
+
+def _host_fits(overload: Overload, args: tuple[Any, ...]) -> bool:
+    bound: dict[Any, Any] = {}
+    for pattern, arg in zip(overload.patterns.values(), args, strict=False):
+        t = operand_pattern_type(arg)
+        if isinstance(t, (Weak, Static)) or isinstance(pattern, ArrayType):
+            continue
+        if not match(pattern, t, bound):
+            return False
+    return True
+
+
+def func(
+    f: Callable[..., Any] | None = None, *, name: str | None = None, inout: tuple[str, ...] = (),
+    overload_of: Func | None = None, module: Any = None,
+) -> Any:  # fmt: skip
+    """Make a Python function callable from kernels.
+
+    Two functions of one name in one module are overloads, chosen by argument types. `inout` names
+    parameters whose new values the function returns first and its caller's variables receive.
+    """
+
+    def wrap(function: Callable[..., Any]) -> Func:
+        if name is not None:
+            function.__name__ = name
+        if overload_of is not None:
+            overload_of.add(function)
+            return overload_of
+        place = (function.__module__, function.__qualname__)
+        existing = FUNCTIONS.get(place)
+        if existing is not None and "<locals>" not in function.__qualname__:
+            existing.add(function)
+            return existing
+        made = Func(function, inout)
+        FUNCTIONS[place] = made
+        return made
+
+    return wrap(f) if f is not None else wrap
+
+

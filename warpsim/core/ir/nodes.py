@@ -1,0 +1,168 @@
+"""The grammar of the intermediate representation: typed, structured, single assignment.
+
+    Function  ::= name(params) -> result types, body: Region
+    Region    ::= (params) { Node* ; yields }
+    Node      ::= results = Call(op, args, attributes)
+               |  results = If(condition, then: Region, orelse: Region)
+               |  results = For(start, stop, step, init, body: Region(index, *carried))
+               |  results = While(init, before: Region(*carried) yields (go_on, *passed),
+                                         body: Region(*passed) yields (*carried))
+    Value     ::= a result or a region parameter, with a type;  Constant is a Value with a literal
+
+There is no other control flow: the front end turns `break`, `continue` and early `return` into
+flags and guarded regions. A region sees the values of the regions around it. What leaves a region
+leaves through `yields`, so reverse passes need no search for assignments. `While` hands the values
+that its test computed on to the body, and when the test fails they are its results.
+
+Every node keeps the place in the user's source that it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ...errors import Location
+from ..types.arrays import type_name
+
+
+class Operation(Protocol):
+    """What the IR knows of an op: a row of the registry, or a Function that is called."""
+
+    name: str
+    effect: str
+
+
+class Value:
+    """A typed result or parameter; `hint` is a readable name for dumps."""
+
+    __slots__ = ("hint", "type")
+
+    def __init__(self, type: Any, hint: str = ""):
+        self.type, self.hint = type, hint
+
+    def __repr__(self) -> str:
+        return f"<{self.hint or 'value'}: {type_name(self.type)}>"
+
+
+class Constant(Value):
+    """A literal of a scalar, compound or struct type; `value` is a host value of that type."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, type: Any, value: Any):
+        super().__init__(type)
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"{self.value}: {type_name(self.type)}"
+
+
+@dataclass(eq=False)
+class Region:
+    """A list of nodes with parameters on entry and yields on exit."""
+
+    params: tuple[Value, ...] = ()
+    nodes: list[Node] = field(default_factory=list)
+    yields: tuple[Value, ...] = ()
+
+
+@dataclass(eq=False, kw_only=True)
+class Node:
+    """Base of the four statements."""
+
+    results: tuple[Value, ...] = ()
+    location: Location | None = None
+
+    def operands(self) -> tuple[Value, ...]:
+        raise NotImplementedError
+
+    def regions(self) -> tuple[Region, ...]:
+        return ()
+
+
+@dataclass(eq=False)
+class Call(Node):
+    """Apply an op (or call a Function); `attributes` are compile-time facts such as a field name."""
+
+    op: Any
+    args: tuple[Value, ...]
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    def operands(self) -> tuple[Value, ...]:
+        return self.args
+
+
+@dataclass(eq=False)
+class If(Node):
+    condition: Value
+    then: Region
+    orelse: Region
+
+    def operands(self) -> tuple[Value, ...]:
+        return (self.condition,)
+
+    def regions(self) -> tuple[Region, ...]:
+        return (self.then, self.orelse)
+
+
+@dataclass(eq=False)
+class For(Node):
+    """Count from `start` towards `stop` by `step` (never zero), carrying values round."""
+
+    start: Value
+    stop: Value
+    step: Value
+    init: tuple[Value, ...]
+    body: Region
+
+    def operands(self) -> tuple[Value, ...]:
+        return (self.start, self.stop, self.step, *self.init)
+
+    def regions(self) -> tuple[Region, ...]:
+        return (self.body,)
+
+
+@dataclass(eq=False)
+class While(Node):
+    init: tuple[Value, ...]
+    before: Region
+    body: Region
+
+    def operands(self) -> tuple[Value, ...]:
+        return self.init
+
+    def regions(self) -> tuple[Region, ...]:
+        return (self.before, self.body)
+
+
+@dataclass(eq=False)
+class Function:
+    """A kernel (no results; one run per thread) or a user function at given argument types."""
+
+    name: str
+    body: Region
+    location: Location | None = None
+    effect: str = "call"  # callers treat a call as having any effect until it is inlined
+
+    @property
+    def params(self) -> tuple[Value, ...]:
+        return self.body.params
+
+    @property
+    def result_types(self) -> tuple[Any, ...]:
+        return tuple(v.type for v in self.body.yields)
+
+
+def walk(region: Region) -> Iterator[Node]:
+    """Every node of a region, outer nodes before the nodes inside them."""
+    for node in region.nodes:
+        yield node
+        for inner in node.regions():
+            yield from walk(inner)
+
+
+def count(region: Region) -> int:
+    """The number of nodes, nested ones included."""
+    return sum(1 for _ in walk(region))

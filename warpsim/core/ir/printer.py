@@ -1,0 +1,94 @@
+"""Stable text of a function, for dumps, goldens and cache keys.
+
+Values are numbered in the order they appear, so equal programs print equally whatever names their
+author gave; source lines appear only on request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..types.arrays import type_name
+from .nodes import Call, Constant, For, Function, If, Node, Region, Value, While
+
+
+class Printer:
+    """Prints one function; numbering starts afresh for each."""
+
+    def __init__(self, lines: bool = False):
+        self.show_lines = lines
+        self.names: dict[Value, str] = {}
+        self.out: list[str] = []
+
+    def function(self, fn: Function) -> str:
+        params = ", ".join(f"{self.name(p)}: {type_name(p.type)}" for p in fn.params)
+        results = ", ".join(type_name(t) for t in fn.result_types)
+        self.out.append(f"function {fn.name}({params}) -> ({results})")
+        self.region(fn.body, 1)
+        return "\n".join(self.out) + "\n"
+
+    def region(self, region: Region, depth: int) -> None:
+        for node in region.nodes:
+            self.node(node, depth)
+        self.write(depth, f"yield {self.list(region.yields)}".rstrip(), None)
+
+    def node(self, node: Node, depth: int) -> None:
+        before = [self.name(v) for v in _operands(node)]  # number operands before results
+        head = ", ".join(f"{self.name(r)}: {type_name(r.type)}" for r in node.results)
+        text = _head(node, before)
+        self.write(depth, f"{head} = {text}" if head else text, node)
+        for label, region in zip(_LABELS.get(type(node), ()), node.regions(), strict=True):
+            params = ", ".join(f"{self.name(p)}: {type_name(p.type)}" for p in region.params)
+            self.write(depth, f"{label}({params}):" if params else f"{label}:", None)
+            self.region(region, depth + 1)
+
+    def write(self, depth: int, text: str, node: Node | None) -> None:
+        where = f"  # line {node.location.line}" if self.show_lines and node and node.location else ""
+        self.out.append("  " * depth + text + where)
+
+    def list(self, values: Iterable[Value]) -> str:
+        return ", ".join(self.name(v) for v in values)
+
+    def name(self, value: Value) -> str:
+        if isinstance(value, Constant):
+            return f"{literal(value.value)}:{type_name(value.type)}"
+        if value not in self.names:
+            self.names[value] = f"%{len(self.names)}"
+        return self.names[value]
+
+
+_LABELS: dict[type, tuple[str, ...]] = {
+    If: ("then", "else"), For: ("body",), While: ("before", "body"), Call: (),
+}  # fmt: skip
+
+
+def _operands(node: Node) -> tuple[Value, ...]:
+    return node.operands()
+
+
+def _head(node: Node, names: list[str]) -> str:
+    if isinstance(node, Call):
+        attributes = "".join(f" {k}={type_name(v) if not isinstance(v, str) else v}" for k, v in node.attributes.items())
+        return f"{node.op.name}({', '.join(names)}){attributes}"
+    if isinstance(node, If):
+        return f"if {names[0]}"
+    if isinstance(node, For):
+        return f"for {names[0]} to {names[1]} by {names[2]} with ({', '.join(names[3:])})"
+    return f"while with ({', '.join(names)})"
+
+
+def literal(value: Any) -> str:
+    """Exact text of a constant: floats round-trip."""
+    if isinstance(value, np.floating):
+        return float(value).hex() if np.isfinite(value) else str(value)
+    if hasattr(value, "numpy"):
+        return "[" + " ".join(literal(x) for x in np.ravel(value.numpy())) + "]"
+    return str(value)
+
+
+def print_function(fn: Function, lines: bool = False) -> str:
+    """The text of `fn`; with `lines`, each node ends in its source line."""
+    return Printer(lines).function(fn)

@@ -1,0 +1,41 @@
+"""What an operation means: the table of rows (floor 3). `seal` refuses a row without a derivative or a reason."""
+
+from .arith import (
+    add, bit_and, bit_count, bit_or, bit_xor, cast, clamp, div, floordiv, invert, lshift, max, min, mod, mul, neg, pos,
+    rshift, stop_gradient, sub, unot, where,
+)  # fmt: skip
+from .construct import extract, insert, matrix_from_rows, quaternion, transformation, vector
+from .debug import assert_, breakpoint_, expect_eq, expect_near, printf
+from .math import (
+    abs, acos, asin, atan, atan2, cbrt, ceil, copysign, cos, cosh, degrees, erf, erfc, exp, floor, frac, isfinite,
+    isinf, isnan, lerp, log, log2, log10, nonzero, pow, radians, rint, round, sign, sin, sinh, smoothstep, sqrt, step,
+    tan, tanh, trunc,
+)  # fmt: skip
+from .matrices import determinant, diag, get_diag, inverse, outer, skew, trace, transpose
+from .memory import (
+    atomic_add, atomic_and, atomic_cas, atomic_exch, atomic_max, atomic_min, atomic_or, atomic_sub, atomic_xor, load,
+    store, view,
+)  # fmt: skip
+from .registry import TABLE, Op, op, seal
+from .rotations import rotate
+from .threads import block_dim, tid
+from .vectors import (
+    argmax, argmin, cross, cw_div, cw_mul, ddot, dot, length, length_sq, norm_huber, norm_l1, norm_l2,
+    norm_pseudo_huber, normalize, smooth_normalize,
+)  # fmt: skip
+
+seal()
+
+__all__ = [
+    "TABLE", "Op", "abs", "acos", "add", "argmax", "argmin", "asin", "assert_", "atan", "atan2", "atomic_add",
+    "atomic_and", "atomic_cas", "atomic_exch", "atomic_max", "atomic_min", "atomic_or", "atomic_sub", "atomic_xor",
+    "bit_and", "bit_count", "bit_or", "bit_xor", "block_dim", "breakpoint_", "cast", "cbrt", "ceil", "clamp",
+    "copysign", "cos", "cosh", "cross", "cw_div", "cw_mul", "ddot", "degrees", "determinant", "diag",
+    "div", "dot", "erf", "erfc", "exp", "expect_eq", "expect_near", "extract", "floor", "floordiv", "frac",
+    "get_diag", "insert", "inverse", "invert", "isfinite", "isinf", "isnan", "length", "length_sq", "lerp", "load",
+    "log", "log10", "log2", "lshift", "matrix_from_rows", "max", "min", "mod", "mul", "neg", "nonzero", "norm_huber",
+    "norm_l1", "norm_l2", "norm_pseudo_huber", "normalize", "op", "outer", "pos", "pow", "printf", "quaternion",
+    "radians", "rint", "rotate", "round", "rshift", "sign", "sin", "sinh", "skew", "smooth_normalize", "smoothstep",
+    "sqrt", "step", "stop_gradient", "store", "sub", "tan", "tanh", "tid", "trace", "transformation", "transpose",
+    "trunc", "unot", "vector", "view", "where",
+]  # fmt: skip

@@ -1,0 +1,328 @@
+"""Making compounds and structs of parts, and taking them apart again.
+
+`construct` builds a value of the type in its attribute `to`; `extract` and `insert` read and replace
+one component (or one row of a matrix) at an index that may be computed; `field` and `with_field` do
+the same for structs. All are functional: `v[0] = x` in a kernel rebinds `v` to a new value, which is
+why re-assigned components differentiate exactly.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir as ll
+
+from ..ir.builder import OPERATORS, active_builder
+from ..ir.nodes import Constant, Value
+from ..types import compounds, scalars, structs
+from ..types.compounds import is_compound, scalar_of, size_of
+from ..types.signatures import Element, Int
+from .registry import Op, op
+from .values import llvm_type
+
+
+def components(x: Value) -> list[Value]:
+    """The components of a traced compound, in memory order."""
+    if x.type.kind == "matrix":
+        return [extract(x, i, j) for i in range(x.type.shape[0]) for j in range(x.type.shape[1])]
+    return [extract(x, i) for i in range(x.type.size)]
+
+
+def rebuild(x: Value, parts: list[Any]) -> Value:
+    """A compound of the type of `x` over other components."""
+    return construct(*parts, to=x.type)
+
+
+def zero(x: Value) -> Value:
+    """Zero of the type of `x`."""
+    t = x.type
+    return Constant(t, t.wrap(np.zeros(t.shape, t.dtype)) if is_compound(t) else t(0))
+
+
+# ----- construct ----------------------------------------------------------------------------
+
+
+def _construct_rule(types: list[Any], attributes: dict) -> Any:
+    to = attributes["to"]
+    if structs.is_struct(to):
+        return list(to.fields.values()), [to]
+    concrete = [to.dtype if hasattr(t, "default") else t for t in types]
+    sizes = [size_of(t) for t in concrete]
+    same = all(scalar_of(t) is to.dtype for t in concrete)
+    broadcast = len(types) == 1 and sizes == [1]
+    return (concrete, [to]) if same and (sum(sizes) == to.size or broadcast) else None
+
+
+def _construct_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    flat = [x for part in args for x in part]
+    to = call.results[0].type
+    return flat * to.size if is_compound(to) and len(flat) == 1 else flat
+
+
+def _construct_oracle(*parts: Any, to: Any) -> Any:
+    if structs.is_struct(to):
+        return dict(zip(to.fields, parts, strict=True))
+    flat = np.concatenate([np.ravel(p) for p in parts]).astype(to.dtype)
+    return np.broadcast_to(flat, (to.size,)).reshape(to.shape) if flat.size == 1 else flat.reshape(to.shape)
+
+
+@op(_construct_value, numpy=_construct_oracle, rule=_construct_rule)
+def construct(*parts: Element) -> Element:
+    """A compound of its components, of smaller compounds in order, or of one number for all; or a struct."""
+
+
+@construct.adjoint
+def _(*args):
+    *parts, out, dout = args
+    if structs.is_struct(out.type):
+        return tuple(field(dout, name=name) for name in out.type.fields)
+    flat = components(dout)
+    if len(parts) == 1 and size_of(parts[0].type) == 1:
+        total = flat[0]
+        for part in flat[1:]:
+            total = total + part
+        return (total,)
+    shares, at = [], 0
+    for part in parts:
+        size = size_of(part.type)
+        shares.append(rebuild(part, flat[at : at + size]) if is_compound(part.type) else flat[at])
+        at += size
+    return tuple(shares)
+
+
+# ----- components ---------------------------------------------------------------------------
+
+
+def _part_type(t: Any, indices: int) -> Any:
+    """What `indices` indices select from a compound: a component, or the row of a matrix."""
+    if not is_compound(t) or not 1 <= indices <= len(t.shape):
+        return None
+    return t.dtype if indices == len(t.shape) else compounds.vector(t.shape[1], t.dtype)
+
+
+def _index_types(types: list[Any]) -> list[Any] | None:
+    indices = [getattr(t, "default", t) for t in types]
+    return indices if all(scalars.is_integer(t) for t in indices) else None
+
+
+def _extract_rule(types: list[Any], attributes: dict) -> Any:
+    part = _part_type(types[0], len(types) - 1)
+    indices = _index_types(types[1:])
+    return None if part is None or indices is None else ([types[0], *indices], [part])
+
+
+def _static(indices: tuple[Value, ...]) -> list[int] | None:
+    """Constant indices as ints, or None when any is computed."""
+    found = [int(i.value) for i in indices if isinstance(i, Constant)]
+    return found if len(found) == len(indices) else None
+
+
+def _flat_position(shape: tuple[int, ...], indices: list[int]) -> tuple[int, int]:
+    """Where a part starts in the flat list, and how long it is; negative indices count from the end."""
+    whole = [i + n if i < 0 else i for i, n in zip(indices, shape, strict=False)]
+    if len(shape) == 1:
+        return whole[0], 1
+    if len(whole) == 1:
+        return whole[0] * shape[1], shape[1]
+    return whole[0] * shape[1] + whole[1], 1
+
+
+def _dynamic_slot(target: Any, t: Any, flat: list[Any], indices: list[Any], types: list[Any]) -> tuple[Any, Any]:
+    """Spill a compound to the stack and point at the part; indices are clamped into range."""
+    b = target.builder
+    slot = target.stack(llvm_type(t.dtype), len(flat))
+    for k, x in enumerate(flat):
+        b.store(x, b.gep(slot, [ll.Constant(ll.IntType(64), k)]))
+    position = ll.Constant(ll.IntType(64), 0)
+    for dimension, (i, index_type) in enumerate(zip(indices, types, strict=True)):
+        wide = target.as_index(i, index_type)
+        extent = ll.Constant(ll.IntType(64), t.shape[dimension])
+        wide = b.select(b.icmp_signed("<", wide, extent.type(0)), b.add(wide, extent), wide)
+        last = ll.Constant(ll.IntType(64), t.shape[dimension] - 1)
+        wide = b.select(b.icmp_unsigned(">", wide, last), last, wide)
+        stride = t.shape[1] if len(t.shape) == 2 and dimension == 0 else 1
+        position = b.add(position, b.mul(wide, ll.Constant(ll.IntType(64), stride)))
+    return slot, position
+
+
+def _extract_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    t, indices = call.args[0].type, call.args[1:]
+    static = _static(indices)
+    if static is not None:
+        start, length = _flat_position(t.shape, static)
+        return args[0][start : start + length]
+    computed = [a[0] for a in args[1:]]
+    slot, position = _dynamic_slot(target, t, args[0], computed, [i.type for i in indices])
+    length = t.shape[1] if len(t.shape) == 2 and len(indices) == 1 else 1
+    b = target.builder
+    return [b.load(b.gep(slot, [b.add(position, ll.Constant(ll.IntType(64), k))])) for k in range(length)]
+
+
+def _clamped(x: Any, indices: tuple) -> tuple[int, ...]:
+    sides = zip(indices, np.shape(x), strict=False)
+    return tuple(min(max(int(i) + n if int(i) < 0 else int(i), 0), n - 1) for i, n in sides)
+
+
+@op(_extract_value, numpy=lambda x, *i: x[_clamped(x, i)], rule=_extract_rule)
+def extract(x: Element, *indices: Int) -> Element:
+    """A component, or a row of a matrix; a computed index is clamped into range."""
+
+
+@extract.adjoint
+def _(x, *rest):
+    *indices, out, dout = rest
+    return (insert(zero(x), *indices, dout), *(None for _ in indices))
+
+
+def _insert_rule(types: list[Any], attributes: dict) -> Any:
+    part = _part_type(types[0], len(types) - 2)
+    indices = _index_types(types[1:-1])
+    if part is None or indices is None:
+        return None
+    given = getattr(types[-1], "default", types[-1])
+    literal = given is not types[-1] and (scalars.is_float(part) or scalars.is_integer(given))
+    return ([types[0], *indices, part], [types[0]]) if given is part or literal else None
+
+
+def _insert_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    t, indices = call.args[0].type, call.args[1:-1]
+    static, flat, part = _static(indices), list(args[0]), args[-1]
+    if static is not None:
+        start, length = _flat_position(t.shape, static)
+        flat[start : start + length] = part
+        return flat
+    computed = [a[0] for a in args[1:-1]]
+    slot, position = _dynamic_slot(target, t, flat, computed, [i.type for i in indices])
+    b = target.builder
+    for k, x in enumerate(part):
+        b.store(x, b.gep(slot, [b.add(position, ll.Constant(ll.IntType(64), k))]))
+    return [b.load(b.gep(slot, [ll.Constant(ll.IntType(64), k)])) for k in range(len(flat))]
+
+
+def _insert_oracle(x: Any, *rest: Any) -> Any:
+    *indices, part = rest
+    changed = np.array(x)
+    changed[_clamped(x, tuple(indices))] = part
+    return changed
+
+
+@op(_insert_value, numpy=_insert_oracle, rule=_insert_rule)
+def insert(x: Element, *rest: Any) -> Element:
+    """`x` with the part at the given indices replaced by the last argument."""
+
+
+@insert.adjoint
+def _(x, *rest):
+    *indices, part, out, dout = rest
+    untouched = insert(dout, *indices, zero(part))
+    return (untouched, *(None for _ in indices), extract(dout, *indices))
+
+
+# ----- structs ------------------------------------------------------------------------------
+
+
+def flat_size(t: Any) -> int:
+    """How many LLVM scalars a type flattens to."""
+    return sum(1 for _ in structs.leaves(t))
+
+
+def _field_range(t: Any, name: str) -> tuple[int, int]:
+    start = 0
+    for each, field_type in t.fields.items():
+        size = flat_size(field_type)
+        if each == name:
+            return start, start + size
+        start += size
+    raise KeyError(name)
+
+
+def _field_rule(types: list[Any], attributes: dict) -> Any:
+    t, name = types[0], attributes["name"]
+    return ([t], [t.fields[name]]) if structs.is_struct(t) and name in t.fields else None
+
+
+def _field_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    start, stop = _field_range(call.args[0].type, call.attributes["name"])
+    return args[0][start:stop]
+
+
+@op(_field_value, numpy=lambda s, name: s[name], rule=_field_rule)
+def field(s: Any) -> Any:
+    """The field `name` of a struct."""
+
+
+@field.adjoint
+def _(s, out, dout, *, name):
+    return (with_field(zero_struct(s.type), dout, name=name),)
+
+
+def zero_struct(t: Any) -> Constant:
+    """A struct of zeros; array fields, which have no cotangent value, stay empty."""
+    return Constant(t, t())
+
+
+def _with_field_rule(types: list[Any], attributes: dict) -> Any:
+    t, name = types[0], attributes["name"]
+    if not structs.is_struct(t) or name not in t.fields:
+        return None
+    wanted, given = t.fields[name], types[1]
+    literal = hasattr(given, "default") and (scalars.is_float(wanted) or scalars.is_integer(given.default))
+    return ([t, wanted], [t]) if given is wanted or literal else None
+
+
+def _with_field_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    start, stop = _field_range(call.args[0].type, call.attributes["name"])
+    return [*args[0][:start], *args[1], *args[0][stop:]]
+
+
+@op(_with_field_value, numpy=lambda s, value, name: {**s, name: value}, rule=_with_field_rule)
+def with_field(s: Any, value: Any) -> Any:
+    """The struct with its field `name` replaced."""
+
+
+@with_field.adjoint
+def _(s, value, out, dout, *, name):
+    share = field(dout, name=name)
+    kept = with_field(dout, zero(value) if not structs.is_struct(value.type) else zero_struct(value.type), name=name)
+    return kept, share
+
+
+# ----- public constructors that infer their type ----------------------------------------------
+
+
+def _constructor(name: str, make: Any, doc: str) -> Op:
+    """`vector(x, y, z)`: the type follows from the arguments."""
+
+    def build(*parts: Any) -> Any:
+        typed = [scalar_of(p.type if isinstance(p, Value) else type(p)) for p in parts]
+        strong = [t for t in typed if scalars.is_scalar(t)]
+        to = make(strong[0] if strong else scalars.float32, parts)
+        return construct(*parts, to=to) if active_builder() is not None else to(*parts)
+
+    build.__name__, build.__doc__ = name, doc
+    return build  # type: ignore[return-value]
+
+
+vector = _constructor("vector", lambda t, parts: compounds.vector(len(parts), t), "A vector of its components.")
+quaternion = _constructor("quaternion", lambda t, parts: compounds.quaternion(t), "A quaternion of x, y, z, w.")
+transformation = _constructor(
+    "transformation", lambda t, parts: compounds.transformation(t), "A transform of position and rotation."
+)
+
+
+def _rows_shape(parts: tuple) -> tuple[int, int]:
+    first = parts[0].type if isinstance(parts[0], Value) else type(parts[0])
+    return len(parts), first.size
+
+
+matrix_from_rows = _constructor(
+    "matrix_from_rows", lambda t, parts: compounds.matrix(_rows_shape(parts), t), "A matrix of its row vectors."
+)
+
+
+def _index(x: Any, index: Any) -> Any:
+    return extract(x, *index) if isinstance(index, tuple) else extract(x, index)
+
+
+OPERATORS["[]"] = _index  # type: ignore[assignment]

@@ -1,0 +1,133 @@
+"""Rows that report: printing, assertions, expectations, breakpoints.
+
+Text goes to the C library's standard output on compiled devices and to Python's in the interpreter.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from ...errors import KernelAssertionError
+from ..ir.builder import OPERATORS
+from ..types import compounds, scalars
+from ..types.compounds import is_compound
+from .registry import OUTPUT, op
+
+_REPORT = "a report has no value"
+
+
+def _print_rule(types: list[Any], attributes: dict) -> Any:
+    concrete = [getattr(t, "default", t) for t in types]
+    return (concrete, []) if all(compounds.kind_of(t) for t in concrete) else None
+
+
+def conversion(t: type) -> str:
+    """The printf conversion of a scalar type."""
+    if scalars.is_float(t):
+        return "%g"
+    return "%lld" if scalars.is_signed(t) or t is scalars.bool_ else "%llu"
+
+
+def print_format(t: Any) -> str:
+    """How `print` shows a value: components in brackets, matrices row by row."""
+    if not is_compound(t):
+        return conversion(t)
+    row = "[" + " ".join([conversion(t.dtype)] * t.shape[-1]) + "]"
+    return row if len(t.shape) == 1 else "[" + " ".join([row] * t.shape[0]) + "]"
+
+
+def _print_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    types = [compounds.scalar_of(v.type) for v, flat in zip(call.args, args, strict=True) for _ in flat]
+    target.printf(call.attributes["format"], [x for flat in args for x in flat], types)
+    return []
+
+
+def _print_oracle(*values: Any, format: str) -> None:
+    flat = [x for v in values for x in np.ravel(v)]
+    text = format.replace("%lld", "%d").replace("%llu", "%d")
+    print(text % tuple(x.item() for x in flat), end="")
+
+
+@op(_print_value, numpy=_print_oracle, rule=_print_rule, effect=OUTPUT, nondiff=_REPORT, name="printf")
+def printf(*values: Any) -> None:
+    """Print `values` by the C conversions of the constant `format`."""
+
+
+def _assert_rule(types: list[Any], attributes: dict) -> Any:
+    return (types, []) if types == [scalars.bool_] else None
+
+
+def _assert_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    target.check(args[0][0], call)
+    return []
+
+
+def _assert_oracle(condition: Any, message: str) -> None:
+    if not condition:
+        raise KernelAssertionError(message or "assertion failed")
+
+
+@op(_assert_value, numpy=_assert_oracle, rule=_assert_rule, effect=OUTPUT, nondiff=_REPORT, name="assert")
+def assert_(condition: Any) -> None:
+    """Stop the launch with the constant `message` unless the condition holds."""
+
+
+def expect_eq(a: Any, b: Any) -> None:
+    """Stop the launch unless `a` equals `b`."""
+    assert_(OPERATORS["=="](a, b), message="expect_eq failed")
+
+
+def expect_near(a: Any, b: Any, tolerance: Any = 1.0e-6) -> None:
+    """Stop the launch unless every component of `a - b` is at most `tolerance` in size."""
+    difference = a - b
+    parts = [difference] if not is_compound(difference.type) else list(_each(difference))
+    for part in parts:
+        assert_(OPERATORS["<="](OPERATORS["abs"](part), tolerance), message="expect_near failed")
+
+
+def _each(x: Any) -> list[Any]:
+    shape = x.type.shape
+    if len(shape) == 2:
+        return [x[i, j] for i in range(shape[0]) for j in range(shape[1])]
+    return [x[i] for i in range(shape[0])]
+
+
+def _breakpoint_rule(types: list[Any], attributes: dict) -> Any:
+    return [], []
+
+
+@op(
+    lambda target, call, args: [], numpy=lambda: breakpoint(), rule=_breakpoint_rule, effect=OUTPUT,
+    nondiff=_REPORT, name="breakpoint",
+)  # fmt: skip
+def breakpoint_() -> None:
+    """Stop in Python's debugger on device="interp"; nothing on compiled devices."""
+
+
+
+
+_CONVERSION = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([diouxXeEfgGc]))")
+
+
+def conversions(text: str) -> list[str]:
+    """The conversion letters of a printf format, in order."""
+    return [found for found in _CONVERSION.findall(text) if found]
+
+
+def widened(text: str) -> str:
+    """The format for arguments that are all 64 bits wide: `%d` becomes `%lld`."""
+
+    def wide(found: re.Match[str]) -> str:
+        letter = found.group(1)
+        if not letter or letter in "eEfgG":
+            return found.group(0)
+        return found.group(0)[:-1].rstrip("hl") + ("c" if letter == "c" else f"ll{letter}")
+
+    return _CONVERSION.sub(wide, text)
+
+
+expect_eq.kernel_form = "expect"  # type: ignore[attr-defined]
+expect_near.kernel_form = "expect"  # type: ignore[attr-defined]

@@ -1,0 +1,100 @@
+"""Arrays as the interpreter sees them: every access checked, elements as NumPy scalars and arrays.
+
+A struct element is a dict of fields. Views share memory with the array they come from.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import OutOfBoundsError
+from ..types import structs
+from ..types.arrays import ArrayType, array_type, type_name
+from ..types.compounds import is_compound
+from ..types.scalars import is_scalar
+
+
+class HostArray:
+    """Checked access to the memory of one array; `data` has the element's extents as trailing axes.
+
+    `grad` is the HostArray of the gradient or None; `lookup` the index arrays of an indexed array.
+    """
+
+    def __init__(
+        self, data: np.ndarray, t: ArrayType, name: str = "array", grad: HostArray | None = None,
+        lookup: tuple[np.ndarray | None, ...] = (), owner: Any = None,
+    ):  # fmt: skip
+        self.data, self.type, self.name, self.grad, self.lookup = data, t, name, grad, lookup
+        self.owner = owner  # the launch argument, needed to follow arrays stored in structs
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        base = self.data.shape[: self.type.ndim]
+        if not self.lookup:
+            return base
+        return tuple(n if table is None else len(table) for n, table in zip(base, self.lookup, strict=True))
+
+    def position(self, indices: tuple[Any, ...]) -> tuple[int, ...]:
+        """Checked indices into the base memory."""
+        for axis, (i, n) in enumerate(zip(indices, self.shape, strict=False)):
+            if not 0 <= int(i) < n:
+                raise OutOfBoundsError(f"index {int(i)} of {self.name} is outside axis {axis} of length {n}")
+        tables = self.lookup or (None,) * len(indices)
+        found = zip(indices, tables, strict=False)
+        return tuple(int(i) if table is None else int(table[int(i)]) for i, table in found)
+
+    def load(self, *indices: Any) -> Any:
+        return to_value(self.data[self.position(indices)], self.type.dtype)
+
+    def store(self, *rest: Any) -> None:
+        *indices, value = rest
+        write_value(self.data, self.position(tuple(indices)), value, self.type.dtype)
+
+    def view(self, *indices: Any) -> HostArray:
+        """The sub-array at leading indices."""
+        at = self.position(indices)
+        t = array_type(self.type.dtype, self.type.ndim - len(indices))
+        rest = self.lookup[len(indices) :]
+        grad = None if self.grad is None else self.grad.view(*indices)
+        return HostArray(self.data[at], t, self.name, grad, rest, self.owner)
+
+    def part(self, select: Any, dtype: Any) -> HostArray:
+        """The same elements restricted to a field or component."""
+        t = array_type(dtype, self.type.ndim, bool(self.lookup))
+        grad = None if self.grad is None else self.grad.part(select, dtype)
+        data = self.data[select] if isinstance(select, str) else self.data[(..., *select)]
+        return HostArray(data, t, self.name, grad, self.lookup, self.owner)
+
+    def gradient(self) -> HostArray:
+        if self.grad is None:
+            raise OutOfBoundsError(f"{self.name} has no gradient\nhelp: create it with requires_grad=True")
+        return self.grad
+
+
+def to_value(element: Any, t: Any) -> Any:
+    """One element of memory as an interpreter value."""
+    if is_scalar(t):
+        return t(element)
+    if is_compound(t):
+        return np.array(element, t.dtype)
+    if structs.is_struct(t):
+        return {name: to_value(element[name], field) for name, field in t.fields.items()}
+    return element  # the descriptor words of an array field; the interpreter resolves them
+
+
+def write_value(memory: np.ndarray, at: tuple[int, ...], value: Any, t: Any) -> None:
+    """Write an interpreter value into one element of memory."""
+    if structs.is_struct(t):
+        for name, field in t.fields.items():
+            if not isinstance(field, ArrayType):
+                write_value(memory[name], at, value[name], field)
+    else:
+        memory[at] = value
+
+
+def local_array(shape: tuple[int, ...], dtype: Any) -> HostArray:
+    """A zeroed array on the thread's stack."""
+    layout = structs.numpy_dtype(dtype)
+    return HostArray(np.zeros(shape, layout), array_type(dtype, len(shape), False, shape), f"local {type_name(dtype)}")

@@ -1,0 +1,382 @@
+"""Scalar mathematics: one row per function, with its derivative beside it.
+
+Angles are in radians. Domains limit where tests sample. Rows without a derivative say why.
+"""
+
+from __future__ import annotations
+
+import math as pymath
+from typing import Any
+
+import numpy as np
+from llvmlite import ir as ll
+
+from ..ir.builder import OPERATORS
+from ..types import scalars
+from ..types.scalars import bool_
+from ..types.signatures import Float, Scalar
+from .arith import where
+from .registry import expansion, op
+from .values import elementwise, libm
+
+_STEPS = "piecewise constant"
+
+
+def _each(function: Any) -> Any:
+    """A Python math function as an oracle in the precision of its argument."""
+    return lambda *x: type(x[0])(function(*map(float, x)))
+
+
+@op(libm("sqrt"), numpy=np.sqrt, domain=(0.1, 4.0))
+def sqrt(x: Float) -> Float:
+    """Square root."""
+
+
+@sqrt.adjoint
+def _(x, out, dout):
+    return (0.5 * dout / out,)
+
+
+@op(libm("cbrt"), numpy=np.cbrt, domain=(0.1, 4.0), ulps=2)
+def cbrt(x: Float) -> Float:
+    """Cube root."""
+
+
+@cbrt.adjoint
+def _(x, out, dout):
+    return (dout / (3.0 * out * out),)
+
+
+@op(libm("exp"), numpy=np.exp, ulps=4)
+def exp(x: Float) -> Float:
+    """Exponential."""
+
+
+@exp.adjoint
+def _(x, out, dout):
+    return (dout * out,)
+
+
+@op(libm("log"), numpy=np.log, domain=(0.1, 4.0), ulps=4)
+def log(x: Float) -> Float:
+    """Natural logarithm."""
+
+
+@log.adjoint
+def _(x, out, dout):
+    return (dout / x,)
+
+
+@op(libm("log2"), numpy=np.log2, domain=(0.1, 4.0), ulps=4)
+def log2(x: Float) -> Float:
+    """Binary logarithm."""
+
+
+@log2.adjoint
+def _(x, out, dout):
+    return (dout / (x * pymath.log(2.0)),)
+
+
+@op(libm("log10"), numpy=np.log10, domain=(0.1, 4.0), ulps=4)
+def log10(x: Float) -> Float:
+    """Decimal logarithm."""
+
+
+@log10.adjoint
+def _(x, out, dout):
+    return (dout / (x * pymath.log(10.0)),)
+
+
+@op(libm("pow"), numpy=np.power, domain=(0.1, 2.0), ulps=4)
+def pow(x: Float, y: Float) -> Float:
+    """`x` to the power `y`."""
+
+
+@pow.adjoint
+def _(x, y, out, dout):
+    # The slope in y exists only for positive x; for x <= 0 it is taken as 0, as out is then an isolated value.
+    positive = OPERATORS[">"](x, 0.0)
+    slope = where(positive, out * log(where(positive, x, 1.0)), 0.0)
+    return dout * y * pow(x, y - 1.0), dout * slope
+
+
+# ----- trigonometry -------------------------------------------------------------------------
+
+
+@op(libm("sin"), numpy=np.sin, ulps=4)
+def sin(x: Float) -> Float:
+    """Sine of `x` [rad]."""
+
+
+@sin.adjoint
+def _(x, out, dout):
+    return (dout * cos(x),)
+
+
+@op(libm("cos"), numpy=np.cos, ulps=4)
+def cos(x: Float) -> Float:
+    """Cosine of `x` [rad]."""
+
+
+@cos.adjoint
+def _(x, out, dout):
+    return (-dout * sin(x),)
+
+
+@op(libm("tan"), numpy=np.tan, domain=(-1.2, 1.2), ulps=4)
+def tan(x: Float) -> Float:
+    """Tangent of `x` [rad]."""
+
+
+@tan.adjoint
+def _(x, out, dout):
+    return (dout * (1.0 + out * out),)
+
+
+@op(libm("asin"), numpy=np.arcsin, domain=(-0.9, 0.9), ulps=4)
+def _asin(x: Float) -> Float:
+    """Inverse sine [rad] on [-1, 1], NaN outside."""
+
+
+@_asin.adjoint
+def _(x, out, dout):
+    return (dout / sqrt(1.0 - x * x),)
+
+
+@op(libm("acos"), numpy=np.arccos, domain=(-0.9, 0.9), ulps=4)
+def _acos(x: Float) -> Float:
+    """Inverse cosine [rad] on [-1, 1], NaN outside."""
+
+
+@_acos.adjoint
+def _(x, out, dout):
+    return (-dout / sqrt(1.0 - x * x),)
+
+
+@expansion(numpy=lambda x: np.arcsin(np.clip(x, -1, 1)), domain=(-0.9, 0.9), ulps=4)
+def asin(x: Float) -> Float:
+    """Inverse sine [rad]; `x` is clamped to [-1, 1]."""
+    return _asin(OPERATORS["clamp"](x, -1.0, 1.0))
+
+
+@expansion(numpy=lambda x: np.arccos(np.clip(x, -1, 1)), domain=(-0.9, 0.9), ulps=4)
+def acos(x: Float) -> Float:
+    """Inverse cosine [rad]; `x` is clamped to [-1, 1]."""
+    return _acos(OPERATORS["clamp"](x, -1.0, 1.0))
+
+
+@op(libm("atan"), numpy=np.arctan, ulps=4)
+def atan(x: Float) -> Float:
+    """Inverse tangent [rad]."""
+
+
+@atan.adjoint
+def _(x, out, dout):
+    return (dout / (1.0 + x * x),)
+
+
+@op(libm("atan2"), numpy=np.arctan2, domain=(0.1, 2.0), ulps=4)
+def atan2(y: Float, x: Float) -> Float:
+    """Angle [rad] of the point (x, y)."""
+
+
+@atan2.adjoint
+def _(y, x, out, dout):
+    r = x * x + y * y
+    return dout * x / r, -dout * y / r
+
+
+@op(libm("sinh"), numpy=np.sinh, ulps=4)
+def sinh(x: Float) -> Float:
+    """Hyperbolic sine."""
+
+
+@sinh.adjoint
+def _(x, out, dout):
+    return (dout * cosh(x),)
+
+
+@op(libm("cosh"), numpy=np.cosh, ulps=4)
+def cosh(x: Float) -> Float:
+    """Hyperbolic cosine."""
+
+
+@cosh.adjoint
+def _(x, out, dout):
+    return (dout * sinh(x),)
+
+
+@op(libm("tanh"), numpy=np.tanh, ulps=4)
+def tanh(x: Float) -> Float:
+    """Hyperbolic tangent."""
+
+
+@tanh.adjoint
+def _(x, out, dout):
+    return (dout * (1.0 - out * out),)
+
+
+@op(libm("erf"), numpy=_each(pymath.erf), ulps=4)
+def erf(x: Float) -> Float:
+    """Error function."""
+
+
+@erf.adjoint
+def _(x, out, dout):
+    return (dout * (2.0 / pymath.sqrt(pymath.pi)) * exp(-x * x),)
+
+
+@op(libm("erfc"), numpy=_each(pymath.erfc), ulps=8)
+def erfc(x: Float) -> Float:
+    """Complementary error function, 1 - erf(x)."""
+
+
+@erfc.adjoint
+def _(x, out, dout):
+    return (-dout * (2.0 / pymath.sqrt(pymath.pi)) * exp(-x * x),)
+
+
+# ----- rounding -----------------------------------------------------------------------------
+
+
+@op(libm("floor"), numpy=np.floor, nondiff=_STEPS)
+def floor(x: Float) -> Float:
+    """The largest whole number not above `x`."""
+
+
+@op(libm("ceil"), numpy=np.ceil, nondiff=_STEPS)
+def ceil(x: Float) -> Float:
+    """The smallest whole number not below `x`."""
+
+
+@op(libm("trunc"), numpy=np.trunc, nondiff=_STEPS)
+def trunc(x: Float) -> Float:
+    """`x` without its fraction."""
+
+
+@op(libm("rint"), numpy=np.rint, nondiff=_STEPS)
+def rint(x: Float) -> Float:
+    """The nearest whole number; halves go to the even one."""
+
+
+@op(libm("round"), numpy=lambda x: np.trunc(x + np.copysign(np.nextafter(type(x)(0.5), type(x)(0)), x)), nondiff=_STEPS)
+def round(x: Float) -> Float:
+    """The nearest whole number; halves go away from zero."""
+
+
+@expansion(numpy=lambda x: x - np.trunc(x))
+def frac(x: Float) -> Float:
+    """The fraction of `x`, with its sign."""
+    return x - trunc(x)
+
+
+# ----- sign and size ------------------------------------------------------------------------
+
+
+def _magnitude(target: Any, t: type, x: Any) -> Any:
+    if scalars.is_float(t):
+        return target.math("fabs", t, (x,))
+    if not scalars.is_signed(t):
+        return x
+    negative = target.builder.icmp_signed("<", x, ll.Constant(x.type, 0))
+    return target.builder.select(negative, target.builder.neg(x), x)
+
+
+@op(elementwise(_magnitude), numpy=np.abs)
+def abs(x: Scalar) -> Scalar:
+    """Absolute value; the slope at 0 is 1."""
+
+
+@abs.adjoint
+def _(x, out, dout):
+    return (where(OPERATORS["<"](x, 0.0), -dout, dout),)
+
+
+@expansion(numpy=lambda x: type(x)(-1 if x < 0 else 1))
+def sign(x: Scalar) -> Scalar:
+    """-1 for negative `x`, else 1."""
+    one = OPERATORS["cast"](1, to=x.type)
+    return where(OPERATORS["<"](x, 0), -one, one)
+
+
+@expansion(numpy=lambda x: type(x)(0 if x == 0 else 1))
+def nonzero(x: Scalar) -> Scalar:
+    """1 where `x` is not zero, else 0."""
+    one = OPERATORS["cast"](1, to=x.type)
+    return where(OPERATORS["!="](x, 0), one, one - one)
+
+
+@expansion(numpy=lambda x: type(x)(1 if x < 0 else 0))
+def step(x: Scalar) -> Scalar:
+    """1 for negative `x`, else 0."""
+    one = OPERATORS["cast"](1, to=x.type)
+    return where(OPERATORS["<"](x, 0), one, one - one)
+
+
+@op(libm("copysign"), numpy=np.copysign)
+def copysign(x: Float, y: Float) -> Float:
+    """The magnitude of `x` with the sign of `y`."""
+
+
+@copysign.adjoint
+def _(x, y, out, dout):
+    same = OPERATORS[">="](x * out, 0.0)
+    return where(same, dout, -dout), None
+
+
+def _float_test(kind: str) -> Any:
+    def scalar_value(target: Any, t: type, x: Any) -> Any:
+        b = target.builder
+        if kind == "nan":
+            return b.fcmp_unordered("uno", x, x)
+        infinity = ll.Constant(x.type, float("inf"))
+        size = target.math("fabs", t, (x,))
+        return b.fcmp_ordered("==", size, infinity) if kind == "inf" else b.fcmp_ordered("<", size, infinity)
+
+    return elementwise(scalar_value)
+
+
+@op(_float_test("finite"), numpy=np.isfinite, nondiff="a boolean has no derivative")
+def isfinite(x: Float) -> bool_:
+    """Whether `x` is neither infinite nor NaN."""
+
+
+@op(_float_test("inf"), numpy=np.isinf, nondiff="a boolean has no derivative")
+def isinf(x: Float) -> bool_:
+    """Whether `x` is infinite."""
+
+
+@op(_float_test("nan"), numpy=np.isnan, nondiff="a boolean has no derivative")
+def isnan(x: Float) -> bool_:
+    """Whether `x` is not a number."""
+
+
+# ----- blends -------------------------------------------------------------------------------
+
+
+@expansion(numpy=lambda x: x * type(x)(pymath.pi / 180))
+def radians(x: Float) -> Float:
+    """Degrees to radians."""
+    return x * (pymath.pi / 180.0)
+
+
+@expansion(numpy=lambda x: x * type(x)(180 / pymath.pi))
+def degrees(x: Float) -> Float:
+    """Radians to degrees."""
+    return x * (180.0 / pymath.pi)
+
+
+@expansion(numpy=lambda a, b, t: a * (1 - t) + b * t, ulps=4)
+def lerp(a: Float, b: Float, t: Float) -> Float:
+    """Linear blend: `a` at t = 0, `b` at t = 1."""
+    return a * (1.0 - t) + b * t
+
+
+@expansion(numpy=lambda a, b, x: (lambda t: t * t * (3 - 2 * t))(np.clip((x - a) / (b - a), 0, 1)), ulps=8)
+def smoothstep(a: Float, b: Float, x: Float) -> Float:
+    """Hermite blend from 0 at x = a to 1 at x = b."""
+    t = OPERATORS["clamp"]((x - a) / (b - a), 0.0, 1.0)
+    return t * t * (3.0 - 2.0 * t)
+
+
+OPERATORS.update({"**": pow, "trunc": trunc})

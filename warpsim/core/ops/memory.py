@@ -1,0 +1,317 @@
+"""Rows that touch arrays: loads, stores, views and atomics, with the duals that reverse them.
+
+Indices are integers of any width. A view costs nothing: it is the same memory with another start,
+shape and strides. In reverse a load adds to the gradient, a store takes from it, and an atomic add
+reads it; `gradient` turns an array into its gradient array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir as ll
+
+from ..ir.builder import OPERATORS
+from ..types import compounds, scalars, structs
+from ..types.arrays import ArrayType, array_type
+from ..types.compounds import is_compound
+from ..types.scalars import int32
+from .arith import where
+from .construct import zero, zero_struct
+from .host_memory import HostArray, local_array as host_local_array, write_value
+from .registry import ATOMIC, READ, WRITE, Op, op
+
+
+def _indices(types: list[Any]) -> list[Any] | None:
+    concrete = [getattr(t, "default", t) for t in types]
+    return concrete if all(scalars.is_integer(t) for t in concrete) else None
+
+
+def _element_literal(given: Any, wanted: Any) -> bool:
+    return hasattr(given, "default") and (scalars.is_float(wanted) or scalars.is_integer(given.default))
+
+
+def _access_rule(values: int, returns: bool) -> Callable[..., Any]:
+    """array, one index per dimension, then `values` elements; gives an element or nothing."""
+
+    def rule(types: list[Any], attributes: dict) -> Any:
+        array = types[0]
+        if not isinstance(array, ArrayType) or len(types) != 1 + array.ndim + values:
+            return None
+        indices = _indices(types[1 : 1 + array.ndim])
+        given = types[1 + array.ndim :]
+        fits = all(t is array.dtype or _element_literal(t, array.dtype) for t in given)
+        if indices is None or not fits:
+            return None
+        return [array, *indices, *[array.dtype] * values], [array.dtype] if returns else []
+
+    return rule
+
+
+def _address(target: Any, call: Any, args: list[list[Any]], indices: int) -> Any:
+    types = [v.type for v in call.args[1 : 1 + indices]]
+    return target.address(call.args[0].type, args[0], [a[0] for a in args[1 : 1 + indices]], types, call)
+
+
+# ----- load and store -----------------------------------------------------------------------
+
+
+def _load_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    return target.load(_address(target, call, args, call.args[0].type.ndim), call.args[0].type.dtype)
+
+
+@op(_load_value, numpy=HostArray.load, rule=_access_rule(0, True), effect=READ)
+def load(array: Any, *indices: Any) -> Any:
+    """The element at the indices."""
+
+
+@load.adjoint
+def _(array, *rest):
+    *indices, out, dout = rest
+    atomic_add(gradient(array), *indices, dout)
+    return (None,) * (1 + len(indices))
+
+
+def _store_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    address = _address(target, call, args, call.args[0].type.ndim)
+    target.store(address, call.args[0].type.dtype, args[-1])
+    return []
+
+
+@op(_store_value, numpy=HostArray.store, rule=_access_rule(1, False), effect=WRITE)
+def store(array: Any, *rest: Any) -> None:
+    """Write the last argument to the element at the indices."""
+
+
+@store.adjoint
+def _(array, *rest):
+    *indices, value = rest
+    share = load(gradient(array), *indices)
+    store(gradient(array), *indices, zero_struct(value.type) if structs.is_struct(value.type) else zero(value))
+    return (None,) * (1 + len(indices)) + (share,)
+
+
+# ----- views --------------------------------------------------------------------------------
+
+
+def _view_rule(types: list[Any], attributes: dict) -> Any:
+    array = types[0]
+    if not isinstance(array, ArrayType) or not 1 <= len(types) - 1 < array.ndim:
+        return None
+    indices = _indices(types[1:])
+    rank = array.ndim - len(types) + 1
+    return None if indices is None else ([array, *indices], [array_type(array.dtype, rank, array.indexed)])
+
+
+def _view_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    types = [v.type for v in call.args[1:]]
+    return target.view(call.args[0].type, args[0], [a[0] for a in args[1:]], types, call)
+
+
+@op(_view_value, numpy=HostArray.view, rule=_view_rule, nondiff="a view shares memory: gradients flow through loads")
+def view(array: Any, *indices: Any) -> Any:
+    """The sub-array at leading indices: `a[i]` of a 2-D array is a 1-D array."""
+
+
+def _field_view_rule(types: list[Any], attributes: dict) -> Any:
+    array, name = types[0], attributes["name"]
+    if not isinstance(array, ArrayType) or not structs.is_struct(array.dtype) or name not in array.dtype.fields:
+        return None
+    return types, [array_type(array.dtype.fields[name], array.ndim, array.indexed)]
+
+
+def _field_view_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    offset = structs.offsets(call.args[0].type.dtype)[call.attributes["name"]]
+    return target.shifted(args[0], ll.Constant(ll.IntType(64), offset))
+
+
+def _field_view_oracle(array: HostArray, name: str) -> HostArray:
+    return array.part(name, array.type.dtype.fields[name])
+
+
+@op(_field_view_value, numpy=_field_view_oracle, rule=_field_view_rule, nondiff="a view shares memory")
+def field_view(array: Any) -> Any:
+    """One field of every struct in an array, as an array."""
+
+
+def _component_view_rule(types: list[Any], attributes: dict) -> Any:
+    array = types[0]
+    if not isinstance(array, ArrayType) or not is_compound(array.dtype):
+        return None
+    count, shape = len(types) - 1, array.dtype.shape
+    indices = _indices(types[1:])
+    if indices is None or not 1 <= count <= len(shape):
+        return None
+    part = array.dtype.dtype if count == len(shape) else compounds.vector(shape[1], array.dtype.dtype)
+    return [array, *indices], [array_type(part, array.ndim, array.indexed)]
+
+
+def _component_view_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    element = call.args[0].type.dtype
+    size = np.dtype(element.dtype).itemsize
+    strides = [size * int(np.prod(element.shape[k + 1 :])) for k in range(len(element.shape))]
+    b, offset = target.builder, ll.Constant(ll.IntType(64), 0)
+    for value, arg, stride, extent in zip(call.args[1:], args[1:], strides, element.shape, strict=False):
+        wide = target.as_index(arg[0], value.type)
+        wide = b.select(b.icmp_signed("<", wide, wide.type(0)), b.add(wide, wide.type(extent)), wide)
+        offset = b.add(offset, b.mul(wide, ll.Constant(ll.IntType(64), stride)))
+    return target.shifted(args[0], offset)
+
+
+def _component_view_oracle(array: HostArray, *indices: Any) -> HostArray:
+    element = array.type.dtype
+    part = element.dtype if len(indices) == len(element.shape) else compounds.vector(element.shape[1], element.dtype)
+    axes = tuple(int(i) for i in indices) + (slice(None),) * (len(element.shape) - len(indices))
+    return array.part(axes, part)
+
+
+@op(_component_view_value, numpy=_component_view_oracle, rule=_component_view_rule, nondiff="a view shares memory")
+def component_view(array: Any, *indices: Any) -> Any:
+    """One component (or matrix row) of every element of an array, as an array."""
+
+
+def _gradient_rule(types: list[Any], attributes: dict) -> Any:
+    return (types, types) if len(types) == 1 and isinstance(types[0], ArrayType) else None
+
+
+def _gradient_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    data, grad, *rest = args[0]
+    return [grad, grad, *rest]
+
+
+@op(_gradient_value, numpy=HostArray.gradient, rule=_gradient_rule, nondiff="a view shares memory")
+def gradient(array: Any) -> Any:
+    """The array of gradients that belongs to an array."""
+
+
+# ----- shape --------------------------------------------------------------------------------
+
+
+def _shape_rule(types: list[Any], attributes: dict) -> Any:
+    array = types[0]
+    inside = isinstance(array, ArrayType) and 0 <= attributes["axis"] < array.ndim
+    return (types, [int32]) if inside else None
+
+
+def _shape_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    return [target.builder.trunc(args[0][2 + call.attributes["axis"]], ll.IntType(32))]
+
+
+@op(_shape_value, numpy=lambda a, axis: int32(a.shape[axis]), rule=_shape_rule, nondiff="an integer")
+def shape(array: Any) -> int32:
+    """The extent of the array along `axis`."""
+
+
+# ----- local arrays -------------------------------------------------------------------------
+
+
+def _local_rule(types: list[Any], attributes: dict) -> Any:
+    extents, dtype = attributes["shape"], attributes["dtype"]
+    return [], [array_type(dtype, len(extents), False, extents)]
+
+
+def _local_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    return target.local_array(call.results[0].type)
+
+
+@op(
+    _local_value, numpy=host_local_array, rule=_local_rule, effect=WRITE,
+    nondiff="gradients flow through the loads and stores of the array",
+)  # fmt: skip
+def local_array() -> Any:
+    """A zeroed array of constant `shape` on the thread's stack."""
+
+
+# ----- atomics ------------------------------------------------------------------------------
+
+
+def _atomic_value(kind: str) -> Callable[..., Any]:
+    def value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+        rank, element = call.args[0].type.ndim, call.args[0].type.dtype
+        address = _address(target, call, args, rank)
+        return target.atomic(kind, address, element, args[1 + rank :], call)
+
+    return value
+
+
+def _atomic_oracle(combine: Callable[..., Any]) -> Callable[..., Any]:
+    def oracle(array: HostArray, *rest: Any) -> Any:
+        indices, operands = rest[: array.type.ndim], rest[array.type.ndim :]
+        old = array.load(*indices)
+        write_value(array.data, array.position(indices), combine(old, *operands), array.type.dtype)
+        return old
+
+    return oracle
+
+
+def _atomic_rule(values: int, accepts: Callable[[Any], bool]) -> Callable[..., Any]:
+    plain = _access_rule(values, True)
+
+    def rule(types: list[Any], attributes: dict) -> Any:
+        found = plain(types, attributes)
+        element = types[0].dtype if found else None
+        return found if found and accepts(compounds.scalar_of(element)) and not structs.is_struct(element) else None
+
+    return rule
+
+
+def _atomic(name: str, combine: Any, values: int, accepts: Any, nondiff: str, doc: str) -> Op:
+    def signature(array: Any, *rest: Any) -> Any: ...
+
+    signature.__doc__ = doc + " Returns the value before."
+    kind = name.removeprefix("atomic_")
+    rule = _atomic_rule(values, accepts)
+    return op(_atomic_value(kind), numpy=_atomic_oracle(combine), name=name, rule=rule, effect=ATOMIC, nondiff=nondiff)(
+        signature
+    )
+
+
+def _number(t: Any) -> bool:
+    return t in scalars.NUMBERS
+
+
+_INTEGER = "an exchange or a bit operation has no derivative"
+atomic_add = _atomic("atomic_add", lambda a, b: a + b, 1, _number, "", "Add to an element.")
+
+
+@atomic_add.adjoint
+def _(array, *rest):
+    *indices, value, out, dout = rest
+    return (None,) * (1 + len(indices)) + (load(gradient(array), *indices),)
+
+
+atomic_sub = _atomic("atomic_sub", lambda a, b: a - b, 1, _number, "", "Subtract from an element.")
+
+
+@atomic_sub.adjoint
+def _(array, *rest):
+    *indices, value, out, dout = rest
+    return (None,) * (1 + len(indices)) + (-load(gradient(array), *indices),)
+
+
+def _extreme_adjoint(array: Any, *rest: Any) -> tuple:
+    """The winner takes the gradient: the thread whose value equals the final one."""
+    *indices, value, out, dout = rest
+    final, share = load(array, *indices), load(gradient(array), *indices)
+    won = OPERATORS["=="](value, final)
+    return (None,) * (1 + len(indices)) + (where(won, share, zero(share)),)
+
+
+atomic_min = _atomic("atomic_min", np.minimum, 1, _number, "", "Lower an element to a value.")
+atomic_min.adjoint(_extreme_adjoint)
+atomic_max = _atomic("atomic_max", np.maximum, 1, _number, "", "Raise an element to a value.")
+atomic_max.adjoint(_extreme_adjoint)
+atomic_exch = _atomic("atomic_exch", lambda a, b: b, 1, _number, _INTEGER, "Replace an element.")
+atomic_cas = _atomic(
+    "atomic_cas", lambda a, expected, new: new if a == expected else a, 2, _number, _INTEGER,
+    "Replace an element if it equals the first value.",
+)  # fmt: skip
+atomic_and = _atomic("atomic_and", np.bitwise_and, 1, scalars.is_integer, _INTEGER, "Bitwise and with an element.")
+atomic_or = _atomic("atomic_or", np.bitwise_or, 1, scalars.is_integer, _INTEGER, "Bitwise or with an element.")
+atomic_xor = _atomic("atomic_xor", np.bitwise_xor, 1, scalars.is_integer, _INTEGER, "Bitwise xor with an element.")
+
+PRIVATE_ATOMICS = ("atomic_add", "atomic_sub")
+"""Atomics whose order does not matter up to rounding, so a launch may sum them in private copies."""
+

@@ -1,0 +1,237 @@
+"""The op table. One row = type rule + value on compiled targets + NumPy oracle + adjoint.
+
+    @op(value=libm("sin"), numpy=np.sin)          # how each target computes it, and the oracle
+    def sin(x: Float) -> Float:                   # the annotations are the type rule
+        "Sine of `x` [rad]."
+
+    @sin.adjoint                                  # pure: one cotangent per input, traced into IR
+    def _(x, out, dout):
+        return (dout * cos(x),)
+
+A function that returns something is an *expansion*: its body, traced, is the value on every target
+and its adjoint is derived. A row without adjoint and without expansion must state why in
+`nondiff=`; `seal()` refuses the table otherwise. Several rows of one name are overloads, tried in
+order. Effects (`read`, `write`, `atomic`, `output`) keep a call alive and in order.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...errors import KernelTypeError, WarpsimError
+from ..ir.builder import active_builder, constant
+from ..ir.nodes import Value
+from ..types import compounds, scalars
+from ..types.arrays import type_name
+from ..types.signatures import Bindings, Weak, match, match_weak, resolve, weak_type
+
+ATOMIC, OUTPUT, PURE, READ, WRITE = "atomic", "output", "", "read", "write"
+
+
+@dataclass(eq=False)
+class Row:
+    """One overload of an op."""
+
+    name: str
+    params: tuple[inspect.Parameter, ...]
+    returns: Any
+    doc: str
+    value: Callable[..., Any] | None = None
+    numpy: Callable[..., Any] | None = None
+    expansion: Callable[..., Any] | None = None
+    rule: Callable[..., Any] | None = None
+    domain: tuple[float, float] = (-2.0, 2.0)
+    nondiff: str = ""
+    effect: str = PURE
+    ulps: int = 0
+    adjoint_rule: Callable[..., Any] | None = None
+
+    def match(self, types: list[Any], attributes: dict[str, Any]) -> Match | None:
+        """The concrete types of this overload at argument `types` (weak ones allowed), or None."""
+        if self.rule is not None:
+            found = self.rule(types, attributes)
+            return None if found is None else Match(self, tuple(found[0]), tuple(found[1]))
+        required = sum(p.default is p.empty for p in self.params)
+        if not required <= len(types) <= len(self.params):
+            return None
+        patterns = [p.annotation for p in self.params[: len(types)]]
+        bound: Bindings = {}
+        concrete = list(types)
+        for pattern, t in zip(patterns, types, strict=True):
+            if not isinstance(t, Weak) and not match(pattern, t, bound):
+                return None
+        for i, (pattern, t) in enumerate(zip(patterns, types, strict=True)):
+            if isinstance(t, Weak):
+                concrete[i] = match_weak(pattern, t, bound)
+                if concrete[i] is None:
+                    return None
+        returns = self.returns if isinstance(self.returns, tuple) else (self.returns,)
+        results = tuple(resolve(r, bound) for r in returns if r is not None)
+        return Match(self, tuple(concrete), results)
+
+    def signature(self) -> str:
+        """The overload as messages print it."""
+        inner = ", ".join(f"{p.name}: {type_name(p.annotation)}" for p in self.params)
+        return f"{self.name}({inner})"
+
+    def evaluate(self, args: list[Any], result_types: tuple[Any, ...], attributes: dict[str, Any]) -> tuple[Any, ...]:
+        """The oracle's value: NumPy scalars and arrays in, values of `result_types` out."""
+        assert self.numpy is not None, self.name
+        with np.errstate(all="ignore"):
+            found = self.numpy(*args, **attributes)
+        if not result_types:
+            return ()
+        parts = found if len(result_types) > 1 else (found,)
+        return tuple(_as_type(v, t) for v, t in zip(parts, result_types, strict=True))
+
+
+@dataclass(frozen=True)
+class Match:
+    """An overload chosen for a call, with the types its arguments are converted to."""
+
+    row: Row
+    arg_types: tuple[Any, ...]
+    result_types: tuple[Any, ...]
+
+
+@dataclass(eq=False)
+class Op:
+    """A public name and its overloads; calling it traces (on Values) or evaluates (on host values)."""
+
+    name: str
+    rows: list[Row] = field(default_factory=list)
+
+    def adjoint(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Declare the adjoint of the row declared last."""
+        self.rows[-1].adjoint_rule = rule
+        return rule
+
+    def find(self, types: list[Any], attributes: dict[str, Any] | None = None) -> Match:
+        """The first overload that fits; raises `KernelTypeError` listing the candidates."""
+        for row in self.rows:
+            found = row.match(types, attributes or {})
+            if found is not None:
+                return found
+        raise KernelTypeError(
+            f"{self.name}: no overload for ({', '.join(map(type_name, types))})",
+            expected="one of " + "; ".join(row.signature() for row in self.rows),
+            help=_hint(types),
+        )
+
+    def __call__(self, *args: Any, **attributes: Any) -> Any:
+        builder = active_builder()
+        if builder is not None and any(isinstance(a, Value) for a in args):
+            return emit(builder, self, args, attributes)
+        return _evaluate_on_host(self, args, attributes)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+TABLE: dict[str, Op] = {}
+
+
+def op(
+    value: Callable[..., Any] | None = None, *, numpy: Callable[..., Any] | None = None, name: str = "", **facts: Any
+) -> Callable[[Callable[..., Any]], Op]:
+    """Declare a primitive row; see the module docstring. `facts` are fields of `Row`."""
+
+    def declare(signature: Callable[..., Any]) -> Op:
+        return _add(signature, name, value=value, numpy=numpy, **facts)
+
+    return declare
+
+
+def expansion(
+    *, numpy: Callable[..., Any] | None = None, name: str = "", **facts: Any
+) -> Callable[[Callable[..., Any]], Op]:
+    """Declare a row by its body in terms of other ops."""
+
+    def declare(body: Callable[..., Any]) -> Op:
+        return _add(body, name, expansion=body, numpy=numpy, **facts)
+
+    return declare
+
+
+def _add(signature: Callable[..., Any], name: str, **facts: Any) -> Op:
+    found = inspect.signature(signature, eval_str=True)
+    name = name or signature.__name__.rstrip("_")
+    entry = TABLE.setdefault(name, Op(name))
+    returns = None if found.return_annotation is found.empty else found.return_annotation
+    params = tuple(found.parameters.values())
+    entry.rows.append(Row(name, params, returns, inspect.getdoc(signature) or "", **facts))
+    return entry
+
+
+def rows() -> Iterator[Row]:
+    """Every row of the table."""
+    for entry in TABLE.values():
+        yield from entry.rows
+
+
+def seal() -> None:
+    """Refuse a table in which some row has no value, or neither a derivative nor a reason for none."""
+    for row in rows():
+        if row.value is None and row.expansion is None:
+            raise WarpsimError(f"op row {row.signature()} has neither value nor expansion")
+        if row.adjoint_rule is None and row.expansion is None and not row.nondiff:
+            raise WarpsimError(f"op row {row.signature()} has no adjoint; declare one or say why in nondiff=")
+
+
+# ----- tracing and evaluation ---------------------------------------------------------------
+
+
+def operand_type(x: Any) -> Any:
+    """The type of a Value or of a host constant (weak for Python numbers)."""
+    return x.type if isinstance(x, Value) else weak_type(x)
+
+
+def emit(builder: Any, operation: Op, args: tuple, attributes: dict[str, Any] | None = None) -> Any:
+    """Choose an overload, turn literals into constants of its types, append the call."""
+    found = operation.find([operand_type(a) for a in args], attributes)
+    pairs = zip(args, found.arg_types, strict=True)
+    values = tuple(a if isinstance(a, Value) else constant(t, a) for a, t in pairs)
+    return builder.call(found.row, values, found.result_types, attributes)
+
+
+def _evaluate_on_host(operation: Op, args: tuple, attributes: dict[str, Any]) -> Any:
+    found = operation.find([weak_type(a) for a in args], attributes)
+    pairs = zip(args, found.arg_types, strict=True)
+    values = [a if isinstance(a, t) else t(a) for a, t in pairs]
+    row = found.row
+    if row.numpy is None:
+        if row.expansion is None:
+            raise TypeError(f"wp.{row.name} works inside kernels only\nhelp: launch a kernel, or use NumPy")
+        return row.expansion(*values)
+    plain = [v.numpy() if isinstance(v, compounds.Compound) else v for v in values]
+    results = row.evaluate(plain, found.result_types, attributes)
+    wrapped = tuple(to_host(v, t) for v, t in zip(results, found.result_types, strict=True))
+    return wrapped if len(wrapped) > 1 else (wrapped[0] if wrapped else None)
+
+
+def to_host(value: Any, t: Any) -> Any:
+    """The oracle's representation as a host value of type `t`."""
+    return t.wrap(value) if compounds.is_compound(t) else value
+
+
+def _as_type(value: Any, t: Any) -> Any:
+    if scalars.is_scalar(t):
+        return value if type(value) is t else t(value)
+    if compounds.is_compound(t):
+        return np.asarray(value, t.dtype).reshape(t.shape)
+    return value
+
+
+def _hint(types: list[Any]) -> str:
+    numbers = {t for t in types if t in scalars.NUMBERS}
+    numbers |= {compounds.scalar_of(t) for t in types if compounds.is_compound(t)}
+    if len(numbers) > 1:
+        return "scalar types do not mix silently: convert one side, for example wp.float64(x)"
+    if Weak in map(type, types) and any(scalars.is_integer(t) for t in types):
+        return "a float literal does not fit an integer: convert the variable, for example float(i)"
+    return ""

@@ -1,0 +1,35 @@
+"""Where a thread stands in its launch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..types.scalars import int32
+from .registry import op
+
+
+def _tid_rule(types: list[Any], attributes: dict) -> Any:
+    return [], [int32] * attributes["ndim"]
+
+
+def _tid_value(target: Any, call: Any, args: list[list[Any]]) -> Any:
+    found = target.thread_index(call.attributes["ndim"])
+    return [[i] for i in found] if len(found) > 1 else [found[0]]
+
+
+@op(_tid_value, rule=_tid_rule, nondiff="an integer")
+def tid() -> int32:
+    """The index of the thread; unpack as many indices as the launch has dimensions (1 to 4)."""
+
+
+def _block_dim_rule(types: list[Any], attributes: dict) -> Any:
+    return [], [int32]
+
+
+def _block_dim_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    return [target.block_dim()]
+
+
+@op(_block_dim_value, rule=_block_dim_rule, nondiff="an integer")
+def block_dim() -> int32:
+    """Threads per block: 1 on CPU."""

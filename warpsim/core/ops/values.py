@@ -1,0 +1,114 @@
+"""How rows compute on compiled targets: small factories that emit LLVM instructions.
+
+A row's `value` is called as `value(target, call, args)`: `args` holds, per operand, the list of
+LLVM scalars that its type flattens to (a vec3 is three); it returns the flat list of the result,
+or one list per result. `target` offers the LLVM builder and what differs between CPU and CUDA
+(see `emit.target`). Nothing here knows a processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir as ll
+
+from ..types import scalars
+from ..types.compounds import scalar_of
+
+
+def llvm_type(t: type) -> ll.Type:
+    """The register type of a scalar: bool is i1."""
+    if t is scalars.bool_:
+        return ll.IntType(1)
+    if scalars.is_float(t):
+        return {16: ll.HalfType(), 32: ll.FloatType(), 64: ll.DoubleType()}[scalars.bits(t)]
+    return ll.IntType(scalars.bits(t))
+
+
+def elementwise(scalar_value: Callable[..., Any]) -> Callable[..., Any]:
+    """Apply `scalar_value(target, scalar type, *components)` to every component."""
+
+    def value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+        t = scalar_of(call.args[0].type)
+        return [scalar_value(target, t, *parts) for parts in zip(*args, strict=True)]
+
+    return value
+
+
+def scaled(scalar_value: Callable[..., Any]) -> Callable[..., Any]:
+    """Component-wise where one operand is a scalar that goes with every component of the other."""
+
+    def value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+        t = scalar_of(call.args[0].type)
+        size = max(len(a) for a in args)
+        wide = [a * size if len(a) == 1 else a for a in args]
+        return [scalar_value(target, t, *parts) for parts in zip(*wide, strict=True)]
+
+    return value
+
+
+def instr(
+    floating: str = "", integer: str = "", unsigned: str = "", boolean: str = ""
+) -> Callable[..., Any]:
+    """One LLVM instruction per component, chosen by scalar type."""
+
+    def scalar_value(target: Any, t: type, *parts: Any) -> Any:
+        if scalars.is_float(t):
+            return getattr(target.builder, floating)(*parts, flags=target.fast_flags)
+        name = boolean if t is scalars.bool_ and boolean else integer
+        if unsigned and t in scalars.UNSIGNED:
+            name = unsigned
+        return getattr(target.builder, name)(*parts)
+
+    return scalar_value
+
+
+def libm(name: str) -> Callable[..., Any]:
+    """The C library's function of that name (libm, vectorised where possible; libdevice on CUDA)."""
+
+    def scalar_value(target: Any, t: type, *parts: Any) -> Any:
+        return target.math(name, t, parts)
+
+    return elementwise(scalar_value)
+
+
+def compare(symbol: str) -> Callable[..., Any]:
+    """Ordered float, signed or unsigned integer comparison; `!=` is unordered, as IEEE 754 wants."""
+
+    def scalar_value(target: Any, t: type, a: Any, b: Any) -> Any:
+        if scalars.is_float(t):
+            kind = target.builder.fcmp_unordered if symbol == "!=" else target.builder.fcmp_ordered
+            return kind(symbol, a, b)
+        signed = t in scalars.SIGNED
+        kind = target.builder.icmp_signed if signed else target.builder.icmp_unsigned
+        return kind(symbol, a, b)
+
+    return scalar_value
+
+
+def smallest_signed(t: type) -> ll.Constant:
+    return ll.Constant(llvm_type(t), -(1 << (scalars.bits(t) - 1)))
+
+
+def convert(target: Any, source: type, wanted: type, x: Any) -> Any:
+    """A scalar conversion: floats truncate towards zero and saturate, NaN becomes 0, ints wrap."""
+    b, t = target.builder, llvm_type(wanted)
+    if source is wanted:
+        return x
+    if wanted is scalars.bool_:
+        zero = ll.Constant(x.type, 0 if not scalars.is_float(source) else 0.0)
+        return b.fcmp_unordered("!=", x, zero) if scalars.is_float(source) else b.icmp_unsigned("!=", x, zero)
+    if scalars.is_float(source):
+        if scalars.is_float(wanted):
+            return b.fptrunc(x, t) if scalars.bits(source) > scalars.bits(wanted) else b.fpext(x, t)
+        return target.float_to_int(x, source, wanted)
+    unsigned = source is scalars.bool_ or source in scalars.UNSIGNED
+    if scalars.is_float(wanted):
+        return b.uitofp(x, t) if unsigned else b.sitofp(x, t)
+    width = 1 if source is scalars.bool_ else scalars.bits(source)
+    if scalars.bits(wanted) < width:
+        return b.trunc(x, t)
+    if scalars.bits(wanted) == width:
+        return x
+    return b.zext(x, t) if unsigned else b.sext(x, t)

@@ -1,0 +1,295 @@
+"""Rows on vectors and on components of any compound.
+
+Sums run in order from the first component, so every device rounds alike.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir as ll
+
+from ..ir.builder import OPERATORS, active_builder, constant
+from ..ir.nodes import Value
+from ..types import scalars
+from ..types.compounds import is_compound, size_of
+from ..types.scalars import uint32
+from ..types.signatures import Element, Float, K, Mat, N, Quat, R, Scalar, Vec
+from .arith import max as maximum
+from .arith import min as minimum
+from .arith import where
+from .construct import components, construct, rebuild, zero
+from .math import sqrt
+from .registry import Op, expansion, op
+from .values import elementwise, instr, scaled
+
+
+def ordered_sum(parts: list[Any]) -> Any:
+    """x0 + x1 + ... in that order."""
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def ordered_dot(x: Any, y: Any) -> Any:
+    """The oracle of sums of products: products and sums round one by one, in order."""
+    return ordered_sum(list(np.ravel(x) * np.ravel(y)))
+
+
+def _inner_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    t = call.results[0].type
+    multiply, plus = instr("fmul", "mul"), instr("fadd", "add")
+    total = None
+    for a, b in zip(*args, strict=True):
+        product = multiply(target, t, a, b)
+        total = product if total is None else plus(target, t, total, product)
+    return [total]
+
+
+def _inner_rule(kinds: tuple[str, ...]) -> Any:
+    def rule(types: list[Any], attributes: dict) -> Any:
+        fits = len(types) == 2 and types[0] is types[1] and is_compound(types[0]) and types[0].kind in kinds
+        return (types, [types[0].dtype]) if fits else None
+
+    return rule
+
+
+def _inner(name: str, kinds: tuple[str, ...], doc: str) -> Op:
+    def signature(x: Element, y: Element) -> Scalar: ...
+
+    signature.__doc__ = doc
+    row = op(_inner_value, numpy=ordered_dot, name=name, rule=_inner_rule(kinds))(signature)
+
+    @row.adjoint
+    def _(x, y, out, dout):
+        return y * dout, x * dout
+
+    return row
+
+
+inner = _inner("inner", ("vector", "matrix", "quaternion", "transform"), "Sum of products of components, any kind.")
+dot = _inner("dot", ("vector", "quaternion"), "Dot product.")
+ddot = _inner("ddot", ("matrix",), "Sum of products of all entries of two matrices.")
+
+
+@op(elementwise(instr("fmul", "mul")), numpy=np.multiply)
+def cw_mul(x: Element, y: Element) -> Element:
+    """Product, component by component."""
+
+
+@cw_mul.adjoint
+def _(x, y, out, dout):
+    return cw_mul(dout, y), cw_mul(dout, x)
+
+
+@expansion(numpy=lambda x, y: x / y if x.dtype.kind == "f" else np.vectorize(lambda a, b: OPERATORS["/"](a, b))(x, y))
+def cw_div(x: Element, y: Element) -> Element:
+    """Quotient, component by component."""
+    if not is_compound(x.type):
+        return x / y
+    return rebuild(x, [a / b for a, b in zip(components(x), components(y), strict=True)])
+
+
+def _compound_pair(types: list[Any], attributes: dict) -> Any:
+    fits = len(types) == 2 and is_compound(types[0]) and types[0] is types[1]
+    return (types, [types[0]]) if fits else None
+
+
+def _componentwise(x: Value, y: Value, pick: Any) -> Value:
+    return rebuild(x, [pick(a, b) for a, b in zip(components(x), components(y), strict=True)])
+
+
+@expansion(numpy=np.minimum, name="min", rule=_compound_pair)
+def _min_compound(x: Element, y: Element) -> Element:
+    """The smaller, component by component."""
+    return _componentwise(x, y, minimum)
+
+
+@expansion(numpy=np.maximum, name="max", rule=_compound_pair)
+def _max_compound(x: Element, y: Element) -> Element:
+    """The larger, component by component."""
+    return _componentwise(x, y, maximum)
+
+
+def _folded(x: Value, pick: Any) -> Value:
+    parts = components(x)
+    best = parts[0]
+    for part in parts[1:]:
+        best = pick(best, part)
+    return best
+
+
+@expansion(numpy=np.min, name="min")
+def _min_component(x: Vec[N, Scalar]) -> Scalar:
+    """The smallest component."""
+    return _folded(x, minimum)
+
+
+@expansion(numpy=np.max, name="max")
+def _max_component(x: Vec[N, Scalar]) -> Scalar:
+    """The largest component."""
+    return _folded(x, maximum)
+
+
+@expansion(numpy=np.abs, name="abs")
+def _abs_compound(x: Vec[N, Scalar]) -> Vec[N, Scalar]:
+    """Absolute value, component by component."""
+    return rebuild(x, [OPERATORS["abs"](part) for part in components(x)])
+
+
+@expansion(numpy=np.sign, name="sign")
+def _sign_compound(x: Vec[N, Scalar]) -> Vec[N, Scalar]:
+    """Sign, component by component."""
+    return rebuild(x, [OPERATORS["sign"](part) for part in components(x)])
+
+
+def _arg_best(x: Value, better: str) -> Value:
+    parts = components(x)
+    best, index = parts[0], constant(uint32, 0)
+    for i, part in enumerate(parts[1:], 1):
+        wins = OPERATORS[better](part, best)
+        best, index = where(wins, part, best), where(wins, constant(uint32, i), index)
+    return index
+
+
+@expansion(numpy=np.argmin)
+def argmin(x: Vec[N, Scalar]) -> uint32:
+    """Index of the first smallest component."""
+    return _arg_best(x, "<")
+
+
+@expansion(numpy=np.argmax)
+def argmax(x: Vec[N, Scalar]) -> uint32:
+    """Index of the first largest component."""
+    return _arg_best(x, ">")
+
+
+@expansion(numpy=lambda a, b, t: a * (1 - t) + b * t, name="lerp", ulps=4)
+def _lerp_vector(a: Vec[N, Float], b: Vec[N, Float], t: Float) -> Vec[N, Float]:
+    """Linear blend: `a` at t = 0, `b` at t = 1."""
+    return a * (1.0 - t) + b * t
+
+
+@expansion(numpy=lambda a, b, t: a * (1 - t) + b * t, name="lerp", ulps=4)
+def _lerp_matrix(a: Mat[R, K, Float], b: Mat[R, K, Float], t: Float) -> Mat[R, K, Float]:
+    """Linear blend: `a` at t = 0, `b` at t = 1."""
+    return a * (1.0 - t) + b * t
+
+
+# ----- products and norms ---------------------------------------------------------------------
+
+
+@expansion(numpy=lambda a, b: np.cross(a, b), ulps=4)
+def cross(a: Vec[3, Scalar], b: Vec[3, Scalar]) -> Vec[3, Scalar]:
+    """Cross product."""
+    return rebuild(a, [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
+@expansion(numpy=lambda x: ordered_dot(x, x))
+def length_sq(x: Vec[N, Scalar]) -> Scalar:
+    """Sum of squares."""
+    return dot(x, x)
+
+
+@expansion(numpy=lambda x: ordered_dot(x, x), name="length_sq")
+def _length_sq_quat(x: Quat[Float]) -> Float:
+    """Sum of squares."""
+    return dot(x, x)
+
+
+def _norm(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    t = call.results[0].type
+    return [target.math("sqrt", t, tuple(_inner_value(target, call, [args[0], args[0]])))]
+
+
+def _unit_or_zero(x: Value, out: Value) -> Value:
+    """x / |x|, and zero at zero: the subgradient that keeps resting springs finite."""
+    nothing = OPERATORS["=="](out, 0.0)
+    return where(nothing, zero(x), x / where(nothing, 1.0, out))
+
+
+@op(_norm, numpy=lambda x: np.sqrt(ordered_dot(x, x)))
+def length(x: Vec[N, Float]) -> Float:
+    """Euclidean length; its gradient at zero is taken as zero."""
+
+
+@length.adjoint
+def _(x, out, dout):
+    return (_unit_or_zero(x, out) * dout,)
+
+
+@op(_norm, numpy=lambda x: np.sqrt(ordered_dot(x, x)), name="length")
+def _length_quat(x: Quat[Float]) -> Float:
+    """Euclidean length; its gradient at zero is taken as zero."""
+
+
+@length.adjoint
+def _(x, out, dout):
+    return (_unit_or_zero(x, out) * dout,)
+
+
+def _normalize_oracle(x: Any) -> Any:
+    size = np.sqrt(ordered_dot(x, x))
+    return x / size if size > 0 else np.zeros_like(x)
+
+
+def _normalized(x: Value) -> Value:
+    return _unit_or_zero(x, length(x))
+
+
+@expansion(numpy=_normalize_oracle)
+def normalize(x: Vec[N, Float]) -> Vec[N, Float]:
+    """`x` scaled to length 1; zero stays zero."""
+    return _normalized(x)
+
+
+@expansion(numpy=_normalize_oracle, name="normalize")
+def _normalize_quat(x: Quat[Float]) -> Quat[Float]:
+    """`x` scaled to length 1; zero stays zero."""
+    return _normalized(x)
+
+
+@expansion(numpy=lambda x: ordered_sum(list(np.abs(x))))
+def norm_l1(x: Vec[N, Float]) -> Float:
+    """Sum of absolute components."""
+    return ordered_sum([OPERATORS["abs"](part) for part in components(x)])
+
+
+@expansion(numpy=lambda x: np.sqrt(ordered_dot(x, x)))
+def norm_l2(x: Vec[N, Float]) -> Float:
+    """Euclidean length."""
+    return length(x)
+
+
+def _huber_oracle(x: Any, delta: Any = 1.0) -> Any:
+    size = np.sqrt(ordered_dot(x, x))
+    return 0.5 * size * size if size <= delta else delta * (size - 0.5 * delta)
+
+
+@expansion(numpy=_huber_oracle, ulps=4)
+def norm_huber(x: Vec[N, Float], delta: Float = 1.0) -> Float:
+    """Huber norm: quadratic up to `delta`, linear beyond."""
+    size = length(x)
+    return where(OPERATORS["<="](size, delta), 0.5 * size * size, delta * (size - 0.5 * delta))
+
+
+@expansion(numpy=lambda x, delta=1.0: delta * np.sqrt(1 + ordered_dot(x, x) / (delta * delta)), ulps=8)
+def norm_pseudo_huber(x: Vec[N, Float], delta: Float = 1.0) -> Float:
+    """Smooth Huber norm, delta * sqrt(1 + |x / delta|^2)."""
+    return delta * sqrt(1.0 + dot(x, x) / (delta * delta))
+
+
+@expansion(numpy=lambda x, delta=1.0: x / (delta * np.sqrt(1 + ordered_dot(x, x) / (delta * delta))), ulps=8)
+def smooth_normalize(x: Vec[N, Float], delta: Float = 1.0) -> Vec[N, Float]:
+    """`x` divided by its pseudo-Huber norm: smooth through zero."""
+    return x / norm_pseudo_huber(x, delta)
+
+
+def size(x: Any) -> int:
+    """How many components a value has (a compile-time number)."""
+    return size_of(x.type)
+
+
+OPERATORS.update({"inner": inner, "cw_div": cw_div, "cw_mul": cw_mul})

@@ -1,0 +1,138 @@
+"""How a kernel uses the arrays it was given. An analysis: it changes nothing.
+
+Guarantees, for a kernel whose calls are inlined: for every array parameter whether it is read,
+written, or reached by atomics; which atomics always hit one address that all threads agree on
+(*uniform*), which only ever hit the thread's own element (*injective*), and whether the array can be
+summed in private copies (*summed*): reached only by float `atomic_add`/`atomic_sub` whose results
+nobody uses. Arrays inside structs count as one unknown array that everything may touch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..ir.nodes import Call, Constant, Function, Value, walk
+from ..ops.memory import PRIVATE_ATOMICS
+from ..ops.registry import ATOMIC, PURE, READ, WRITE
+from ..types import scalars
+from ..types.arrays import ArrayType
+from ..types.compounds import scalar_of
+
+_VIEWS = ("view", "field_view", "component_view", "gradient")
+
+
+@dataclass
+class Use:
+    """What a kernel does to one array parameter."""
+
+    read: bool = False
+    written: bool = False
+    atomics: list[Call] = field(default_factory=list)
+    summed: bool = False
+
+
+@dataclass
+class Plan:
+    """The uses by parameter position, and the atomics that need no atomic instruction."""
+
+    uses: dict[int, Use] = field(default_factory=dict)
+    uniform: dict[Call, bool] = field(default_factory=dict)
+    """Uniform accumulations; the value says whether every thread that starts also executes it."""
+    injective: set[Call] = field(default_factory=set)
+    local: set[Call] = field(default_factory=set)
+    """Atomics on arrays of the thread's own stack."""
+    makers: dict[Value, Call] = field(default_factory=dict)
+    """The call that makes each value."""
+    used: set[Value] = field(default_factory=set)
+    """Every value that something reads."""
+
+
+def analyse(fn: Function) -> Plan:
+    """The plan of a kernel."""
+    return _Analysis(fn).run()
+
+
+class _Analysis:
+    def __init__(self, fn: Function):
+        self.fn = fn
+        self.plan = Plan()
+        self.position = {p: k for k, p in enumerate(fn.params)}
+        self.maker: dict[Value, Call] = {}
+        self.used: set[Value] = set()
+        for node in walk(fn.body):
+            self.used.update(node.operands())
+            for region in node.regions():
+                self.used.update(region.yields)
+            if isinstance(node, Call):
+                self.maker.update((r, node) for r in node.results)
+        self.top = {node for node in fn.body.nodes if isinstance(node, Call)}
+
+    def run(self) -> Plan:
+        plan = self.plan
+        plan.makers, plan.used = self.maker, self.used
+        plan.uses = {k: Use() for p, k in self.position.items() if isinstance(p.type, ArrayType)}
+        accesses = [n for n in walk(self.fn.body) if isinstance(n, Call) and n.op.effect in (READ, WRITE, ATOMIC)]
+        by_root: dict[Value | None, list[Call]] = {}
+        for call in accesses:
+            if not call.args:
+                continue
+            root = self.root(call.args[0])
+            by_root.setdefault(root, []).append(call)
+        for root, calls in by_root.items():
+            self.record(root, calls)
+        return plan
+
+    def root(self, array: Value) -> Value | None:
+        """The parameter or local array that a view belongs to; None when it came from a struct."""
+        while array not in self.position:
+            call = self.maker.get(array)
+            if call is None or not call.args:
+                return array if call is not None else None
+            if call.op.name not in _VIEWS:
+                return None
+            array = call.args[0]
+        return array
+
+    def record(self, root: Value | None, calls: list[Call]) -> None:
+        if root is not None and root not in self.position:
+            self.plan.local.update(c for c in calls if c.op.effect == ATOMIC)
+            return
+        use = self.plan.uses.get(self.position[root], Use()) if root is not None else Use()
+        use.read |= any(c.op.effect == READ for c in calls)
+        use.written |= any(c.op.effect in (WRITE, ATOMIC) for c in calls)
+        use.atomics = [c for c in calls if c.op.effect == ATOMIC]
+        if root is None:
+            return
+        if use.atomics and not root.type.indexed and self.own_element(calls):
+            self.plan.injective.update(use.atomics)
+            return
+        sums = [c for c in use.atomics if self.is_sum(c)]
+        use.summed = len(sums) == len(calls)
+        if use.summed:
+            for call in sums:
+                if all(self.is_uniform(v) for v in call.args[:-1]):
+                    self.plan.uniform[call] = call in self.top
+
+    def is_sum(self, call: Call) -> bool:
+        floating = scalars.is_float(scalar_of(call.args[-1].type))
+        return call.op.name in PRIVATE_ATOMICS and floating and call.results[0] not in self.used
+
+    def own_element(self, calls: list[Call]) -> bool:
+        """Whether every access uses exactly the thread's full index, directly on the parameter."""
+        return all(call.args[0] in self.position and self.is_thread_index(call) for call in calls)
+
+    def is_thread_index(self, call: Call) -> bool:
+        rank = call.args[0].type.ndim
+        indices = call.args[1 : 1 + rank]
+        maker = self.maker.get(indices[0])
+        return maker is not None and maker.op.name == "tid" and maker.results == tuple(indices)
+
+    def is_uniform(self, value: Value) -> bool:
+        """Whether all threads agree on the value: made of parameters and constants alone."""
+        if isinstance(value, Constant) or value in self.position:
+            return True
+        call = self.maker.get(value)
+        if call is None or call.op.effect != PURE or call.op.name in ("tid", "block_dim"):
+            return False
+        return all(self.is_uniform(a) for a in call.args)
+

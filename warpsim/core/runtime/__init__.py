@@ -1,0 +1,1 @@
+"""Arrays, devices, kernels and launches (floor 8)."""

@@ -1,0 +1,148 @@
+"""Launch arguments to bytes: checked against the kernel's types, packed as `emit.layout` says.
+
+The fast path compares one tag per array and packs numbers with precompiled structs; whatever does
+not fit goes through `explain`, which converts foreign arrays or raises an error that tells all.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentTypeError, DeviceError, ReadOnlyError
+from ..emit.layout import WORD
+from ..types import compounds, scalars, structs
+from ..types.arrays import ArrayType, type_name
+from .array import Tag, array, as_numpy, element_rank, fitted, indexedarray, write_struct
+from .device import Device
+
+_FORMATS: dict[type, str] = {
+    scalars.bool_: "?", scalars.int8: "b", scalars.uint8: "B", scalars.int16: "h", scalars.uint16: "H",
+    scalars.int32: "i", scalars.uint32: "I", scalars.int64: "q", scalars.uint64: "Q",
+    scalars.float16: "e", scalars.float32: "f", scalars.float64: "d",
+}  # fmt: skip
+
+
+def padded(size: int) -> int:
+    return -size % WORD
+
+
+def scalar_packer(t: type) -> Callable[[Any], bytes]:
+    """Packs one number into an eight-byte slot; raises on anything that is not a fitting number."""
+    code = _FORMATS[t]
+    return struct.Struct(f"<{code}{padded(struct.calcsize(code))}x").pack
+
+
+def compound_packer(t: Any) -> Callable[[Any], bytes]:
+    """Packs a vector, matrix or anything with as many components."""
+    size = t.size * np.dtype(t.dtype).itemsize
+    tail = bytes(padded(size))
+
+    def pack(value: Any) -> bytes:
+        if value.__class__ is not t:
+            value = t.wrap(np.asarray(value)) if np.size(value) == t.size else _refuse(t, value)
+        return value._data.tobytes() + tail
+
+    return pack
+
+
+def _refuse(t: Any, value: Any) -> Any:
+    raise TypeError(f"{np.size(value)} components for {type_name(t)}")
+
+
+def struct_packer(t: Any) -> Callable[[Any], bytes]:
+    """Packs a struct with C alignment."""
+    layout = structs.numpy_dtype(t)
+    tail = bytes(padded(layout.itemsize))
+
+    def pack(value: Any) -> bytes:
+        if not isinstance(value, t):
+            raise TypeError(type(value).__name__)
+        record = np.zeros(1, layout)
+        write_struct(record, 0, value)
+        return record.tobytes() + tail
+
+    return pack
+
+
+def packer(t: Any) -> Callable[[Any], bytes] | None:
+    """How to pack a parameter of type `t`; None for arrays, whose bytes they carry themselves."""
+    if isinstance(t, ArrayType):
+        return None
+    if structs.is_struct(t):
+        return struct_packer(t)
+    return compound_packer(t) if compounds.is_compound(t) else scalar_packer(t)
+
+
+def adapted(value: Any, t: Any, name: str, kernel: str, device: Device) -> Any:
+    """A launch argument as the kernel wants it; foreign arrays are wrapped. Raises `ArgumentTypeError`."""
+    if not isinstance(t, ArrayType):
+        return value
+    if value is None:
+        return empty_array(t, device)
+    if isinstance(value, array | indexedarray):
+        check_array(value, t, name, kernel, device)
+        return value
+    if isinstance(value, str | bytes | int | float) or compounds.is_compound(type(value)):
+        raise ArgumentTypeError(mismatch(name, kernel, type(value).__name__, t))
+    return wrapped(value, t, name, kernel, device)
+
+
+def check_array(value: array | indexedarray, t: ArrayType, name: str, kernel: str, device: Device) -> None:
+    """Raise unless the array has the kernel's dtype, rank and device."""
+    if value.type is not t and not fits(value, t):
+        raise ArgumentTypeError(mismatch(name, kernel, repr(value.type), t))
+    if value.device is not device and not (value.device.shares_host_memory and device.shares_host_memory):
+        raise DeviceError(
+            f"argument {name!r} of kernel {kernel!r} is on {value.device}\nexpected: {device}, where the kernel is launched\n"
+            f"help: {name}.to({str(device)!r}), or launch with device={str(value.device)!r}"
+        )
+
+
+def fits(value: Any, t: ArrayType) -> bool:
+    """Scalar arrays stand in for compounds of the same size, as views of the same memory would."""
+    return value.dtype is t.dtype and value.ndim == t.ndim and t.indexed == isinstance(value, indexedarray)
+
+
+def wrapped(value: Any, t: ArrayType, name: str, kernel: str, device: Device) -> array:
+    """A NumPy (or protocol) array as an argument, without copying."""
+    try:
+        memory, _ = as_numpy(value)
+    except Exception as error:
+        raise ArgumentTypeError(mismatch(name, kernel, type(value).__name__, t)) from error
+    layout = structs.numpy_dtype(t.dtype)
+    owns_memory = hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__") or isinstance(value, np.ndarray)
+    if memory.dtype != layout.base or not owns_memory:
+        found = f"{type(value).__name__} of {memory.dtype}"
+        raise ArgumentTypeError(mismatch(name, kernel, found, t))
+    inner = memory.shape[memory.ndim - len(layout.shape) :]
+    if memory.ndim != t.ndim + element_rank(t.dtype) or inner != layout.shape:
+        raise ArgumentTypeError(mismatch(name, kernel, f"an array of shape {memory.shape}", t))
+    return array._wrap(fitted(memory, t.dtype, layout, None), t.dtype, device, owner=value)
+
+
+def empty_array(t: ArrayType, device: Device) -> array:
+    """What `None` means for an array argument: no elements."""
+    return array(dtype=t.dtype, shape=(0,) * t.ndim, device=device)
+
+
+def mismatch(name: str, kernel: str, found: str, t: ArrayType) -> str:
+    return (
+        f"argument {name!r} of kernel {kernel!r} is {found}\nexpected: {t!r}\n"
+        f"help: wp.array(x, dtype={type_name(t.dtype)}) converts"
+    )
+
+
+def check_writable(value: Any, name: str, kernel: str) -> None:
+    if not value._tag.writable:
+        raise ReadOnlyError(
+            f"argument {name!r} of kernel {kernel!r} is read-only memory, and the kernel writes to it\n"
+            "expected: a writable array\nhelp: pass a copy: wp.array(x)"
+        )
+
+
+def tag_for(value: Any) -> Tag | None:
+    return getattr(value, "_tag", None)

@@ -1,0 +1,265 @@
+"""`@kernel`: a function launched over many threads, and its compiled forms.
+
+A kernel is lowered once per argument types and compiled once per array layouts and options, at the
+first launch that needs it. Nothing of one kernel depends on another: a broken one fails alone.
+"""
+
+from __future__ import annotations
+
+import sys
+import types as python_types
+from collections.abc import Callable
+from typing import Any
+
+from ...config import config
+from ...errors import ArgumentCountError, ArgumentTypeError, KernelTypeError
+from .. import compile as compiler
+from ..emit.target import Options
+from ..frontend.functions import operand_pattern_type
+from ..frontend.source import Source, annotations
+from ..types import scalars, structs
+from ..types.arrays import ArrayType, type_name
+from ..types.signatures import Weak, is_generic, match, match_weak, resolve
+
+OPTIONS = ("fast_math", "max_unroll", "verify", "deterministic", "enable_backward")
+
+
+class Module:
+    """The kernels of one Python module and the options they share."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.kernels: dict[str, Kernel] = {}
+        self.options: dict[str, Any] = {}
+
+    def load(self, device: Any = None) -> None:
+        """Compile every kernel that has concrete argument types."""
+        for kernel in self.kernels.values():
+            if not kernel.generic:
+                kernel.prepare()
+
+    def __repr__(self) -> str:
+        return f"Module({self.name!r})"
+
+
+_MODULES: dict[str, Module] = {}
+
+
+def get_module(name: str | python_types.ModuleType) -> Module:
+    """The module of a name, made on first use."""
+    key = name if isinstance(name, str) else name.__name__
+    return _MODULES.setdefault(key, Module(key))
+
+
+def calling_module(module: Any) -> Module:
+    if isinstance(module, Module):
+        return module
+    if module is not None:
+        return get_module(module)
+    return get_module(sys._getframe(2).f_globals.get("__name__", "__main__"))
+
+
+def set_module_options(options: dict[str, Any], module: Any = None) -> None:
+    """Set options for the kernels of a module (the caller's by default): fast_math, max_unroll, verify, ..."""
+    check_options(options)
+    calling_module(module).options.update(options)
+
+
+def get_module_options(module: Any = None) -> dict[str, Any]:
+    """The options set for a module."""
+    return dict(calling_module(module).options)
+
+
+def check_options(options: dict[str, Any]) -> None:
+    unknown = set(options) - set(OPTIONS)
+    if unknown:
+        raise ValueError(f"unknown option {sorted(unknown)[0]!r}\nexpected: {', '.join(OPTIONS)}")
+
+
+def load_module(module: Any = None, device: Any = None, recursive: bool = False) -> None:
+    """Compile the kernels of a module now instead of at their first launch."""
+    wanted = calling_module(module)
+    for found in list(_MODULES.values()):
+        if found is wanted or (recursive and found.name.startswith(wanted.name + ".")):
+            found.load(device)
+
+
+def force_load(device: Any = None, modules: Any = None) -> None:
+    """Compile the kernels of all (or the given) modules now."""
+    for found in [get_module(m) for m in modules] if modules else list(_MODULES.values()):
+        found.load(device)
+
+
+class Kernel:
+    """A kernel made of a Python function; `key` names it in messages and caches."""
+
+    def __init__(
+        self, func: Callable[..., None], key: str | None = None, module: Any = None, options: dict[str, Any] | None = None
+    ):
+        check_options(options or {})
+        self.function = func
+        self.key = key or func.__qualname__.replace("<locals>.", "")
+        self.module = calling_module(module) if module is not None else get_module(func.__module__)
+        self.options = dict(options or {})
+        self.__doc__, self.__name__ = func.__doc__, func.__name__
+        self.source = Source(func)
+        self._patterns: dict[str, Any] | None = None
+        self._programs: dict[Any, compiler.Program] = {}
+        self._compiled: dict[Any, compiler.Compiled] = {}
+        self.launchers: dict[Any, Any] = {}
+        self.latest: Any = None  # the launcher used last, tried first
+        self.module.kernels[self.key] = self
+
+    def __repr__(self) -> str:
+        return f"Kernel({self.key!r})"
+
+    def __call__(self, *args: Any, **keywords: Any) -> None:
+        raise TypeError(f"kernel {self.key!r} is not called\nhelp: wp.launch({self.key}, dim=n, inputs=[...])")
+
+    # ----- parameters -----------------------------------------------------------------------
+
+    @property
+    def patterns(self) -> dict[str, Any]:
+        """Parameter names and their annotations as types or patterns."""
+        if self._patterns is None:
+            found = annotations(self.function, self.source)
+            names = self.function.__code__.co_varnames[: self.function.__code__.co_argcount]
+            self._patterns = {name: self._pattern(name, found) for name in names}
+        return self._patterns
+
+    def _pattern(self, name: str, found: dict[str, Any]) -> Any:
+        if name not in found:
+            raise KernelTypeError(
+                f"parameter {name!r} of kernel {self.key!r} has no type", self.source.whole(),
+                help=f"annotate it: {name}: float, {name}: wp.vec3, {name}: wp.array(dtype=float)",
+            )  # fmt: skip
+        t = scalars.canonical(found[name])
+        if not structs.is_field_type(t) and not is_generic(t):
+            raise KernelTypeError(
+                f"parameter {name!r} of kernel {self.key!r} has type {type_name(t)}", self.source.whole(),
+                expected="a scalar, vector, matrix, struct or array type",
+            )  # fmt: skip
+        return t
+
+    @property
+    def generic(self) -> bool:
+        return any(is_generic(p) for p in self.patterns.values())
+
+    def types_for(self, args: list[Any]) -> tuple[Any, ...]:
+        """Concrete parameter types for launch arguments.
+
+        Raises `ArgumentCountError`, and `ArgumentTypeError` where a generic parameter does not fit.
+        """
+        if len(args) != len(self.patterns):
+            names = ", ".join(self.patterns)
+            raise ArgumentCountError(
+                f"kernel {self.key!r} got {len(args)} arguments\nexpected: {len(self.patterns)}: {names}"
+            )
+        if not self.generic:
+            return tuple(self.patterns.values())
+        bound: dict[Any, Any] = {}
+        found = []
+        given = [argument_type(a) for a in args]
+        for pattern, t in zip(self.patterns.values(), given, strict=True):
+            if is_generic(pattern) and not isinstance(t, Weak):
+                match(pattern, t, bound)
+        for (name, pattern), t in zip(self.patterns.items(), given, strict=True):
+            if not is_generic(pattern):
+                found.append(pattern)
+                continue
+            concrete = match_weak(pattern, t, bound) if isinstance(t, Weak) else t
+            if concrete is None or (not isinstance(t, Weak) and not match(pattern, t, bound)):
+                raise ArgumentTypeError(
+                    f"argument {name!r} of kernel {self.key!r} is {type_name(t)}\nexpected: {type_name(pattern)}"
+                )
+            found.append(concrete)
+        return tuple(found)
+
+    # ----- compiled forms -------------------------------------------------------------------
+
+    def option(self, name: str) -> Any:
+        """An option of the kernel, else of its module, else of `config`."""
+        for place in (self.options, self.module.options):
+            if name in place:
+                return place[name]
+        return getattr(config, name)
+
+    def program(self, types: tuple[Any, ...]) -> compiler.Program:
+        """The final IR at concrete parameter types."""
+        unroll = self.option("max_unroll")
+        key = (types, unroll)
+        if key not in self._programs:
+            self._programs[key] = compiler.lower(self.source, self.patterns, list(types), unroll)
+        return self._programs[key]
+
+    def compiled(self, types: tuple[Any, ...], layouts: tuple[str, ...]) -> compiler.Compiled:
+        """Machine code for the CPU."""
+        options = Options(layouts, bool(self.option("fast_math")), bool(self.option("verify")))
+        key = (types, options, self.option("max_unroll"))
+        if key not in self._compiled:
+            self._compiled[key] = compiler.build(self.program(types), options)
+        return self._compiled[key]
+
+    def prepare(self) -> None:
+        """Compile for contiguous arrays, as `load_module` asks."""
+        types = tuple(self.patterns.values())
+        layouts = tuple("C" if isinstance(t, ArrayType) and not t.indexed else "" for t in types)
+        self.compiled(types, layouts)
+
+    def add_overload(self, types: Any) -> Kernel:
+        """Check that concrete types fit this generic kernel (they compile at their first launch)."""
+        given = list(types.values()) if isinstance(types, dict) else list(types)
+        names = list(self.patterns)
+        if isinstance(types, dict):
+            given = [types.get(name, self.patterns[name]) for name in names]
+        if len(given) != len(names):
+            raise ArgumentTypeError(f"{len(given)} types for the {len(names)} parameters of kernel {self.key!r}")
+        bound: dict[Any, Any] = {}
+        for name, t in zip(names, given, strict=True):
+            if not match(self.patterns[name], scalars.canonical(t), bound):
+                raise ArgumentTypeError(
+                    f"type {type_name(t)} for {name!r} of kernel {self.key!r}\nexpected: {type_name(self.patterns[name])}"
+                )
+        self._patterns_of(given)
+        return self
+
+    def _patterns_of(self, given: list[Any]) -> None:
+        self.program(tuple(resolve(t, {}) for t in given))
+
+
+def argument_type(value: Any) -> Any:
+    """The kernel type of a launch argument."""
+    found = getattr(value, "type", None)
+    if isinstance(found, ArrayType):
+        return found
+    if hasattr(value, "__array_interface__") and not isinstance(value, (int, float)) and getattr(value, "ndim", 0):
+        return ArrayType(scalars.canonical(value.dtype), value.ndim, False, None)
+    return operand_pattern_type(value)
+
+
+def kernel(
+    f: Callable[..., None] | None = None, *, key: str | None = None, module: Any = None, enable_backward: bool | None = None,
+    deterministic: bool | None = None, fast_math: bool | None = None, max_unroll: int | None = None,
+    verify: bool | None = None,
+) -> Any:  # fmt: skip
+    """Make a kernel of a typed Python function.
+
+    Every parameter needs a type; the function returns nothing and asks for its thread index with
+    `wp.tid()`. Options override those of the module and of `config`.
+    """
+    given = {
+        "enable_backward": enable_backward, "deterministic": deterministic, "fast_math": fast_math,
+        "max_unroll": max_unroll, "verify": verify,
+    }  # fmt: skip
+    options = {name: value for name, value in given.items() if value is not None}
+
+    def wrap(function: Callable[..., None]) -> Kernel:
+        place = None if module in (None, "unique") else module
+        return Kernel(function, key, place, options)
+
+    return wrap(f) if f is not None else wrap
+
+
+def overload(kernel: Kernel, arg_types: Any = None) -> Kernel:
+    """Declare concrete argument types of a generic kernel; an error shows now instead of at launch."""
+    return kernel if arg_types is None else kernel.add_overload(arg_types)

@@ -1,0 +1,193 @@
+"""Launching kernels: from arguments to a call of machine code.
+
+A launch of few threads runs on the calling thread; a large one is cut into chunks whose boundaries
+depend on the number of threads alone, and all cores take chunks. Float atomics that scatter go to
+private copies (see `scatter`), so results do not depend on scheduling.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import ArgumentTypeError, LaunchError
+from ..types.arrays import ArrayType, type_name
+from . import graph, interp, pool, scatter
+from .arguments import adapted, check_writable, mismatch, packer
+from .device import CPU, Device, get_device
+from .dimensions import extent, normalized
+from .kernel import Kernel
+from .report import Report
+
+
+class Launcher:
+    """One compiled form of a kernel, for fixed tags of its array arguments."""
+
+    def __init__(self, kernel: Kernel, types: tuple[Any, ...], args: list[Any]):
+        self.kernel, self.types = kernel, types
+        self.program = kernel.program(types)
+        layouts = tuple("C" if _contiguous(a, t) else "" for a, t in zip(args, types, strict=True))
+        self.slots = [
+            (a._tag if isinstance(t, ArrayType) else None, packer(t)) for a, t in zip(args, types, strict=True)
+        ]
+        self.code = kernel.compiled(types, layouts)
+        self.call = pool.KERNEL_PROTOTYPE(self.code.address)
+        self.ndim = self.program.ndim
+        self.cost = max(0.25, 0.5 * self.program.nodes)
+        self.reports = bool(self.code.sites)
+        uses = self.program.plan.uses
+        self.sums = [k for k, use in uses.items() if use.summed]
+        self.injective = bool(self.program.plan.injective)
+        self.has_atomics = any(use.atomics for use in uses.values())
+        self.settings = settings(kernel)
+        self.simple = not self.reports and not self.has_atomics
+
+    def pack(self, args: Sequence[Any], header: bytes) -> bytes | None:
+        """The argument block, or None when an argument needs a closer look."""
+        parts = [header]
+        try:
+            for arg, (tag, pack) in zip(args, self.slots, strict=True):
+                if pack is None:
+                    if arg._tag is not tag:
+                        return None
+                    parts.append(arg._words)
+                else:
+                    parts.append(pack(arg))
+        except (AttributeError, TypeError, ValueError, struct.error):
+            return None
+        return b"".join(parts)
+
+
+def settings(kernel: Kernel) -> tuple[Any, ...]:
+    """What decides the compiled form besides argument types."""
+    return tuple(kernel.option(name) for name in ("fast_math", "verify", "max_unroll"))
+
+
+def _contiguous(arg: Any, t: Any) -> bool:
+    return isinstance(t, ArrayType) and not t.indexed and arg._tag.contiguous
+
+
+def launch(
+    kernel: Kernel, dim: int | Sequence[int], inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
+    adj_inputs: Sequence[Any] = (), adj_outputs: Sequence[Any] = (), device: Any = None, stream: Any = None,
+    adjoint: bool = False, record_tape: bool = True, record_cmd: bool = False, max_blocks: int = 0,
+    block_dim: int | None = None, deterministic: bool | None = None,
+) -> Any:  # fmt: skip
+    """Run `kernel` on `dim` threads (an integer, or up to four extents).
+
+    inputs, outputs: the kernel's arguments in order; arrays, numbers, vectors, structs, NumPy arrays
+    and objects with an array protocol. device: where to run. record_cmd: return a `Launch` instead of
+    running. deterministic: independence of scheduling for scattered float atomics as well (they are
+    summed in private copies or serially). max_blocks, block_dim: for CUDA.
+
+    Raises `ArgumentTypeError`, `ArgumentCountError`, `DimensionError`, `ReadOnlyError`,
+    `DeviceError`, or a `KernelError` when the kernel does not compile.
+    """
+    args = [*inputs, *outputs]
+    place = CPU if device is CPU else get_device(device if device is not None or stream is None else stream.device)
+    if adjoint:
+        raise LaunchError("adjoint launches are not part of this version\nhelp: launch with adjoint=False")
+    if dim.__class__ is not int:
+        dim = normalized(dim)
+    if place is not CPU:
+        return interp.launch(kernel, dim, args, place) if place.is_interp else None
+    latest = kernel.latest
+    if latest is not None and not record_cmd and latest.simple and graph.active() is None:
+        total, header = extent(dim, kernel.key, latest.ndim)
+        block = latest.pack(args, header) if len(args) == len(latest.slots) else None
+        if block is not None and latest.settings == settings(kernel):
+            run(latest, block, total)
+            return None
+    return launch_slowly(kernel, dim, args, place, record_cmd, deterministic)
+
+
+def launch_slowly(
+    kernel: Kernel, dim: Any, args: list[Any], place: Device, record_cmd: bool, deterministic: bool | None
+) -> Any:
+    """The general path: find or make the compiled form, adapt arguments, pack, run or record."""
+    launcher, args = prepared(kernel, args, place)
+    total, header = extent(dim, kernel.key, launcher.ndim)
+    block = launcher.pack(args, header)
+    if block is None:
+        explain(launcher, args)
+    wanted = kernel.option("deterministic") if deterministic is None else deterministic
+    if record_cmd:
+        return graph.Launch(launcher, dim, args, wanted)
+    capture = graph.active()
+    if capture is not None:
+        capture.add(graph.Launch(launcher, dim, args, wanted))
+        return None
+    execute(launcher, block, total, args, wanted)  # type: ignore[arg-type]
+    return None
+
+
+def prepared(kernel: Kernel, args: list[Any], place: Device) -> tuple[Launcher, list[Any]]:
+    """The compiled form for these arguments, and the arguments with foreign arrays wrapped."""
+    if not isinstance(kernel, Kernel):
+        raise LaunchError(f"{kernel!r} is not a kernel\nhelp: decorate the function with @wp.kernel")
+    names = list(kernel.patterns)
+    types = kernel.types_for(args)
+    args = [adapted(a, t, n, kernel.key, place) for a, t, n in zip(args, types, names, strict=True)]
+    tags = tuple(a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True))
+    key = (types, tags, settings(kernel))
+    launcher = kernel.launchers.get(key)
+    if launcher is None:
+        launcher = kernel.launchers[key] = Launcher(kernel, types, args)
+    for k, use in launcher.program.plan.uses.items():
+        if use.written:
+            check_writable(args[k], names[k], kernel.key)
+    kernel.latest = launcher
+    return launcher, args
+
+
+def explain(launcher: Launcher, args: list[Any]) -> None:
+    """Raise the error that `pack` did not."""
+    for name, t, arg, (_, pack) in zip(
+        launcher.kernel.patterns, launcher.types, args, launcher.slots, strict=True
+    ):
+        if pack is None:
+            continue
+        try:
+            pack(arg)
+        except (AttributeError, TypeError, ValueError, struct.error) as error:
+            raise ArgumentTypeError(
+                f"argument {name!r} of kernel {launcher.kernel.key!r} is {arg!r} ({type(arg).__name__})\n"
+                f"expected: {type_name(t)}\nhelp: {error}"
+            ) from error
+    raise LaunchError(mismatch("?", launcher.kernel.key, "changed during the launch", launcher.types[0]))
+
+
+def run(launcher: Launcher, block: bytes, total: int) -> None:
+    """Run a kernel without atomics and checks."""
+    size = pool.chunk_size(total, launcher.cost) if total > 64 else total
+    if size >= total:
+        launcher.call(block, 0, total, 0)
+    else:
+        pool.get_pool().run(command(launcher, block, total, size), 1)
+
+
+def command(launcher: Launcher, block: Any, total: int, size: int, stride: int = 0, flags: int = 0) -> bytes:
+    address = block if isinstance(block, int) else graph.address_of(block)
+    return pool.COMMAND.pack(launcher.code.address, address, stride, total, size, flags)
+
+
+def execute(launcher: Launcher, block: bytes, total: int, args: list[Any], deterministic: bool) -> None:
+    """Run a kernel of any kind; raises what its checks report."""
+    if not launcher.reports:
+        execute_unchecked(launcher, block, total, args, deterministic)
+        return
+    report = Report(launcher, args)
+    execute_unchecked(launcher, report.attached(block), total, args, deterministic)
+    report.raise_if_failed()
+
+
+def execute_unchecked(launcher: Launcher, block: bytes, total: int, args: list[Any], deterministic: bool) -> None:
+    size = pool.chunk_size(total, launcher.cost)
+    if size >= total or not launcher.has_atomics:
+        if size >= total:
+            launcher.call(block, 0, total, 0)
+        else:
+            pool.get_pool().run(command(launcher, block, total, size), 1)
+        return
+    scatter.execute(launcher, block, total, size, args, deterministic)

@@ -1,0 +1,420 @@
+"""Runs compiled kernels on all cores: a list of launches per call, without the GIL.
+
+Guarantees: the commands of one `Pool.run` finish in order; chunk boundaries come from the command
+alone, so the thread count never shows in a result; any number of Python threads may run at once,
+and kernels may call back into `run`; a forked child always works, serially where the parent's
+threads cannot be had back. Numba is not imported: only the extension module of one of its threading
+layers (TBB, OpenMP or its own workqueue) is loaded from its file, at the first launch that wants
+threads.
+
+OVERHEAD
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib.machinery
+import importlib.util
+import os
+import shutil
+import struct
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from threading import get_ident
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from ...config import config
+from ...errors import DeviceError
+from ..emit.cache import ObjectCache, default_directory
+from ..emit.native import NativeObject, assemble, host_signature
+
+KERNEL_PROTOTYPE = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
+)
+"""`void kernel(args, begin, end, flags)` for a direct call, without the GIL.
+
+`args` may be `bytes` or an address, the rest are plain `int` (negative ones too, no NumPy integers).
+All are c_void_p because ctypes converts it fastest: 0.28 us a call, against 0.48 us with c_int64;
+c_char_p for `args` is no faster."""
+
+COMMAND = struct.Struct("@QQqqqq")
+"""One launch: kernel address, args address, args_stride [bytes], n, chunk_size, flags.
+
+Chunk c covers threads c*chunk_size to min(n, (c+1)*chunk_size) - 1 and gets the argument block at
+args + c*args_stride. A chunk_size below 1 means one chunk."""
+
+SHARED_LAUNCH = 1
+"""Flag bit that a kernel sees while several threads run its launch: atomics must be real."""
+
+# What chunk_size weighs, in estimated time [ns]: a second core pays from about 16 us of work on.
+_SERIAL_WORK = 16_384.0
+_CHUNK_WORK = 4_096.0
+_DEFAULT_COST = 4.0
+_LEAST_COST = 0.25  # a thread that does nothing but add two floats
+_MOST_CHUNKS = 128
+_CACHE_LINE = 64  # [bytes]
+
+_LAYER_FILES = {"tbb": "tbbpool", "omp": "omppool", "workqueue": "workqueue"}  # preferred first
+_LAYER_VARIABLE = "WARPSIM_THREADING_LAYER"
+_THREADS_VARIABLE = "WARPSIM_NUM_THREADS"
+_OLDEST_TBB_INTERFACE = 12060  # the one that Numba's extension module is built for
+_FORK_PATIENCE = 1.0  # [s] that a fork waits for parallel launches of other threads
+
+_RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+_WANTS_THREADS = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+_GATE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
+_LAUNCH_THREADS = ctypes.CFUNCTYPE(None, ctypes.c_int)
+
+
+def chunk_size(n: int, cost: float = _DEFAULT_COST) -> int:
+    """Threads per chunk of a launch of `n` threads; `n` itself (one chunk, serial) when n is small.
+
+    `cost` is the estimated time of one thread [ns]. It must come from the kernel's code and not
+    from a clock, because chunk boundaries decide the rounding of sums. The number of cores plays no
+    part for the same reason. There are at most 128 chunks; with the default cost one has 1024
+    threads or more, and launches of up to 4096 threads are serial.
+    """
+    cost = max(cost, _LEAST_COST)
+    if n * cost <= _SERIAL_WORK:
+        return max(n, 1)
+    size = max(int(_CHUNK_WORK / cost), -(-n // _MOST_CHUNKS), 1)
+    # Whole cache lines, of bytes in large chunks and of float32 in small ones: two cores then do
+    # not write to one line. Chunks below that are of threads so slow that it does not matter.
+    line = _CACHE_LINE if size > _CACHE_LINE else _CACHE_LINE // 4
+    return -(-size // line) * line if size >= line else size
+
+
+class Pool:
+    """The threads of this process; use `get_pool()`, two pools would share one threading layer."""
+
+    def __init__(self) -> None:
+        self._native = _load_launcher()
+        self._run = _RUN(self._native.address("ws_run"))
+        self._wants_threads = _WANTS_THREADS(self._native.address("ws_wants_threads"))
+        self._gate = _GATE(self._native.address("ws_gate"))
+        self._threads = _initial_thread_count()
+        self._lock = threading.RLock()
+        self._layer: _Layer | None = None
+        self._layer_chosen = False
+        self._layer_users: set[int] = set()  # the threads that loaded, started or used the layer
+        self._started = False
+        self._parallel_for: int | None = None
+        self._most_threads = sys.maxsize
+        self._turn: threading.Lock | None = None  # for a layer that stands one launch at a time
+        self._gate_is_closed = False
+        self._is_quiet = True  # nothing was in flight when the last fork happened
+        self._is_child = False
+
+    @property
+    def threads(self) -> int:
+        """Threads that a launch may use. Their number never shows in a result."""
+        return self._threads
+
+    def set_num_threads(self, count: int) -> None:
+        """Use up to `count` >= 1 threads from the next launch on; more than cores is allowed.
+
+        A layer may have fewer to give: tbb starts no more threads than there are cores. Raises
+        `DeviceError` for anything but a positive integer.
+        """
+        self._threads = _checked_thread_count(count, "set_num_threads")
+
+    @property
+    def layer(self) -> str:
+        """`"tbb"`, `"omp"`, `"workqueue"`, or `"serial"` when there are no threads to be had.
+
+        Raises `DeviceError` when WARPSIM_THREADING_LAYER names a layer that cannot be loaded.
+        """
+        self._choose_layer()
+        return self._layer.name if self._layer else "serial"
+
+    def run(self, commands: bytes | ctypes.Array[Any] | int, count: int) -> None:
+        """Run `count` commands in order and return when all have finished.
+
+        `commands` holds packed `COMMAND` structs: bytes, a ctypes buffer or an address. Their
+        argument blocks, and all that these point to, must stay alive meanwhile. Raises `ValueError`
+        for fewer bytes than `count` commands have.
+        """
+        if not isinstance(commands, int):
+            _check_length(commands, count)
+        if not self._started and self._threads > 1 and self._wants_threads(commands, count):
+            self._start()
+        self._layer_users.add(get_ident())
+        turn = self._turn
+        if turn is None:
+            self._run(commands, count, self._parallel_for, self._threads)
+        elif turn.acquire(blocking=False):
+            try:
+                threads = min(self._threads, self._most_threads)
+                self._run(commands, count, self._parallel_for, threads)
+            finally:
+                turn.release()
+        else:
+            self._run(commands, count, None, 1)
+
+    def _choose_layer(self) -> None:
+        with self._lock:
+            if not self._layer_chosen:
+                self._layer = _choose_layer(os.environ.get(_LAYER_VARIABLE, ""), self._is_child)
+                self._layer_users.add(get_ident())
+                self._layer_chosen = True
+
+    def _start(self) -> None:
+        """Start the layer's threads: at the first launch of more than one chunk."""
+        with self._lock:
+            self._choose_layer()
+            if self._started:
+                return
+            if self._layer is not None:
+                # Enough for a later set_num_threads: workqueue never starts more than these.
+                count = max(self._threads, _available_cores())
+                self._layer.start(count)
+                if not self._layer.is_reentrant:
+                    self._turn, self._most_threads = threading.Lock(), count
+                self._parallel_for = self._layer.parallel_for
+            self._started = True
+
+    def before_fork(self) -> None:
+        """Let the parallel launches of other threads finish and make new ones serial meanwhile."""
+        self._lock.acquire()
+        self._gate_is_closed = self._parallel_for is not None
+        if self._gate_is_closed:
+            deadline = time.monotonic() + _FORK_PATIENCE
+            in_flight = self._gate(1)
+            while in_flight and time.monotonic() < deadline:
+                time.sleep(1e-4)
+                in_flight = self._gate(0)
+            self._is_quiet = in_flight == 0
+
+    def after_fork_in_parent(self) -> None:
+        """Let launches into the thread pool again."""
+        if self._gate_is_closed:
+            self._gate(-1)
+        self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """Only the forking thread lives on here; TBB alone can start its threads anew.
+
+        It can if it was at rest, and if no other thread has ever been in touch with it: one that has
+        keeps a hold on its workers. OpenMP is left alone even if this pool never used it: something
+        else may have.
+        """
+        self.after_fork_in_parent()
+        self._is_child = True
+        if self._layer is None:
+            return
+        if self._layer.name == "tbb":
+            survives = self._is_quiet and self._layer_users == {get_ident()}
+        else:
+            survives = self._layer.name == "workqueue" and not self._started
+        if not survives:
+            self._layer = self._parallel_for = self._turn = None
+
+
+_pools: list[Pool] = []  # the one pool, once it is made
+_creation = threading.Lock()
+
+
+def get_pool() -> Pool:
+    """The pool of this process, made at the first call (about 5 ms); no threads start by it.
+
+    Raises `DeviceError` when WARPSIM_NUM_THREADS is not a positive integer.
+    """
+    if not _pools:
+        with _creation:
+            if not _pools:
+                _pools.append(Pool())
+    return _pools[0]
+
+
+def _before_fork() -> None:
+    _creation.acquire()
+    for pool in _pools:
+        pool.before_fork()
+
+
+def _after_fork_in_parent() -> None:
+    for pool in _pools:
+        pool.after_fork_in_parent()
+    _creation.release()
+
+
+def _after_fork_in_child() -> None:
+    for pool in _pools:
+        pool.after_fork_in_child()
+    _creation.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork,
+        after_in_parent=_after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )
+
+
+class _Layer(NamedTuple):
+    """One of Numba's threading layers: addresses of its C functions."""
+
+    name: str
+    parallel_for: int
+    launch_threads: int
+
+    @property
+    def is_reentrant(self) -> bool:
+        # Two launches at once would make workqueue abort the process.
+        return self.name != "workqueue"
+
+    def start(self, threads: int) -> None:
+        # omp makes its threads at the first loop. Its launch function would only change OpenMP's
+        # settings (nested teams, default team size) for all other users in the process.
+        if self.name != "omp":
+            _LAUNCH_THREADS(self.launch_threads)(threads)
+
+
+def _choose_layer(requested: str, is_forked_child: bool) -> _Layer | None:
+    """The requested layer, or the first that can be loaded; None for serial execution.
+
+    A forked child may use OpenMP only on request: it hangs if the parent has used it in any way.
+    """
+    name = requested.strip().lower()
+    if name == "serial":
+        return None
+    if name and name not in _LAYER_FILES:
+        raise DeviceError(
+            f"{_LAYER_VARIABLE} is {requested!r}\nexpected: {', '.join(_LAYER_FILES)} or serial\n"
+            "help: unset it to let warpsim choose"
+        )
+    failures = []
+    for candidate in [name] if name else _LAYER_FILES:
+        if candidate == "omp" and is_forked_child and not name:
+            continue
+        try:
+            return _load_layer(candidate)
+        except (ImportError, OSError) as error:
+            failures.append(f"{candidate}: {error}")
+    if name:
+        raise DeviceError(
+            f"{_LAYER_VARIABLE} asks for a layer that cannot be loaded\nfound: {failures[0]}\n"
+            "help: `pip install tbb` for tbb, install libgomp for omp, or unset the variable"
+        )
+    return None
+
+
+def _load_layer(name: str) -> _Layer:
+    # find_spec of a top-level name looks for the folder and imports nothing.
+    numba = importlib.util.find_spec("numba")
+    if numba is None or numba.origin is None:
+        raise ImportError("numba is not installed")
+    folder = Path(numba.origin).parent
+    if name == "tbb":
+        _preload_tbb(folder.parent)
+    path = _extension_file(folder / "np" / "ufunc", _LAYER_FILES[name])
+    module = _load_private_copy(path) if name == "workqueue" else _load_extension(path)
+    return _Layer(name, module.parallel_for, module.launch_threads)
+
+
+def _extension_file(folder: Path, name: str) -> Path:
+    for suffix in importlib.machinery.EXTENSION_SUFFIXES:
+        if (path := folder / (name + suffix)).exists():
+            return path
+    raise ImportError(f"numba has no extension module {name} in {folder}")
+
+
+def _load_extension(path: Path) -> ModuleType:
+    """Load an extension module under a name of our own, so that numba may import it as well."""
+    name = f"{__name__}.{path.name.partition('.')[0]}"
+    loader = importlib.machinery.ExtensionFileLoader(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    assert spec is not None  # it is None only for a file without a loader
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def _load_private_copy(path: Path) -> ModuleType:
+    """Load a copy, whose threads and queues are ours alone.
+
+    Numba's own parallel loops use the original: with both on one queue, a launch beside a loop
+    would abort the process, and a loop of more threads than we started would wait for ever. Windows
+    cannot delete a loaded file and shares the original.
+    """
+    if sys.platform == "win32":
+        return _load_extension(path)
+    with tempfile.TemporaryDirectory(prefix="warpsim-") as folder:
+        return _load_extension(Path(shutil.copy(path, folder)))
+
+
+def _preload_tbb(site_packages: Path) -> None:
+    """Load the TBB library, so that the extension finds it by name wherever pip has put it.
+
+    Raises `ImportError` when there is none, or one too old for the extension.
+    """
+    name = {"win32": "tbb12.dll", "darwin": "libtbb.12.dylib"}.get(sys.platform, "libtbb.so.12")
+    try:
+        library = ctypes.CDLL(name)
+    except OSError:
+        library = _load_first(_tbb_places(site_packages), name)
+    version = library.TBB_runtime_interface_version()
+    if version < _OLDEST_TBB_INTERFACE:
+        raise ImportError(f"TBB interface {version} is older than {_OLDEST_TBB_INTERFACE}")
+
+
+def _tbb_places(site_packages: Path) -> list[Path]:
+    prefixes = [Path(sys.prefix), Path(sys.base_prefix), *site_packages.parents[1:3], site_packages]
+    return [prefix / folder for prefix in prefixes for folder in ("lib", "Library/bin")]
+
+
+def _load_first(folders: list[Path], name: str) -> ctypes.CDLL:
+    for folder in folders:
+        if (folder / name).exists():
+            return ctypes.CDLL(str(folder / name))
+    raise ImportError(f"{name} is neither installed in the system nor beside Python")
+
+
+def _load_launcher() -> NativeObject:
+    """launcher.ll as machine code: from the disk cache, else compiled (20 ms) and kept there."""
+    source = Path(__file__).with_name("launcher.ll").read_text(encoding="utf-8")
+    if not config.cache_kernels:
+        return NativeObject(assemble(source))
+    directory = Path(config.kernel_cache_dir) if config.kernel_cache_dir else default_directory()
+    cache = ObjectCache(directory, config.max_cache_bytes)
+    key = hashlib.sha256(f"{source}\n{host_signature()}".encode()).hexdigest()
+    code = cache.load(key)
+    if code is None:
+        code = assemble(source)
+        cache.store(key, code, "warpsim launcher")
+    return NativeObject(code)
+
+
+def _initial_thread_count() -> int:
+    text = os.environ.get(_THREADS_VARIABLE, "").strip()
+    if not text:
+        return _available_cores()
+    return _checked_thread_count(int(text) if text.isdecimal() else text, _THREADS_VARIABLE)
+
+
+def _available_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _checked_thread_count(count: object, source: str) -> int:
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count < 2**31:
+        raise DeviceError(
+            f"{source}: {count!r} is no number of threads\nexpected: an integer of at least 1"
+        )
+    return count
+
+
+def _check_length(commands: bytes | ctypes.Array[Any], count: int) -> None:
+    length = len(commands) if isinstance(commands, bytes) else ctypes.sizeof(commands)
+    if length < count * COMMAND.size:
+        raise ValueError(
+            f"{count} commands in {length} bytes\nexpected: {COMMAND.size} bytes for each command"
+        )

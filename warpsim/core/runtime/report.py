@@ -1,0 +1,39 @@
+"""What failed checks of a compiled kernel report, turned into exceptions.
+
+A kernel with assertions, or compiled with `config.verify`, gets the address of a record in its
+argument block; the first thread whose check fails claims the record and fills it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import KernelAssertionError, OutOfBoundsError
+from ..emit.layout import WORD
+
+_WORDS = 5  # claimed, site, index, extent, thread
+
+
+class Report:
+    """The record of one launch."""
+
+    def __init__(self, launcher: Any, args: list[Any]):
+        self.launcher, self.args = launcher, args
+        self.record = np.zeros(_WORDS, np.int64)
+
+    def attached(self, block: bytes) -> bytes:
+        """The argument block with the record's address in its first word."""
+        return int(self.record.ctypes.data).to_bytes(WORD, "little") + block[WORD:]
+
+    def raise_if_failed(self) -> None:
+        claimed, number, index, limit, thread = (int(x) for x in self.record)
+        if not claimed:
+            return
+        site = self.launcher.code.sites[number]
+        place = f"  --> {site.location}\n{site.location.excerpt()}\n" if site.location else ""
+        where = f"{place}in kernel {self.launcher.kernel.key!r}, thread {thread}"
+        if site.kind == "assert":
+            raise KernelAssertionError(f"{site.text}\n{where}")
+        raise OutOfBoundsError(f"index {index} is outside {site.text} of length {limit}\n{where}")

@@ -1,0 +1,73 @@
+"""Array types as kernels see them, and the layout of an array's descriptor in memory.
+
+A descriptor is what a kernel receives for an array: 64-bit words `data, grad, shape[ndim],
+strides[ndim]` (strides in bytes). Every part of the system that packs or reads one uses
+`descriptor_words` and the order given here.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from . import compounds, scalars
+from .scalars import canonical
+
+MAX_NDIM = 4
+WORD = 8
+
+
+class ArrayType:
+    """Type of an array parameter: element type and rank. Made through `array_type`, one object per type."""
+
+    __slots__ = ("dtype", "indexed", "local_shape", "ndim")
+
+    def __init__(self, dtype: Any, ndim: int, indexed: bool, local_shape: tuple[int, ...] | None):
+        self.dtype, self.ndim, self.indexed, self.local_shape = dtype, ndim, indexed, local_shape
+
+    def __repr__(self) -> str:
+        name = "indexedarray" if self.indexed else "array"
+        if self.local_shape is not None:
+            return f"local_array({type_name(self.dtype)}, shape={self.local_shape})"
+        return f"{name}({type_name(self.dtype)}, ndim={self.ndim})"
+
+    def __reduce__(self) -> tuple:
+        return array_type, (self.dtype, self.ndim, self.indexed, self.local_shape)
+
+
+def array_type(
+    dtype: Any, ndim: int = 1, indexed: bool = False, local_shape: tuple[int, ...] | None = None
+) -> ArrayType:
+    """The array type of elements `dtype` and rank `ndim` (1 to 4).
+
+    `indexed` arrays carry one index array per dimension; `local_shape` marks a fixed array on the
+    thread's stack. Raises `TypeError` for a bad element type and `ValueError` for a bad rank.
+    """
+    if not isinstance(ndim, int) or not 1 <= ndim <= MAX_NDIM:
+        raise ValueError(f"array rank is {ndim!r}\nexpected: an integer from 1 to {MAX_NDIM}")
+    return _intern(canonical(dtype), ndim, indexed, local_shape)
+
+
+@lru_cache(maxsize=None)
+def _intern(dtype: Any, ndim: int, indexed: bool, local_shape: tuple[int, ...] | None) -> ArrayType:
+    return ArrayType(dtype, ndim, indexed, local_shape)
+
+
+def descriptor_words(t: ArrayType) -> int:
+    """Number of 64-bit words in the descriptor of `t`; an indexed array adds one pointer per dimension."""
+    return 2 + 2 * t.ndim + (t.ndim if t.indexed else 0)
+
+
+def is_array(t: Any) -> bool:
+    return isinstance(t, ArrayType)
+
+
+def type_name(t: Any) -> str:
+    """The name of a type as messages and dumps print it."""
+    if isinstance(t, ArrayType):
+        return repr(t)
+    if scalars.is_scalar(t):
+        return "bool" if t is scalars.bool_ else t.__name__
+    if compounds.is_compound(t):
+        return t.__name__
+    return getattr(t, "__name__", repr(t))

@@ -1,0 +1,138 @@
+"""`@struct`: records with typed fields, one C layout shared by the host, arrays and kernels.
+
+Fields are aligned as a C compiler aligns them. An array field is stored as the array's descriptor
+(see `arrays`), so a struct can carry arrays into a kernel by value or through an array of structs.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from . import arrays, compounds, scalars
+from .arrays import ArrayType, descriptor_words, type_name
+from .scalars import canonical
+
+
+class Struct:
+    """Base of all struct classes; `fields` maps names to types in declaration order."""
+
+    fields: dict[str, Any]
+    defaults: dict[str, Any]
+    key: str
+
+    def __init__(self, **values: Any):
+        for name, t in self.fields.items():
+            object.__setattr__(self, name, _default(t, self.defaults.get(name)))
+        for name, value in values.items():
+            setattr(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self.fields:
+            raise AttributeError(
+                f"struct {type(self).__name__} has no field {name!r}\nexpected: one of {', '.join(self.fields)}"
+            )
+        object.__setattr__(self, name, _checked(self.fields[name], value, f"{type(self).__name__}.{name}"))
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(_equal(getattr(self, f), getattr(other, f)) for f in self.fields)
+
+    __hash__ = None  # type: ignore[assignment]  # mutable
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.fields)
+        return f"{type(self).__name__}({inner})"
+
+
+def struct(cls: type) -> type[Struct]:
+    """Make a struct type of an annotated class; class attributes become defaults.
+
+    Raises `TypeError` for a field without a usable type, or for a method in the class.
+    """
+    hints = {name: canonical(t) for name, t in typing.get_type_hints(cls).items()}
+    if not hints:
+        raise TypeError(f"struct {cls.__name__} has no annotated fields\nhelp: write `x: wp.vec3`")
+    defaults = {name: cls.__dict__[name] for name in hints if name in cls.__dict__}
+    for name, t in hints.items():
+        if not is_field_type(t):
+            raise TypeError(
+                f"field {cls.__name__}.{name} has type {t!r}\nexpected: a scalar, vector, matrix, struct or array type"
+            )
+    methods = [name for name, member in vars(cls).items() if callable(member) and name not in hints]
+    if methods:
+        raise TypeError(f"struct {cls.__name__} defines {methods[0]!r}\nhelp: write a @wp.func that takes the struct")
+    body = {"fields": hints, "defaults": defaults, "key": f"{cls.__module__}.{cls.__qualname__}"}
+    body.update({"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__})
+    return type(cls.__name__, (Struct,), body)
+
+
+def is_struct(t: Any) -> bool:
+    return isinstance(t, type) and issubclass(t, Struct)
+
+
+def is_field_type(t: Any) -> bool:
+    return scalars.is_scalar(t) or compounds.is_compound(t) or is_struct(t) or arrays.is_array(t)
+
+
+@lru_cache(maxsize=None)
+def numpy_dtype(t: Any) -> np.dtype:
+    """The memory layout of a type as a NumPy dtype (a sub-array for compounds, a record for structs)."""
+    if scalars.is_scalar(t):
+        return np.dtype(t)
+    if compounds.is_compound(t):
+        return np.dtype((t.dtype, t.shape))
+    if isinstance(t, ArrayType):
+        return np.dtype((np.uint64, (descriptor_words(t),)))
+    if is_struct(t):
+        return np.dtype([(name, numpy_dtype(f)) for name, f in t.fields.items()], align=True)
+    raise TypeError(f"{type_name(t)} has no memory layout")
+
+
+def offsets(t: type[Struct]) -> dict[str, int]:
+    """Byte offset of every field."""
+    layout = numpy_dtype(t).fields
+    assert layout is not None
+    return {name: layout[name][1] for name in t.fields}
+
+
+def leaves(t: Any, offset: int = 0) -> Iterator[tuple[type, int]]:
+    """Every scalar of a value in memory order: (scalar type, byte offset)."""
+    if scalars.is_scalar(t):
+        yield t, offset
+    elif compounds.is_compound(t):
+        step = np.dtype(t.dtype).itemsize
+        yield from ((t.dtype, offset + i * step) for i in range(t.size))
+    elif isinstance(t, ArrayType):
+        yield from ((np.uint64, offset + arrays.WORD * i) for i in range(descriptor_words(t)))
+    else:
+        for name, at in offsets(t).items():
+            yield from leaves(t.fields[name], offset + at)
+
+
+def _default(t: Any, given: Any) -> Any:
+    if given is not None:
+        return _checked(t, given, "default")
+    return None if isinstance(t, ArrayType) else t()
+
+
+def _checked(t: Any, value: Any, where: str) -> Any:
+    if isinstance(t, ArrayType):
+        found = getattr(value, "type", None)
+        if value is not None and found is not t:
+            raise TypeError(f"{where} got {found or type(value).__name__}\nexpected: {t}")
+        return value
+    if isinstance(value, t):
+        return value
+    if is_struct(t):
+        raise TypeError(f"{where} got {type(value).__name__}\nexpected: {t.__name__}")
+    return t(*value) if compounds.is_compound(t) and np.ndim(value) else t(value)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return a is b or bool(np.all(a == b))

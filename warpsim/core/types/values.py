@@ -1,0 +1,199 @@
+"""Host values of compound types: `vec3(1, 2, 3)` with arithmetic, indexing and NumPy conversion.
+
+They mean in Python exactly what they mean in a kernel: `*` is the product of the kind (matrix
+product, quaternion product, scaling), `==` compares all components. Values are small NumPy arrays
+with a type; they are mutable through components, as in kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+_SWIZZLE = {"x": 0, "y": 1, "z": 2, "w": 3}
+
+
+class Compound:
+    """Base of all compound types; concrete classes are made by `compounds`."""
+
+    kind: ClassVar[str]
+    shape: ClassVar[tuple[int, ...]]
+    dtype: ClassVar[type]
+    size: ClassVar[int]
+    make: ClassVar[Callable[[str, tuple[int, ...], type], type[Compound]]]  # bound by `compounds`
+    __slots__ = ("_data",)
+    __array_priority__ = 1000.0  # so that `np.float32(2) * v` asks the vector, not the array
+
+    _data: np.ndarray
+
+    def __init__(self, *components: Any, dtype: Any = None):
+        object.__setattr__(self, "_data", self._build(components))
+
+    @classmethod
+    def _build(cls, components: tuple) -> np.ndarray:
+        if not components:
+            data = np.zeros(cls.shape, cls.dtype)
+            if cls.kind == "transform":
+                data[6] = 1
+            return data
+        if cls.kind == "transform" and len(components) == 2:
+            components = (*np.ravel(np.asarray(components[0])), *np.ravel(np.asarray(components[1])))
+        parts = [np.asarray(c) for c in components]
+        if len(parts) == 1 and parts[0].ndim == 0 and cls.kind in ("vector", "matrix"):
+            return np.full(cls.shape, parts[0], cls.dtype)
+        flat = np.concatenate([p.ravel() for p in parts])
+        if flat.size != cls.size:
+            raise TypeError(
+                f"{cls.__name__} got {flat.size} components\nexpected: none, one, or {cls.size}"
+                f"\nhelp: {cls.__name__}() is zero; one number fills every component"
+            )
+        return flat.astype(cls.dtype).reshape(cls.shape)
+
+    @classmethod
+    def wrap(cls, data: np.ndarray) -> Compound:
+        """A value of this type over a copy of `data`, which must have the right size."""
+        value = cls.__new__(cls)
+        object.__setattr__(value, "_data", np.array(data, cls.dtype).reshape(cls.shape))
+        return value
+
+    # ----- NumPy --------------------------------------------------------------------------
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self._data.astype(dtype) if dtype is not None else self._data.copy()
+
+    def numpy(self) -> np.ndarray:
+        """A copy of the components as an array of shape `shape`."""
+        return self._data.copy()
+
+    # ----- components ---------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator:
+        return (self[i] for i in range(self.shape[0]))
+
+    def __getitem__(self, index: Any) -> Any:
+        part = self._data[index]
+        if isinstance(part, np.ndarray):
+            return compound_type(part.shape, self.dtype).wrap(part)
+        return part.item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._data[index] = np.asarray(value)
+
+    def __getattr__(self, name: str) -> Any:
+        if self.kind == "transform" and name in ("p", "q"):
+            return self[0:3] if name == "p" else compound_type((4,), self.dtype, "quaternion").wrap(self._data[3:])
+        if self.kind in ("vector", "quaternion") and name and all(c in _SWIZZLE for c in name):
+            indices = [_SWIZZLE[c] for c in name]
+            if max(indices) < self.size and len(indices) <= 4:
+                return self[indices[0]] if len(indices) == 1 else self[indices]
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self.kind == "transform" and name in ("p", "q"):
+            self._data[slice(0, 3) if name == "p" else slice(3, 7)] = np.asarray(value)
+        elif self.kind in ("vector", "quaternion") and name and all(c in _SWIZZLE for c in name):
+            self._data[[_SWIZZLE[c] for c in name]] = np.asarray(value)
+        else:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    # ----- comparison and text ------------------------------------------------------------
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return bool(np.array_equal(self._data, other._data))
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._data.tobytes()))
+
+    def __str__(self) -> str:
+        return str(self._data.tolist())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._data.tolist()})"
+
+    def __reduce__(self) -> tuple:
+        return _restore, (self.kind, self.shape, np.dtype(self.dtype).name, self._data)
+
+    # ----- arithmetic ---------------------------------------------------------------------
+
+    def _same(self, other: Any, symbol: str) -> np.ndarray:
+        if type(other) is not type(self):
+            raise TypeError(f"{type(self).__name__} {symbol} {type(other).__name__}\nexpected: two of one type")
+        return other._data
+
+    def __add__(self, other: Any) -> Any:
+        return self.wrap(self._data + self._same(other, "+"))
+
+    def __sub__(self, other: Any) -> Any:
+        return self.wrap(self._data - self._same(other, "-"))
+
+    def __neg__(self) -> Any:
+        return self.wrap(-self._data)
+
+    def __pos__(self) -> Any:
+        return self.wrap(self._data)
+
+    def __mul__(self, other: Any) -> Any:
+        if not isinstance(other, Compound):
+            return self.wrap(self._data * self.dtype(other))
+        if self.kind == "quaternion" and type(other) is type(self):
+            return self.wrap(hamilton_product(self._data, other._data))
+        if self.kind == "transform" and type(other) is type(self):
+            return self.wrap(_compose(self._data, other._data))
+        if "matrix" in (self.kind, other.kind) and other.kind in ("vector", "matrix"):
+            product = self._data @ other._data
+            return compound_type(product.shape, self.dtype).wrap(product)
+        raise TypeError(
+            f"{type(self).__name__} * {type(other).__name__}\nexpected: a scalar, or matrices and vectors that fit"
+            "\nhelp: component-wise product is wp.cw_mul, dot product is wp.dot"
+        )
+
+    __matmul__ = __mul__
+
+    def __rmul__(self, other: Any) -> Any:
+        return self.wrap(self.dtype(other) * self._data)
+
+    def __truediv__(self, other: Any) -> Any:
+        divided = self._data / self.dtype(other)
+        return self.wrap(divided)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self.wrap(self.dtype(other) / self._data)
+
+
+def hamilton_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The product of two quaternions (x, y, z, w)."""
+    x1, y1, z1, w1 = a
+    x2, y2, z2, w2 = b
+    return np.array(
+        [
+            w1 * x2 + x1 * w2 + y1 * z2 - z1 * y2,
+            w1 * y2 - x1 * z2 + y1 * w2 + z1 * x2,
+            w1 * z2 + x1 * y2 - y1 * x2 + z1 * w2,
+            w1 * w2 - x1 * x2 - y1 * y2 - z1 * z2,
+        ],
+        dtype=a.dtype,
+    )
+
+
+def _compose(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The transform that applies `b`, then `a`."""
+    q, v = a[3:], b[:3]
+    t = 2 * np.cross(q[:3], v)
+    moved = a[:3] + v + q[3] * t + np.cross(q[:3], t)
+    return np.concatenate([moved, hamilton_product(q, b[3:])])
+
+
+def compound_type(shape: tuple[int, ...], dtype: type, kind: str = "") -> type[Compound]:
+    """The compound class of a shape."""
+    return Compound.make(kind or ("vector" if len(shape) == 1 else "matrix"), tuple(shape), dtype)
+
+
+def _restore(kind: str, shape: tuple[int, ...], dtype: str, data: np.ndarray) -> Compound:
+    return compound_type(shape, np.dtype(dtype).type, kind).wrap(data)

@@ -1,0 +1,161 @@
+"""Every exception that warpsim raises on purpose, and the shape of a compiler message.
+
+A message says where (file, line, caret), what was found, what was expected and what to do.
+All classes derive from `WarpsimError`; where a built-in exception fits, they derive from it too,
+so that `except TypeError` keeps working in users' scripts.
+"""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass
+
+
+class WarpsimError(Exception):
+    """Root of all errors that warpsim raises on purpose."""
+
+
+@dataclass(frozen=True)
+class Location:
+    """A span of user source: 1-based line, 0-based columns, and the function it stands in."""
+
+    file: str
+    line: int
+    column: int = 0
+    end_column: int = 0
+    function: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}:{self.column + 1}"
+        return f"{where} in {self.function}" if self.function else where
+
+    def excerpt(self) -> str:
+        """The source line with a caret under the span, or nothing when the source is gone."""
+        text = linecache.getline(self.file, self.line).rstrip("\n")
+        if not text.strip():
+            return ""
+        gutter = " " * len(str(self.line))
+        width = max(1, min(self.end_column or self.column + 1, len(text)) - self.column)
+        caret = " " * self.column + "^" * width
+        return f"{gutter} |\n{self.line} | {text}\n{gutter} | {caret}"
+
+
+class KernelError(WarpsimError):
+    """A kernel or function that cannot be compiled; `location` points into the user's source."""
+
+    def __init__(
+        self,
+        message: str,
+        location: Location | None = None,
+        *,
+        found: str = "",
+        expected: str = "",
+        help: str = "",
+        chain: tuple[Location, ...] = (),
+    ):
+        self.message, self.location = message, location
+        self.found, self.expected, self.help, self.chain = found, expected, help, chain
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        if self.location is not None:
+            lines.append(f"  --> {self.location}")
+            lines.append(self.location.excerpt())
+        for label in ("found", "expected", "help"):
+            if text := getattr(self, label):
+                lines.append(f"{label}: {text}")
+        lines.extend(f"called from {site}\n{site.excerpt()}" for site in self.chain)
+        return "\n".join(line for line in lines if line)
+
+    def __reduce__(self) -> tuple:
+        fields = {"found": self.found, "expected": self.expected, "help": self.help, "chain": self.chain}
+        return _rebuild, (type(self), self.message, self.location, fields)
+
+
+def _rebuild(cls: type[KernelError], message: str, location: Location | None, fields: dict) -> KernelError:
+    return cls(message, location, **fields)
+
+
+class UnsupportedSyntaxError(KernelError, SyntaxError):
+    """Python that is not part of the kernel language."""
+
+    __str__ = KernelError.__str__
+
+
+class KernelNameError(KernelError, NameError):
+    """A name that is not defined, or not defined on every path to its use."""
+
+
+class UnassignedLocalError(KernelNameError):
+    """A local variable that some path reaches without an assignment."""
+
+
+class KernelTypeError(KernelError, TypeError):
+    """Operands, arguments or assignments whose types do not fit."""
+
+
+class KernelValueError(KernelError, ValueError):
+    """A constant that cannot be used: out of range, a bad index, a bad `wp.static`."""
+
+
+class RecursionNotSupportedError(KernelError, RecursionError):
+    """A function that calls itself, directly or through others."""
+
+
+class KernelErrors(KernelError):
+    """Several independent errors of one kernel, reported at once; `errors` holds them."""
+
+    def __init__(self, errors: list[KernelError]):
+        self.errors = errors
+        super().__init__(f"{len(errors)} errors")
+
+    def __str__(self) -> str:
+        return "\n\n".join(str(error) for error in self.errors)
+
+    def __reduce__(self) -> tuple:
+        return KernelErrors, (self.errors,)
+
+
+class CompilerError(WarpsimError):
+    """A defect of warpsim itself: a pass produced a program that the verifier refuses."""
+
+
+class LaunchError(WarpsimError):
+    """A launch whose arguments do not fit the kernel."""
+
+
+class ArgumentTypeError(LaunchError, TypeError):
+    """An argument of the wrong dtype, rank or kind."""
+
+
+class ArgumentCountError(LaunchError, TypeError):
+    """Too few or too many arguments."""
+
+
+class DimensionError(LaunchError, ValueError):
+    """Launch dimensions that are negative, too large, or do not fit the kernel's `tid()`."""
+
+
+class ReadOnlyError(LaunchError, ValueError):
+    """A kernel writes to an array whose memory is read-only."""
+
+
+class DeviceError(WarpsimError, RuntimeError):
+    """An unknown or unavailable device, or an array on the wrong one."""
+
+
+class ArrayError(WarpsimError, ValueError):
+    """Data, shape, strides or dtype that cannot make an array."""
+
+
+class OutOfBoundsError(WarpsimError, IndexError):
+    """An index outside an array, found by `config.verify` or the interpreter."""
+
+
+class KernelAssertionError(WarpsimError, AssertionError):
+    """An `assert` inside a kernel failed."""
+
+
+class InvalidNumberError(WarpsimError, ArithmeticError):
+    """The interpreter met a NaN, an infinity or a cast that does not fit its integer type."""

@@ -1,0 +1,274 @@
+"""Write an animation to one USD file that any DCC tool opens.
+
+Guarantees of a finished file: metres, an up axis, time codes that count frames from 0, start and
+end at the first and last frame, every moving prim sampled at every frame, a default prim of kind
+component.  The file appears under its own name only when the writer closes without an error: until
+then samples go to `.NAME.XXXX.partial.EXT` beside it, so a failed run neither leaves a half file
+nor harms an older one.  Samples are flushed as they come: memory does not grow with the length of a
+`.usdc` run.
+"""
+
+import os
+import secrets
+from pathlib import Path
+
+from pxr import Kind, Tf, Usd, UsdGeom
+
+from warpsim.usd import checks
+from warpsim.usd.checks import UsdError
+from warpsim.usd.prims import MeshPrim, PointsPrim, SpherePrim
+
+_EXTENSIONS = (".usdc", ".usda", ".usd")
+_FLUSH_BYTES = 32 << 20
+_ROOT = "/World"
+_GREY = (0.45, 0.45, 0.45)
+
+
+class UsdWriter:
+    """A stage under construction; use it in a `with` block.
+
+    What is written before the first `frame()` stands still; what is written in a frame is sampled
+    there::
+
+        with UsdWriter("drop.usdc", fps=60) as usd:
+            usd.ground(size=8.0)
+            for points in simulation:
+                usd.frame()
+                usd.mesh("cloth", points, triangles)
+
+    `path` ends in .usdc (binary), .usda (text) or .usd (binary); its folder must exist.  `fps`
+    [1/s] is both the rate of time codes and of playback.  `up_axis` is "Y" or "Z"; lengths are
+    metres.  `metadata` (str to str, bool, int or float) goes to the layer's customLayerData:
+    solver, seed, version.
+
+    Raises UsdError for a wrong argument, FileNotFoundError for a missing folder, OSError for one
+    not writable.
+    """
+
+    def __init__(self, path, fps: float = 60.0, up_axis: str = "Y", metadata: dict | None = None):
+        self._path = _target(path)
+        self._fps = checks.positive(fps, "UsdWriter fps")
+        if up_axis not in ("Y", "Z"):
+            raise UsdError(f"UsdWriter: up_axis is {up_axis!r}, expected 'Y' or 'Z'")
+        _check_metadata(metadata or {})
+        token = secrets.token_hex(4)
+        self._partial = self._path.with_name(
+            f".{self._path.stem}.{token}.partial{self._path.suffix}"
+        )
+        self._stage = _create(self._partial)
+        self._prims: dict[str, MeshPrim | PointsPrim | SpherePrim] = {}
+        self._static: set[str] = set()
+        self._written: set[str] = set()
+        self._frame = -1
+        self._unsaved = 0
+        try:
+            self._author_root(up_axis, metadata or {})
+        except Exception:
+            self.abort()
+            raise
+
+    def __enter__(self) -> "UsdWriter":
+        return self
+
+    def __exit__(self, kind, error, trace) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abort()
+
+    def frame(self) -> int:
+        """Start the next frame and return its number, which is its time code: 0, 1, 2, ..."""
+        self._check_open()
+        self._check_complete()
+        self._frame += 1
+        self._written.clear()
+        if self._unsaved > _FLUSH_BYTES and self._path.suffix != ".usda":
+            self._save()
+        return self._frame
+
+    def mesh(
+        self,
+        name: str,
+        points,
+        faces=None,
+        counts=None,
+        *,
+        color=None,
+        velocities=None,
+        double_sided: bool = True,
+    ) -> None:
+        """Sample polygons: points (n, 3) [m], faces (f, k) or flat with `counts` (f,) corners.
+
+        Faces are needed the first time and must not change after it.  `color` is linear RGB (3,),
+        or (n, 3) per point; `velocities` (n, 3) are in m/s.  Smooth normals and the extent are
+        computed here.
+        """
+        if name not in self._prims and faces is None:
+            raise UsdError(f"{_ROOT}/{name}: has no faces yet; pass faces with the first sample")
+
+        def make(path: str) -> MeshPrim:
+            first = checks.vectors(points, f"{path} points")
+            return MeshPrim(self._stage, path, first, faces, counts, double_sided)
+
+        self._write(name, MeshPrim, make, points, faces, counts, color, velocities)
+
+    def points(self, name: str, positions, radii, *, color=None, velocities=None, ids=None) -> None:
+        """Sample balls: positions (n, 3) [m], radii (n,) or one number [m]; USD stores diameters.
+
+        `color` and `velocities` as for `mesh`.  `ids` (n,) are integers that stay with their
+        particle; they are needed when n changes from frame to frame.
+        """
+
+        def make(path: str) -> PointsPrim:
+            return PointsPrim(self._stage, path)
+
+        self._write(name, PointsPrim, make, positions, radii, color, velocities, ids)
+
+    def sphere(self, name: str, center, radius: float, *, color=_GREY) -> None:
+        """Sample a ball: its centre (3,) [m] may move, its radius [m] and color (3,) may not."""
+
+        def make(path: str) -> SpherePrim:
+            return SpherePrim(self._stage, path, radius, color)
+
+        self._write(name, SpherePrim, make, center, radius)
+
+    def ground(
+        self, size: float = 10.0, height: float = 0.0, *, color=_GREY, name: str = "ground"
+    ) -> None:
+        """Write a still square of side `size` [m], `height` [m] above the origin."""
+        half = 0.5 * checks.positive(size, f"{_ROOT}/{name} size")
+        corners = [(-half, -half), (half, -half), (half, half), (-half, half)]
+        if UsdGeom.GetStageUpAxis(self._stage) == UsdGeom.Tokens.z:
+            points = [(x, y, height) for x, y in corners]
+        else:
+            points = [(x, height, -y) for x, y in corners]
+        if self._frame >= 0:
+            raise UsdError(
+                f"{_ROOT}/{name}: the ground does not move; write it before the first frame"
+            )
+        self.mesh(name, points, [[0, 1, 2, 3]], color=color)
+
+    def close(self) -> None:
+        """Finish the file and give it its name.  A writer closed once stays closed."""
+        if self._stage is None:
+            return
+        try:
+            self._check_complete()
+            if not self._prims:
+                raise UsdError(
+                    f"UsdWriter: nothing was written to {self._path}; write a prim before closing"
+                )
+            if self._frame >= 0:
+                self._stage.SetStartTimeCode(0)
+                self._stage.SetEndTimeCode(self._frame)
+            self._save()
+            self._stage = None  # some systems refuse to rename a file that is mapped
+            os.replace(self._partial, self._path)
+        except BaseException:
+            self.abort()
+            raise
+
+    def abort(self) -> None:
+        """Drop everything written; a file of an earlier run under the same name stays as it was."""
+        self._stage = None
+        self._prims.clear()
+        self._partial.unlink(missing_ok=True)
+
+    def _author_root(self, up_axis: str, metadata: dict) -> None:
+        UsdGeom.SetStageMetersPerUnit(self._stage, 1.0)
+        UsdGeom.SetStageUpAxis(self._stage, up_axis)
+        self._stage.SetTimeCodesPerSecond(self._fps)
+        self._stage.SetFramesPerSecond(self._fps)
+        root = UsdGeom.Xform.Define(self._stage, _ROOT).GetPrim()
+        self._stage.SetDefaultPrim(root)
+        Usd.ModelAPI(root).SetKind(Kind.Tokens.component)
+        layer = self._stage.GetRootLayer()
+        layer.documentation = "Simulation written by warpsim"
+        layer.customLayerData = {"creator": "warpsim", **metadata}
+
+    def _write(self, name: str, kind: type, make, *values) -> None:
+        """Author one sample of the prim `name`, which `make(path)` makes the first time."""
+        self._check_open()
+        path = f"{_ROOT}/{checks.identifier(name)}"
+        refusal = self._refusal(name, kind)
+        if refusal:
+            raise UsdError(f"{path}: {refusal}")
+        if name not in self._prims:
+            self._prims[name] = make(path)
+            if self._frame < 0:
+                self._static.add(name)
+        moment = Usd.TimeCode.Default() if self._frame < 0 else Usd.TimeCode(self._frame)
+        self._unsaved += self._prims[name].write(moment, *values)
+        self._written.add(name)
+
+    def _refusal(self, name: str, kind: type) -> str | None:
+        """Why `name` cannot be written now as a prim of this kind, or None."""
+        prim = self._prims.get(name)
+        if prim is None:
+            late = f"first written in frame {self._frame}; write it in frame 0, or before any frame"
+            return late if self._frame > 0 else None
+        if not isinstance(prim, kind):
+            return f"is already a {type(prim).__name__}; use another name"
+        if name in self._written:
+            return "written twice without a frame() between; call it before each sample"
+        if name in self._static:
+            return "stands still, as it was written before the first frame; write it in frames only"
+        return None
+
+    def _check_open(self) -> None:
+        if self._stage is None:
+            raise UsdError(f"UsdWriter: {self._path} is closed; open a new writer")
+
+    def _check_complete(self) -> None:
+        missing = sorted(set(self._prims) - self._static - self._written)
+        if missing:
+            raise UsdError(
+                f"UsdWriter: frame {self._frame} has no sample of {', '.join(missing)}; every "
+                f"moving "
+                "prim needs one in every frame, write what stands still before the first"
+            )
+
+    def _save(self) -> None:
+        try:
+            self._stage.GetRootLayer().Save()
+        except Tf.ErrorException as error:
+            raise OSError(f"UsdWriter: cannot write {self._path}: {_reason(error)}") from None
+        self._unsaved = 0
+
+
+def _target(path) -> Path:
+    target = Path(os.fspath(path))
+    if target.suffix not in _EXTENSIONS:
+        raise UsdError(
+            f"UsdWriter: {target.name!r} has the extension {target.suffix!r}, "
+            f"expected one of {', '.join(_EXTENSIONS)}"
+        )
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"UsdWriter: folder {str(target.parent)!r} does not exist; make it first"
+        )
+    if target.is_dir():
+        raise IsADirectoryError(f"UsdWriter: {str(target)!r} is a folder; choose a file name")
+    return target
+
+
+def _create(path: Path) -> Usd.Stage:
+    try:
+        return Usd.Stage.CreateNew(str(path))
+    except Tf.ErrorException as error:
+        raise OSError(
+            f"UsdWriter: cannot write in {str(path.parent)!r}: {_reason(error)}"
+        ) from None
+
+
+def _reason(error: Tf.ErrorException) -> str:
+    return str(error).rpartition(" : ")[2].strip().strip("'")
+
+
+def _check_metadata(metadata: dict) -> None:
+    for key, value in metadata.items():
+        if not isinstance(key, str) or not isinstance(value, str | bool | int | float):
+            raise UsdError(
+                f"UsdWriter metadata: found {key!r}: {value!r}, "
+                "expected a str key with a str, bool, int or float"
+            )
