@@ -9,12 +9,80 @@
 
     wp.launch(saxpy, dim=len(x), inputs=[x, y, 2.0])
 
-This file only gathers public names.
+This file only gathers public names; each is defined in the file that its neighbours suggest.
 """
 
-from . import _names
-from ._names import *  # noqa: F403
+from . import types
 from .config import config
+from .core.frontend.forms import cast, constant, select, static
+from .core.frontend.functions import Func as Function
+from .core.frontend.functions import func
+from .core.lib.decompose import eig3, qr3, svd2, svd3
+from .core.lib.noise import curlnoise, noise, pnoise
+from .core.lib.quaternions import (
+    quat_between_vectors, quat_from_axis_angle, quat_from_euler, quat_from_matrix, quat_identity, quat_inverse,
+    quat_rotate, quat_rotate_inv, quat_rpy, quat_slerp, quat_to_axis_angle, quat_to_euler, quat_to_matrix, quat_to_rpy,
+    quat_twist, quat_twist_angle,
+)  # fmt: skip
+from .core.lib.random import poisson, rand_init, randf, randi, randn, randu
+from .core.lib.sampling import (
+    lower_bound, sample_cdf, sample_triangle, sample_unit_cube, sample_unit_disk, sample_unit_hemisphere,
+    sample_unit_hemisphere_surface, sample_unit_ring, sample_unit_sphere, sample_unit_sphere_surface,
+    sample_unit_square,
+)  # fmt: skip
+from .core.lib.spatial import (
+    spatial_adjoint, spatial_bottom, spatial_cross, spatial_cross_dual, spatial_dot, spatial_top, velocity_at_point,
+)  # fmt: skip
+from .core.lib.special import erfcinv, erfinv
+from .core.lib.transforms import (
+    transform_compose, transform_decompose, transform_from_matrix, transform_get_rotation, transform_get_translation,
+    transform_identity, transform_inverse, transform_multiply, transform_point, transform_set_rotation,
+    transform_set_translation, transform_to_matrix, transform_twist, transform_vector, transform_wrench,
+)  # fmt: skip
+from .core.ops import (
+    abs, acos, add, argmax, argmin, asin, atan, atan2, atomic_add, atomic_and, atomic_cas, atomic_exch, atomic_max,
+    atomic_min, atomic_or, atomic_sub, atomic_xor, bit_and, bit_count, bit_or, bit_xor, block_dim, cbrt, ceil, clamp,
+    copysign, cos, cosh, cross, cw_div, cw_mul, ddot, degrees, determinant, diag, div, dot, erf, erfc, exp,
+    expect_eq, expect_near, floor, floordiv, frac, get_diag, identity, inverse, invert, isfinite, isinf, isnan, length,
+    length_sq, lerp, load, log, log10, log2, lshift, matrix, matrix_from_cols, matrix_from_rows, max, min, mod, mul,
+    neg, nonzero, norm_huber, norm_l1, norm_l2, norm_pseudo_huber, normalize, outer, pos, pow, printf, quaternion,
+    radians, rint, round, rshift, sign, sin, sinh, skew, smooth_normalize, smoothstep, sqrt, step, store, sub, tan,
+    tanh, tid, trace, transformation, transpose, trunc, unot, vector, view, where,
+)  # fmt: skip
+from .core.ops import breakpoint_ as breakpoint
+from .core.runtime import primitives as utils
+from .core.runtime.array import array, array1d, array2d, array3d, array4d, indexedarray
+from .core.runtime.array_ops import (
+    clone, copy, dtype_from_numpy, dtype_to_numpy, empty, empty_like, from_dlpack, from_numpy, from_ptr, full,
+    full_like, ones, ones_like, zeros, zeros_like,
+)  # fmt: skip
+from .core.runtime.device import (
+    Device, ScopedDevice, get_cuda_device_count, get_cuda_devices, get_device, get_devices, get_preferred_device,
+    is_cpu_available, is_cuda_available, is_device_available, set_device, synchronize, synchronize_device,
+)  # fmt: skip
+from .core.runtime.graph import Graph, Launch, ScopedCapture, capture_begin, capture_end, capture_launch
+from .core.runtime.kernel import (
+    Kernel, Module, force_load, get_module, get_module_options, kernel, load_module, overload, set_module_options,
+)  # fmt: skip
+from .core.runtime.launch import launch
+from .core.runtime.map import map
+from .core.runtime.session import clear_kernel_cache, init, set_num_threads
+from .core.runtime.stream import (
+    Event, ScopedStream, Stream, get_event_elapsed_time, get_stream, record_event, set_stream, synchronize_event,
+    synchronize_stream, wait_event, wait_stream,
+)  # fmt: skip
+from .core.runtime.timer import ScopedTimer
+from .core.types.compounds import standard_names
+from .core.types.scalars import (
+    float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
+)  # fmt: skip
+from .core.types.scalars import bool_ as bool
+from .core.types.signatures import Float, Int, Scalar
+from .core.types.structs import struct
 
 __version__ = "0.1.0"
-__all__ = [*_names.__all__, "__version__", "config"]
+
+# vec3, mat33d, quath, transform, spatial_vector, ...: one table makes them all
+globals().update(standard_names())
+
+__all__ = [name for name in globals() if not name.startswith("_") and name not in ("core", "errors", "standard_names")]

@@ -152,6 +152,63 @@ def test_friction_holds_below_its_cone_and_yields_above(example):
     np.testing.assert_allclose(x.numpy()[:, 1], floor, atol=1e-7)
 
 
+def reference_substep(example, x, v, bonds, w, h, iterations):
+    """One XPBD substep in float64, one constraint after the other, as the papers write it."""
+    ball, gap = np.array(example.BALL), example.THICKNESS
+    start = x.copy()
+    x = x + h * ((1.0 - example.DRAG * h) * v + h * np.array([0.0, example.GRAVITY, 0.0]))
+    lam = np.zeros(len(bonds))
+    for _ in range(iterations):
+        for c, (i, j, rest, alpha) in enumerate(bonds):
+            length = np.linalg.norm(x[i] - x[j])
+            normal, soft = (x[i] - x[j]) / length, alpha / h**2
+            change = (rest - length - soft * lam[c]) / (w[i] + w[j] + soft)
+            lam[c] += change
+            x[i] += w[i] * change * normal
+            x[j] -= w[j] * change * normal
+    for i in range(len(x)):
+        x[i] = leave(example, x[i], start[i], np.array([0.0, 1.0, 0.0]), gap - x[i, 1])
+        away = x[i] - ball
+        distance = np.linalg.norm(away)
+        depth = example.RADIUS + gap - distance
+        x[i] = leave(example, x[i], start[i], away / distance, depth)
+    return x, (x - start) / h
+
+
+def leave(example, p, start, normal, depth):
+    if depth <= 0.0:
+        return p
+    p = p + depth * normal
+    slide = (p - start) - normal * np.dot(p - start, normal)
+    length = np.linalg.norm(slide)
+    return p - slide * min(1.0, example.FRICTION * depth / max(length, 1e-9))
+
+
+def test_substeps_agree_with_the_algorithm_in_plain_numpy(example):
+    """Edges, bending pairs, contact and friction, over substeps with several iterations."""
+    rng = np.random.default_rng(2)
+    cells = np.arange(16)
+    flat = np.stack([cells % 4, 0.0 * cells, cells // 4], axis=1) / 3.0 - 0.5
+    points = flat + [0.0, 0.52, 0.0] + 0.01 * rng.standard_normal((16, 3))
+    points[:4, 1] = 0.001  # one row starts in the floor
+    quads = [[a, a + 4, a + 5, a + 1] for a in range(11) if a % 4 < 3]
+    triangles = np.array([[q[0], q[k], q[k + 1]] for q in quads for k in (1, 2)])
+    cloth = example.Cloth(points, triangles, "cpu")
+    # Strained from the start, and soft enough that the multipliers matter.
+    ends, rest = cloth.pairs.numpy(), 0.9 * cloth.rest.numpy()
+    alpha = rng.uniform(1e-5, 1e-3, len(rest)).astype(np.float32)
+    cloth.rest.assign(rest)
+    cloth.alpha.assign(alpha)
+    bonds = list(zip(*ends.T.tolist(), rest.tolist(), alpha.tolist(), strict=True))
+    x, v, w = points.copy(), np.zeros_like(points), cloth.w.numpy().astype(float)
+    for _ in range(8):
+        cloth.substep(0.002, 3)
+        x, v = reference_substep(example, x, v, bonds, w, 0.002, 3)
+    np.testing.assert_allclose(cloth.x.numpy(), x, atol=5e-6)
+    np.testing.assert_allclose(cloth.v.numpy(), v, atol=2e-3)
+    assert np.abs(x - points).max() > 0.01
+
+
 def test_the_default_cloth_falls_drapes_and_is_written(example, tmp_path):
     """Half a second: past the impact.  The stage has every frame, the validators find nothing."""
     result = run(example, tmp_path, "--seconds", 0.5, "--substeps", 20)

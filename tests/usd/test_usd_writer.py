@@ -134,7 +134,9 @@ def test_the_arrays_come_back(stage, frame):
     points = positions(frame).astype(np.float32)
     np.testing.assert_array_equal(np.array(cloth.GetPointsAttr().Get(frame)), points)
     normals = np.array(cloth.GetNormalsAttr().Get(frame))
-    assert cloth.GetNormalsInterpolation() == "vertex" and normals.shape == points.shape
+    assert cloth.GetNormalsAttr().GetMetadata("interpolation") == "vertex"
+    assert cloth.GetNormalsAttr().HasAuthoredMetadata("interpolation")
+    assert normals.shape == points.shape
     np.testing.assert_allclose(np.linalg.norm(normals, axis=1), 1.0, atol=1e-6)
     velocities = np.array(cloth.GetVelocitiesAttr().Get(frame))
     following = points + velocities / FPS

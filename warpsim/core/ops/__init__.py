@@ -4,7 +4,10 @@ from .arith import (
     add, bit_and, bit_count, bit_or, bit_xor, cast, clamp, div, floordiv, invert, lshift, max, min, mod, mul, neg, pos,
     rshift, stop_gradient, sub, unot, where,
 )  # fmt: skip
-from .construct import extract, insert, matrix_from_rows, quaternion, transformation, vector
+from .construct import extract, insert
+from .constructors import (
+    identity, matrix, matrix_from_cols, matrix_from_rows, quaternion, transformation, vector,
+)  # fmt: skip
 from .debug import assert_, breakpoint_, expect_eq, expect_near, printf
 from .math import (
     abs, acos, asin, atan, atan2, cbrt, ceil, copysign, cos, cosh, degrees, erf, erfc, exp, floor, frac, isfinite,
@@ -32,8 +35,8 @@ __all__ = [
     "bit_and", "bit_count", "bit_or", "bit_xor", "block_dim", "breakpoint_", "cast", "cbrt", "ceil", "clamp",
     "copysign", "cos", "cosh", "cross", "cw_div", "cw_mul", "ddot", "degrees", "determinant", "diag",
     "div", "dot", "erf", "erfc", "exp", "expect_eq", "expect_near", "extract", "floor", "floordiv", "frac",
-    "get_diag", "insert", "inverse", "invert", "isfinite", "isinf", "isnan", "length", "length_sq", "lerp", "load",
-    "log", "log10", "log2", "lshift", "matrix_from_rows", "max", "min", "mod", "mul", "neg", "nonzero", "norm_huber",
+    "get_diag", "identity", "insert", "inverse", "invert", "isfinite", "isinf", "isnan", "length", "length_sq", "lerp", "load",
+    "log", "log10", "log2", "lshift", "matrix", "matrix_from_cols", "matrix_from_rows", "max", "min", "mod", "mul", "neg", "nonzero", "norm_huber",
     "norm_l1", "norm_l2", "norm_pseudo_huber", "normalize", "op", "outer", "pos", "pow", "printf", "quaternion",
     "radians", "rint", "rotate", "round", "rshift", "sign", "sin", "sinh", "skew", "smooth_normalize", "smoothstep",
     "sqrt", "step", "stop_gradient", "store", "sub", "tan", "tanh", "tid", "trace", "transformation", "transpose",

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from llvmlite import ir as ll
 
-from ..ir.builder import OPERATORS, active_builder
+from ..ir.builder import OPERATORS
 from ..ir.nodes import Constant, Value
 from ..types import compounds, scalars, structs
 from ..types.compounds import is_compound, scalar_of, size_of
 from ..types.signatures import Element, Int
-from .registry import Op, op
+from .registry import op
 from .values import llvm_type
 
 
@@ -286,39 +286,6 @@ def _(s, value, out, dout, *, name):
     share = field(dout, name=name)
     kept = with_field(dout, zero(value) if not structs.is_struct(value.type) else zero_struct(value.type), name=name)
     return kept, share
-
-
-# ----- public constructors that infer their type ----------------------------------------------
-
-
-def _constructor(name: str, make: Any, doc: str) -> Op:
-    """`vector(x, y, z)`: the type follows from the arguments."""
-
-    def build(*parts: Any) -> Any:
-        typed = [scalar_of(p.type if isinstance(p, Value) else type(p)) for p in parts]
-        strong = [t for t in typed if scalars.is_scalar(t)]
-        to = make(strong[0] if strong else scalars.float32, parts)
-        return construct(*parts, to=to) if active_builder() is not None else to(*parts)
-
-    build.__name__, build.__doc__ = name, doc
-    return build  # type: ignore[return-value]
-
-
-vector = _constructor("vector", lambda t, parts: compounds.vector(len(parts), t), "A vector of its components.")
-quaternion = _constructor("quaternion", lambda t, parts: compounds.quaternion(t), "A quaternion of x, y, z, w.")
-transformation = _constructor(
-    "transformation", lambda t, parts: compounds.transformation(t), "A transform of position and rotation."
-)
-
-
-def _rows_shape(parts: tuple) -> tuple[int, int]:
-    first = parts[0].type if isinstance(parts[0], Value) else type(parts[0])
-    return len(parts), first.size
-
-
-matrix_from_rows = _constructor(
-    "matrix_from_rows", lambda t, parts: compounds.matrix(_rows_shape(parts), t), "A matrix of its row vectors."
-)
 
 
 def _index(x: Any, index: Any) -> Any:

@@ -268,6 +268,22 @@ class array(metaclass=_ArrayMeta):  # noqa: N801 - the field's name for it
         return f"array(shape={self.shape}, dtype={type_name(self.dtype)})"
 
 
+class RankedArray:
+    """`array2d(dtype=float)` and `array2d[float]`: the type of an array of fixed rank, or such an array."""
+
+    def __init__(self, ndim: int):
+        self.ndim, self.__name__ = ndim, f"array{ndim}d"
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return array(*args, **{"ndim": self.ndim, **options})
+
+    def __getitem__(self, dtype: Any) -> ArrayType:
+        return array_type(dtype, self.ndim)
+
+
+array1d, array2d, array3d, array4d = (RankedArray(n) for n in (1, 2, 3, 4))
+
+
 class indexedarray:  # noqa: N801
     """An array seen through lists of indices, one per dimension (None: the whole dimension).
 

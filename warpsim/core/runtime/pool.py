@@ -7,7 +7,9 @@ threads cannot be had back. Numba is not imported: only the extension module of 
 layers (TBB, OpenMP or its own workqueue) is loaded from its file, at the first launch that wants
 threads.
 
-OVERHEAD
+A launch of two empty chunks takes (2 cores, x86-64): tbb 2.4, omp 2.0, workqueue 75 us; one of a
+single chunk 0.6 us, 100 of these in one call 1.0 us. On a busy machine omp rises to milliseconds and
+tbb does not, hence the order of preference.
 """
 
 from __future__ import annotations

@@ -1,0 +1,34 @@
+"""Host functions that mean something of their own inside kernels, marked by `kernel_form`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..ops.registry import TABLE
+from ..types.scalars import canonical
+
+
+def static(expression: Any) -> Any:
+    """In a kernel: evaluate a Python expression when the kernel is compiled. On the host: the value itself."""
+    return expression
+
+
+def constant(x: Any) -> Any:
+    """Mark a module-level constant; kernels see any number, vector or matrix of their module anyway."""
+    return x
+
+
+def cast(x: Any, dtype: Any) -> Any:
+    """`x` converted to the scalar type `dtype`: floats truncate and saturate, integers wrap."""
+    return TABLE["cast"](x, to=canonical(dtype))
+
+
+def select(condition: Any, value_if_false: Any, value_if_true: Any) -> Any:
+    """One of two values; note the order: the value for False comes first."""
+    return value_if_true if condition else value_if_false
+
+
+static.kernel_form = "static"  # type: ignore[attr-defined]
+constant.kernel_form = "static"  # type: ignore[attr-defined]
+cast.kernel_form = "cast"  # type: ignore[attr-defined]
+select.kernel_form = "select"  # type: ignore[attr-defined]

@@ -1,0 +1,92 @@
+"""Constructors whose type follows from their arguments: `vector(x, y, z)`, `matrix_from_rows(a, b)`.
+
+On the host they make host values; while an expansion is traced they append a `construct`; in kernels
+the front end translates them by their `kernel_form`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..ir.nodes import Value
+from ..types import compounds, scalars
+from ..types.compounds import scalar_of
+from .construct import construct
+
+
+def _build(to: Any, parts: tuple[Any, ...]) -> Any:
+    return construct(*parts, to=to) if any(isinstance(p, Value) for p in parts) else to(*parts)
+
+
+def _type_of(part: Any) -> Any:
+    return part.type if isinstance(part, Value) else type(part)
+
+
+def _scalar_of(parts: tuple[Any, ...], dtype: Any) -> Any:
+    if dtype is not None:
+        return scalars.canonical(dtype)
+    typed = [scalar_of(_type_of(p)) for p in parts]
+    return next((t for t in typed if scalars.is_scalar(t)), scalars.float32)
+
+
+def _size(parts: tuple[Any, ...]) -> int:
+    return sum(compounds.size_of(_type_of(p)) for p in parts)
+
+
+def _form(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def mark(function: Callable[..., Any]) -> Callable[..., Any]:
+        function.kernel_form = name  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+@_form("construct")
+def vector(*parts: Any, length: int | None = None, dtype: Any = None) -> Any:
+    """A vector of its components; `length` and `dtype` are for one value that fills it."""
+    return _build(compounds.vector(length or _size(parts), _scalar_of(parts, dtype)), parts)
+
+
+@_form("construct")
+def matrix(*parts: Any, shape: tuple[int, int] | None = None, dtype: Any = None) -> Any:
+    """A matrix of its entries row by row; square unless `shape` says otherwise."""
+    side = round(_size(parts) ** 0.5)
+    return _build(compounds.matrix(shape or (side, side), _scalar_of(parts, dtype)), parts)
+
+
+@_form("construct")
+def quaternion(*parts: Any, dtype: Any = None) -> Any:
+    """A quaternion of x, y, z, w, or of a vector and w."""
+    return _build(compounds.quaternion(_scalar_of(parts, dtype)), parts)
+
+
+@_form("construct")
+def transformation(*parts: Any, p: Any = None, q: Any = None, dtype: Any = None) -> Any:
+    """A rigid transform of a position and a rotation."""
+    given = parts or ((p, q) if p is not None else ())
+    return _build(compounds.transformation(_scalar_of(given, dtype)), given)
+
+
+@_form("matrix_from_rows")
+def matrix_from_rows(*rows: Any) -> Any:
+    """A matrix of its row vectors."""
+    shape = (len(rows), compounds.size_of(_type_of(rows[0])))
+    return _build(compounds.matrix(shape, _scalar_of(rows, None)), rows)
+
+
+@_form("matrix_from_cols")
+def matrix_from_cols(*columns: Any) -> Any:
+    """A matrix of its column vectors."""
+    extent = compounds.size_of(_type_of(columns[0]))
+    parts = tuple(column[i] for i in range(extent) for column in columns)
+    return _build(compounds.matrix((extent, len(columns)), _scalar_of(columns, None)), parts)
+
+
+@_form("identity")
+def identity(n: int, dtype: Any = float) -> Any:
+    """The identity matrix of side `n`."""
+    t = compounds.matrix((n, n), dtype)
+    return t.wrap(np.eye(n, dtype=t.dtype))
