@@ -50,6 +50,11 @@ class Config:
                 "help: check the spelling; switches of other frameworks do not carry over"
             )
         object.__setattr__(self, name, value)
+        self.touch()
+
+    def touch(self) -> None:
+        """Make the next launch of every kernel look at the switches again."""
+        object.__setattr__(self, "generation", getattr(self, "generation", 0) + 1)
 
 
 _NAMES = frozenset(f.name for f in fields(Config))

@@ -51,8 +51,9 @@ def test_generated_statements_mean_what_the_evaluation_computes():
     exec("\n".join(lines), names)
     np.testing.assert_allclose(names["y"], compile_time.evaluate(40, 3, x), rtol=1.0e-9)
     # neither vanishing nor growing, whatever the length: a ratio to the right value has a meaning
-    long = compile_time.evaluate(5000, 3, x)
-    assert 0.05 < long.min() and long.max() < 1.0
+    for seed in (0, compile_time.SEEDS - 1):
+        long = compile_time.evaluate(5000, seed, x)
+        assert 0.05 < long.min() and long.max() < 1.0
 
 
 def test_two_compilations_never_share_their_source(tmp_path, monkeypatch):
@@ -62,6 +63,9 @@ def test_two_compilations_never_share_their_source(tmp_path, monkeypatch):
     first = made.path.read_text()
     made.write()
     assert made.path.read_text() != first
+    constants = [np.float32(compile_time.operations(1, seed)[0][1])
+                 for seed in range(compile_time.SEEDS)]
+    assert len(set(constants)) == compile_time.SEEDS
 
 
 def test_warpsim_runs_every_workload_with_the_right_values():

@@ -162,7 +162,7 @@ class UsdWriter:
                 self._stage.SetStartTimeCode(0)
                 self._stage.SetEndTimeCode(self._frame)
             self._save()
-            self._stage = None  # some systems refuse to rename a file that is mapped
+            self._release()  # some systems refuse to rename a file that is mapped
             os.replace(self._partial, self._path)
         except BaseException:
             self.abort()
@@ -170,9 +170,12 @@ class UsdWriter:
 
     def abort(self) -> None:
         """Drop everything written; a file of an earlier run under the same name stays as it was."""
+        self._release()
+        self._partial.unlink(missing_ok=True)
+
+    def _release(self) -> None:
         self._stage = None
         self._prims.clear()
-        self._partial.unlink(missing_ok=True)
 
     def _author_root(self, up_axis: str, metadata: dict) -> None:
         UsdGeom.SetStageMetersPerUnit(self._stage, 1.0)

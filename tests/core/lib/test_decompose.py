@@ -239,8 +239,40 @@ def test_any_matrix_in_double_precision(A):
     assert_eig(S, *decompose("eig3", S, "cpu"))
 
 
-def test_called_from_python():
-    A = wp.mat33(1.0, 2.0, 3.0, -4.0, 5.0, 6.0, 7.0, 8.0, -10.0)
-    U, sigma, V = (np.asarray(x) for x in wp.svd3(A))
-    np.testing.assert_allclose(U * sigma @ V.T, np.asarray(A), atol=1e-5)
-    np.testing.assert_allclose(sigma, [15.137631, 8.329361, -2.3396602], rtol=1e-6)
+@pytest.mark.parametrize(("suffix", "tolerance"), [("h", 0.01), ("f", 1e-5), ("d", 1e-13)])
+def test_called_from_python_keeps_the_type(suffix, tolerance):
+    mat33, vec3 = getattr(wp, f"mat33{suffix}"), getattr(wp, f"vec3{suffix}")
+    A = mat33(1.0, 2.0, 3.0, -4.0, 5.0, 6.0, 7.0, 8.0, -10.0)
+    U, sigma, V = wp.svd3(A)
+    assert (type(U), type(sigma), type(V)) == (mat33, vec3, mat33)
+    u, s, v = (np.asarray(x, np.float64) for x in (U, sigma, V))
+    np.testing.assert_allclose(u * s @ v.T, np.asarray(A), atol=tolerance)
+    np.testing.assert_allclose(s, [15.137630, 8.329361, -2.339660], rtol=tolerance + 1e-6)  # as Warp 1.19
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_half_precision_is_as_good_as_its_rounding(device):
+    @wp.kernel
+    def every(
+        A: wp.array(dtype=wp.mat33h), S: wp.array(dtype=wp.mat33h), B: wp.array(dtype=wp.mat22h),
+        three: wp.array(dtype=wp.mat33h), two: wp.array(dtype=wp.mat22h),
+    ):  # fmt: skip
+        U, s, V = wp.svd3(A[0])
+        three[0] = U * wp.diag(s) * wp.transpose(V)
+        Q, R = wp.qr3(A[0])
+        three[1] = Q * R
+        W, d = wp.eig3(S[0])
+        three[2] = W * wp.diag(d) * wp.transpose(W)
+        X, t, Y = wp.svd2(B[0])
+        two[0] = X * wp.diag(t) * wp.transpose(Y)
+
+    rng = np.random.default_rng(5)
+    A, B = rng.normal(size=(1, 3, 3)).astype(np.float16), rng.normal(size=(1, 2, 2)).astype(np.float16)
+    S = A + A.transpose(0, 2, 1)
+    three, two = wp.zeros(3, dtype=wp.mat33h, device=device), wp.zeros(1, dtype=wp.mat22h, device=device)
+    inputs = [
+        wp.array(x, dtype=t, device=device) for x, t in ((A, wp.mat33h), (S, wp.mat33h), (B, wp.mat22h))
+    ]
+    wp.launch(every, dim=1, inputs=[*inputs, three, two], device=device)
+    np.testing.assert_allclose(three.numpy(), np.concatenate([A, A, S]), atol=0.01)
+    np.testing.assert_allclose(two.numpy(), B, atol=0.01)

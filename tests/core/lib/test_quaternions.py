@@ -295,7 +295,7 @@ def test_values_that_warp_computes():
     q = wp.normalize(wp.quat(0.1, 0.2, -0.3, 0.8))
 
     def close(found, expected):
-        np.testing.assert_allclose(np.asarray(found), expected, atol=2e-6)
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6, atol=2e-6)
 
     close(wp.quat_identity(), [0, 0, 0, 1])
     close(wp.quat_rpy(0.3, 0.5, 0.7), [0.0521324, 0.2794439, 0.2937772, 0.9126272])
@@ -311,6 +311,28 @@ def test_values_that_warp_computes():
     close(wp.quat_twist_angle(wp.vec3(0.0, 1.0, 0.0), -q), 5.7932281)
     between = wp.quat_between_vectors(wp.vec3(1.0, 2.0, 3.0), wp.vec3(-2.0, 0.0, 1.0))
     close(between, [0.1597532, -0.5591361, 0.3195063, 0.7481720])
+
+
+def test_double_precision_stays_double_from_python():
+    q, v = wp.quatd(*Rotation.random(rng=1).as_quat()), wp.vec3d(1.0, 2.0, 3.0)
+    r = Rotation.from_quat(np.asarray(q))
+    np.testing.assert_allclose(np.asarray(wp.quat_rotate(q, v)), r.apply([1, 2, 3]), atol=1e-14)
+    np.testing.assert_allclose(np.asarray(wp.quat_to_matrix(q)), r.as_matrix(), atol=1e-14)
+    np.testing.assert_allclose(np.asarray(wp.quat_to_rpy(q)), r.as_euler("xyz"), atol=1e-14)
+    assert type(wp.quat_identity(dtype=wp.float64)) is wp.quatd
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_identity_in_a_kernel(device):
+    @wp.kernel
+    def fill(single: wp.array(dtype=wp.quat), double: wp.array(dtype=wp.quatd)):
+        single[0] = wp.quat_identity()
+        double[0] = wp.quat_identity(dtype=wp.float64)
+
+    single, double = wp.zeros(1, dtype=wp.quat, device=device), wp.zeros(1, dtype=wp.quatd, device=device)
+    wp.launch(fill, dim=1, inputs=[single, double], device=device)
+    np.testing.assert_array_equal(single.numpy(), [[0, 0, 0, 1]])
+    np.testing.assert_array_equal(double.numpy(), [[0, 0, 0, 1]])
 
 
 UNIT = st.floats(-1, 1, width=32)

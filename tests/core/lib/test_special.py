@@ -25,24 +25,28 @@ ERFCINV = (
 )  # fmt: skip
 
 
-def kernel_of(dtype: type):
+def kernels_of(dtype: type) -> dict:
     @wp.kernel
-    def both(x: wp.array(dtype=dtype), out: wp.array2d(dtype=dtype)):
+    def erfinv(x: wp.array(dtype=dtype), out: wp.array(dtype=dtype)):
         i = wp.tid()
-        out[i, 0] = wp.erfinv(x[i])
-        out[i, 1] = wp.erfcinv(x[i])
+        out[i] = wp.erfinv(x[i])
 
-    return both
+    @wp.kernel
+    def erfcinv(x: wp.array(dtype=dtype), out: wp.array(dtype=dtype)):
+        i = wp.tid()
+        out[i] = wp.erfcinv(x[i])
+
+    return {"erfinv": erfinv, "erfcinv": erfcinv}
 
 
-KERNELS = {dtype: kernel_of(dtype) for dtype in TYPES}
+KERNELS = {dtype: kernels_of(dtype) for dtype in TYPES}
 
 
-def inverses(x: np.ndarray, device: str) -> tuple[np.ndarray, np.ndarray]:
+def evaluate(name: str, x: np.ndarray, device: str) -> np.ndarray:
     dtype = x.dtype.type
-    out = wp.zeros((len(x), 2), dtype=dtype, device=device)
-    wp.launch(KERNELS[dtype], dim=len(x), inputs=[wp.array(x, dtype=dtype, device=device), out], device=device)
-    return out.numpy()[:, 0], out.numpy()[:, 1]
+    out = wp.zeros(len(x), dtype=dtype, device=device)
+    wp.launch(KERNELS[dtype][name], dim=len(x), inputs=[wp.array(x, dtype=dtype, device=device), out], device=device)
+    return out.numpy()
 
 
 def ulps(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
@@ -52,41 +56,46 @@ def ulps(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize(("table", "which"), [(ERFINV, 0), (ERFCINV, 1)], ids=["erfinv", "erfcinv"])
-def test_known_values(device, dtype, table, which):
+@pytest.mark.parametrize(("name", "table"), [("erfinv", ERFINV), ("erfcinv", ERFCINV)])
+def test_known_values(device, dtype, name, table):
     exact = np.array(table)
     # an argument that the type rounds has another inverse, except for tiny ones, where only relative size counts
     kept = (exact[:, 0].astype(dtype) == exact[:, 0]) | (
         (exact[:, 0] < 1e-4) & (exact[:, 0] >= np.finfo(dtype).tiny) & (dtype is not np.float16)
     )
     x, expected = exact[kept].T
-    assert len(x) >= 4
-    assert ulps(inverses(x.astype(dtype), device)[which], expected).max() <= ULPS[dtype]
+    assert len(x) >= 3
+    assert ulps(evaluate(name, x.astype(dtype), device), expected).max() <= ULPS[dtype]
 
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_ends_of_the_domain(device, dtype):
-    x = np.array([1.0, -1.0, 0.0, 2.0, 1.5, -0.5, 2.5, math.nan], dtype)
-    inverse, complement = inverses(x, device)
-    np.testing.assert_array_equal(inverse[:4], [math.inf, -math.inf, 0.0, math.nan])
-    assert np.isnan(inverse[[4, 6, 7]]).all()
-    np.testing.assert_array_equal(complement[:4], [0.0, math.nan, math.inf, -math.inf])
-    assert np.isnan(complement[5:]).all()
+    found = evaluate("erfinv", np.array([1.0, -1.0, 0.0], dtype), device)
+    np.testing.assert_array_equal(found, [math.inf, -math.inf, 0.0])
+    found = evaluate("erfcinv", np.array([0.0, 2.0, 1.0], dtype), device)
+    np.testing.assert_array_equal(found, [math.inf, -math.inf, 0.0])
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(("name", "outside"), [("erfinv", (1.5, -1.5)), ("erfcinv", (-0.5, 2.5))])
+def test_outside_of_the_domain(dtype, name, outside):
+    assert np.isnan(evaluate(name, np.array([*outside, math.nan], dtype), "cpu")).all()
+    with pytest.raises(wp.InvalidNumberError, match="log makes NaN"):
+        evaluate(name, np.array(outside, dtype), "interp")
 
 
 def test_round_trip_in_double_precision():
     x = np.linspace(-0.999, 0.999, 4001)
-    inverse, complement = inverses(x + 0.0, "cpu")
-    back = np.array([math.erf(y) for y in inverse])
+    back = np.array([math.erf(y) for y in evaluate("erfinv", x, "cpu")])
     np.testing.assert_allclose(back, x, atol=4e-16, rtol=1e-15)
     x = np.linspace(0.001, 1.999, 4001)
-    back = np.array([math.erfc(y) for y in inverses(x, "cpu")[1]])
-    np.testing.assert_allclose(back, x, rtol=2e-15)
+    back = np.array([math.erfc(y) for y in evaluate("erfcinv", x, "cpu")])
+    np.testing.assert_allclose(back, x, rtol=1e-14)  # erfc magnifies relative errors up to tenfold here
 
 
 def test_odd_and_increasing():
     x = np.linspace(-1, 1, 20001).astype(np.float32)
-    y = inverses(x, "cpu")[0]
+    y = evaluate("erfinv", x, "cpu")
     np.testing.assert_array_equal(y, -y[::-1])
     assert (np.diff(y[1:-1]) >= 0).all()

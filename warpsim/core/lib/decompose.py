@@ -5,6 +5,9 @@ any finite matrix), and give orthogonal factors for every finite input: zero, ra
 repeated values included. Reconstruction and orthogonality errors are a few units of rounding of
 the scalar type, relative to the largest component. A NaN or an infinity in gives NaN out.
 float16 matrices are decomposed in float32.
+
+Derivatives should be declared from the closed forms that the docstrings cite, not derived from the
+bodies: a square root in every Jacobi rotation has no slope where a matrix is diagonal already.
 """
 
 from __future__ import annotations
@@ -170,9 +173,9 @@ def svd3(A: Mat[3, 3, Float]) -> tuple[Mat[3, 3, Float], Vec[3, Float], Mat[3, 3
     ones; the other two come from an exact 2x2 decomposition of what is left of A.
 
     Derivative, for a declared adjoint: Papadopoulo & Lourakis 2000, Estimating the Jacobian of the
-    Singular Value Decomposition. With P = U^T dA V: d sigma_i = P_ii, dU = U X, dV = V Y, where X and
-    Y are skew and X_ij = (s_j P_ij + s_i P_ji) / (s_j^2 - s_i^2), Y_ij = (s_i P_ij + s_j P_ji) /
-    (s_j^2 - s_i^2). U and V have no derivative where two |sigma| coincide.
+    Singular Value Decomposition. With G = U^T adj U, H = V^T adj V: adj A = U P V^T, P_ii = adj sigma_i,
+    P_ij = (s_j (G_ij - G_ji) + s_i (H_ij - H_ji)) / (s_j^2 - s_i^2). U and V have no derivative where
+    two |sigma| coincide.
     """
     scale, h = _unit_scale(max(max(abs(A[0]), max(abs(A[1]), abs(A[2])))))
     B = A * h * h

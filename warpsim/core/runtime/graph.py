@@ -55,7 +55,8 @@ class Launch:
         assert block is not None
         self.block = block
         size = pool.chunk_size(self.total, self.launcher.cost)
-        self.native = self.launcher.simple or (size >= self.total and not self.launcher.reports)
+        serial = self.total <= self.launcher.serial_limit
+        self.native = not self.launcher.reports and (serial or not self.launcher.has_atomics)
         self.command = pool.COMMAND.pack(
             self.launcher.code.address, address_of(self.block), 0, self.total, size, 0
         )

@@ -63,6 +63,7 @@ def set_module_options(options: dict[str, Any], module: Any = None) -> None:
     """Set options for the kernels of a module (the caller's by default): fast_math, max_unroll, verify, ..."""
     check_options(options)
     calling_module(module).options.update(options)
+    config.touch()
 
 
 def get_module_options(module: Any = None) -> dict[str, Any]:

@@ -11,10 +11,11 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
+from ...config import config
 from ...errors import ArgumentTypeError, LaunchError
 from ..types.arrays import ArrayType, type_name
 from . import graph, interp, pool, scatter
-from .arguments import adapted, check_writable, mismatch, packer
+from .arguments import adapted, block_packer, check_writable, mismatch, packer
 from .device import CPU, Device, get_device
 from .dimensions import extent, normalized
 from .kernel import Kernel
@@ -28,35 +29,36 @@ class Launcher:
         self.kernel, self.types = kernel, types
         self.program = kernel.program(types)
         layouts = tuple("C" if _contiguous(a, t) else "" for a, t in zip(args, types, strict=True))
-        self.slots = [
-            (a._tag if isinstance(t, ArrayType) else None, packer(t)) for a, t in zip(args, types, strict=True)
-        ]
+        tags = [a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True)]
+        self.packers = [packer(t) for t in types]
+        self.join = block_packer(tags, self.packers)
         self.code = kernel.compiled(types, layouts)
         self.call = pool.KERNEL_PROTOTYPE(self.code.address)
         self.ndim = self.program.ndim
         self.cost = max(0.25, 0.5 * self.program.nodes)
+        self.serial_limit = serial_limit(self.cost)
         self.reports = bool(self.code.sites)
         uses = self.program.plan.uses
         self.sums = [k for k, use in uses.items() if use.summed]
         self.injective = bool(self.program.plan.injective)
         self.has_atomics = any(use.atomics for use in uses.values())
-        self.settings = settings(kernel)
-        self.simple = not self.reports and not self.has_atomics
+        self.generation = config.generation
 
     def pack(self, args: Sequence[Any], header: bytes) -> bytes | None:
         """The argument block, or None when an argument needs a closer look."""
-        parts = [header]
         try:
-            for arg, (tag, pack) in zip(args, self.slots, strict=True):
-                if pack is None:
-                    if arg._tag is not tag:
-                        return None
-                    parts.append(arg._words)
-                else:
-                    parts.append(pack(arg))
+            return self.join(args, header)
         except (AttributeError, TypeError, ValueError, struct.error):
             return None
-        return b"".join(parts)
+
+
+def serial_limit(cost: float) -> int:
+    """The largest launch that `pool.chunk_size` leaves whole."""
+    low, high = 0, 1 << 40
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if pool.chunk_size(middle, cost) >= middle else (low, middle)
+    return low
 
 
 def settings(kernel: Kernel) -> tuple[Any, ...]:
@@ -84,33 +86,46 @@ def launch(
     Raises `ArgumentTypeError`, `ArgumentCountError`, `DimensionError`, `ReadOnlyError`,
     `DeviceError`, or a `KernelError` when the kernel does not compile.
     """
-    args = [*inputs, *outputs]
-    place = CPU if device is CPU else get_device(device if device is not None or stream is None else stream.device)
-    if adjoint:
-        raise LaunchError("adjoint launches are not part of this version\nhelp: launch with adjoint=False")
+    args = [*inputs, *outputs] if outputs else inputs
     if dim.__class__ is not int:
         dim = normalized(dim)
-    if place is not CPU:
-        return interp.launch(kernel, dim, args, place) if place.is_interp else None
-    latest = kernel.latest
-    if latest is not None and not record_cmd and latest.simple and graph.active() is None:
-        total, header = extent(dim, kernel.key, latest.ndim)
-        block = latest.pack(args, header) if len(args) == len(latest.slots) else None
-        if block is not None and latest.settings == settings(kernel):
-            run(latest, block, total)
-            return None
-    return launch_slowly(kernel, dim, args, place, record_cmd, deterministic)
+    if device is None and stream is None and not adjoint and not record_cmd and deterministic is None:
+        latest = getattr(kernel, "latest", None)
+        if latest is not None and latest.generation == config.generation and not special():
+            total, header = extent(dim, kernel.key, latest.ndim)
+            block = latest.pack(args, header)
+            if block is not None and total <= latest.serial_limit and not latest.reports:
+                latest.call(block, 0, total, 0)
+                return None
+            if block is not None:
+                execute(latest, block, total, args, kernel.option("deterministic"))
+                return None
+    return launch_slowly(kernel, dim, list(args), device, stream, adjoint, record_cmd, deterministic)
+
+
+def special() -> bool:
+    """Whether this thread captures a graph or has another device than the CPU as its current one."""
+    return graph.active() is not None or get_device() is not CPU
 
 
 def launch_slowly(
-    kernel: Kernel, dim: Any, args: list[Any], place: Device, record_cmd: bool, deterministic: bool | None
-) -> Any:
+    kernel: Kernel, dim: Any, args: list[Any], device: Any, stream: Any, adjoint: bool, record_cmd: bool,
+    deterministic: bool | None,
+) -> Any:  # fmt: skip
     """The general path: find or make the compiled form, adapt arguments, pack, run or record."""
+    if not isinstance(kernel, Kernel):
+        raise LaunchError(f"{kernel!r} is not a kernel\nhelp: decorate the function with @wp.kernel")
+    if adjoint:
+        raise LaunchError("adjoint launches are not part of this version\nhelp: launch with adjoint=False")
+    place = get_device(device if device is not None or stream is None else stream.device)
+    if place.is_interp:
+        return interp.launch(kernel, dim, args, place)
     launcher, args = prepared(kernel, args, place)
     total, header = extent(dim, kernel.key, launcher.ndim)
     block = launcher.pack(args, header)
     if block is None:
         explain(launcher, args)
+    assert block is not None
     wanted = kernel.option("deterministic") if deterministic is None else deterministic
     if record_cmd:
         return graph.Launch(launcher, dim, args, wanted)
@@ -118,14 +133,12 @@ def launch_slowly(
     if capture is not None:
         capture.add(graph.Launch(launcher, dim, args, wanted))
         return None
-    execute(launcher, block, total, args, wanted)  # type: ignore[arg-type]
+    execute(launcher, block, total, args, wanted)
     return None
 
 
 def prepared(kernel: Kernel, args: list[Any], place: Device) -> tuple[Launcher, list[Any]]:
     """The compiled form for these arguments, and the arguments with foreign arrays wrapped."""
-    if not isinstance(kernel, Kernel):
-        raise LaunchError(f"{kernel!r} is not a kernel\nhelp: decorate the function with @wp.kernel")
     names = list(kernel.patterns)
     types = kernel.types_for(args)
     args = [adapted(a, t, n, kernel.key, place) for a, t, n in zip(args, types, names, strict=True)]
@@ -134,6 +147,7 @@ def prepared(kernel: Kernel, args: list[Any], place: Device) -> tuple[Launcher, 
     launcher = kernel.launchers.get(key)
     if launcher is None:
         launcher = kernel.launchers[key] = Launcher(kernel, types, args)
+    launcher.generation = config.generation
     for k, use in launcher.program.plan.uses.items():
         if use.written:
             check_writable(args[k], names[k], kernel.key)
@@ -143,9 +157,7 @@ def prepared(kernel: Kernel, args: list[Any], place: Device) -> tuple[Launcher, 
 
 def explain(launcher: Launcher, args: list[Any]) -> None:
     """Raise the error that `pack` did not."""
-    for name, t, arg, (_, pack) in zip(
-        launcher.kernel.patterns, launcher.types, args, launcher.slots, strict=True
-    ):
+    for name, t, arg, pack in zip(launcher.kernel.patterns, launcher.types, args, launcher.packers, strict=True):
         if pack is None:
             continue
         try:
@@ -158,18 +170,8 @@ def explain(launcher: Launcher, args: list[Any]) -> None:
     raise LaunchError(mismatch("?", launcher.kernel.key, "changed during the launch", launcher.types[0]))
 
 
-def run(launcher: Launcher, block: bytes, total: int) -> None:
-    """Run a kernel without atomics and checks."""
-    size = pool.chunk_size(total, launcher.cost) if total > 64 else total
-    if size >= total:
-        launcher.call(block, 0, total, 0)
-    else:
-        pool.get_pool().run(command(launcher, block, total, size), 1)
-
-
-def command(launcher: Launcher, block: Any, total: int, size: int, stride: int = 0, flags: int = 0) -> bytes:
-    address = block if isinstance(block, int) else graph.address_of(block)
-    return pool.COMMAND.pack(launcher.code.address, address, stride, total, size, flags)
+def command(launcher: Launcher, block: bytes, total: int, size: int) -> bytes:
+    return pool.COMMAND.pack(launcher.code.address, graph.address_of(block), 0, total, size, 0)
 
 
 def execute(launcher: Launcher, block: bytes, total: int, args: list[Any], deterministic: bool) -> None:
@@ -182,12 +184,12 @@ def execute(launcher: Launcher, block: bytes, total: int, args: list[Any], deter
     report.raise_if_failed()
 
 
-def execute_unchecked(launcher: Launcher, block: bytes, total: int, args: list[Any], deterministic: bool) -> None:
-    size = pool.chunk_size(total, launcher.cost)
-    if size >= total or not launcher.has_atomics:
-        if size >= total:
-            launcher.call(block, 0, total, 0)
-        else:
-            pool.get_pool().run(command(launcher, block, total, size), 1)
+def execute_unchecked(launcher: Launcher, block: bytes, total: int, args: Any, deterministic: bool) -> None:
+    if total <= launcher.serial_limit:
+        launcher.call(block, 0, total, 0)
         return
-    scatter.execute(launcher, block, total, size, args, deterministic)
+    size = pool.chunk_size(total, launcher.cost)
+    if launcher.has_atomics:
+        scatter.execute(launcher, block, total, size, args, deterministic)
+    else:
+        pool.get_pool().run(command(launcher, block, total, size), 1)

@@ -8,8 +8,8 @@ layers (TBB, OpenMP or its own workqueue) is loaded from its file, at the first 
 threads.
 
 A launch of two empty chunks takes (2 cores, x86-64): tbb 2.4, omp 2.0, workqueue 75 us; one of a
-single chunk 0.6 us, 100 of these in one call 1.0 us. On a busy machine omp rises to milliseconds and
-tbb does not, hence the order of preference.
+single chunk 0.6 us, 100 of these in one call 1.0 us. On a busy machine omp rises to milliseconds
+and tbb does not, hence the order of preference.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ KERNEL_PROTOTYPE = ctypes.CFUNCTYPE(
 )
 """`void kernel(args, begin, end, flags)` for a direct call, without the GIL.
 
-`args` may be `bytes` or an address, the rest are plain `int` (negative ones too, no NumPy integers).
-All are c_void_p because ctypes converts it fastest: 0.28 us a call, against 0.48 us with c_int64;
+`args` may be `bytes` or an address, the rest are `int` (negative ones too, no NumPy integers). All
+are c_void_p because ctypes converts it fastest: 0.28 us a call, against 0.48 us with c_int64;
 c_char_p for `args` is no faster."""
 
 COMMAND = struct.Struct("@QQqqqq")
@@ -201,9 +201,9 @@ class Pool:
     def after_fork_in_child(self) -> None:
         """Only the forking thread lives on here; TBB alone can start its threads anew.
 
-        It can if it was at rest, and if no other thread has ever been in touch with it: one that has
-        keeps a hold on its workers. OpenMP is left alone even if this pool never used it: something
-        else may have.
+        It can if it was at rest, and if no other thread has ever been in touch with it: one that
+        has keeps a hold on its workers. OpenMP is left alone even if this pool never used it:
+        something else may have.
         """
         self.after_fork_in_parent()
         self._is_child = True
