@@ -17,7 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.check import Digest, difference, digest
-from benchmarks.process import ChildFailed, WorkerProcess, child_environment, run_fresh
+from benchmarks.process import (
+    ChildFailed,
+    WorkerProcess,
+    child_environment,
+    run_fresh,
+    start_command,
+)
 from benchmarks.rows import Probe
 
 # thread pools of the framework timed before may still spin for a moment
@@ -149,7 +155,7 @@ class Bench:
     def _worker(self, name: str) -> WorkerProcess:
         worker = self._workers.get(name)
         if worker is None or not worker.alive:
-            command = [self._python(name), "-m", self.worker_module]
+            command = start_command(self._python(name), self.worker_module)
             folder = str(Path(self._folder.name) / name)
             Path(folder).mkdir(exist_ok=True)
             worker = WorkerProcess(command, child_environment(folder, self.threads), name)
@@ -159,7 +165,7 @@ class Bench:
 
     def _clock(self, name: str, probe: Probe, outcome: Outcome) -> dict[str, Any]:
         mode = {"import": "import", "cold-forward": "launch-forward"}.get(probe.start, "launch")
-        command = [self._python(name), "-m", self.clock_module, name, mode]
+        command = start_command(self._python(name), self.clock_module, name, mode)
         try:
             if probe.start == "warm":
                 kept = Path(self._folder.name) / f"warm-{name}"

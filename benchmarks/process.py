@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks import frameworks
 
-ROOT = Path(__file__).resolve().parent.parent
+BOOT = Path(__file__).resolve().parent / "boot.py"
 
 
 class ChildFailed(RuntimeError):
@@ -34,9 +34,16 @@ def child_environment(cache: str, threads: int | None) -> dict[str, str]:
     variables = {**os.environ, **frameworks.environment(cache, threads)}
     # without bytecode files every timed import would pay for parsing
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
-    paths = [str(ROOT), *filter(None, [variables.get("PYTHONPATH")])]
-    variables["PYTHONPATH"] = os.pathsep.join(paths)
+    checkout = BOOT.parent.parent
+    if (checkout / "warpsim" / "__init__.py").is_file():
+        paths = [str(checkout), *filter(None, [variables.get("PYTHONPATH")])]
+        variables["PYTHONPATH"] = os.pathsep.join(paths)
     return variables
+
+
+def start_command(python: str, module: str, *arguments: str) -> list[str]:
+    """The command line that runs a module of this package in the interpreter ``python``."""
+    return [python, str(BOOT), module, *arguments]
 
 
 class WorkerProcess:
@@ -47,10 +54,11 @@ class WorkerProcess:
         self._errors = tempfile.TemporaryFile()
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
-            env=env, cwd=ROOT, text=True, encoding="utf-8",
+            env=env, text=True, encoding="utf-8",
         )
         self._lines: queue.Queue[str] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self) -> None:
         assert self._process.stdout is not None
@@ -91,8 +99,9 @@ class WorkerProcess:
             code = self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:
             code = None
+        last_words = _tail(self._errors)
         self.close()
-        return f"process ended with code {code}: {_tail(self._errors)}"
+        return f"process ended with code {code}: {last_words}"
 
     def close(self, patience: float = 0.0) -> None:
         """End the child: by the end of its input within ``patience`` seconds, or else by force."""
@@ -106,7 +115,9 @@ class WorkerProcess:
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
+        # the child is gone, so the reader sees the end of its output
+        self._reader.join()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
             if stream is not None:
                 try:
                     stream.close()
@@ -122,7 +133,7 @@ def run_fresh(command: Sequence[str], env: dict[str, str], limit: float) -> dict
     with tempfile.TemporaryFile() as errors:
         try:
             done = subprocess.run(
-                command, stdout=subprocess.PIPE, stderr=errors, env=env, cwd=ROOT,
+                command, stdout=subprocess.PIPE, stderr=errors, env=env,
                 timeout=limit, check=False,
             )
         except subprocess.TimeoutExpired:

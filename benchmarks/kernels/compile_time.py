@@ -1,7 +1,8 @@
 """Time from the source of a kernel with ``ops`` straight-line operations to its first result.
 
 Every timing compiles a kernel that was never seen before: its constants are new to the process and
-to its cache folder, so no cache can answer. The source is a module file, because frameworks read kernels back from their file.
+to its cache folder, so no cache can answer. The source is a module file, because frameworks read
+kernels back from their file.
 """
 
 import importlib.util

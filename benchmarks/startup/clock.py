@@ -1,4 +1,4 @@
-"""One start of one framework on the clock: ``python -m benchmarks.startup.clock NAME MODE``.
+"""One start of one framework on the clock: ``benchmarks.startup.clock NAME MODE``.
 
 ``MODE`` is ``import``, ``launch`` or ``launch-forward`` (adjoints off where that is a choice).
 Writes one JSON line: seconds of the import, and from its end to the first finished kernel and to

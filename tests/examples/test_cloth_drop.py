@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.image import imread
-from pxr import Usd, UsdGeom, UsdValidation
+from pxr import Usd, UsdGeom
 
 from warpsim.usd import UsdError, UsdWriter
 
@@ -210,14 +210,11 @@ def test_substeps_agree_with_the_algorithm_in_plain_numpy(example):
 
 
 def test_the_default_cloth_falls_drapes_and_is_written(example, tmp_path):
-    """Half a second: past the impact.  The stage has every frame, the validators find nothing."""
+    """Half a second: past the impact.  The stage has every frame."""
     result = run(example, tmp_path, "--seconds", 0.5, "--substeps", 20)
     example.check(result)
     assert len(result.strain) == 31 and result.points[:, 1].min() < 0.2
     stage = Usd.Stage.Open(str(tmp_path / "out.usdc"))
-    registry = UsdValidation.ValidationRegistry()
-    context = UsdValidation.ValidationContext(registry.GetOrLoadAllValidators())
-    assert [error.GetMessage() for error in context.Validate(stage)] == []
     cloth = UsdGeom.Mesh.Get(stage, "/World/cloth")
     assert cloth.GetPointsAttr().GetTimeSamples() == list(range(31))
     assert (stage.GetStartTimeCode(), stage.GetEndTimeCode()) == (0.0, 30.0)
@@ -226,6 +223,14 @@ def test_the_default_cloth_falls_drapes_and_is_written(example, tmp_path):
     picture = imread(tmp_path / "out.png")
     red = (picture[..., 0] > 1.5 * picture[..., 1]) & (picture[..., 0] > 1.5 * picture[..., 2])
     assert red.mean() > 0.05
+
+
+def test_the_validators_of_usd_find_nothing(example, no_picture, tmp_path):
+    validation = pytest.importorskip("pxr.UsdValidation")
+    run(example, tmp_path, "--mesh", small_sheet(tmp_path), "--seconds", 0.1, "--substeps", 2)
+    stage = Usd.Stage.Open(str(tmp_path / "out.usdc"))
+    context = validation.ValidationContext(validation.ValidationRegistry().GetOrLoadAllValidators())
+    assert [error.GetMessage() for error in context.Validate(stage)] == []
 
 
 def test_the_same_bits_twice(example, no_picture, tmp_path):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from pxr import Usd, UsdGeom, UsdValidation
+from pxr import Usd, UsdGeom
 
 from warpsim.usd import UsdError, UsdWriter, read_mesh
 
@@ -61,20 +61,24 @@ def test_stage_metadata_is_authored(stage):
     }
 
 
+def validate(stage) -> list[str]:
+    """What USD's own validators say; they came after the oldest usd-core that is supported."""
+    validation = pytest.importorskip("pxr.UsdValidation")
+    validators = validation.ValidationRegistry().GetOrLoadAllValidators()
+    return [
+        error.GetMessage() for error in validation.ValidationContext(validators).Validate(stage)
+    ]
+
+
 def test_the_validators_of_usd_find_nothing(stage):
-    context = UsdValidation.ValidationContext(
-        UsdValidation.ValidationRegistry().GetOrLoadAllValidators()
-    )
-    found = [(error.GetName(), error.GetMessage()) for error in context.Validate(stage)]
-    assert found == []
+    assert validate(stage) == []
 
 
 def test_the_validators_are_awake():
     bare = Usd.Stage.CreateInMemory()
     UsdGeom.Mesh.Define(bare, "/a")
     UsdGeom.Mesh.Define(bare, "/a/b")  # a shape in a shape, on a stage without units
-    registry = UsdValidation.ValidationRegistry()
-    assert UsdValidation.ValidationContext(registry.GetOrLoadAllValidators()).Validate(bare)
+    assert len(validate(bare)) > 1
 
 
 def gprims(stage):

@@ -116,7 +116,7 @@ def _bounds(points: np.ndarray, ground: float | None, up: np.ndarray) -> tuple[n
 def _draw(surfaces, view: Camera, toward_sun, ball, ground: float | None, up) -> np.ndarray:
     """One panel as sRGB (h, w, 3): the floor first, then what stands before it, then averaging."""
     points, triangles, normals, color = _merge(surfaces)
-    light = sun(points, triangles, *ball, toward_sun)
+    light = sun(points, triangles, ball, toward_sun)
     pixels = rasterize(view.screen(points), triangles, *view.size)
     rays = view.rays()
     image = np.broadcast_to(_BACKDROP, rays.shape).copy()
@@ -176,7 +176,8 @@ def _toward_viewer(normals: np.ndarray, rays: np.ndarray) -> np.ndarray:
 def _layout(images, captions, panel: tuple[int, int], columns: int) -> bytes:
     rows = math.ceil(len(images) / columns)
     width, height = columns * panel[0], rows * panel[1]
-    figure = Figure(figsize=(width / _DPI, height / _DPI), dpi=_DPI, facecolor=encode(_BACKDROP))
+    red, green, blue = encode(_BACKDROP).tolist()
+    figure = Figure((width / _DPI, height / _DPI), dpi=_DPI, facecolor=(red, green, blue))
     canvas = FigureCanvasAgg(figure)
     for k, (image, caption) in enumerate(zip(images, captions, strict=True)):
         row, column = divmod(k, columns)

@@ -37,11 +37,11 @@ class Light:
         return np.where(outside, 1.0, lit / 9.0)
 
 
-def sun(points: np.ndarray, triangles: np.ndarray, center, radius: float, toward) -> Light:
-    """The light from `toward` (3,) on triangles (m, 3) inside the ball (`center`, `radius`)."""
+def sun(points: np.ndarray, triangles: np.ndarray, ball: tuple[np.ndarray, float], toward) -> Light:
+    """The light from `toward` (3,) on triangles (m, 3) inside `ball`: its centre and radius."""
     toward = np.asarray(toward, dtype=float) / np.linalg.norm(toward)
     across = np.eye(3)[np.argmin(np.abs(toward))]
-    camera = look_at(center, radius, toward, across, (_MAP_SIZE, _MAP_SIZE), perspective=False)
+    camera = look_at(*ball, toward, across, (_MAP_SIZE, _MAP_SIZE), perspective=False)
     pixels = rasterize(camera.screen(points), triangles, _MAP_SIZE, _MAP_SIZE)
     return Light(toward, camera, pixels.depth)
 

@@ -210,8 +210,8 @@ def test_two_derivatives_are_continuous_across_cells(n):
             moved[:, axis] += k * h
             values.append(run(NOISES[n], 5, moved))
         third = np.diff(np.array(values), 3, axis=0)
-        # |third derivative| <= 60 |gradient step| + 360 |rise|, both at most 1 and 1/2 in size, per face
-        assert np.abs(third).max() < 400 * h**3
+        # near a face |f'''| is about 60 times the change of rise; a cubic fade would give 6 h^2 = 384 h^3
+        assert np.abs(third).max() < 150 * h**3
 
 
 @pytest.mark.parametrize("n", DIMENSIONS)
@@ -230,9 +230,7 @@ def test_periodic_on_both_sides_of_zero(n):
 @pytest.mark.parametrize("n", DIMENSIONS)
 def test_periodic_is_plain_noise_away_from_the_seam(n):
     points = np.abs(scattered(n, 300, 7, span=9.0))
-    np.testing.assert_array_equal(
-        run(PNOISES[n], 3, points, wp.vec4i(10, 11, 12, 13)), run(NOISES[n], 3, points)
-    )
+    np.testing.assert_array_equal(run(PNOISES[n], 3, points, wp.vec4i(10, 11, 12, 13)), run(NOISES[n], 3, points))
 
 
 def test_plane_curl_is_the_turned_gradient_of_noise():
@@ -267,3 +265,14 @@ def test_octaves_are_summed_with_their_frequency_and_weight():
     np.testing.assert_allclose(curl(2, 6, points, 3, 2.0, 0.5), sum(single), atol=2 * ROUNDING)
     assert not curl(3, 6, points, 0).any()
     np.testing.assert_array_equal(run(curl_defaults, 6, points, dtype=wp.vec2), curl(2, 6, points, 1, 2.0, 0.5))
+
+
+def test_python_calls_give_the_same_field():
+    with np.errstate(over="ignore"):
+        x, y, z, _ = POINTS[0]
+        state = wp.rand_init(1)
+        assert abs(wp.noise(state, x) - NOISE[0][0]) < ROUNDING
+        assert abs(wp.noise(state, wp.vec3(x, y, z)) - NOISE[0][2]) < ROUNDING
+        assert abs(wp.pnoise(state, wp.vec2(x, y), *PERIODS[:2]) - PNOISE[0][1]) < ROUNDING
+        found = wp.curlnoise(state, wp.vec3(x, y, z))
+    np.testing.assert_allclose(np.asarray(found), CURL[3, 1, 2.0, 0.5][0], atol=2 * ROUNDING)

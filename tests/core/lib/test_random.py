@@ -184,3 +184,10 @@ def test_randi_covers_ranges_wider_than_int32(device):
     x = out.numpy().astype(np.int64)
     assert x.min() >= -2000000000 and x.max() < 2000000000
     assert (x > 2**30).any() and (x < -(2**30)).any()
+
+
+def test_python_calls_run_the_same_stream():
+    with np.errstate(over="ignore"):
+        for seed, offset, first, second, *_ in STREAMS:
+            assert wp.rand_init(seed) == first
+            assert wp.rand_init(seed, offset) == second

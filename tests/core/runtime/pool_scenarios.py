@@ -1,17 +1,19 @@
 """Scenarios of the thread pool, each of which needs a process of its own.
 
-A threading layer belongs to a process for good, and forks, exits and imports can be tried only once.
+A threading layer belongs to a process for good, and an exit or a first import happens only once.
 test_pool.py runs `python pool_scenarios.py <scenario>` for each of them on every layer.
 """
 
 import ctypes
 import multiprocessing
 import os
+import signal
 import struct
 import sys
 import threading
 import time
 from functools import cache
+from pathlib import Path
 
 from warpsim.core.emit.native import NativeObject, assemble
 from warpsim.core.runtime.pool import COMMAND, KERNEL_PROTOTYPE, SHARED_LAUNCH, get_pool
@@ -20,94 +22,10 @@ LAYERS = ("tbb", "omp", "workqueue", "serial")
 SCENARIOS = {}
 SERIAL_SCENARIOS = {}  # those that say something where there are no threads
 
-KERNELS = """
-; args: {ptr log, i64 slot}; writes {begin, end, flags, calls} of the chunk to log[slot]
-define void @record(ptr %args, i64 %begin, i64 %end, i64 %flags) {
-  %log = load ptr, ptr %args
-  %slot.at = getelementptr i64, ptr %args, i64 1
-  %slot = load i64, ptr %slot.at
-  %row = getelementptr [4 x i64], ptr %log, i64 %slot
-  store i64 %begin, ptr %row
-  %end.at = getelementptr i64, ptr %row, i64 1
-  store i64 %end, ptr %end.at
-  %flags.at = getelementptr i64, ptr %row, i64 2
-  store i64 %flags, ptr %flags.at
-  %calls.at = getelementptr i64, ptr %row, i64 3
-  %calls = atomicrmw add ptr %calls.at, i64 1 monotonic
-  ret void
-}
-
-; args: {ptr sum}; sum += begin + ... + end-1
-define void @sum(ptr %args, i64 %begin, i64 %end, i64 %flags) {
-entry:
-  %sum = load ptr, ptr %args
-  br label %next
-next:
-  %i = phi i64 [ %begin, %entry ], [ %following, %add ]
-  %more = icmp slt i64 %i, %end
-  br i1 %more, label %add, label %done
-add:
-  %before = atomicrmw add ptr %sum, i64 %i monotonic
-  %following = add i64 %i, 1
-  br label %next
-done:
-  ret void
-}
-
-; args: {ptr x}; x[i] = 3 * x[i] + 1: commands that run out of order give another value
-define void @step(ptr %args, i64 %begin, i64 %end, i64 %flags) {
-entry:
-  %x = load ptr, ptr %args
-  br label %next
-next:
-  %i = phi i64 [ %begin, %entry ], [ %following, %one ]
-  %more = icmp slt i64 %i, %end
-  br i1 %more, label %one, label %done
-one:
-  %at = getelementptr i64, ptr %x, i64 %i
-  %v = load i64, ptr %at
-  %v3 = mul i64 %v, 3
-  %v31 = add i64 %v3, 1
-  store i64 %v31, ptr %at
-  %following = add i64 %i, 1
-  br label %next
-done:
-  ret void
-}
-
-; args: {ptr arrived, i64 expected, i64 patience}; a chunk waits until `expected` chunks have begun,
-; and gives up after `patience` looks. arrived[1] counts those that met the others.
-define void @meet(ptr %args, i64 %begin, i64 %end, i64 %flags) {
-entry:
-  %arrived = load ptr, ptr %args
-  %expected.at = getelementptr i64, ptr %args, i64 1
-  %expected = load i64, ptr %expected.at
-  %patience.at = getelementptr i64, ptr %args, i64 2
-  %patience = load i64, ptr %patience.at
-  %mine = atomicrmw add ptr %arrived, i64 1 seq_cst
-  br label %wait
-wait:
-  %looks = phi i64 [ 0, %entry ], [ %looks1, %again ]
-  %now = load atomic i64, ptr %arrived seq_cst, align 8
-  %met = icmp sge i64 %now, %expected
-  br i1 %met, label %success, label %again
-again:
-  %looks1 = add i64 %looks, 1
-  %tired = icmp sgt i64 %looks1, %patience
-  br i1 %tired, label %done, label %wait
-success:
-  %met.at = getelementptr i64, ptr %arrived, i64 1
-  %count = atomicrmw add ptr %met.at, i64 1 seq_cst
-  br label %done
-done:
-  ret void
-}
-"""
-
 
 @cache
 def kernels() -> NativeObject:
-    return NativeObject(assemble(KERNELS))
+    return NativeObject(assemble(Path(__file__).with_name("pool_kernels.ll").read_text()))
 
 
 def address_of(kernel) -> int:
@@ -344,7 +262,7 @@ def forked_child_exits_like_any_process():
         launch_and_check()
         if pid == 0:
             sys.exit(7)
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+        wait_for(pid, exit_code=7)
 
 
 @scenario
@@ -463,14 +381,18 @@ def in_child(work) -> None:
             print(f"child: {error!r}", file=sys.stderr, flush=True)
             os._exit(3)
         os._exit(0)
+    wait_for(pid)
+
+
+def wait_for(pid: int, exit_code: int = 0) -> None:
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
-            assert status == 0, f"child ended with status {status}"
+            assert os.waitstatus_to_exitcode(status) == exit_code, f"child's status is {status}"
             return
         time.sleep(0.002)
-    os.kill(pid, 9)
+    os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
     raise AssertionError("child hangs")
 

@@ -154,6 +154,34 @@ class Target:
         found.add_incoming(looked_up, there)
         return found
 
+    # ----- updates --------------------------------------------------------------------------
+
+    def update(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
+        """An atomic's plain form: read, combine, write; returns the value before."""
+        old = self.builder.load(pointer)
+        self.builder.store(self.combined(kind, t, old, parts), pointer)
+        return old
+
+    def combined(self, kind: str, t: type, old: Any, parts: tuple) -> Any:
+        """What an atomic of `kind` leaves in memory that held `old`."""
+        b, x = self.builder, parts[0]
+        if kind in ("min", "max"):
+            symbol = "<" if kind == "min" else ">"
+            if scalars.is_float(t):
+                return b.select(b.fcmp_ordered(symbol, x, old), x, old)
+            less = b.icmp_signed if scalars.is_signed(t) else b.icmp_unsigned
+            return b.select(less(symbol, x, old), x, old)
+        if kind == "cas":
+            same = b.fcmp_ordered("==", old, x) if scalars.is_float(t) else b.icmp_signed("==", old, x)
+            return b.select(same, parts[1], old)
+        if kind == "exch":
+            return x
+        if kind in ("add", "sub"):
+            return getattr(b, f"f{kind}" if scalars.is_float(t) else kind)(old, x)
+        return {"and": b.and_, "or": b.or_, "xor": b.xor}[kind](old, x)
+
+    # ----- checks ---------------------------------------------------------------------------
+
     def _check_bounds(self, i: Any, extent: Any, axis: int, call: Call) -> None:
         outside = self.builder.icmp_unsigned(">=", i, extent)
         name = call.args[0].hint or "an array"
@@ -164,6 +192,8 @@ class Target:
         message = call.attributes.get("message", "")
         zero = ll.Constant(I64, 0)
         self.fail(self.builder.not_(condition), Site("assert", message, call.location), zero, zero)
+
+    # ----- views and local arrays -----------------------------------------------------------
 
     def view(self, t: ArrayType, flat: list[Any], indices: list[Any], types: list[Any], call: Call) -> list[Any]:
         """The sub-array at leading indices; its gradient moves along."""

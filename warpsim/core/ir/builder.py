@@ -52,7 +52,9 @@ class Builder:
         finally:
             self.location = outer
 
-    def call(self, op: Any, args: tuple[Value, ...], result_types: tuple, attributes: dict | None = None) -> Any:
+    def call(
+        self, op: Any, args: tuple[Value, ...], result_types: tuple[Any, ...], attributes: dict[str, Any] | None = None
+    ) -> Any:
         """Append a Call; returns its Value, a tuple of Values, or None, by the number of results."""
         results = tuple(Value(t) for t in result_types)
         self.region.nodes.append(Call(op, args, attributes or {}, results=results, location=self.location))
@@ -101,8 +103,8 @@ for _name, _symbol in {
     setattr(Value, f"__r{_name}__", _operator(_symbol, reflected=True))
 for _name, _symbol in {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
     setattr(Value, f"__{_name}__", _operator(_symbol))
-Value.__neg__ = lambda self: OPERATORS["neg"](self)  # type: ignore[attr-defined]
-Value.__getitem__ = lambda self, index: OPERATORS["[]"](self, index)  # type: ignore[attr-defined]
+Value.__neg__ = lambda self: OPERATORS["neg"](self)  # type: ignore[operator]
+Value.__getitem__ = lambda self, index: OPERATORS["[]"](self, index)  # type: ignore[misc]
 
 
 def constant(t: Any, value: Any) -> Constant:

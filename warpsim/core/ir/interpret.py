@@ -14,8 +14,9 @@ import numpy as np
 from ...errors import InvalidNumberError, WarpsimError
 from ..types import structs
 from ..types.arrays import type_name
-from ..types.compounds import Compound, scalar_of
+from ..types.compounds import scalar_of
 from ..types.scalars import is_float, is_integer
+from ..types.values import Compound
 from .nodes import Call, Constant, For, If, Node, Region, Value, While
 
 
@@ -81,7 +82,7 @@ class Interpreter:
         args = [self.get(a) for a in node.args]
         types = tuple(r.type for r in node.results)
         try:
-            results = node.op.evaluate(args, types, node.attributes)
+            results: tuple[Any, ...] = node.op.evaluate(args, types, node.attributes)
         except WarpsimError as error:
             raise type(error)(f"{error}\n{self.place(node)}") from None
         if self.check_numbers:

@@ -29,11 +29,11 @@ from ..ops import (
 from ..types.compounds import standard_names
 from ..types.signatures import Float, Mat, Vec
 
-# Cyclic Jacobi on 3x3 converges cubically at the end. Largest off-diagonal left after 9, 10, 11, 12
-# rotations, relative, over two million random and ill-conditioned matrices: 1e-5, 1e-8, 4e-13, 9e-21.
+# Cyclic Jacobi on 3x3 converges fast at the end: the largest relative off-diagonal after 9, 10,
+# 11 and 12 rotations, over 20 million matrices of all kinds: 2e-5, 2e-8, 6e-13, 1e-20.
 ROTATIONS_AFTER_FIRST = 11
 
-# Added to lengths that may vanish: far below rounding of numbers near 1, yet its square is not zero.
+# Added to lengths that may vanish: far below rounding of numbers near 1, yet its square is not 0.
 TINY = 2.0**-60
 
 TYPES = standard_names()
@@ -89,7 +89,7 @@ def _completed(n: Vec[3, Float]) -> tuple[Vec[3, Float], Vec[3, Float]]:
 
 @func
 def _rotation(d: Float, o: Float) -> tuple[Float, Float]:
-    """Cosine and sine of the angle t with tan 2t = o / d and |t| <= pi/4; exactly (1, 0) for o = 0."""
+    """Cosine and sine of the angle t with tan 2t = o / d, |t| <= pi/4; exactly (1, 0) for o = 0."""
     x = abs(d) + sqrt(d * d + o * o) + TINY
     n = sqrt(x * x + o * o)
     return x / n, where(d < 0.0, -o, o) / n
@@ -101,8 +101,8 @@ def _diagonalized(
 ) -> tuple[Float, Float, Float, Vec[3, Float], Vec[3, Float], Vec[3, Float]]:
     """Eigenvalues and unit eigenvectors (right-handed, in no order) of a symmetric matrix.
 
-    Cyclic Jacobi. A rotation of the axes a and b zeroes `ab`; then the axes are renamed (r, a, b), so
-    that every step is the same and `rb` stays zero. Reads the diagonal and the upper triangle.
+    Cyclic Jacobi. A rotation of the axes a and b zeroes `ab`; then the axes are renamed (r, a, b),
+    so that every step is the same and `rb` stays zero. Reads the diagonal and upper triangle.
     """
     zero, one = S.dtype(0.0), S.dtype(1.0)
     a, b, r, ab, ra, rb = S[0, 0], S[1, 1], S[2, 2], S[0, 1], S[0, 2], S[1, 2]
@@ -121,7 +121,9 @@ def _diagonalized(
 
 
 @func
-def _svd2(a: Float, b: Float, c: Float, d: Float) -> tuple[Float, Float, Float, Float, Float, Float]:
+def _svd2(
+    a: Float, b: Float, c: Float, d: Float
+) -> tuple[Float, Float, Float, Float, Float, Float]:
     """[[a, b], [c, d]] = rotation(cu, su) diag(s0, s1) rotation(cv, sv)^T, s0 >= |s1|.
 
     Returns cu, su, s0, s1, cv, sv. The right rotation makes the columns orthogonal, the longer
@@ -173,9 +175,9 @@ def svd3(A: Mat[3, 3, Float]) -> tuple[Mat[3, 3, Float], Vec[3, Float], Mat[3, 3
     ones; the other two come from an exact 2x2 decomposition of what is left of A.
 
     Derivative, for a declared adjoint: Papadopoulo & Lourakis 2000, Estimating the Jacobian of the
-    Singular Value Decomposition. With G = U^T adj U, H = V^T adj V: adj A = U P V^T, P_ii = adj sigma_i,
-    P_ij = (s_j (G_ij - G_ji) + s_i (H_ij - H_ji)) / (s_j^2 - s_i^2). U and V have no derivative where
-    two |sigma| coincide.
+    Singular Value Decomposition. With G = U^T adj U and H = V^T adj V: adj A = U P V^T, where
+    P_ii = adj sigma_i and P_ij = (s_j (G_ij - G_ji) + s_i (H_ij - H_ji)) / (s_j^2 - s_i^2). U and V
+    have no derivative where two |sigma| coincide.
     """
     scale, h = _unit_scale(max(max(abs(A[0]), max(abs(A[1]), abs(A[2])))))
     B = A * h * h
@@ -223,8 +225,8 @@ def qr3(A: Mat[3, 3, Float]) -> tuple[Mat[3, 3, Float], Mat[3, 3, Float]]:
 def eig3(A: Mat[3, 3, Float]) -> tuple[Mat[3, 3, Float], Vec[3, Float]]:
     """A = Q diag(d) Q^T of a symmetric matrix, returned as (Q, d): Q is a rotation, d ascends.
 
-    A matrix that is not symmetric is replaced by its symmetric part. Cyclic Jacobi (Golub & Van Loan,
-    Matrix Computations, 8.5) with a fixed number of rotations.
+    A matrix that is not symmetric is replaced by its symmetric part. Cyclic Jacobi (Golub & Van
+    Loan, Matrix Computations, 8.5) with a fixed number of rotations.
 
     Derivative, for a declared adjoint: Giles 2008, Collected Matrix Derivative Results: adj A =
     Q (diag(adj d) + F o (Q^T adj Q)) Q^T, F_ij = 1 / (d_j - d_i). Q has no derivative where two
@@ -243,7 +245,7 @@ def eig3(A: Mat[3, 3, Float]) -> tuple[Mat[3, 3, Float], Vec[3, Float]]:
 def _ascending(
     a: Float, b: Float, u: Vec[3, Float], v: Vec[3, Float]
 ) -> tuple[Float, Float, Vec[3, Float], Vec[3, Float]]:
-    """The two eigenpairs in order of their values; a swap is a quarter turn, which keeps handedness."""
+    """Two eigenpairs in order of their values; a swap is a quarter turn, which keeps handedness."""
     swap = b < a
     return where(swap, b, a), where(swap, a, b), where(swap, v, u), where(swap, -u, v)
 

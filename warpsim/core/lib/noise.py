@@ -14,7 +14,7 @@ from __future__ import annotations
 from itertools import product
 
 from ..frontend.function import func
-from ..ops import dot, floor, normalize
+from ..ops import cross, dot, floor, normalize
 from ..types.compounds import vector as vector_type
 from ..types.scalars import float32, int32, uint32
 from ..types.signatures import N, Vec
@@ -73,13 +73,22 @@ def _gradient(state: uint32, cell: Vec[N, int32], p: Vec[N, float32]) -> Vec[N, 
 
 
 @func
-def _fade(t: float32) -> float32:
-    return t * t * t * (t * (6.0 * t - 15.0) + 10.0)
+def _fade(p: Vec[N, float32]) -> Vec[N, float32]:
+    """The quintic 6 t^5 - 15 t^4 + 10 t^3 of every component: the weight of the upper corner."""
+    weight = type(p)()
+    for a in _AXES[len(p)]:
+        weight[a] = p[a] * p[a] * p[a] * (p[a] * (6.0 * p[a] - 15.0) + 10.0)
+    return weight
 
 
 @func
-def _fade_slope(t: float32) -> float32:
-    return 30.0 * t * t * (t - 1.0) * (t - 1.0)
+def _fade_slope(p: Vec[N, float32]) -> Vec[N, float32]:
+    """The derivative of the quintic: 30 t^2 (1 - t)^2."""
+    slope = type(p)()
+    for a in _AXES[len(p)]:
+        hump = p[a] * (1.0 - p[a])
+        slope[a] = 30.0 * hump * hump
+    return slope
 
 
 # ----- value and slope in a cell --------------------------------------------------------------
@@ -88,6 +97,8 @@ def _fade_slope(t: float32) -> float32:
 @func
 def _value(state: uint32, low: Vec[N, int32], high: Vec[N, int32], p: Vec[N, float32]) -> float32:
     """The field at `p` in [0, 1]^n of the cell whose corners have lattice coordinates `low` and `high`."""
+    upper = _fade(p)
+    lower = type(p)(1.0) - upper
     total = float32(0.0)
     for corner in _CORNERS[len(p)]:
         at = type(low)()
@@ -96,7 +107,7 @@ def _value(state: uint32, low: Vec[N, int32], high: Vec[N, int32], p: Vec[N, flo
         for a in _AXES[len(p)]:
             at[a] = high[a] if corner[a] == 1 else low[a]
             away[a] = p[a] - corner[a]
-            weight = weight * (_fade(p[a]) if corner[a] == 1 else 1.0 - _fade(p[a]))
+            weight = weight * (upper[a] if corner[a] == 1 else lower[a])
         total = total + weight * dot(_gradient(state, at, away), away)
     return total
 
@@ -104,9 +115,11 @@ def _value(state: uint32, low: Vec[N, int32], high: Vec[N, int32], p: Vec[N, flo
 @func
 def _slope(state: uint32, position: Vec[N, float32]) -> Vec[N, float32]:
     """The derivative of the field with respect to `position`."""
-    corner_position = _floor(position)
-    low = _CELL[len(position)](corner_position)
-    p = position - corner_position
+    origin = _floor(position)
+    low = _CELL[len(position)](origin)
+    p = position - origin
+    upper, steep = _fade(p), _fade_slope(p)
+    lower = type(p)(1.0) - upper
     total = type(p)()
     for corner in _CORNERS[len(p)]:
         at = type(low)()
@@ -115,16 +128,15 @@ def _slope(state: uint32, position: Vec[N, float32]) -> Vec[N, float32]:
         for a in _AXES[len(p)]:
             at[a] = low[a] + corner[a]
             away[a] = p[a] - corner[a]
-            weight[a] = _fade(p[a]) if corner[a] == 1 else 1.0 - _fade(p[a])
+            weight[a] = upper[a] if corner[a] == 1 else lower[a]
         g = _gradient(state, at, away)
         rise = dot(g, away)
         for a in _AXES[len(p)]:
-            others = float32(1.0)
+            change = weight[a] * g[a] + (rise if corner[a] == 1 else -rise) * steep[a]
             for b in _AXES[len(p)]:
                 if b != a:
-                    others = others * weight[b]
-            change = _fade_slope(p[a]) if corner[a] == 1 else -_fade_slope(p[a])
-            total[a] = total[a] + others * (weight[a] * g[a] + change * rise)
+                    change = change * weight[b]
+            total[a] = total[a] + change
     return total
 
 
@@ -180,9 +192,7 @@ def pnoise(state: uint32, xyzt: vec4, px: int, py: int, pz: int, pt: int) -> flo
 
 
 @func
-def curlnoise(
-    state: uint32, xy: vec2, octaves: uint32 = 1, lacunarity: float = 2.0, gain: float = 0.5
-) -> vec2:
+def curlnoise(state: uint32, xy: vec2, octaves: uint32 = 1, lacunarity: float = 2.0, gain: float = 0.5) -> vec2:
     """A field without divergence: the gradient of noise turned by +90 degrees (Bridson et al. 2007).
 
     Octave i has frequency lacunarity^i and weight gain^i; zero octaves give zero. 3-D and 4-D points
@@ -200,35 +210,34 @@ def curlnoise(
 
 
 @func(overload_of=curlnoise)
-def curlnoise(
-    state: uint32, xyz: vec3, octaves: uint32 = 1, lacunarity: float = 2.0, gain: float = 0.5
-) -> vec3:
+def curlnoise(state: uint32, xyz: vec3, octaves: uint32 = 1, lacunarity: float = 2.0, gain: float = 0.5) -> vec3:
     """3-D: the curl of three noise potentials."""
     return _curl(state, xyz, octaves, lacunarity, gain)
 
 
 @func(overload_of=curlnoise)
-def curlnoise(
-    state: uint32, xyzt: vec4, octaves: uint32 = 1, lacunarity: float = 2.0, gain: float = 0.5
-) -> vec3:
+def curlnoise(state: uint32, xyzt: vec4, octaves: uint32 = 1, lacunarity: float = 2.0, gain: float = 0.5) -> vec3:
     """3-D and time: the spatial curl of three 4-D potentials, without divergence at any instant."""
     return _curl(state, xyzt, octaves, lacunarity, gain)
 
 
 @func
-def _curl(
-    state: uint32, p: Vec[N, float32], octaves: uint32, lacunarity: float32, gain: float32
-) -> vec3:
-    """The curl of three potentials in the first three coordinates, every octave with states of its own."""
+def _curl(state: uint32, p: Vec[N, float32], octaves: uint32, lacunarity: float32, gain: float32) -> vec3:
+    """The curl of the vector (f, g, h) of three potentials, each with a state of its own in every octave.
+
+    It is the sum of grad f x e_x, grad g x e_y and grad h x e_z; a loop keeps the program small.
+    """
     total = vec3()
     frequency = float32(1.0)
     weight = float32(1.0)
     for _ in range(int32(octaves)):
-        second = mixed_state(state, _SECOND)
-        third = mixed_state(second, _THIRD)
-        f, g, h = _slope(state, frequency * p), _slope(second, frequency * p), _slope(third, frequency * p)
-        total = total + weight * vec3(h[1] - g[2], f[2] - h[0], g[0] - f[1])
-        state = third
+        for axis in range(3):
+            if axis > 0:
+                state = mixed_state(state, _SECOND if axis == 1 else _THIRD)
+            slope = _slope(state, frequency * p)
+            along = vec3()
+            along[axis] = weight
+            total = total + cross(vec3(slope[0], slope[1], slope[2]), along)
         frequency = frequency * lacunarity
         weight = weight * gain
     return total

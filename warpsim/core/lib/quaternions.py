@@ -2,7 +2,8 @@
 
 A quaternion is (x, y, z, w) with w the real part. Rotations are active and right-handed: a positive
 quarter turn about z takes x to y, and `quat_rotate(a * b, v)` applies `b` first. Angles are in
-radians. Functions that take a rotation expect unit length and do not normalize it unless they say so.
+radians. Functions that take a rotation expect unit length and do not normalize it unless they say
+so.
 """
 
 from __future__ import annotations
@@ -99,8 +100,10 @@ def quat_to_matrix(q: Quat[Float]) -> Mat[3, 3, Float]:
 
 @func
 def _quat_from_rows(r0: Vec[3, Float], r1: Vec[3, Float], r2: Vec[3, Float]) -> Quat[Float]:
-    """Shepperd 1978, Quaternion from Rotation Matrix: the largest of |x|, |y|, |z|, |w| comes first,
-    from the diagonal; the others follow from sums and differences of off-diagonal components."""
+    """The largest component from the diagonal, the others from off-diagonal sums and differences.
+
+    Shepperd 1978, Quaternion from Rotation Matrix.
+    """
     x, y, z, w = r2[1] - r1[2], r0[2] - r2[0], r1[0] - r0[1], 1.0 + r0[0] + r1[1] + r2[2]
     xy, xz, yz = r0[1] + r1[0], r0[2] + r2[0], r1[2] + r2[1]
     by_x = quaternion(1.0 + r0[0] - r1[1] - r2[2], xy, xz, x)
@@ -122,7 +125,9 @@ def quat_from_matrix(m: Mat[3, 3, Float]) -> Quat[Float]:
 def _quat_from_matrix44(m: Mat[4, 4, Float]) -> Quat[Float]:
     """The unit quaternion of the rotation in the upper left 3x3 block."""
     return _quat_from_rows(
-        vector(m[0, 0], m[0, 1], m[0, 2]), vector(m[1, 0], m[1, 1], m[1, 2]), vector(m[2, 0], m[2, 1], m[2, 2])
+        vector(m[0, 0], m[0, 1], m[0, 2]),
+        vector(m[1, 0], m[1, 1], m[1, 2]),
+        vector(m[2, 0], m[2, 1], m[2, 2]),
     )
 
 
@@ -152,15 +157,17 @@ def _pick(i: int, x: Float, y: Float, z: Float) -> Float:
 def _about(i: int, angle: Float) -> Quat[Float]:
     """The rotation about coordinate axis `i`."""
     s = sin(0.5 * angle)
-    return quaternion(where(i == 0, s, 0.0), where(i == 1, s, 0.0), where(i == 2, s, 0.0), cos(0.5 * angle))
+    return quaternion(
+        where(i == 0, s, 0.0), where(i == 1, s, 0.0), where(i == 2, s, 0.0), cos(0.5 * angle)
+    )
 
 
 @func
 def quat_from_euler(e: Vec[3, Float], i: int, j: int, k: int) -> Quat[Float]:
-    """Rotation about axis `i`, then `j`, then `k` (0, 1, 2 = x, y, z; j differs from both), axes fixed.
+    """Rotation about the fixed axes `i`, then `j`, then `k` (0, 1, 2 are x, y, z; i != j != k).
 
-    Angles stand by axis, not by place in the sequence: `e[0]` is the angle about x [rad]. A sequence
-    with i == k reads its first and its last angle from the same component.
+    Angles stand by axis, not by place in the sequence: `e[0]` is the angle about x [rad]. A
+    sequence with i == k reads its first and its last angle from the same component.
     """
     first = _about(i, _pick(i, e[0], e[1], e[2]))
     second = _about(j, _pick(j, e[0], e[1], e[2]))
@@ -192,11 +199,12 @@ def _wrapped(angle: Float) -> Float:
 
 @func
 def quat_to_euler(q: Quat[Float], i: int, j: int, k: int) -> Vec[3, Float]:
-    """The angles [rad] of the rotation `q` (any length) about fixed axes `i`, `j`, `k`, in that order.
+    """The angles [rad] of the rotation `q` (any length) about fixed axes `i`, then `j`, then `k`.
 
     Angles stand by axis as in `quat_from_euler`, which inverts this for i != k. For i == k the last
-    angle stands in component 3 - i - j. The middle angle is in [-pi/2, pi/2], or [0, pi] for i == k;
-    the others are in [-pi, pi]. At gimbal lock the first is zero, and no angle has a derivative.
+    angle stands in component 3 - i - j. The middle angle is in [-pi/2, pi/2], or [0, pi] for
+    i == k; the others are in [-pi, pi]. At gimbal lock the first is zero, and no angle has a
+    derivative.
 
     Bernardes & Viollet 2022, Quaternion to Euler angles conversion: a direct, general and
     computationally efficient method.
@@ -216,7 +224,11 @@ def quat_to_euler(q: Quat[Float], i: int, j: int, k: int) -> Vec[3, Float]:
     tolerance = _gimbal_tolerance(a) * (near + far)
     locked_low, locked_high = far < tolerance, near < tolerance
     first = where(locked_low, 0.0, where(locked_high, 0.0, half_sum - half_difference))
-    third = where(locked_low, 2.0 * half_sum, where(locked_high, 2.0 * half_difference, half_sum + half_difference))
+    third = where(
+        locked_low,
+        2.0 * half_sum,
+        where(locked_high, 2.0 * half_difference, half_sum + half_difference),
+    )
     middle = where(proper, middle, middle - HALF_PI)
     third = where(proper, third, where(odd, -third, third))
     first, third = _wrapped(first), _wrapped(third)
@@ -229,7 +241,7 @@ def quat_to_euler(q: Quat[Float], i: int, j: int, k: int) -> Vec[3, Float]:
 
 @func
 def quat_to_rpy(q: Quat[Float]) -> Vec[3, Float]:
-    """(roll, pitch, yaw) [rad] that `quat_rpy` takes to the rotation `q`; roll is 0 at gimbal lock."""
+    """(roll, pitch, yaw) [rad] that `quat_rpy` takes to `q`; roll is 0 at gimbal lock."""
     return quat_to_euler(q, 0, 1, 2)
 
 
@@ -244,11 +256,12 @@ def _slerp_series(t: Float, s: Float) -> Float:
 
 @func
 def quat_slerp(a: Quat[Float], b: Quat[Float], t: Float) -> Quat[Float]:
-    """From the unit quaternion `a` (t = 0) to the rotation `b` (t = 1) on the shorter arc, at constant
-    speed; other `t` extrapolate. `b` may have any length but zero.
+    """From the rotation `a` (t = 0) to `b` (t = 1) on the shorter arc, at constant speed.
 
-    Shoemake 1985, Animating Rotation with Quaternion Curves. Halfway round the arc (dot(a, b) = 0)
-    both ways are equally short and the result jumps.
+    `a` must have unit length, `b` any but zero; other `t` extrapolate. Where the two are half a
+    turn apart (dot(a, b) = 0), both ways are equally short and the result jumps.
+
+    Shoemake 1985, Animating Rotation with Quaternion Curves.
     """
     target = normalize(b)
     overlap = dot(a, target)
@@ -268,8 +281,8 @@ def quat_slerp(a: Quat[Float], b: Quat[Float], t: Float) -> Quat[Float]:
 def quat_twist(axis: Vec[3, Float], q: Quat[Float]) -> Quat[Float]:
     """The part of the rotation `q` that turns about the unit vector `axis`, of unit length.
 
-    q = swing * twist, the swing turning about an axis perpendicular to `axis`. The identity where `q`
-    is a half turn about such an axis (any twist would do).
+    q = swing * twist, the swing turning about an axis perpendicular to `axis`. The identity where
+    `q` is a half turn about such an axis (any twist would do).
     """
     along = dot(axis, vector(q[0], q[1], q[2]))
     n = sqrt(along * along * dot(axis, axis) + q[3] * q[3])
@@ -281,7 +294,7 @@ def quat_twist(axis: Vec[3, Float], q: Quat[Float]) -> Quat[Float]:
 
 @func
 def quat_twist_angle(axis: Vec[3, Float], q: Quat[Float]) -> Float:
-    """The size of the twist of `q` about `axis` [rad]: in [0, pi] for q[3] >= 0, else in (pi, 2 pi]."""
+    """Size of the twist of `q` about `axis` [rad]: to pi for q[3] >= 0, else from pi to 2 pi."""
     twist = quat_twist(axis, q)
     return 2.0 * atan2(length(vector(twist[0], twist[1], twist[2])), twist[3])
 
@@ -289,7 +302,9 @@ def quat_twist_angle(axis: Vec[3, Float], q: Quat[Float]) -> Float:
 @func
 def any_perpendicular(v: Vec[3, Float]) -> Vec[3, Float]:
     """A vector at right angles to `v`, no shorter than 0.7 of it."""
-    return where(abs(v[0]) > abs(v[2]), vector(-v[1], v[0], v.dtype(0.0)), vector(v.dtype(0.0), -v[2], v[1]))
+    return where(
+        abs(v[0]) > abs(v[2]), vector(-v[1], v[0], v.dtype(0.0)), vector(v.dtype(0.0), -v[2], v[1])
+    )
 
 
 @func

@@ -44,7 +44,7 @@ def mixed_state(state: uint32, offset: uint32) -> uint32:
 @func
 def unit_float(state: uint32) -> float32:
     """The upper 24 bits of a state as a number in [0, 1), exactly."""
-    return float32(state >> uint32(8)) * float32(2.0**-24)
+    return float32(state >> uint32(8)) * 2.0**-24
 
 
 @func
@@ -113,7 +113,7 @@ def randn(state: uint32) -> tuple[uint32, float32]:
     """Normal with mean 0 and variance 1 (Box & Muller 1958). Advances `state` twice; |value| < 5.8."""
     first = next_state(state)
     second = next_state(first)
-    radius = sqrt(-2.0 * log(unit_float(first) + float32(2.0**-24)))  # in (0, 1]: never log 0
+    radius = sqrt(-2.0 * log(unit_float(first) + 2.0**-24))  # in (0, 1]: never log 0
     return second, radius * cos(_TWO_PI * unit_float(second))
 
 

@@ -1,4 +1,4 @@
-"""Spatial algebra: 6-vectors of rigid bodies, after Featherstone 2008, Rigid Body Dynamics Algorithms.
+"""Spatial algebra of rigid bodies: Featherstone 2008, Rigid Body Dynamics Algorithms.
 
 A twist is (angular velocity [rad/s], linear velocity [m/s]); a wrench is (torque [N m], force [N]).
 """
@@ -38,7 +38,9 @@ def spatial_dot(a: Vec[6, Float], b: Vec[6, Float]) -> Float:
 def spatial_cross(a: Vec[6, Float], b: Vec[6, Float]) -> Vec[6, Float]:
     """The rate of change of twist `b` carried along by twist `a`: (wa x wb, va x wb + wa x vb)."""
     wa, wb = spatial_top(a), spatial_top(b)
-    return spatial_joined(cross(wa, wb), cross(spatial_bottom(a), wb) + cross(wa, spatial_bottom(b)))
+    return spatial_joined(
+        cross(wa, wb), cross(spatial_bottom(a), wb) + cross(wa, spatial_bottom(b))
+    )
 
 
 @func
@@ -50,7 +52,7 @@ def spatial_cross_dual(a: Vec[6, Float], b: Vec[6, Float]) -> Vec[6, Float]:
 
 @func
 def spatial_adjoint(r: Mat[3, 3, Float], s: Mat[3, 3, Float]) -> Mat[6, 6, Float]:
-    """The block matrix [[r, 0], [s, r]]; with s = skew(p) r it moves twists by the transform (p, r)."""
+    """Blocks [[r, 0], [s, r]]; with s = skew(p) r it maps twists by the transform (p, r)."""
     return matrix_from_rows(
         vector(r[0, 0], r[0, 1], r[0, 2], 0.0, 0.0, 0.0),
         vector(r[1, 0], r[1, 1], r[1, 2], 0.0, 0.0, 0.0),
@@ -63,5 +65,5 @@ def spatial_adjoint(r: Mat[3, 3, Float], s: Mat[3, 3, Float]) -> Mat[6, 6, Float
 
 @func
 def velocity_at_point(qd: Vec[6, Float], r: Vec[3, Float]) -> Vec[3, Float]:
-    """The velocity [m/s] of the point at offset `r` [m] from the origin of the twist `qd`: v + w x r."""
+    """Velocity [m/s] of the point at offset `r` [m] from the origin of twist `qd`: v + w x r."""
     return spatial_bottom(qd) + cross(spatial_top(qd), r)

@@ -23,7 +23,14 @@ from ..ops import (
 )
 from ..types.scalars import float32
 from ..types.signatures import Float, Mat, Quat, Transform, Vec
-from .quaternions import any_perpendicular, quat_from_matrix, quat_inverse, quat_rotate, quat_rotate_inv, quat_to_matrix
+from .quaternions import (
+    any_perpendicular,
+    quat_from_matrix,
+    quat_inverse,
+    quat_rotate,
+    quat_rotate_inv,
+    quat_to_matrix,
+)
 from .spatial import spatial_bottom, spatial_joined, spatial_top
 
 # ----- parts --------------------------------------------------------------------------------
@@ -138,8 +145,10 @@ def transform_from_matrix(mat: Mat[4, 4, Float]) -> Transform[Float]:
 
 
 @func
-def transform_compose(position: Vec[3, Float], rotation: Quat[Float], scale: Vec[3, Float]) -> Mat[4, 4, Float]:
-    """The matrix that scales along the axes, then rotates, then moves: [[R diag(scale), p], [0, 1]]."""
+def transform_compose(
+    position: Vec[3, Float], rotation: Quat[Float], scale: Vec[3, Float]
+) -> Mat[4, 4, Float]:
+    """The matrix that scales, then rotates, then moves: [[R diag(scale), p], [0, 1]]."""
     r, zero = quat_to_matrix(rotation), position.dtype(0.0)
     return matrix_from_rows(
         vector(r[0, 0] * scale[0], r[0, 1] * scale[1], r[0, 2] * scale[2], position[0]),
@@ -160,10 +169,14 @@ def _axis(v: Vec[3, Float], product: Vec[3, Float], spare: Vec[3, Float]) -> Vec
 def transform_decompose(m: Mat[4, 4, Float]) -> tuple[Vec[3, Float], Quat[Float], Vec[3, Float]]:
     """(position, rotation, scale) that `transform_compose` takes to `m`, where `m` has no shear.
 
-    A reflection (negative determinant) gives a negative scale along x and nowhere else. Axes scaled to
-    zero are filled in to a right-handed frame.
+    A reflection (negative determinant) gives a negative scale along x and nowhere else. Axes scaled
+    to zero are filled in to a right-handed frame.
     """
-    x, y, z = vector(m[0, 0], m[1, 0], m[2, 0]), vector(m[0, 1], m[1, 1], m[2, 1]), vector(m[0, 2], m[1, 2], m[2, 2])
+    x, y, z = (
+        vector(m[0, 0], m[1, 0], m[2, 0]),
+        vector(m[0, 1], m[1, 1], m[2, 1]),
+        vector(m[0, 2], m[1, 2], m[2, 2]),
+    )
     sx, sy, sz = length(x), length(y), length(z)
     mirrored = dot(cross(x, y), z) < 0.0
     x, sx = where(mirrored, -x, x), where(mirrored, -sx, sx)
@@ -183,12 +196,16 @@ def transform_twist(t: Transform[Float], x: Vec[6, Float]) -> Vec[6, Float]:
     """The twist (w, v) in the frame that `t` maps to: (R w, R v + p x R w)."""
     q = transform_get_rotation(t)
     w = quat_rotate(q, spatial_top(x))
-    return spatial_joined(w, quat_rotate(q, spatial_bottom(x)) + cross(transform_get_translation(t), w))
+    return spatial_joined(
+        w, quat_rotate(q, spatial_bottom(x)) + cross(transform_get_translation(t), w)
+    )
 
 
 @func
 def transform_wrench(t: Transform[Float], x: Vec[6, Float]) -> Vec[6, Float]:
-    """The wrench (torque, force) in the frame that `t` maps to: (R torque + p x R force, R force)."""
+    """The wrench (n, f) in the frame that `t` maps to: (R n + p x R f, R f)."""
     q = transform_get_rotation(t)
     f = quat_rotate(q, spatial_bottom(x))
-    return spatial_joined(quat_rotate(q, spatial_top(x)) + cross(transform_get_translation(t), f), f)
+    return spatial_joined(
+        quat_rotate(q, spatial_top(x)) + cross(transform_get_translation(t), f), f
+    )

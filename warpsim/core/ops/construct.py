@@ -292,4 +292,4 @@ def _index(x: Any, index: Any) -> Any:
     return extract(x, *index) if isinstance(index, tuple) else extract(x, index)
 
 
-OPERATORS["[]"] = _index  # type: ignore[assignment]
+OPERATORS["[]"] = _index

@@ -38,7 +38,7 @@ def _size(parts: tuple[Any, ...]) -> int:
 
 def _form(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def mark(function: Callable[..., Any]) -> Callable[..., Any]:
-        function.kernel_form = name  # type: ignore[attr-defined]
+        function.kernel_form = name
         return function
 
     return mark

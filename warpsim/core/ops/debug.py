@@ -129,5 +129,5 @@ def widened(text: str) -> str:
     return _CONVERSION.sub(wide, text)
 
 
-expect_eq.kernel_form = "expect"  # type: ignore[attr-defined]
-expect_near.kernel_form = "expect"  # type: ignore[attr-defined]
+expect_eq.kernel_form = "expect"
+expect_near.kernel_form = "expect"

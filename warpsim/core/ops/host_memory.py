@@ -64,8 +64,8 @@ class HostArray:
         """The same elements restricted to a field or component."""
         t = array_type(dtype, self.type.ndim, bool(self.lookup))
         grad = None if self.grad is None else self.grad.part(select, dtype)
-        data = self.data[select] if isinstance(select, str) else self.data[(..., *select)]
-        return HostArray(data, t, self.name, grad, self.lookup, self.owner)
+        at = select if isinstance(select, str) else (..., *select)
+        return HostArray(self.data[at], t, self.name, grad, self.lookup, self.owner)
 
     def gradient(self) -> HostArray:
         if self.grad is None:

@@ -146,14 +146,10 @@ def _minor(a: Value, rows: list[int], columns: list[int]) -> Value:
         return a[rows[0], columns[0]]
     if len(rows) == 2:
         return a[rows[0], columns[0]] * a[rows[1], columns[1]] - a[rows[0], columns[1]] * a[rows[1], columns[0]]
-    total = None
-    for k, column in enumerate(columns):
-        rest = columns[:k] + columns[k + 1 :]
-        term = a[rows[0], column] * _minor(a, rows[1:], rest)
-        if total is None:
-            total = term
-        else:
-            total = total - term if k % 2 else total + term
+    terms = [a[rows[0], c] * _minor(a, rows[1:], columns[:k] + columns[k + 1 :]) for k, c in enumerate(columns)]
+    total = terms[0]
+    for k, term in enumerate(terms[1:], 1):
+        total = total - term if k % 2 else total + term
     return total
 
 

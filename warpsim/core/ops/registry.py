@@ -29,6 +29,7 @@ from ..ir.nodes import Value
 from ..types import compounds, scalars
 from ..types.arrays import type_name
 from ..types.signatures import Bindings, Weak, match, match_weak, resolve, weak_type
+from ..types.values import Compound
 
 ATOMIC, OUTPUT, PURE, READ, WRITE = "atomic", "output", "", "read", "write"
 
@@ -191,7 +192,7 @@ def operand_type(x: Any) -> Any:
     return x.type if isinstance(x, Value) else weak_type(x)
 
 
-def emit(builder: Any, operation: Op, args: tuple, attributes: dict[str, Any] | None = None) -> Any:
+def emit(builder: Any, operation: Op, args: tuple[Any, ...], attributes: dict[str, Any] | None = None) -> Any:
     """Choose an overload, turn literals into constants of its types, append the call."""
     found = operation.find([operand_type(a) for a in args], attributes)
     pairs = zip(args, found.arg_types, strict=True)
@@ -199,7 +200,7 @@ def emit(builder: Any, operation: Op, args: tuple, attributes: dict[str, Any] | 
     return builder.call(found.row, values, found.result_types, attributes)
 
 
-def _evaluate_on_host(operation: Op, args: tuple, attributes: dict[str, Any]) -> Any:
+def _evaluate_on_host(operation: Op, args: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
     found = operation.find([weak_type(a) for a in args], attributes)
     pairs = zip(args, found.arg_types, strict=True)
     values = [a if isinstance(a, t) else t(a) for a, t in pairs]
@@ -208,7 +209,7 @@ def _evaluate_on_host(operation: Op, args: tuple, attributes: dict[str, Any]) ->
         if row.expansion is None:
             raise TypeError(f"wp.{row.name} works inside kernels only\nhelp: launch a kernel, or use NumPy")
         return row.expansion(*values)
-    plain = [v.numpy() if isinstance(v, compounds.Compound) else v for v in values]
+    plain = [v.numpy() if isinstance(v, Compound) else v for v in values]
     results = row.evaluate(plain, found.result_types, attributes)
     wrapped = tuple(to_host(v, t) for v, t in zip(results, found.result_types, strict=True))
     return wrapped if len(wrapped) > 1 else (wrapped[0] if wrapped else None)

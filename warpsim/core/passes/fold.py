@@ -12,7 +12,8 @@ from dataclasses import replace
 from ..ir.nodes import Call, Constant, Function, If, Node, Region, Value
 from ..ir.rewrite import Cloner
 from ..ops.registry import PURE, to_host
-from ..types.compounds import Compound, kind_of
+from ..types.compounds import kind_of
+from ..types.values import Compound
 
 _NEVER = ("tid", "block_dim")
 

@@ -1,0 +1,136 @@
+"""A module imports only lower floors and its own folder: this file holds the list of floors.
+
+The list is the design: a feature that does not fit it needs a new place, not an exception.
+"""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "warpsim"
+
+FLOORS = {
+    "warpsim.config": 0,
+    "warpsim.errors": 0,
+    "warpsim.core.types": 1,
+    "warpsim.core.ir": 2,
+    "warpsim.core.ops": 3,
+    "warpsim.core.passes": 4,
+    "warpsim.core.frontend": 5,
+    "warpsim.core.emit": 6,
+    "warpsim.core.compile": 7,
+    "warpsim.core.runtime": 8,
+    "warpsim.core.lib": 9,
+    "warpsim.geometry": 10,
+    "warpsim.interop": 10,
+    "warpsim.optim": 10,
+    "warpsim.plot": 10,
+    "warpsim.usd": 10,
+    "warpsim.solvers": 11,
+    # The face gathers public names and the command line; nothing inside imports it.
+    "warpsim.types": 12,
+    "warpsim.cli": 12,
+    "warpsim.__main__": 12,
+    "warpsim": 12,
+}
+ONE_FOLDER = (0, 12)  # modules on these floors count as one folder
+WITHOUT_IMPORTS = ("warpsim.core",)  # a folder that only holds the map
+
+# Imports inside functions, by module, with the reason. Optional packages belong here, nothing else.
+LATE_IMPORTS = {
+    ("warpsim.core.compile", "warpsim.core.emit.cpu"): "a warm start finds machine code on disk and needs no emitter",
+    ("warpsim.core.frontend.translator", "difflib"): "only ever needed to word an error message",
+}
+
+# What `import warpsim` may not load: each costs more start-up time than warpsim itself.
+HEAVY = ("numba", "pxr", "matplotlib", "scipy", "tqdm", "torch", "jax", "cuda")
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_name(p): p for p in sorted(PACKAGE.rglob("*.py"))}
+
+
+def place(name: str) -> str | None:
+    """The entry of FLOORS that a module or imported name belongs to."""
+    if name == "warpsim" or name.startswith("warpsim."):
+        candidates = [entry for entry in FLOORS if name == entry or name.startswith(f"{entry}.")]
+        longest = max(candidates, key=len)
+        return longest if longest != "warpsim" or name == "warpsim" else None
+    return None
+
+
+def imports(module: str, tree: ast.AST) -> list[tuple[str, int, bool]]:
+    """Every imported module as (absolute name, line, whether inside a function)."""
+    package = module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
+    late = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for node in ast.walk(function)
+    }
+    found = []
+    for node in ast.walk(tree):
+        for name in imported(node, package):
+            found.append((name, node.lineno, id(node) in late))
+    return found
+
+
+def imported(node: ast.AST, package: str) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        base = node.module or ""
+        if node.level:
+            parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+            base = ".".join([*parents, *([base] if base else [])])
+        inner = [f"{base}.{alias.name}" for alias in node.names]
+        return [name if name in MODULES else base for name in inner]
+    if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+        target = node.args[0]
+        return [target.value if isinstance(target, ast.Constant) else f"<computed: {ast.unparse(target)}>"]
+    return []
+
+
+def parsed(name: str) -> ast.Module:
+    return ast.parse(MODULES[name].read_text(encoding="utf-8"))
+
+
+def test_every_module_stands_on_a_floor():
+    lost = [name for name in MODULES if place(name) is None and name not in WITHOUT_IMPORTS]
+    assert lost == [], f"give these modules a floor in FLOORS: {lost}"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_go_down(name):
+    here = place(name)
+    for target, line, _ in imports(name, parsed(name)):
+        there = place(target)
+        if there is not None and there != here:
+            text = f"{name}:{line} (floor {FLOORS[here]}) imports {target} (floor {FLOORS[there]})"
+            assert FLOORS[there] < FLOORS[here] or FLOORS[there] == FLOORS[here] in ONE_FOLDER, text
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_imports_stand_at_the_top(name):
+    late = [(target, line) for target, line, inside in imports(name, parsed(name)) if inside]
+    unlisted = [f"{name}:{line} imports {target}" for target, line in late if (name, target) not in LATE_IMPORTS]
+    assert unlisted == [], "move these to the top, or list them in LATE_IMPORTS with a reason"
+
+
+def test_the_list_of_late_imports_is_true():
+    late = {(name, target) for name in MODULES for target, _, inside in imports(name, parsed(name)) if inside}
+    assert set(LATE_IMPORTS) <= late, f"no longer there: {set(LATE_IMPORTS) - late}"
+
+
+def test_starting_up_loads_no_heavy_package():
+    code = "import sys, warpsim; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert [name for name in out.stdout.split() if name in HEAVY] == []

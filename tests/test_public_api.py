@@ -1,0 +1,133 @@
+"""Every public name exists, says what it does, and is listed in `__all__`.
+
+The table below is the promise to users: names follow NVIDIA Warp's, so that a script written as
+`import warp as wp` runs after `import warpsim as wp`. Removing a name means removing it here first.
+"""
+
+import ast
+import inspect
+from pathlib import Path
+
+import pytest
+
+import warpsim as wp
+
+ROOT = Path(__file__).resolve().parents[1]
+
+SCALARS = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64"
+COMPOUND_KINDS = ("vec2", "vec3", "vec4", "mat22", "mat33", "mat44")
+COMPOUND_SUFFIXES = ("", "h", "f", "d", "i", "ui", "l", "ul", "s", "us", "b", "ub")
+FLOAT_KINDS = ("quat", "transform", "spatial_vector", "spatial_matrix")
+FLOAT_SUFFIXES = ("", "h", "f", "d")
+
+NAMES = {
+    "types": """
+        array array1d array2d array3d array4d indexedarray struct constant static overload
+        Scalar Float Int vector matrix matrix_from_rows matrix_from_cols identity quaternion
+        transformation types""",
+    "scalar functions": """
+        abs acos add argmax argmin asin atan atan2 bit_and bit_count bit_or bit_xor cbrt ceil clamp
+        copysign cos cosh degrees div erf erfc erfcinv erfinv exp floor floordiv frac invert isfinite
+        isinf isnan lerp log log10 log2 lshift max min mod mul neg nonzero pos pow radians rint round
+        rshift sign sin sinh smoothstep sqrt step sub tan tanh trunc unot where select""",
+    "vectors and matrices": """
+        cross cw_div cw_mul ddot determinant diag dot eig3 get_diag inverse length length_sq normalize
+        smooth_normalize norm_l1 norm_l2 norm_huber norm_pseudo_huber outer qr3 skew svd2 svd3 trace
+        transpose""",
+    "rotations and rigid motion": """
+        quat_identity quat_from_axis_angle quat_to_axis_angle quat_from_matrix quat_to_matrix
+        quat_from_euler quat_to_euler quat_rpy quat_to_rpy quat_inverse quat_rotate quat_rotate_inv
+        quat_slerp quat_twist quat_twist_angle quat_between_vectors transform_identity
+        transform_get_translation transform_set_translation transform_get_rotation
+        transform_set_rotation transform_multiply transform_inverse transform_point transform_vector
+        transform_from_matrix transform_to_matrix transform_compose transform_decompose
+        transform_twist transform_wrench spatial_dot spatial_cross spatial_cross_dual spatial_top
+        spatial_bottom spatial_adjoint velocity_at_point""",
+    "random numbers and noise": """
+        rand_init randi randu randf randn poisson sample_cdf sample_triangle sample_unit_ring
+        sample_unit_disk sample_unit_sphere sample_unit_sphere_surface sample_unit_hemisphere
+        sample_unit_hemisphere_surface sample_unit_square sample_unit_cube noise pnoise curlnoise""",
+    "memory and debugging": """
+        load store view atomic_add atomic_sub atomic_min atomic_max atomic_cas atomic_exch atomic_and
+        atomic_or atomic_xor lower_bound cast zeros expect_near expect_eq printf breakpoint tid
+        block_dim""",
+    "kernels": """
+        init kernel func Kernel Function Module launch Launch map get_module load_module force_load
+        set_module_options get_module_options clear_kernel_cache config utils""",
+    "arrays": """
+        zeros ones full empty zeros_like ones_like full_like empty_like clone copy from_numpy from_ptr
+        from_dlpack dtype_from_numpy dtype_to_numpy""",
+    "devices, streams, graphs": """
+        Device get_device get_devices set_device ScopedDevice is_cpu_available is_cuda_available
+        get_preferred_device synchronize synchronize_device synchronize_stream synchronize_event
+        Stream Event ScopedStream get_stream set_stream record_event wait_event wait_stream
+        capture_begin capture_end capture_launch ScopedCapture ScopedTimer""",
+}  # fmt: skip
+
+MEMBERS = {
+    "array": """
+        numpy list fill_ zero_ assign reshape flatten transpose view contiguous to grad requires_grad
+        shape strides ndim size dtype device ptr is_contiguous __len__ __getitem__ __setitem__ __array__
+        __array_interface__ __dlpack__ __dlpack_device__""",
+    "indexedarray": "numpy shape dtype fill_ zero_ contiguous",
+    "Launch": "set_dim set_param_at_index set_param_by_name set_params launch",
+    "Kernel": "key module",
+    "utils": """
+        array_scan array_sum array_inner radix_sort_pairs segmented_sort_pairs runlength_encode
+        array_cast""",
+    "types": "vector matrix quaternion transformation",
+    "config": """
+        verify dump fast_math kernel_cache_dir enable_backward max_unroll log_level deterministic""",
+}  # fmt: skip
+
+
+WORDS = [name for names in NAMES.values() for name in names.split()]
+COMPOUNDS = [kind + suffix for kind in COMPOUND_KINDS for suffix in COMPOUND_SUFFIXES]
+COMPOUNDS += [kind + suffix for kind in FLOAT_KINDS for suffix in FLOAT_SUFFIXES]
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_the_name_is_public(name):
+    assert hasattr(wp, name)
+    assert name in wp.__all__
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_the_name_says_what_it_is(name):
+    value = getattr(wp, name)
+    rows = getattr(value, "rows", None)
+    texts = [row.doc for row in rows] if rows else [inspect.getdoc(value)]
+    assert all(text and text.strip() for text in texts), f"wp.{name} has no docstring"
+
+
+@pytest.mark.parametrize("name", [*SCALARS.split(), *COMPOUNDS])
+def test_the_type_is_public_and_makes_values(name):
+    t = getattr(wp, name)
+    assert name in wp.__all__
+    assert type(t(0)) is t if name in SCALARS.split() else isinstance(t(), t)
+
+
+@pytest.mark.parametrize("owner", MEMBERS)
+def test_members_exist(owner):
+    value = getattr(wp, owner)
+    missing = [name for name in MEMBERS[owner].split() if not hasattr(value, name)]
+    assert missing == []
+
+
+def test_all_is_the_truth():
+    assert len(set(wp.__all__)) == len(wp.__all__)
+    assert all(hasattr(wp, name) for name in wp.__all__)
+    leaked = [n for n in wp.__all__ if inspect.ismodule(getattr(wp, n)) and n not in ("types", "utils")]
+    assert leaked == []
+
+
+def test_the_face_only_gathers():
+    """`warpsim/__init__.py` defines no function and no class: each name has a home of its own."""
+    tree = ast.parse((ROOT / "warpsim" / "__init__.py").read_text(encoding="utf-8"))
+    defined = [n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+    assert defined == []
+
+
+def test_an_unknown_switch_is_refused_with_the_known_ones():
+    with pytest.raises(wp.errors.WarpsimError, match=r"config has no switch 'verfy'[\s\S]*verify"):
+        wp.config.verfy = True
