@@ -9,6 +9,7 @@ key made of the final program's text and everything that shapes code.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib
 import json
@@ -26,14 +27,16 @@ from .emit.native import NativeObject, host_signature
 from .emit.target import Options, Site
 from .frontend.function import kernel_function, thread_rank
 from .frontend.source import Source
-from .ir.nodes import Call, Function, count, walk
+from .ir.nodes import Call, Function, walk
 from .ir.printer import print_function
 from .ir.verify import verify
 from .passes.access import Plan, analyse
+from .passes.cost import estimate
 from .passes.dce import dce
 from .passes.fold import fold
 from .passes.inline import inline
 from .passes.unroll import unroll
+from .types.arrays import type_name
 
 log = logging.getLogger("warpsim")
 
@@ -52,7 +55,7 @@ class Program:
     ndim: int
     plan: Plan
     checks: bool
-    nodes: int
+    nanoseconds: float
 
 
 @dataclass(frozen=True)
@@ -67,13 +70,13 @@ class Compiled:
 def lower(source: Source, patterns: dict[str, Any], types: list[Any], max_unroll: int) -> Program:
     """Python source to the final program: the same for every target."""
     with _compiling:
-        show("source", source.name, lambda: "".join(f"{t!r}\n" for t in types))
+        show("source", source.name, lambda: source_text(source, patterns, types))
         fn = step("lower", kernel_function(source, patterns, types))
         fn = step("inline", inline(fn))
         fn = step("unroll", unroll(fn, max_unroll))
         fn = step("fold", fold(fn))
         fn = step("dce", dce(fn))
-        return Program(fn, thread_rank(fn), analyse(fn), has_checks(fn), count(fn.body))
+        return Program(fn, thread_rank(fn), analyse(fn), has_checks(fn), estimate(fn).nanoseconds)
 
 
 def step(name: str, fn: Function) -> Function:
@@ -86,6 +89,12 @@ def step(name: str, fn: Function) -> Function:
 def show(stage: str, name: str, text: Any) -> None:
     if config.dump in (stage, "all"):
         print(f"# ---- {name} after {stage}\n{text()}")
+
+
+def source_text(source: Source, patterns: dict[str, Any], types: list[Any]) -> str:
+    """The function as it was parsed, under the types its parameters have in this compilation."""
+    given = (f"# {name}: {type_name(t)}\n" for name, t in zip(patterns, types, strict=True))
+    return f"{''.join(given)}{ast.unparse(source.tree)}\n"
 
 
 def has_checks(fn: Function) -> bool:

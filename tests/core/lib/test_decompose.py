@@ -99,9 +99,7 @@ def families(n: int, count: int, seed: int) -> dict[str, np.ndarray]:
         "uneven rows": full * 10.0 ** rng.uniform(-6, 0, (count, n, 1)),
         "orthogonal": left,
         "rank 1": full[:, :, :1] * full[:, :1, :],
-        "rank n - 1": left
-        * np.where(np.arange(n) == 0, 0.0, rng.normal(size=(count, 1, n)))
-        @ right,
+        "rank n - 1": left * np.where(np.arange(n) == 0, 0.0, rng.normal(size=(count, 1, n))) @ right,
         "wide spectrum": left * 10.0 ** rng.uniform(-8, 0, (count, 1, n)) @ right,
         "repeated": left * repeated[:, None, :] @ right,
         "nearly repeated": left * (1 + 1e-6 * rng.normal(size=(count, 1, n))) @ right,
@@ -138,9 +136,7 @@ def in_float64(matrices: np.ndarray, *factors: np.ndarray) -> list[np.ndarray]:
 
 
 def assert_orthogonal(q: np.ndarray, tolerance: float, determinant: float | None = 1.0) -> None:
-    np.testing.assert_allclose(
-        q @ q.transpose(0, 2, 1), np.broadcast_to(np.eye(q.shape[1]), q.shape), atol=tolerance
-    )
+    np.testing.assert_allclose(q @ q.transpose(0, 2, 1), np.broadcast_to(np.eye(q.shape[1]), q.shape), atol=tolerance)
     if determinant is not None:
         np.testing.assert_allclose(np.linalg.det(q), determinant, atol=4 * tolerance)
 
@@ -266,9 +262,7 @@ def test_called_from_python_keeps_the_type(suffix, tolerance):
     assert (type(U), type(sigma), type(V)) == (mat33, vec3, mat33)
     u, s, v = (np.asarray(x, np.float64) for x in (U, sigma, V))
     np.testing.assert_allclose(u * s @ v.T, np.asarray(A), atol=tolerance)
-    np.testing.assert_allclose(
-        s, [15.137630, 8.329361, -2.339660], rtol=tolerance + 1e-6
-    )  # as Warp 1.19
+    np.testing.assert_allclose(s, [15.137630, 8.329361, -2.339660], rtol=tolerance + 1e-6)  # as Warp 1.19
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -297,10 +291,7 @@ def test_half_precision_is_as_good_as_its_rounding(device):
         wp.zeros(3, dtype=wp.mat33h, device=device),
         wp.zeros(1, dtype=wp.mat22h, device=device),
     )
-    inputs = [
-        wp.array(x, dtype=t, device=device)
-        for x, t in ((A, wp.mat33h), (S, wp.mat33h), (B, wp.mat22h))
-    ]
+    inputs = [wp.array(x, dtype=t, device=device) for x, t in ((A, wp.mat33h), (S, wp.mat33h), (B, wp.mat22h))]
     wp.launch(every, dim=1, inputs=[*inputs, three, two], device=device)
     np.testing.assert_allclose(three.numpy(), np.concatenate([A, A, S]), atol=0.01)
     np.testing.assert_allclose(two.numpy(), B, atol=0.01)

@@ -97,26 +97,18 @@ def test_rotating_vectors(device, suffix):
     q, r = rotations(device, suffix, 1)
     v = vectors(device, suffix, 2)
     near = {"atol": 4 * tolerance(suffix)}
-    np.testing.assert_allclose(
-        apply(wp.quat_rotate, (quat, vec3, vec3), device, q, v), r.apply(v), **near
-    )
-    np.testing.assert_allclose(
-        apply(wp.quat_rotate_inv, (quat, vec3, vec3), device, q, v), r.inv().apply(v), **near
-    )
+    np.testing.assert_allclose(apply(wp.quat_rotate, (quat, vec3, vec3), device, q, v), r.apply(v), **near)
+    np.testing.assert_allclose(apply(wp.quat_rotate_inv, (quat, vec3, vec3), device, q, v), r.inv().apply(v), **near)
     inverse = apply(wp.quat_inverse, (quat, quat), device, q)
     np.testing.assert_array_equal(inverse, q * np.array([-1.0, -1, -1, 1]))
-    np.testing.assert_allclose(
-        apply(wp.quat_to_matrix, (quat, mat33), device, q), r.as_matrix(), **near
-    )
+    np.testing.assert_allclose(apply(wp.quat_to_matrix, (quat, mat33), device, q), r.as_matrix(), **near)
 
 
 @everywhere
 def test_matrices_back_to_quaternions(device, suffix):
     _, _, quat, mat33 = TYPES[suffix]
     _, r = rotations(device, suffix, 3)
-    half_turns = Rotation.from_rotvec(
-        np.pi * np.concatenate([np.eye(3), [[0.6, 0.8, 0], [0, -0.6, 0.8]]])
-    )
+    half_turns = Rotation.from_rotvec(np.pi * np.concatenate([np.eye(3), [[0.6, 0.8, 0], [0, -0.6, 0.8]]]))
     near_half_turns = Rotation.from_rotvec((np.pi - 1e-3) * np.eye(3))
     m = Rotation.concatenate([r, half_turns, near_half_turns, Rotation.identity(1)]).as_matrix()
     found = apply(wp.quat_from_matrix, (mat33, quat), device, m.astype(TYPES[suffix][0]))
@@ -161,9 +153,7 @@ def test_axis_and_angle_both_ways(device, suffix):
 def test_small_angles_keep_their_digits():
     angle = np.array([1e-3, 1e-5, 1e-7, 0.0], np.float32)
     axis = np.tile(np.array([0, 0, 1], np.float32), (4, 1))
-    q = apply(wp.quat_from_axis_angle, (wp.vec3, float, wp.quat), "cpu", axis, angle).astype(
-        np.float32
-    )
+    q = apply(wp.quat_from_axis_angle, (wp.vec3, float, wp.quat), "cpu", axis, angle).astype(np.float32)
     found = apply(wp.quat_twist_angle, (wp.vec3, wp.quat, float), "cpu", axis, q)
     np.testing.assert_allclose(found, angle, rtol=1e-6)
 
@@ -181,9 +171,7 @@ def test_roll_pitch_yaw(device, suffix):
     expected = Rotation.from_euler("xyz", e)
     assert_same_rotation(found, expected.as_quat(), tolerance(suffix))
     back = apply(wp.quat_to_rpy, (quat, vec3), device, found.astype(scalar))
-    assert_same_rotation(
-        Rotation.from_euler("xyz", back).as_quat(), expected.as_quat(), 2 * tolerance(suffix)
-    )
+    assert_same_rotation(Rotation.from_euler("xyz", back).as_quat(), expected.as_quat(), 2 * tolerance(suffix))
 
 
 def euler_kernels(suffix: str, i: int, j: int, k: int):
@@ -226,16 +214,12 @@ def test_euler_angles_of_every_sequence(suffix, i, j, k):
     sequence = "".join("xyz"[axis] for axis in (i, j, k))
     e = np.random.default_rng(7).uniform(-3, 3, (200, 3)).astype(scalar)
     found = launch(compose, (vec3, quat), "cpu", e)
-    assert_same_rotation(
-        found, Rotation.from_euler(sequence, e[:, [i, j, k]]).as_quat(), tolerance(suffix)
-    )
+    assert_same_rotation(found, Rotation.from_euler(sequence, e[:, [i, j, k]]).as_quat(), tolerance(suffix))
 
     q = np.concatenate([Rotation.random(200, rng=8).as_quat(), locked(sequence, 20)]).astype(scalar)
     angles = launch(split, (quat, vec3), "cpu", q)
     in_order = in_sequence(angles, i, j, k)
-    assert_same_rotation(
-        Rotation.from_euler(sequence, in_order).as_quat(), q, 2 * tolerance(suffix)
-    )
+    assert_same_rotation(Rotation.from_euler(sequence, in_order).as_quat(), q, 2 * tolerance(suffix))
     low, high = (0, np.pi) if i == k else (-np.pi / 2, np.pi / 2)
     assert (in_order[:, 1] >= low - 1e-6).all() and (in_order[:, 1] <= high + 1e-6).all()
     assert (np.abs(in_order[:, [0, 2]]) <= np.pi + 1e-6).all()
@@ -244,9 +228,7 @@ def test_euler_angles_of_every_sequence(suffix, i, j, k):
 
 def test_euler_axes_chosen_at_run_time():
     @wp.kernel
-    def there_and_back(
-        q: wp.array(dtype=wp.quat), axes: wp.array(dtype=int), out: wp.array(dtype=wp.quat)
-    ):
+    def there_and_back(q: wp.array(dtype=wp.quat), axes: wp.array(dtype=int), out: wp.array(dtype=wp.quat)):
         n = wp.tid()
         i = axes[n]
         j = (i + 1) % 3
@@ -265,17 +247,13 @@ def test_slerp_turns_at_constant_speed_on_the_shorter_arc(device, suffix):
     scalar, _, quat, _ = TYPES[suffix]
     a, ra = rotations(device, suffix, 10)
     b, rb = rotations(device, suffix, 11)
-    b = np.where(
-        (np.abs(np.sum(a * b, axis=1)) < 0.05)[:, None], a, b
-    )  # away from the jump at half turns
+    b = np.where((np.abs(np.sum(a * b, axis=1)) < 0.05)[:, None], a, b)  # away from the jump at half turns
     rb = Rotation.from_quat(b)
     t = np.random.default_rng(12).uniform(0, 1, len(a)).astype(scalar)
     expected = ra * Rotation.from_rotvec((ra.inv() * rb).as_rotvec() * t[:, None])
     found = apply(wp.quat_slerp, (quat, quat, scalar, quat), device, a, 2 * b, t)
     assert_same_rotation(found, expected.as_quat(), 2 * tolerance(suffix))
-    np.testing.assert_array_equal(
-        apply(wp.quat_slerp, (quat, quat, scalar, quat), device, a, b, 0 * t), a
-    )
+    np.testing.assert_array_equal(apply(wp.quat_slerp, (quat, quat, scalar, quat), device, a, b, 0 * t), a)
 
 
 @pytest.mark.parametrize("distance", [0.0, 1e-8, 1e-5, 1e-4, 5e-4, 1e-3, 1e-2])
@@ -306,9 +284,7 @@ def test_twist_is_the_part_about_the_axis(device, suffix):
 
 def test_twist_of_a_half_turn_about_a_perpendicular_axis_is_the_identity():
     axis, q = np.array([[0.0, 1, 0]]), np.array([[1.0, 0, 0, 0]])
-    np.testing.assert_array_equal(
-        apply(wp.quat_twist, (wp.vec3d, wp.quatd, wp.quatd), "cpu", axis, q), [[0, 0, 0, 1]]
-    )
+    np.testing.assert_array_equal(apply(wp.quat_twist, (wp.vec3d, wp.quatd, wp.quatd), "cpu", axis, q), [[0, 0, 0, 1]])
 
 
 @everywhere
@@ -316,20 +292,14 @@ def test_twist_of_a_half_turn_about_a_perpendicular_axis_is_the_identity():
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_rotation_between_directions_even_opposite_ones(device, suffix, offset, side):
     _, vec3, quat, _ = TYPES[suffix]
-    a = np.concatenate([vectors(device, suffix, 17), np.eye(3), -np.eye(3)]).astype(
-        TYPES[suffix][0]
-    )
+    a = np.concatenate([vectors(device, suffix, 17), np.eye(3), -np.eye(3)]).astype(TYPES[suffix][0])
     b = (2 * side * a + offset * np.random.default_rng(18).normal(size=a.shape)).astype(a.dtype)
     q = apply(wp.quat_between_vectors, (vec3, vec3, quat), device, a, b)
     np.testing.assert_allclose(np.linalg.norm(q, axis=1), 1, atol=tolerance(suffix))
     unit_a, unit_b = (v / np.linalg.norm(v.astype(float), axis=1, keepdims=True) for v in (a, b))
-    np.testing.assert_allclose(
-        Rotation.from_quat(q).apply(unit_a), unit_b, atol=2 * tolerance(suffix)
-    )
+    np.testing.assert_allclose(Rotation.from_quat(q).apply(unit_a), unit_b, atol=2 * tolerance(suffix))
     shortest = np.arccos(np.clip(np.sum(unit_a * unit_b, axis=1), -1, 1))
-    np.testing.assert_allclose(
-        Rotation.from_quat(q).magnitude(), shortest, atol=2e-3 if suffix == "f" else 1e-7
-    )
+    np.testing.assert_allclose(Rotation.from_quat(q).magnitude(), shortest, atol=2e-3 if suffix == "f" else 1e-7)
 
 
 def test_rotation_from_or_to_nothing_is_the_identity():

@@ -17,9 +17,7 @@ def apply(function, dtypes, device, x, y):
     """function(x[i], y[i]) for stacks x and y; dtypes of x, y and the result."""
 
     @wp.kernel
-    def two(
-        x: wp.array(dtype=dtypes[0]), y: wp.array(dtype=dtypes[1]), out: wp.array(dtype=dtypes[2])
-    ):
+    def two(x: wp.array(dtype=dtypes[0]), y: wp.array(dtype=dtypes[1]), out: wp.array(dtype=dtypes[2])):
         i = wp.tid()
         out[i] = function(x[i], y[i])
 
@@ -46,9 +44,7 @@ def test_cross_of_twists(device):
     bottom = np.cross(a[:, 3:], b[:, :3]) + np.cross(a[:, :3], b[:, 3:])
     found = apply(wp.spatial_cross, (six, six, six), device, a, b)
     np.testing.assert_allclose(found, np.concatenate([top, bottom], axis=1), atol=1e-13)
-    np.testing.assert_allclose(
-        apply(wp.spatial_cross, (six, six, six), device, b, a), -found, atol=1e-13
-    )
+    np.testing.assert_allclose(apply(wp.spatial_cross, (six, six, six), device, b, a), -found, atol=1e-13)
 
 
 @everywhere
@@ -79,9 +75,7 @@ def test_halves_and_values_from_python():
     s = wp.spatial_vector(1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
     assert wp.spatial_top(s) == wp.vec3(1.0, 2.0, 3.0)
     assert wp.spatial_bottom(s) == wp.vec3(4.0, 5.0, 6.0)
-    assert wp.velocity_at_point(s, wp.vec3(-1.0, 0.5, 2.0)) == wp.vec3(
-        6.5, 0.0, 8.5
-    )  # as Warp 1.19
+    assert wp.velocity_at_point(s, wp.vec3(-1.0, 0.5, 2.0)) == wp.vec3(6.5, 0.0, 8.5)  # as Warp 1.19
     z_spin, x_push = (
         wp.spatial_vector(0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
         wp.spatial_vector(0.0, 0.0, 0.0, 1.0, 0.0, 0.0),

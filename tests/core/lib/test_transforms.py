@@ -47,9 +47,7 @@ def apply(function, types, device, *arrays):
         return launch(one, types, device, *arrays)
 
     @wp.kernel
-    def two(
-        x: wp.array(dtype=types[0]), y: wp.array(dtype=types[1]), out: wp.array(dtype=types[2])
-    ):
+    def two(x: wp.array(dtype=types[0]), y: wp.array(dtype=types[1]), out: wp.array(dtype=types[2])):
         i = wp.tid()
         out[i] = function(x[i], y[i])
 
@@ -58,9 +56,7 @@ def apply(function, types, device, *arrays):
 
 def transforms(device: str, suffix: str, seed: int) -> np.ndarray:
     p = np.random.default_rng(seed).normal(size=(COUNT[device], 3))
-    return np.concatenate([p, Rotation.random(len(p), rng=seed).as_quat()], axis=1).astype(
-        dtype(suffix)
-    )
+    return np.concatenate([p, Rotation.random(len(p), rng=seed).as_quat()], axis=1).astype(dtype(suffix))
 
 
 def vectors(device: str, suffix: str, seed: int, size: int = 3) -> np.ndarray:
@@ -81,19 +77,11 @@ def test_points_and_directions(device, suffix):
     near = {"atol": tolerance(suffix)}
     point = np.einsum("nij,nj->ni", m[:, :3, :3], v) + t[:, :3]
     direction = point - t[:, :3]
-    np.testing.assert_allclose(
-        apply(wp.transform_point, (transform, vec3, vec3), device, t, v), point, **near
-    )
-    np.testing.assert_allclose(
-        apply(wp.transform_vector, (transform, vec3, vec3), device, t, v), direction, **near
-    )
+    np.testing.assert_allclose(apply(wp.transform_point, (transform, vec3, vec3), device, t, v), point, **near)
+    np.testing.assert_allclose(apply(wp.transform_vector, (transform, vec3, vec3), device, t, v), direction, **near)
     m = m.astype(dtype(suffix))
-    np.testing.assert_allclose(
-        apply(wp.transform_point, (mat44, vec3, vec3), device, m, v), point, **near
-    )
-    np.testing.assert_allclose(
-        apply(wp.transform_vector, (mat44, vec3, vec3), device, m, v), direction, **near
-    )
+    np.testing.assert_allclose(apply(wp.transform_point, (mat44, vec3, vec3), device, m, v), point, **near)
+    np.testing.assert_allclose(apply(wp.transform_vector, (mat44, vec3, vec3), device, m, v), direction, **near)
 
 
 @everywhere
@@ -101,16 +89,12 @@ def test_products_inverses_and_matrices(device, suffix):
     _, _, transform, mat44, _ = TYPES[suffix]
     a, b = transforms(device, suffix, 3), transforms(device, suffix, 4)
     near = {"atol": tolerance(suffix)}
-    np.testing.assert_allclose(
-        apply(wp.transform_to_matrix, (transform, mat44), device, a), matrices(a), **near
-    )
+    np.testing.assert_allclose(apply(wp.transform_to_matrix, (transform, mat44), device, a), matrices(a), **near)
     both = apply(wp.transform_multiply, (transform, transform, transform), device, a, b)
     np.testing.assert_allclose(matrices(both), matrices(a) @ matrices(b), **near)
     back = apply(wp.transform_inverse, (transform, transform), device, a)
     np.testing.assert_allclose(matrices(back), np.linalg.inv(matrices(a)), **near)
-    again = apply(
-        wp.transform_from_matrix, (mat44, transform), device, matrices(a).astype(dtype(suffix))
-    )
+    again = apply(wp.transform_from_matrix, (mat44, transform), device, matrices(a).astype(dtype(suffix)))
     np.testing.assert_allclose(matrices(again), matrices(a), **near)
 
 
@@ -126,9 +110,7 @@ def test_twists_and_wrenches_keep_power(device, suffix):
     np.testing.assert_allclose(moved, expected, atol=tolerance(suffix))
     moved_wrench = apply(wp.transform_wrench, (transform, six, six), device, t, wrench)
     power = np.sum(twist * wrench, axis=1)
-    np.testing.assert_allclose(
-        np.sum(moved * moved_wrench, axis=1), power, atol=8 * tolerance(suffix)
-    )
+    np.testing.assert_allclose(np.sum(moved * moved_wrench, axis=1), power, atol=8 * tolerance(suffix))
 
 
 def scaling_kernels(suffix: str):
@@ -184,15 +166,11 @@ def test_composing_what_was_taken_apart(device, suffix, kind):
     m = launch(compose, (vec3, quat, vec3, mat44), device, p, q, s)
     expected = matrices(t)
     expected[:, :3, :3] *= s[:, None, :]
-    np.testing.assert_allclose(
-        m, expected, rtol=tolerance(suffix), atol=tolerance(suffix) * s.max()
-    )
+    np.testing.assert_allclose(m, expected, rtol=tolerance(suffix), atol=tolerance(suffix) * s.max())
 
     parts = launch(split, (mat44, vec3, quat, vec3), device, m.astype(dtype(suffix)))
     np.testing.assert_allclose(np.linalg.norm(parts[1], axis=1), 1, atol=tolerance(suffix))
-    again = launch(
-        compose, (vec3, quat, vec3, mat44), device, *(x.astype(dtype(suffix)) for x in parts)
-    )
+    again = launch(compose, (vec3, quat, vec3, mat44), device, *(x.astype(dtype(suffix)) for x in parts))
     size = np.abs(m).max(axis=(1, 2), keepdims=True)
     np.testing.assert_allclose(again / size, m / size, atol=tolerance(suffix))
     if kind in ("positive", "wide"):
@@ -202,12 +180,8 @@ def test_composing_what_was_taken_apart(device, suffix, kind):
 
 
 def test_nothing_decomposes_to_the_identity_scaled_to_zero():
-    parts = launch(
-        SCALING["d"][1], (wp.mat44d, wp.vec3d, wp.quatd, wp.vec3d), "cpu", np.zeros((1, 4, 4))
-    )
-    np.testing.assert_array_equal(
-        np.concatenate([x[0] for x in parts]), [0, 0, 0, 0, 0, 0, 1, 0, 0, 0]
-    )
+    parts = launch(SCALING["d"][1], (wp.mat44d, wp.vec3d, wp.quatd, wp.vec3d), "cpu", np.zeros((1, 4, 4)))
+    np.testing.assert_array_equal(np.concatenate([x[0] for x in parts]), [0, 0, 0, 0, 0, 0, 1, 0, 0, 0])
 
 
 ENTRY = st.floats(-4, 4)

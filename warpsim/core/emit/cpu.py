@@ -3,8 +3,9 @@
     void kernel(const void *args, int64 begin, int64 end, int64 flags)
 
 runs threads [begin, end) of the launch. Flag bit 0: several calls run at once, so atomics must be
-real; bit 1: array arguments overlap, so even atomics on the thread's own element must be. Rows of
-the last launch dimension are the inner loop, so neighbouring threads touch neighbouring memory and
+real; bit 1: array arguments overlap, so even atomics on the thread's own element must be; bit 2:
+arrays that are only summed into are private to the call, so those sums need no atomics. Rows of the
+last launch dimension are the inner loop, so neighbouring threads touch neighbouring memory and
 LLVM can vectorise across threads.
 
 Atomic sums at an address that all threads share are kept in a register and added once at the end of
@@ -19,9 +20,10 @@ from typing import Any
 from llvmlite import binding
 from llvmlite import ir as ll
 
-from ..ir.nodes import Call, Constant, Function, Value
+from ..ir.nodes import Call, Constant, Function, Value, count
 from ..ops.values import llvm_type
 from ..passes.access import Plan
+from ..passes.cost import estimate
 from ..types import scalars
 from ..types.compounds import scalar_of
 from . import layout, native
@@ -30,7 +32,8 @@ from .lower import Lowering
 from .target import Options, Site, Target
 
 KERNEL = "warpsim_kernel"
-CONCURRENT, OVERLAPPING = 1, 2
+CONCURRENT, OVERLAPPING, PRIVATE = 1, 2, 4
+LARGEST_VECTORIZED = 2000  # nodes; measured: 0.5 s of vectoriser at 2,000, 3.1 s at 5,000
 REPORT_WORDS = 5  # claimed, site, index, extent, thread
 
 # LLVM has these as instructions; everything else is a call into libm.
@@ -56,7 +59,8 @@ def emit(fn: Function, ndim: int, options: Options, plan: Plan) -> Artefact:
     """Compile a kernel whose calls are inlined to object code for this machine."""
     target = CpuTarget(fn, ndim, options, plan)
     text = str(target.module())
-    return Artefact(native.assemble(text), tuple(target.sites), text)
+    vectorize = count(fn.body) <= LARGEST_VECTORIZED and estimate(fn).gains_from_vectors
+    return Artefact(native.assemble(text, vectorize=vectorize), tuple(target.sites), text)
 
 
 class CpuTarget(Target):
@@ -72,9 +76,11 @@ class CpuTarget(Target):
         self.builder = ll.IRBuilder(entry)
         self.stack_block = entry
         self.accumulators: dict[Call, tuple[list[Any], Any]] = {}
+        self.kept: list[ll.Function] = []
         b = self.builder
-        self.concurrent = b.trunc(flags, I1)
-        self.overlapping = b.trunc(b.lshr(flags, ll.Constant(I64, 1)), I1)
+        bits = [b.trunc(b.lshr(flags, ll.Constant(I64, k)), I1) for k in range(3)]
+        self.concurrent, self.overlapping, private = bits
+        self.shared = b.and_(self.concurrent, b.not_(private))
         self.block = block
         self.lowering = Lowering(self)
         self.lowering.env.update(self.parameters(block))
@@ -93,6 +99,7 @@ class CpuTarget(Target):
         with b.if_then(b.icmp_signed("<", begin, end)):
             self.close_accumulators()
         b.ret_void()
+        self.list_kept(module)
         return module
 
     # ----- threads --------------------------------------------------------------------------
@@ -188,56 +195,52 @@ class CpuTarget(Target):
         mapping = f"_ZGV_LLVM_N{lanes}{'v' * operands}_{symbol}({vector_symbol})"
         set.add(fn.attributes, f'"vector-function-abi-variant"="{mapping}"')
         wide = ll.VectorType(llvm_type(t), lanes)
-        kept = ll.Function(fn.module, ll.FunctionType(wide, [wide] * operands), vector_symbol)
-        self.keep(kept)
+        self.kept.append(ll.Function(fn.module, ll.FunctionType(wide, [wide] * operands), vector_symbol))
 
-    def keep(self, fn: Any) -> None:
-        """List a function in llvm.compiler.used, so that it survives until the vectoriser wants it."""
-        module = fn.module
-        found = module.globals.get("llvm.compiler.used")
-        functions = [*getattr(found, "kept", []), fn]
-        if found is not None:
-            module.globals.pop("llvm.compiler.used")
-        array = ll.ArrayType(BYTES, len(functions))
+    def list_kept(self, module: ll.Module) -> None:
+        """List functions in llvm.compiler.used, so that they survive until the vectoriser wants them."""
+        if not self.kept:
+            return
+        array = ll.ArrayType(BYTES, len(self.kept))
         used = ll.GlobalVariable(module, array, "llvm.compiler.used")
         used.linkage, used.section = "appending", "llvm.metadata"
-        used.initializer = ll.Constant(array, [f.bitcast(BYTES) for f in functions])
-        used.kept = functions
+        used.initializer = ll.Constant(array, [f.bitcast(BYTES) for f in self.kept])
 
     # ----- atomics --------------------------------------------------------------------------
 
     def atomic(self, kind: str, address: Any, element: Any, operands: list[list[Any]], call: Call) -> list[Any]:
+        """A plain update where this launch runs on one thread, else atomic instructions: one branch for all."""
         t = scalar_of(element)
-        size = scalars.bits(t) // 8
         if call in self.accumulators:
             self.accumulate(kind, t, operands[0], call)
             return operands[0]
-        old = []
-        for k, parts in enumerate(zip(*operands, strict=True)):
-            at = self.builder.gep(address, [ll.Constant(I64, k * size)]) if k else address
-            old.append(self.atomic_scalar(kind, at, t, parts, call))
-        return old
-
-    def atomic_scalar(self, kind: str, address: Any, t: type, parts: tuple, call: Call) -> Any:
-        """A plain update when this launch runs on one thread, else the atomic instruction."""
-        b = self.builder
-        pointer = b.bitcast(address, llvm_type(t).as_pointer())
+        parts = list(zip(*operands, strict=True))
+        pointers = self.component_pointers(address, t, len(parts))
         if call in self.plan.local:
-            return self.update(kind, pointer, t, parts)
-        real = self.overlapping if call in self.plan.injective else self.concurrent
-        with b.if_else(real, likely=False) as (shared, alone):
+            return [self.update(kind, p, t, x) for p, x in zip(pointers, parts, strict=True)]
+        b = self.builder
+        with b.if_else(self.needs_atomic(call), likely=False) as (shared, alone):
             with shared:
-                atomic = self.exchange(kind, pointer, t, parts)
+                atomic = [self.exchange(kind, p, t, x) for p, x in zip(pointers, parts, strict=True)]
                 after_shared = b.block
             with alone:
-                plain = self.update(kind, pointer, t, parts)
+                plain = [self.update(kind, p, t, x) for p, x in zip(pointers, parts, strict=True)]
                 after_alone = b.block
         if not self.is_used(call.results[0]):
             return plain
-        phi = b.phi(llvm_type(t))
-        phi.add_incoming(atomic, after_shared)
-        phi.add_incoming(plain, after_alone)
-        return phi
+        arms = zip(atomic, plain, strict=True)
+        return [self.lowering.merged(llvm_type(t), [(x, after_shared), (y, after_alone)]) for x, y in arms]
+
+    def component_pointers(self, address: Any, t: type, count: int) -> list[Any]:
+        size = scalars.bits(t) // 8
+        b, kind = self.builder, llvm_type(t).as_pointer()
+        return [b.bitcast(b.gep(address, [ll.Constant(I64, k * size)]) if k else address, kind) for k in range(count)]
+
+    def needs_atomic(self, call: Call) -> Any:
+        """Whether other threads may touch the element at this moment."""
+        if call in self.plan.injective:
+            return self.overlapping
+        return self.shared if call in self.plan.sums else self.concurrent
 
     def update(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
         """Read, combine, write."""

@@ -26,20 +26,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cuda.bindings.nvvm import nvvmError
 from llvmlite import ir as ll
 from numba import cuda
 from numba.cuda import types as cuda_types
 from numba.cuda.datamodel.models import PrimitiveModel
 from numba.cuda.extending import intrinsic, register_model
 
-from ...errors import CompilerError, Location
+from ...errors import CompilerError, KernelTypeError, Location
 from ..ir.nodes import Call, Function, Value
 from ..ops.values import llvm_type
 from ..passes.access import Plan
 from ..types import scalars
 from ..types.compounds import scalar_of
 from . import layout
-from .layout import BYTES, HEADER_WORDS, I1, I8, I16, I32, I64, WORD
+from .layout import BYTES, I8, I32, I64, WORD
 from .lower import Lowering
 from .target import Options, Site, Target
 
@@ -49,6 +50,7 @@ MAX_PRINTED = 32  # arguments that vprintf reads
 
 _GLOBAL = 1  # address space
 _CONSTANT = 4
+
 
 @dataclass(frozen=True)
 class CudaArtefact:
@@ -73,14 +75,15 @@ def emit(
     """Compile a kernel whose calls are inlined to PTX for compute capability `arch`.
 
     `lineinfo` relates the machine code to the user's source lines, for profilers and debuggers.
-    Raises `CompilerError` when the arguments exceed what a kernel can be given, or NVVM refuses the code.
+    Raises `KernelTypeError` when the arguments exceed what a CUDA kernel can be given, and
+    `CompilerError` when NVVM refuses the code, which is a defect of the emitter.
     """
     offsets, size = layout.argument_offsets([p.type for p in fn.params])
     if size > MAX_BLOCK:
-        raise CompilerError(
-            f"the arguments of kernel {fn.name!r} take {size} bytes\nexpected: at most {MAX_BLOCK} on CUDA\n"
-            "help: pass large values in an array"
-        )
+        raise KernelTypeError(
+            f"the arguments of kernel {fn.name!r} take {size} bytes", fn.location,
+            expected=f"at most {MAX_BLOCK} on CUDA", help="pass large values in an array",
+        )  # fmt: skip
     target = CudaTarget(fn, ndim, options, plan, lineinfo)
     block = _Block(target, size // WORD)
     signature = cuda_types.void(block, cuda_types.int64)
@@ -88,6 +91,8 @@ def emit(
         ptx, _ = cuda.compile(
             _wrapper, signature, device=False, abi="numba", cc=arch, fastmath=options.fast_math, lineinfo=lineinfo
         )
+    except nvvmError as error:
+        raise CompilerError(f"NVVM refuses the code of kernel {fn.name!r}: {error}") from error
     finally:
         block.target = None  # Numba keeps types for ever
     return CudaArtefact(_renamed(ptx), KERNEL, tuple(target.sites), size, tuple(offsets), arch)

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ...errors import KernelTypeError, RecursionNotSupportedError
 from ..ir.nodes import Function, Value
 from ..types import compounds, structs
@@ -126,10 +128,15 @@ class Func:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Run in Python: the first overload that the arguments bind to."""
-        for overload in self.overloads:
-            if overload.bind(list(args), keywords) is not None and _host_fits(overload, args):
-                return overload.function(*args, **keywords)
-        return self.overloads[0].function(*args, **keywords)
+        fitting = (o for o in self.overloads if o.bind(list(args), keywords) is not None and _host_fits(o, args))
+        overload = next(fitting, self.overloads[0])
+        with np.errstate(over="ignore"):  # integers wrap in kernels
+            result = overload.function(*args, **keywords)
+        if not self.inout_positions:
+            return result
+        # Python's caller keeps its variables: the new states have nowhere to go.
+        values = result[len(self.inout_positions) :]
+        return values if len(values) > 1 else values[0]
 
     def __repr__(self) -> str:
         return f"<func {self.name}>"

@@ -202,6 +202,9 @@ class Places(Expressions):
             value = self.convert(operand, place.array.type.dtype, "the value stored")
             self.emit(memory.store, place.array, *place.indices, value)
             return
+        if not place.steps:
+            self.scope[place.name] = self.named(operand, place.name)
+            return
         whole = typed(self.lookup(place.name))
         self.scope[place.name] = self.replaced(whole, place.steps, operand)
         self.scope[place.name].hint = self.scope[place.name].hint or place.name

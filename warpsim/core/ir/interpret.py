@@ -49,7 +49,8 @@ class Interpreter:
             self.env.update(zip(node.results, self.region(taken), strict=True))
         elif isinstance(node, For):
             self.count(node)
-        elif isinstance(node, While):
+        else:
+            assert isinstance(node, While)
             self.repeat(node)
 
     def count(self, node: For) -> None:

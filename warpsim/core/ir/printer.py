@@ -40,7 +40,7 @@ class Printer:
         head = ", ".join(f"{self.name(r)}: {type_name(r.type)}" for r in node.results)
         text = _head(node, before)
         self.write(depth, f"{head} = {text}" if head else text, node)
-        for label, region in zip(_LABELS.get(type(node), ()), node.regions(), strict=True):
+        for label, region in zip(_LABELS[type(node)], node.regions(), strict=True):
             params = ", ".join(f"{self.name(p)}: {type_name(p.type)}" for p in region.params)
             self.write(depth, f"{label}({params}):" if params else f"{label}:", None)
             self.region(region, depth + 1)

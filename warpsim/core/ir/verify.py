@@ -32,7 +32,7 @@ class _Verifier:
         for node in region.nodes:
             for operand in node.operands():
                 self.use(operand, here, node)
-            self.node(node, frozenset(here))
+            self.node(node, frozenset(here) if node.regions() else frozenset())
             self.define(node.results, here, node)
         for value in region.yields:
             self.use(value, here, None)
@@ -59,10 +59,15 @@ class _Verifier:
             self.repeat(node)
         elif isinstance(node, Call) and isinstance(node.op, Function):
             self.types(node.args, node.op.params, f"the call of {node.op.name} passes", node)
+            self.types(node.results, node.op.body.yields, f"the call of {node.op.name} returns", node)
+        elif not isinstance(node, Call):
+            self.fail(f"{type(node).__name__} is no kind of node that the grammar has", node)
         for inner in node.regions():
             self.region(inner, visible)
 
     def loop(self, node: For) -> None:
+        if not node.body.params:
+            self.fail("a loop body has no index", node)
         index, *carried = node.body.params
         for bound in (node.start, node.stop, node.step):
             self.same(bound, index.type, "a loop bound", node)

@@ -121,9 +121,7 @@ def _diagonalized(
 
 
 @func
-def _svd2(
-    a: Float, b: Float, c: Float, d: Float
-) -> tuple[Float, Float, Float, Float, Float, Float]:
+def _svd2(a: Float, b: Float, c: Float, d: Float) -> tuple[Float, Float, Float, Float, Float, Float]:
     """[[a, b], [c, d]] = rotation(cu, su) diag(s0, s1) rotation(cv, sv)^T, s0 >= |s1|.
 
     Returns cu, su, s0, s1, cv, sv. The right rotation makes the columns orthogonal, the longer

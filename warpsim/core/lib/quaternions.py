@@ -157,9 +157,7 @@ def _pick(i: int, x: Float, y: Float, z: Float) -> Float:
 def _about(i: int, angle: Float) -> Quat[Float]:
     """The rotation about coordinate axis `i`."""
     s = sin(0.5 * angle)
-    return quaternion(
-        where(i == 0, s, 0.0), where(i == 1, s, 0.0), where(i == 2, s, 0.0), cos(0.5 * angle)
-    )
+    return quaternion(where(i == 0, s, 0.0), where(i == 1, s, 0.0), where(i == 2, s, 0.0), cos(0.5 * angle))
 
 
 @func
@@ -302,9 +300,7 @@ def quat_twist_angle(axis: Vec[3, Float], q: Quat[Float]) -> Float:
 @func
 def any_perpendicular(v: Vec[3, Float]) -> Vec[3, Float]:
     """A vector at right angles to `v`, no shorter than 0.7 of it."""
-    return where(
-        abs(v[0]) > abs(v[2]), vector(-v[1], v[0], v.dtype(0.0)), vector(v.dtype(0.0), -v[2], v[1])
-    )
+    return where(abs(v[0]) > abs(v[2]), vector(-v[1], v[0], v.dtype(0.0)), vector(v.dtype(0.0), -v[2], v[1]))
 
 
 @func

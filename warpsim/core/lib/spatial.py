@@ -38,9 +38,7 @@ def spatial_dot(a: Vec[6, Float], b: Vec[6, Float]) -> Float:
 def spatial_cross(a: Vec[6, Float], b: Vec[6, Float]) -> Vec[6, Float]:
     """The rate of change of twist `b` carried along by twist `a`: (wa x wb, va x wb + wa x vb)."""
     wa, wb = spatial_top(a), spatial_top(b)
-    return spatial_joined(
-        cross(wa, wb), cross(spatial_bottom(a), wb) + cross(wa, spatial_bottom(b))
-    )
+    return spatial_joined(cross(wa, wb), cross(spatial_bottom(a), wb) + cross(wa, spatial_bottom(b)))
 
 
 @func

@@ -145,9 +145,7 @@ def transform_from_matrix(mat: Mat[4, 4, Float]) -> Transform[Float]:
 
 
 @func
-def transform_compose(
-    position: Vec[3, Float], rotation: Quat[Float], scale: Vec[3, Float]
-) -> Mat[4, 4, Float]:
+def transform_compose(position: Vec[3, Float], rotation: Quat[Float], scale: Vec[3, Float]) -> Mat[4, 4, Float]:
     """The matrix that scales, then rotates, then moves: [[R diag(scale), p], [0, 1]]."""
     r, zero = quat_to_matrix(rotation), position.dtype(0.0)
     return matrix_from_rows(
@@ -196,9 +194,7 @@ def transform_twist(t: Transform[Float], x: Vec[6, Float]) -> Vec[6, Float]:
     """The twist (w, v) in the frame that `t` maps to: (R w, R v + p x R w)."""
     q = transform_get_rotation(t)
     w = quat_rotate(q, spatial_top(x))
-    return spatial_joined(
-        w, quat_rotate(q, spatial_bottom(x)) + cross(transform_get_translation(t), w)
-    )
+    return spatial_joined(w, quat_rotate(q, spatial_bottom(x)) + cross(transform_get_translation(t), w))
 
 
 @func
@@ -206,6 +202,4 @@ def transform_wrench(t: Transform[Float], x: Vec[6, Float]) -> Vec[6, Float]:
     """The wrench (n, f) in the frame that `t` maps to: (R n + p x R f, R f)."""
     q = transform_get_rotation(t)
     f = quat_rotate(q, spatial_bottom(x))
-    return spatial_joined(
-        quat_rotate(q, spatial_top(x)) + cross(transform_get_translation(t), f), f
-    )
+    return spatial_joined(quat_rotate(q, spatial_top(x)) + cross(transform_get_translation(t), f), f)

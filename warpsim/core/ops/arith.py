@@ -7,6 +7,7 @@ sign of the dividend (as in C and Warp); `//` rounds down. Shift counts are take
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
@@ -181,7 +182,7 @@ def mod(x: Scalar, y: Scalar) -> Scalar:
 
 @mod.adjoint
 def _(x, y, out, dout):
-    return dout, -dout * OPERATORS["trunc"](x / y)
+    return dout, -dout * TABLE["trunc"](x / y)
 
 
 # Scaling of compounds: the scalar stands on either side.
@@ -215,7 +216,7 @@ def _mul_compound_scalar(x: Element, s: Scalar) -> Element:
 
 @mul.adjoint
 def _(x, s, out, dout):
-    return dout * s, OPERATORS["inner"](dout, x)
+    return dout * s, TABLE["inner"](dout, x)
 
 
 @op(scaled(_multiply), numpy=np.multiply, name="mul", rule=_scale_rule(scalar_first=True))
@@ -225,7 +226,7 @@ def _mul_scalar_compound(s: Scalar, x: Element) -> Element:
 
 @mul.adjoint
 def _(s, x, out, dout):
-    return OPERATORS["inner"](dout, x), dout * s
+    return TABLE["inner"](dout, x), dout * s
 
 
 def _elementwise_quotient(x: Any, y: Any) -> Any:
@@ -240,7 +241,7 @@ def _div_compound_scalar(x: Element, s: Scalar) -> Element:
 
 @div.adjoint
 def _(x, s, out, dout):
-    return dout / s, -OPERATORS["inner"](dout, out) / s
+    return dout / s, -TABLE["inner"](dout, out) / s
 
 
 @expansion(numpy=_elementwise_quotient, name="div", rule=_scale_rule(scalar_first=True))
@@ -411,7 +412,7 @@ def _cast_scalar(x: Any, wanted: type) -> Any:
         return wanted(x)
     if np.issubdtype(type(x), np.floating):
         limits = np.iinfo(wanted)
-        return wanted(0) if np.isnan(x) else wanted(max(limits.min, min(limits.max, int(np.trunc(np.clip(x, -1e30, 1e30))))))
+        return wanted(0) if np.isnan(x) else wanted(builtins.max(limits.min, builtins.min(limits.max, int(np.clip(x, -1e30, 1e30)))))
     return _wrap(int(x), wanted)
 
 

@@ -14,7 +14,7 @@ from ...errors import KernelAssertionError
 from ..ir.builder import OPERATORS
 from ..types import compounds, scalars
 from ..types.compounds import is_compound
-from .registry import OUTPUT, op
+from .registry import TABLE, OUTPUT, op
 
 _REPORT = "a report has no value"
 
@@ -85,7 +85,7 @@ def expect_near(a: Any, b: Any, tolerance: Any = 1.0e-6) -> None:
     difference = a - b
     parts = [difference] if not is_compound(difference.type) else list(_each(difference))
     for part in parts:
-        assert_(OPERATORS["<="](OPERATORS["abs"](part), tolerance), message="expect_near failed")
+        assert_(OPERATORS["<="](TABLE["abs"](part), tolerance), message="expect_near failed")
 
 
 def _each(x: Any) -> list[Any]:

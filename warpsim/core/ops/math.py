@@ -16,7 +16,7 @@ from ..types import scalars
 from ..types.scalars import bool_
 from ..types.signatures import Float, Scalar
 from .arith import where
-from .registry import expansion, op
+from .registry import TABLE, expansion, op
 from .values import elementwise, libm
 
 _STEPS = "piecewise constant"
@@ -156,13 +156,13 @@ def _(x, out, dout):
 @expansion(numpy=lambda x: np.arcsin(np.clip(x, -1, 1)), domain=(-0.9, 0.9), ulps=4)
 def asin(x: Float) -> Float:
     """Inverse sine [rad]; `x` is clamped to [-1, 1]."""
-    return _asin(OPERATORS["clamp"](x, -1.0, 1.0))
+    return _asin(TABLE["clamp"](x, -1.0, 1.0))
 
 
 @expansion(numpy=lambda x: np.arccos(np.clip(x, -1, 1)), domain=(-0.9, 0.9), ulps=4)
 def acos(x: Float) -> Float:
     """Inverse cosine [rad]; `x` is clamped to [-1, 1]."""
-    return _acos(OPERATORS["clamp"](x, -1.0, 1.0))
+    return _acos(TABLE["clamp"](x, -1.0, 1.0))
 
 
 @op(libm("atan"), numpy=np.arctan, ulps=4)
@@ -295,21 +295,21 @@ def _(x, out, dout):
 @expansion(numpy=lambda x: type(x)(-1 if x < 0 else 1))
 def sign(x: Scalar) -> Scalar:
     """-1 for negative `x`, else 1."""
-    one = OPERATORS["cast"](1, to=x.type)
+    one = TABLE["cast"](1, to=x.type)
     return where(OPERATORS["<"](x, 0), -one, one)
 
 
 @expansion(numpy=lambda x: type(x)(0 if x == 0 else 1))
 def nonzero(x: Scalar) -> Scalar:
     """1 where `x` is not zero, else 0."""
-    one = OPERATORS["cast"](1, to=x.type)
+    one = TABLE["cast"](1, to=x.type)
     return where(OPERATORS["!="](x, 0), one, one - one)
 
 
 @expansion(numpy=lambda x: type(x)(1 if x < 0 else 0))
 def step(x: Scalar) -> Scalar:
     """1 for negative `x`, else 0."""
-    one = OPERATORS["cast"](1, to=x.type)
+    one = TABLE["cast"](1, to=x.type)
     return where(OPERATORS["<"](x, 0), one, one - one)
 
 
@@ -375,7 +375,7 @@ def lerp(a: Float, b: Float, t: Float) -> Float:
 @expansion(numpy=lambda a, b, x: (lambda t: t * t * (3 - 2 * t))(np.clip((x - a) / (b - a), 0, 1)), ulps=8)
 def smoothstep(a: Float, b: Float, x: Float) -> Float:
     """Hermite blend from 0 at x = a to 1 at x = b."""
-    t = OPERATORS["clamp"]((x - a) / (b - a), 0.0, 1.0)
+    t = TABLE["clamp"]((x - a) / (b - a), 0.0, 1.0)
     return t * t * (3.0 - 2.0 * t)
 
 

@@ -21,7 +21,7 @@ from .arith import min as minimum
 from .arith import where
 from .construct import components, construct, rebuild, zero
 from .math import sqrt
-from .registry import Op, expansion, op
+from .registry import TABLE, Op, expansion, op
 from .values import elementwise, instr, scaled
 
 
@@ -136,13 +136,13 @@ def _max_component(x: Vec[N, Scalar]) -> Scalar:
 @expansion(numpy=np.abs, name="abs")
 def _abs_compound(x: Vec[N, Scalar]) -> Vec[N, Scalar]:
     """Absolute value, component by component."""
-    return rebuild(x, [OPERATORS["abs"](part) for part in components(x)])
+    return rebuild(x, [TABLE["abs"](part) for part in components(x)])
 
 
 @expansion(numpy=np.sign, name="sign")
 def _sign_compound(x: Vec[N, Scalar]) -> Vec[N, Scalar]:
     """Sign, component by component."""
-    return rebuild(x, [OPERATORS["sign"](part) for part in components(x)])
+    return rebuild(x, [TABLE["sign"](part) for part in components(x)])
 
 
 def _arg_best(x: Value, better: str) -> Value:
@@ -254,7 +254,7 @@ def _normalize_quat(x: Quat[Float]) -> Quat[Float]:
 @expansion(numpy=lambda x: ordered_sum(list(np.abs(x))))
 def norm_l1(x: Vec[N, Float]) -> Float:
     """Sum of absolute components."""
-    return ordered_sum([OPERATORS["abs"](part) for part in components(x)])
+    return ordered_sum([TABLE["abs"](part) for part in components(x)])
 
 
 @expansion(numpy=lambda x: np.sqrt(ordered_dot(x, x)))

@@ -39,6 +39,8 @@ class Plan:
     uniform: dict[Call, bool] = field(default_factory=dict)
     """Uniform accumulations; the value says whether every thread that starts also executes it."""
     injective: set[Call] = field(default_factory=set)
+    sums: set[Call] = field(default_factory=set)
+    """Atomics on arrays that can be summed in private copies."""
     local: set[Call] = field(default_factory=set)
     """Atomics on arrays of the thread's own stack."""
     makers: dict[Value, Call] = field(default_factory=dict)
@@ -109,6 +111,7 @@ class _Analysis:
         sums = [c for c in use.atomics if self.is_sum(c)]
         use.summed = len(sums) == len(calls)
         if use.summed:
+            self.plan.sums.update(sums)
             for call in sums:
                 if all(self.is_uniform(v) for v in call.args[:-1]):
                     self.plan.uniform[call] = call in self.top

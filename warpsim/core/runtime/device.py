@@ -88,6 +88,7 @@ def is_device_available(ident: Any) -> bool:
 
 
 def is_cpu_available() -> bool:
+    """Whether kernels can run on the CPU: always."""
     return True
 
 

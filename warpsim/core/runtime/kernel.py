@@ -100,7 +100,7 @@ class Kernel:
         check_options(options or {})
         self.function = func
         self.key = key or func.__qualname__.replace("<locals>.", "")
-        self.module = calling_module(module) if module is not None else get_module(func.__module__)
+        self.module = calling_module(module) if module is not None else get_module(func.__module__ or "__main__")
         self.options = dict(options or {})
         self.__doc__, self.__name__ = func.__doc__, func.__name__
         self.source = Source(func)

@@ -35,7 +35,7 @@ class Launcher:
         self.code = kernel.compiled(types, layouts)
         self.call = pool.KERNEL_PROTOTYPE(self.code.address)
         self.ndim = self.program.ndim
-        self.cost = max(0.25, 0.5 * self.program.nodes)
+        self.cost = max(0.25, self.program.nanoseconds)
         self.serial_limit = serial_limit(self.cost)
         self.reports = bool(self.code.sites)
         uses = self.program.plan.uses

@@ -146,13 +146,14 @@ class Pool:
         if not self._started and self._threads > 1 and self._wants_threads(commands, count):
             self._start()
         self._layer_users.add(get_ident())
+        parallel_for = self._parallel_for  # read before _turn, because _start sets it after _turn
         turn = self._turn
         if turn is None:
-            self._run(commands, count, self._parallel_for, self._threads)
+            self._run(commands, count, parallel_for, self._threads)
         elif turn.acquire(blocking=False):
             try:
                 threads = min(self._threads, self._most_threads)
-                self._run(commands, count, self._parallel_for, threads)
+                self._run(commands, count, parallel_for, threads)
             finally:
                 turn.release()
         else:

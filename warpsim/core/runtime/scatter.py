@@ -21,7 +21,7 @@ from . import pool
 from .array import ALIGNMENT, overlap
 
 MOST_COPIES = 64
-_OVERLAPPING = 2
+_OVERLAPPING, _PRIVATE = 2, 4  # flags of the kernel ABI, see emit.cpu
 
 
 def execute(launcher: Any, block: bytes, total: int, size: int, args: list[Any], deterministic: bool) -> None:
@@ -81,7 +81,7 @@ def _private(launcher: Any, block: bytes, total: int, args: list[Any], copies: i
         addresses = spaces.ctypes.data + np.arange(copies, dtype=np.uint64) * np.uint64(spaces.strides[0])
         blocks[:, offsets[k] : offsets[k] + WORD] = addresses.view(np.uint8).reshape(copies, WORD)
     chunk = -(-total // copies)
-    command = pool.COMMAND.pack(launcher.code.address, blocks.ctypes.data, len(block), total, chunk, flags)
+    command = pool.COMMAND.pack(launcher.code.address, blocks.ctypes.data, len(block), total, chunk, flags | _PRIVATE)
     pool.get_pool().run(command, 1)
     for target, spaces in targets:
         _merge(target, spaces)

@@ -47,11 +47,8 @@ WEAK_FLOAT = Weak("float literal", float32)
 
 def weak_type(value: Any) -> Any:
     """The type of a host constant as an argument: weak for Python's own numbers."""
-    if isinstance(value, bool):
-        return bool_
-    if isinstance(value, int):
-        return WEAK_INT
-    return WEAK_FLOAT if isinstance(value, float) else type(value)
+    kind = type(value)  # exactly: np.float64 is a float to isinstance, and it is typed
+    return {bool: bool_, int: WEAK_INT, float: WEAK_FLOAT}.get(kind, kind)
 
 
 def weak_fits(weak: Weak, t: Any) -> bool:

@@ -25,6 +25,11 @@ class Struct:
     defaults: dict[str, Any]
     key: str
 
+    @classmethod
+    def numpy_dtype(cls) -> np.dtype:
+        """The layout of an element in an array of this struct."""
+        return numpy_dtype(cls)
+
     def __init__(self, **values: Any):
         for name, t in self.fields.items():
             object.__setattr__(self, name, _default(t, self.defaults.get(name)))

@@ -1,0 +1,56 @@
+"""What every test shares: a kernel cache of its own, clean switches, and texts kept beside the tests.
+
+`pytest --update-golden` rewrites the kept texts; look at the difference before you commit it.
+"""
+
+import dataclasses
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from warpsim.config import config
+
+TESTS = Path(__file__).resolve().parent
+GOLDEN = TESTS / "golden"
+_CACHE = "WARPSIM_CACHE_PATH"
+
+
+def pytest_addoption(parser):
+    parser.addoption("--update-golden", action="store_true", help="rewrite the texts under tests/golden")
+
+
+def pytest_configure(config):
+    """One empty kernel cache for the run, its workers and its subprocesses, unless one was chosen."""
+    if _CACHE not in os.environ:
+        os.environ[_CACHE] = tempfile.mkdtemp(prefix="warpsim-tests-")
+        config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(_CACHE), ignore_errors=True))
+
+
+@pytest.fixture(autouse=True)
+def _switches_as_found():
+    """A test may set any switch of `warpsim.config`; the next test does not see it."""
+    before = dataclasses.asdict(config)
+    yield
+    for name, value in before.items():
+        if getattr(config, name) != value:
+            setattr(config, name, value)
+
+
+@pytest.fixture
+def golden(request):
+    """Compare a text with the one kept for this test: `golden(text)`, or `golden(text, "part")`."""
+    folder = GOLDEN / request.path.relative_to(TESTS).with_suffix("")
+
+    def check(text: str, part: str = "") -> None:
+        name = request.node.name + (f"-{part}" if part else "")
+        kept = folder / f"{name}.txt"
+        if request.config.getoption("--update-golden"):
+            folder.mkdir(parents=True, exist_ok=True)
+            kept.write_text(text, encoding="utf-8")
+        assert kept.exists(), f"{kept} is missing: run pytest --update-golden and look at it"
+        assert text == kept.read_text(encoding="utf-8"), f"differs from {kept}; --update-golden accepts it"
+
+    return check

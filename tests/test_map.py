@@ -1,0 +1,117 @@
+"""The map in warpsim/core/README.md is true: every module is on it, and the printed programs are real.
+
+`pytest tests/test_map.py --update-golden` rewrites both parts from the code.
+"""
+
+import ast
+import importlib.util
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import warpsim as wp
+from warpsim.core.compile import STAGES
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "warpsim"
+MAP = PACKAGE / "core" / "README.md"
+_BEGIN, _END = "<!-- modules:begin -->\n", "<!-- modules:end -->"
+
+
+def first_sentence(path: Path) -> str:
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    paragraph = " ".join(text.partition("\n\n")[0].split())
+    return re.split(r"(?<=[.!?])\s", paragraph)[0]
+
+
+def module_tables() -> str:
+    """One table a folder, in the order of the file system."""
+    files = sorted(PACKAGE.rglob("*.py"))
+    out = []
+    for folder in sorted({p.parent for p in files}):
+        title = folder.relative_to(ROOT).as_posix()
+        about = folder / "__init__.py"
+        out.append(f"### `{title}`\n")
+        if about.exists() and folder != PACKAGE:
+            out.append(f"{first_sentence(about)}\n")
+        lines = [f"| `{p.name}` | {first_sentence(p)} |" for p in files if p.parent == folder and p != about]
+        if lines:
+            out.append("\n".join(["| file | |", "|---|---|", *lines]) + "\n")
+    return "\n".join(out)
+
+
+def update(request, text: str) -> str:
+    """Write the page when asked to; returns the page as it now is."""
+    if request.config.getoption("--update-golden"):
+        MAP.write_text(text, encoding="utf-8")
+    return MAP.read_text(encoding="utf-8")
+
+
+def test_every_module_is_on_the_map(request):
+    page = MAP.read_text(encoding="utf-8")
+    before, rest = page.split(_BEGIN)
+    after = rest.split(_END)[1]
+    wanted = f"{before}{_BEGIN}\n{module_tables()}\n{_END}{after}"
+    assert update(request, wanted) == wanted, "run pytest tests/test_map.py --update-golden"
+
+
+def test_every_file_that_the_text_names_exists():
+    page = MAP.read_text(encoding="utf-8")
+    prose = page.split(_BEGIN)[0]
+    named = set(re.findall(r"\b((?:frontend|ir|ops|passes|emit|runtime|lib|types)/[a-z_]+)", prose))
+    missing = [n for n in named if not (MAP.parent / f"{n}.py").exists()]
+    assert missing == [] and len(named) > 10
+
+
+# ----- the walk -------------------------------------------------------------------------------
+
+
+def code_of_the_walk(page: str) -> str:
+    return re.search(r"<!-- walk:source -->\n```python\n(.*?)```", page, re.DOTALL).group(1)
+
+
+@pytest.fixture
+def dumped(tmp_path, capsys):
+    """What `config.dump` prints for the kernel of the walk, by stage."""
+    path = tmp_path / "walk.py"
+    path.write_text(code_of_the_walk(MAP.read_text(encoding="utf-8")), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("walk", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    x, y = np.arange(1024, dtype=np.float32), np.ones(1024, dtype=np.float32)
+    wp.config.dump = "all"
+    wp.launch(module.saxpy, 512, [x, y, 2.0], device="cpu")
+    assert (y == 2.0 * x + 1.0).all()
+    parts = re.split(r"# ---- saxpy after (\w+)\n", capsys.readouterr().out)[1:]
+    return {stage: text.strip("\n") for stage, text in zip(parts[::2], parts[1::2], strict=True)}
+
+
+def thread_block(llvm: str) -> str:
+    """The block of one thread: the rest is the loop around it."""
+    lines = llvm.splitlines()
+    start = lines.index("thread:")
+    stop = next(k for k in range(start, len(lines)) if lines[k].strip().startswith("br label"))
+    return "\n".join(lines[start : stop + 1])
+
+
+def test_the_walk_is_what_config_dump_prints(request, dumped):
+    page = MAP.read_text(encoding="utf-8")
+    wanted = page
+    for stage in STAGES[1:]:
+        text = thread_block(dumped[stage]) if stage == "llvm" else dumped[stage]
+        mark = f"<!-- walk:{stage} -->\n"
+        assert mark in page, f"the walk leaves out the stage {stage!r}"
+        pattern = re.escape(mark) + r"(```llvm\n.*?```\n|```\n.*?```\n)?"
+        block = f"{mark}```{'llvm' if stage == 'llvm' else ''}\n{text}\n```\n"
+        wanted = re.sub(pattern, lambda _, block=block: block, wanted, flags=re.DOTALL)
+    assert update(request, wanted) == wanted, "run pytest tests/test_map.py --update-golden"
+
+
+def test_the_stages_of_the_walk_differ_as_the_text_says(dumped):
+    assert list(dumped) == list(STAGES)
+    assert " axpy(" in dumped["lower"] and " axpy(" not in dumped["inline"]
+    assert "for " in dumped["inline"] and "for " not in dumped["unroll"]
+    assert "512:int32" in dumped["fold"] and "mul(1:int32" not in dumped["fold"]
+    assert dumped["dce"] == dumped["fold"]

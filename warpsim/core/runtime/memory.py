@@ -1,0 +1,377 @@
+"""Memory of arrays as NumPy sees it: made, adopted from others, checked, and read as elements.
+
+Guarantees of what `allocate` and `memory_of` return: the element's extents are the trailing axes
+and lie packed, addresses fit the element type, strides are never negative. `refused` names what
+foreign memory lacks of that.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArrayError
+from ..types import compounds, structs
+from ..types.arrays import MAX_NDIM, ArrayType, type_name
+from ..types.scalars import canonical
+
+ALIGNMENT = 64  # [bytes] of fresh memory: a cache line, and the widest vector register
+_PRUNE_SLACK = 64
+
+Held = dict[bytes, Any]
+"""Arrays that struct elements refer to, by descriptor: it keeps them alive and finds them again."""
+
+
+class TypedMemory:
+    """What `array` and `indexedarray` have in common: elements of a type that NumPy can see."""
+
+    dtype: Any
+    _held: Held | None
+
+    def numpy(self) -> np.ndarray:
+        raise NotImplementedError
+
+
+# ----- types and shapes -------------------------------------------------------------------------
+
+
+def checked_dtype(dtype: Any) -> Any:
+    """An element type, or `ArrayError`."""
+    element = canonical(dtype)
+    if isinstance(element, str) or (isinstance(element, np.dtype) and element.names is None):
+        try:
+            element = np.dtype(element).type
+        except TypeError as error:
+            raise _not_an_element(dtype) from error
+    if not structs.is_field_type(element) or isinstance(element, ArrayType):
+        raise _not_an_element(dtype)
+    return element
+
+
+def _not_an_element(dtype: Any) -> ArrayError:
+    return ArrayError(
+        f"dtype {dtype!r}\n"
+        "expected: a scalar, vector, matrix, quaternion, transform or struct type"
+    )
+
+
+def element_rank(element: Any) -> int:
+    """How many trailing axes the element takes in NumPy."""
+    return len(element.shape) if compounds.is_compound(element) else 0
+
+
+def holds_arrays(element: Any) -> bool:
+    """Whether the element is a struct with array fields, at any depth."""
+    if isinstance(element, ArrayType):
+        return True
+    return structs.is_struct(element) and any(map(holds_arrays, element.fields.values()))
+
+
+def normalized_shape(shape: Any) -> tuple[int, ...] | None:
+    """Extents as a tuple (one may be -1, "what is left"), or `ArrayError`."""
+    if shape is None:
+        return None
+    try:
+        extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    except TypeError:
+        extents = (shape,)
+    if not all(isinstance(n, int | np.integer) for n in extents):
+        raise ArrayError(f"shape {shape!r}\nexpected: an integer or a tuple of integers")
+    if any(n < -1 for n in extents) or sum(n == -1 for n in extents) > 1:
+        raise ArrayError(f"shape {shape!r} has a negative extent")
+    if not 1 <= len(extents) <= MAX_NDIM:
+        raise ArrayError(
+            f"shape {shape!r} has {len(extents)} dimensions\nexpected: 1 to {MAX_NDIM}"
+        )
+    return tuple(int(n) for n in extents)
+
+
+def contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Strides [bytes] of packed memory, the last index fastest."""
+    strides, step = [], itemsize
+    for n in reversed(shape):
+        strides.insert(0, step)
+        step *= n
+    return tuple(strides)
+
+
+# ----- making memory ----------------------------------------------------------------------------
+
+
+def allocate(shape: tuple[int, ...], element: Any, zero: bool = True) -> np.ndarray:
+    """Fresh aligned memory in the layout of `element`. Raises `ArrayError` for a bad size."""
+    if any(n < 0 for n in shape):
+        raise ArrayError(f"shape {shape} has a negative extent")
+    layout = structs.numpy_dtype(element)
+    base, inner = layout.base, layout.shape
+    size = int(np.prod((*shape, *inner), dtype=object)) * base.itemsize
+    if size >= 2**63:
+        raise ArrayError(f"shape {shape} of {type_name(element)} needs more than 2**63 bytes")
+    return _aligned(size, zero).view(base).reshape((*shape, *inner))
+
+
+def allocate_like(memory: np.ndarray) -> np.ndarray:
+    """Fresh zeros with the shape and the strides of `memory`: what a gradient must have."""
+    span = memory.itemsize + sum(
+        (n - 1) * s for n, s in zip(memory.shape, memory.strides, strict=True)
+    )
+    raw = _aligned(span if memory.size else 0, True)
+    return np.ndarray(memory.shape, memory.dtype, raw.data, 0, memory.strides)
+
+
+def _aligned(size: int, zero: bool) -> np.ndarray:
+    raw = (np.zeros if zero else np.empty)(size + ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size]
+
+
+def memory_at(
+    ptr: int, element: Any, shape: Any, strides: Any, capacity: int | None,
+    deleter: Callable[[int, int], None] | None = None,
+) -> np.ndarray:  # fmt: skip
+    """Foreign memory at an address; the caller keeps it alive, or gives `deleter(ptr, bytes)`.
+
+    The deleter runs when the last view of the memory is gone.
+    """
+    if element is None or shape is None:
+        raise ArrayError("memory given by ptr= needs dtype= and shape=")
+    layout = structs.numpy_dtype(element)
+    steps = tuple(strides) if strides is not None else contiguous_strides(shape, layout.itemsize)
+    if len(steps) != len(shape):
+        raise ArrayError(f"strides {steps} for shape {shape}\nexpected: one stride per dimension")
+    if any(n < 0 for n in shape):
+        raise ArrayError(f"shape {shape} has a negative extent")
+    if any(s < 0 for s in steps):
+        raise ArrayError("negative strides\nhelp: copy the data first")
+    reach = sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
+    span = layout.itemsize + reach if all(shape) else 0
+    if capacity is not None and span > capacity:
+        raise ArrayError(
+            f"shape {shape} with strides {steps} spans {span} bytes, capacity is {capacity}"
+        )
+    inner = contiguous_strides(layout.shape, layout.base.itemsize)
+    interface = {
+        "data": (ptr, False), "shape": (*shape, *layout.shape), "strides": (*steps, *inner),
+        "typestr": layout.base.str if layout.names is None else f"|V{layout.itemsize}", "version": 3,
+    }  # fmt: skip
+    holder = type("Memory", (), {"__array_interface__": interface})()
+    if deleter is not None:
+        freed = weakref.finalize(holder, deleter, ptr, span if capacity is None else capacity)
+        freed.atexit = False  # what the deleter needs may be gone by then
+    found = np.asarray(holder)
+    return found.view(layout) if layout.names is not None else found
+
+
+# ----- adopting memory --------------------------------------------------------------------------
+
+
+def memory_of(
+    data: Any, element: Any, shape: tuple[int, ...] | None, copy: bool, held: Held
+) -> tuple[np.ndarray, Any]:
+    """Memory with the contents of `data`, and the element type; `held` collects arrays in structs.
+
+    Without `copy` the memory of `data` itself where it fits. Raises `ArrayError` for data that
+    cannot be elements of the type, and for negative strides without `copy`.
+    """
+    source, found = as_numpy(data, held)
+    if element is None:
+        element = found if found is not None else checked_dtype(source.dtype.type)
+    layout = structs.numpy_dtype(element)
+    if isinstance(data, list | tuple):
+        _check_range(source, layout.base)
+    source = fitted(source, element, layout, shape)
+    if not copy and source.dtype == layout.base:
+        problem = refused(source, source.ndim - element_rank(element))
+        if problem.startswith("negative"):
+            raise ArrayError(problem)
+        if not problem:
+            return source, element
+    memory = allocate(source.shape[: source.ndim - element_rank(element)], element, zero=False)
+    with np.errstate(invalid="ignore", over="ignore"):
+        memory[...] = source
+    return memory, element
+
+
+def refused(memory: np.ndarray, ndim: int) -> str:
+    """Why an array of rank `ndim` cannot use this memory as it is; nothing when it can."""
+    if any(s < 0 for s in memory.strides):
+        return "negative strides\nhelp: copy the data first: np.ascontiguousarray(x)"
+    if not memory.flags.aligned:
+        return (
+            f"memory at {memory.ctypes.data:#x} does not fit the alignment of {memory.dtype}"
+            "\nhelp: copy the data first: x.copy()"
+        )
+    if memory.size and not memory[(0,) * ndim].flags.c_contiguous:
+        return (
+            f"the components of elements lie apart: strides {memory.strides}, shape {memory.shape}"
+            "\nhelp: copy the data first: np.ascontiguousarray(x)"
+        )
+    return ""
+
+
+def as_numpy(data: Any, held: Held | None = None) -> tuple[np.ndarray, Any]:
+    """Any array-like as NumPy, and its element type where it has one of ours.
+
+    Raises `ArrayError` for data that is ragged or not made of numbers.
+    """
+    if isinstance(data, TypedMemory):
+        if held is not None and data._held:
+            held.update(data._held)
+        return data.numpy(), data.dtype
+    if isinstance(data, list | tuple):
+        return _from_sequence(data, {} if held is None else held)
+    if not isinstance(data, np.ndarray) and not hasattr(data, "__array__"):
+        if hasattr(data, "__array_interface__"):
+            return np.asarray(data), None
+        if hasattr(data, "__dlpack__"):
+            return np.from_dlpack(data), None
+    found = np.asarray(data)
+    if found.dtype == object:
+        raise ArrayError(f"data of type {type(data).__name__} is not numeric")
+    return found, None
+
+
+def _from_sequence(data: Any, held: Held) -> tuple[np.ndarray, Any]:
+    leaf = data
+    while isinstance(leaf, list | tuple) and leaf:
+        leaf = leaf[0]
+    if isinstance(leaf, structs.Struct):
+        return _records(data, type(leaf), held), type(leaf)
+    try:
+        found = np.asarray(data)
+    except ValueError as error:
+        raise ArrayError(f"the {type(data).__name__} is ragged: {error}") from error
+    if found.dtype == object:
+        raise ArrayError(f"the {type(data).__name__} holds something that is not a number")
+    return found, type(leaf) if isinstance(leaf, compounds.Compound) else None
+
+
+def _records(data: Any, t: Any, held: Held) -> np.ndarray:
+    records = np.zeros(len(data), structs.numpy_dtype(t))
+    for i, value in enumerate(data):
+        if not isinstance(value, t):
+            raise ArrayError(f"element {i} is {type(value).__name__}\nexpected: {type_name(t)}")
+        write_struct(records, i, value, held)
+    return records
+
+
+def _check_range(source: np.ndarray, base: np.dtype) -> None:
+    """Python's integers must fit: `array([300], dtype=int8)` is a mistake, not 44."""
+    if source.dtype.kind not in "iu" or base.kind not in "iu" or not source.size:
+        return
+    limits = np.iinfo(base)
+    low, high = int(source.min()), int(source.max())
+    if low < limits.min or high > limits.max:
+        wrong = low if low < limits.min else high
+        raise ArrayError(f"{wrong} does not fit {base}\nexpected: {limits.min} to {limits.max}")
+
+
+def fitted(
+    source: np.ndarray, element: Any, layout: np.dtype, shape: tuple[int, ...] | None
+) -> np.ndarray:
+    """`source` with the element's extents as trailing axes, and the wanted shape in front."""
+    inner = layout.shape
+    if structs.is_struct(element):
+        source = _as_records(source, element, layout)
+    elif source.dtype.kind not in "biuf":
+        raise ArrayError(f"data has dtype {source.dtype}\nexpected: numbers")
+    size = int(np.prod(inner))
+    if inner and source.shape[source.ndim - len(inner) :] != inner:
+        if source.size % size or source.ndim == 0 or (source.ndim > 1 and source.shape[-1] % size):
+            raise ArrayError(
+                f"data of shape {source.shape} does not hold elements of {type_name(element)}\n"
+                f"expected: trailing extents {inner}"
+            )
+        source = source.reshape((*source.shape[:-1], source.shape[-1] // size, *inner))
+    if source.ndim == len(inner):
+        source = source.reshape((1, *inner))
+    if shape is not None:
+        count = source.size // size
+        wanted = tuple(count // max(1, -int(np.prod(shape))) if n == -1 else n for n in shape)
+        if int(np.prod(wanted)) != count:
+            raise ArrayError(f"{count} elements do not fill shape {shape}")
+        source = source.reshape((*wanted, *inner))
+    return source
+
+
+def _as_records(source: np.ndarray, element: Any, layout: np.dtype) -> np.ndarray:
+    """Structured data in the struct's layout; fields are matched by name where padding differs."""
+    if source.dtype == layout:
+        return source
+    if source.dtype.names is None or set(source.dtype.names) != set(layout.names or ()):
+        raise ArrayError(
+            f"data has dtype {source.dtype}\n"
+            f"expected: the layout of struct {type_name(element)}: {layout}"
+        )
+    records = np.zeros(source.shape, layout)
+    for name in source.dtype.names:
+        records[name] = source[name]
+    return records
+
+
+def reinterpreted(memory: np.ndarray, ndim: int, layout: np.dtype) -> np.ndarray:
+    """The same memory as elements of another layout of equal size."""
+    outer = memory.shape[:ndim]
+    packed = memory.reshape((*outer, -1)) if memory.ndim > ndim else memory[..., np.newaxis]
+    if not memory.size:
+        return np.ndarray((*outer, *layout.shape), layout.base, memory.data)
+    return packed.view(layout.base).reshape((*outer, *layout.shape))
+
+
+# ----- elements ---------------------------------------------------------------------------------
+
+
+def host_element(part: Any, element: Any, held: Held | None = None) -> Any:
+    """One element of memory as a host value; array fields are found in `held`."""
+    if compounds.is_compound(element):
+        return element.wrap(part)
+    if structs.is_struct(element):
+        value = element()
+        for name, t in element.fields.items():
+            setattr(value, name, host_element(part[name], t, held))
+        return value
+    if isinstance(element, ArrayType):
+        return (held or {}).get(part.tobytes())
+    return element(part)
+
+
+def write_struct(records: np.ndarray, key: Any, value: structs.Struct, held: Held | None = None) -> None:
+    """Write a struct into a record array; array fields become descriptors, noted in `held`."""
+    for name, t in value.fields.items():
+        item = getattr(value, name)
+        if structs.is_struct(t):
+            write_struct(records[name], key, item, held)
+        elif isinstance(t, ArrayType):
+            records[name][key] = 0 if item is None else np.frombuffer(item._words, np.uint64)
+            if item is not None and held is not None:
+                held[item._words] = item
+        else:
+            records[name][key] = np.asarray(item)
+
+
+def record_of(value: structs.Struct, held: Held | None = None) -> np.ndarray:
+    """A struct as one record (rank 0)."""
+    record = np.zeros(1, structs.numpy_dtype(type(value)))
+    write_struct(record, 0, value, held)
+    return record.reshape(())
+
+
+def prune(held: Held, records: np.ndarray, element: Any) -> None:
+    """Let go of arrays that no element refers to any more, when there may be many of them."""
+    if len(held) > 2 * records.size + _PRUNE_SLACK:
+        present = set(_descriptors(records.reshape(-1), element))
+        for words in [w for w in held if w not in present]:
+            del held[words]
+
+
+def _descriptors(records: np.ndarray, element: Any) -> list[bytes]:
+    found = []
+    for name, t in element.fields.items():
+        if isinstance(t, ArrayType):
+            found += [words.tobytes() for words in np.unique(records[name], axis=0)]
+        elif structs.is_struct(t):
+            found += _descriptors(records[name], t)
+    return found
