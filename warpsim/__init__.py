@@ -51,7 +51,7 @@ from .core.ops import (
 )  # fmt: skip
 from .core.ops import breakpoint_ as breakpoint
 from .core.runtime import primitives as utils
-from .core.runtime.array import array, array1d, array2d, array3d, array4d, indexedarray
+from .core.runtime.array import array, array1d, array2d, array3d, array4d
 from .core.runtime.array_ops import (
     clone, copy, dtype_from_numpy, dtype_to_numpy, empty, empty_like, from_dlpack, from_numpy, from_ptr, full,
     full_like, ones, ones_like, zeros, zeros_like,
@@ -61,6 +61,7 @@ from .core.runtime.device import (
     is_cpu_available, is_cuda_available, is_device_available, set_device, synchronize, synchronize_device,
 )  # fmt: skip
 from .core.runtime.graph import Graph, Launch, ScopedCapture, capture_begin, capture_end, capture_launch
+from .core.runtime.indexed import indexedarray
 from .core.runtime.kernel import (
     Kernel, Module, force_load, get_module, get_module_options, kernel, load_module, overload, set_module_options,
 )  # fmt: skip

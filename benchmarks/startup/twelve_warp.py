@@ -85,7 +85,7 @@ def frame(p: wp.array(dtype=wp.vec3), v: wp.array(dtype=wp.vec3), out: wp.array(
 @wp.kernel
 def neighbours(x: wp.array(dtype=float), window: int, out: wp.array(dtype=float)):
     i = wp.tid()
-    summed = float(0.0)  # noqa: UP018  Warp wants a typed local where a loop changes it
+    summed = float(0.0)
     for j in range(wp.max(0, i - window), wp.min(x.shape[0], i + window + 1)):
         summed += x[j]
     out[i] = summed
@@ -94,8 +94,8 @@ def neighbours(x: wp.array(dtype=float), window: int, out: wp.array(dtype=float)
 @wp.kernel
 def newton(x: wp.array(dtype=float), out: wp.array(dtype=float)):
     i = wp.tid()
-    root = float(1.0)  # noqa: UP018
-    step = int(0)  # noqa: UP018, RUF046
+    root = float(1.0)
+    step = int(0)
     while step < 8:
         root = 0.5 * (root + x[i] / root)
         step += 1

@@ -14,9 +14,11 @@ import hashlib
 import importlib
 import json
 import logging
+import os
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,7 @@ from ..errors import Location
 from .emit.cache import ObjectCache, default_directory
 from .emit.native import NativeObject, host_signature
 from .emit.target import Options, Site
-from .frontend.function import kernel_function, thread_rank
+from .frontend.function import function_results, kernel_function, thread_rank
 from .frontend.source import Source
 from .ir.nodes import Call, Function, walk
 from .ir.printer import print_function
@@ -36,7 +38,8 @@ from .passes.dce import dce
 from .passes.fold import fold
 from .passes.inline import inline
 from .passes.unroll import unroll
-from .types.arrays import type_name
+from .types.arrays import ArrayType, type_name
+from .types.structs import is_struct
 
 log = logging.getLogger("warpsim")
 
@@ -44,7 +47,13 @@ VERSION = "1"  # of generated code: raise it when emission changes without the p
 STAGES = ("source", "lower", "inline", "unroll", "fold", "dce", "llvm")
 
 # Front end and passes share caches of library functions; one compilation at a time keeps them whole.
-_compiling = threading.RLock()
+compiling = threading.RLock()
+
+# A child forked while another thread compiles would wait for it forever.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=compiling.acquire, after_in_parent=compiling.release, after_in_child=compiling.release
+    )
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,7 @@ class Compiled:
 
 def lower(source: Source, patterns: dict[str, Any], types: list[Any], max_unroll: int) -> Program:
     """Python source to the final program: the same for every target."""
-    with _compiling:
+    with compiling:
         show("source", source.name, lambda: source_text(source, patterns, types))
         fn = step("lower", kernel_function(source, patterns, types))
         fn = step("inline", inline(fn))
@@ -77,6 +86,12 @@ def lower(source: Source, patterns: dict[str, Any], types: list[Any], max_unroll
         fn = step("fold", fold(fn))
         fn = step("dce", dce(fn))
         return Program(fn, thread_rank(fn), analyse(fn), has_checks(fn), estimate(fn).nanoseconds)
+
+
+def result_types(source: Source, names: list[str], types: list[Any]) -> tuple[Any, ...]:
+    """What a function returns at concrete parameter types; None for what has no run-time value."""
+    with _compiling:
+        return function_results(source, names, types)
 
 
 def step(name: str, fn: Function) -> Function:
@@ -103,8 +118,8 @@ def has_checks(fn: Function) -> bool:
 
 
 def build(program: Program, options: Options) -> Compiled:
-    """Machine code for this CPU: from memory of the disk, else compiled and kept."""
-    with _compiling:
+    """Machine code for this CPU: from the disk, else compiled and kept there."""
+    with compiling:
         payload = cached(program, options)
         header, code = unpack(payload)
         native = NativeObject(code)
@@ -125,10 +140,40 @@ def cached(program: Program, options: Options) -> bytes:
 
 
 def cache_key(program: Program, options: Options) -> str:
-    # Source lines belong to the code only where a failed check reports them.
-    text = print_function(program.fn, lines=program.checks or options.verify)
-    parts = (VERSION, host_signature(), repr(options), str(program.ndim), str(program.fn.location.file) if program.checks and program.fn.location else "", text)
+    """A digest of all that decides the code: the program, layouts of structs, options, processor."""
+    fn = program.fn
+    parts = [VERSION, host_signature(), repr(options), str(program.ndim), print_function(fn), *struct_layouts(fn)]
+    if program.checks or options.verify:
+        parts.extend(check_places(fn))  # failed checks report them; other code does not depend on them
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def struct_layouts(fn: Function) -> Iterator[str]:
+    """The fields of the structs among the program's values, whose text has their names alone."""
+    values = [*fn.params]
+    for node in walk(fn.body):
+        values.extend((*node.results, *node.operands()))
+    for value in values:
+        layout = full_name(value.type)
+        if "{" in layout:
+            yield layout
+
+
+@cache
+def full_name(t: Any) -> str:
+    """The name of a type with the fields of structs in it."""
+    if isinstance(t, ArrayType):
+        return f"{t!r} of {full_name(t.dtype)}"
+    if is_struct(t):
+        return f"{t.__name__}{{{', '.join(f'{name} {full_name(f)}' for name, f in t.fields.items())}}}"
+    return type_name(t)
+
+
+def check_places(fn: Function) -> Iterator[str]:
+    """Where each statement stands, and the name of the array it is about."""
+    for node in walk(fn.body):
+        operands = node.operands()
+        yield f"{node.location!r} {operands[0].hint if operands else ''}"
 
 
 def compile_native(program: Program, options: Options) -> bytes:

@@ -98,7 +98,8 @@ def test_a_value_of_a_region_is_not_seen_outside():
 def test_a_value_of_one_branch_is_not_seen_in_the_other():
     x = Value(float32)
     inner = sum_of(x, x)
-    fn = an_if(condition=scalar(bool_(True)), then=Region((), [inner], inner.results), orelse=Region(yields=inner.results))
+    then, orelse = Region((), [inner], inner.results), Region(yields=inner.results)
+    fn = an_if(condition=scalar(bool_(True)), then=then, orelse=orelse)
     fn.body.params = (x,)
     refused(fn, "used where its definition is not visible")
 

@@ -30,7 +30,7 @@ def test_the_table_in_use_is_sealed():
 
 def test_a_row_without_adjoint_or_reason_is_refused(empty_table):
     declare(instr("fneg"))
-    with pytest.raises(WarpsimError, match=r"op row flip\(x: Float\) has no adjoint; declare one or say why in nondiff="):
+    with pytest.raises(WarpsimError, match=r"flip\(x: Float\) has no adjoint; declare one or say why in nondiff="):
         seal()
 
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from cuda.bindings.nvvm import nvvmError
 from llvmlite import ir as ll
 from numba import cuda
@@ -37,7 +38,7 @@ from ...errors import CompilerError, KernelTypeError, Location
 from ..ir.nodes import Call, Function, Value
 from ..ops.values import llvm_type
 from ..passes.access import Plan
-from ..types import scalars
+from ..types import scalars, structs
 from ..types.compounds import scalar_of
 from . import layout
 from .layout import BYTES, I8, I32, I64, WORD
@@ -47,6 +48,9 @@ from .target import Options, Site, Target
 KERNEL = "warpsim_kernel"
 MAX_BLOCK = 32764 - WORD  # bytes of kernel parameters from compute capability 7.0 on, less the count
 MAX_PRINTED = 32  # arguments that vprintf reads
+
+# What the hardware approximates in single precision, when fast mathematics is asked for.
+_FAST = {"sin", "cos", "tan", "exp", "log", "log2", "log10", "pow"}
 
 _GLOBAL = 1  # address space
 _CONSTANT = 4
@@ -179,16 +183,26 @@ class CudaTarget(Target):
         """Emit everything at the builder; `words` is the argument block as an array of 64-bit words."""
         self.builder = builder
         self.outer_location = builder.debug_metadata
-        slot = self.stack(words.type, 1)
-        builder.store(words, slot)
-        self.block = builder.bitcast(slot, BYTES)
+        self.words = words
         self.lowering = Lowering(self)
-        self.lowering.env.update(self.parameters(self.block))
+        self.lowering.env.update(self.parameters(words))
         self.grid_loop(count)
         builder.debug_metadata = self.outer_location
 
-    def parameters(self, block: Any) -> dict[Value, list[Any]]:
-        return {param: self.in_global_memory(flat) for param, flat in super().parameters(block).items()}
+    def argument(self, block: Any, t: Any, at: int) -> list[Any]:
+        """Taken from the words of the argument block themselves: memory is not involved."""
+        parts = zip(structs.leaves(t), layout.register_types(t), strict=True)
+        return self.in_global_memory([self.scalar_argument(leaf, at + k, kind) for (leaf, k), kind in parts])
+
+    def scalar_argument(self, t: type, at: int, kind: ll.Type) -> Any:
+        b, size = self.builder, np.dtype(t).itemsize
+        x = self.header_word(at // WORD)
+        if at % WORD:
+            x = b.lshr(x, ll.Constant(I64, 8 * (at % WORD)))
+        if isinstance(kind, ll.PointerType):
+            return b.inttoptr(x, kind)
+        x = b.trunc(x, ll.IntType(8 * size)) if size < WORD else x
+        return b.icmp_unsigned("!=", x, ll.Constant(I8, 0)) if t is scalars.bool_ else b.bitcast(x, kind)
 
     def load(self, address: Any, t: Any) -> list[Any]:
         return self.in_global_memory(super().load(address, t))
@@ -237,8 +251,8 @@ class CudaTarget(Target):
         return [b.trunc(rest, I32), *indices]
 
     def header_word(self, k: int) -> Any:
-        b = self.builder
-        return b.load(b.bitcast(b.gep(self.block, [ll.Constant(I64, k * WORD)]), I64.as_pointer()))
+        """Word `k` of the argument block."""
+        return self.builder.extract_value(self.words, k)
 
     def thread_index(self, ndim: int) -> list[Any]:
         return self.indices
@@ -274,9 +288,10 @@ class CudaTarget(Target):
         if t is scalars.float16:
             wide = tuple(b.fpext(x, ll.FloatType()) for x in parts)
             return b.fptrunc(self.math(name, scalars.float32, wide), ll.HalfType())
-        suffix = "f" if t is scalars.float32 else ""
+        single = t is scalars.float32
+        fast = "fast_" if single and self.options.fast_math and name in _FAST else ""
         kind = ll.FunctionType(llvm_type(t), [llvm_type(t)] * len(parts))
-        return b.call(self.external(f"__nv_{name}{suffix}", kind), parts)
+        return b.call(self.external(f"__nv_{fast}{name}{'f' if single else ''}", kind), parts)
 
     def float_to_int(self, x: Any, source: type, wanted: type) -> Any:
         """Truncate, saturate at the limits, NaN becomes 0: the hardware's conversion but for some NaN."""
@@ -364,9 +379,10 @@ class CudaTarget(Target):
     def exchange_in_word(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
         """8 and 16 bits: swap the aligned 32-bit word around the element until nobody came between."""
         b, narrow = self.builder, ll.IntType(scalars.bits(t))
-        address = b.ptrtoint(pointer, I64)
-        shift = b.trunc(b.shl(b.and_(address, ll.Constant(I64, 3)), ll.Constant(I64, 3)), I32)
-        place = b.inttoptr(b.and_(address, ll.Constant(I64, -4)), I32.as_pointer())
+        offset = b.and_(b.ptrtoint(pointer, I64), ll.Constant(I64, 3))
+        shift = b.trunc(b.shl(offset, ll.Constant(I64, 3)), I32)
+        start = b.gep(b.bitcast(pointer, BYTES), [b.neg(offset)])
+        place = b.bitcast(start, I32.as_pointer())
         others = b.not_(b.shl(ll.Constant(I32, (1 << narrow.width) - 1), shift))
         guess, before = b.load(place), b.block
         attempt, done = b.append_basic_block("attempt"), b.append_basic_block("swapped")

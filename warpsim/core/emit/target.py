@@ -81,10 +81,14 @@ class Target:
         offsets, _ = layout.argument_offsets([p.type for p in self.fn.params])
         found = {}
         for k, (param, at) in enumerate(zip(self.fn.params, offsets, strict=True)):
-            flat = layout.load(self.builder, self.builder.gep(block, [ll.Constant(I64, at)]), param.type)
+            flat = self.argument(block, param.type, at)
             contiguous = k < len(self.options.layouts) and self.options.layouts[k] == "C"
             found[param] = self._contiguous(param.type, flat) if contiguous else flat
         return found
+
+    def argument(self, block: Any, t: Any, at: int) -> list[Any]:
+        """The value of type `t` that starts `at` bytes into the argument block."""
+        return layout.load(self.builder, self.builder.gep(block, [ll.Constant(I64, at)]), t)
 
     def _contiguous(self, t: ArrayType, flat: list[Any]) -> list[Any]:
         """Strides of a contiguous array follow from its shape, which lets loops vectorise."""

@@ -12,7 +12,21 @@ from ...errors import KernelTypeError
 from ..ir.nodes import Constant, Region, Value
 from ..ops.registry import TABLE
 from ..types.arrays import type_name
-from .scope import BROKE, CONTINUED, FLAGS, RESULT, RETURNED, Erroneous, Scope, Unassigned, describe, is_number, placeholder, same, typed
+from .scope import (
+    BROKE,
+    CONTINUED,
+    FLAGS,
+    RESULT,
+    RETURNED,
+    Erroneous,
+    Scope,
+    Unassigned,
+    describe,
+    is_number,
+    placeholder,
+    same,
+    typed,
+)
 from .translator import Translator
 
 

@@ -54,7 +54,8 @@ class Calls(Statements):
         if isinstance(callee, type):
             return self.call_type(callee, args, keywords)
         if isinstance(callee, ArrayType):
-            raise KernelTypeError("arrays cannot be made in a kernel", help="local arrays: wp.zeros(shape=8, dtype=float)")
+            cure = "local arrays: wp.zeros(shape=8, dtype=float)"
+            raise KernelTypeError("arrays cannot be made in a kernel", help=cure)
         return self.call_python(callee, args, keywords)
 
     def static_callee(self, node: ast.Call) -> Any:
@@ -102,7 +103,8 @@ class Calls(Statements):
             if set(keywords) <= set(rest) and rest[: len(keywords)] == [n for n in rest if n in keywords]:
                 return [*args, *(keywords[n] for n in rest[: len(keywords)])]
         known = "; ".join(row.signature() for row in op.rows)
-        raise KernelTypeError(f"{op.name} has no parameters {', '.join(keywords)}", expected=known, help="check the spelling")
+        unknown = ", ".join(keywords)
+        raise KernelTypeError(f"{op.name} has no parameters {unknown}", expected=known, help="check the spelling")
 
     def emit_tid(self, ndim: int) -> Any:
         if not 1 <= ndim <= 4:
@@ -212,9 +214,8 @@ class Calls(Statements):
                 return typed(flat[0])
             if compounds.kind_of(source) == t.kind and source.shape == t.shape:
                 return self.emit(TABLE["cast"], typed(flat[0]), to=t)
-        values = [a if isinstance(a, Value) else a for a in flat]
         try:
-            return self.emit(construct.construct, *values, to=t)
+            return self.emit(construct.construct, *flat, to=t)
         except KernelTypeError:
             names = ", ".join(type_name(typed(v, t.dtype).type) for v in flat)
             raise KernelTypeError(
@@ -266,7 +267,8 @@ class Calls(Statements):
         if not all(is_number(n) and int(n) == n and n > 0 for n in extents):
             raise KernelTypeError("the shape of a local array is not constant", expected="positive integer constants")
         if not (structs.is_field_type(dtype) and not isinstance(dtype, ArrayType)):
-            raise KernelTypeError(f"a local array of {describe(dtype)}", expected="a scalar, vector, matrix or struct type")
+            wanted = "a scalar, vector, matrix or struct type"
+            raise KernelTypeError(f"a local array of {describe(dtype)}", expected=wanted)
         shape = tuple(int(n) for n in extents)
         return self.emit(memory.local_array, shape=shape, dtype=dtype)
 

@@ -182,7 +182,8 @@ class Expressions(Branches):
     def component_attribute(self, base: Value, name: str) -> Any:
         positions = swizzle(base.type, name)
         if positions is None:
-            raise KernelNameError(f"{type_name(base.type)} has no attribute {name!r}", expected=_components_of(base.type))
+            found = f"{type_name(base.type)} has no attribute {name!r}"
+            raise KernelNameError(found, expected=_components_of(base.type))
         if isinstance(positions, slice):
             return self.sliced(base, positions)
         parts = [self.emit(construct.extract, base, k) for k in positions]
@@ -197,7 +198,8 @@ class Expressions(Branches):
         base = self.expr(node.value)
         if isinstance(base, Value):
             return self.element(base, self.indices(node.slice))
-        index = self.expr(node.slice) if not isinstance(node.slice, ast.Slice) else self.constant_slice(node.slice, None)
+        is_slice = isinstance(node.slice, ast.Slice)
+        index = self.constant_slice(node.slice, None) if is_slice else self.expr(node.slice)
         if isinstance(index, Value):
             if isinstance(base, compounds.Compound):
                 return self.emit(construct.extract, typed(base), index)
@@ -218,7 +220,8 @@ class Expressions(Branches):
         if any(isinstance(i, ast.Slice) for i in indices):
             if len(indices) != 1 or not compounds.is_compound(t) or len(t.shape) != 1:
                 raise UnsupportedSyntaxError(
-                    f"a slice of {type_name(t)} in a kernel", help="slice arrays before the launch, or loop over indices"
+                    f"a slice of {type_name(t)} in a kernel",
+                    help="slice arrays before the launch, or loop over indices",
                 )
             return self.sliced(base, self.constant_slice(indices[0], t.shape[0]))
         if isinstance(t, ArrayType):

@@ -63,7 +63,8 @@ def fence(source: Source) -> list[KernelError]:
         elif isinstance(node, (ast.FunctionDef, ast.Lambda)):
             found = _refused_parameters(node)
         elif isinstance(node, ast.Constant) and isinstance(node.value, (complex, bytes)):
-            found = (f"a {type(node.value).__name__} literal", "use two floats" if isinstance(node.value, complex) else "")
+            cure = "use two floats" if isinstance(node.value, complex) else ""
+            found = (f"a {type(node.value).__name__} literal", cure)
         if found is not None:
             what, instead = found
             errors.append(

@@ -24,7 +24,7 @@ from .source import Source
 from .statements import result_of
 from .translator import MAX_ERRORS, Suppressed, Translator
 
-__all__ = ["Func", "FunctionTranslator", "func", "kernel_function", "thread_rank"]
+__all__ = ["Func", "FunctionTranslator", "func", "function_results", "kernel_function", "thread_rank"]
 
 
 class FunctionTranslator(Calls):
@@ -135,6 +135,15 @@ def kernel_function(source: Source, patterns: dict[str, Any], types: list[Any]) 
     )
     translator.run()
     return Function(source.name, region, source.whole())
+
+
+def function_results(source: Source, names: list[str], types: list[Any]) -> tuple[Any, ...]:
+    """The types that a plain function returns at concrete parameter types. Raises `KernelError`."""
+    scope, params = parameters([Value(t, name) for name, t in zip(names, types, strict=True)], names)
+    translator = FunctionTranslator(source, Builder(Region(params)), scope, None, None, {})
+    result = _typed_result(translator.run())
+    parts = result if isinstance(result, tuple) else (result,)
+    return tuple(part.type if isinstance(part, Value) else None for part in parts)
 
 
 def thread_rank(fn: Function) -> int:

@@ -128,7 +128,8 @@ class Func:
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Run in Python: the first overload that the arguments bind to."""
-        fitting = (o for o in self.overloads if o.bind(list(args), keywords) is not None and _host_fits(o, args))
+        exact_first = sorted(self.overloads, key=lambda o: o.generic)
+        fitting = (o for o in exact_first if o.bind(list(args), keywords) is not None and _host_fits(o, args))
         overload = next(fitting, self.overloads[0])
         with np.errstate(over="ignore"):  # integers wrap in kernels
             result = overload.function(*args, **keywords)
@@ -189,7 +190,8 @@ def translate(overload: Overload, operands: list[Any], caller: Any) -> tuple[Fun
     if key not in cache:
         if (overload, key) in caller.stack():
             raise RecursionNotSupportedError(
-                f"{overload.function.__name__!r} calls itself", help="write a loop, or an explicit stack in a local array"
+                f"{overload.function.__name__!r} calls itself",
+                help="write a loop, or an explicit stack in a local array",
             )
         cache[key] = caller.translate_function(overload, operands, key)
     return cache[key]

@@ -20,7 +20,18 @@ from ..types.arrays import ArrayType, type_name
 from . import names
 from .places import Places
 from .scope import (
-    BROKE, CONTINUED, RESULT, RETURNED, Erroneous, Scope, Unassigned, describe, is_number, placeholder, same, typed,
+    BROKE,
+    CONTINUED,
+    RESULT,
+    RETURNED,
+    Erroneous,
+    Scope,
+    Unassigned,
+    describe,
+    is_number,
+    placeholder,
+    same,
+    typed,
 )  # fmt: skip
 
 
@@ -58,7 +69,10 @@ class Carried:
         if value.type is not wanted:
             cure = f"start it as {_start(value.type)}" if is_number(template) else "use another name for the new value"
             raise KernelTypeError(
-                f"{name!r} changes its type in a loop", found=type_name(value.type), expected=type_name(wanted), help=cure
+                f"{name!r} changes its type in a loop",
+                found=type_name(value.type),
+                expected=type_name(wanted),
+                help=cure,
             )
         return [value]
 
@@ -73,7 +87,8 @@ class Loops(Places):
 
     def carried(self, body: list[ast.stmt], extra: list[str]) -> Carried:
         changed = self.names_assigned(list(body))
-        known = [n for n in sorted(changed) if n in self.scope and not isinstance(self.scope[n], (Unassigned, Erroneous))]
+        missing = (Unassigned, Erroneous)
+        known = [n for n in sorted(changed) if n in self.scope and not isinstance(self.scope[n], missing)]
         runtime = [n for n in known if is_runtime(self.scope[n])]
         return Carried(runtime + extra, self.scope)
 
@@ -269,7 +284,7 @@ class Loops(Places):
         self.scope = self.scope.copy()
         try:
             carried.bind(self.scope, carried.params())
-            self.scope.update({flag: False for flag in (*flags, CONTINUED)})
+            self.scope.update(dict.fromkeys((*flags, CONTINUED), False))
             with self.builder.inside(scratch):
                 run()
             found = self.scope.get(RESULT)

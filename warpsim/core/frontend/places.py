@@ -87,7 +87,8 @@ class Places(Expressions):
             return self.subscript_place(node)
         if isinstance(node, ast.Attribute):
             return self.attribute_place(node)
-        raise UnsupportedSyntaxError("this cannot be assigned to", expected="a name, an element, a component or a field")
+        wanted = "a name, an element, a component or a field"
+        raise UnsupportedSyntaxError("this cannot be assigned to", expected=wanted)
 
     def subscript_place(self, node: ast.Subscript) -> Local | Memory:
         base = self.base_place(node.value)

@@ -71,7 +71,8 @@ def typed(operand: Any, wanted: Any = None) -> Value:
     if isinstance(operand, (compounds.Compound, structs.Struct)):
         return Constant(type(operand), operand)
     if not is_number(operand):
-        raise KernelTypeError(f"{describe(operand)} has no value at run time", expected="a number, vector, matrix or struct")
+        wanted = "a number, vector, matrix or struct"
+        raise KernelTypeError(f"{describe(operand)} has no value at run time", expected=wanted)
     if isinstance(operand, (np.number, np.bool_)):  # NumPy's numbers are typed, np.float64 too
         return Constant(type(operand), operand)
     if isinstance(operand, bool):

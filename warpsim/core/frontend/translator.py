@@ -126,7 +126,9 @@ class Translator:
             if operand.type in scalars.NUMBERS:
                 return self.emit(registry.TABLE["ne"], operand, 0)
             raise KernelTypeError(
-                f"{type_name(operand.type)} is not a condition", expected="a bool or a number", help="compare it with =="
+                f"{type_name(operand.type)} is not a condition",
+                expected="a bool or a number",
+                help="compare it with ==",
             )
         if is_number(operand) or operand is None or isinstance(operand, (str, tuple)):
             return bool(operand)
@@ -135,7 +137,8 @@ class Translator:
     def cast(self, operand: Any, to: type) -> Any:
         """An explicit conversion to a scalar type."""
         if is_number(operand) and not isinstance(operand, Value):
-            return typed(to(operand) if not scalars.is_integer(to) else registry.to_host(cast(typed(operand).value, to=to), to))
+            integer = scalars.is_integer(to)
+            return typed(registry.to_host(cast(typed(operand).value, to=to), to) if integer else to(operand))
         if isinstance(operand, Value) and operand.type is to:
             return operand
         return self.emit(cast, operand, to=to)

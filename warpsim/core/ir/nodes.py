@@ -19,9 +19,9 @@ Every node keeps the place in the user's source that it came from.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...errors import Location
 from ..types.arrays import type_name
@@ -34,10 +34,32 @@ class Operation(Protocol):
     effect: str
 
 
+if TYPE_CHECKING:
+    Operator = Callable[["Value", Any], "Value"]
+
+
 class Value:
     """A typed result or parameter; `hint` is a readable name for dumps."""
 
     __slots__ = ("hint", "type")
+
+    if TYPE_CHECKING:  # `builder` installs these; what they mean is the business of `ops`
+        __add__: Operator
+        __radd__: Operator
+        __sub__: Operator
+        __rsub__: Operator
+        __mul__: Operator
+        __rmul__: Operator
+        __truediv__: Operator
+        __rtruediv__: Operator
+        __floordiv__: Operator
+        __mod__: Operator
+        __lt__: Operator
+        __le__: Operator
+        __gt__: Operator
+        __ge__: Operator
+        __getitem__: Operator
+        __neg__: Callable[[Value], Value]
 
     def __init__(self, type: Any, hint: str = ""):
         self.type, self.hint = type, hint

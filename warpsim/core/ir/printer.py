@@ -71,7 +71,8 @@ def _operands(node: Node) -> tuple[Value, ...]:
 
 def _head(node: Node, names: list[str]) -> str:
     if isinstance(node, Call):
-        attributes = "".join(f" {k}={type_name(v) if not isinstance(v, str) else v}" for k, v in node.attributes.items())
+        facts = node.attributes.items()
+        attributes = "".join(f" {k}={v if isinstance(v, str) else type_name(v)}" for k, v in facts)
         return f"{node.op.name}({', '.join(names)}){attributes}"
     if isinstance(node, If):
         return f"if {names[0]}"

@@ -20,7 +20,7 @@ from ..types.scalars import bool_, int32
 from ..types.signatures import AnyScalar, Element, Int, Scalar
 from .construct import components, rebuild, zero
 from .registry import TABLE, expansion, op
-from .values import compare, convert, elementwise, instr, llvm_type, scaled, smallest_signed
+from .values import compare, convert, elementwise, instr, scaled, smallest_signed
 
 # ----- sums ---------------------------------------------------------------------------------
 
@@ -229,12 +229,14 @@ def _(s, x, out, dout):
     return TABLE["inner"](dout, x), dout * s
 
 
-def _elementwise_quotient(x: Any, y: Any) -> Any:
-    whole = np.vectorize(truncated_quotient, otypes=[np.asarray(x).dtype])
-    return x / y if np.asarray(x).dtype.kind == "f" else whole(x, y)
+def elementwise_quotient(x: Any, y: Any) -> Any:
+    """`truncated_quotient` of every pair of components; a scalar goes with all of the other side."""
+    pairs = np.broadcast(x, y)
+    quotients = [truncated_quotient(a, b) for a, b in pairs]
+    return np.array(quotients, np.result_type(x, y)).reshape(pairs.shape)
 
 
-@op(scaled(_divided), numpy=_elementwise_quotient, name="div", rule=_scale_rule(scalar_first=False))
+@op(scaled(_divided), numpy=elementwise_quotient, name="div", rule=_scale_rule(scalar_first=False))
 def _div_compound_scalar(x: Element, s: Scalar) -> Element:
     """Every component divided by `s`."""
 
@@ -244,7 +246,7 @@ def _(x, s, out, dout):
     return dout / s, -TABLE["inner"](dout, out) / s
 
 
-@expansion(numpy=_elementwise_quotient, name="div", rule=_scale_rule(scalar_first=True))
+@expansion(numpy=elementwise_quotient, name="div", rule=_scale_rule(scalar_first=True))
 def _div_scalar_compound(s: Scalar, x: Element) -> Element:
     """`s` divided by every component."""
     return rebuild(x, [s / part for part in components(x)])
@@ -412,7 +414,11 @@ def _cast_scalar(x: Any, wanted: type) -> Any:
         return wanted(x)
     if np.issubdtype(type(x), np.floating):
         limits = np.iinfo(wanted)
-        return wanted(0) if np.isnan(x) else wanted(builtins.max(limits.min, builtins.min(limits.max, int(np.clip(x, -1e30, 1e30)))))
+        if np.isnan(x):
+            return wanted(0)
+        # int() of an infinity raises, and the limits of 64 bits are no float32: clip twice.
+        whole = int(np.clip(x, -1e30, 1e30))
+        return wanted(builtins.max(limits.min, builtins.min(limits.max, whole)))
     return _wrap(int(x), wanted)
 
 

@@ -14,7 +14,7 @@ from ...errors import KernelAssertionError
 from ..ir.builder import OPERATORS
 from ..types import compounds, scalars
 from ..types.compounds import is_compound
-from .registry import TABLE, OUTPUT, op
+from .registry import OUTPUT, TABLE, op
 
 _REPORT = "a report has no value"
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir as ll
 
-from ..ir.builder import OPERATORS
+from ..ir.builder import OPERATORS, constant
 from ..types import scalars
 from ..types.scalars import bool_
 from ..types.signatures import Float, Scalar
@@ -295,21 +295,21 @@ def _(x, out, dout):
 @expansion(numpy=lambda x: type(x)(-1 if x < 0 else 1))
 def sign(x: Scalar) -> Scalar:
     """-1 for negative `x`, else 1."""
-    one = TABLE["cast"](1, to=x.type)
+    one = constant(x.type, 1)
     return where(OPERATORS["<"](x, 0), -one, one)
 
 
 @expansion(numpy=lambda x: type(x)(0 if x == 0 else 1))
 def nonzero(x: Scalar) -> Scalar:
     """1 where `x` is not zero, else 0."""
-    one = TABLE["cast"](1, to=x.type)
+    one = constant(x.type, 1)
     return where(OPERATORS["!="](x, 0), one, one - one)
 
 
 @expansion(numpy=lambda x: type(x)(1 if x < 0 else 0))
 def step(x: Scalar) -> Scalar:
     """1 for negative `x`, else 0."""
-    one = TABLE["cast"](1, to=x.type)
+    one = constant(x.type, 1)
     return where(OPERATORS["<"](x, 0), one, one - one)
 
 

@@ -16,7 +16,7 @@ from ..types import compounds
 from ..types.signatures import C, Float, K, Mat, N, R, Scalar, Vec
 from .arith import mul, where
 from .construct import construct, rebuild, zero
-from .registry import TABLE, expansion, op
+from .registry import expansion, op
 from .values import instr
 from .vectors import ordered_sum
 

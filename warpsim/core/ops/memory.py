@@ -20,7 +20,8 @@ from ..types.compounds import is_compound
 from ..types.scalars import int32
 from .arith import where
 from .construct import zero, zero_struct
-from .host_memory import HostArray, local_array as host_local_array, write_value
+from .host_memory import HostArray, write_value
+from .host_memory import local_array as host_local_array
 from .registry import ATOMIC, READ, WRITE, Op, op
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from ..types.signatures import Float, Quat, Transform
 from ..types.values import _compose, hamilton_product
 from .construct import components, rebuild

@@ -101,7 +101,7 @@ def convert(target: Any, source: type, wanted: type, x: Any) -> Any:
         return b.fcmp_unordered("!=", x, zero) if scalars.is_float(source) else b.icmp_unsigned("!=", x, zero)
     if scalars.is_float(source):
         if scalars.is_float(wanted):
-            return b.fptrunc(x, t) if scalars.bits(source) > scalars.bits(wanted) else b.fpext(x, t)
+            return narrowed(b, source, wanted, x) if scalars.bits(source) > scalars.bits(wanted) else b.fpext(x, t)
         return target.float_to_int(x, source, wanted)
     unsigned = source is scalars.bool_ or source in scalars.UNSIGNED
     if scalars.is_float(wanted):
@@ -112,3 +112,25 @@ def convert(target: Any, source: type, wanted: type, x: Any) -> Any:
     if scalars.bits(wanted) == width:
         return x
     return b.zext(x, t) if unsigned else b.sext(x, t)
+
+
+def narrowed(b: Any, source: type, wanted: type, x: Any) -> Any:
+    """A float in fewer bits, to the nearest.
+
+    From 64 bits to 16 processors have no instruction, and LLVM calls a function that is not in the
+    process. So it goes over 32 bits, rounded to odd there: towards zero, the last bit set if anything
+    was lost. The second rounding then sees what the first one dropped (Boldo and Melquiond 2008,
+    Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd).
+    """
+    if source is not scalars.float64 or wanted is not scalars.float16:
+        return b.fptrunc(x, llvm_type(wanted))
+    word = ll.IntType(32)
+    near = b.fptrunc(x, ll.FloatType())
+    back = b.fpext(near, x.type)
+    lost = b.fcmp_ordered("!=", back, x)
+    # The sign bit aside, the size of a float grows with its bits.
+    bits, zero = b.bitcast(near, word), ll.Constant(x.type, 0.0)
+    away = b.select(b.fcmp_ordered("<", x, zero), b.fcmp_ordered("<", back, x), b.fcmp_ordered(">", back, x))
+    towards_zero = b.sub(bits, b.zext(away, word))
+    odd = b.or_(towards_zero, b.zext(lost, word))
+    return b.fptrunc(b.bitcast(odd, ll.FloatType()), llvm_type(wanted))

@@ -8,21 +8,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir as ll
 
-from ..ir.builder import OPERATORS, active_builder, constant
+from ..ir.builder import OPERATORS, constant
 from ..ir.nodes import Value
-from ..types import scalars
 from ..types.compounds import is_compound, size_of
 from ..types.scalars import uint32
 from ..types.signatures import Element, Float, K, Mat, N, Quat, R, Scalar, Vec
+from .arith import elementwise_quotient
 from .arith import max as maximum
 from .arith import min as minimum
 from .arith import where
-from .construct import components, construct, rebuild, zero
+from .construct import components, rebuild, zero
 from .math import sqrt
 from .registry import TABLE, Op, expansion, op
-from .values import elementwise, instr, scaled
+from .values import elementwise, instr
 
 
 def ordered_sum(parts: list[Any]) -> Any:
@@ -84,7 +83,7 @@ def _(x, y, out, dout):
     return cw_mul(dout, y), cw_mul(dout, x)
 
 
-@expansion(numpy=lambda x, y: x / y if x.dtype.kind == "f" else np.vectorize(lambda a, b: OPERATORS["/"](a, b))(x, y))
+@expansion(numpy=elementwise_quotient)
 def cw_div(x: Element, y: Element) -> Element:
     """Quotient, component by component."""
     if not is_compound(x.type):

@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..ir.nodes import Call, For, Function, Region, While
+from ..ops.construct import flat_size
 from ..ops.registry import ATOMIC, READ, WRITE
 from ..types.arrays import ArrayType
-from ..types.compounds import is_compound, size_of
+from ..types.compounds import is_compound
 
 _UNKNOWN_TRIPS = 8
 _LIBRARY_CALL = 20  # a transcendental function, in additions
@@ -60,11 +61,11 @@ def _region(region: Region, times: float, work: Work) -> None:
 def _call(call: Call, times: float, work: Work) -> None:
     array = call.args[0].type if call.args and isinstance(call.args[0].type, ArrayType) else None
     if array is not None and call.op.effect in (READ, WRITE, ATOMIC):
-        size = size_of(array.dtype)
+        size = flat_size(array.dtype)
         work.moved += times * size
         work.widest = max(work.widest, size)
         return
-    size = sum(size_of(r.type) for r in call.results if not isinstance(r.type, ArrayType))
+    size = sum(flat_size(r.type) for r in call.results if not isinstance(r.type, ArrayType))
     each = _LIBRARY_CALL if call.op.ulps > 1 else 1
     if call.op.name == "mul" and is_compound(call.args[0].type) and is_compound(call.args[1].type):
         each = 2 * call.args[0].type.shape[-1]

@@ -6,6 +6,7 @@ not fit goes through `explain`, which converts foreign arrays or raises an error
 
 from __future__ import annotations
 
+import operator
 import struct
 from collections.abc import Callable
 from typing import Any
@@ -14,10 +15,13 @@ import numpy as np
 
 from ...errors import ArgumentTypeError, DeviceError, ReadOnlyError
 from ..emit.layout import WORD
+from ..frontend.functions import operand_pattern_type
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
-from .array import array, as_numpy, element_rank, fitted, indexedarray, write_struct
+from .array import array
 from .device import Device
+from .indexed import indexedarray
+from .memory import as_numpy, element_rank, fitted, write_struct
 
 _FORMATS: dict[type, str] = {
     scalars.bool_: "?", scalars.int8: "b", scalars.uint8: "B", scalars.int16: "h", scalars.uint16: "H",
@@ -33,7 +37,10 @@ def padded(size: int) -> int:
 def scalar_packer(t: type) -> Callable[[Any], bytes]:
     """Packs one number into an eight-byte slot; raises on anything that is not a fitting number."""
     code = _FORMATS[t]
-    return struct.Struct(f"<{code}{padded(struct.calcsize(code))}x").pack
+    pack = struct.Struct(f"<{code}{padded(struct.calcsize(code))}x").pack
+    if t is scalars.bool_:
+        return lambda value: pack(bool(operator.index(value)))  # struct would take anything as a bool
+    return pack
 
 
 def compound_packer(t: Any) -> Callable[[Any], bytes]:
@@ -66,6 +73,21 @@ def struct_packer(t: Any) -> Callable[[Any], bytes]:
         return record.tobytes() + tail
 
     return pack
+
+
+def exact_packer(t: Any) -> Callable[[Any], bytes] | None:
+    """The packer of a generic parameter: another type of value means another compiled form."""
+    pack = packer(t)
+    if pack is None:
+        return None
+
+    def packed(value: Any) -> bytes:
+        found = operand_pattern_type(value)
+        if found is not t and getattr(found, "default", None) is not t:
+            raise TypeError(f"compiled for {type_name(t)}")
+        return pack(value)
+
+    return packed
 
 
 def packer(t: Any) -> Callable[[Any], bytes] | None:
@@ -116,7 +138,8 @@ def check_array(value: array | indexedarray, t: ArrayType, name: str, kernel: st
         raise ArgumentTypeError(mismatch(name, kernel, repr(value.type), t))
     if value.device is not device and not (value.device.shares_host_memory and device.shares_host_memory):
         raise DeviceError(
-            f"argument {name!r} of kernel {kernel!r} is on {value.device}\nexpected: {device}, where the kernel is launched\n"
+            f"argument {name!r} of kernel {kernel!r} is on {value.device}\n"
+            f"expected: {device}, where the kernel is launched\n"
             f"help: {name}.to({str(device)!r}), or launch with device={str(value.device)!r}"
         )
 

@@ -7,9 +7,11 @@ While capturing, launches and array operations are recorded, not run.
 
 from __future__ import annotations
 
+import copy
 import ctypes
+import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...errors import LaunchError
@@ -25,53 +27,50 @@ def active() -> Graph | None:
     return getattr(_state, "graph", None)
 
 
+def recorded(step: Callable[[], None]) -> None:
+    """Run a host operation now, or put it into the graph being captured."""
+    capture = active()
+    if capture is None:
+        step()
+    else:
+        capture.add(step)
+
+
 def address_of(block: bytes) -> int:
     """The address of the bytes of an argument block, which must outlive its use."""
     return ctypes.cast(ctypes.c_char_p(block), ctypes.c_void_p).value or 0
 
 
 class Launch:
-    """A launch recorded with `record_cmd=True`: change parameters, then `launch()` again."""
+    """A launch recorded with `record_cmd=True`: change parameters, then `launch()` again.
 
-    def __init__(self, launcher: Any, dim: Any, args: list[Any], deterministic: bool):
-        self.launcher, self.args, self.deterministic = launcher, list(args), deterministic
-        self.dim = dim
-        self._pack()
+    A change that does not fit raises what `wp.launch` would raise, and leaves the launch as it was.
+    """
 
-    @property
-    def kernel(self) -> Any:
-        return self.launcher.kernel
+    kernel: Any
+    dim: Any
+    args: list[Any]
+    native = False  # whether `command` alone is all there is to run
 
-    def _pack(self) -> None:
-        self.total, header = _extent(self.dim, self.launcher)
-        block = self.launcher.pack(self.args, header)
-        if block is None:
-            from .launch import explain, prepared  # noqa: PLC0415 - launch builds on this file
+    def _bind(self, dim: Any, args: list[Any]) -> None:
+        """Take other dimensions and arguments, or raise and keep the present ones."""
+        raise NotImplementedError
 
-            self.launcher, self.args = prepared(self.launcher.kernel, self.args, get_device("cpu"))
-            block = self.launcher.pack(self.args, header)
-            if block is None:
-                explain(self.launcher, self.args)
-        assert block is not None
-        self.block = block
-        size = pool.chunk_size(self.total, self.launcher.cost)
-        serial = self.total <= self.launcher.serial_limit
-        self.native = not self.launcher.reports and (serial or not self.launcher.has_atomics)
-        self.command = pool.COMMAND.pack(
-            self.launcher.code.address, address_of(self.block), 0, self.total, size, 0
-        )
+    def run(self) -> None:
+        """Run with the present arguments."""
+        raise NotImplementedError
 
     def set_dim(self, dim: Any) -> None:
         """Change the launch dimensions."""
-        self.dim = dim if isinstance(dim, int) else tuple(dim)
-        self._pack()
+        self._bind(normalized(dim), self.args)
 
     def set_param_at_index(self, index: int, value: Any, adjoint: bool = False) -> None:
         """Change one argument by position."""
         if not 0 <= index < len(self.args):
             raise LaunchError(f"parameter {index} of kernel {self.kernel.key!r}\nexpected: 0 to {len(self.args) - 1}")
-        self.args[index] = value
-        self._pack()
+        args = list(self.args)
+        args[index] = value
+        self._bind(self.dim, args)
 
     def set_param_by_name(self, name: str, value: Any, adjoint: bool = False) -> None:
         """Change one argument by name."""
@@ -91,29 +90,64 @@ class Launch:
     def set_params(self, values: Any) -> None:
         """Change all arguments."""
         if len(values) != len(self.args):
-            raise LaunchError(f"{len(values)} values for {len(self.args)} parameters of kernel {self.kernel.key!r}")
-        self.args = list(values)
-        self._pack()
+            raise LaunchError(
+                f"{len(values)} values for kernel {self.kernel.key!r}\nexpected: {len(self.args)}, one per parameter"
+            )
+        self._bind(self.dim, list(values))
 
     def launch(self, stream: Any = None) -> None:
-        """Run with the present arguments (or record into the graph being captured)."""
-        graph = active()
-        if graph is not None:
-            graph.add(self)
-        else:
+        """Run with the present arguments; while a graph is captured, record the launch as it is now."""
+        capture = active()
+        if capture is None:
             self.run()
+        else:
+            # A copy: parameters that are set later belong to later launches.
+            capture.add(copy.copy(self))
+
+
+class NativeLaunch(Launch):
+    """A recorded launch of machine code: a packed argument block and a command for the pool."""
+
+    def __init__(self, launcher: Any, dim: Any, args: list[Any], deterministic: bool):
+        self.launcher, self.deterministic = launcher, deterministic
+        self.kernel = launcher.kernel
+        self._bind(dim, list(args))
+
+    def _bind(self, dim: Any, args: list[Any]) -> None:
+        launcher = self.launcher
+        total, header = extent(dim, self.kernel.key, launcher.ndim)
+        block = launcher.pack(args, header)
+        if block is None:
+            launcher, args = launcher.prepared(args)
+            total, header = extent(dim, self.kernel.key, launcher.ndim)
+            block = launcher.packed(args, header)
+        self.launcher, self.dim, self.args, self.total, self.block = launcher, dim, args, total, block
+        serial = total <= launcher.serial_limit
+        self.native = not launcher.reports and (serial or not launcher.has_atomics)
+        size = pool.chunk_size(total, launcher.cost)
+        self.command = pool.COMMAND.pack(launcher.code.address, address_of(block), 0, total, size, 0)
 
     def run(self) -> None:
         if self.native:
             pool.get_pool().run(self.command, 1)
         else:
-            from .launch import execute  # noqa: PLC0415 - launch builds on this file
-
-            execute(self.launcher, self.block, self.total, self.args, self.deterministic)
+            self.launcher.execute(self.block, self.total, self.args, self.deterministic)
 
 
-def _extent(dim: Any, launcher: Any) -> tuple[int, bytes]:
-    return extent(normalized(dim), launcher.kernel.key, launcher.ndim)
+class InterpretedLaunch(Launch):
+    """A recorded launch on the device `interp`; `execute(dim, args)` runs it."""
+
+    def __init__(self, kernel: Any, dim: Any, args: list[Any], execute: Callable[[Any, list[Any]], None]):
+        self.kernel, self.execute = kernel, execute
+        self._bind(dim, list(args))
+
+    def _bind(self, dim: Any, args: list[Any]) -> None:
+        self.kernel.types_for(args)
+        extent(dim, self.kernel.key, 0)
+        self.dim, self.args = dim, args
+
+    def run(self) -> None:
+        self.execute(self.dim, self.args)
 
 
 class Graph:
@@ -131,36 +165,37 @@ class Graph:
     def launch(self) -> None:
         """Run everything in order."""
         if self.batches is None:
-            self.batches = self._batched()
+            self.batches = list(self._batched())
         for batch in self.batches:
             if isinstance(batch, tuple):
                 pool.get_pool().run(*batch)
             else:
                 batch()
 
-    def _batched(self) -> list[tuple[bytes, int] | Callable[[], None]]:
-        batches: list[tuple[bytes, int] | Callable[[], None]] = []
-        for step in self.steps:
-            if isinstance(step, Launch) and step.native:
-                last = batches[-1] if batches else None
-                if isinstance(last, tuple):
-                    batches[-1] = (last[0] + step.command, last[1] + 1)
-                else:
-                    batches.append((step.command, 1))
+    def _batched(self) -> Iterator[tuple[bytes, int] | Callable[[], None]]:
+        for native, steps in itertools.groupby(self.steps, lambda s: isinstance(s, NativeLaunch) and s.native):
+            if native:
+                commands = [step.command for step in steps]  # type: ignore[union-attr]
+                yield b"".join(commands), len(commands)
             else:
-                batches.append(step.run if isinstance(step, Launch) else step)
-        return batches
+                yield from (step.run if isinstance(step, Launch) else step for step in steps)
 
 
-def capture_begin(device: Any = None, stream: Any = None, **options: Any) -> None:
-    """Start recording launches of this thread instead of running them."""
+def capture_begin(
+    device: Any = None, stream: Any = None, force_module_load: bool | None = None, external: bool = False,
+    apic: bool = False, capture_mode: Any = None,
+) -> None:  # fmt: skip
+    """Start recording launches and array operations of this thread instead of running them.
+
+    The options after `stream` are for CUDA. Raises `LaunchError` when a capture is running already.
+    """
     if active() is not None:
         raise LaunchError("a capture is already running on this thread\nhelp: call capture_end() first")
     _state.graph = Graph(get_device(device))
 
 
 def capture_end(device: Any = None, stream: Any = None) -> Graph:
-    """Stop recording and return the graph."""
+    """Stop recording and return the graph. Raises `LaunchError` when no capture is running."""
     graph = active()
     if graph is None:
         raise LaunchError("no capture is running on this thread\nhelp: call capture_begin() first")
@@ -169,14 +204,19 @@ def capture_end(device: Any = None, stream: Any = None) -> Graph:
 
 
 def capture_launch(graph: Graph, stream: Any = None) -> None:
-    """Run a captured graph."""
-    graph.launch()
+    """Run a captured graph; while another is captured, make it a step of that one."""
+    if not isinstance(graph, Graph):
+        raise LaunchError(f"{graph!r} is not a graph\nexpected: what capture_end() returned, or capture.graph")
+    recorded(graph.launch)
 
 
 class ScopedCapture:
     """`with ScopedCapture() as capture:` records the block; run it with `capture_launch(capture.graph)`."""
 
-    def __init__(self, device: Any = None, stream: Any = None, **options: Any):
+    def __init__(
+        self, device: Any = None, stream: Any = None, force_module_load: bool | None = None, external: bool = False,
+        apic: bool = False, capture_mode: Any = None,
+    ):  # fmt: skip
         self.device = device
         self.graph: Graph | None = None
 

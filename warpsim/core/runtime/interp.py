@@ -12,9 +12,10 @@ from ..ops.host_memory import HostArray
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType
 from .arguments import adapted
-from .array import array, indexedarray
+from .array import array
 from .device import Device
 from .dimensions import extent
+from .indexed import indexedarray
 from .kernel import Kernel
 
 

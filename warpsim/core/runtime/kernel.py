@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import types as python_types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -29,12 +30,13 @@ class Module:
 
     def __init__(self, name: str):
         self.name = name
-        self.kernels: dict[str, Kernel] = {}
+        self.kernels: dict[str, Kernel] = {}  # of equal names the one made last
+        self.all: weakref.WeakSet[Kernel] = weakref.WeakSet()
         self.options: dict[str, Any] = {}
 
     def load(self, device: Any = None) -> None:
         """Compile every kernel that has concrete argument types."""
-        for kernel in self.kernels.values():
+        for kernel in list(self.all):
             if not kernel.generic:
                 kernel.prepare()
 
@@ -95,7 +97,11 @@ class Kernel:
     """A kernel made of a Python function; `key` names it in messages and caches."""
 
     def __init__(
-        self, func: Callable[..., None], key: str | None = None, module: Any = None, options: dict[str, Any] | None = None
+        self,
+        func: Callable[..., None],
+        key: str | None = None,
+        module: Any = None,
+        options: dict[str, Any] | None = None,
     ):
         check_options(options or {})
         self.function = func
@@ -110,6 +116,7 @@ class Kernel:
         self.launchers: dict[Any, Any] = {}
         self.latest: Any = None  # the launcher used last, tried first
         self.module.kernels[self.key] = self
+        self.module.all.add(self)
 
     def __repr__(self) -> str:
         return f"Kernel({self.key!r})"
@@ -190,7 +197,9 @@ class Kernel:
         unroll = self.option("max_unroll")
         key = (types, unroll)
         if key not in self._programs:
-            self._programs[key] = compiler.lower(self.source, self.patterns, list(types), unroll)
+            with compiler.compiling:  # threads that meet here compile once
+                if key not in self._programs:
+                    self._programs[key] = compiler.lower(self.source, self.patterns, list(types), unroll)
         return self._programs[key]
 
     def compiled(self, types: tuple[Any, ...], layouts: tuple[str, ...]) -> compiler.Compiled:
@@ -198,7 +207,9 @@ class Kernel:
         options = Options(layouts, bool(self.option("fast_math")), bool(self.option("verify")))
         key = (types, options, self.option("max_unroll"))
         if key not in self._compiled:
-            self._compiled[key] = compiler.build(self.program(types), options)
+            with compiler.compiling:
+                if key not in self._compiled:
+                    self._compiled[key] = compiler.build(self.program(types), options)
         return self._compiled[key]
 
     def prepare(self) -> None:
@@ -219,7 +230,8 @@ class Kernel:
         for name, t in zip(names, given, strict=True):
             if not match(self.patterns[name], scalars.canonical(t), bound):
                 raise ArgumentTypeError(
-                    f"type {type_name(t)} for {name!r} of kernel {self.key!r}\nexpected: {type_name(self.patterns[name])}"
+                    f"type {type_name(t)} for {name!r} of kernel {self.key!r}\n"
+                    f"expected: {type_name(self.patterns[name])}"
                 )
         self._patterns_of(given)
         return self
@@ -239,9 +251,9 @@ def argument_type(value: Any) -> Any:
 
 
 def kernel(
-    f: Callable[..., None] | None = None, *, key: str | None = None, module: Any = None, enable_backward: bool | None = None,
-    deterministic: bool | None = None, fast_math: bool | None = None, max_unroll: int | None = None,
-    verify: bool | None = None,
+    f: Callable[..., None] | None = None, *, key: str | None = None, module: Any = None,
+    enable_backward: bool | None = None, deterministic: bool | None = None, fast_math: bool | None = None,
+    max_unroll: int | None = None, verify: bool | None = None,
 ) -> Any:  # fmt: skip
     """Make a kernel of a typed Python function.
 

@@ -14,12 +14,15 @@ from typing import Any
 from ...config import config
 from ...errors import ArgumentTypeError, LaunchError
 from ..types.arrays import ArrayType, type_name
+from ..types.signatures import is_generic
 from . import graph, interp, pool, scatter
-from .arguments import adapted, block_packer, check_writable, mismatch, packer
+from .arguments import adapted, block_packer, check_writable, exact_packer, mismatch, packer
 from .device import CPU, Device, get_device
 from .dimensions import extent, normalized
 from .kernel import Kernel
 from .report import Report
+
+UNFIT = (AttributeError, TypeError, ValueError, OverflowError, struct.error)  # what packing an argument may raise
 
 
 class Launcher:
@@ -30,7 +33,8 @@ class Launcher:
         self.program = kernel.program(types)
         layouts = tuple("C" if _contiguous(a, t) else "" for a, t in zip(args, types, strict=True))
         tags = [a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True)]
-        self.packers = [packer(t) for t in types]
+        open_types = [is_generic(p) for p in kernel.patterns.values()]
+        self.packers = [exact_packer(t) if generic else packer(t) for t, generic in zip(types, open_types, strict=True)]
         self.join = block_packer(tags, self.packers)
         self.code = kernel.compiled(types, layouts)
         self.call = pool.KERNEL_PROTOTYPE(self.code.address)
@@ -48,8 +52,24 @@ class Launcher:
         """The argument block, or None when an argument needs a closer look."""
         try:
             return self.join(args, header)
-        except (AttributeError, TypeError, ValueError, struct.error):
+        except UNFIT:
             return None
+
+    def packed(self, args: list[Any], header: bytes) -> bytes:
+        """The argument block; raises `ArgumentTypeError` when an argument does not fit."""
+        block = self.pack(args, header)
+        if block is None:
+            explain(self, args)
+        assert block is not None
+        return block
+
+    def prepared(self, args: list[Any]) -> tuple[Launcher, list[Any]]:
+        """The compiled form of the kernel for other arguments."""
+        return prepared(self.kernel, args, CPU)
+
+    def execute(self, block: bytes, total: int, args: list[Any], deterministic: bool) -> None:
+        """Run with an argument block."""
+        execute(self, block, total, args, deterministic)
 
 
 def serial_limit(cost: float) -> int:
@@ -119,21 +139,15 @@ def launch_slowly(
         raise LaunchError("adjoint launches are not part of this version\nhelp: launch with adjoint=False")
     place = get_device(device if device is not None or stream is None else stream.device)
     if place.is_interp:
-        return interp.launch(kernel, dim, args, place)
+        checked = graph.InterpretedLaunch(kernel, dim, args, lambda n, given: interp.launch(kernel, n, given, place))
+        return checked if record_cmd else checked.launch()
     launcher, args = prepared(kernel, args, place)
-    total, header = extent(dim, kernel.key, launcher.ndim)
-    block = launcher.pack(args, header)
-    if block is None:
-        explain(launcher, args)
-    assert block is not None
     wanted = kernel.option("deterministic") if deterministic is None else deterministic
-    if record_cmd:
-        return graph.Launch(launcher, dim, args, wanted)
-    capture = graph.active()
-    if capture is not None:
-        capture.add(graph.Launch(launcher, dim, args, wanted))
-        return None
-    execute(launcher, block, total, args, wanted)
+    if record_cmd or graph.active() is not None:
+        native = graph.NativeLaunch(launcher, dim, args, wanted)
+        return native if record_cmd else native.launch()
+    total, header = extent(dim, kernel.key, launcher.ndim)
+    execute(launcher, launcher.packed(args, header), total, args, wanted)
     return None
 
 
@@ -162,7 +176,7 @@ def explain(launcher: Launcher, args: list[Any]) -> None:
             continue
         try:
             pack(arg)
-        except (AttributeError, TypeError, ValueError, struct.error) as error:
+        except UNFIT as error:
             raise ArgumentTypeError(
                 f"argument {name!r} of kernel {launcher.kernel.key!r} is {arg!r} ({type(arg).__name__})\n"
                 f"expected: {type_name(t)}\nhelp: {error}"

@@ -21,8 +21,23 @@ from ..types.scalars import canonical
 ALIGNMENT = 64  # [bytes] of fresh memory: a cache line, and the widest vector register
 _PRUNE_SLACK = 64
 
-Held = dict[bytes, Any]
-"""Arrays that struct elements refer to, by descriptor: it keeps them alive and finds them again."""
+class Held(dict[bytes, Any]):
+    """Arrays that the struct elements of some memory refer to, by descriptor.
+
+    It keeps them alive, and finds them again when an element is read on the host.
+    """
+
+    def __init__(self, memory: np.ndarray, element: Any):
+        super().__init__()
+        self.memory, self.element = memory, element
+
+    def add(self, found: dict[bytes, Any]) -> None:
+        """Note arrays; let go of those that no element refers to any more when they become many."""
+        self.update(found)
+        if len(self) > 2 * self.memory.size + _PRUNE_SLACK:
+            present = set(_descriptors(self.memory.reshape(-1), self.element))
+            for words in [w for w in self if w not in present]:
+                del self[words]
 
 
 class TypedMemory:
@@ -169,7 +184,7 @@ def memory_at(
 
 
 def memory_of(
-    data: Any, element: Any, shape: tuple[int, ...] | None, copy: bool, held: Held
+    data: Any, element: Any, shape: tuple[int, ...] | None, copy: bool, held: dict[bytes, Any]
 ) -> tuple[np.ndarray, Any]:
     """Memory with the contents of `data`, and the element type; `held` collects arrays in structs.
 
@@ -181,7 +196,7 @@ def memory_of(
         element = found if found is not None else checked_dtype(source.dtype.type)
     layout = structs.numpy_dtype(element)
     if isinstance(data, list | tuple):
-        _check_range(source, layout.base)
+        check_range(source, layout.base)
     source = fitted(source, element, layout, shape)
     if not copy and source.dtype == layout.base:
         problem = refused(source, source.ndim - element_rank(element))
@@ -212,7 +227,7 @@ def refused(memory: np.ndarray, ndim: int) -> str:
     return ""
 
 
-def as_numpy(data: Any, held: Held | None = None) -> tuple[np.ndarray, Any]:
+def as_numpy(data: Any, held: dict[bytes, Any] | None = None) -> tuple[np.ndarray, Any]:
     """Any array-like as NumPy, and its element type where it has one of ours.
 
     Raises `ArrayError` for data that is ragged or not made of numbers.
@@ -234,7 +249,7 @@ def as_numpy(data: Any, held: Held | None = None) -> tuple[np.ndarray, Any]:
     return found, None
 
 
-def _from_sequence(data: Any, held: Held) -> tuple[np.ndarray, Any]:
+def _from_sequence(data: Any, held: dict[bytes, Any]) -> tuple[np.ndarray, Any]:
     leaf = data
     while isinstance(leaf, list | tuple) and leaf:
         leaf = leaf[0]
@@ -249,7 +264,7 @@ def _from_sequence(data: Any, held: Held) -> tuple[np.ndarray, Any]:
     return found, type(leaf) if isinstance(leaf, compounds.Compound) else None
 
 
-def _records(data: Any, t: Any, held: Held) -> np.ndarray:
+def _records(data: Any, t: Any, held: dict[bytes, Any]) -> np.ndarray:
     records = np.zeros(len(data), structs.numpy_dtype(t))
     for i, value in enumerate(data):
         if not isinstance(value, t):
@@ -258,7 +273,7 @@ def _records(data: Any, t: Any, held: Held) -> np.ndarray:
     return records
 
 
-def _check_range(source: np.ndarray, base: np.dtype) -> None:
+def check_range(source: np.ndarray, base: np.dtype) -> None:
     """Python's integers must fit: `array([300], dtype=int8)` is a mistake, not 44."""
     if source.dtype.kind not in "iu" or base.kind not in "iu" or not source.size:
         return
@@ -324,7 +339,7 @@ def reinterpreted(memory: np.ndarray, ndim: int, layout: np.dtype) -> np.ndarray
 # ----- elements ---------------------------------------------------------------------------------
 
 
-def host_element(part: Any, element: Any, held: Held | None = None) -> Any:
+def host_element(part: Any, element: Any, held: dict[bytes, Any] | None = None) -> Any:
     """One element of memory as a host value; array fields are found in `held`."""
     if compounds.is_compound(element):
         return element.wrap(part)
@@ -338,7 +353,7 @@ def host_element(part: Any, element: Any, held: Held | None = None) -> Any:
     return element(part)
 
 
-def write_struct(records: np.ndarray, key: Any, value: structs.Struct, held: Held | None = None) -> None:
+def write_struct(records: np.ndarray, key: Any, value: structs.Struct, held: dict[bytes, Any] | None = None) -> None:
     """Write a struct into a record array; array fields become descriptors, noted in `held`."""
     for name, t in value.fields.items():
         item = getattr(value, name)
@@ -352,19 +367,11 @@ def write_struct(records: np.ndarray, key: Any, value: structs.Struct, held: Hel
             records[name][key] = np.asarray(item)
 
 
-def record_of(value: structs.Struct, held: Held | None = None) -> np.ndarray:
+def record_of(value: structs.Struct, held: dict[bytes, Any] | None = None) -> np.ndarray:
     """A struct as one record (rank 0)."""
     record = np.zeros(1, structs.numpy_dtype(type(value)))
     write_struct(record, 0, value, held)
     return record.reshape(())
-
-
-def prune(held: Held, records: np.ndarray, element: Any) -> None:
-    """Let go of arrays that no element refers to any more, when there may be many of them."""
-    if len(held) > 2 * records.size + _PRUNE_SLACK:
-        present = set(_descriptors(records.reshape(-1), element))
-        for words in [w for w in held if w not in present]:
-            del held[words]
 
 
 def _descriptors(records: np.ndarray, element: Any) -> list[bytes]:

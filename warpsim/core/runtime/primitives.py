@@ -1,6 +1,371 @@
-"""Scans, sorts, reductions and run lengths over whole arrays: `wp.utils`.
+"""Scans, sums, sorts, run lengths and casts over whole arrays: `wp.utils`.
 
-NumPy does the work on the CPU: these run once per step, on data it sees without a copy.
+NumPy does the work on the CPU: it sees the memory without a copy. Results never depend on the
+number of threads: sums of floats are accumulated in float64 in one order, sorts are stable. While a
+graph is captured everything is recorded; what is checked then is what can be known then, and a
+result that would be returned as a number needs an output array instead.
+
+Integers wrap around where they overflow. Every function raises `ArgumentTypeError` for something
+that is no array or has the wrong dtype or rank, `ArrayError` for sizes that do not fit,
+`DeviceError` for memory that is not the CPU's, `ReadOnlyError` for an output in read-only memory.
 """
 
 from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArgumentTypeError, ArrayError, DeviceError, LaunchError, OutOfBoundsError
+from ..types import compounds, scalars, structs
+from ..types.arrays import type_name
+from . import graph
+from .array import array
+from .array_ops import recorded, zeros
+from .memory import TypedMemory
+from .radix import KEYS, sort_order
+
+__all__ = [
+    "array_cast", "array_inner", "array_scan", "array_sum", "radix_sort_pairs", "runlength_encode",
+    "segmented_sort_pairs",
+]  # fmt: skip
+
+
+# ----- scans and sums ---------------------------------------------------------------------------
+
+
+def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> None:
+    """Running sums over all elements in order, component by component.
+
+    Element i of `out_array` is the sum of elements 0 to i (`inclusive`) or 0 to i - 1. Both arrays
+    have one dtype of numbers and one size, and may be the same array.
+    """
+    _check(in_array, "in_array", number=True)
+    _check_output(out_array, "out_array", in_array.dtype)
+    if out_array.size != in_array.size:
+        raise ArrayError(f"out_array has {out_array.size} elements\nexpected: {in_array.size}, as many as in_array")
+
+    def step() -> None:
+        source = _flat(in_array)
+        sums = np.cumsum(source, axis=0, dtype=source.dtype)
+        if not inclusive:
+            sums[1:] = sums[:-1]
+            sums[:1] = 0
+        out_array._data[...] = sums.reshape(out_array._data.shape)
+
+    recorded(step)
+
+
+def array_sum(values: array, out: array | None = None, value_count: int | None = None, axis: int | None = None) -> Any:
+    """The sum of all elements, of the first `value_count` in order, or along one `axis`.
+
+    Returns a NumPy number (an array of components for vectors and matrices) when both `out` and
+    `axis` are None, else `out`: shape (1,) without axis, the shape of `values` with extent 1 along
+    `axis` otherwise. With an axis, `value_count` counts along it. Raises `OutOfBoundsError` for a
+    bad axis.
+    """
+    _check(values, "values", number=True)
+    return _reduced(_total, (values,), values.dtype, out, value_count, axis, "value_count")
+
+
+def array_inner(
+    a: array, b: array, out: array | None = None, count: int | None = None, axis: int | None = None
+) -> Any:
+    """The inner product of all elements, of the first `count`, or along one `axis`.
+
+    Products of components are summed too, so the result is a scalar for every dtype; `out`, `count`
+    and `axis` as in `array_sum`. Both arrays have one shape and one dtype.
+    """
+    _check(a, "a", number=True)
+    _check(b, "b", a.dtype)
+    if a.shape != b.shape:
+        raise ArrayError(f"b has shape {b.shape}\nexpected: {a.shape}, that of a")
+    return _reduced(_product, (a, b), compounds.scalar_of(a.dtype), out, count, axis, "count")
+
+
+def _reduced(
+    reduce: Any, sources: tuple[array, ...], dtype: Any, out: array | None, count: int | None, axis: int | None,
+    name: str,
+) -> Any:  # fmt: skip
+    """Reduce the first `count` elements of `sources` along `axis` (None: all, in order)."""
+    first = sources[0]
+    shape, place = (1,), 0
+    if axis is not None:
+        place = _checked_axis(axis, first)
+        shape = tuple(1 if k == place else n for k, n in enumerate(first.shape))
+    number = _checked_count(count, first.size if axis is None else first.shape[place], name)
+    if out is None and axis is None and graph.active() is not None:
+        raise LaunchError("the sum is not known while a graph is captured\nhelp: give it an array: out=")
+    target = zeros(shape, dtype, first.device) if out is None else out
+    _check_output(target, "out", dtype)
+    if target.shape != shape:
+        raise ArrayError(f"out has shape {target.shape}\nexpected: {shape}")
+
+    def step() -> None:
+        parts = [_flat(s) if axis is None else s.numpy() for s in sources]
+        kept = [p[(*[slice(None)] * place, slice(number))] for p in parts]
+        target._data[...] = reduce(place, first.ndim if axis is not None else 1, *kept).reshape(target._data.shape)
+
+    recorded(step)
+    if out is None and axis is None:
+        return target._data[0]
+    return target
+
+
+def _total(axis: int, ndim: int, values: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.sum(values, axis=axis, dtype=_accumulator(values)).astype(values.dtype)
+
+
+def _product(axis: int, ndim: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    # einsum, not dot: BLAS may split the sum by the number of threads.
+    free = [k for k in range(ndim) if k != axis]
+    every = list(range(a.ndim))
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = np.einsum(a, every, b, every, free, dtype=_accumulator(a), casting="same_kind")
+        return np.asarray(found).astype(a.dtype)
+
+
+def _accumulator(values: np.ndarray) -> Any:
+    return np.float64 if values.dtype.kind == "f" else values.dtype
+
+
+# ----- sorting ----------------------------------------------------------------------------------
+
+
+def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0, end_bit: int | None = None) -> None:
+    """Sort the first `count` keys in ascending order, and their values along with them. Stable.
+
+    keys: int32, uint32, int64, uint64, float32 or float64; values: any dtype. As in Warp, both
+    arrays must hold 2 * count elements; the second half is room for devices that need it. Only bits
+    `begin_bit` to `end_bit` - 1 of the keys are compared, counted in the order-preserving form in
+    which negative numbers come first; -0.0 sorts before 0.0, and NaN last (first when its sign is
+    set).
+    """
+    number = _check_pairs(keys, values, count)
+    width = 8 * np.dtype(keys.dtype).itemsize
+    begin, end = operator.index(begin_bit), width if end_bit is None else operator.index(end_bit)
+    if not 0 <= begin <= end <= width:
+        raise ArrayError(f"bits {begin} to {end} of {width}-bit keys\nexpected: 0 <= begin_bit <= end_bit <= {width}")
+
+    def step() -> None:
+        order = sort_order(keys._data[:number], begin, end)
+        keys._data[:number] = keys._data[:number][order]
+        values._data[:number] = values._data[:number][order]
+
+    recorded(step)
+
+
+def segmented_sort_pairs(
+    keys: array, values: array, count: int, segment_start_indices: array, segment_end_indices: array | None = None
+) -> None:
+    """Sort keys and their values within each segment; elements outside of segments stay. Stable.
+
+    Segment i is the range from `segment_start_indices[i]` up to `segment_end_indices[i]`, or up to
+    the next start where no ends are given (n starts then make n - 1 segments). Segments lie within
+    `count` and do not overlap, else `ArrayError`. keys, values and count as in `radix_sort_pairs`.
+    """
+    number = _check_pairs(keys, values, count)
+    starts, ends = segment_start_indices, segment_end_indices
+    _check(starts, "segment_start_indices", scalars.int32, ndim=1)
+    if ends is not None:
+        _check(ends, "segment_end_indices", scalars.int32, ndim=1)
+        if ends.size != starts.size:
+            raise ArrayError(f"segment_end_indices has {ends.size} elements\nexpected: {starts.size}, one per start")
+
+    def step() -> None:
+        bounds = starts.numpy().astype(np.int64)
+        pairs = (bounds[:-1], bounds[1:]) if ends is None else (bounds, ends.numpy().astype(np.int64))
+        at, segment = _segment_members(*pairs, number)
+        width = 8 * np.dtype(keys.dtype).itemsize
+        order = sort_order(keys._data[at], 0, width)
+        order = order[sort_order(segment[order], 0, 32)]
+        keys._data[at] = keys._data[at[order]]
+        values._data[at] = values._data[at[order]]
+
+    recorded(step)
+
+
+def _segment_members(starts: np.ndarray, ends: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The indices of all elements in segments, ordered by segment, and the segment of each."""
+    bad = np.flatnonzero((starts < 0) | (ends < starts) | (ends > count))
+    if bad.size:
+        i = int(bad[0])
+        raise ArrayError(f"segment {i} is [{starts[i]}, {ends[i]})\nexpected: 0 <= start <= end <= count = {count}")
+    lengths = ends - starts
+    full = np.flatnonzero(lengths)
+    by_start = full[np.argsort(starts[full], kind="stable")]
+    overlapping = np.flatnonzero(ends[by_start[:-1]] > starts[by_start[1:]])
+    if overlapping.size:
+        i, j = (int(by_start[overlapping[0] + k]) for k in (0, 1))
+        raise ArrayError(f"segments {i} and {j} overlap\nexpected: segments that share no element")
+    first = np.cumsum(lengths) - lengths
+    segment = np.repeat(np.arange(lengths.size, dtype=np.uint32), lengths)
+    return np.arange(lengths.sum()) + np.repeat(starts - first, lengths), segment
+
+
+def _check_pairs(keys: array, values: array, count: int) -> int:
+    number = _checked_count(count, None, "count")
+    _check_output(keys, "keys")
+    _check_output(values, "values")
+    if keys.dtype not in KEYS:
+        known = ", ".join(map(type_name, KEYS))
+        raise ArgumentTypeError(f"keys have dtype {type_name(keys.dtype)}\nexpected: {known}")
+    for name, a in (("keys", keys), ("values", values)):
+        if a.ndim != 1:
+            raise ArgumentTypeError(f"{name} has rank {a.ndim}\nexpected: one dimension")
+        if a.size < 2 * number:
+            raise ArrayError(f"{name} has room for {a.size} elements\nexpected: 2 * count = {2 * number}, as in Warp")
+    return number
+
+
+# ----- run lengths ------------------------------------------------------------------------------
+
+
+def runlength_encode(
+    values: array, run_values: array, run_lengths: array, run_count: array | None = None, value_count: int | None = None
+) -> Any:
+    """Replace every run of equal elements by one of them and its length: 1 1 1 2 -> (1, 3), (2, 1).
+
+    Reads the first `value_count` elements (default: all); `run_values` and `run_lengths` (int32)
+    must have room for as many. The number of runs goes to `run_count` (int32, shape (1,)), which is
+    returned; without it the number is returned.
+    """
+    _check(values, "values")
+    number = _checked_count(value_count, values.size, "value_count")
+    _check_output(run_values, "run_values", values.dtype)
+    _check_output(run_lengths, "run_lengths", scalars.int32)
+    for name, a in (("run_values", run_values), ("run_lengths", run_lengths)):
+        if a.size < number or a.ndim != 1:
+            raise ArrayError(f"{name} has shape {a.shape}\nexpected: one dimension of at least {number} elements")
+    if run_count is None and graph.active() is not None:
+        raise LaunchError("the number of runs is not known during a capture\nhelp: give it an array: run_count=")
+    total = zeros(1, scalars.int32, values.device) if run_count is None else run_count
+    _check_output(total, "run_count", scalars.int32)
+    if total.size < 1:
+        raise ArrayError("run_count is empty\nexpected: room for one element")
+
+    def step() -> None:
+        source = _flat(values)[:number]
+        starts = _run_starts(source)
+        run_values._data[: starts.size] = source[starts]
+        run_lengths._data[: starts.size] = np.diff(starts, append=number)
+        total._data.flat[0] = starts.size
+
+    recorded(step)
+    return int(total._data[0]) if run_count is None else run_count
+
+
+def _run_starts(values: np.ndarray) -> np.ndarray:
+    """Where an element differs from the one before it; the first one does."""
+    differs = values[1:] != values[:-1]
+    new = differs.any(axis=tuple(range(1, values.ndim)))
+    return np.flatnonzero(np.concatenate([[True], new])[: len(values)])
+
+
+# ----- casts ------------------------------------------------------------------------------------
+
+
+def array_cast(in_array: array, out_array: array, count: int | None = None) -> None:
+    """Convert elements to the dtype of `out_array`, as a cast in a kernel does.
+
+    Floats truncate and saturate to integers, NaN becomes 0, integers wrap around. Arrays of equal
+    rank whose elements have equal shape are converted element by element: the first `count` of one
+    dimension, or all of arrays of one shape. Others are read as flat lists of components.
+    """
+    _check(in_array, "in_array")
+    _check_output(out_array, "out_array")
+    for name, a in (("in_array", in_array), ("out_array", out_array)):
+        if structs.is_struct(a.dtype):
+            raise ArgumentTypeError(f"{name} has dtype {type_name(a.dtype)}\nexpected: scalars, vectors or matrices")
+    same = in_array.ndim == out_array.ndim and _inner(in_array) == _inner(out_array)
+    if same and in_array.ndim > 1:
+        if count is not None:
+            raise ArrayError("count= with arrays of more than one dimension\nhelp: leave it out, or flatten the arrays")
+        if in_array.shape != out_array.shape:
+            raise ArrayError(f"out_array has shape {out_array.shape}\nexpected: {in_array.shape}, that of in_array")
+    sizes = [a.size if same else a.size * compounds.size_of(a.dtype) for a in (in_array, out_array)]
+    number = _checked_count(count, sizes[0], "count")
+    if number > sizes[1]:
+        raise ArrayError(f"out_array has room for {sizes[1]} elements\nexpected: {number}")
+
+    def step() -> None:
+        base = out_array._data.dtype
+        if same and in_array.ndim > 1:
+            out_array._data[...] = converted(in_array.numpy(), base)
+        elif same:
+            out_array._data[:number] = converted(in_array.numpy()[:number], base)
+        else:
+            out_array._data.flat[:number] = converted(in_array.numpy().reshape(-1)[:number], base)
+
+    recorded(step)
+
+
+def converted(x: np.ndarray, base: np.dtype) -> np.ndarray:
+    """Numbers converted as kernels convert them."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if base.kind == "b":
+            return x != 0
+        if x.dtype.kind != "f" or base.kind == "f":
+            return x.astype(base)
+        limits = np.iinfo(base)
+        wide = np.trunc(x.astype(np.float64))
+        above, below = wide >= 2.0 ** (limits.bits - (base.kind == "i")), wide < float(limits.min)
+        whole = np.where(above | below | np.isnan(wide), 0.0, wide).astype(base)
+        return np.where(above, limits.max, np.where(below, limits.min, whole)).astype(base)
+
+
+# ----- checks -----------------------------------------------------------------------------------
+
+
+def _flat(a: Any) -> np.ndarray:
+    """All elements in order: extents of elements are trailing axes."""
+    return a.numpy().reshape((a.size, *_inner(a)))
+
+
+def _inner(a: Any) -> tuple[int, ...]:
+    return a.dtype.shape if compounds.is_compound(a.dtype) else ()
+
+
+def _check(
+    a: Any, name: str, dtype: Any = None, *, number: bool = False, ndim: int | None = None
+) -> None:
+    """Raise unless `a` is an array of the dtype (or of numbers) and the rank, in memory of the CPU."""
+    if not isinstance(a, TypedMemory):
+        raise ArgumentTypeError(f"{name} is {type(a).__name__}\nexpected: an array\nhelp: wp.array(x) makes one")
+    if dtype is not None and a.dtype is not dtype:
+        raise ArgumentTypeError(f"{name} has dtype {type_name(a.dtype)}\nexpected: {type_name(dtype)}")
+    if number and compounds.scalar_of(a.dtype) not in scalars.NUMBERS:
+        raise ArgumentTypeError(f"{name} has dtype {type_name(a.dtype)}\nexpected: numbers, or vectors of numbers")
+    if ndim is not None and a.ndim != ndim:
+        raise ArgumentTypeError(f"{name} has rank {a.ndim}\nexpected: {ndim}")
+    if not a.device.shares_host_memory:
+        raise DeviceError(f"{name} is on {a.device}\nexpected: cpu, whose memory NumPy sees\nhelp: {name}.to('cpu')")
+
+
+def _check_output(a: Any, name: str, dtype: Any = None) -> None:
+    _check(a, name, dtype)
+    if not isinstance(a, array):
+        raise ArgumentTypeError(f"{name} is an indexedarray\nexpected: an array, whose memory is written")
+    a._require_writable()
+
+
+def _checked_count(count: Any, limit: int | None, name: str) -> int:
+    if count is None and limit is not None:
+        return limit
+    try:
+        number = operator.index(count)
+    except TypeError:
+        raise ArgumentTypeError(f"{name} is {count!r}\nexpected: an integer") from None
+    if number < 0 or (limit is not None and number > limit):
+        expected = "at least 0" if limit is None else f"0 to {limit}"
+        raise ArrayError(f"{name} is {number}\nexpected: {expected}")
+    return number
+
+
+def _checked_axis(axis: Any, a: Any) -> int:
+    place = operator.index(axis)
+    if not -a.ndim <= place < a.ndim:
+        raise OutOfBoundsError(f"axis {place} of an array of rank {a.ndim}\nexpected: {-a.ndim} to {a.ndim - 1}")
+    return place % a.ndim

@@ -18,7 +18,8 @@ import numpy as np
 
 from ..emit.layout import WORD, argument_offsets
 from . import pool
-from .array import ALIGNMENT, overlap
+from .array import overlap
+from .memory import ALIGNMENT
 
 MOST_COPIES = 64
 _OVERLAPPING, _PRIVATE = 2, 4  # flags of the kernel ABI, see emit.cpu
@@ -71,7 +72,7 @@ def _any_overlap(args: list[Any]) -> bool:
 
 def _private(launcher: Any, block: bytes, total: int, args: list[Any], copies: int, flags: int) -> None:
     """Run `copies` chunks, each with its own argument block that points at its own copies."""
-    offsets, size = argument_offsets(list(launcher.types))
+    offsets, _ = argument_offsets(list(launcher.types))
     blocks = np.frombuffer(block * copies, np.uint8).reshape(copies, len(block)).copy()
     targets = []
     for k in launcher.sums:

@@ -7,7 +7,7 @@ strides[ndim]` (strides in bytes). Every part of the system that packs or reads 
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from . import compounds, scalars
@@ -48,7 +48,7 @@ def array_type(
     return _intern(canonical(dtype), ndim, indexed, local_shape)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _intern(dtype: Any, ndim: int, indexed: bool, local_shape: tuple[int, ...] | None) -> ArrayType:
     return ArrayType(dtype, ndim, indexed, local_shape)
 

@@ -6,7 +6,7 @@ compare by identity. Host behaviour comes from `values.Compound`.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -84,7 +84,7 @@ def _scalar(dtype: Any) -> type:
     return scalar
 
 
-@lru_cache(maxsize=None)
+@cache
 def _make(kind: str, shape: tuple[int, ...], dtype: type) -> type[Compound]:
     size = int(np.prod(shape))
     if size > MAX_SIZE:

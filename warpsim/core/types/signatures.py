@@ -143,7 +143,7 @@ def match(pattern: Any, t: Any, bound: Bindings) -> bool:
 
 
 def _match_array(pattern: ArrayType, t: Any, bound: Bindings) -> bool:
-    if not isinstance(t, ArrayType) or t.ndim != pattern.ndim or pattern.indexed and not t.indexed:
+    if not isinstance(t, ArrayType) or t.ndim != pattern.ndim or (pattern.indexed and not t.indexed):
         return False
     return match(pattern.dtype, t.dtype, bound)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -85,7 +85,7 @@ def is_field_type(t: Any) -> bool:
     return scalars.is_scalar(t) or compounds.is_compound(t) or is_struct(t) or arrays.is_array(t)
 
 
-@lru_cache(maxsize=None)
+@cache
 def numpy_dtype(t: Any) -> np.dtype:
     """The memory layout of a type as a NumPy dtype (a sub-array for compounds, a record for structs)."""
     if scalars.is_scalar(t):

@@ -79,7 +79,7 @@ class Compound:
         part = self._data[index]
         if isinstance(part, np.ndarray):
             return compound_type(part.shape, self.dtype).wrap(part)
-        return part.item()
+        return part
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self._data[index] = np.asarray(value)

@@ -1,0 +1,244 @@
+"""Every kind of kernel becomes PTX and machine code for CUDA, on a machine with neither GPU nor driver."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from functools import lru_cache
+
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed; pip install 'warpsim[cuda]' brings it")
+
+from cuda_corpus import CORPUS  # noqa: E402  (the modules under test need numba-cuda)
+from numba.cuda.cudadrv import nvvm  # noqa: E402
+
+import warpsim as wp  # noqa: E402
+from warpsim.core.emit import cpu, cuda, layout  # noqa: E402
+from warpsim.core.emit.target import Options  # noqa: E402
+from warpsim.core.ir.printer import print_function  # noqa: E402
+from warpsim.errors import CompilerError, KernelTypeError  # noqa: E402
+
+pytestmark = pytest.mark.skipif(not nvvm.is_available(), reason="libNVVM is not installed; numba-cuda[cu13] brings it")
+
+HAS_LINKER = importlib.util.find_spec("nvidia") and importlib.util.find_spec("cuda.bindings.nvjitlink")
+needs_linker = pytest.mark.skipif(not HAS_LINKER, reason="nvidia-nvjitlink is not installed")
+
+ELF_MACHINE_CUDA = 190
+
+
+def program(kernel):
+    return kernel.program(tuple(kernel.patterns.values()))
+
+
+def compiled(kernel, options=None, **facts):
+    made = program(kernel)
+    return cuda.emit(made.fn, made.ndim, options or Options(), made.plan, **facts)
+
+
+@lru_cache(maxsize=None)
+def corpus_ptx(name):
+    return compiled(CORPUS[name].kernel)
+
+
+# What must stand in the PTX for the kernel to do its work on a GPU the way this target promises.
+EXPECTED = {
+    "vectors": [r"ld\.param\.v?\d?\.?f32", r"ld\.global\.f32", r"st\.global\.f32", r"sqrt\.rn\.f32", r"fma\.rn\.f32"],
+    "matrices": [r"ld\.global\.f64", r"(div|rcp)\.rn\.f64"],
+    "computed_indices": [r"\.local \.align", r"st\.local", r"ld\.local"],
+    "loops": [r"atom\.global\.add\.u64|red\.global\.add\.u64"],
+    "two_dimensions": [r"%ctaid\.x", r"%nctaid\.x", r"div\.u64|div\.u32", r"st\.global\.u8"],
+    "atomics_float32": [r"(atom|red)\.global\.add\.f32", r"atom\.global\.min\.s32", r"atom\.global\.cas\.b32"],
+    "atomics_float64": [r"(atom|red)\.global\.add\.f64", r"atom\.global\.max\.u64", r"atom\.global\.exch\.b64"],
+    "atomics_float16": [r"atom\.global\.cas\.b32"],
+    "atomics_uint8": [r"atom\.global\.cas\.b32"],
+    "atomics_int32": [rf"atom\.global\.{op}" for op in ("add.u32", "and.b32", "or.b32", "xor.b32", "min.s32", "max.s32")],
+    "atomics_uint64": [rf"atom\.global\.{op}" for op in ("add.u64", "exch.b64", "cas.b64", "min.u64", "max.u64")],
+    "compound_atomics": [r"(atom|red)\.global\.add\.f32", r"(atom|red)\.global\.add\.f64"],
+    "local_arrays": [r"\.local \.align 16", r"st\.local"],
+    "conversions_float32": [r"cvt\.rzi\.s32\.f32", r"cvt\.rzi\.u64\.f32", r"setp\.nan\.f32"],
+    "conversions_float64": [r"cvt\.rzi\.u32\.f64", r"cvt\.rzi\.s64\.f64"],
+    "mathematics_float32": [r"sqrt\.rn\.f32", r"cvt\.rmi\.f32\.f32", r"cvt\.rni\.f32\.f32", r"ex2\.approx"],
+    "mathematics_float64": [r"sqrt\.rn\.f64", r"cvt\.rpi\.f64\.f64"],
+}
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_a_kernel_becomes_ptx(name):
+    made = corpus_ptx(name)
+    kernel = CORPUS[name].kernel
+    offsets, size = layout.argument_offsets(list(kernel.patterns.values()))
+    assert (made.entry, made.block_bytes, made.offsets) == (cuda.KERNEL, size, tuple(offsets))
+    [head] = re.findall(r"\.visible \.entry (\w+)\(\s*(.*?)\s*\)", made.ptx, re.S)
+    block = f".param .align 8 .b8 {cuda.KERNEL}_param_0[{size}]"
+    assert head[0] == cuda.KERNEL
+    assert re.split(r",\s*", head[1]) == [block, f".param .u64 {cuda.KERNEL}_param_1"]
+    assert ".target sm_90" in made.ptx
+    assert not re.search(r"NumbaEnv|\bcall\b.*_Z", made.ptx), "nothing of Numba's runtime is left"
+    for pattern in EXPECTED.get(name, ()):
+        assert re.search(pattern, made.ptx), pattern
+
+
+@needs_linker
+@pytest.mark.parametrize("name", CORPUS)
+def test_its_ptx_becomes_machine_code(name):
+    made = corpus_ptx(name)
+    code = cuda.assemble(made.ptx, made.arch)
+    assert code.startswith(b"\x7fELF")
+    assert int.from_bytes(code[18:20], "little") == ELF_MACHINE_CUDA
+    assert f".text.{cuda.KERNEL}".encode() in code
+
+
+def test_atomics_on_a_threads_own_stack_are_plain():
+    """The hardware has no atomics on local memory: the program would be stopped."""
+    assert "atom" not in corpus_ptx("local_arrays").ptx
+
+
+def test_division_and_roots_are_correctly_rounded_unless_fast_math_is_asked_for():
+    @wp.kernel
+    def inverse_sine(x: wp.array(dtype=float)):
+        i = wp.tid()
+        x[i] = wp.sqrt(x[i]) / wp.sin(x[i])
+
+    exact, fast = compiled(inverse_sine).ptx, compiled(inverse_sine, Options(fast_math=True)).ptx
+    assert "div.rn.f32" in exact and "sqrt.rn.f32" in exact and "sin.approx" not in exact
+    assert "div.rn" not in fast and "sqrt.rn" not in fast and "sin.approx" in fast
+
+
+@pytest.mark.parametrize("name", ("atomics_float32", "atomics_float16", "structs", "local_arrays", "two_dimensions"))
+@pytest.mark.parametrize("arch", ((7, 5), (8, 6), (10, 0), (12, 0)), ids=str)
+def test_other_generations_compile_too(name, arch):
+    """From compute capability 10.0 on, NVVM reads a newer dialect of LLVM."""
+    made = compiled(CORPUS[name].kernel, arch=arch)
+    assert f".target sm_{arch[0]}{arch[1]}\n" in made.ptx
+    if HAS_LINKER:
+        assert cuda.assemble(made.ptx, arch).startswith(b"\x7fELF")
+
+
+@pytest.mark.parametrize("name", ("vectors", "atomics_float32", "structs", "randomness"))
+def test_one_program_feeds_both_targets(name):
+    kernel = CORPUS[name].kernel
+    made = program(kernel)
+    before = print_function(made.fn)
+    first = cuda.emit(made.fn, made.ndim, Options(), made.plan)
+    native = cpu.emit(made.fn, made.ndim, Options(), made.plan)
+    again = cuda.emit(made.fn, made.ndim, Options(), made.plan)
+    assert native.code.startswith(b"\x7fELF") or sys.platform != "linux"
+    assert print_function(made.fn) == before, "emission changes nothing of the program"
+    assert first.ptx == again.ptx, "equal programs give equal text, which caches are keyed by"
+    assert program(kernel) is made
+
+
+# ----- options, limits, refusals ------------------------------------------------------------
+
+
+@wp.kernel
+def gather(x: wp.array(dtype=float), j: wp.array(dtype=int), limit: float):
+    i = wp.tid()
+    assert limit > 0.0, "a positive limit"
+    x[i] = x[j[i]] + limit
+
+
+def test_checks_report_and_let_other_threads_run():
+    plain, verified = compiled(gather), compiled(gather, Options(verify=True))
+    assert [(s.kind, s.text) for s in plain.sites] == [("assert", "a positive limit")]
+    assert [s.kind for s in verified.sites].count("bounds") == 3
+    assert plain.ptx.count("atom.global.cas.b64") >= 1
+    assert "trap" not in verified.ptx and "exit" not in verified.ptx
+
+
+def test_machine_code_can_be_related_to_source_lines():
+    text = compiled(gather, lineinfo=True).ptx
+    first = gather.function.__code__.co_firstlineno
+    files = dict(re.findall(r'\.file\s+(\d+) "([^"]+)"', text))
+    [number] = [k for k, path in files.items() if path.endswith("test_cuda.py")]
+    lines = {int(line) for line in re.findall(rf"\.loc\s+{number} (\d+)", text)}
+    assert {first + 3, first + 4} <= lines
+    assert ".loc" not in compiled(gather).ptx
+
+
+def test_contiguous_arrays_need_no_strides():
+    strided, contiguous = compiled(gather), compiled(gather, Options(layouts=("C", "C", "")))
+    assert strided.ptx.count("ld.param") > contiguous.ptx.count("ld.param")
+    assert strided.block_bytes == contiguous.block_bytes, "one block serves both"
+
+
+def test_long_output_is_printed_in_pieces():
+    """A GPU's vprintf reads at most 32 values."""
+
+    @wp.kernel
+    def show(m: wp.array(dtype=wp.spatial_matrix)):
+        print(m[0])
+
+    text = compiled(show).ptx
+    assert len(re.findall(r"^\s*vprintf,", text, re.M)) == 2
+    assert len(re.findall(r"\.const .*warpsim_text", text)) == 2
+
+
+Wide = wp.types.matrix(shape=(16, 16), dtype=wp.float64)
+
+
+@wp.struct
+class Bulk:
+    a: Wide
+    b: Wide
+    c: Wide
+    d: Wide
+
+
+def test_arguments_beyond_what_a_kernel_can_take_are_refused():
+    @wp.kernel
+    def fits(a: Bulk, b: Bulk, c: Bulk, out: wp.array(dtype=wp.float64)):
+        out[wp.tid()] = a.a[0, 0] + b.b[1, 1] + c.d[15, 15]
+
+    @wp.kernel
+    def exceeds(a: Bulk, b: Bulk, c: Bulk, d: Bulk, out: wp.array(dtype=wp.float64)):
+        out[wp.tid()] = a.a[0, 0] + b.b[1, 1] + c.d[15, 15] + d.d[0, 1]
+
+    made = compiled(fits)
+    assert made.block_bytes > 3 * 8192
+    assert ".local" not in made.ptx, "the block is read where it is, not copied"
+    with pytest.raises(KernelTypeError) as refusal:
+        compiled(exceeds)
+    assert "the arguments of kernel 'exceeds' take 32840 bytes" in str(refusal.value)
+    assert f"expected: at most {cuda.MAX_BLOCK} on CUDA\nhelp: pass large values in an array" in str(refusal.value)
+    if HAS_LINKER:
+        assert cuda.assemble(made.ptx, made.arch)
+
+
+def test_code_that_nvvm_refuses_is_a_defect_of_the_compiler(monkeypatch):
+    def negated(target, name, t, parts):
+        return target.builder.fneg(parts[0])  # NVVM's older dialect has no such instruction
+
+    monkeypatch.setattr(cuda.CudaTarget, "math", negated)
+    with pytest.raises(CompilerError, match="NVVM refuses the code of kernel 'body'.*INVALID_IR"):
+        compiled(CORPUS["mathematics_float32"].kernel)
+
+
+@needs_linker
+def test_ptx_that_the_assembler_refuses_is_named():
+    broken = corpus_ptx("branches").ptx.replace("ld.global.f32", "ld.globe.f32")
+    with pytest.raises(CompilerError, match=r"assembler refuses this PTX(.|\n)*globe"):
+        cuda.assemble(broken, (9, 0))
+
+
+def test_nothing_of_cuda_is_loaded_before_it_is_wanted():
+    text = "import sys, warpsim; print([m for m in sys.modules if m.split('.')[0] in ('numba', 'numba_cuda', 'cuda')])"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_corpus_covers_what_it_says():
+    ops = {node.op.name for entry in CORPUS.values() for node in _calls(program(entry.kernel).fn.body)}
+    atomics = {f"atomic_{kind}" for kind in ("add", "sub", "min", "max", "exch", "cas", "and", "or", "xor")}
+    assert atomics | {"load", "store", "view", "field_view", "local_array", "tid", "block_dim", "cast"} <= ops
+    assert len(CORPUS) > 10
+
+
+def _calls(region):
+    for node in region.nodes:
+        if hasattr(node, "op"):
+            yield node
+        for inner in node.regions():
+            yield from _calls(inner)
+

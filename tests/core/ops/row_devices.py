@@ -1,0 +1,136 @@
+"""Runs rows on the interpreter and on the CPU, from IR that is built directly: no front end between."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import Any
+
+import numpy as np
+from row_cases import Case
+
+from warpsim.core.emit import cpu
+from warpsim.core.emit.layout import HEADER_WORDS
+from warpsim.core.emit.native import NativeObject
+from warpsim.core.emit.target import Options
+from warpsim.core.ir.builder import Builder
+from warpsim.core.ir.interpret import Interpreter
+from warpsim.core.ir.nodes import Function, Region, Value, count
+from warpsim.core.ir.verify import verify
+from warpsim.core.ops import memory, threads
+from warpsim.core.passes.access import analyse
+from warpsim.core.passes.inline import inline
+from warpsim.core.types import structs
+from warpsim.core.types.arrays import array_type
+from warpsim.core.types.scalars import int32
+
+KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+CONCURRENT = 1
+
+
+def called(case: Case) -> Function:
+    """A function that is one call of the row, expansions already in place."""
+    params = tuple(Value(t) for t in case.types)
+    body = Region(params)
+    made = Builder(body).call(case.row, params, case.results, case.attributes)
+    body.yields = made if isinstance(made, tuple) else (made,)
+    return verify(inline(Function(case.row.name, body)))
+
+
+def interpreted(fn: Function, operands: tuple[Any, ...]) -> list[Any]:
+    """The results of a function on the interpreter, without its check for NaN."""
+    return Interpreter(check_numbers=False).run(fn.body, list(operands))
+
+
+# ----- memory -------------------------------------------------------------------------------
+
+
+def array_of(values: list[Any], t: Any) -> np.ndarray:
+    """Interpreter values as the memory of an array."""
+    made = np.zeros(len(values), structs.numpy_dtype(t))
+    for k, value in enumerate(values):
+        if structs.is_struct(t):
+            made[k] = record(value, t)
+        else:
+            made[k] = value
+    return made
+
+
+def record(value: dict[str, Any], t: Any) -> tuple[Any, ...]:
+    return tuple(record(value[f], ft) if structs.is_struct(ft) else value[f] for f, ft in t.fields.items())
+
+
+def descriptor(memory: np.ndarray, rank: int, gradient: np.ndarray | None = None) -> bytes:
+    """What a kernel receives for an array: data, gradient, shape, strides."""
+    at = 0 if gradient is None else gradient.ctypes.data
+    words = (memory.ctypes.data, at, *memory.shape[:rank], *memory.strides[:rank])
+    return struct.pack(f"<{len(words)}Q", *words)
+
+
+def argument_block(parts: list[bytes], extents: tuple[int, ...]) -> bytes:
+    header = struct.pack(f"<{HEADER_WORDS}Q", 0, *(*extents, 1, 1, 1, 1)[:4])
+    return header + b"".join(parts)
+
+
+class Compiled:
+    """Machine code of a kernel whose parameters are arrays."""
+
+    def __init__(self, fn: Function, ndim: int = 1):
+        artefact = cpu.emit(fn, ndim, Options(), analyse(fn))
+        self.native = NativeObject(artefact.code)
+        self.run = KERNEL(self.native.address(cpu.KERNEL))
+
+    def __call__(self, parts: list[bytes], threads: int, flags: int = 0) -> None:
+        self.run(argument_block(parts, (threads,)), 0, threads, flags)
+
+
+# ----- many cases at once -------------------------------------------------------------------
+
+
+def kernel_of(cases: list[Case]) -> Function:
+    """A kernel that applies every case to the thread's element of its operand arrays."""
+    body = Region()
+    params: list[Value] = []
+    builder = Builder(body)
+    with builder.active():
+        i = builder.call(threads.tid.rows[0], (), (int32,), {"ndim": 1})
+        for case in cases:
+            operands = [Value(array_type(t, 1)) for t in case.types]
+            results = [Value(array_type(t, 1)) for t in case.results]
+            loaded = tuple(memory.load(a, i) for a in operands)
+            made = builder.call(case.row, loaded, case.results, case.attributes)
+            for array, value in zip(results, made if isinstance(made, tuple) else (made,), strict=True):
+                memory.store(array, i, value)
+            params += [*operands, *results]
+    body.params = tuple(params)
+    return verify(inline(Function("rows", body)))
+
+
+def compiled_results(cases: list[Case], points: list[list[tuple[Any, ...]]]) -> list[list[np.ndarray]]:
+    """Per case, the arrays of its results at its points; all cases run in one kernel."""
+    threads = max(map(len, points))
+    inputs, outputs, parts = [], [], []
+    for case, own in zip(cases, points, strict=True):
+        padded = [own[k % len(own)] for k in range(threads)]
+        columns = list(zip(*padded, strict=True))
+        operands = [array_of(list(c), t) for c, t in zip(columns, case.types, strict=True)]
+        results = [np.zeros(threads, structs.numpy_dtype(t)) for t in case.results]
+        parts += [descriptor(m, 1) for m in (*operands, *results)]
+        inputs.append(operands)
+        outputs.append(results)
+    Compiled(kernel_of(cases))(parts, threads)
+    return [[r[: len(own)] for r in results] for results, own in zip(outputs, points, strict=True)]
+
+
+def batches(cases: list[Case], size: int) -> list[list[Case]]:
+    """The cases in groups of about `size` nodes each."""
+    groups: list[list[Case]] = [[]]
+    room = size
+    for case in cases:
+        cost = count(called(case).body) + 3
+        if cost > room and groups[-1]:
+            groups.append([])
+            room = size
+        groups[-1].append(case)
+        room -= cost
+    return groups

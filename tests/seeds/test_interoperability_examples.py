@@ -1,0 +1,292 @@
+"""Programs of the interoperability guide for NVIDIA Warp, with only the import line changed.
+
+What needs a GPU, another framework or gradients is left out; the kernels that the guide hands to JAX
+are launched with NumPy arrays in their place.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+import warpsim as wp
+
+
+@wp.kernel
+def saxpy(x: wp.array(dtype=float), y: wp.array(dtype=float), a: float):
+    i = wp.tid()
+    y[i] = a * x[i] + y[i]
+
+
+def test_numpy_arrays_are_launched_directly():
+    n = 1000
+    x = np.arange(n, dtype=np.float32)
+    y = np.ones(n, dtype=np.float32)
+    wp.launch(saxpy, dim=n, inputs=[x, y, 1.0], device="cpu")
+    np.testing.assert_array_equal(y, np.arange(n) + 1.0)
+
+
+def test_converted_once_and_launched_ten_times():
+    n = 1000
+    x_w = wp.from_numpy(np.arange(n, dtype=np.float32))
+    y_w = wp.from_numpy(np.ones(n, dtype=np.float32))
+    for _ in range(10):
+        wp.launch(saxpy, dim=n, inputs=[x_w, y_w, 1.0], device="cpu")
+    np.testing.assert_array_equal(y_w.numpy(), 10.0 * np.arange(n) + 1.0)
+
+
+def test_a_numpy_array_of_an_array_prints_as_in_the_guide(capsys):
+    w = wp.array([1.0, 2.0, 3.0], dtype=float, device="cpu")
+    a = np.array(w)
+    print(a)
+    assert capsys.readouterr().out == "[1. 2. 3.]\n"
+
+
+def test_numpy_is_a_view_of_a_cpu_array():
+    w = wp.array([1.0, 2.0, 3.0], dtype=float, device="cpu")
+    w.numpy()[1] = 20.0
+    assert w.list() == [1.0, 20.0, 3.0]
+    assert np.shares_memory(w.numpy(), np.asarray(w))
+
+
+def test_data_types_convert_both_ways():
+    n = 16
+    warp_type = wp.float32
+    numpy_type = wp.dtype_to_numpy(warp_type)
+    a = wp.zeros(n, dtype=warp_type)
+    b = np.zeros(n, dtype=numpy_type)
+    assert numpy_type == np.float32 and a.numpy().dtype == b.dtype
+    assert wp.dtype_from_numpy(np.dtype("float32")) is wp.float32
+
+
+def test_from_numpy_takes_dtype_shape_and_device():
+    rows = np.arange(12, dtype=np.float32).reshape(4, 3)
+    assert wp.from_numpy(rows).dtype is wp.vec3
+    w = wp.from_numpy(rows, dtype=wp.vec3, device="cpu", requires_grad=True)
+    assert w.shape == (4,) and w.requires_grad
+    np.testing.assert_array_equal(w.numpy(), rows)
+    flat = wp.from_numpy(np.arange(6, dtype=np.float32), dtype=float, shape=(2, 3))
+    assert flat.shape == (2, 3)
+
+
+def test_from_numpy_refuses_a_type_it_does_not_have():
+    with pytest.raises((RuntimeError, TypeError, ValueError), match="complex128"):
+        wp.from_numpy(np.zeros(3, dtype=np.complex128))
+
+
+@wp.kernel()
+def loss(xs: wp.array(dtype=float, ndim=2), l: wp.array(dtype=float)):  # noqa: E741 - the guide's name
+    tid = wp.tid()
+    wp.atomic_add(l, 0, xs[tid, 0] ** 2.0 + xs[tid, 1] ** 2.0)
+
+
+def test_the_loss_of_the_optimization_examples():
+    xs = wp.array(np.random.default_rng(42).normal(size=(100, 2)), dtype=wp.float32, requires_grad=True)
+    l = wp.zeros(1, dtype=wp.float32, requires_grad=True)  # noqa: E741
+    wp.launch(loss, dim=len(xs), inputs=[xs], outputs=[l], device=xs.device)
+    first = l.numpy()[0]
+    np.testing.assert_allclose(first, (xs.numpy() ** 2).sum(), rtol=1e-5)
+    l.zero_()
+    wp.launch(loss, dim=len(xs), inputs=[xs], outputs=[l], device=xs.device)
+    assert l.numpy()[0] == first
+
+
+@wp.func
+def rosenbrock(x: float, y: float):
+    return (1.0 - x) ** 2.0 + 100.0 * (y - x**2.0) ** 2.0
+
+
+@wp.kernel
+def eval_rosenbrock(
+    xs: wp.array(dtype=wp.vec2),
+    # outputs
+    z: wp.array(dtype=float),
+):
+    i = wp.tid()
+    x = xs[i]
+    z[i] = rosenbrock(x[0], x[1])
+
+
+def test_rosenbrock_forward():
+    num_points = 1500
+    rng = np.random.default_rng(42)
+    xy = rng.normal(size=(num_points, 2)).astype(np.float32)
+    xs = wp.array(xy, dtype=wp.vec2, requires_grad=True)
+    z = wp.zeros(num_points, requires_grad=True)
+    wp.launch(kernel=eval_rosenbrock, dim=num_points, inputs=[xs], outputs=[z])
+    x, y = xy.astype(np.float64).T
+    np.testing.assert_allclose(z.numpy(), (1 - x) ** 2 + 100 * (y - x**2) ** 2, rtol=1e-4, atol=1e-5)
+
+
+@wp.kernel
+def triple_kernel(input: wp.array(dtype=float), output: wp.array(dtype=float)):
+    tid = wp.tid()
+    output[tid] = 3.0 * input[tid]
+
+
+def test_triple():
+    x = np.arange(0, 64, dtype=np.float32)
+    output = np.zeros_like(x)
+    wp.launch(triple_kernel, dim=64, inputs=[x], outputs=[output])
+    np.testing.assert_array_equal(output, 3.0 * x)
+
+
+@wp.kernel
+def multiarg_kernel(
+    # inputs
+    a: wp.array(dtype=float),
+    b: wp.array(dtype=float),
+    c: wp.array(dtype=float),
+    # outputs
+    ab: wp.array(dtype=float),
+    bc: wp.array(dtype=float),
+):
+    tid = wp.tid()
+    ab[tid] = a[tid] + b[tid]
+    bc[tid] = b[tid] + c[tid]
+
+
+def test_several_inputs_and_outputs():
+    a, b, c = (np.full(64, v, dtype=np.float32) for v in (1, 2, 3))
+    x, y = wp.zeros(64), wp.zeros(64)
+    wp.launch(multiarg_kernel, dim=64, inputs=[a, b, c], outputs=[x, y])
+    assert (x.numpy() == 3.0).all() and (y.numpy() == 5.0).all()
+
+
+@wp.kernel
+def matmul_kernel(
+    a: wp.array2d(dtype=float),  # NxK input
+    b: wp.array2d(dtype=float),  # KxM input
+    c: wp.array2d(dtype=float),  # NxM output
+):
+    # launch dims should be (N, M)
+    i, j = wp.tid()
+    N = a.shape[0]
+    K = a.shape[1]
+    M = b.shape[1]
+    if i < N and j < M:
+        s = wp.float32(0)
+        for k in range(K):
+            s += a[i, k] * b[k, j]
+        c[i, j] = s
+
+
+def test_a_matrix_product_on_a_grid_of_threads():
+    N, M, K = 3, 4, 2
+    a = np.full((N, K), 2, dtype=np.float32)
+    b = np.full((K, M), 3, dtype=np.float32)
+    c = wp.zeros((N, M), dtype=float)
+    wp.launch(matmul_kernel, dim=(N, M), inputs=[a, b], outputs=[c])
+    np.testing.assert_array_equal(c.numpy(), np.full((N, M), 12.0))
+
+
+def test_threads_outside_the_matrix_do_nothing():
+    rng = np.random.default_rng(0)
+    a, b = rng.random((3, 5), dtype=np.float32), rng.random((5, 4), dtype=np.float32)
+    c = wp.zeros((3, 4), dtype=float)
+    wp.launch(matmul_kernel, dim=(16, 16), inputs=[a, b], outputs=[c])
+    np.testing.assert_allclose(c.numpy(), a @ b, rtol=1e-5)
+
+
+@wp.kernel
+def add_kernel(a: wp.array(dtype=int), b: wp.array(dtype=int), output: wp.array(dtype=int)):
+    tid = wp.tid()
+    output[tid] = a[tid] + b[tid]
+
+
+def test_integer_arrays():
+    n = 10
+    output = wp.empty(n, dtype=int)
+    wp.launch(add_kernel, dim=n, inputs=[np.arange(n, dtype=np.int32), np.ones(n, dtype=np.int32)], outputs=[output])
+    assert output.list() == list(range(1, n + 1))
+
+
+@wp.kernel
+def sincos_kernel(
+    angle: wp.array(dtype=float),
+    # outputs
+    sin_out: wp.array(dtype=float),
+    cos_out: wp.array(dtype=float),
+):
+    tid = wp.tid()
+    sin_out[tid] = wp.sin(angle[tid])
+    cos_out[tid] = wp.cos(angle[tid])
+
+
+def test_sine_and_cosine():
+    a = np.linspace(0, 2 * math.pi, 32, dtype=np.float32)
+    s, c = wp.empty(32), wp.empty(32)
+    wp.launch(sincos_kernel, dim=32, inputs=[a], outputs=[s, c])
+    np.testing.assert_allclose(s.numpy(), np.sin(a), atol=2e-7)
+    np.testing.assert_allclose(c.numpy(), np.cos(a), atol=2e-7)
+
+
+@wp.kernel
+def diagonal_kernel(output: wp.array(dtype=wp.mat33)):
+    tid = wp.tid()
+    output[tid] = wp.mat33(1.0, 0.0, 0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 3.0)
+
+
+def test_arrays_of_matrices():
+    output = wp.empty(4, dtype=wp.mat33)
+    wp.launch(diagonal_kernel, dim=4, outputs=[output])
+    np.testing.assert_array_equal(output.numpy(), np.broadcast_to(np.diag([1.0, 2.0, 3.0]), (4, 3, 3)))
+
+
+@wp.kernel
+def scale_kernel(a: wp.array(dtype=float), s: float, output: wp.array(dtype=float)):
+    tid = wp.tid()
+    output[tid] = a[tid] * s
+
+
+@wp.kernel
+def scale_vec_kernel(a: wp.array(dtype=wp.vec2), s: float, output: wp.array(dtype=wp.vec2)):
+    tid = wp.tid()
+    output[tid] = a[tid] * s
+
+
+def example_func(
+    # inputs
+    a: wp.array(dtype=float),
+    b: wp.array(dtype=wp.vec2),
+    s: float,
+    # outputs
+    c: wp.array(dtype=float),
+    d: wp.array(dtype=wp.vec2),
+):
+    # launch multiple kernels
+    wp.launch(scale_kernel, dim=a.shape, inputs=[a, s], outputs=[c])
+    wp.launch(scale_vec_kernel, dim=b.shape, inputs=[b, s], outputs=[d])
+
+
+def test_an_annotated_python_function_launches_several_kernels():
+    a = wp.array(np.arange(10, dtype=np.float32))
+    b = wp.array(np.arange(10, dtype=np.float32).reshape((5, 2)), dtype=wp.vec2)
+    c, d = wp.empty_like(a), wp.empty_like(b)
+    example_func(a, b, 2.0, c, d)
+    np.testing.assert_array_equal(c.numpy(), 2.0 * np.arange(10))
+    np.testing.assert_array_equal(d.numpy(), 2.0 * np.arange(10).reshape(5, 2))
+
+
+@wp.kernel
+def multiply_by_two_kernel(
+    a_in: wp.array(dtype=wp.float32),
+    a_out: wp.array(dtype=wp.float32),
+):
+    index = wp.tid()
+    a_out[index] = a_in[index] * 2.0
+
+
+def test_a_kernel_that_names_its_scalar_type():
+    a_in = np.arange(5, dtype=np.float32)
+    a_out = wp.zeros_like(wp.array(a_in))
+    wp.launch(multiply_by_two_kernel, dim=a_in.shape, inputs=[a_in, a_out])
+    np.testing.assert_array_equal(a_out.numpy(), 2.0 * a_in)
+
+
+def test_dlpack_shares_memory_both_ways():
+    source = np.arange(6, dtype=np.float32)
+    warp_array = wp.from_dlpack(source)
+    back = np.from_dlpack(warp_array)
+    back[2] = 40.0
+    assert source[2] == 40.0 and warp_array.numpy()[2] == 40.0

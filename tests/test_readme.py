@@ -1,0 +1,98 @@
+"""README.md is true: its kernel runs, its error is real, its commands are the ones that CI runs, its
+tables name every switch."""
+
+import dataclasses
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import warpsim as wp
+from warpsim.config import Config
+
+ROOT = Path(__file__).resolve().parents[1]
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def command(name):
+    return re.search(rf"<!-- command:{name} -->\n```sh\n(.*)\n```", TEXT).group(1)
+
+
+def test_the_first_kernel_runs(tmp_path):
+    path = tmp_path / "first.py"
+    path.write_text(re.search(r"```python\n(.*?)```", TEXT, re.DOTALL).group(1), encoding="utf-8")
+    out = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True, cwd=ROOT)
+    lowest = [float(x) for x in out.stdout.strip().strip("[]").split()]
+    assert lowest[1] == 0.0 and 0.0 <= lowest[0] < 0.01
+
+
+def test_the_two_commands_are_there():
+    assert command("run") == "pip install . && warpsim run cloth_drop"
+    assert command("test") == 'pip install ".[dev]" && pytest -n 2'
+
+
+def test_the_error_is_the_real_one(tmp_path):
+    shown = re.search(r"```text\n(.*?)```", TEXT, re.DOTALL).group(1)
+    path = tmp_path / "demo.py"
+    path.write_text(
+        "import warpsim as wp\n@wp.kernel\ndef mix(x: wp.array(dtype=float)):\n"
+        "    i = wp.tid()\n    # two widths\n    x[i] = x[i] + wp.float64(1.0)\nwp.launch(mix, 1, [wp.zeros(1)])\n",
+        encoding="utf-8",
+    )
+    out = subprocess.run([sys.executable, path], capture_output=True, text=True, cwd=ROOT)
+    real = out.stderr.replace(f"{tmp_path}/", "")
+    for line in shown.splitlines():
+        if line != "…":
+            assert line in real, f"not printed any more: {line!r}\n{real}"
+
+
+@pytest.mark.parametrize("switch", [f.name for f in dataclasses.fields(Config)])
+def test_every_switch_is_in_the_table(switch):
+    [row] = re.findall(rf"^\| `{switch}` \| (.*?) \|", TEXT, re.MULTILINE)
+    default = dataclasses.asdict(Config())[switch]
+    told = "512 MiB" if switch == "max_cache_bytes" else row.strip("`").strip('"')
+    assert told == ("512 MiB" if default == 512 << 20 else str(default))
+
+
+def test_every_environment_variable_is_in_the_table():
+    sources = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "warpsim").rglob("*.py"))
+    named = set(re.findall(r"WARPSIM_[A-Z_]+", sources))
+    assert named == set(re.findall(r"^\| `(WARPSIM_[A-Z_]+)`", TEXT, re.MULTILINE))
+
+
+def test_links_lead_somewhere():
+    targets = [t for t in re.findall(r"\]\(([^)]+)\)", TEXT) if "://" not in t]
+    assert targets and all((ROOT / t).exists() for t in targets)
+
+
+def test_the_semantics_that_the_readme_states():
+    """One line of the language section each, on both devices."""
+    nan, huge = float("nan"), 1.0e20
+    expected = [0, 0, 7, 2**31, 0, 1, 1, 2, -3, -4, -1, 1, -68]
+    for device in ("cpu", "interp"):
+        wp.config.check_numbers = False
+        out = wp.zeros(len(expected), device=device)
+        wp.launch(semantics, 1, [7, 0, huge, nan, out], device=device)
+        assert out.numpy().tolist() == expected, device
+
+
+@wp.kernel
+def semantics(a: int, b: int, huge: float, nan: float, out: wp.array(dtype=float)):
+    out[0] = float(a / b)
+    out[1] = float(a // b)
+    out[2] = float(a % b)
+    # float32 rounds the largest int32 up, so it is compared as an integer
+    out[3] = float(2147483647)
+    if int(huge) != 2147483647:
+        out[3] = 0.0
+    out[4] = float(int(nan))
+    out[5] = wp.min(nan, 1.0)
+    out[6] = wp.max(1.0, nan)
+    out[7] = wp.clamp(nan, 2.0, 3.0)
+    out[8] = float(-a / 2)
+    out[9] = float(-a // 2)
+    out[10] = float(-a % 2)
+    out[11] = float(1 << (a + 25))
+    out[12] = float(wp.int8(a * 100))

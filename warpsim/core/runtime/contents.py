@@ -1,0 +1,122 @@
+"""Writing elements of an array from the host: items, fills, assignments.
+
+Everything here is checked first, then done at once or, while a graph is captured, recorded.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArrayError, OutOfBoundsError, ReadOnlyError
+from ..types import structs
+from ..types.arrays import type_name
+from .graph import recorded
+from .memory import TypedMemory, as_numpy, check_range, record_of
+
+
+class Contents(TypedMemory):
+    """The writing half of `array`."""
+
+    _data: np.ndarray
+    ndim: int
+    shape: tuple[int, ...]
+    size: int
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Copy a number, an element or an array-like of fitting shape into the selection.
+
+        Raises `ReadOnlyError`, `OutOfBoundsError`, and `ArrayError` for values that do not fit.
+        """
+        self._require_writable()
+        keys = self._keys(key)
+        if not all(isinstance(k, slice | int | np.integer) for k in keys):
+            raise TypeError(
+                "elements at index tables are not set by brackets\nhelp: a[indices].assign(values)"
+            )
+        try:
+            target = self._data[(*keys, ...)]
+        except IndexError as error:
+            raise OutOfBoundsError(f"{error}, for an array of shape {self.shape}") from None
+        self._write(target, value)
+
+    def _keys(self, key: Any) -> tuple:
+        raise NotImplementedError
+
+    def fill_(self, value: Any) -> None:
+        """Set every element to `value`: a number for all components, or one element.
+
+        Raises `ReadOnlyError`, and `ArrayError` for a value of another shape.
+        """
+        self._require_writable()
+        inner = self._data.shape[self.ndim :]
+        if not isinstance(value, structs.Struct) and np.shape(value) not in ((), inner):
+            raise ArrayError(
+                f"fill value of shape {np.shape(value)}\nexpected: a number or {type_name(self.dtype)}"
+            )
+        self._write(self._data, value)
+
+    def zero_(self) -> None:
+        """Set every element to zero. Raises `ReadOnlyError`."""
+        self._require_writable()
+        nothing = np.zeros((), self._data.dtype)
+        recorded(lambda: self._store(self._data, nothing, None))
+
+    def assign(self, src: Any) -> None:
+        """Copy from an array, NumPy array or list of the same number of elements.
+
+        Raises `ReadOnlyError`, and `ArrayError` when dtypes of arrays, or numbers of elements differ.
+        """
+        self._require_writable()
+        source = src if isinstance(src, TypedMemory) else type(self)(src, dtype=self.dtype)
+        if source.dtype is not self.dtype:
+            raise ArrayError(
+                f"assign from {type_name(source.dtype)} to {type_name(self.dtype)}\n"
+                "expected: equal dtypes\nhelp: wp.utils.array_cast converts"
+            )
+        if source.size != self.size:
+            raise ArrayError(f"assign from shape {source.shape} to shape {self.shape}")
+        recorded(lambda: self._store(self._data, source.numpy().reshape(self._data.shape), source._held))
+
+    def _write(self, target: np.ndarray, value: Any) -> None:
+        """Copy a value into a part of the memory."""
+        found: dict[bytes, Any] = {}
+        source = self._source_of(value, found)
+        try:
+            np.broadcast_to(source, target.shape)
+        except ValueError:
+            raise ArrayError(
+                f"a value of shape {source.shape} does not fit shape {target.shape}\n"
+                f"expected: {type_name(self.dtype)}, or an array of them"
+            ) from None
+        recorded(lambda: self._store(target, source, found))
+
+    def _source_of(self, value: Any, found: dict[bytes, Any]) -> np.ndarray:
+        """A value as NumPy: our arrays by reference, anything else as it is now."""
+        if isinstance(value, structs.Struct):
+            source = record_of(value, found)
+        elif isinstance(value, TypedMemory):
+            source = as_numpy(value, found)[0]
+        else:
+            source = np.array(as_numpy(value, found)[0])
+            if isinstance(value, int | list | tuple):
+                check_range(source, self._data.dtype)
+        numbers = source.dtype.kind in "biuf" and self._data.dtype.names is None
+        if not numbers and source.dtype != self._data.dtype:
+            raise ArrayError(f"value {value!r}\nexpected: {type_name(self.dtype)}")
+        return source
+
+    def _require_writable(self) -> None:
+        if not self._data.flags.writeable:
+            raise ReadOnlyError(
+                "the array is read-only memory\nexpected: a writable array\n"
+                "help: make a copy: wp.array(x)"
+            )
+
+    def _store(self, target: np.ndarray, source: Any, found: dict[bytes, Any] | None) -> None:
+        # What does not fit is converted as C does; NumPy's warnings would come at odd places.
+        with np.errstate(invalid="ignore", over="ignore"):
+            target[...] = source
+        if self._held is not None:
+            self._held.add(found or {})

@@ -1,0 +1,149 @@
+"""`indexedarray`: elements of an array picked by index tables, readable and writable in kernels.
+
+The memory and the tables are shared, not copied: writing through an indexedarray writes the array,
+and a changed table changes the selection (its indices are checked once, when it is given).
+
+`indexedarray(dtype=float, ndim=1)` without data is the type, for annotations.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArrayError
+from ..types import scalars
+from ..types.arrays import array_type, type_name
+from .array import Tag, array
+from .graph import recorded
+from .memory import TypedMemory, allocate, checked_dtype
+
+
+class indexedarray(TypedMemory):
+    """An array seen through lists of indices, one per dimension (None: the whole dimension).
+
+    data: an array. indices: one table or a list of them; a table is an int32 array, which is shared,
+    or any one-dimensional integers. Raises `ArrayError` for tables that are anything else, or that
+    reach outside the array.
+    """
+
+    def __new__(cls, data: Any = None, indices: Any = None, dtype: Any = None, ndim: int | None = None) -> Any:
+        if data is None:
+            return array_type(dtype or Any, ndim or 1, True)
+        return super().__new__(cls)
+
+    def __init__(self, data: array, indices: Any = None, dtype: Any = None, ndim: int | None = None):
+        if not isinstance(data, array):
+            raise ArrayError(f"data is {type(data).__name__}\nexpected: an array: wp.array(x)")
+        given = indices if isinstance(indices, list | tuple) else [indices]
+        if len(given) > data.ndim:
+            raise ArrayError(f"{len(given)} index tables for an array of rank {data.ndim}")
+        if dtype not in (None, Any) and checked_dtype(dtype) is not data.dtype:
+            raise ArrayError(f"dtype {type_name(dtype)}\nexpected: {type_name(data.dtype)}, that of the data")
+        if ndim is not None and ndim != data.ndim:
+            raise ArrayError(f"data has rank {data.ndim}\nexpected: rank {ndim}, as ndim says")
+        tables = [_index_table(i, n) for i, n in zip(given, data.shape, strict=False)]
+        tables += [None] * (data.ndim - len(tables))
+        self.data, self.indices = data, tables
+        self.dtype, self.ndim, self.device, self._held = data.dtype, data.ndim, data.device, data._held
+        self.shape = tuple(n if t is None else t.size for n, t in zip(data.shape, tables, strict=True))
+        self.size = int(np.prod(self.shape))
+        self.is_contiguous = False
+        self.type = array_type(data.dtype, data.ndim, True)
+        self._tag = Tag(self.type, False, data._tag.writable, data.device.shares_host_memory)
+
+    @property
+    def _words(self) -> bytes:
+        """The descriptor that launches pass to kernels; made anew, as the gradient may change."""
+        grad = self.data.grad.ptr if self.data.grad is not None else 0
+        words = [self.data.ptr, grad, *self.shape, *self.data.strides]
+        words += [0 if t is None else t.ptr for t in self.indices]
+        return struct.pack(f"<{len(words)}Q", *words)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether the array behind has a gradient array."""
+        return self.data.requires_grad
+
+    @property
+    def grad(self) -> indexedarray | None:
+        """The gradients of the selected elements, or None."""
+        return None if self.data.grad is None else indexedarray(self.data.grad, self.indices)
+
+    @property
+    def _picks(self) -> tuple:
+        """The selection as NumPy indexes it."""
+        pairs = zip(self.data.shape, self.indices, strict=True)
+        return np.ix_(*[np.arange(n) if t is None else t.numpy() for n, t in pairs])
+
+    def numpy(self) -> np.ndarray:
+        """A copy of the selected elements."""
+        return self.data.numpy()[self._picks]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("the elements of an indexedarray lie apart\nhelp: allow a copy: copy=None")
+        return self.numpy().astype(dtype or self.numpy().dtype, copy=False)
+
+    def list(self) -> list:
+        """All selected elements in order, as host values."""
+        return self.contiguous().list()
+
+    def contiguous(self) -> array:
+        """A contiguous copy of the selected elements."""
+        made = array._wrap(allocate(self.shape, self.dtype, zero=False), self.dtype, self.device)
+        made.assign(self)
+        made.requires_grad = self.requires_grad
+        return made
+
+    def assign(self, src: Any) -> None:
+        """Copy from an array, NumPy array or list of the same shape into the selected elements."""
+        self.data._require_writable()
+        source = src if isinstance(src, TypedMemory) else array(src, dtype=self.dtype)
+        if source.dtype is not self.dtype or source.shape != self.shape:
+            raise ArrayError(f"assign from {source!r}\nexpected: {self!r}")
+        recorded(lambda: self.data._data.__setitem__(self._picks, source.numpy()))
+
+    def fill_(self, value: Any) -> None:
+        """Set every selected element to `value`."""
+        filled = array._wrap(allocate(self.shape, self.dtype), self.dtype, self.device)
+        filled.fill_(value)
+        self.assign(filled)
+
+    def zero_(self) -> None:
+        """Set every selected element to zero."""
+        self.assign(array._wrap(allocate(self.shape, self.dtype), self.dtype, self.device))
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __str__(self) -> str:
+        return str(self.numpy())
+
+    def __repr__(self) -> str:
+        return f"indexedarray(shape={self.shape}, dtype={type_name(self.dtype)})"
+
+
+def _index_table(indices: Any, extent: int) -> array | None:
+    if indices is None:
+        return None
+    table = indices
+    if not isinstance(indices, array):
+        plain = np.asarray(indices)
+        if plain.ndim != 1 or (plain.dtype.kind not in "iu" and plain.size):
+            raise ArrayError(
+                f"indices are {plain.dtype} of shape {plain.shape}\n"
+                "expected: one dimension of integers\nhelp: a mask becomes indices by np.nonzero(mask)[0]"
+            )
+        table = array(plain, dtype=scalars.int32)
+    if table.ndim != 1 or table.dtype is not scalars.int32:
+        raise ArrayError(f"indices are {table!r}\nexpected: one dimension of int32")
+    values = table.numpy()
+    if values.size and (values.min() < 0 or values.max() >= extent):
+        raise ArrayError(f"indices reach from {values.min()} to {values.max()}\nexpected: 0 to {extent - 1}")
+    return table.contiguous()
+
+
+array.indexed = indexedarray
