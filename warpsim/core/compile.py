@@ -90,7 +90,7 @@ def lower(source: Source, patterns: dict[str, Any], types: list[Any], max_unroll
 
 def result_types(source: Source, names: list[str], types: list[Any]) -> tuple[Any, ...]:
     """What a function returns at concrete parameter types; None for what has no run-time value."""
-    with _compiling:
+    with compiling:
         return function_results(source, names, types)
 
 

@@ -85,7 +85,7 @@ def _supplied(found: re.Match[str]) -> str:
     if name.startswith("nvvm.atomic.load.add."):
         added = f"%v = atomicrmw fadd {result}* %p, {result} %x monotonic"
         return f'define internal {result} @"{name}"({result}* %p, {result} %x) {{\n {added}\n ret {result} %v\n}}'
-    if conversion := re.fullmatch("__nv_(float|double)2(\w+)_rz", name):
+    if conversion := re.fullmatch(r"__nv_(float|double)2(\w+)_rz", name):
         source, (sign, bits) = conversion[1], _INTEGERS[conversion[2]]
         saturating = f"@llvm.fpto{sign}i.sat.i{bits}.f{32 if source == 'float' else 64}"
         # A NaN gives what the hardware may give: the emitter must not rely on 0.

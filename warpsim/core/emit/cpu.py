@@ -4,9 +4,10 @@
 
 runs threads [begin, end) of the launch. Flag bit 0: several calls run at once, so atomics must be
 real; bit 1: array arguments overlap, so even atomics on the thread's own element must be; bit 2:
-arrays that are only summed into are private to the call, so those sums need no atomics. Rows of the
-last launch dimension are the inner loop, so neighbouring threads touch neighbouring memory and
-LLVM can vectorise across threads.
+arrays that are only summed into are private to the call, so those sums need no atomics; bit 3: the
+same for arrays that are only summed into at addresses shared by all threads. Rows of the last launch
+dimension are the inner loop, so neighbouring threads touch neighbouring memory and LLVM can
+vectorise across threads.
 
 Atomic sums at an address that all threads share are kept in a register and added once at the end of
 the range. A failed check writes the report and ends the range.
@@ -20,7 +21,7 @@ from typing import Any
 from llvmlite import binding
 from llvmlite import ir as ll
 
-from ..ir.nodes import Call, Constant, Function, Value, count
+from ..ir.nodes import Call, Constant, Function, Value, count, walk
 from ..ops.values import llvm_type
 from ..passes.access import Plan
 from ..passes.cost import estimate
@@ -32,8 +33,8 @@ from .lower import Lowering
 from .target import Options, Site, Target
 
 KERNEL = "warpsim_kernel"
-CONCURRENT, OVERLAPPING, PRIVATE = 1, 2, 4
-LARGEST_VECTORIZED = 2000  # nodes; measured: 0.5 s of vectoriser at 2,000, 3.1 s at 5,000
+CONCURRENT, OVERLAPPING, SCATTERED_PRIVATE, GATHERED_PRIVATE = 1, 2, 4, 8
+LARGEST_VECTORIZED = 1000  # nodes; measured: 0.15 s of vectoriser at 1,000, 0.5 s at 2,000, 3.1 s at 5,000
 REPORT_WORDS = 5  # claimed, site, index, extent, thread
 
 # LLVM has these as instructions; everything else is a call into libm.
@@ -78,9 +79,9 @@ class CpuTarget(Target):
         self.accumulators: dict[Call, tuple[list[Any], Any]] = {}
         self.kept: list[ll.Function] = []
         b = self.builder
-        bits = [b.trunc(b.lshr(flags, ll.Constant(I64, k)), I1) for k in range(3)]
-        self.concurrent, self.overlapping, private = bits
-        self.shared = b.and_(self.concurrent, b.not_(private))
+        bits = [b.trunc(b.lshr(flags, ll.Constant(I64, k)), I1) for k in range(4)]
+        self.concurrent, self.overlapping, *private = bits
+        self.scattered, self.gathered = (b.and_(self.concurrent, b.not_(bit)) for bit in private)
         self.block = block
         self.lowering = Lowering(self)
         self.lowering.env.update(self.parameters(block))
@@ -98,9 +99,16 @@ class CpuTarget(Target):
         b.position_at_end(self.leave)
         with b.if_then(b.icmp_signed("<", begin, end)):
             self.close_accumulators()
-        b.ret_void()
+        self.end()
         self.list_kept(module)
         return module
+
+    def end(self) -> None:
+        """Return; what threads printed is shown before the launch ends, wherever the output goes."""
+        if any(isinstance(n, Call) and n.op.name == "printf" for n in walk(self.fn.body)):
+            flush = self.external("fflush", ll.FunctionType(I32, [BYTES]))
+            self.builder.call(flush, [ll.Constant(BYTES, None)])
+        self.builder.ret_void()
 
     # ----- threads --------------------------------------------------------------------------
 
@@ -108,18 +116,20 @@ class CpuTarget(Target):
         """Run the body for the last index from `begin` up to `end`; both are 64-bit."""
         b = self.builder
         before = b.block
-        first, last = b.trunc(begin, I32), b.trunc(end, I32)
+        # A kernel that does not ask for its index may have more threads than an extent can count.
+        kind = I64 if self.ndim == 0 else I32
+        first, last = b.trunc(begin, kind), b.trunc(end, kind)
         head, body, done = (b.append_basic_block(n) for n in ("threads", "thread", "finished"))
         b.branch(head)
         b.position_at_end(head)
-        i = b.phi(I32, "tid")
+        i = b.phi(kind, "tid")
         i.add_incoming(first, before)
         b.cbranch(b.icmp_signed("<", i, last), body, done)
         b.position_at_end(body)
         self.indices = [*outer, i]
         self.lowering.region(self.fn.body)
         # Signed overflow cannot happen: i < last, and every extent is below 2**31.
-        i.add_incoming(b.add(i, ll.Constant(I32, 1), flags=("nsw", "nuw")), b.block)
+        i.add_incoming(b.add(i, ll.Constant(kind, 1), flags=("nsw", "nuw")), b.block)
         b.branch(head)
         b.position_at_end(done)
 
@@ -240,56 +250,67 @@ class CpuTarget(Target):
         """Whether other threads may touch the element at this moment."""
         if call in self.plan.injective:
             return self.overlapping
-        return self.shared if call in self.plan.sums else self.concurrent
-
-    def update(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
-        """Read, combine, write."""
-        b = self.builder
-        old = b.load(pointer)
-        b.store(self.combined(kind, t, old, parts), pointer)
-        return old
+        if call in self.plan.sums:
+            return self.gathered if call in self.plan.gathered else self.scattered
+        return self.concurrent
 
     def combined(self, kind: str, t: type, old: Any, parts: tuple) -> Any:
-        b, x = self.builder, parts[0]
-        if kind in ("min", "max"):
-            symbol = "<" if kind == "min" else ">"
-            if scalars.is_float(t):
-                return b.select(b.fcmp_ordered(symbol, x, old), x, old)
-            less = b.icmp_signed if scalars.is_signed(t) else b.icmp_unsigned
-            return b.select(less(symbol, x, old), x, old)
+        """As on every target, but exact where threads meet: in any order extremes give the same bits.
+
+        A NaN loses against every number and -0 is less than +0. Floats are compared and swapped by
+        their bits, as the instruction does.
+        """
+        b = self.builder
+        if kind in ("min", "max") and scalars.is_float(t):
+            name = f"llvm.{kind}imumnum.f{scalars.bits(t)}"
+            return b.call(self.external(name, ll.FunctionType(old.type, [old.type] * 2)), [old, parts[0]])
         if kind == "cas":
-            same = b.fcmp_ordered("==", old, x) if scalars.is_float(t) else b.icmp_signed("==", old, x)
-            return b.select(same, parts[1], old)
-        if kind == "exch":
-            return x
-        if kind in ("add", "sub"):
-            return getattr(b, f"f{kind}" if scalars.is_float(t) else kind)(old, x)
-        return {"and": b.and_, "or": b.or_, "xor": b.xor}[kind](old, x)
+            word = ll.IntType(scalars.bits(t))
+            return b.select(b.icmp_signed("==", b.bitcast(old, word), b.bitcast(parts[0], word)), parts[1], old)
+        return super().combined(kind, t, old, parts)
 
     def exchange(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
-        """The atomic instruction; floats that x86 cannot do go round a compare-and-swap in LLVM."""
+        """The atomic instruction; floats that x86 cannot do go round a compare-and-swap."""
         b = self.builder
         if kind == "cas":
-            return self.compare_and_swap(pointer, t, parts)
+            return b.bitcast(b.extract_value(self.swap(pointer, t, *parts), 0), llvm_type(t))
         if scalars.is_float(t):
-            name = {"add": "fadd", "sub": "fsub", "min": "fmin", "max": "fmax", "exch": "xchg"}[kind]
+            if kind in ("min", "max"):
+                return self.exchange_by_swaps(kind, pointer, t, parts)
+            name = {"add": "fadd", "sub": "fsub", "exch": "xchg"}[kind]
         else:
             name = {"exch": "xchg"}.get(kind, kind)
             name = f"u{name}" if kind in ("min", "max") and not scalars.is_signed(t) else name
         return b.atomic_rmw(name, pointer, parts[0], "monotonic")
 
-    def compare_and_swap(self, pointer: Any, t: type, parts: tuple) -> Any:
+    def exchange_by_swaps(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
+        """Combine and swap until nobody came between."""
         b = self.builder
-        word = ll.IntType(scalars.bits(t))
-        expected, new = (b.bitcast(x, word) for x in parts)
-        pair = b.cmpxchg(b.bitcast(pointer, word.as_pointer()), expected, new, "monotonic", "monotonic")
-        return b.bitcast(b.extract_value(pair, 0), llvm_type(t))
+        guess, before = b.load(pointer), b.block
+        attempt, done = b.append_basic_block("attempt"), b.append_basic_block("swapped")
+        b.branch(attempt)
+        b.position_at_end(attempt)
+        old = b.phi(guess.type)
+        old.add_incoming(guess, before)
+        pair = self.swap(pointer, t, old, self.combined(kind, t, old, parts))
+        old.add_incoming(b.bitcast(b.extract_value(pair, 0), old.type), b.block)
+        b.cbranch(b.extract_value(pair, 1), done, attempt)
+        b.position_at_end(done)
+        return old
+
+    def swap(self, pointer: Any, t: type, expected: Any, new: Any) -> Any:
+        """Compare and swap by bits: what was there, and whether it was as expected."""
+        b, word = self.builder, ll.IntType(scalars.bits(t))
+        place = b.bitcast(pointer, word.as_pointer())
+        return b.cmpxchg(place, b.bitcast(expected, word), b.bitcast(new, word), "monotonic", "monotonic")
 
     # ----- sums at one address --------------------------------------------------------------
 
     def open_accumulators(self) -> None:
         """A zeroed register per component of every uniform sum, and a flag where it may not run."""
         b = self.builder
+        if self.options.verify:
+            return  # a bad index is reported by the thread that has it
         for call, always in self.plan.uniform.items():
             element = call.args[0].type.dtype
             kinds = layout.register_types(element)
@@ -349,7 +370,7 @@ class CpuTarget(Target):
                 thread = self.linear_index()
                 for k, word in enumerate((ll.Constant(I64, len(self.sites) - 1), index, extent, thread), 1):
                     b.store(word, b.gep(report, [ll.Constant(I64, k)]))
-            b.ret_void()
+            self.end()
             b.position_at_end(b.append_basic_block("unreachable"))
 
     def linear_index(self) -> Any:

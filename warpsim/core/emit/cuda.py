@@ -52,6 +52,7 @@ MAX_PRINTED = 32  # arguments that vprintf reads
 # What the hardware approximates in single precision, when fast mathematics is asked for.
 _FAST = {"sin", "cos", "tan", "exp", "log", "log2", "log10", "pow"}
 
+_HALF_BITS = ll.IntType(16)
 _GLOBAL = 1  # address space
 _CONSTANT = 4
 
@@ -170,6 +171,23 @@ def _wrapper(block, count):  # type: ignore[no-untyped-def]
 # ----- emission -----------------------------------------------------------------------------
 
 
+class _Builder(ll.IRBuilder):
+    """Moves half precision through memory as 16-bit integers, bit for bit.
+
+    NVVM's older dialect joins neighbouring accesses to the stack, and fails on eight joined halves.
+    """
+
+    def load(self, ptr: Any, *args: Any, **keywords: Any) -> Any:
+        if not isinstance(ptr.type.pointee, ll.HalfType):
+            return super().load(ptr, *args, **keywords)
+        return self.bitcast(super().load(self.bitcast(ptr, _HALF_BITS.as_pointer())), ll.HalfType())
+
+    def store(self, value: Any, ptr: Any, align: int | None = None) -> Any:
+        if isinstance(value.type, ll.HalfType):
+            value, ptr = self.bitcast(value, _HALF_BITS), self.bitcast(ptr, _HALF_BITS.as_pointer())
+        return super().store(value, ptr, align)
+
+
 class CudaTarget(Target):
     """Emits the grid-stride loop; op rows reach the builder and the helpers through it."""
 
@@ -181,13 +199,13 @@ class CudaTarget(Target):
 
     def function(self, builder: Any, words: Any, count: Any) -> None:
         """Emit everything at the builder; `words` is the argument block as an array of 64-bit words."""
-        self.builder = builder
-        self.outer_location = builder.debug_metadata
+        self.builder = _Builder(builder.block)
+        self.builder.debug_metadata = self.outer_location = builder.debug_metadata
         self.words = words
         self.lowering = Lowering(self)
         self.lowering.env.update(self.parameters(words))
         self.grid_loop(count)
-        builder.debug_metadata = self.outer_location
+        builder.position_at_end(self.builder.block)
 
     def argument(self, block: Any, t: Any, at: int) -> list[Any]:
         """Taken from the words of the argument block themselves: memory is not involved."""

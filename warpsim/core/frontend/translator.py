@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -94,8 +95,6 @@ class Translator:
         return operand
 
     def suggestion(self, name: str) -> str:
-        import difflib  # noqa: PLC0415 - only ever needed to word an error
-
         near = difflib.get_close_matches(name, [*self.scope, *self.source.namespace()], 1)
         return f"did you mean {near[0]!r}?" if near else "define it before the kernel, or pass it as an argument"
 

@@ -103,8 +103,8 @@ for _name, _symbol in {
     setattr(Value, f"__r{_name}__", _operator(_symbol, reflected=True))
 for _name, _symbol in {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
     setattr(Value, f"__{_name}__", _operator(_symbol))
-Value.__neg__ = lambda self: OPERATORS["neg"](self)  # type: ignore[operator]
-Value.__getitem__ = lambda self, index: OPERATORS["[]"](self, index)  # type: ignore[misc]
+Value.__neg__ = lambda self: OPERATORS["neg"](self)
+Value.__getitem__ = lambda self, index: OPERATORS["[]"](self, index)
 
 
 def constant(t: Any, value: Any) -> Constant:

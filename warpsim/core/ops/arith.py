@@ -416,9 +416,9 @@ def _cast_scalar(x: Any, wanted: type) -> Any:
         limits = np.iinfo(wanted)
         if np.isnan(x):
             return wanted(0)
-        # int() of an infinity raises, and the limits of 64 bits are no float32: clip twice.
-        whole = int(np.clip(x, -1e30, 1e30))
-        return wanted(builtins.max(limits.min, builtins.min(limits.max, whole)))
+        if np.isinf(x):
+            return wanted(limits.max if x > 0 else limits.min)
+        return wanted(builtins.max(limits.min, builtins.min(limits.max, int(x))))
     return _wrap(int(x), wanted)
 
 
@@ -473,7 +473,17 @@ def _picked(symbol: str) -> Any:
     return elementwise(scalar_value)
 
 
-@op(_picked("<="), numpy=lambda x, y: np.where((x <= y) | (y != y), x, y))
+def smaller(x: Any, y: Any) -> Any:
+    """The oracle of `min`."""
+    return np.where((x <= y) | (y != y), x, y)
+
+
+def larger(x: Any, y: Any) -> Any:
+    """The oracle of `max`."""
+    return np.where((x >= y) | (y != y), x, y)
+
+
+@op(_picked("<="), numpy=smaller)
 def min(x: Scalar, y: Scalar) -> Scalar:
     """The smaller of two; a tie goes to `x`, NaN loses against a number."""
 
@@ -483,7 +493,7 @@ def _(x, y, out, dout):
     return where(OPERATORS["=="](x, out), dout, 0.0), where(OPERATORS["=="](x, out), 0.0, dout)
 
 
-@op(_picked(">="), numpy=lambda x, y: np.where((x >= y) | (y != y), x, y))
+@op(_picked(">="), numpy=larger)
 def max(x: Scalar, y: Scalar) -> Scalar:
     """The larger of two; a tie goes to `x`, NaN loses against a number."""
 
@@ -493,10 +503,17 @@ def _(x, y, out, dout):
     return where(OPERATORS["=="](x, out), dout, 0.0), where(OPERATORS["=="](x, out), 0.0, dout)
 
 
-@expansion(numpy=lambda x, low, high: np.minimum(np.maximum(x, low), high))
+def clamped(x: Any, low: Any, high: Any) -> Any:
+    """The oracle of `clamp`."""
+    raised = np.where(x < low, low, x)
+    return np.where(raised > high, high, raised)
+
+
+@expansion(numpy=clamped)
 def clamp(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
-    """`x` limited to [low, high]."""
-    return min(max(x, low), high)
+    """`x` limited to [low, high]; NaN stays NaN, and `high` wins where the limits cross."""
+    raised = where(OPERATORS["<"](x, low), low, x)
+    return where(OPERATORS[">"](raised, high), high, raised)
 
 
 def _kept(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:

@@ -8,6 +8,7 @@ why re-assigned components differentiate exactly.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -119,13 +120,28 @@ def _static(indices: tuple[Value, ...]) -> list[int] | None:
 
 
 def _flat_position(shape: tuple[int, ...], indices: list[int]) -> tuple[int, int]:
-    """Where a part starts in the flat list, and how long it is; negative indices count from the end."""
-    whole = [i + n if i < 0 else i for i, n in zip(indices, shape, strict=False)]
+    """Where a part starts in the flat list, and how long it is; indices as in `component_index`."""
+    whole = [clamped_index(i, n) for i, n in zip(indices, shape, strict=False)]
     if len(shape) == 1:
         return whole[0], 1
     if len(whole) == 1:
         return whole[0] * shape[1], shape[1]
     return whole[0] * shape[1] + whole[1], 1
+
+
+def clamped_index(i: int, extent: int) -> int:
+    """A component's position: negative indices count from the end, then they are clamped into range."""
+    return min(max(i + extent if i < 0 else i, 0), extent - 1)
+
+
+def component_index(target: Any, i: Any, t: type, extent: int) -> Any:
+    """`clamped_index` of an index known at run time, in 64 bits."""
+    b, wide = target.builder, target.as_index(i, t)
+    zero, last = ll.Constant(wide.type, 0), ll.Constant(wide.type, extent - 1)
+    if scalars.is_signed(t):
+        wide = b.select(b.icmp_signed("<", wide, zero), b.add(wide, ll.Constant(wide.type, extent)), wide)
+        wide = b.select(b.icmp_signed("<", wide, zero), zero, wide)
+    return b.select(b.icmp_unsigned(">", wide, last), last, wide)
 
 
 def _dynamic_slot(target: Any, t: Any, flat: list[Any], indices: list[Any], types: list[Any]) -> tuple[Any, Any]:
@@ -136,11 +152,7 @@ def _dynamic_slot(target: Any, t: Any, flat: list[Any], indices: list[Any], type
         b.store(x, b.gep(slot, [ll.Constant(ll.IntType(64), k)]))
     position = ll.Constant(ll.IntType(64), 0)
     for dimension, (i, index_type) in enumerate(zip(indices, types, strict=True)):
-        wide = target.as_index(i, index_type)
-        extent = ll.Constant(ll.IntType(64), t.shape[dimension])
-        wide = b.select(b.icmp_signed("<", wide, extent.type(0)), b.add(wide, extent), wide)
-        last = ll.Constant(ll.IntType(64), t.shape[dimension] - 1)
-        wide = b.select(b.icmp_unsigned(">", wide, last), last, wide)
+        wide = component_index(target, i, index_type, t.shape[dimension])
         stride = t.shape[1] if len(t.shape) == 2 and dimension == 0 else 1
         position = b.add(position, b.mul(wide, ll.Constant(ll.IntType(64), stride)))
     return slot, position
@@ -159,12 +171,12 @@ def _extract_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     return [b.load(b.gep(slot, [b.add(position, ll.Constant(ll.IntType(64), k))])) for k in range(length)]
 
 
-def _clamped(x: Any, indices: tuple) -> tuple[int, ...]:
-    sides = zip(indices, np.shape(x), strict=False)
-    return tuple(min(max(int(i) + n if int(i) < 0 else int(i), 0), n - 1) for i, n in sides)
+def clamped_indices(indices: Iterable[Any], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """`clamped_index` of every index, as the oracles take them."""
+    return tuple(clamped_index(int(i), n) for i, n in zip(indices, shape, strict=False))
 
 
-@op(_extract_value, numpy=lambda x, *i: x[_clamped(x, i)], rule=_extract_rule)
+@op(_extract_value, numpy=lambda x, *i: x[clamped_indices(i, x.shape)], rule=_extract_rule)
 def extract(x: Element, *indices: Int) -> Element:
     """A component, or a row of a matrix; a computed index is clamped into range."""
 
@@ -203,7 +215,7 @@ def _insert_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
 def _insert_oracle(x: Any, *rest: Any) -> Any:
     *indices, part = rest
     changed = np.array(x)
-    changed[_clamped(x, tuple(indices))] = part
+    changed[clamped_indices(indices, x.shape)] = part
     return changed
 
 

@@ -87,7 +87,12 @@ def _(x, out, dout):
     return (dout / (x * pymath.log(10.0)),)
 
 
-@op(libm("pow"), numpy=np.power, domain=(0.1, 2.0), ulps=4)
+def _power(x: Any, y: Any) -> Any:
+    """C's pow; NumPy gives NaN for the roots of -inf, which are those of inf."""
+    return np.power(-x if np.isneginf(x) and y % 2 != 1 else x, y)
+
+
+@op(libm("pow"), numpy=_power, domain=(0.1, 2.0), ulps=4)
 def pow(x: Float, y: Float) -> Float:
     """`x` to the power `y`."""
 

@@ -125,7 +125,7 @@ def get_diag(a: Mat[N, N, Scalar]) -> Vec[N, Scalar]:
 
 def _skew_oracle(v: Any) -> Any:
     x, y, z = v
-    nothing = x - x
+    nothing = x.dtype.type(0)
     return np.array([[nothing, -z, y], [z, nothing, -x], [-y, x, nothing]])
 
 

@@ -19,7 +19,7 @@ from ..types.arrays import ArrayType, array_type
 from ..types.compounds import is_compound
 from ..types.scalars import int32
 from .arith import where
-from .construct import zero, zero_struct
+from .construct import clamped_indices, component_index, zero, zero_struct
 from .host_memory import HostArray, write_value
 from .host_memory import local_array as host_local_array
 from .registry import ATOMIC, READ, WRITE, Op, op
@@ -155,22 +155,21 @@ def _component_view_value(target: Any, call: Any, args: list[list[Any]]) -> list
     strides = [size * int(np.prod(element.shape[k + 1 :])) for k in range(len(element.shape))]
     b, offset = target.builder, ll.Constant(ll.IntType(64), 0)
     for value, arg, stride, extent in zip(call.args[1:], args[1:], strides, element.shape, strict=False):
-        wide = target.as_index(arg[0], value.type)
-        wide = b.select(b.icmp_signed("<", wide, wide.type(0)), b.add(wide, wide.type(extent)), wide)
-        offset = b.add(offset, b.mul(wide, ll.Constant(ll.IntType(64), stride)))
+        at = component_index(target, arg[0], value.type, extent)
+        offset = b.add(offset, b.mul(at, ll.Constant(ll.IntType(64), stride)))
     return target.shifted(args[0], offset)
 
 
 def _component_view_oracle(array: HostArray, *indices: Any) -> HostArray:
     element = array.type.dtype
     part = element.dtype if len(indices) == len(element.shape) else compounds.vector(element.shape[1], element.dtype)
-    axes = tuple(int(i) for i in indices) + (slice(None),) * (len(element.shape) - len(indices))
+    axes = clamped_indices(indices, element.shape) + (slice(None),) * (len(element.shape) - len(indices))
     return array.part(axes, part)
 
 
 @op(_component_view_value, numpy=_component_view_oracle, rule=_component_view_rule, nondiff="a view shares memory")
 def component_view(array: Any, *indices: Any) -> Any:
-    """One component (or matrix row) of every element of an array, as an array."""
+    """One component (or matrix row) of every element of an array, as an array; indices as in `extract`."""
 
 
 def _gradient_rule(types: list[Any], attributes: dict) -> Any:

@@ -5,6 +5,7 @@ Sums run in order from the first component, so every device rounds alike.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ..ir.nodes import Value
 from ..types.compounds import is_compound, size_of
 from ..types.scalars import uint32
 from ..types.signatures import Element, Float, K, Mat, N, Quat, R, Scalar, Vec
-from .arith import elementwise_quotient
+from .arith import elementwise_quotient, larger, smaller
 from .arith import max as maximum
 from .arith import min as minimum
 from .arith import where
@@ -100,13 +101,13 @@ def _componentwise(x: Value, y: Value, pick: Any) -> Value:
     return rebuild(x, [pick(a, b) for a, b in zip(components(x), components(y), strict=True)])
 
 
-@expansion(numpy=np.minimum, name="min", rule=_compound_pair)
+@expansion(numpy=smaller, name="min", rule=_compound_pair)
 def _min_compound(x: Element, y: Element) -> Element:
     """The smaller, component by component."""
     return _componentwise(x, y, minimum)
 
 
-@expansion(numpy=np.maximum, name="max", rule=_compound_pair)
+@expansion(numpy=larger, name="max", rule=_compound_pair)
 def _max_compound(x: Element, y: Element) -> Element:
     """The larger, component by component."""
     return _componentwise(x, y, maximum)
@@ -120,13 +121,13 @@ def _folded(x: Value, pick: Any) -> Value:
     return best
 
 
-@expansion(numpy=np.min, name="min")
+@expansion(numpy=lambda x: reduce(smaller, x), name="min")
 def _min_component(x: Vec[N, Scalar]) -> Scalar:
     """The smallest component."""
     return _folded(x, minimum)
 
 
-@expansion(numpy=np.max, name="max")
+@expansion(numpy=lambda x: reduce(larger, x), name="max")
 def _max_component(x: Vec[N, Scalar]) -> Scalar:
     """The largest component."""
     return _folded(x, maximum)
@@ -138,31 +139,37 @@ def _abs_compound(x: Vec[N, Scalar]) -> Vec[N, Scalar]:
     return rebuild(x, [TABLE["abs"](part) for part in components(x)])
 
 
-@expansion(numpy=np.sign, name="sign")
+@expansion(numpy=lambda x: np.where(x < 0, -1, 1), name="sign")
 def _sign_compound(x: Vec[N, Scalar]) -> Vec[N, Scalar]:
-    """Sign, component by component."""
+    """-1 for negative components, else 1."""
     return rebuild(x, [TABLE["sign"](part) for part in components(x)])
 
 
-def _arg_best(x: Value, better: str) -> Value:
+def _arg_best(x: Value, symbol: str) -> Value:
+    """The index at which a fold with `symbol` (<= or >=) stays last; NaN loses against a number."""
     parts = components(x)
     best, index = parts[0], constant(uint32, 0)
     for i, part in enumerate(parts[1:], 1):
-        wins = OPERATORS[better](part, best)
-        best, index = where(wins, part, best), where(wins, constant(uint32, i), index)
+        stays = OPERATORS["|"](OPERATORS[symbol](best, part), OPERATORS["!="](part, part))
+        best, index = where(stays, best, part), where(stays, index, constant(uint32, i))
     return index
 
 
-@expansion(numpy=np.argmin)
+def _first(x: Any, wanted: Any) -> int:
+    """The oracle of `argmin` and `argmax`; 0 where all components are NaN."""
+    return int(np.argmax(x == wanted))
+
+
+@expansion(numpy=lambda x: _first(x, reduce(smaller, x)))
 def argmin(x: Vec[N, Scalar]) -> uint32:
     """Index of the first smallest component."""
-    return _arg_best(x, "<")
+    return _arg_best(x, "<=")
 
 
-@expansion(numpy=np.argmax)
+@expansion(numpy=lambda x: _first(x, reduce(larger, x)))
 def argmax(x: Vec[N, Scalar]) -> uint32:
     """Index of the first largest component."""
-    return _arg_best(x, ">")
+    return _arg_best(x, ">=")
 
 
 @expansion(numpy=lambda a, b, t: a * (1 - t) + b * t, name="lerp", ulps=4)
@@ -231,7 +238,7 @@ def _(x, out, dout):
 
 def _normalize_oracle(x: Any) -> Any:
     size = np.sqrt(ordered_dot(x, x))
-    return x / size if size > 0 else np.zeros_like(x)
+    return np.zeros_like(x) if size == 0 else x / size
 
 
 def _normalized(x: Value) -> Value:

@@ -29,6 +29,8 @@ class Use:
     written: bool = False
     atomics: list[Call] = field(default_factory=list)
     summed: bool = False
+    gathered: bool = False
+    """Summed, and only at addresses that all threads share."""
 
 
 @dataclass
@@ -41,6 +43,10 @@ class Plan:
     injective: set[Call] = field(default_factory=set)
     sums: set[Call] = field(default_factory=set)
     """Atomics on arrays that can be summed in private copies."""
+    gathered: set[Call] = field(default_factory=set)
+    """Those of them on arrays that are summed at shared addresses alone."""
+    unknown: list[Call] = field(default_factory=list)
+    """Atomics on arrays that came out of structs."""
     local: set[Call] = field(default_factory=set)
     """Atomics on arrays of the thread's own stack."""
     makers: dict[Value, Call] = field(default_factory=dict)
@@ -104,6 +110,7 @@ class _Analysis:
         use.written |= any(c.op.effect in (WRITE, ATOMIC) for c in calls)
         use.atomics = [c for c in calls if c.op.effect == ATOMIC]
         if root is None:
+            self.plan.unknown = use.atomics
             return
         if use.atomics and not root.type.indexed and self.own_element(calls):
             self.plan.injective.update(use.atomics)
@@ -112,13 +119,21 @@ class _Analysis:
         use.summed = len(sums) == len(calls)
         if use.summed:
             self.plan.sums.update(sums)
-            for call in sums:
-                if all(self.is_uniform(v) for v in call.args[:-1]):
-                    self.plan.uniform[call] = call in self.top
+            uniform = [c for c in sums if all(self.is_uniform(v) for v in c.args[:-1])]
+            self.plan.uniform.update((c, c in self.top) for c in uniform)
+            use.gathered = uniform == sums
+            if use.gathered:
+                self.plan.gathered.update(sums)
 
     def is_sum(self, call: Call) -> bool:
         floating = scalars.is_float(scalar_of(call.args[-1].type))
-        return call.op.name in PRIVATE_ATOMICS and floating and call.results[0] not in self.used
+        free = floating and call.results[0] not in self.used
+        return free and call.op.name in PRIVATE_ATOMICS and not self.is_gradient(call.args[0])
+
+    def is_gradient(self, array: Value) -> bool:
+        """Whether an array is the gradient of a parameter, which has no private copies."""
+        call = self.maker.get(array)
+        return call is not None and (call.op.name == "gradient" or self.is_gradient(call.args[0]))
 
     def own_element(self, calls: list[Call]) -> bool:
         """Whether every access uses exactly the thread's full index, directly on the parameter."""

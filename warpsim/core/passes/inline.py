@@ -2,8 +2,11 @@
 
 Guarantees: afterwards every Call is a primitive row with a value on every target, and the program
 means the same. Bodies are cloned, so passes may change each copy. An expansion is traced once per
-argument types and reused. It does not look at sizes: measured on decompositions and noise, LLVM
-optimises one inlined body better than calls, and duplicate-free programs compile in linear time.
+argument types and reused.
+
+Everything is inlined, whatever its size: a call left in the body would keep LLVM from vectorising
+across threads, which is worth a factor of 4 on svd3 and 5 on noise (measured on 2 cores with AVX2),
+and it would hide memory accesses from the analysis of atomics.
 """
 
 from __future__ import annotations

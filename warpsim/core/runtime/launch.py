@@ -42,10 +42,9 @@ class Launcher:
         self.cost = max(0.25, self.program.nanoseconds)
         self.serial_limit = serial_limit(self.cost)
         self.reports = bool(self.code.sites)
-        uses = self.program.plan.uses
-        self.sums = [k for k, use in uses.items() if use.summed]
-        self.injective = bool(self.program.plan.injective)
-        self.has_atomics = any(use.atomics for use in uses.values())
+        plan = self.program.plan
+        self.sums = [k for k, use in plan.uses.items() if use.summed]
+        self.has_atomics = bool(plan.unknown) or any(use.atomics for use in plan.uses.values())
         self.generation = config.generation
 
     def pack(self, args: Sequence[Any], header: bytes) -> bytes | None:
@@ -109,18 +108,27 @@ def launch(
     args = [*inputs, *outputs] if outputs else inputs
     if dim.__class__ is not int:
         dim = normalized(dim)
-    if device is None and stream is None and not adjoint and not record_cmd and deterministic is None:
-        latest = getattr(kernel, "latest", None)
-        if latest is not None and latest.generation == config.generation and not special():
-            total, header = extent(dim, kernel.key, latest.ndim)
-            block = latest.pack(args, header)
-            if block is not None and total <= latest.serial_limit and not latest.reports:
-                latest.call(block, 0, total, 0)
-                return None
-            if block is not None:
-                execute(latest, block, total, args, kernel.option("deterministic"))
-                return None
+    on_cpu = device is None or device is CPU or device == "cpu"
+    if on_cpu and stream is None and deterministic is None and not (adjoint or record_cmd):
+        if launch_again(kernel, dim, args):
+            return None
     return launch_slowly(kernel, dim, list(args), device, stream, adjoint, record_cmd, deterministic)
+
+
+def launch_again(kernel: Kernel, dim: Any, args: Sequence[Any]) -> bool:
+    """The fast path: run the compiled form used last, if it fits these arguments. Returns whether it did."""
+    latest = getattr(kernel, "latest", None)
+    if latest is None or latest.generation != config.generation or special():
+        return False
+    total, header = extent(dim, kernel.key, latest.ndim)
+    block = latest.pack(args, header)
+    if block is None:
+        return False
+    if total <= latest.serial_limit and not latest.reports:
+        latest.call(block, 0, total, 0)
+    else:
+        execute(latest, block, total, args, kernel.option("deterministic"))
+    return True
 
 
 def special() -> bool:

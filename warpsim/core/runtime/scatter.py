@@ -5,6 +5,7 @@ threads adds into a private copy of the array, and the copies are added up in ch
 of chunks depends on the launch alone, never on the number of cores: equal bits on every machine size.
 Copies cost memory traffic, so there are few, and none where the array is much larger than the
 launch: then the chunks use real atomics, or, when the launch must be deterministic, run one by one.
+Sums at addresses that all threads share never depend on scheduling; without copies they are serial.
 Measured on 2 cores with 1 M springs over 260 k vertices: private copies take 0.6 of the serial time,
 real atomics 2.4.
 """
@@ -17,24 +18,33 @@ from typing import Any
 import numpy as np
 
 from ..emit.layout import WORD, argument_offsets
+from ..types.compounds import scalar_of
+from ..types.scalars import is_float
 from . import pool
-from .array import overlap
+from .array import array, overlap
 from .memory import ALIGNMENT
 
 MOST_COPIES = 64
-_OVERLAPPING, _PRIVATE = 2, 4  # flags of the kernel ABI, see emit.cpu
+_OVERLAPPING, _SCATTERED_PRIVATE, _GATHERED_PRIVATE = 2, 4, 8  # flags of the kernel ABI, see emit.cpu
+_COMMUTATIVE = ("atomic_add", "atomic_sub", "atomic_and", "atomic_or", "atomic_xor")
+_EXTREMES = ("atomic_min", "atomic_max")
 
 
 def execute(launcher: Any, block: bytes, total: int, size: int, args: list[Any], deterministic: bool) -> None:
     """Run a launch of several chunks whose kernel has atomics."""
-    flags = _OVERLAPPING if launcher.injective and _any_overlap(args) else 0
-    only_sums = all(not use.atomics or use.summed for use in launcher.program.plan.uses.values() if use.atomics)
-    sums = launcher.sums
-    copies = copy_count(total, [args[k] for k in sums]) if sums else 0
-    if copies > 1 and (only_sums or not deterministic):
-        _private(launcher, block, total, args, copies, flags)
-    elif deterministic and not _order_free(launcher):
+    plan = launcher.program.plan
+    scattered = [k for k in launcher.sums if not plan.uses[k].gathered]
+    gathered = [k for k in launcher.sums if plan.uses[k].gathered]
+    few, many = (copy_count(total, [args[k] for k in part]) for part in (scattered, gathered))
+    exact = few > 0 and _order_free(plan)
+    if many == 0 or (deterministic and not exact):
         launcher.call(block, 0, total, 0)
+        return
+    flags = _OVERLAPPING if plan.injective and (plan.unknown or _any_overlap(args)) else 0
+    flags |= (_SCATTERED_PRIVATE if few else 0) | (_GATHERED_PRIVATE if many else 0)
+    private = [k for k in (*(scattered if few else ()), *gathered) if args[k].size]
+    if private:
+        _private(launcher, block, total, args, private, min(few or many, many), flags)
     else:
         holder = ctypes.create_string_buffer(block, len(block))
         command = pool.COMMAND.pack(launcher.code.address, ctypes.addressof(holder), 0, total, size, flags)
@@ -43,26 +53,25 @@ def execute(launcher: Any, block: bytes, total: int, size: int, args: list[Any],
 
 def copy_count(total: int, arrays: list[Any]) -> int:
     """How many private copies pay for themselves; 0 for none. Depends on sizes only."""
-    if any(not a._tag.contiguous for a in arrays):
+    if not all(isinstance(a, array) and a._data.dtype.names is None for a in arrays):
+        return 0  # an indexedarray, or structs, which NumPy cannot add up
+    elements = max((a.size for a in arrays), default=0)
+    if elements > 2 * total:
         return 0
-    elements = max(a.size for a in arrays)
-    if elements == 0 or elements > 2 * total:
-        return 0
-    return min(MOST_COPIES, max(4, total // (4 * elements)))
+    return min(MOST_COPIES, max(4, total // (4 * max(elements, 1))))
 
 
-def _order_free(launcher: Any) -> bool:
-    """Whether all atomics give the same result in any order: integer sums, extremes, own elements."""
-    plan = launcher.program.plan
-    for use in plan.uses.values():
-        for call in use.atomics:
-            kind = call.op.name
-            floating = np.issubdtype(np.dtype(getattr(call.args[-1].type, "dtype", call.args[-1].type)), np.floating)
-            unused = call.results[0] not in plan.used
-            free = kind in ("atomic_min", "atomic_max") or (kind in ("atomic_add", "atomic_sub") and not floating)
-            if call not in plan.injective and not (unused and free):
-                return False
-    return True
+def _order_free(plan: Any) -> bool:
+    """Whether all atomics but sums give the same result in any order."""
+    calls = [*plan.unknown, *(call for use in plan.uses.values() if not use.summed for call in use.atomics)]
+    return all(call in plan.injective or _commutes(call, plan) for call in calls)
+
+
+def _commutes(call: Any, plan: Any) -> bool:
+    """Integer sums, bits and extremes, when nobody reads what was there before."""
+    floating = is_float(scalar_of(call.args[-1].type))
+    free = call.op.name in _EXTREMES or (call.op.name in _COMMUTATIVE and not floating)
+    return free and call.results[0] not in plan.used
 
 
 def _any_overlap(args: list[Any]) -> bool:
@@ -70,19 +79,24 @@ def _any_overlap(args: list[Any]) -> bool:
     return any(overlap(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
 
 
-def _private(launcher: Any, block: bytes, total: int, args: list[Any], copies: int, flags: int) -> None:
-    """Run `copies` chunks, each with its own argument block that points at its own copies."""
+def _private(
+    launcher: Any, block: bytes, total: int, args: list[Any], private: list[int], copies: int, flags: int
+) -> None:
+    """Run `copies` chunks, each with its own argument block that points at its own copies of `private`."""
     offsets, _ = argument_offsets(list(launcher.types))
     blocks = np.frombuffer(block * copies, np.uint8).reshape(copies, len(block)).copy()
+    words = blocks.view(np.uint64)
     targets = []
-    for k in launcher.sums:
-        array = args[k]
-        spaces = _zeros((copies, array._data.size), array._data.dtype)
-        targets.append((array._data.reshape(-1), spaces))
-        addresses = spaces.ctypes.data + np.arange(copies, dtype=np.uint64) * np.uint64(spaces.strides[0])
-        blocks[:, offsets[k] : offsets[k] + WORD] = addresses.view(np.uint8).reshape(copies, WORD)
+    for k in private:
+        target = args[k]._data
+        spaces = _zeros((copies, target.size), target.dtype)
+        targets.append((target, spaces))
+        at = offsets[k] // WORD
+        words[:, at] = spaces.ctypes.data + np.arange(copies, dtype=np.uint64) * np.uint64(spaces.strides[0])
+        ndim, strides = args[k].ndim, spaces[0].reshape(target.shape).strides
+        words[:, at + 2 + ndim : at + 2 + 2 * ndim] = strides[:ndim]
     chunk = -(-total // copies)
-    command = pool.COMMAND.pack(launcher.code.address, blocks.ctypes.data, len(block), total, chunk, flags | _PRIVATE)
+    command = pool.COMMAND.pack(launcher.code.address, blocks.ctypes.data, len(block), total, chunk, flags)
     pool.get_pool().run(command, 1)
     for target, spaces in targets:
         _merge(target, spaces)
@@ -99,4 +113,4 @@ def _zeros(shape: tuple[int, int], dtype: Any) -> np.ndarray:
 def _merge(target: np.ndarray, spaces: np.ndarray) -> None:
     """target += every copy, in order."""
     for row in spaces:
-        target += row
+        target += row.reshape(target.shape)

@@ -1,0 +1,132 @@
+"""Every row of the op table compiles for CUDA in every scalar type: rows stay portable.
+
+For each scalar type one kernel computes `out[k, i] = row k(in[0, i], in[1, i], ...)` for every
+overload that the type has, so that a row which NVVM refuses cannot hide.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed; pip install 'warpsim[cuda]' brings it")
+
+from numba.cuda.cudadrv import nvvm  # noqa: E402  (the modules under test need numba-cuda)
+
+from warpsim.core.emit import cuda  # noqa: E402
+from warpsim.core.emit.target import Options  # noqa: E402
+from warpsim.core.ir.builder import Builder, constant  # noqa: E402
+from warpsim.core.ir.nodes import Function, Region, Value  # noqa: E402
+from warpsim.core.ops.registry import PURE, TABLE, emit  # noqa: E402
+from warpsim.core.passes.access import analyse  # noqa: E402
+from warpsim.core.passes.dce import dce  # noqa: E402
+from warpsim.core.passes.fold import fold  # noqa: E402
+from warpsim.core.passes.inline import inline  # noqa: E402
+from warpsim.core.passes.unroll import unroll  # noqa: E402
+from warpsim.core.types import compounds, scalars  # noqa: E402
+from warpsim.core.types.arrays import array_type  # noqa: E402
+from warpsim.errors import CompilerError  # noqa: E402
+
+pytestmark = pytest.mark.skipif(not nvvm.is_available(), reason="libNVVM is not installed; numba-cuda[cu13] brings it")
+
+# Rows that act on memory, threads or output, or need attributes: kernels of the corpus and tests below use them.
+ELSEWHERE = {
+    "construct", "field", "with_field", "cast", "printf", "assert", "breakpoint", "load", "store", "view", "field_view",
+    "component_view", "gradient", "shape", "local_array", "atomic_add", "atomic_sub", "atomic_min", "atomic_max",
+    "atomic_exch", "atomic_cas", "atomic_and", "atomic_or", "atomic_xor", "tid", "block_dim",
+}  # fmt: skip
+
+
+def operands(dtype):
+    """Types over one scalar type, and those that go with any: an index and a condition."""
+    found = [dtype, compounds.vector(3, dtype), *(compounds.matrix((n, n), dtype) for n in (3, 2, 4))]
+    if scalars.is_float(dtype):
+        found += [compounds.quaternion(dtype), compounds.transformation(dtype)]
+    return found + [t for t in (scalars.int32, scalars.bool_) if t is not dtype]
+
+
+def overloads(dtype):
+    """(row, operand types, result types) of everything that takes operands of this scalar type."""
+    for operation in TABLE.values():
+        for row in operation.rows:
+            if row.effect != PURE or row.name in ELSEWHERE:
+                continue
+            for count in (1, 2, 3):
+                for types in itertools.product(operands(dtype), repeat=count):
+                    found = row.match(list(types), {})
+                    if found is not None and tuple(found.arg_types) == types:
+                        yield row, types, found.result_types
+
+
+def kernel(cases):
+    """A program that computes every case from its own inputs into its own outputs."""
+    params = {}
+
+    def memory(kind, t):
+        return params.setdefault((kind, t), Value(array_type(t, 2), f"{kind}_{t.__name__}"))
+
+    region = Region()
+    # Tracing `sign` over unsigned numbers negates a NumPy scalar.
+    with Builder(region).active() as builder, np.errstate(over="ignore"):
+        i = emit(builder, TABLE["tid"], (), {"ndim": 1})
+        for k, (row, types, results, *attributes) in enumerate(cases):
+            loads = [(memory("in", t), constant(scalars.int32, j), i) for j, t in enumerate(types)]
+            args = tuple(emit(builder, TABLE["load"], load) for load in loads)
+            made = builder.call(row, args, results, attributes[0] if attributes else {})
+            for value, t in zip(made if isinstance(made, tuple) else (made,), results, strict=True):
+                emit(builder, TABLE["store"], (memory("out", t), constant(scalars.int32, k), i, value))
+        region.params = tuple(params.values())
+        return dce(fold(unroll(inline(Function("rows", region)), 16)))
+
+
+def compiled(cases):
+    """The PTX of all cases in one kernel; when NVVM refuses it, the error names the rows at fault."""
+    fn = kernel(cases)
+    try:
+        return cuda.emit(fn, 1, Options(), analyse(fn))
+    except CompilerError:
+        assert not (refused := [_describe(case) for case in cases if _refused(case)])
+        raise
+
+
+def _refused(case):
+    fn = kernel([case])
+    try:
+        cuda.emit(fn, 1, Options(), analyse(fn))
+    except CompilerError:
+        return True
+    return False
+
+
+def _describe(case):
+    return f"{case[0].name}({', '.join(t.__name__ for t in case[1])})"
+
+
+@pytest.mark.parametrize("dtype", scalars.NUMBERS, ids=lambda t: t.__name__)
+def test_every_row_compiles(dtype):
+    cases = list(overloads(dtype))
+    assert len(cases) > 60
+    made = compiled(cases)
+    stored = sum("st.global" in line for line in made.ptx.splitlines())
+    assert stored >= len(cases), "every case has an effect"
+
+
+def test_no_row_was_left_out():
+    tried = {row for dtype in scalars.NUMBERS for row, *_ in overloads(dtype)}
+    missing = {row.name for operation in TABLE.values() for row in operation.rows if row not in tried}
+    assert missing <= ELSEWHERE
+
+
+def test_every_conversion_compiles():
+    cast = TABLE["cast"].rows[0]
+    pairs = [(a, b) for a in scalars.SCALARS for b in scalars.SCALARS if a is not b]
+    assert len(pairs) == 132
+    compiled([(cast, (a,), (b,), {"to": b}) for a, b in pairs])
+
+
+def test_a_refused_row_is_named(monkeypatch):
+    [row] = [row for row in TABLE["neg"].rows if row.value]
+    monkeypatch.setattr(row, "value", lambda target, call, args: [target.builder.fneg(x) for x in args[0]])
+    vec3 = compounds.vector(3, scalars.float32)
+    with pytest.raises(AssertionError, match=r"neg\(vec3f\)"):
+        compiled([(row, (vec3,), (vec3,))])

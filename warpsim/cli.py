@@ -1,0 +1,326 @@
+"""The command `warpsim`: what is here (`info`), examples (`run`), the kernel cache, benchmarks.
+
+Exit status: 0 for success, 1 for what went wrong, 2 for a wrong command line, 130 when interrupted.
+Mistakes of the user end in a message on stderr, never in a traceback; `WARPSIM_TRACEBACK=1` shows
+one anyway.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import difflib
+import importlib
+import importlib.util
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import warpsim
+
+from .config import config
+from .core.emit.cache import ObjectCache, default_directory
+from .core.runtime import pool
+from .errors import WarpsimError
+
+PACKAGE = Path(__file__).resolve().parent
+_TRACEBACK = "WARPSIM_TRACEBACK"
+
+
+OPTIONAL = {
+    "numba-cuda": "pip install 'warpsim[cuda]'",
+    "cuda-core": "pip install 'warpsim[cuda]'",
+    "cuda-cccl": "pip install 'warpsim[cuda]'",
+    "usd-core": "pip install usd-core",
+    "matplotlib": "pip install matplotlib",
+    "tbb": "pip install tbb",
+    "scipy": "pip install scipy",
+    "torch": "pip install 'warpsim[torch]'",
+    "jax": "pip install 'warpsim[jax]'",
+    "paddlepaddle": "pip install 'warpsim[paddle]'",
+}
+
+
+class UsageError(WarpsimError):
+    """A command line that names something unknown."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line (default: that of the process); returns the exit status."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _dispatch(given)
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # Whoever read the output has gone; Python would complain when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (WarpsimError, OSError, ImportError) as error:
+        if os.environ.get(_TRACEBACK):
+            raise
+        print(f"warpsim: error: {error}", file=sys.stderr)
+        return 2 if isinstance(error, UsageError) else 1
+
+
+def _dispatch(given: list[str]) -> int:
+    if len(given) > 1 and given[0] == "run" and not given[1].startswith("-"):
+        return run_example(given[1], given[2:])
+    if given and given[0] == "bench":
+        return run_benchmarks(given[1:])
+    commands = parser()
+    if not given:
+        commands.print_help()
+        return 0
+    chosen = commands.parse_args(given)
+    command: Callable[[argparse.Namespace], int] = chosen.command
+    return command(chosen)
+
+
+def parser() -> argparse.ArgumentParser:
+    """The commands and their options; `--help` prints them."""
+    top = argparse.ArgumentParser(prog="warpsim", description="Differentiable physics simulation in Python.")
+    top.add_argument("--version", action="version", version=f"warpsim {warpsim.__version__}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    info = commands.add_parser("info", help="versions, threads, cache, CUDA, optional packages")
+    info.set_defaults(command=show_info)
+    run = commands.add_parser(
+        "run", help="run an example; its own options follow its name", usage="warpsim run [-h] [EXAMPLE [ARGUMENT ...]]"
+    )
+    run.set_defaults(command=list_examples)
+    cache = commands.add_parser("cache", help="the compiled kernels on disk")
+    cache.add_argument("action", nargs="?", choices=("list", "size", "clear"), default="list")
+    cache.set_defaults(command=lambda chosen: CACHE_ACTIONS[chosen.action]())
+    commands.add_parser("bench", help="compare with Warp, Taichi and Numba; `warpsim bench --help`", add_help=False)
+    return top
+
+
+# ----- info -------------------------------------------------------------------------------------
+
+
+def show_info(chosen: argparse.Namespace) -> int:
+    """Print what warpsim found on this machine."""
+    rows = list(facts())
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        print(f"{name:{width}}  {value}".rstrip())
+    return 0
+
+
+def facts() -> Iterator[tuple[str, str]]:
+    """Names and values of everything that decides what runs here and how."""
+    yield "warpsim", f"{warpsim.__version__} in {PACKAGE}"
+    yield "Python", f"{platform.python_version()} at {sys.executable}"
+    yield "system", f"{platform.system()} {platform.release()} {platform.machine()}"
+    for name in ("numpy", "llvmlite", "numba"):
+        yield name, version_of(name) or "not installed: pip install --force-reinstall warpsim"
+    yield "CPU", f"{processor()}, {cores()} of {os.cpu_count()} cores usable"
+    yield "threads", threads()
+    yield "kernel cache", cache_summary(cache())
+    yield "CUDA driver", cuda_driver()
+    yield "CUDA kernels", cuda_compiler()
+    for name, cure in OPTIONAL.items():
+        yield name, version_of(name) or f"not installed: {cure}"
+
+
+def version_of(package: str) -> str:
+    """The installed version of a distribution, or nothing."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def processor() -> str:
+    """The name of the processor, as far as the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def cores() -> int:
+    """Cores that this process may use: a container may allow fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def threads() -> str:
+    """How many threads a launch takes, and who runs them."""
+    try:
+        found = pool.get_pool()
+        return f"{found.threads}, run by {found.layer}"
+    except WarpsimError as error:
+        return "; ".join(str(error).splitlines())
+
+
+def cuda_driver() -> str:
+    """The version of the NVIDIA driver, and how many devices it has."""
+    name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
+    try:
+        driver = ctypes.CDLL(name)
+    except OSError:
+        return f"not found ({name}): kernels run on the CPU"
+    version, count = ctypes.c_int(), ctypes.c_int()
+    if driver.cuInit(0) != 0 or driver.cuDriverGetVersion(ctypes.byref(version)) != 0:
+        return f"{name} is there and does not start: no usable device"
+    driver.cuDeviceGetCount(ctypes.byref(count))
+    return f"CUDA {version.value // 1000}.{version.value % 1000 // 10}, {count.value} devices"
+
+
+def cuda_compiler() -> str:
+    """What can be done with kernels on CUDA."""
+    if not version_of("numba-cuda"):
+        return f"not possible without numba-cuda: {OPTIONAL['numba-cuda']}"
+    return "compile to PTX; this version does not launch them"
+
+
+# ----- cache ------------------------------------------------------------------------------------
+
+
+def cache() -> ObjectCache:
+    """The folder of compiled kernels, as `config` and the environment choose it."""
+    chosen = Path(config.kernel_cache_dir) if config.kernel_cache_dir else default_directory()
+    return ObjectCache(chosen, config.max_cache_bytes)
+
+
+def cache_summary(found: ObjectCache) -> str:
+    entries = len(found.entries())
+    return f"{entries} entries, {megabytes(found.size())} of at most {megabytes(found.max_bytes)} in {found.directory}"
+
+
+def megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+def list_cache() -> int:
+    """Print the entries, the most recently used first."""
+    found = cache()
+    for entry in found.entries():
+        moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.last_used))
+        print(f"{moment}  {entry.bytes / 1e3:9.1f} kB  {entry.label}")
+    print(cache_summary(found))
+    return 0
+
+
+def show_cache_size() -> int:
+    """Print how much room the entries take."""
+    print(cache_summary(cache()))
+    return 0
+
+
+def clear_cache() -> int:
+    """Remove all entries."""
+    found = cache()
+    before = found.size()
+    print(f"removed {found.clear()} entries, {megabytes(before - found.size())} from {found.directory}")
+    left = len(found.entries())
+    if left:
+        raise OSError(f"{left} entries could not be removed from {found.directory}")
+    return 0
+
+
+CACHE_ACTIONS = {"list": list_cache, "size": show_cache_size, "clear": clear_cache}
+
+
+# ----- examples ---------------------------------------------------------------------------------
+
+
+def checkout() -> Path | None:
+    """The repository that this package is imported from, or None when it is installed."""
+    root = PACKAGE.parent
+    return root if (root / "pyproject.toml").is_file() else None
+
+
+def examples() -> dict[str, Path]:
+    """Examples by name: of the repository, else those packed with the package."""
+    root = checkout()
+    folders = [*([root / "examples"] if root else []), PACKAGE / "_examples"]
+    for folder in folders:
+        found = {path.stem: path for path in sorted(folder.rglob("*.py")) if not path.stem.startswith("_")}
+        if found:
+            return found
+    return {}
+
+
+def list_examples(chosen: argparse.Namespace) -> int:
+    """Print the names of the examples with the first line of each."""
+    found = examples()
+    width = max(map(len, found), default=0)
+    for name, path in found.items():
+        print(f"{name:{width}}  {first_line(path)}".rstrip())
+    if not found:
+        raise WarpsimError("this installation has no examples\nhelp: get the repository and run there")
+    return 0
+
+
+def first_line(path: Path) -> str:
+    """The first line of a module's docstring."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith('"""'):
+            return line.strip('" ')
+    return ""
+
+
+def run_example(name: str, arguments: list[str]) -> int:
+    """Run the `main(arguments)` of an example; a whole number that it returns is the exit status."""
+    found = examples()
+    path = found.get(name.removesuffix(".py"))
+    if path is None:
+        near = difflib.get_close_matches(name, found, 1)
+        hint = f"did you mean {near[0]!r}?" if near else "`warpsim run` lists them"
+        raise UsageError(f"no example is named {name!r}\nexpected: one of {', '.join(found) or 'none here'}\nhelp: {hint}")
+    return _called(load_example(path), f"warpsim run {path.stem}", arguments)
+
+
+def load_example(path: Path) -> ModuleType:
+    """Import a file as a module of its own; it may import its neighbours."""
+    # A name that hides nothing: the standard library has a `wave`, too.
+    name = f"warpsim_example_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    spec.loader.exec_module(module)
+    return module
+
+
+def _called(module: Any, program: str, arguments: list[str]) -> int:
+    """Call `main` with the name that usage messages should print."""
+    before = sys.argv[0]
+    sys.argv[0] = program
+    try:
+        status = module.main(arguments)
+    finally:
+        sys.argv[0] = before
+    return status if type(status) is int else 0
+
+
+# ----- benchmarks -------------------------------------------------------------------------------
+
+
+def run_benchmarks(arguments: list[str]) -> int:
+    """Run the benchmarks of the repository."""
+    root = checkout()
+    if root is None or not (root / "benchmarks" / "__main__.py").is_file():
+        raise WarpsimError(
+            f"the benchmarks are not beside {PACKAGE}\n"
+            "expected: a checkout of the repository, where they are the folder `benchmarks`\n"
+            "help: get the repository, `pip install -e .` there, and run `warpsim bench` again"
+        )
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
+    return _called(importlib.import_module("benchmarks.__main__"), "warpsim bench", arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
