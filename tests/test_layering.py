@@ -44,7 +44,6 @@ WITHOUT_IMPORTS = ("warpsim.core",)  # a folder that only holds the map
 LATE_IMPORTS = {
     ("warpsim.core.compile", "warpsim.core.emit.cpu"): "a warm start finds machine code on disk and needs no emitter",
     ("warpsim.core.emit.cuda", "cuda.bindings"): "optional: PTX alone does without the linker",
-    ("warpsim.core.frontend.translator", "difflib"): "only ever needed to word an error message",
 }
 
 # What `import warpsim` may not load: each costs more start-up time than warpsim itself.

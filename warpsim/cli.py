@@ -32,7 +32,6 @@ from .errors import WarpsimError
 PACKAGE = Path(__file__).resolve().parent
 _TRACEBACK = "WARPSIM_TRACEBACK"
 
-
 OPTIONAL = {
     "numba-cuda": "pip install 'warpsim[cuda]'",
     "cuda-core": "pip install 'warpsim[cuda]'",
@@ -276,7 +275,8 @@ def run_example(name: str, arguments: list[str]) -> int:
     if path is None:
         near = difflib.get_close_matches(name, found, 1)
         hint = f"did you mean {near[0]!r}?" if near else "`warpsim run` lists them"
-        raise UsageError(f"no example is named {name!r}\nexpected: one of {', '.join(found) or 'none here'}\nhelp: {hint}")
+        known = ", ".join(found) or "none, this installation has no examples"
+        raise UsageError(f"no example is named {name!r}\nexpected: {known}\nhelp: {hint}")
     return _called(load_example(path), f"warpsim run {path.stem}", arguments)
 
 

@@ -1,47 +1,14 @@
-"""Kernels that between them use every construct a CUDA target must translate, with arguments to run them on.
+"""Kernels that between them use every construct a target must translate; `CORPUS` holds them by name."""
 
-Everything that a kernel writes is one of its arguments, so two runs compare by comparing arguments.
-Annotations here are not postponed: those of kernels in factories name the factory's variables.
-"""
-
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+import corpus_scalars
 import numpy as np
+from corpus_entry import CORPUS, N, add, numbers
 
 import warpsim as wp
 
-N = 23  # threads: no multiple of any block or grid
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A kernel, its launch dimensions, and a function that makes fresh arguments of a random generator."""
-
-    kernel: Any
-    dim: int | tuple[int, ...]
-    arguments: Callable[[np.random.Generator], list[Any]]
-    rtol: float = 2e-6  # libm and its vector version differ by up to 4 units in the last place
-    ordered: bool = False  # the results depend on the order of the threads
-
-
-CORPUS: dict[str, Entry] = {}
-
-
-def add(kernel: Any, dim: int | tuple[int, ...], arguments: Callable, **facts: Any) -> None:
-    """Put a kernel into the corpus under its own name."""
-    CORPUS[kernel.key] = Entry(kernel, dim, arguments, **facts)
-
-
-def numbers(rng: np.random.Generator, shape: Any, dtype: Any = wp.float32, low: float = -2.0, high: float = 2.0) -> Any:
-    """An array of numbers or compounds, uniform in [low, high)."""
-    extents = (shape,) if isinstance(shape, int) else shape
-    is_compound = hasattr(dtype, "kind")
-    inner = dtype.shape if is_compound else ()
-    values = rng.uniform(low, high, (*extents, *inner)).astype(dtype.dtype if is_compound else dtype)
-    return wp.array(values, dtype=dtype)
-
+__all__ = ["CORPUS", "corpus_scalars"]
 
 # ----- vectors and matrices -----------------------------------------------------------------
 
@@ -55,7 +22,11 @@ def vectors(x: wp.array(dtype=wp.vec3), v: wp.array(dtype=wp.vec3), m: wp.array(
     x[i][1] = wp.max(x[i].y, wp.dot(x[i], v[i]) * 0.1)
 
 
-add(vectors, N, lambda r: [numbers(r, N, wp.vec3), numbers(r, N, wp.vec3), numbers(r, N, low=0.5), wp.vec3(0.0, -9.8, 1.0), 0.01])
+add(
+    vectors,
+    N,
+    lambda r: [numbers(r, N, wp.vec3), numbers(r, N, wp.vec3), numbers(r, N, low=0.5), wp.vec3(0.0, -9.8, 1.0), 0.01],
+)
 
 
 @wp.kernel
@@ -83,7 +54,11 @@ def computed_indices(a: wp.array(dtype=wp.mat44), v: wp.array(dtype=wp.vec4), k:
     a[i] = m
 
 
-add(computed_indices, N, lambda r: [numbers(r, N, wp.mat44), numbers(r, N, wp.vec4), wp.array(np.arange(N) % 4, dtype=int)])
+add(
+    computed_indices,
+    N,
+    lambda r: [numbers(r, N, wp.mat44), numbers(r, N, wp.vec4), wp.array(np.arange(N) % 4, dtype=int)],
+)
 
 # ----- control flow -------------------------------------------------------------------------
 
@@ -164,82 +139,6 @@ def four_dimensions(place: wp.array4d(dtype=int)):
 
 add(four_dimensions, (2, 3, 2, 4), lambda r: [wp.zeros((2, 3, 2, 4), dtype=int)])
 
-# ----- atomics ------------------------------------------------------------------------------
-
-
-def float_atomics(dtype: type) -> None:
-    """Every atomic on floats, with signs and zeros on both sides."""
-
-    def body(a: wp.array(dtype=dtype), x: wp.array(dtype=dtype), old: wp.array2d(dtype=dtype)):
-        i = wp.tid()
-        old[i, 0] = wp.atomic_add(a, 0, x[i])
-        old[i, 1] = wp.atomic_sub(a, 1, x[i])
-        old[i, 2] = wp.atomic_min(a, 2 + i % 3, x[i])
-        old[i, 3] = wp.atomic_max(a, 5 + i % 3, x[i])
-        old[i, 4] = wp.atomic_exch(a, 8, x[i])
-        old[i, 5] = wp.atomic_cas(a, 9, a[9], x[i])
-        old[i, 6] = wp.atomic_cas(a, 10, dtype(0.5), x[i])
-        wp.atomic_add(a, 11, x[i])
-
-    def arguments(r: np.random.Generator) -> list[Any]:
-        cells = np.array([1.5, -2.0, 9.0, -9.0, -0.0, 9.0, -9.0, -0.0, 7.0, 8.0, 0.5, 0.25])
-        values = r.uniform(-12, 12, N)
-        values[::5] = [0.0, -0.0, 30.0, -30.0, 1e-3]
-        return [wp.array(cells, dtype=dtype), wp.array(values, dtype=dtype), wp.zeros((N, 7), dtype=dtype)]
-
-    add(wp.kernel(body, key=f"atomics_{dtype.__name__}"), N, arguments, ordered=True)
-
-
-def integer_atomics(dtype: type) -> None:
-    """Every atomic on integers; additions wrap."""
-
-    def body(a: wp.array(dtype=dtype), b: wp.array(dtype=dtype), x: wp.array(dtype=dtype), old: wp.array2d(dtype=dtype)):
-        i = wp.tid()
-        wp.atomic_add(a, 0, x[i])
-        wp.atomic_sub(a, 1, x[i])
-        wp.atomic_and(a, 2, x[i] | ~x[0])
-        wp.atomic_or(a, 3, x[i])
-        wp.atomic_xor(a, 4, x[i])
-        wp.atomic_exch(a, 5, x[i])
-        old[i, 0] = wp.atomic_min(b, i % 4, x[i])
-        old[i, 1] = wp.atomic_max(b, 4 + i % 4, x[i])
-        old[i, 2] = wp.atomic_cas(a, 6, a[6], x[i])
-
-    low = -100 if np.issubdtype(dtype, np.signedinteger) else 0
-
-    def arguments(r: np.random.Generator) -> list[Any]:
-        cells = [numbers(r, 9, dtype, low, 100) for _ in range(2)]
-        return [*cells, numbers(r, N, dtype, low, 120), wp.zeros((N, 3), dtype=dtype)]
-
-    add(wp.kernel(body, key=f"atomics_{dtype.__name__}"), N, arguments, ordered=True)
-
-
-FLOATS = (wp.float16, wp.float32, wp.float64)
-INTEGERS = (wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64)
-
-for _dtype in FLOATS:
-    float_atomics(_dtype)
-for _dtype in INTEGERS:
-    integer_atomics(_dtype)
-
-
-@wp.kernel
-def compound_atomics(
-    x: wp.array(dtype=wp.vec3), total: wp.array(dtype=wp.vec3), m: wp.array(dtype=wp.mat22d), own: wp.array(dtype=wp.vec3)
-):
-    i = wp.tid()
-    wp.atomic_add(total, 0, x[i])
-    wp.atomic_max(total, 1, x[i])
-    wp.atomic_sub(m, 0, wp.mat22d(1.0, 2.0, 3.0, 4.0))
-    wp.atomic_add(own, i, x[i])
-
-
-def _compound_atomics(r: np.random.Generator) -> list[Any]:
-    return [numbers(r, N, wp.vec3), numbers(r, 2, wp.vec3), numbers(r, 1, wp.mat22d), numbers(r, N, wp.vec3)]
-
-
-add(compound_atomics, N, _compound_atomics, rtol=1e-5)
-
 # ----- memory -------------------------------------------------------------------------------
 
 
@@ -267,7 +166,9 @@ class Scene:
 
 
 @wp.kernel
-def structs(scene: Scene, bodies: wp.array(dtype=Body), weights: wp.array(dtype=float), out: wp.array(dtype=wp.float64)):
+def structs(
+    scene: Scene, bodies: wp.array(dtype=Body), weights: wp.array(dtype=float), out: wp.array(dtype=wp.float64)
+):
     i = wp.tid()
     body = scene.bodies[i]
     body.material.colour = body.rotation @ scene.gravity + body.material.colour * body.material.density
@@ -314,6 +215,25 @@ def local_arrays(x: wp.array(dtype=float), out: wp.array(dtype=wp.vec3d)):
 add(local_arrays, N, lambda r: [numbers(r, N), wp.zeros(N, dtype=wp.vec3d)])
 
 
+vec8h = wp.types.vector(length=8, dtype=wp.float16)
+
+
+@wp.kernel
+def halves_on_the_stack(a: wp.array(dtype=vec8h), k: wp.array(dtype=int), out: wp.array(dtype=vec8h)):
+    i = wp.tid()
+    stack = wp.zeros(shape=4, dtype=vec8h)
+    for j in range(4):
+        stack[(j + k[i]) % 4] = a[i] * wp.float16(j)
+    out[i] = stack[0] + stack[1] * stack[2][k[i]] + stack[3]
+
+
+add(
+    halves_on_the_stack,
+    N,
+    lambda r: [numbers(r, N, vec8h), wp.array(np.arange(N) % 4, dtype=int), wp.zeros(N, dtype=vec8h)],
+)
+
+
 @wp.kernel
 def views(
     picked: wp.indexedarray(dtype=float, ndim=2), data: wp.array2d(dtype=float), v: wp.array2d(dtype=wp.vec3),
@@ -335,86 +255,26 @@ def _views(r: np.random.Generator) -> list[Any]:
 
 add(views, N, _views)
 
-# ----- mathematics --------------------------------------------------------------------------
+
+@wp.kernel
+def compound_atomics(
+    x: wp.array(dtype=wp.vec3),
+    total: wp.array(dtype=wp.vec3),
+    m: wp.array(dtype=wp.mat22d),
+    own: wp.array(dtype=wp.vec3),
+):
+    i = wp.tid()
+    wp.atomic_add(total, 0, x[i])
+    wp.atomic_max(total, 1, x[i])
+    wp.atomic_sub(m, 0, wp.mat22d(1.0, 2.0, 3.0, 4.0))
+    wp.atomic_add(own, i, x[i])
 
 
-@wp.func
-def for_each_function(x: wp.Float, out: wp.array(dtype=wp.Float)):
-    out[0] = wp.sqrt(x)
-    out[1] = wp.cbrt(x)
-    out[2] = wp.exp(x)
-    out[3] = wp.log(x)
-    out[4] = wp.log2(x)
-    out[5] = wp.log10(x)
-    out[6] = wp.pow(x, x)
-    out[7] = wp.sin(x)
-    out[8] = wp.cos(x)
-    out[9] = wp.tan(x)
-    out[10] = wp.asin(x)
-    out[11] = wp.acos(x)
-    out[12] = wp.atan(x)
-    out[13] = wp.atan2(x, x + x)
-    out[14] = wp.sinh(x)
-    out[15] = wp.cosh(x)
-    out[16] = wp.tanh(x)
-    out[17] = wp.erf(x)
-    out[18] = wp.erfc(x)
-    out[19] = wp.floor(x * x) + wp.ceil(x)
-    out[20] = wp.trunc(x + x)
-    out[21] = wp.rint(x * 5.0)
-    out[22] = wp.round(x * 5.0)
-    out[23] = wp.abs(-x)
-    out[24] = wp.copysign(x, -x)
-    out[25] = (x * 7.0) % (x * x)
-    out[26] = wp.smoothstep(x, x + 1.0, x + 0.3)
+def _compound_atomics(r: np.random.Generator) -> list[Any]:
+    return [numbers(r, N, wp.vec3), numbers(r, 2, wp.vec3), numbers(r, 1, wp.mat22d), numbers(r, N, wp.vec3)]
 
 
-def mathematics(dtype: type) -> None:
-    """Every scalar function in one precision."""
-
-    def body(x: wp.array(dtype=dtype), out: wp.array2d(dtype=dtype)):
-        i = wp.tid()
-        for_each_function(x[i], out[i])
-
-    rtol = {wp.float16: 2e-3, wp.float32: 1e-6, wp.float64: 1e-13}[dtype]
-    add(wp.kernel(body, key=f"mathematics_{dtype.__name__}"), N, lambda r: [numbers(r, N, dtype, 0.1, 0.9), wp.zeros((N, 27), dtype=dtype)], rtol=rtol)
-
-
-EDGES = (
-    0.0, -0.0, 0.5, -0.5, 1.5, -1.5, 126.9, 127.5, -128.9, 200.0, 255.9, 256.0, 40000.0, 65536.5, -65536.5, 3e9, -3e9,
-    5e9, 1e19, -1e19, 2e19, 1e30, -1e30, np.inf, -np.inf, np.nan,
-)  # fmt: skip
-
-
-def conversions(dtype: type) -> None:
-    """A float of one precision to every integer type, at the edges of all of them."""
-
-    def body(
-        x: wp.array(dtype=dtype), i8: wp.array(dtype=wp.int8), u8: wp.array(dtype=wp.uint8),
-        i16: wp.array(dtype=wp.int16), u16: wp.array(dtype=wp.uint16), i32: wp.array(dtype=wp.int32),
-        u32: wp.array(dtype=wp.uint32), i64: wp.array(dtype=wp.int64), u64: wp.array(dtype=wp.uint64),
-    ):  # fmt: skip
-        i = wp.tid()
-        i8[i] = wp.int8(x[i])
-        u8[i] = wp.uint8(x[i])
-        i16[i] = wp.int16(x[i])
-        u16[i] = wp.uint16(x[i])
-        i32[i] = wp.int32(x[i])
-        u32[i] = wp.uint32(x[i])
-        i64[i] = wp.int64(x[i])
-        u64[i] = wp.uint64(x[i])
-
-    def arguments(r: np.random.Generator) -> list[Any]:
-        with np.errstate(over="ignore"):
-            edges = np.array(EDGES).astype(dtype)
-        return [wp.array(edges, dtype=dtype), *(wp.zeros(len(EDGES), dtype=t) for t in INTEGERS)]
-
-    add(wp.kernel(body, key=f"conversions_{dtype.__name__}"), len(EDGES), arguments)
-
-
-for _dtype in FLOATS:
-    mathematics(_dtype)
-    conversions(_dtype)
+add(compound_atomics, N, _compound_atomics, rtol=1e-5)
 
 # ----- library ------------------------------------------------------------------------------
 

@@ -15,11 +15,12 @@ import numpy as np
 from llvmlite import ir as ll
 
 from warpsim.core.emit import layout
-from warpsim.core.emit.cuda import KERNEL, CudaTarget
+from warpsim.core.emit.cuda_target import CudaTarget
 from warpsim.core.emit.native import NativeObject, assemble
 from warpsim.core.emit.target import Options, Site
 from warpsim.core.runtime.arguments import packer
 
+KERNEL = "emulated_kernel"
 _REGISTERS = ("ctaid.x", "ntid.x", "tid.x", "nctaid.x")
 _PRINTER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 _DECLARATION = re.compile(r'declare (?P<result>\w+) @"(?P<name>[^"]+)"\((?P<params>[^)]*)\)')
@@ -72,6 +73,7 @@ def emulation(target: CudaTarget, types: tuple[Any, ...]) -> str:
     target.function(builder, builder.load(fn.args[0]), fn.args[1])
     builder.ret_void()
     text = str(module).replace('@"llvm.nvvm.', '@"nvvm.').replace('@"vprintf"', '@"emulated_vprintf"')
+    text = re.sub(r'call i16 asm +"mov[^(]*\(i16 ([^)]*)\)', r"add i16 \1, 0", text)
     text = re.sub(r'@"__nv_(?!float2|double2)', '@"', text)
     return _DECLARATION.sub(_supplied, text) + '\n@"registers" = global [4 x i32] zeroinitializer\n'
 

@@ -1,23 +1,26 @@
 """Every kind of kernel becomes PTX and machine code for CUDA, on a machine with neither GPU nor driver."""
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
-from functools import lru_cache
+from functools import cache
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed; pip install 'warpsim[cuda]' brings it")
 
-from cuda_corpus import CORPUS  # noqa: E402  (the modules under test need numba-cuda)
-from numba.cuda.cudadrv import nvvm  # noqa: E402
+from cuda_corpus import CORPUS
+from numba.cuda.cudadrv import nvvm
 
-import warpsim as wp  # noqa: E402
-from warpsim.core.emit import cpu, cuda, layout  # noqa: E402
-from warpsim.core.emit.target import Options  # noqa: E402
-from warpsim.core.ir.printer import print_function  # noqa: E402
-from warpsim.errors import CompilerError, KernelTypeError  # noqa: E402
+import warpsim as wp
+from warpsim.core.emit import cpu, cuda, layout
+from warpsim.core.emit.cuda_target import CudaTarget
+from warpsim.core.emit.target import Options
+from warpsim.core.ir.printer import print_function
+from warpsim.errors import CompilerError, DeviceError, KernelTypeError
 
 pytestmark = pytest.mark.skipif(not nvvm.is_available(), reason="libNVVM is not installed; numba-cuda[cu13] brings it")
 
@@ -36,10 +39,12 @@ def compiled(kernel, options=None, **facts):
     return cuda.emit(made.fn, made.ndim, options or Options(), made.plan, **facts)
 
 
-@lru_cache(maxsize=None)
+@cache
 def corpus_ptx(name):
     return compiled(CORPUS[name].kernel)
 
+
+ALIGNED = r"and\.b(64|32)\s+%rd?\d+, %rd?\d+, 3;"  # 16-bit elements, too, are swapped in words at multiples of 4
 
 # What must stand in the PTX for the kernel to do its work on a GPU the way this target promises.
 EXPECTED = {
@@ -50,9 +55,11 @@ EXPECTED = {
     "two_dimensions": [r"%ctaid\.x", r"%nctaid\.x", r"div\.u64|div\.u32", r"st\.global\.u8"],
     "atomics_float32": [r"(atom|red)\.global\.add\.f32", r"atom\.global\.min\.s32", r"atom\.global\.cas\.b32"],
     "atomics_float64": [r"(atom|red)\.global\.add\.f64", r"atom\.global\.max\.u64", r"atom\.global\.exch\.b64"],
-    "atomics_float16": [r"atom\.global\.cas\.b32"],
-    "atomics_uint8": [r"atom\.global\.cas\.b32"],
-    "atomics_int32": [rf"atom\.global\.{op}" for op in ("add.u32", "and.b32", "or.b32", "xor.b32", "min.s32", "max.s32")],
+    "atomics_float16": [r"atom\.global\.cas\.b32", ALIGNED],
+    "atomics_uint8": [r"atom\.global\.cas\.b32", ALIGNED],
+    "atomics_int32": [
+        rf"atom\.global\.{op}" for op in ("add.u32", "and.b32", "or.b32", "xor.b32", "min.s32", "max.s32")
+    ],
     "atomics_uint64": [rf"atom\.global\.{op}" for op in ("add.u64", "exch.b64", "cas.b64", "min.u64", "max.u64")],
     "compound_atomics": [r"(atom|red)\.global\.add\.f32", r"(atom|red)\.global\.add\.f64"],
     "local_arrays": [r"\.local \.align 16", r"st\.local"],
@@ -210,8 +217,8 @@ def test_code_that_nvvm_refuses_is_a_defect_of_the_compiler(monkeypatch):
     def negated(target, name, t, parts):
         return target.builder.fneg(parts[0])  # NVVM's older dialect has no such instruction
 
-    monkeypatch.setattr(cuda.CudaTarget, "math", negated)
-    with pytest.raises(CompilerError, match="NVVM refuses the code of kernel 'body'.*INVALID_IR"):
+    monkeypatch.setattr(CudaTarget, "math", negated)
+    with pytest.raises(CompilerError, match=r"NVVM refuses the code of kernel 'body'.*INVALID_IR"):
         compiled(CORPUS["mathematics_float32"].kernel)
 
 
@@ -222,10 +229,24 @@ def test_ptx_that_the_assembler_refuses_is_named():
         cuda.assemble(broken, (9, 0))
 
 
+def test_a_generation_without_support_is_named():
+    with pytest.raises(DeviceError, match=r"no code for compute capability 5\.0: .*requires >=7"):
+        compiled(CORPUS["branches"].kernel, arch=(5, 0))
+
+
+@needs_linker
+def test_a_generation_that_the_assembler_does_not_know_is_named():
+    with pytest.raises(DeviceError, match=r"no assembler for compute capability 9\.1(.|\n)*newer nvidia-nvjitlink"):
+        cuda.assemble(corpus_ptx("branches").ptx, (9, 1))
+
+
 def test_nothing_of_cuda_is_loaded_before_it_is_wanted():
     text = "import sys, warpsim; print([m for m in sys.modules if m.split('.')[0] in ('numba', 'numba_cuda', 'cuda')])"
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.strip() == "[]"
+    paths = {"PYTHONPATH": str(Path(wp.__file__).parents[1])}
+    run = subprocess.run(
+        [sys.executable, "-c", text], env=os.environ | paths, capture_output=True, text=True, timeout=60
+    )
+    assert (run.stdout.strip(), run.returncode) == ("[]", 0), run.stderr
 
 
 def test_the_corpus_covers_what_it_says():
@@ -241,4 +262,3 @@ def _calls(region):
             yield node
         for inner in node.regions():
             yield from _calls(inner)
-

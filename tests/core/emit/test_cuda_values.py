@@ -2,14 +2,11 @@
 
 import numpy as np
 import pytest
+from cuda_corpus import CORPUS
+from cuda_on_cpu import EmulatedKernel
 
-pytest.importorskip("numba_cuda", reason="numba-cuda is not installed; pip install 'warpsim[cuda]' brings it")
-
-from cuda_corpus import CORPUS  # noqa: E402  (the modules under test need numba-cuda)
-from cuda_on_cpu import EmulatedKernel  # noqa: E402
-
-import warpsim as wp  # noqa: E402
-from warpsim.core.emit.target import Options  # noqa: E402
+import warpsim as wp
+from warpsim.core.emit.target import Options
 
 GRIDS = ((1, 1), (2, 3), (40, 1))  # (blocks, threads of a block): one thread, several turns each, more than needed
 
@@ -106,7 +103,9 @@ def test_an_index_outside_an_array_is_reported_with_index_and_extent():
 
 
 def test_no_failure_no_report():
-    report = EmulatedKernel(checked).launch(4, [wp.zeros(8, dtype=float), wp.zeros(4, dtype=int), wp.zeros(4, dtype=int)])
+    report = EmulatedKernel(checked).launch(
+        4, [wp.zeros(8, dtype=float), wp.zeros(4, dtype=int), wp.zeros(4, dtype=int)]
+    )
     assert report.tolist() == [0] * 5
 
 

@@ -11,7 +11,7 @@ from row_cases import Case
 
 from warpsim.core.emit import cpu
 from warpsim.core.emit.layout import HEADER_WORDS
-from warpsim.core.emit.native import NativeObject
+from warpsim.core.emit.native import NativeObject, assemble
 from warpsim.core.emit.target import Options
 from warpsim.core.ir.builder import Builder
 from warpsim.core.ir.interpret import Interpreter
@@ -73,32 +73,37 @@ def argument_block(parts: list[bytes], extents: tuple[int, ...]) -> bytes:
 
 
 class Compiled:
-    """Machine code of a kernel whose parameters are arrays."""
+    """Machine code of a kernel whose parameters are arrays.
 
-    def __init__(self, fn: Function, ndim: int = 1):
-        artefact = cpu.emit(fn, ndim, Options(), analyse(fn))
-        self.native = NativeObject(artefact.code)
+    Without optimisation the code is the plain translation of each row, in a fraction of the time.
+    """
+
+    def __init__(self, fn: Function, ndim: int = 1, optimized: bool = True):
+        if optimized:
+            code = cpu.emit(fn, ndim, Options(), analyse(fn)).code
+        else:
+            code = assemble(str(cpu.CpuTarget(fn, ndim, Options(), analyse(fn)).module()), opt=0)
+        self.native = NativeObject(code)
         self.run = KERNEL(self.native.address(cpu.KERNEL))
 
     def __call__(self, parts: list[bytes], threads: int, flags: int = 0) -> None:
         self.run(argument_block(parts, (threads,)), 0, threads, flags)
 
 
-# ----- many cases at once -------------------------------------------------------------------
+# ----- many functions at once ---------------------------------------------------------------
 
 
-def kernel_of(cases: list[Case]) -> Function:
-    """A kernel that applies every case to the thread's element of its operand arrays."""
+def kernel_of(functions: list[Function]) -> Function:
+    """A kernel that applies every function to the thread's element of its operand arrays."""
     body = Region()
     params: list[Value] = []
     builder = Builder(body)
     with builder.active():
         i = builder.call(threads.tid.rows[0], (), (int32,), {"ndim": 1})
-        for case in cases:
-            operands = [Value(array_type(t, 1)) for t in case.types]
-            results = [Value(array_type(t, 1)) for t in case.results]
-            loaded = tuple(memory.load(a, i) for a in operands)
-            made = builder.call(case.row, loaded, case.results, case.attributes)
+        for fn in functions:
+            operands = [Value(array_type(p.type, 1)) for p in fn.params]
+            results = [Value(array_type(t, 1)) for t in fn.result_types]
+            made = builder.call(fn, tuple(memory.load(a, i) for a in operands), fn.result_types)
             for array, value in zip(results, made if isinstance(made, tuple) else (made,), strict=True):
                 memory.store(array, i, value)
             params += [*operands, *results]
@@ -106,31 +111,33 @@ def kernel_of(cases: list[Case]) -> Function:
     return verify(inline(Function("rows", body)))
 
 
-def compiled_results(cases: list[Case], points: list[list[tuple[Any, ...]]]) -> list[list[np.ndarray]]:
-    """Per case, the arrays of its results at its points; all cases run in one kernel."""
+def compiled_results(
+    functions: list[Function], points: list[list[tuple[Any, ...]]], optimized: bool = True
+) -> list[list[np.ndarray]]:
+    """Per function, the arrays of its results at its points; all run in one kernel."""
     threads = max(map(len, points))
-    inputs, outputs, parts = [], [], []
-    for case, own in zip(cases, points, strict=True):
+    outputs, keep, parts = [], [], []
+    for fn, own in zip(functions, points, strict=True):
         padded = [own[k % len(own)] for k in range(threads)]
-        columns = list(zip(*padded, strict=True))
-        operands = [array_of(list(c), t) for c, t in zip(columns, case.types, strict=True)]
-        results = [np.zeros(threads, structs.numpy_dtype(t)) for t in case.results]
+        columns = zip(*padded, strict=True)
+        operands = [array_of(list(c), p.type) for c, p in zip(columns, fn.params, strict=True)]
+        results = [np.zeros(threads, structs.numpy_dtype(t)) for t in fn.result_types]
         parts += [descriptor(m, 1) for m in (*operands, *results)]
-        inputs.append(operands)
+        keep.append(operands)
         outputs.append(results)
-    Compiled(kernel_of(cases))(parts, threads)
+    Compiled(kernel_of(functions), optimized=optimized)(parts, threads)
     return [[r[: len(own)] for r in results] for results, own in zip(outputs, points, strict=True)]
 
 
-def batches(cases: list[Case], size: int) -> list[list[Case]]:
-    """The cases in groups of about `size` nodes each."""
-    groups: list[list[Case]] = [[]]
+def batches(functions: list[Function], size: int) -> list[list[int]]:
+    """Positions of the functions in groups of about `size` nodes each."""
+    groups: list[list[int]] = [[]]
     room = size
-    for case in cases:
-        cost = count(called(case).body) + 3
+    for k, fn in enumerate(functions):
+        cost = count(fn.body) + 3
         if cost > room and groups[-1]:
             groups.append([])
             room = size
-        groups[-1].append(case)
+        groups[-1].append(k)
         room -= cost
     return groups

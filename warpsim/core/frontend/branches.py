@@ -13,37 +13,29 @@ from ..ir.nodes import Constant, Region, Value
 from ..ops.registry import TABLE
 from ..types.arrays import type_name
 from .scope import (
-    BROKE,
-    CONTINUED,
-    FLAGS,
-    RESULT,
-    RETURNED,
-    Erroneous,
-    Scope,
-    Unassigned,
-    describe,
-    is_number,
-    placeholder,
-    same,
-    typed,
-)
+    FLAGS, RESULT, Erroneous, Scope, Unassigned, describe, is_number, placeholder, same, typed,
+)  # fmt: skip
 from .translator import Translator
 
 
 class Arm:
-    """One side of a branch: its region and the scope at its end."""
+    """One side of a branch: its region, the scope at its end, and whether it was left before it began."""
 
-    def __init__(self, scope: Scope):
-        self.region, self.scope = Region(), scope
+    def __init__(self, scope: Scope, left: bool = False):
+        self.region, self.scope, self.left = Region(), scope, left
 
     @property
     def leaves(self) -> bool:
         """Whether every path through this side returns, breaks or continues."""
-        return any(self.scope.get(flag) is True for flag in FLAGS)
+        return self.left or any(self.scope.get(flag) is True for flag in FLAGS)
 
     @property
     def may_leave(self) -> bool:
-        return any(self.scope.get(flag, False) is not False for flag in FLAGS)
+        return self.left or any(self.scope.get(flag, False) is not False for flag in FLAGS)
+
+    def get(self, name: str) -> Any:
+        """The operand of a name; a flag that nobody touched is not set."""
+        return self.scope.get(name, False if name in FLAGS else None)
 
 
 class Branches(Translator):
@@ -90,8 +82,7 @@ class Branches(Translator):
         merged = Scope()
         pending: list[tuple[Any, Value, Value]] = []
         for name in {**then.scope, **orelse.scope}:
-            a, b = then.scope.get(name), orelse.scope.get(name)
-            merged[name] = self.joined(name, a, b, then, orelse, pending)
+            merged[name] = self.joined(name, then.get(name), orelse.get(name), then, orelse, pending)
         then.region.yields = tuple(a for _, a, _ in pending)
         orelse.region.yields = tuple(b for _, _, b in pending)
         results = self.builder.branch(condition, then.region, orelse.region)
@@ -101,10 +92,9 @@ class Branches(Translator):
 
     def joined(self, name: str, a: Any, b: Any, then: Arm, orelse: Arm, pending: list) -> Any:
         """The operand after the branch; `pending` collects pairs that need a result."""
-        if a is not None and b is not None and same(a, b):
-            return a
         if isinstance(a, Erroneous) or isinstance(b, Erroneous):
             return Erroneous()
+        # A side that leaves never hands its names on, and a result is read only where its flag is set.
         if (then.leaves or name == RESULT) and (a is None or isinstance(a, Unassigned)):
             a = stand_in(b)
         if (orelse.leaves or name == RESULT) and (b is None or isinstance(b, Unassigned)):
@@ -114,12 +104,14 @@ class Branches(Translator):
                 return Unassigned(f"it is not assigned {where}")
             if isinstance(missing, Unassigned):
                 return missing
+        if same(a, b):
+            return a
         if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
-            parts = zip(a, b, strict=True)
-            return tuple(self.joined(name, x, y, then, orelse, pending) for x, y in parts)
-        return self.phi(name, a, b, pending)
+            parts = [self.joined(name, x, y, then, orelse, pending) for x, y in zip(a, b, strict=True)]
+            return next((p for p in parts if isinstance(p, (Unassigned, Erroneous))), tuple(parts))
+        return self.phi(a, b, pending)
 
-    def phi(self, name: str, a: Any, b: Any, pending: list) -> Any:
+    def phi(self, a: Any, b: Any, pending: list) -> Any:
         """A pair of run-time values of one type; a literal takes the type of the other side."""
         try:
             x = typed(a, b.type if isinstance(b, Value) else _common(a, b))
@@ -135,16 +127,16 @@ class Branches(Translator):
 
     def exit_condition(self) -> Any:
         """Whether the current point is already left: False, True, or a Value."""
-        flags = [self.scope.get(flag, False) for flag in (RETURNED, BROKE, CONTINUED)]
+        flags = [self.scope.get(flag, False) for flag in FLAGS]
         if any(flag is True for flag in flags):
             return True
         open_flags = [flag for flag in flags if flag is not False]
         if not open_flags:
             return False
-        from_first = open_flags[0]
+        found = open_flags[0]
         for flag in open_flags[1:]:
-            from_first = self.emit(TABLE["bit_or"], from_first, flag)
-        return from_first
+            found = self.emit(TABLE["bit_or"], found, flag)
+        return found
 
 
 class _Key:

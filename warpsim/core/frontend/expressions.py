@@ -1,38 +1,67 @@
 """Expressions: syntax to operands.
 
-What is known at compile time stays a Python object and is computed by Python (`2.0 * PI`); the rest
-becomes calls of op rows. `and`, `or` and the conditional expression evaluate only what they need.
+What is known at compile time stays a Python object and is computed at once, by the rules of kernels
+(`%` has the sign of the dividend); the rest becomes calls of op rows. `and`, `or`, chained comparison
+and the conditional expression evaluate only what they need.
 """
 
 from __future__ import annotations
 
 import ast
 import enum
+import math
 import operator
 import types
 from typing import Any
 
+import numpy as np
+
 from ...errors import KernelNameError, KernelTypeError, KernelValueError, UnsupportedSyntaxError
-from ..ir.nodes import Value
+from ..ir.nodes import Constant, Value
 from ..ops import construct, memory
 from ..ops.registry import TABLE
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
 from .branches import Branches
-from .scope import describe, is_number, typed
+from .scope import describe, host_array_error, is_host_array, is_number, typed
+
+MAX_POWER = 64  # integer powers up to this are products
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    """Python's numbers by the rule of kernels: the sign of the dividend."""
+    if isinstance(x, int) and isinstance(y, int):
+        return abs(x) % abs(y) * (-1 if x < 0 else 1)
+    return math.fmod(x, y)
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    if not (isinstance(x, int) and isinstance(y, int)):
+        return x / y
+    if x % y:
+        raise KernelValueError(
+            f"{x} / {y} divides integers and would give {(x - _remainder(x, y)) // y}",
+            help=f"write {x}.0 / {y}.0, or {x} // {y} if the whole number is meant",
+        )
+    return x // y
+
 
 _BINARY: dict[type[ast.AST], tuple[str, Any]] = {
     ast.Add: ("add", operator.add), ast.Sub: ("sub", operator.sub), ast.Mult: ("mul", operator.mul),
-    ast.MatMult: ("mul", operator.matmul), ast.Div: ("div", operator.truediv),
-    ast.FloorDiv: ("floordiv", operator.floordiv), ast.Mod: ("mod", operator.mod), ast.Pow: ("pow", operator.pow),
+    ast.MatMult: ("mul", operator.matmul), ast.Div: ("div", _quotient),
+    ast.FloorDiv: ("floordiv", operator.floordiv), ast.Mod: ("mod", _remainder), ast.Pow: ("pow", operator.pow),
     ast.BitAnd: ("bit_and", operator.and_), ast.BitOr: ("bit_or", operator.or_), ast.BitXor: ("bit_xor", operator.xor),
     ast.LShift: ("lshift", operator.lshift), ast.RShift: ("rshift", operator.rshift),
+}  # fmt: skip
+_UNARY: dict[type[ast.AST], tuple[str, Any]] = {
+    ast.USub: ("neg", operator.neg), ast.UAdd: ("pos", operator.pos), ast.Invert: ("invert", operator.invert),
 }  # fmt: skip
 _COMPARE: dict[type[ast.AST], tuple[str, Any]] = {
     ast.Eq: ("eq", operator.eq), ast.NotEq: ("ne", operator.ne), ast.Lt: ("lt", operator.lt),
     ast.LtE: ("le", operator.le), ast.Gt: ("gt", operator.gt), ast.GtE: ("ge", operator.ge),
 }  # fmt: skip
 _SWIZZLE = {"x": 0, "y": 1, "z": 2, "w": 3}
+_PLAIN = (ast.Name, ast.Constant, ast.UnaryOp, ast.BinOp, ast.Attribute, ast.operator, ast.unaryop, ast.expr_context)
 
 
 class Expressions(Branches):
@@ -60,32 +89,56 @@ class Expressions(Branches):
     # ----- operators ------------------------------------------------------------------------
 
     def expr_BinOp(self, node: ast.BinOp) -> Any:
-        left, right = self.expr(node.left), self.expr(node.right)
-        with self.at(node):
-            return self.binary(type(node.op), left, right)
+        """A chain `a + b + c + ...` of any length is walked, not descended into."""
+        chain = [node]
+        while isinstance(chain[-1].left, ast.BinOp):
+            chain.append(chain[-1].left)
+        result = self.expr(chain[-1].left)
+        for link in reversed(chain):
+            with self.at(link):
+                result = self.binary(type(link.op), result, self.expr(link.right))
+        return result
 
     def binary(self, kind: type[ast.AST], left: Any, right: Any) -> Any:
         name, python = _BINARY[kind]
         if not isinstance(left, Value) and not isinstance(right, Value):
             return self.known(name, python, left, right)
+        if kind is ast.Pow and isinstance(left, Value) and scalars.is_integer(left.type):
+            return self.integer_power(left, right)
         return self.emit(TABLE[name], left, right)
 
+    def integer_power(self, base: Value, exponent: Any) -> Any:
+        """A product; the exponent is a constant, because integers have no negative powers."""
+        if isinstance(exponent, Constant) and scalars.is_integer(exponent.type):
+            exponent = exponent.value
+        if not isinstance(exponent, (int, np.integer)) or not 0 <= exponent <= MAX_POWER:
+            raise KernelTypeError(
+                f"{type_name(base.type)} ** {describe(exponent)}", expected=f"a constant from 0 to {MAX_POWER}",
+                help="for other powers convert to float: float(i) ** x",
+            )  # fmt: skip
+        result = base if exponent else typed(1, base.type)
+        for bit in f"{int(exponent):b}"[1:]:
+            result = self.emit(TABLE["mul"], result, result)
+            if bit == "1":
+                result = self.emit(TABLE["mul"], result, base)
+        return result
+
     def known(self, name: str, python: Any, left: Any, right: Any) -> Any:
-        """An operator on compile-time operands, computed by Python."""
+        """An operator on compile-time operands: typed ones by the op's row, Python's by Python."""
         for operand in (left, right):
             if not (is_number(operand) or isinstance(operand, (compounds.Compound, tuple, str))):
                 raise KernelTypeError(f"{name}: {describe(operand)} is not a number")
+        if is_typed(left) or is_typed(right):
+            return TABLE[name](left, right)
         try:
-            if name == "div" and isinstance(left, int) and isinstance(right, int) and left % right:
-                raise KernelValueError(
-                    f"{left} / {right} divides integers and would give {abs(left) // abs(right)}",
-                    help=f"write {left}.0 / {right}.0, or {left} // {right} if the whole number is meant",
-                )
-            exact = name == "div" and isinstance(left, int) and isinstance(right, int)
-            return left // right if exact else python(left, right)
+            return python(left, right)
         except ZeroDivisionError as error:
             raise KernelValueError("division by zero in a constant expression") from error
-        except TypeError as error:
+        except (OverflowError, MemoryError) as error:
+            raise KernelValueError(f"{describe(left)} {name} {describe(right)} is too large") from error
+        except (TypeError, ValueError) as error:
+            if isinstance(error, (KernelTypeError, KernelValueError)):
+                raise
             raise KernelTypeError(f"{name}: {error}") from error
 
     def expr_UnaryOp(self, node: ast.UnaryOp) -> Any:
@@ -93,31 +146,66 @@ class Expressions(Branches):
         if isinstance(node.op, ast.Not):
             condition = self.truth(operand)
             return (not condition) if isinstance(condition, bool) else self.emit(TABLE["unot"], condition)
-        if not isinstance(operand, Value):
-            python = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert}
-            return python[type(node.op)](operand)
-        name = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert"}[type(node.op)]
-        return self.emit(TABLE[name], operand)
+        name, python = _UNARY[type(node.op)]
+        if isinstance(operand, Value):
+            return self.emit(TABLE[name], operand)
+        if is_typed(operand):
+            return TABLE[name](operand)
+        if not is_number(operand) or (name == "invert" and isinstance(operand, float)):
+            raise KernelTypeError(f"{name}: {describe(operand)} is not {'an integer' if name == 'invert' else 'a number'}")
+        return python(operand)
+
+    # ----- comparison -----------------------------------------------------------------------
 
     def expr_Compare(self, node: ast.Compare) -> Any:
-        """Chains mean `a < b and b < c`, each operand evaluated once."""
-        left = self.expr(node.left)
-        result: Any = True
-        for op, right_node in zip(node.ops, node.comparators, strict=True):
-            right = self.expr(right_node)
-            found = self.compared(type(op), left, right)
-            if result is True:
-                result = found
-            elif result is not False and found is not True:
-                result = self.emit(TABLE["bit_and"], typed(result), typed(found))
-            left = right
-        return result
+        return self.chain_of(self.expr(node.left), list(zip(node.ops, node.comparators, strict=True)))
+
+    def chain_of(self, left: Any, links: list[tuple[ast.cmpop, ast.expr]]) -> Any:
+        """`a < b < c` means `a < b and b < c`, each operand evaluated once and only when it is needed."""
+        (op, node), *rest = links
+        right = self.expr(node)
+        found = self.compared(type(op), left, right)
+        if not rest or (not isinstance(found, Value) and not found):
+            return found
+        if not isinstance(found, Value):
+            return self.chain_of(right, rest)
+        if all(_is_plain(n) for _, n in rest):  # nothing is lost by evaluating all
+            return self.both(found, self.chain_of(right, rest))
+        return self.choose(found, lambda: typed(self.chain_of(right, rest)), lambda: typed(False))
+
+    def both(self, a: Any, b: Any) -> Any:
+        """Whether two conditions hold, each known or not."""
+        for one, other in ((a, b), (b, a)):
+            if not isinstance(one, Value):
+                return other if one else False
+        return self.emit(TABLE["bit_and"], a, b)
 
     def compared(self, kind: type[ast.AST], left: Any, right: Any) -> Any:
         name, python = _COMPARE[kind]
+        if isinstance(left, tuple) and isinstance(right, tuple) and kind in (ast.Eq, ast.NotEq):
+            return self.tuples_compared(kind, left, right)
+        for operand, other in ((left, right), (right, left)):
+            if isinstance(operand, Value) and not (isinstance(other, Value) or has_value(other)):
+                raise KernelTypeError(f"{describe(operand)} is compared with {describe(other)}", expected="a value")
         if isinstance(left, Value) or isinstance(right, Value):
             return self.emit(TABLE[name], left, right)
-        return python(left, right)
+        if is_typed(left) or is_typed(right):
+            return bool(TABLE[name](left, right))
+        try:
+            return bool(python(scalars.canonical(left), scalars.canonical(right)))
+        except TypeError as error:
+            raise KernelTypeError(f"{describe(left)} is compared with {describe(right)}", help=str(error)) from error
+
+    def tuples_compared(self, kind: type[ast.AST], left: tuple, right: tuple) -> Any:
+        """`a.shape == b.shape`: part by part."""
+        equal: Any = len(left) == len(right)
+        for a, b in zip(left, right, strict=False):
+            equal = self.both(equal, self.compared(ast.Eq, a, b))
+        if kind is ast.Eq:
+            return equal
+        return self.emit(TABLE["unot"], equal) if isinstance(equal, Value) else not equal
+
+    # ----- conditions -----------------------------------------------------------------------
 
     def expr_BoolOp(self, node: ast.BoolOp) -> Any:
         return self.shortcut(node.values, isinstance(node.op, ast.And))
@@ -148,10 +236,12 @@ class Expressions(Branches):
         if isinstance(base, Value):
             return self.value_attribute(base, name)
         try:
-            return plain_enum(getattr(base, name))
+            found = plain_enum(getattr(base, name))
         except AttributeError as error:
-            what = base.__name__ if isinstance(base, types.ModuleType) else describe(base)
-            raise KernelNameError(f"{what} has no attribute {name!r}", help="check the spelling") from error
+            what = f"module {base.__name__!r}" if isinstance(base, types.ModuleType) else describe(base)
+            cure = self.suggestion(name, dir(base))
+            raise KernelNameError(f"{what} has no attribute {name!r}", help=cure if "?" in cure else "") from error
+        return component_of(base, found) if name in _SWIZZLE else found
 
     def value_attribute(self, base: Value, name: str) -> Any:
         t = base.type
@@ -184,13 +274,9 @@ class Expressions(Branches):
         if positions is None:
             found = f"{type_name(base.type)} has no attribute {name!r}"
             raise KernelNameError(found, expected=_components_of(base.type))
-        if isinstance(positions, slice):
-            return self.sliced(base, positions)
-        parts = [self.emit(construct.extract, base, k) for k in positions]
-        if len(parts) == 1:
-            return parts[0]
-        to = compounds.vector(len(parts), base.type.dtype)
-        return self.emit(construct.construct, *parts, to=to)
+        if len(positions) == 1:
+            return self.emit(construct.extract, base, positions[0])
+        return self.selected(base, positions)
 
     # ----- subscripts -----------------------------------------------------------------------
 
@@ -198,16 +284,26 @@ class Expressions(Branches):
         base = self.expr(node.value)
         if isinstance(base, Value):
             return self.element(base, self.indices(node.slice))
+        if isinstance(base, compounds.Compound):
+            return self.constant_element(base, self.indices(node.slice))
+        if is_host_array(base):
+            raise host_array_error(ast.unparse(node.value))
         is_slice = isinstance(node.slice, ast.Slice)
-        index = self.constant_slice(node.slice, None) if is_slice else self.expr(node.slice)
+        index = self.constant_slice(node.slice) if is_slice else self.expr(node.slice)
         if isinstance(index, Value):
-            if isinstance(base, compounds.Compound):
-                return self.emit(construct.extract, typed(base), index)
-            raise KernelTypeError(f"{describe(base)} is indexed by a value known only at run time")
+            cure = "pass it as an array argument" if isinstance(base, (list, np.ndarray)) else "index it by a constant"
+            raise KernelTypeError(f"{describe(base)} is indexed by a value known only at run time", help=cure)
         try:
             return base[index]
         except (TypeError, IndexError, KeyError) as error:
             raise KernelValueError(f"{describe(base)} cannot be indexed by {index!r}: {error}") from error
+
+    def constant_element(self, base: compounds.Compound, indices: list[Any]) -> Any:
+        """A part of a vector or matrix known at compile time."""
+        if any(isinstance(i, (Value, ast.Slice)) for i in indices):
+            return self.element(typed(base), indices)
+        self.check_component(type(base), indices)
+        return component_of(base, base[tuple(indices) if len(indices) > 1 else indices[0]])
 
     def indices(self, node: ast.expr) -> list[Any]:
         """Index operands; slices stay syntax."""
@@ -223,7 +319,7 @@ class Expressions(Branches):
                     f"a slice of {type_name(t)} in a kernel",
                     help="slice arrays before the launch, or loop over indices",
                 )
-            return self.sliced(base, self.constant_slice(indices[0], t.shape[0]))
+            return self.selected(base, self.slice_positions(t, indices[0]))
         if isinstance(t, ArrayType):
             return self.array_element(base, indices)
         if compounds.is_compound(t):
@@ -233,45 +329,72 @@ class Expressions(Branches):
 
     def array_element(self, base: Value, indices: list[Any]) -> Any:
         t = base.type
-        if len(indices) > t.ndim:
-            element = self.array_element(base, indices[: t.ndim])
-            return self.element(element, indices[t.ndim :])
-        at = [self.array_index(base, k, i) for k, i in enumerate(indices)]
-        return self.emit(memory.load if len(at) == t.ndim else memory.view, base, *at)
+        at = [self.array_index(base, k, i) for k, i in enumerate(indices[: t.ndim])]
+        if len(at) < t.ndim:
+            return self.emit(memory.view, base, *at)
+        element = self.emit(memory.load, base, *at)
+        return self.element(element, indices[t.ndim :]) if len(indices) > t.ndim else element
 
     def array_index(self, base: Value, axis: int, index: Any) -> Any:
         """An index operand; a negative constant counts from the end."""
+        if isinstance(index, Constant) and scalars.is_integer(index.type):
+            index = int(index.value)
         if isinstance(index, Value):
             if not scalars.is_integer(index.type):
                 raise KernelTypeError(f"array index is {type_name(index.type)}", expected="an integer", help="int(...)")
             return index
-        if isinstance(index, bool) or not is_number(index) or int(index) != index:
+        if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
             raise KernelTypeError(f"array index is {describe(index)}", expected="an integer")
         if index < 0:
             return self.emit(TABLE["add"], self.emit(memory.shape, base, axis=axis), int(index))
-        return int(index)
+        return typed(int(index))
 
     def check_component(self, t: Any, indices: list[Any]) -> None:
+        """Refuse too many indices, indices that are no integers, and constants out of range."""
         if len(indices) > len(t.shape):
             raise KernelTypeError(f"{type_name(t)} takes {len(t.shape)} indices, got {len(indices)}")
         for axis, index in enumerate(indices):
+            kind = index.type if isinstance(index, Value) else type(index)
+            if not scalars.is_integer(kind) and kind is not int:
+                raise KernelTypeError(f"index of a {type_name(t)} is {describe(index)}", expected="an integer")
             if is_number(index) and not -t.shape[axis] <= index < t.shape[axis]:
                 raise KernelValueError(f"component {index} of {type_name(t)}", expected=f"0 to {t.shape[axis] - 1}")
 
-    def constant_slice(self, node: ast.Slice, extent: int | None) -> slice:
+    def constant_slice(self, node: ast.Slice) -> slice:
         parts = [None if p is None else self.expr(p) for p in (node.lower, node.upper, node.step)]
-        if any(isinstance(p, Value) for p in parts):
-            raise KernelTypeError("slice bounds must be constants", help="the length of a vector is part of its type")
-        return slice(*parts) if extent is None else slice(*slice(*parts).indices(extent))
+        if not all(p is None or isinstance(p, (int, np.integer)) for p in parts):
+            cure = "the length of a vector is part of its type"
+            raise KernelTypeError("slice bounds must be integer constants", help=cure)
+        if parts[2] == 0:
+            raise KernelValueError("the step of a slice is zero")
+        return slice(*parts)
 
-    def sliced(self, base: Value, part: slice) -> Value:
-        positions = range(base.type.size)[part]
-        if not positions:
-            raise KernelValueError(f"the slice of {type_name(base.type)} is empty")
+    def slice_positions(self, t: Any, node: ast.Slice) -> list[int]:
+        """The components that a slice of a vector selects."""
+        found = list(range(t.shape[0])[self.constant_slice(node)])
+        if not found:
+            raise KernelValueError(f"the slice of {type_name(t)} is empty")
+        return found
+
+    def selected(self, base: Value, positions: list[int]) -> Value:
+        """Several components as a vector (or the rotation of a transform)."""
         parts = [self.emit(construct.extract, base, k) for k in positions]
-        kind = "quaternion" if base.type.kind == "transform" and part == slice(3, 7) else "vector"
-        to = compounds.Compound.make(kind, (len(parts),), base.type.dtype)
-        return self.emit(construct.construct, *parts, to=to)
+        return self.emit(construct.construct, *parts, to=selection_type(base.type, positions))
+
+
+def is_typed(operand: Any) -> bool:
+    """Whether a compile-time operand has a type of its own: NumPy's numbers, vectors, matrices."""
+    return isinstance(operand, (np.generic, compounds.Compound))
+
+
+def has_value(operand: Any) -> bool:
+    """Whether a compile-time operand can meet run-time values."""
+    return is_number(operand) or isinstance(operand, compounds.Compound)
+
+
+def component_of(base: Any, part: Any) -> Any:
+    """A component of a constant vector keeps the type that the vector has."""
+    return base.dtype(part) if isinstance(base, compounds.Compound) and isinstance(part, (int, float)) else part
 
 
 def plain_enum(found: Any) -> Any:
@@ -279,17 +402,28 @@ def plain_enum(found: Any) -> Any:
     return int(found) if isinstance(found, enum.IntEnum | enum.IntFlag) else found
 
 
-def swizzle(t: Any, name: str) -> list[int] | slice | None:
-    """Component positions of `v.x`, `v.xy`; the slices `p` and `q` of a transform."""
+def swizzle(t: Any, name: str) -> list[int] | None:
+    """Component positions of `v.x`, `v.xy`, and of the parts `p` and `q` of a transform."""
     if t.kind == "transform":
-        return {"p": slice(0, 3), "q": slice(3, 7)}.get(name)
+        return {"p": [0, 1, 2], "q": [3, 4, 5, 6]}.get(name)
     if len(t.shape) != 1 or not 1 <= len(name) <= 4 or any(c not in _SWIZZLE for c in name):
         return None
     positions = [_SWIZZLE[c] for c in name]
     return positions if max(positions) < t.size else None
 
 
+def selection_type(t: Any, positions: list[int] | tuple[int, ...]) -> Any:
+    """The type of several components of a vector."""
+    kind = "quaternion" if t.kind == "transform" and list(positions) == [3, 4, 5, 6] else "vector"
+    return compounds.Compound.make(kind, (len(positions),), t.dtype)
+
+
 def _components_of(t: Any) -> str:
     if t.kind == "transform":
         return "p, q, or an index"
     return ", ".join("xyzw"[: t.size]) if len(t.shape) == 1 and t.size <= 4 else "an index"
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether evaluating an expression reads no memory and calls nothing."""
+    return all(isinstance(n, _PLAIN) for n in ast.walk(node))

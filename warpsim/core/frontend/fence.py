@@ -1,13 +1,13 @@
 """Refuses Python that is not in the kernel language, before anything is translated.
 
 One line per construct: what it is and what to write instead. All refusals of a function are found
-in one walk and reported together.
+in one walk and reported together. Decorators, annotations and the argument of `wp.static` are
+Python's business and not looked at.
 """
 
 from __future__ import annotations
 
 import ast
-
 from ...errors import KernelError, UnsupportedSyntaxError
 from .source import Source
 
@@ -42,6 +42,10 @@ if hasattr(ast, "Match"):
     _REFUSED[ast.Match] = ("match", "use if/elif")
 if hasattr(ast, "TryStar"):
     _REFUSED[ast.TryStar] = ("try/except*", "kernels have no exceptions: test the condition first")
+if hasattr(ast, "TypeAlias"):
+    _REFUSED[ast.TypeAlias] = ("a type alias", "define it outside the kernel")
+if hasattr(ast, "TemplateStr"):
+    _REFUSED[ast.TemplateStr] = ("a template string", "use print(a, b) or wp.printf(\"%f\", a)")
 
 _REFUSED_OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Is: ("`is`", "compare with =="),
@@ -54,28 +58,45 @@ _REFUSED_OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
 def fence(source: Source) -> list[KernelError]:
     """Every refusal in the function's text, in order."""
     errors: list[KernelError] = []
-    for node in ast.walk(source.tree):
-        found = _REFUSED.get(type(node))
-        if isinstance(node, ast.Compare):
-            found = next((_REFUSED_OPERATORS[type(o)] for o in node.ops if type(o) in _REFUSED_OPERATORS), None)
-        elif isinstance(node, (ast.For, ast.While)) and node.orelse:
-            found = ("else on a loop", "set a flag before `break` and test it after the loop")
-        elif isinstance(node, (ast.FunctionDef, ast.Lambda)):
-            found = _refused_parameters(node)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, (complex, bytes)):
-            cure = "use two floats" if isinstance(node.value, complex) else ""
-            found = (f"a {type(node.value).__name__} literal", cure)
+    waiting: list[ast.AST] = [source.tree]
+    while waiting:
+        node = waiting.pop()
+        found = _refused(node)
         if found is not None:
             what, instead = found
-            errors.append(
-                UnsupportedSyntaxError(
-                    f"{what} is not part of the kernel language", source.locate(node), help=instead
-                )
-            )
+            message = f"{what} is not part of the kernel language"
+            errors.append(UnsupportedSyntaxError(message, source.locate(node), help=instead))
+        if found is None or isinstance(node, ast.stmt):  # what a refused expression is made of goes with it
+            waiting.extend(reversed(_kernel_parts(source, node)))
     return errors
 
 
-def _refused_parameters(node: ast.FunctionDef | ast.Lambda) -> tuple[str, str] | None:
-    if node.args.vararg or node.args.kwarg:
+def _kernel_parts(source: Source, node: ast.AST) -> list[ast.AST]:
+    """The children that are kernel code."""
+    if isinstance(node, ast.FunctionDef):
+        return [*(node.args.defaults if node is not source.tree else ()), *node.body]
+    if isinstance(node, (ast.ClassDef, ast.AsyncFunctionDef)):
+        return []
+    if isinstance(node, ast.AnnAssign):
+        return [part for part in (node.target, node.value) if part is not None]
+    if isinstance(node, ast.Call) and getattr(source.resolve(node.func), "kernel_form", "") == "static":
+        return []
+    return list(ast.iter_child_nodes(node))
+
+
+def _refused(node: ast.AST) -> tuple[str, str] | None:
+    """What a node is called and what to write instead, when it is not in the language."""
+    if type(node) in _REFUSED:
+        return _REFUSED[type(node)]
+    if isinstance(node, ast.Compare):
+        return next((_REFUSED_OPERATORS[type(o)] for o in node.ops if type(o) in _REFUSED_OPERATORS), None)
+    if isinstance(node, (ast.For, ast.While)) and node.orelse:
+        return ("else on a loop", "set a flag before `break` and test it after the loop")
+    if isinstance(node, (ast.FunctionDef, ast.Lambda)) and (node.args.vararg or node.args.kwarg):
         return ("*args or **kwargs", "name every parameter")
+    if isinstance(node, ast.keyword) and node.arg is None:
+        return ("argument unpacking with **", "pass the values one by one")
+    if isinstance(node, ast.Constant) and isinstance(node.value, (complex, bytes)):
+        cure = "use two floats" if isinstance(node.value, complex) else "write to an array of wp.uint8"
+        return (f"a {type(node.value).__name__} literal", cure)
     return None

@@ -3,94 +3,56 @@
 A `for` over `range` without `break` or `return` becomes a counted loop; with them it becomes a
 `While` whose test also asks the flags. A local that the body changes is carried: it enters and leaves
 through the loop's values and keeps one type. A local that only the body assigns has no value
-afterwards, since the body may not run.
+afterwards, since the body may not run; the index keeps its last value where it had one before.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from ...errors import KernelTypeError
+from ...errors import KernelTypeError, UnsupportedSyntaxError
 from ..ir.nodes import Constant, Region, Value
 from ..ops.registry import TABLE
-from ..types import compounds, scalars
+from ..types import scalars, structs
 from ..types.arrays import ArrayType, type_name
 from . import names
+from .carried import Carried, is_runtime, placeholders
 from .places import Places
 from .scope import (
-    BROKE,
-    CONTINUED,
-    RESULT,
-    RETURNED,
-    Erroneous,
-    Scope,
-    Unassigned,
-    describe,
-    is_number,
-    placeholder,
-    same,
-    typed,
+    BROKE, CONTINUED, RESULT, RETURNED, Erroneous, Scope, Unassigned, describe, is_number, same, typed,
 )  # fmt: skip
 
-
-class Carried:
-    """Locals that travel round a loop, flattened to values."""
-
-    def __init__(self, names: list[str], scope: Scope):
-        self.names = names
-        self.templates = {name: scope[name] for name in names}
-        self.init = tuple(v for name in names for v in flatten(scope[name]))
-
-    def params(self) -> tuple[Value, ...]:
-        return tuple(Value(v.type, v.hint) for v in self.init)
-
-    def bind(self, scope: Scope, values: tuple[Value, ...]) -> None:
-        rest = list(values)
-        for name in self.names:
-            scope[name] = unflatten(self.templates[name], rest)
-            if isinstance(scope[name], Value):
-                scope[name].hint = scope[name].hint or name
-
-    def collect(self, scope: Scope) -> tuple[Value, ...]:
-        """The values to yield; raises when a local changed its type."""
-        return tuple(v for name in self.names for v in self.matching(name, scope[name], self.templates[name]))
-
-    def matching(self, name: str, operand: Any, template: Any) -> list[Value]:
-        if isinstance(template, tuple):
-            if not isinstance(operand, tuple) or len(operand) != len(template):
-                raise KernelTypeError(f"{name!r} changes from {describe(template)} to {describe(operand)} in a loop")
-            return [v for a, b in zip(operand, template, strict=True) for v in self.matching(name, a, b)]
-        if isinstance(operand, Unassigned):
-            raise KernelTypeError(f"{name!r} has no single type in this loop: {operand.reason}")
-        wanted = typed(template).type
-        value = typed(operand, wanted)
-        if value.type is not wanted:
-            cure = f"start it as {_start(value.type)}" if is_number(template) else "use another name for the new value"
-            raise KernelTypeError(
-                f"{name!r} changes its type in a loop",
-                found=type_name(value.type),
-                expected=type_name(wanted),
-                help=cure,
-            )
-        return [value]
+_MISSING = (Unassigned, Erroneous)
 
 
 class Loops(Places):
     """Translates `for` and `while`."""
 
-    def names_assigned(self, nodes: list[Any]) -> set[str]:
+    def names_assigned(self, nodes: Iterable[ast.AST]) -> set[str]:
         """Locals that the syntax may rebind; writing an element of an array does not."""
-        bound, parts = names.assigned(nodes, self.inout_positions)
-        return bound | {n for n in parts if not is_array_operand(self.scope.get(n))}
+        bound, parts = names.assigned(nodes, self.changed_arguments)
+        return bound | {names.steps(p)[0] for p in parts if self.rebinds(p)} - {""}
 
-    def carried(self, body: list[ast.stmt], extra: list[str]) -> Carried:
-        changed = self.names_assigned(list(body))
-        missing = (Unassigned, Erroneous)
-        known = [n for n in sorted(changed) if n in self.scope and not isinstance(self.scope[n], missing)]
-        runtime = [n for n in known if is_runtime(self.scope[n])]
-        return Carried(runtime + extra, self.scope)
+    def rebinds(self, target: ast.expr) -> bool:
+        """Whether writing a part makes a new value of its local: not when an array lies on the way."""
+        root, path = names.steps(target)
+        operand = self.scope.get(root)
+        t = operand.type if isinstance(operand, Value) else None
+        for step in path:
+            if isinstance(t, ArrayType):
+                return False
+            t = t.fields.get(step.attr) if isinstance(step, ast.Attribute) and structs.is_struct(t) else None
+        return True
+
+    def changed_arguments(self, node: ast.Call) -> Iterable[ast.expr]:
+        raise NotImplementedError
+
+    def carried(self, body: Iterable[ast.AST], extra: list[str]) -> Carried:
+        changed = self.names_assigned(body)
+        known = [n for n in sorted(changed) if n in self.scope and not isinstance(self.scope[n], _MISSING)]
+        return Carried([*(n for n in known if is_runtime(self.scope[n])), *extra], self.scope)
 
     def leave_loop(self, body: list[ast.AST], before: Scope) -> None:
         """Forget what only the body assigned."""
@@ -108,31 +70,42 @@ class Loops(Places):
             assert isinstance(node.iter, ast.Call)
             self.range_loop(node, node.iter)
             return
-        items = self.expr(node.iter)
-        if isinstance(items, range):
-            items = tuple(items)
-        self.each(node, list(self.parts_of(items)))
+        with self.at(node.iter):
+            items = self.expr(node.iter)
+            if isinstance(items, Value) and isinstance(items.type, ArrayType):
+                cure = "loop over its indices: for i in range(len(a))"
+                raise KernelTypeError(f"a loop over {type_name(items.type)}", expected="range(...)", help=cure)
+            items = self.parts_of(tuple(items) if isinstance(items, (range, list)) else items)
+        self.each(node, list(items))
 
     def each(self, node: ast.For, items: list[Any]) -> None:
         """A loop over things known at compile time: one copy of the body each."""
-        before = self.scope.copy()
+        outer = {flag: self.scope.get(flag, False) for flag in (BROKE, CONTINUED)}
         for item in items:
+            before = self.scope.copy()
             self.scope[CONTINUED] = False
             left = self.exit_condition()
             if left is True:
                 break
             if left is False:
-                self.assign(node.target, item)
-                self.statements(node.body)
+                self.turn(node, item)
             else:
-                self.either(self.emit(TABLE["unot"], left), lambda item=item: self.one(node, item), lambda: None)
-        for flag in (BROKE, CONTINUED):
-            self.scope[flag] = before.get(flag, False)
+                self.either(self.emit(TABLE["unot"], left), lambda item=item: self.turn(node, item), lambda: None)
+            self.forget_skipped(node, before)
+        self.scope.update(outer)
 
-    def one(self, node: ast.For, item: Any) -> None:
+    def turn(self, node: ast.For, item: Any) -> None:
         self.scope[BROKE] = self.scope[RETURNED] = False
         self.assign(node.target, item)
         self.statements(node.body)
+
+    def forget_skipped(self, node: ast.For, before: Scope) -> None:
+        """What the turn assigned first has no value where the turn was left by `break` or `continue`."""
+        if all(self.scope.get(flag, False) is False for flag in (BROKE, CONTINUED)):
+            return
+        for name in self.names_assigned(node.body):
+            if isinstance(before.get(name, _NOTHING), Unassigned):
+                self.scope[name] = Unassigned("the loop may be left or continued before it is assigned")
 
     def range_bounds(self, call: ast.Call) -> tuple[Value, Value, Value]:
         parts = [self.expr(a) for a in call.args]
@@ -153,31 +126,44 @@ class Loops(Places):
 
     def range_loop(self, node: ast.For, call: ast.Call) -> None:
         if not isinstance(node.target, ast.Name):
-            raise KernelTypeError("the index of range is one name")
+            raise UnsupportedSyntaxError("the index of range is one name")
         with self.at(call):
             start, stop, step = self.range_bounds(call)
         before = self.scope.copy()
+        kept = self.kept_index(node.target.id, start.type)
         if names.leaves_loop(node.body):
-            self.tested_range(node, start, stop, step)
+            self.tested_range(node, (start, stop, step), kept)
         else:
-            self.counted(node, start, stop, step)
+            self.counted(node, (start, stop, step), kept)
         self.scope[CONTINUED] = before.get(CONTINUED, False)
         self.leave_loop([node], before)
+        if node.target.id in before and not kept:
+            was, now = describe(before[node.target.id]), type_name(start.type)
+            self.scope[node.target.id] = Unassigned(f"the loop makes it {now}, and before it is {was}")
 
-    def counted(self, node: ast.For, start: Value, stop: Value, step: Value) -> None:
+    def kept_index(self, name: str, t: Any) -> list[str]:
+        """The index as a carried local, when a local of its name and type is there before the loop."""
+        operand = self.scope.get(name)
+        if not (isinstance(operand, Value) or is_number(operand)) or typed(operand, t).type is not t:
+            return []
+        self.scope[name] = typed(operand, t)
+        return [name]
+
+    def counted(self, node: ast.For, bounds: tuple[Value, Value, Value], kept: list[str]) -> None:
         assert isinstance(node.target, ast.Name)
-        carried = self.carried(node.body, [])
-        index, params = Value(start.type, node.target.id), carried.params()
+        name = node.target.id
+        carried = self.carried(node.body, kept)
+        index, params = Value(bounds[0].type, name), carried.params()
         body = Region((index, *params))
         outer = self.scope.copy()
 
         def run() -> None:
-            self.scope[node.target.id] = index  # type: ignore[union-attr]
+            self.scope[name] = index
             self.scope[CONTINUED] = False
             self.statements(node.body)
 
         body.yields = self.loop_body(body, carried, params, run)
-        results = self.builder.loop(start, stop, step, carried.init, body)
+        results = self.builder.loop(*bounds, carried.init, body)
         self.scope = outer
         carried.bind(self.scope, results)
 
@@ -196,10 +182,11 @@ class Loops(Places):
 
     # ----- loops with a test ----------------------------------------------------------------
 
-    def tested_range(self, node: ast.For, start: Value, stop: Value, step: Value) -> None:
+    def tested_range(self, node: ast.For, bounds: tuple[Value, Value, Value], kept: list[str]) -> None:
         """A counted loop that `break` or `return` may end: the index is carried too."""
         assert isinstance(node.target, ast.Name)
-        index = "<index>"
+        name, index = node.target.id, "<index>"
+        start, stop, step = bounds
         self.scope[index] = start
 
         def test() -> Any:
@@ -207,36 +194,48 @@ class Loops(Places):
 
         def run() -> None:
             at = self.scope[index]
-            self.scope[node.target.id] = at  # type: ignore[union-attr]
+            self.scope[name] = at
             self.statements(node.body)
-            self.scope[index] = self.emit(TABLE["add"], at, step)
+            self.scope[index] = self.advanced(at, stop, step)
 
-        self.tested(node.body, test, run, [index])
+        self.tested(node.body, test, run, [index, *kept])
         del self.scope[index]
 
     def before_stop(self, at: Value, stop: Value, step: Value) -> Any:
         if isinstance(step, Constant):
             return self.emit(TABLE["lt" if int(step.value) > 0 else "gt"], at, stop)
-        up = self.emit(TABLE["gt"], step, 0)
-        return self.choose(up, lambda: self.emit(TABLE["lt"], at, stop), lambda: self.emit(TABLE["gt"], at, stop))
+        up, down = self.emit(TABLE["gt"], step, 0), self.emit(TABLE["lt"], step, 0)
+        rising = self.emit(TABLE["bit_and"], up, self.emit(TABLE["lt"], at, stop))
+        return self.emit(TABLE["bit_or"], rising, self.emit(TABLE["bit_and"], down, self.emit(TABLE["gt"], at, stop)))
+
+    def advanced(self, at: Value, stop: Value, step: Value) -> Value:
+        """The next index; a step that would wrap round goes to `stop` instead."""
+        following = self.emit(TABLE["add"], at, step)
+        if isinstance(step, Constant) and abs(int(step.value)) == 1:  # at most up to `stop`
+            return following
+        return self.emit(TABLE["where"], self.before_stop(at, following, step), following, stop)
 
     def stmt_While(self, node: ast.While) -> None:
         before = self.scope.copy()
+        endless = isinstance(node.test, ast.Constant) and bool(node.test.value)
 
         def test() -> Any:
             return self.truth(self.expr(node.test))
 
         self.tested([*node.body, node.test], test, lambda: self.statements(node.body), [])
+        if endless and not names.has(node.body, ast.Break) and RETURNED in self.scope:
+            self.scope[RETURNED] = True  # there is no other way out
         self.leave_loop([node], before)
 
-    def tested(self, body: list[Any], test: Callable[[], Any], run: Callable[[], None], extra: list[str]) -> None:
+    def tested(
+        self, body: list[Any], test: Callable[[], Any], run: Callable[[], None], extra: list[str]
+    ) -> None:
         """A While whose test is `test`, and the flags where the body can leave."""
         outer_flags = {flag: self.scope.get(flag, False) for flag in (BROKE, CONTINUED)}
         statements = [s for s in body if isinstance(s, ast.stmt)]
         flags = self.loop_flags(statements)
-        if RETURNED in flags and names.returns(statements):
-            self.prepare_result(body, run, extra, flags)
-            extra = [*extra, *([RESULT] if RESULT in self.scope else [])]
+        if RETURNED in flags:
+            extra = [*extra, *self.prepared_result(body, run, extra, flags)]
         carried = self.carried(body, [*extra, *flags])
         node_before, node_body = Region(carried.params()), Region()
         outer = self.scope.copy()
@@ -272,63 +271,40 @@ class Loops(Places):
         """The flags that the body can set, started as False."""
         flags = []
         if names.leaves_loop(statements):
-            flags = [BROKE, *([RETURNED] if names.returns(statements) else [])]
+            flags = [BROKE, *([RETURNED] if any(True for _ in names.returns(statements)) else [])]
         for flag in flags:
             self.scope[flag] = False
         return flags
 
-    def prepare_result(self, body: list[Any], run: Callable[[], None], extra: list[str], flags: list[str]) -> None:
-        """Translate the body once for nothing but the type of what it returns."""
+    def prepared_result(self, body: list[Any], run: Callable[[], None], extra: list[str], flags: list[str]) -> list[str]:
+        """Give the result, which the loop carries, a value of its type before the loop; says whether there is one.
+
+        The type is found by translating the body once for nothing else, unless it is known already.
+        """
+        known = self.scope.get(RESULT)
+        if isinstance(known, Value):
+            return [RESULT]
+        found = self.trial_result(body, run, extra, flags)
+        if found is None or isinstance(found, _MISSING):
+            return []
+        typed_found = placeholders(found)
+        fits = is_number(known) and isinstance(typed_found, Value)
+        self.scope[RESULT] = typed(known, typed_found.type) if fits else known if known is not None else typed_found
+        return [RESULT]
+
+    def trial_result(self, body: list[Any], run: Callable[[], None], extra: list[str], flags: list[str]) -> Any:
         carried = self.carried(body, [*extra, *flags])
-        scratch, errors, outer = Region(), len(self.errors), self.scope
+        errors, outer = len(self.errors), self.scope
         self.scope = self.scope.copy()
         try:
             carried.bind(self.scope, carried.params())
             self.scope.update(dict.fromkeys((*flags, CONTINUED), False))
-            with self.builder.inside(scratch):
+            with self.builder.inside(Region()):
                 run()
-            found = self.scope.get(RESULT)
+            return self.scope.get(RESULT)
         finally:
             self.scope = outer
             del self.errors[errors:]
-        if found is not None and not isinstance(found, Unassigned):
-            self.scope[RESULT] = _placeholders(found)
 
 
-def is_runtime(operand: Any) -> bool:
-    """Whether the operand can live in a loop variable."""
-    if isinstance(operand, tuple):
-        return all(map(is_runtime, operand))
-    return isinstance(operand, (Value, compounds.Compound)) or is_number(operand)
-
-
-def is_array_operand(operand: Any) -> bool:
-    return isinstance(operand, Value) and isinstance(operand.type, ArrayType)
-
-
-def flatten(operand: Any) -> list[Value]:
-    if isinstance(operand, tuple):
-        return [v for part in operand for v in flatten(part)]
-    return [typed(operand)]
-
-
-def unflatten(template: Any, values: list[Value]) -> Any:
-    if isinstance(template, tuple):
-        return tuple(unflatten(part, values) for part in template)
-    return values.pop(0)
-
-
-def _placeholders(operand: Any) -> Any:
-    from_tuple = isinstance(operand, tuple)
-    return tuple(map(_placeholders, operand)) if from_tuple else _placeholder(typed(operand))
-
-
-def _placeholder(value: Value) -> Value:
-    found = placeholder(value.type)
-    if found is None:
-        raise KernelTypeError(f"a loop cannot return {type_name(value.type)}", help="return it after the loop")
-    return found
-
-
-def _start(t: Any) -> str:
-    return {scalars.float32: "float(...)", scalars.int32: "int(...)"}.get(t, f"wp.{type_name(t)}(...)")
+_NOTHING = Unassigned("")

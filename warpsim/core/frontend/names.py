@@ -3,61 +3,64 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
-InOut = Callable[[ast.Call], Iterable[int]]
+Changed = Callable[[ast.Call], Iterable[ast.expr]]
 
 
-def assigned(nodes: Iterable[ast.AST], inout: InOut) -> tuple[set[str], set[str]]:
-    """Names that the syntax may rebind, and names of which it may write a part (`v[0] = x`, `s.f = x`).
+def assigned(nodes: Iterable[ast.AST], changed: Changed) -> tuple[set[str], list[ast.expr]]:
+    """Names that the syntax may rebind, and the targets by which it writes a part (`v[0] = x`, `s.f = x`).
 
-    `inout` tells which arguments a call changes.
+    `changed` tells which arguments a call writes to. Functions defined inside have names of their own.
     """
     found: set[str] = set()
-    parts: set[str] = set()
-    for node in nodes:
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-                found.add(inner.id)
-            elif isinstance(inner, (ast.Attribute, ast.Subscript)) and isinstance(inner.ctx, ast.Store):
-                parts.update(_root(inner))
-            elif isinstance(inner, ast.FunctionDef):
-                found.add(inner.name)
-            elif isinstance(inner, ast.Call):
-                for position in inout(inner):
-                    if position < len(inner.args):
-                        parts.update(_root(inner.args[position]))
+    parts: list[ast.expr] = []
+    for inner in (n for node in nodes for n in _walk_function(node)):
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+            found.add(inner.id)
+        elif isinstance(inner, (ast.Attribute, ast.Subscript)) and isinstance(inner.ctx, ast.Store):
+            parts.append(inner)
+        elif isinstance(inner, ast.FunctionDef):
+            found.add(inner.name)
+        elif isinstance(inner, ast.Call):
+            parts.extend(changed(inner))
     return found, parts
 
 
-def _root(node: ast.AST) -> set[str]:
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
-    return {node.id} if isinstance(node, ast.Name) else set()
+def steps(target: ast.expr) -> tuple[str, list[ast.Attribute | ast.Subscript]]:
+    """The name that a target starts from (or nothing), and what is selected from it, outermost first."""
+    path: list[ast.Attribute | ast.Subscript] = []
+    while isinstance(target, (ast.Attribute, ast.Subscript)):
+        path.insert(0, target)
+        target = target.value
+    return (target.id if isinstance(target, ast.Name) else ""), path
 
 
 def leaves_loop(body: list[ast.stmt]) -> bool:
     """Whether a loop body holds a `break` of its own, or a `return`."""
-    return _has(body, ast.Break) or returns(body)
+    return has(body, ast.Break) or any(True for _ in returns(body))
 
 
-def returns(body: list[ast.stmt]) -> bool:
-    """Whether statements hold a `return` of this function, at any depth."""
-    return any(isinstance(n, ast.Return) for s in body for n in _walk_function(s))
+def returns(body: list[ast.stmt]) -> Iterator[ast.Return]:
+    """The `return` statements of this function among statements, at any depth."""
+    return (n for s in body for n in _walk_function(s) if isinstance(n, ast.Return))
 
 
-def _walk_function(node: ast.AST) -> Iterable[ast.AST]:
-    yield node
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, (ast.FunctionDef, ast.Lambda)):
-            yield from _walk_function(child)
-
-
-def _has(body: list[ast.stmt], kind: type[ast.AST]) -> bool:
-    """Whether `kind` occurs outside inner loops."""
+def has(body: list[ast.stmt], kind: type[ast.AST]) -> bool:
+    """Whether a statement of `kind` occurs outside inner loops."""
     for statement in body:
         if isinstance(statement, kind):
             return True
-        if isinstance(statement, ast.If) and (_has(statement.body, kind) or _has(statement.orelse, kind)):
+        if isinstance(statement, ast.If) and (has(statement.body, kind) or has(statement.orelse, kind)):
             return True
     return False
+
+
+def _walk_function(root: ast.AST) -> Iterator[ast.AST]:
+    """Every node but the insides of nested functions."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            waiting.extend(ast.iter_child_nodes(node))

@@ -3,26 +3,29 @@
 `v[0] = x` on a local rebinds the whole of `v` to a value with one component replaced, so locals stay
 in single assignment. `a[i].pos = x` writes memory: fields and components of array elements are
 views. `+=` and `-=` on memory are atomic, as in Warp; `*=` and the others read, compute and write.
+A target is evaluated once, before the value of an augmented assignment, as Python does.
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...errors import KernelNameError, KernelTypeError, UnsupportedSyntaxError
 from ..ir.nodes import Value
 from ..ops import construct, memory
 from ..types import compounds, scalars, structs
-from ..types.arrays import ArrayType, type_name
-from .expressions import Expressions, swizzle
-from .scope import describe, typed
+from ..types.arrays import ArrayType, array_type, type_name
+from .expressions import Expressions, selection_type, swizzle
+from .scope import describe, host_array_error, is_host_array, is_number, typed
+
+_COPY_FIRST = "copy the element to a local, change it, and store it back"
 
 
 @dataclass
 class Local:
-    """A name and the parts selected from it: ("field", name) or ("part", indices)."""
+    """A name and the parts selected from it: ("field", name), ("part", indices) or ("several", positions)."""
 
     name: str
     steps: list[tuple[str, Any]] = field(default_factory=list)
@@ -30,10 +33,18 @@ class Local:
 
 @dataclass
 class Memory:
-    """One element of an array (or of a view of its fields)."""
+    """An element of an array (of a view of its fields or components), or several components of one.
+
+    With fewer indices than the array has dimensions it is a view, which can be selected from only.
+    """
 
     array: Value
     indices: list[Any]
+    several: tuple[int, ...] = ()
+
+    @property
+    def is_element(self) -> bool:
+        return len(self.indices) == self.array.type.ndim
 
 
 class Places(Expressions):
@@ -59,18 +70,18 @@ class Places(Expressions):
             self.assign(element, part)
 
     def parts_of(self, operand: Any) -> tuple[Any, ...]:
-        """What `a, b = operand` unpacks: a tuple, or the components of a vector."""
+        """What `a, b = operand` unpacks: a tuple, the components of a vector, the rows of a matrix."""
         if isinstance(operand, tuple):
             return operand
+        if isinstance(operand, compounds.Compound):
+            operand = typed(operand)
         if isinstance(operand, Value) and compounds.is_compound(operand.type):
             return tuple(self.emit(construct.extract, operand, k) for k in range(operand.type.shape[0]))
-        if isinstance(operand, compounds.Compound):
-            return tuple(operand)
         raise KernelTypeError(f"{describe(operand)} cannot be unpacked", expected="a tuple or a vector")
 
     def named(self, operand: Any, name: str) -> Any:
         if operand is None:
-            raise KernelTypeError("the call returns nothing", help="it cannot be assigned")
+            raise KernelTypeError("None cannot be assigned", help="the call returns nothing, or None was written")
         if isinstance(operand, Value) and not operand.hint:
             operand.hint = name
         return operand
@@ -78,73 +89,69 @@ class Places(Expressions):
     # ----- finding the place ----------------------------------------------------------------
 
     def place(self, node: ast.expr) -> Local | Memory:
+        """The place that a target names; an expression whose value is an array is one by itself."""
         if isinstance(node, ast.Name):
-            self.lookup(node.id)
-            if node.id not in self.scope:
-                raise KernelTypeError(f"{node.id!r} is not a local", help="constants from outside cannot be changed")
-            return Local(node.id)
-        if isinstance(node, ast.Subscript):
-            return self.subscript_place(node)
-        if isinstance(node, ast.Attribute):
-            return self.attribute_place(node)
-        wanted = "a name, an element, a component or a field"
-        raise UnsupportedSyntaxError("this cannot be assigned to", expected=wanted)
+            return self.name_place(node)
+        with self.at(node):
+            if isinstance(node, ast.Subscript):
+                return self.subscript_place(self.place(node.value), node)
+            if isinstance(node, ast.Attribute):
+                return self.attribute_place(self.place(node.value), node)
+            operand = self.expr(node)
+            if isinstance(operand, Value) and isinstance(operand.type, ArrayType):
+                return Memory(operand, [])
+            wanted = "a name, an element, a component or a field"
+            cure = "give the value a name first"
+            raise UnsupportedSyntaxError("this cannot be assigned to", expected=wanted, help=cure)
 
-    def subscript_place(self, node: ast.Subscript) -> Local | Memory:
-        base = self.base_place(node.value)
+    def name_place(self, node: ast.Name) -> Local:
+        operand = self.lookup(node.id)
+        if is_host_array(operand):
+            raise host_array_error(node.id)
+        if node.id not in self.scope:
+            cure = "constants from outside cannot be changed: copy it to a local, or pass an array"
+            raise KernelTypeError(f"{node.id!r} ({describe(operand)}) is not a local or a parameter", help=cure)
+        return Local(node.id)
+
+    def subscript_place(self, base: Local | Memory, node: ast.Subscript) -> Local | Memory:
         t = self.place_type(base)
         indices = self.indices(node.slice)
+        sliced = any(isinstance(i, ast.Slice) for i in indices)
         if isinstance(t, ArrayType):
-            array = self.read(base)
-            if any(isinstance(i, ast.Slice) for i in indices):
+            if sliced:
                 raise UnsupportedSyntaxError("a slice of an array cannot be assigned", help="write a loop")
-            at = [self.array_index(array, k, i) for k, i in enumerate(indices[: t.ndim])]
-            if len(at) < t.ndim:
-                raise KernelTypeError(f"{type_name(t)} needs {t.ndim} indices to be written, got {len(at)}")
-            rest = indices[t.ndim :]
-            return self.narrowed(Memory(array, at), rest) if rest else Memory(array, at)
-        if any(isinstance(i, ast.Slice) for i in indices):
-            return self.slice_place(base, t, indices)
+            return self.array_place(base, indices)
         if not compounds.is_compound(t):
             raise KernelTypeError(f"{type_name(t)} has no elements to assign")
+        if sliced:
+            if len(indices) != 1 or len(t.shape) != 1:
+                raise UnsupportedSyntaxError("this slice cannot be assigned", help="assign the components one by one")
+            return self.spread(base, self.slice_positions(t, indices[0]))
         self.check_component(t, indices)
         return self.narrowed(base, indices)
 
-    def slice_place(self, base: Local | Memory, t: Any, indices: list[Any]) -> Local:
-        if not isinstance(base, Local) or not compounds.is_compound(t) or len(t.shape) != 1 or len(indices) != 1:
-            raise UnsupportedSyntaxError("this slice cannot be assigned", help="assign the components one by one")
-        positions = range(t.size)[self.constant_slice(indices[0], t.shape[0])]
-        return Local(base.name, [*base.steps, ("several", tuple(positions))])
+    def array_place(self, base: Local | Memory, indices: list[Any]) -> Memory:
+        """base[indices] of an array; indices of views add up, what is left over selects components."""
+        array, given = (base.array, base.indices) if isinstance(base, Memory) and not base.is_element else (None, [])
+        array = self.read(base) if array is None else array
+        rank = array.type.ndim
+        wanted = indices[: rank - len(given)]
+        at = [*given, *(self.array_index(array, len(given) + k, i) for k, i in enumerate(wanted))]
+        found = Memory(array, at)
+        rest = indices[len(wanted) :]
+        if not rest:
+            return found
+        self.check_component(self.component_owner(found, rest), rest)
+        return self.narrowed(found, rest)  # type: ignore[return-value]
 
-    def base_place(self, node: ast.expr) -> Local | Memory:
-        """The place that a chain starts from; an expression that is an array is a place by itself."""
-        if isinstance(node, ast.Name) and node.id not in self.scope:
-            raise KernelTypeError(f"{node.id!r} is not a local or a parameter")
-        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
-            if isinstance(node, ast.Subscript):
-                array = self.partial_view(node)
-                if array is not None:
-                    return Memory(array, [])
-            return self.place(node)
-        operand = self.expr(node)
-        if isinstance(operand, Value) and isinstance(operand.type, ArrayType):
-            return Memory(operand, [])
-        raise UnsupportedSyntaxError("this cannot be assigned to", help="assign it to a local first")
+    def component_owner(self, place: Memory, rest: list[Any]) -> Any:
+        t = place.array.type
+        if not compounds.is_compound(t.dtype):
+            given = t.ndim + len(rest)
+            raise KernelTypeError(f"{type_name(t)} takes {t.ndim} indices, got {given}")
+        return t.dtype
 
-    def partial_view(self, node: ast.Subscript) -> Value | None:
-        """`a[i]` of an array with more dimensions: a view, which is not a place of its own."""
-        base = self.base_place(node.value)
-        t = self.place_type(base)
-        if not isinstance(t, ArrayType):
-            return None
-        indices = self.indices(node.slice)
-        if len(indices) >= t.ndim:
-            return None
-        array = self.read(base)
-        return self.emit(memory.view, array, *[self.array_index(array, k, i) for k, i in enumerate(indices)])
-
-    def attribute_place(self, node: ast.Attribute) -> Local | Memory:
-        base = self.base_place(node.value)
+    def attribute_place(self, base: Local | Memory, node: ast.Attribute) -> Local | Memory:
         t = self.place_type(base)
         if structs.is_struct(t):
             if node.attr not in t.fields:
@@ -155,24 +162,33 @@ class Places(Expressions):
         positions = swizzle(t, node.attr) if compounds.is_compound(t) else None
         if positions is None:
             raise KernelNameError(f"{type_name(t)} has no attribute {node.attr!r} that can be assigned")
-        spread = tuple(range(t.size)[positions]) if isinstance(positions, slice) else tuple(positions)
-        if len(spread) == 1:
-            return self.narrowed(base, list(spread))
-        if isinstance(base, Memory):
-            raise UnsupportedSyntaxError("several components of an array element", help="assign them one by one")
-        return Local(base.name, [*base.steps, ("several", spread)])
+        return self.narrowed(base, positions) if len(positions) == 1 else self.spread(base, positions)
+
+    def spread(self, base: Local | Memory, positions: list[int]) -> Local | Memory:
+        """Several components of a vector, each named once."""
+        if len(set(positions)) != len(positions):
+            raise KernelTypeError("a component is assigned twice", help="name each component once")
+        if isinstance(base, Local):
+            return Local(base.name, [*base.steps, ("several", tuple(positions))])
+        return replace(base, several=tuple(base.several[k] for k in positions) if base.several else tuple(positions))
 
     def narrowed(self, base: Local | Memory, indices: list[Any]) -> Local | Memory:
+        """One component, or a row of a matrix."""
         if isinstance(base, Local):
             return Local(base.name, [*base.steps, ("part", tuple(indices))])
+        if base.several:
+            if not is_number(indices[0]):
+                raise UnsupportedSyntaxError("a computed component of a part of an array element", help=_COPY_FIRST)
+            indices = [base.several[indices[0]]]
         return Memory(self.emit(memory.component_view, base.array, *indices), base.indices)
 
     def place_type(self, place: Local | Memory) -> Any:
         if isinstance(place, Memory):
-            whole = len(place.indices) == place.array.type.ndim
-            return place.array.type.dtype if whole else place.array.type
-        operand = self.lookup(place.name)
-        t = typed(operand).type
+            t = place.array.type
+            if not place.is_element:
+                return array_type(t.dtype, t.ndim - len(place.indices), t.indexed)
+            return selection_type(t.dtype, place.several) if place.several else t.dtype
+        t = typed(self.lookup(place.name)).type
         for kind, what in place.steps:
             t = t.fields[what] if kind == "field" else part_type(t, what, kind)
         return t
@@ -181,9 +197,10 @@ class Places(Expressions):
 
     def read(self, place: Local | Memory) -> Any:
         if isinstance(place, Memory):
-            if len(place.indices) < place.array.type.ndim:
-                return place.array
-            return self.emit(memory.load, place.array, *place.indices)
+            if not place.is_element:
+                return self.emit(memory.view, place.array, *place.indices) if place.indices else place.array
+            element = self.emit(memory.load, place.array, *place.indices)
+            return self.selected(element, list(place.several)) if place.several else element
         value: Any = self.lookup(place.name)
         for step in place.steps:
             value = self.step_into(typed(value), step)
@@ -195,52 +212,63 @@ class Places(Expressions):
             return self.emit(construct.field, value, name=what)
         if kind == "part":
             return self.emit(construct.extract, value, *what)
-        parts = [self.emit(construct.extract, value, k) for k in what]
-        return self.emit(construct.construct, *parts, to=compounds.vector(len(parts), value.type.dtype))
+        return self.selected(value, list(what))
 
     def write(self, place: Local | Memory, operand: Any) -> None:
         if isinstance(place, Memory):
-            value = self.convert(operand, place.array.type.dtype, "the value stored")
-            self.emit(memory.store, place.array, *place.indices, value)
-            return
-        if not place.steps:
+            for element, value in self.elements(place, operand, "the value stored"):
+                self.emit(memory.store, element.array, *element.indices, value)
+        elif not place.steps:
             self.scope[place.name] = self.named(operand, place.name)
-            return
-        whole = typed(self.lookup(place.name))
-        self.scope[place.name] = self.replaced(whole, place.steps, operand)
-        self.scope[place.name].hint = self.scope[place.name].hint or place.name
+        else:
+            whole = typed(self.lookup(place.name))
+            self.scope[place.name] = self.named(self.replaced(whole, place.steps, operand), place.name)
+
+    def elements(self, place: Memory, operand: Any, what: str) -> list[tuple[Memory, Value]]:
+        """What to write where: the element, or each of several components of it."""
+        t = place.array.type
+        if not place.is_element:
+            raise KernelTypeError(f"{type_name(t)} needs {t.ndim} indices to be written, got {len(place.indices)}")
+        if not place.several:
+            return [(place, self.convert(operand, t.dtype, what))]
+        parts = self.matching_parts(operand, t.dtype, place.several)
+        views = [self.emit(memory.component_view, place.array, k) for k in place.several]
+        return [(Memory(view, place.indices), part) for view, part in zip(views, parts, strict=True)]
+
+    def matching_parts(self, operand: Any, t: Any, positions: tuple[int, ...]) -> list[Value]:
+        """The components of `operand` for as many components of a `t`."""
+        parts = self.parts_of(operand)
+        if len(parts) != len(positions):
+            wanted = type_name(selection_type(t, positions))
+            raise KernelTypeError(f"{len(parts)} values for {len(positions)} components", expected=wanted)
+        return [self.convert(part, t.dtype, "the value of the component") for part in parts]
 
     def replaced(self, whole: Value, steps: list[tuple[str, Any]], operand: Any) -> Value:
         """`whole` with the part at the end of `steps` replaced."""
         kind, what = steps[0]
-        if kind == "several":
-            return self.replace_several(whole, what, operand)
         if len(steps) > 1:
             operand = self.replaced(self.step_into(whole, steps[0]), steps[1:], operand)
         if kind == "field":
             value = self.convert(operand, whole.type.fields[what], f"the value of field {what!r}")
             return self.emit(construct.with_field, whole, value, name=what)
-        value = self.convert(operand, part_type(whole.type, what, kind), "the value of the component")
-        return self.emit(construct.insert, whole, *what, value)
-
-    def replace_several(self, whole: Value, positions: tuple[int, ...], operand: Any) -> Value:
-        wanted = compounds.vector(len(positions), whole.type.dtype)
-        parts = self.parts_of(operand)
-        if len(parts) != len(positions):
-            raise KernelTypeError(f"{len(parts)} values for {len(positions)} components", expected=type_name(wanted))
-        for position, part in zip(positions, parts, strict=True):
-            value = self.convert(part, whole.type.dtype, "the value of the component")
-            whole = self.emit(construct.insert, whole, position, value)
+        if kind == "part":
+            value = self.convert(operand, part_type(whole.type, what, kind), "the value of the component")
+            return self.emit(construct.insert, whole, *what, value)
+        for position, part in zip(what, self.matching_parts(operand, whole.type, what), strict=True):
+            whole = self.emit(construct.insert, whole, position, part)
         return whole
 
-    def update(self, place: Local | Memory, kind: type[ast.AST], operand: Any) -> None:
-        """`place op= operand`."""
+    def update(self, target: ast.expr, kind: type[ast.AST], value: ast.expr) -> None:
+        """`target op= value`."""
+        with self.at(target):
+            place = self.place(target)
         if isinstance(place, Memory) and kind in (ast.Add, ast.Sub) and self.is_atomic(place):
             op = memory.atomic_add if kind is ast.Add else memory.atomic_sub
-            value = self.convert(operand, place.array.type.dtype, "the value added")
-            self.emit(op, place.array, *place.indices, value)
+            for element, part in self.elements(place, self.expr(value), "the value added"):
+                self.emit(op, element.array, *element.indices, part)
             return
-        self.write(place, self.binary(kind, self.read(place), operand))
+        before = self.read(place)
+        self.write(place, self.binary(kind, before, self.expr(value)))
 
     def is_atomic(self, place: Memory) -> bool:
         local = place.array.type.local_shape is not None
@@ -250,5 +278,5 @@ class Places(Expressions):
 def part_type(t: Any, indices: Any, kind: str) -> Any:
     """The type of the part of a compound that a step selects."""
     if kind == "several":
-        return compounds.vector(len(indices), t.dtype)
+        return selection_type(t, indices)
     return t.dtype if len(indices) == len(t.shape) else compounds.vector(t.shape[1], t.dtype)

@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import KernelTypeError
 from ..ir.nodes import Constant, Value
 from ..types import compounds, scalars, structs
-from ..types.arrays import type_name
+from ..types.arrays import ArrayType, type_name
 from ..types.signatures import WEAK_FLOAT, WEAK_INT, weak_fits
 
 RETURNED, BROKE, CONTINUED, RESULT = "<returned>", "<broke>", "<continued>", "<result>"
@@ -69,11 +69,13 @@ def typed(operand: Any, wanted: Any = None) -> Value:
     if isinstance(operand, Value):
         return operand
     if isinstance(operand, (compounds.Compound, structs.Struct)):
-        return Constant(type(operand), operand)
+        return Constant(type(operand), without_arrays(operand))
     if not is_number(operand):
         wanted = "a number, vector, matrix or struct"
         raise KernelTypeError(f"{describe(operand)} has no value at run time", expected=wanted)
     if isinstance(operand, (np.number, np.bool_)):  # NumPy's numbers are typed, np.float64 too
+        if not scalars.is_scalar(type(operand)):
+            raise KernelTypeError(f"{operand!r} is a {type(operand).__name__}", expected="a scalar type of kernels")
         return Constant(type(operand), operand)
     if isinstance(operand, bool):
         return Constant(scalars.bool_, np.bool_(operand))
@@ -82,8 +84,27 @@ def typed(operand: Any, wanted: Any = None) -> Value:
     return Constant(t, fitting(operand, t))
 
 
+def without_arrays(operand: Any) -> Any:
+    """A host value as a constant; arrays have an address, which no compiled program may hold on to."""
+    if isinstance(operand, structs.Struct):
+        for name in operand.fields:
+            if is_host_array(getattr(operand, name)):
+                raise host_array_error(f"field {name!r} of a {type(operand).__name__}")
+            without_arrays(getattr(operand, name))
+    return operand
+
+
+def is_host_array(x: Any) -> bool:
+    """Whether a Python object is an array of the host."""
+    return isinstance(getattr(x, "type", None), ArrayType) and not isinstance(x, Value)
+
+
+def host_array_error(what: str) -> KernelTypeError:
+    return KernelTypeError(f"{what} is an array of the host", help="pass it as an argument of the kernel")
+
+
 def fitting(number: Any, t: type) -> Any:
-    """A literal as a value of type `t`; raises when an integer does not fit."""
+    """A literal as a value of type `t`; raises when it does not fit."""
     if scalars.is_integer(t):
         limits = np.iinfo(t)
         if not limits.min <= int(number) <= limits.max:
@@ -91,7 +112,18 @@ def fitting(number: Any, t: type) -> Any:
                 f"{number} does not fit {type_name(t)}", expected=f"a number from {limits.min} to {limits.max}",
                 help="convert it: wp.int64(...) or wp.uint32(...)",
             )  # fmt: skip
-    return t(number)
+        return t(number)
+    try:
+        with np.errstate(over="ignore"):
+            found = t(number)
+    except OverflowError:  # an integer that no float holds
+        found = np.inf
+    if scalars.is_float(t) and np.isinf(found) and abs(number) != np.inf:
+        raise KernelTypeError(
+            f"{number} does not fit {type_name(t)}", expected=f"a number up to {np.finfo(t).max}",
+            help="convert it: wp.float64(...)",
+        )  # fmt: skip
+    return found
 
 
 def describe(operand: Any) -> str:
@@ -101,10 +133,17 @@ def describe(operand: Any) -> str:
     if isinstance(operand, tuple):
         return "(" + ", ".join(map(describe, operand)) + ")"
     if is_number(operand):
-        return f"{operand!r} ({type_name(typed(operand).type)})"
+        return f"{operand!r} ({type_name(number_type(operand))})"
     if isinstance(operand, str):
         return f"text {operand!r}"
+    if isinstance(operand, compounds.Compound):
+        return f"{operand!r}"
     return f"{getattr(operand, '__name__', None) or type(operand).__name__}"
+
+
+def number_type(number: Any) -> Any:
+    """The type of a compile-time number: its own, or the default of a literal."""
+    return scalars.PYTHON_SCALARS.get(type(number), type(number))
 
 
 def placeholder(t: Any) -> Value | None:

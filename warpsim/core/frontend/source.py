@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-import textwrap
+import linecache
 from collections.abc import Callable
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 from ...errors import KernelNameError, Location, UnsupportedSyntaxError
@@ -24,52 +26,60 @@ class Source:
         self.function = function
         self.name = function.__name__
         self.file = inspect.getsourcefile(function) or "<unknown>"
-        try:
-            lines, self.first_line = inspect.getsourcelines(function)
-        except (OSError, TypeError) as error:
-            raise UnsupportedSyntaxError(
-                f"the source of {self.name!r} is not available",
-                help="define kernels in a file or notebook cell; for generated code add it to linecache",
-            ) from error
-        text = textwrap.dedent("".join(lines))
-        first = next(line for line in lines if line.strip())
-        self.indent = len(first) - len(first.lstrip())
-        self.tree = self._find(text)
+        self.first_line = function.__code__.co_firstlineno
+        self.offset = 0  # from lines of the tree to lines of the file
+        self.tree: ast.FunctionDef | ast.Lambda
+        self.tree = self._lambda() if function.__code__.co_name == "<lambda>" else self._definition()
         self._free = _free_variables(function)
 
-    def _find(self, text: str) -> ast.FunctionDef | ast.Lambda:
-        if self.name == "<lambda>":
-            return self._find_lambda(text)
-        tree = ast.parse(text).body[0]
+    def _definition(self) -> ast.FunctionDef:
+        try:
+            lines, first = inspect.getsourcelines(self.function)
+            indented = lines[0][:1].isspace()
+            # An indented function becomes the body of an `if`, so that its columns stay those of the file.
+            found = ast.parse("".join(["if True:\n", *lines] if indented else lines)).body[0]
+        except (OSError, TypeError, SyntaxError) as error:
+            raise self._unavailable() from error
+        self.offset = first - (2 if indented else 1)
+        tree = found.body[0] if indented and isinstance(found, ast.If) else found
         if not isinstance(tree, ast.FunctionDef):
             raise UnsupportedSyntaxError(f"{self.name!r} is not a plain function", self.whole())
         return tree
 
-    def _find_lambda(self, text: str) -> ast.Lambda:
-        wanted = self.function.__code__
-        try:
-            found = [n for n in ast.walk(ast.parse(text.strip())) if isinstance(n, ast.Lambda)]
-        except SyntaxError:  # the line is a fragment of a longer expression
-            start = text.index("lambda")
-            found = [n for n in ast.walk(_parse_prefix(text[start:])) if isinstance(n, ast.Lambda)]
-        names = wanted.co_varnames[: wanted.co_argcount]
-        fits = [n for n in found if tuple(a.arg for a in n.args.args) == names]
+    def _lambda(self) -> ast.Lambda:
+        """The lambda in the tree of its whole file: its own line may be a fragment of a longer expression."""
+        code = self.function.__code__
+        text = "".join(linecache.getlines(self.file, self.function.__globals__))
+        if not text:
+            raise self._unavailable()
+        fits = [node for node in _lambdas(text) if _is_code_of(node, code)]
         if len(fits) != 1:
             raise UnsupportedSyntaxError(
                 f"{len(fits)} lambdas on one line fit", self.whole(), help="give the function a name with def"
             )
         return fits[0]
 
+    def _unavailable(self) -> UnsupportedSyntaxError:
+        return UnsupportedSyntaxError(
+            f"the source of {self.name!r} is not available",
+            help="define kernels in a file or notebook cell; for generated code add it to linecache",
+        )
+
     def whole(self) -> Location:
-        """The first line of the function."""
-        return Location(self.file, self.first_line, function=self.name)
+        """The head of the function: its `def` and name."""
+        if not isinstance(getattr(self, "tree", None), ast.FunctionDef):
+            return Location(self.file, self.first_line, function=self.name)
+        head = self.locate(self.tree)
+        stop = head.column + len("def ") + len(self.tree.name)  # type: ignore[union-attr]
+        return Location(self.file, head.line, head.column, stop, self.name)
 
     def locate(self, node: ast.AST) -> Location:
         """The place of a syntax node in the file."""
-        line = self.first_line + getattr(node, "lineno", 1) - 1
-        start = getattr(node, "col_offset", 0) + self.indent
-        same_line = getattr(node, "end_lineno", None) == getattr(node, "lineno", None)
-        stop = (getattr(node, "end_col_offset", 0) or 0) + self.indent if same_line else 0
+        first, last = getattr(node, "lineno", 1), getattr(node, "end_lineno", None)
+        line = self.offset + first
+        text = linecache.getline(self.file, line)
+        start = _characters(text, getattr(node, "col_offset", 0))
+        stop = _characters(text, getattr(node, "end_col_offset", None) or 0) if last == first else 0
         return Location(self.file, line, start, stop, self.name)
 
     def lookup(self, name: str) -> Any:
@@ -80,9 +90,44 @@ class Source:
                 return found
         raise KernelNameError(f"name {name!r} is not defined")
 
+    def resolve(self, node: ast.expr) -> Any:
+        """The Python object that `name` or `module.name` means, or None."""
+        try:
+            if isinstance(node, ast.Attribute):
+                return getattr(self.resolve(node.value), node.attr, None)
+            return self.lookup(node.id) if isinstance(node, ast.Name) else None
+        except KernelNameError:
+            return None
+
     def namespace(self) -> dict[str, Any]:
         """Globals and closure for evaluating Python expressions (`wp.static`, annotations)."""
         return {**self.function.__globals__, **self._free}
+
+
+def _characters(text: str, offset: int) -> int:
+    """Python counts columns in bytes of UTF-8; a caret stands under a character."""
+    return offset if text.isascii() else len(text.encode()[:offset].decode(errors="ignore"))
+
+
+@lru_cache(maxsize=4)
+def _lambdas(text: str) -> list[ast.Lambda]:
+    try:
+        return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Lambda)]
+    except SyntaxError:  # a file that changed under us
+        return []
+
+
+def _is_code_of(node: ast.Lambda, code: CodeType) -> bool:
+    """Whether `code` was compiled from this lambda: line, parameter names, and columns where Python keeps them."""
+    names = code.co_varnames[: code.co_argcount]
+    if node.lineno != code.co_firstlineno or tuple(a.arg for a in node.args.args) != names:
+        return False
+    body = node.body
+    first, last = (body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0)
+    places = code.co_positions() if hasattr(code, "co_positions") else ()  # Python 3.11
+    known = [(line, column) for line, _, column, _ in places if line is not None and column is not None]
+    inside = [first <= place < last for place in known if place > (node.lineno, 0)]
+    return all(inside) if inside else True
 
 
 def _free_variables(function: Callable[..., Any]) -> dict[str, Any]:
@@ -94,16 +139,6 @@ def _free_variables(function: Callable[..., Any]) -> dict[str, Any]:
         except ValueError:  # not assigned yet: reported as unknown if it is ever used
             continue
     return found
-
-
-def _parse_prefix(text: str) -> ast.AST:
-    """The longest prefix that is an expression: a lambda cut out of an argument list."""
-    for end in range(len(text), 0, -1):
-        try:
-            return ast.parse(text[:end].strip(), mode="eval")
-        except SyntaxError:
-            continue
-    raise UnsupportedSyntaxError("the lambda cannot be read", help="give the function a name with def")
 
 
 def annotations(function: Callable[..., Any], source: Source) -> dict[str, Any]:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import ast
-import difflib
-from collections.abc import Callable, Iterator
+import builtins
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...errors import KernelError, KernelNameError, KernelTypeError, Location, UnassignedLocalError
-from ..ir.builder import Builder
-from ..ir.nodes import Region, Value
+import numpy as np
+
+from ...errors import (
+    CompilerError, KernelError, KernelNameError, KernelTypeError, Location, UnassignedLocalError, UnsupportedSyntaxError,
+    WarpsimError,
+)  # fmt: skip
+from ..ir.builder import Builder, constant
+from ..ir.nodes import Value
 from ..ops import registry
 from ..ops.arith import cast
 from ..ops.registry import Op
 from ..types import compounds, scalars
 from ..types.arrays import type_name
-from .scope import Erroneous, Scope, Unassigned, describe, is_number, typed
+from .scope import Erroneous, Scope, Unassigned, describe, fitting, is_number, typed
 from .source import Source
 
 MAX_ERRORS = 20
@@ -33,6 +38,7 @@ class Translator:
         self.source, self.builder, self.scope, self.caller = source, builder, scope, caller
         self.errors: list[KernelError] = []
         self.node: ast.AST = source.tree
+        self.locals: frozenset[str] = frozenset()  # names that the function assigns somewhere
 
     # ----- positions and errors -------------------------------------------------------------
 
@@ -48,10 +54,18 @@ class Translator:
             if error.location is None:
                 error.location = location
             raise
+        except (WarpsimError, Suppressed):
+            raise
+        except RecursionError as error:
+            cure = "split the expression or the branches: assign parts to locals, move parts to functions"
+            raise UnsupportedSyntaxError("this is nested too deeply", location, help=cure) from error
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            raise CompilerError(f"warpsim cannot translate this ({what})\n  --> {location}\n{location.excerpt()}") from error
         finally:
             self.node = before
 
-    def attempt(self, work: Callable[[], None], assigned: set[str]) -> None:
+    def attempt(self, work: Callable[[], None], assigned: Callable[[], set[str]]) -> None:
         """Run `work`; on an error, note it, mark the names it would have assigned, go on."""
         try:
             work()
@@ -63,7 +77,7 @@ class Translator:
                 raise
         else:
             return
-        for name in assigned:
+        for name in assigned():
             self.scope[name] = Erroneous()
 
     def chain(self) -> list[Location]:
@@ -78,12 +92,20 @@ class Translator:
 
     def lookup(self, name: str) -> Any:
         """The operand a name stands for: local, else closure, global, builtin."""
-        if name not in self.scope:
-            try:
-                return self.source.lookup(name)
-            except KernelNameError as error:
-                error.help = error.help or self.suggestion(name)
-                raise
+        if name in self.scope:
+            return self.local(name)
+        if name in self.locals:
+            raise UnassignedLocalError(
+                f"{name!r} is a local of this function and has no value yet",
+                help=f"assign {name!r} before, or use another name for the local if the one outside is meant",
+            )
+        try:
+            return self.source.lookup(name)
+        except KernelNameError as error:
+            error.help = self.suggestion(name, [*self.scope, *self.source.namespace(), *vars(builtins)])
+            raise
+
+    def local(self, name: str) -> Any:
         operand = self.scope[name]
         if isinstance(operand, Unassigned):
             raise UnassignedLocalError(
@@ -94,8 +116,10 @@ class Translator:
             raise Suppressed
         return operand
 
-    def suggestion(self, name: str) -> str:
-        near = difflib.get_close_matches(name, [*self.scope, *self.source.namespace()], 1)
+    def suggestion(self, name: str, known: Iterable[str]) -> str:
+        import difflib  # noqa: PLC0415 - only ever needed to word an error
+
+        near = difflib.get_close_matches(name, [n for n in known if n[:1].isalpha()], 1)
         return f"did you mean {near[0]!r}?" if near else "define it before the kernel, or pass it as an argument"
 
     # ----- emitting -------------------------------------------------------------------------
@@ -105,7 +129,9 @@ class Translator:
         for a in args:
             if not isinstance(a, Value) and not is_number(a) and not isinstance(a, compounds.Compound):
                 raise KernelTypeError(f"{op.name}: {describe(a)} is not a value", expected="numbers, vectors, arrays")
-        return registry.emit(self.builder, op, args, attributes)
+        found = op.find([registry.operand_type(a) for a in args], attributes)
+        values = tuple(_as_value(a, t) for a, t in zip(args, found.arg_types, strict=True))
+        return self.builder.call(found.row, values, found.result_types, attributes)
 
     def convert(self, operand: Any, wanted: Any, what: str) -> Value:
         """The operand as a Value of exactly the type `wanted`."""
@@ -135,19 +161,39 @@ class Translator:
 
     def cast(self, operand: Any, to: type) -> Any:
         """An explicit conversion to a scalar type."""
-        if is_number(operand) and not isinstance(operand, Value):
-            integer = scalars.is_integer(to)
-            return typed(registry.to_host(cast(typed(operand).value, to=to), to) if integer else to(operand))
-        if isinstance(operand, Value) and operand.type is to:
-            return operand
-        return self.emit(cast, operand, to=to)
+        if isinstance(operand, Value):
+            return operand if operand.type is to else self.emit(cast, operand, to=to)
+        if not is_number(operand):
+            raise KernelTypeError(f"{describe(operand)} cannot become {type_name(to)}", expected="a number")
+        if scalars.is_integer(to):
+            return typed(whole(operand, to))
+        return typed(fitting(operand, to))
 
-    def region(self) -> Region:
-        """A fresh region to be filled with `self.builder.inside(...)`."""
-        return Region()
+
+def whole(number: Any, t: type) -> Any:
+    """A constant converted to an integer type: floats truncate, and all bits of the type may be given.
+
+    Raises where the conversion would change the number beyond that: `wp.uint32(-1)` is fine, `int(1.0e20)` is not.
+    """
+    limits, width = np.iinfo(t), scalars.bits(t)
+    low, high = min(limits.min, -(1 << (width - 1))), (1 << width) - 1
+    if isinstance(number, (float, np.floating)):
+        low, high = limits.min, limits.max
+    if not np.isfinite(float(number)) or not low <= int(number) <= high:
+        expected = f"a number from {limits.min} to {limits.max}"
+        raise KernelTypeError(f"{number} does not fit {type_name(t)}", expected=expected)
+    value = int(number) & ((1 << width) - 1)
+    return t(value - (1 << width) if value > limits.max else value)
+
+
+def _as_value(operand: Any, t: Any) -> Value:
+    if isinstance(operand, Value):
+        return operand
+    return constant(t, fitting(operand, t) if is_number(operand) else operand)
 
 
 def conversion_help(found: Any, wanted: Any) -> str:
+    """How to write the conversion between two scalar types."""
     if scalars.is_scalar(found) and scalars.is_scalar(wanted):
         name = {scalars.float32: "float", scalars.int32: "int"}.get(wanted, f"wp.{type_name(wanted)}")
         return f"convert it: {name}(...)"

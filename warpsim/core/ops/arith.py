@@ -236,7 +236,7 @@ def elementwise_quotient(x: Any, y: Any) -> Any:
     return np.array(quotients, np.result_type(x, y)).reshape(pairs.shape)
 
 
-@op(scaled(_divided), numpy=elementwise_quotient, name="div", rule=_scale_rule(scalar_first=False))
+@op(scaled(_divided), numpy=elementwise_quotient, name="div", rule=_scale_rule(scalar_first=False), domain=(0.5, 2.0))
 def _div_compound_scalar(x: Element, s: Scalar) -> Element:
     """Every component divided by `s`."""
 
@@ -246,7 +246,7 @@ def _(x, s, out, dout):
     return dout / s, -TABLE["inner"](dout, out) / s
 
 
-@expansion(numpy=elementwise_quotient, name="div", rule=_scale_rule(scalar_first=True))
+@expansion(numpy=elementwise_quotient, name="div", rule=_scale_rule(scalar_first=True), domain=(0.5, 2.0))
 def _div_scalar_compound(s: Scalar, x: Element) -> Element:
     """`s` divided by every component."""
     return rebuild(x, [s / part for part in components(x)])

@@ -17,6 +17,7 @@ from llvmlite import ir as ll
 from ..ir.builder import OPERATORS
 from ..ir.nodes import Constant, Value
 from ..types import compounds, scalars, structs
+from ..types.arrays import ArrayType
 from ..types.compounds import is_compound, scalar_of, size_of
 from ..types.signatures import Element, Int
 from .registry import op
@@ -35,10 +36,16 @@ def rebuild(x: Value, parts: list[Any]) -> Value:
     return construct(*parts, to=x.type)
 
 
-def zero(x: Value) -> Value:
-    """Zero of the type of `x`."""
-    t = x.type
-    return Constant(t, t.wrap(np.zeros(t.shape, t.dtype)) if is_compound(t) else t(0))
+def zero(x: Value) -> Constant:
+    """Zero of the type of `x`; array fields of a struct, which have no cotangent, stay empty."""
+    return Constant(x.type, _zero_of(x.type))
+
+
+def _zero_of(t: Any) -> Any:
+    # Not `t()`: that is the identity for a transform, and the defaults for a struct.
+    if structs.is_struct(t):
+        return t(**{name: _zero_of(f) for name, f in t.fields.items() if not isinstance(f, ArrayType)})
+    return t.wrap(np.zeros(t.shape, t.dtype)) if is_compound(t) else t(0)
 
 
 # ----- construct ----------------------------------------------------------------------------
@@ -266,12 +273,7 @@ def field(s: Any) -> Any:
 
 @field.adjoint
 def _(s, out, dout, *, name):
-    return (with_field(zero_struct(s.type), dout, name=name),)
-
-
-def zero_struct(t: Any) -> Constant:
-    """A struct of zeros; array fields, which have no cotangent value, stay empty."""
-    return Constant(t, t())
+    return (with_field(zero(s), dout, name=name),)
 
 
 def _with_field_rule(types: list[Any], attributes: dict) -> Any:
@@ -295,9 +297,7 @@ def with_field(s: Any, value: Any) -> Any:
 
 @with_field.adjoint
 def _(s, value, out, dout, *, name):
-    share = field(dout, name=name)
-    kept = with_field(dout, zero(value) if not structs.is_struct(value.type) else zero_struct(value.type), name=name)
-    return kept, share
+    return with_field(dout, zero(value), name=name), field(dout, name=name)
 
 
 def _index(x: Any, index: Any) -> Any:

@@ -5,6 +5,7 @@ A struct element is a dict of fields. Views share memory with the array they com
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from ..types.arrays import ArrayType, array_type, type_name
 from ..types.compounds import is_compound
 from ..types.scalars import is_scalar
 
+Follow = Callable[[np.ndarray, ArrayType], "HostArray"]
+
 
 class HostArray:
     """Checked access to the memory of one array; `data` has the element's extents as trailing axes.
@@ -24,10 +27,10 @@ class HostArray:
 
     def __init__(
         self, data: np.ndarray, t: ArrayType, name: str = "array", grad: HostArray | None = None,
-        lookup: tuple[np.ndarray | None, ...] = (), owner: Any = None,
+        lookup: tuple[np.ndarray | None, ...] = (), follow: Follow | None = None,
     ):  # fmt: skip
         self.data, self.type, self.name, self.grad, self.lookup = data, t, name, grad, lookup
-        self.owner = owner  # the launch argument, needed to follow arrays stored in structs
+        self.follow = follow  # finds the arrays that struct elements refer to, by descriptor
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -46,7 +49,7 @@ class HostArray:
         return tuple(int(i) if table is None else int(table[int(i)]) for i, table in found)
 
     def load(self, *indices: Any) -> Any:
-        return to_value(self.data[self.position(indices)], self.type.dtype)
+        return to_value(self.data[self.position(indices)], self.type.dtype, self.follow)
 
     def store(self, *rest: Any) -> None:
         *indices, value = rest
@@ -58,14 +61,14 @@ class HostArray:
         t = array_type(self.type.dtype, self.type.ndim - len(indices))
         rest = self.lookup[len(indices) :]
         grad = None if self.grad is None else self.grad.view(*indices)
-        return HostArray(self.data[at], t, self.name, grad, rest, self.owner)
+        return HostArray(self.data[at], t, self.name, grad, rest, self.follow)
 
     def part(self, select: Any, dtype: Any) -> HostArray:
         """The same elements restricted to a field or component."""
         t = array_type(dtype, self.type.ndim, bool(self.lookup))
         grad = None if self.grad is None else self.grad.part(select, dtype)
         at = select if isinstance(select, str) else (..., *select)
-        return HostArray(self.data[at], t, self.name, grad, self.lookup, self.owner)
+        return HostArray(self.data[at], t, self.name, grad, self.lookup, self.follow)
 
     def gradient(self) -> HostArray:
         if self.grad is None:
@@ -73,15 +76,15 @@ class HostArray:
         return self.grad
 
 
-def to_value(element: Any, t: Any) -> Any:
-    """One element of memory as an interpreter value."""
+def to_value(element: Any, t: Any, follow: Follow | None = None) -> Any:
+    """One element of memory as an interpreter value; array fields are found by `follow`."""
     if is_scalar(t):
         return t(element)
     if is_compound(t):
         return np.array(element, t.dtype)
     if structs.is_struct(t):
-        return {name: to_value(element[name], field) for name, field in t.fields.items()}
-    return element  # the descriptor words of an array field; the interpreter resolves them
+        return {name: to_value(element[name], field, follow) for name, field in t.fields.items()}
+    return element if follow is None else follow(element, t)
 
 
 def write_value(memory: np.ndarray, at: tuple[int, ...], value: Any, t: Any) -> None:

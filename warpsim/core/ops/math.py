@@ -12,6 +12,7 @@ import numpy as np
 from llvmlite import ir as ll
 
 from ..ir.builder import OPERATORS, constant
+from ..ir.nodes import Value
 from ..types import scalars
 from ..types.scalars import bool_
 from ..types.signatures import Float, Scalar
@@ -140,22 +141,29 @@ def _(x, out, dout):
 
 @op(libm("asin"), numpy=np.arcsin, domain=(-0.9, 0.9), ulps=4)
 def _asin(x: Float) -> Float:
-    """Inverse sine [rad] on [-1, 1], NaN outside."""
+    """Inverse sine [rad] on [-1, 1], NaN outside; the slope at the ends is taken as 0, that of a clamped `x`."""
 
 
 @_asin.adjoint
 def _(x, out, dout):
-    return (dout / sqrt(1.0 - x * x),)
+    return (dout * _inverse_slope(x),)
+
+
+def _inverse_slope(x: Value) -> Value:
+    """1 / sqrt(1 - x^2) inside (-1, 1), 0 elsewhere."""
+    left = 1.0 - x * x
+    inside = OPERATORS[">"](left, 0.0)
+    return where(inside, 1.0 / sqrt(where(inside, left, 1.0)), 0.0)
 
 
 @op(libm("acos"), numpy=np.arccos, domain=(-0.9, 0.9), ulps=4)
 def _acos(x: Float) -> Float:
-    """Inverse cosine [rad] on [-1, 1], NaN outside."""
+    """Inverse cosine [rad] on [-1, 1], NaN outside; the slope at the ends is taken as 0, that of a clamped `x`."""
 
 
 @_acos.adjoint
 def _(x, out, dout):
-    return (-dout / sqrt(1.0 - x * x),)
+    return (-dout * _inverse_slope(x),)
 
 
 @expansion(numpy=lambda x: np.arcsin(np.clip(x, -1, 1)), domain=(-0.9, 0.9), ulps=4)
@@ -325,7 +333,8 @@ def copysign(x: Float, y: Float) -> Float:
 
 @copysign.adjoint
 def _(x, y, out, dout):
-    same = OPERATORS[">="](x * out, 0.0)
+    # Not by the sign of x * out: the product of small numbers is zero.
+    same = OPERATORS["=="](OPERATORS["<"](x, 0.0), OPERATORS["<"](out, 0.0))
     return where(same, dout, -dout), None
 
 

@@ -19,7 +19,7 @@ from ..types.arrays import ArrayType, array_type
 from ..types.compounds import is_compound
 from ..types.scalars import int32
 from .arith import where
-from .construct import clamped_indices, component_index, zero, zero_struct
+from .construct import clamped_indices, component_index, zero
 from .host_memory import HostArray, write_value
 from .host_memory import local_array as host_local_array
 from .registry import ATOMIC, READ, WRITE, Op, op
@@ -90,7 +90,7 @@ def store(array: Any, *rest: Any) -> None:
 def _(array, *rest):
     *indices, value = rest
     share = load(gradient(array), *indices)
-    store(gradient(array), *indices, zero_struct(value.type) if structs.is_struct(value.type) else zero(value))
+    store(gradient(array), *indices, zero(value))
     return (None,) * (1 + len(indices)) + (share,)
 
 

@@ -85,10 +85,10 @@ class Row:
         assert self.numpy is not None, self.name
         with np.errstate(all="ignore"):
             found = self.numpy(*args, **attributes)
-        if not result_types:
-            return ()
-        parts = found if len(result_types) > 1 else (found,)
-        return tuple(_as_type(v, t) for v, t in zip(parts, result_types, strict=True))
+            if not result_types:
+                return ()
+            parts = found if len(result_types) > 1 else (found,)
+            return tuple(_as_type(v, t) for v, t in zip(parts, result_types, strict=True))
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def _(x, y, out, dout):
     return cw_mul(dout, y), cw_mul(dout, x)
 
 
-@expansion(numpy=elementwise_quotient)
+@expansion(numpy=elementwise_quotient, domain=(0.5, 2.0))
 def cw_div(x: Element, y: Element) -> Element:
     """Quotient, component by component."""
     if not is_compound(x.type):

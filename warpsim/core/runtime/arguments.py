@@ -29,6 +29,9 @@ _FORMATS: dict[type, str] = {
     scalars.float16: "e", scalars.float32: "f", scalars.float64: "d",
 }  # fmt: skip
 
+UNFIT = (AttributeError, TypeError, ValueError, OverflowError, struct.error)
+"""What packing an argument that does not fit may raise."""
+
 
 def padded(size: int) -> int:
     return -size % WORD
@@ -39,7 +42,8 @@ def scalar_packer(t: type) -> Callable[[Any], bytes]:
     code = _FORMATS[t]
     pack = struct.Struct(f"<{code}{padded(struct.calcsize(code))}x").pack
     if t is scalars.bool_:
-        return lambda value: pack(bool(operator.index(value)))  # struct would take anything as a bool
+        # struct would take anything as a bool; NumPy's has no index
+        return lambda value: pack(bool(value if isinstance(value, np.bool_) else operator.index(value)))
     return pack
 
 
@@ -169,6 +173,14 @@ def wrapped(value: Any, t: ArrayType, name: str, kernel: str, device: Device) ->
 def empty_array(t: ArrayType, device: Device) -> array:
     """What `None` means for an array argument: no elements."""
     return array(dtype=t.dtype, shape=(0,) * t.ndim, device=device)
+
+
+def unfit(value: Any, t: Any, name: str, kernel: str, error: Exception) -> ArgumentTypeError:
+    """The error for a number, vector or struct that packing refused."""
+    return ArgumentTypeError(
+        f"argument {name!r} of kernel {kernel!r} is {value!r} ({type(value).__name__})\n"
+        f"expected: {type_name(t)}\nhelp: {error}"
+    )
 
 
 def mismatch(name: str, kernel: str, found: str, t: ArrayType) -> str:

@@ -9,6 +9,7 @@ are in bytes and never negative.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -131,7 +132,7 @@ class array(Contents, metaclass=_ArrayMeta):
         self.strides: tuple[int, ...] = memory.strides[:ndim]
         if any(n >= 2**31 for n in self.shape):
             raise ArrayError(f"shape {self.shape} has an extent of 2**31 or more")
-        self.size = int(np.prod(self.shape))
+        self.size = math.prod(self.shape)
         self.ptr = memory.ctypes.data
         self.is_contiguous = memory.flags.c_contiguous
         self.type = array_type(element, ndim)
@@ -196,14 +197,15 @@ class array(Contents, metaclass=_ArrayMeta):
         return [host_element(flat[i], self.dtype, self._held) for i in range(self.size)]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if dtype is None or np.dtype(dtype) == self._data.dtype:
-            return self._data.copy() if copy else self._data
-        if copy is False:
+        if copy is False and dtype is not None and np.dtype(dtype) != self._data.dtype:
             raise ValueError(f"{self!r} as {np.dtype(dtype)} needs a copy\nhelp: allow it: copy=None")
-        return self._data.astype(dtype)
+        return self._data.astype(dtype or self._data.dtype, copy=bool(copy))
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
+        if self._data.dtype.names is not None:
+            # NumPy would read padding as fields; without this attribute it asks __array__.
+            raise AttributeError("arrays of structs have no __array_interface__\nhelp: a.numpy() shares the memory")
         return self._data.__array_interface__
 
     def __dlpack__(self, **options: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import struct
 from functools import lru_cache
 from typing import Any
@@ -41,6 +42,10 @@ def extent(dim: int | tuple[int, ...], kernel: str, ndim: int) -> tuple[int, byt
 def normalized(dim: Any) -> int | tuple[int, ...]:
     """Launch dimensions as an int or a tuple of ints."""
     try:
-        return int(dim.__index__()) if hasattr(dim, "__index__") else tuple(int(n.__index__()) for n in dim)
-    except (TypeError, AttributeError):
+        return operator.index(dim)
+    except TypeError:  # arrays of integers have an index method too
+        pass
+    try:
+        return tuple(operator.index(n) for n in dim)
+    except TypeError:
         raise DimensionError(f"launch dimensions {dim!r}\nexpected: an integer or up to four integers") from None

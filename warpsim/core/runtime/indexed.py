@@ -8,6 +8,7 @@ and a changed table changes the selection (its indices are checked once, when it
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import Any
 
@@ -41,7 +42,8 @@ class indexedarray(TypedMemory):
         if len(given) > data.ndim:
             raise ArrayError(f"{len(given)} index tables for an array of rank {data.ndim}")
         if dtype not in (None, Any) and checked_dtype(dtype) is not data.dtype:
-            raise ArrayError(f"dtype {type_name(dtype)}\nexpected: {type_name(data.dtype)}, that of the data")
+            asked, found = type_name(checked_dtype(dtype)), type_name(data.dtype)
+            raise ArrayError(f"dtype {asked}\nexpected: {found}, that of the data")
         if ndim is not None and ndim != data.ndim:
             raise ArrayError(f"data has rank {data.ndim}\nexpected: rank {ndim}, as ndim says")
         tables = [_index_table(i, n) for i, n in zip(given, data.shape, strict=False)]
@@ -49,7 +51,7 @@ class indexedarray(TypedMemory):
         self.data, self.indices = data, tables
         self.dtype, self.ndim, self.device, self._held = data.dtype, data.ndim, data.device, data._held
         self.shape = tuple(n if t is None else t.size for n, t in zip(data.shape, tables, strict=True))
-        self.size = int(np.prod(self.shape))
+        self.size = math.prod(self.shape)
         self.is_contiguous = False
         self.type = array_type(data.dtype, data.ndim, True)
         self._tag = Tag(self.type, False, data._tag.writable, data.device.shares_host_memory)
@@ -85,7 +87,8 @@ class indexedarray(TypedMemory):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
             raise ValueError("the elements of an indexedarray lie apart\nhelp: allow a copy: copy=None")
-        return self.numpy().astype(dtype or self.numpy().dtype, copy=False)
+        found = self.numpy()
+        return found.astype(dtype or found.dtype, copy=False)
 
     def list(self) -> list:
         """All selected elements in order, as host values."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
+import math
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from ...config import config
-from ...errors import WarpsimError
 from ..ir.interpret import Interpreter, host_value
-from ..ops.host_memory import HostArray
-from ..types import compounds, scalars, structs
+from ..ops.host_memory import Follow, HostArray
+from ..types import compounds, structs
 from ..types.arrays import ArrayType
-from .arguments import adapted
+from .arguments import UNFIT, adapted, empty_array, packer, unfit
 from .array import array
-from .device import Device
+from .device import INTERP, Device
 from .dimensions import extent
 from .indexed import indexedarray
 from .kernel import Kernel
@@ -25,37 +27,58 @@ def launch(kernel: Kernel, dim: Any, args: list[Any], place: Device) -> None:
     names = list(kernel.patterns)
     ready = [adapted(a, t, n, kernel.key, place) for a, t, n in zip(args, types, names, strict=True)]
     program = kernel.program(types)
-    extent(dim, kernel.key, program.ndim)
+    total, _ = extent(dim, kernel.key, program.ndim)
+    if total == 0:
+        return  # the other extents may be too long to list
     values = [interpreted(a, t, n, kernel.key) for a, t, n in zip(ready, types, names, strict=True)]
     machine = Interpreter(config.check_numbers)
     dims = (dim,) if isinstance(dim, int) else dim
-    for thread in itertools.product(*(range(n) for n in dims)):
+    for thread in threads(dims):
         machine.thread = thread
         machine.run(program.fn.body, values)
 
 
+def threads(dims: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Every thread index, the last one fastest; unlike `itertools.product`, it keeps no list of them."""
+    for flat in range(math.prod(dims)):
+        index = []
+        for n in reversed(dims):
+            flat, i = divmod(flat, n)
+            index.append(i)
+        yield tuple(reversed(index))
+
+
 def interpreted(value: Any, t: Any, name: str, kernel: str) -> Any:
-    """A launch argument as the interpreter holds it."""
+    """A launch argument as the interpreter holds it. Raises `ArgumentTypeError` as compiled launches do."""
     if isinstance(t, ArrayType):
-        return host_array(value, name)
+        return host_array(empty_array(t, INTERP) if value is None else value, name)
+    pack = packer(t)
+    assert pack is not None
+    try:
+        pack(value)
+    except UNFIT as error:
+        raise unfit(value, t, name, kernel, error) from error
     if structs.is_struct(t):
         return {f: interpreted(getattr(value, f), ft, f"{name}.{f}", kernel) for f, ft in t.fields.items()}
     if compounds.is_compound(t):
         return host_value(value if isinstance(value, t) else t(*value), t)
-    try:
-        return t(value) if scalars.is_float(t) or value == t(value) else _refuse(value, t)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise WarpsimError(f"argument {name!r} of kernel {kernel!r} is {value!r}\nexpected: {t.__name__}") from error
-
-
-def _refuse(value: Any, t: type) -> Any:
-    raise ValueError(value)
+    return t(value)
 
 
 def host_array(value: Any, name: str) -> HostArray:
     if isinstance(value, indexedarray):
         tables = tuple(None if table is None else table.numpy() for table in value.indices)
-        return HostArray(value.data.numpy(), value.type, name, None, tables, value)
+        return HostArray(value.data.numpy(), value.type, name, None, tables, follower(value, name))
     assert isinstance(value, array)
     grad = None if value.grad is None else HostArray(value.grad.numpy(), value.type, f"{name}.grad")
-    return HostArray(value.numpy(), value.type, name, grad, (), value)
+    return HostArray(value.numpy(), value.type, name, grad, (), follower(value, name))
+
+
+def follower(value: array | indexedarray, name: str) -> Follow:
+    """Finds the arrays that the struct elements of `value` refer to."""
+
+    def follow(words: np.ndarray, t: ArrayType) -> HostArray:
+        found = (value._held or {}).get(words.tobytes())
+        return host_array(empty_array(t, value.device) if found is None else found, f"{name}[].array")
+
+    return follow

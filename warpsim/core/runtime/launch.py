@@ -7,22 +7,19 @@ private copies (see `scatter`), so results do not depend on scheduling.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from typing import Any
 
 from ...config import config
-from ...errors import ArgumentTypeError, LaunchError
-from ..types.arrays import ArrayType, type_name
+from ...errors import LaunchError
+from ..types.arrays import ArrayType
 from ..types.signatures import is_generic
 from . import graph, interp, pool, scatter
-from .arguments import adapted, block_packer, check_writable, exact_packer, mismatch, packer
+from .arguments import UNFIT, adapted, block_packer, check_writable, exact_packer, mismatch, packer, unfit
 from .device import CPU, Device, get_device
 from .dimensions import extent, normalized
 from .kernel import Kernel
 from .report import Report
-
-UNFIT = (AttributeError, TypeError, ValueError, OverflowError, struct.error)  # what packing an argument may raise
 
 
 class Launcher:
@@ -185,10 +182,7 @@ def explain(launcher: Launcher, args: list[Any]) -> None:
         try:
             pack(arg)
         except UNFIT as error:
-            raise ArgumentTypeError(
-                f"argument {name!r} of kernel {launcher.kernel.key!r} is {arg!r} ({type(arg).__name__})\n"
-                f"expected: {type_name(t)}\nhelp: {error}"
-            ) from error
+            raise unfit(arg, t, name, launcher.kernel.key, error) from error
     raise LaunchError(mismatch("?", launcher.kernel.key, "changed during the launch", launcher.types[0]))
 
 

@@ -207,7 +207,7 @@ def _written(callee: Any, forms: tuple[str, ...], params: list[Any], ndim: int, 
     where = ", ".join(_INDICES[:ndim])
     targets = ", ".join(f"{name}[{where}]" for name in outputs)
     arguments = ", ".join(name + form for name, form in zip(inputs, forms, strict=True))
-    name = f"map_{called}"
+    name = f"map_{_title(callee)}"
     text = (
         f"def {name}({', '.join([*inputs, *outputs])}):\n"
         f"    {where} = tid()\n"
@@ -230,12 +230,17 @@ def _defined(text: str, name: str, called: str, callee: Any) -> Any:
     return scope[name]
 
 
+def _title(callee: Any) -> str:
+    """What messages call the function."""
+    name = getattr(callee, "__name__", None) or getattr(callee, "name", "")
+    return "lambda" if name == "<lambda>" else name if name.isidentifier() else "function"
+
+
 def _name_of(callee: Any) -> str:
     """A name for the function that can stand in the kernel's text."""
-    name = getattr(callee, "__name__", None) or getattr(callee, "name", "")
-    plain = name.isidentifier() and not keyword.iskeyword(name)
+    name = _title(callee)
     taken = name in ("tid", "apply", *_INDICES) or (name.startswith(("a", "out")) and name[-1:].isdigit())
-    return name if plain and not taken else "function"
+    return "function" if taken or keyword.iskeyword(name) else name
 
 
 # ----- which functions are the same --------------------------------------------------------------

@@ -7,6 +7,7 @@ foreign memory lacks of that.
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -122,10 +123,10 @@ def allocate(shape: tuple[int, ...], element: Any, zero: bool = True) -> np.ndar
         raise ArrayError(f"shape {shape} has a negative extent")
     layout = structs.numpy_dtype(element)
     base, inner = layout.base, layout.shape
-    size = int(np.prod((*shape, *inner), dtype=object)) * base.itemsize
+    size = math.prod((*shape, *inner)) * base.itemsize
     if size >= 2**63:
         raise ArrayError(f"shape {shape} of {type_name(element)} needs more than 2**63 bytes")
-    return _aligned(size, zero).view(base).reshape((*shape, *inner))
+    return np.ndarray((*shape, *inner), base, *_aligned(size, zero))
 
 
 def allocate_like(memory: np.ndarray) -> np.ndarray:
@@ -133,14 +134,14 @@ def allocate_like(memory: np.ndarray) -> np.ndarray:
     span = memory.itemsize + sum(
         (n - 1) * s for n, s in zip(memory.shape, memory.strides, strict=True)
     )
-    raw = _aligned(span if memory.size else 0, True)
-    return np.ndarray(memory.shape, memory.dtype, raw.data, 0, memory.strides)
+    buffer, start = _aligned(span if memory.size else 0, True)
+    return np.ndarray(memory.shape, memory.dtype, buffer, start, memory.strides)
 
 
-def _aligned(size: int, zero: bool) -> np.ndarray:
+def _aligned(size: int, zero: bool) -> tuple[Any, int]:
+    """A buffer, and the first aligned place in it."""
     raw = (np.zeros if zero else np.empty)(size + ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
-    return raw[start : start + size]
+    return raw.data, -raw.ctypes.data % ALIGNMENT
 
 
 def memory_at(
@@ -219,7 +220,7 @@ def refused(memory: np.ndarray, ndim: int) -> str:
             f"memory at {memory.ctypes.data:#x} does not fit the alignment of {memory.dtype}"
             "\nhelp: copy the data first: x.copy()"
         )
-    if memory.size and not memory[(0,) * ndim].flags.c_contiguous:
+    if memory.ndim > ndim and memory.size and not memory[(0,) * ndim].flags.c_contiguous:
         return (
             f"the components of elements lie apart: strides {memory.strides}, shape {memory.shape}"
             "\nhelp: copy the data first: np.ascontiguousarray(x)"
@@ -293,20 +294,22 @@ def fitted(
         source = _as_records(source, element, layout)
     elif source.dtype.kind not in "biuf":
         raise ArrayError(f"data has dtype {source.dtype}\nexpected: numbers")
-    size = int(np.prod(inner))
+    size = math.prod(inner)
     if inner and source.shape[source.ndim - len(inner) :] != inner:
         if source.size % size or source.ndim == 0 or (source.ndim > 1 and source.shape[-1] % size):
             raise ArrayError(
                 f"data of shape {source.shape} does not hold elements of {type_name(element)}\n"
                 f"expected: trailing extents {inner}"
             )
-        source = source.reshape((*source.shape[:-1], source.shape[-1] // size, *inner))
+        outer = source.shape[:-1] if source.ndim > 1 else ()
+        groups = source.shape[-1] // size
+        source = source.reshape((*outer, *(() if outer and groups == 1 else (groups,)), *inner))
     if source.ndim == len(inner):
         source = source.reshape((1, *inner))
     if shape is not None:
         count = source.size // size
-        wanted = tuple(count // max(1, -int(np.prod(shape))) if n == -1 else n for n in shape)
-        if int(np.prod(wanted)) != count:
+        wanted = tuple(count // max(1, -math.prod(shape)) if n == -1 else n for n in shape)
+        if math.prod(wanted) != count:
             raise ArrayError(f"{count} elements do not fill shape {shape}")
         source = source.reshape((*wanted, *inner))
     return source
@@ -330,9 +333,9 @@ def _as_records(source: np.ndarray, element: Any, layout: np.dtype) -> np.ndarra
 def reinterpreted(memory: np.ndarray, ndim: int, layout: np.dtype) -> np.ndarray:
     """The same memory as elements of another layout of equal size."""
     outer = memory.shape[:ndim]
-    packed = memory.reshape((*outer, -1)) if memory.ndim > ndim else memory[..., np.newaxis]
     if not memory.size:
-        return np.ndarray((*outer, *layout.shape), layout.base, memory.data)
+        return np.zeros((*outer, *layout.shape), layout.base)
+    packed = memory.reshape((*outer, -1)) if memory.ndim > ndim else memory[..., np.newaxis]
     return packed.view(layout.base).reshape((*outer, *layout.shape))
 
 

@@ -1,0 +1,103 @@
+"""Locals that travel round a loop: they enter and leave through its values, and keep one type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import KernelTypeError
+from ..ir.nodes import Value
+from ..types import compounds, scalars, structs
+from ..types.arrays import ArrayType, type_name
+from .scope import RESULT, Scope, Unassigned, describe, is_number, placeholder, typed
+
+
+class Carried:
+    """The carried locals of one loop, flattened to values."""
+
+    def __init__(self, names: list[str], scope: Scope):
+        self.names = list(dict.fromkeys(names))
+        self.templates = {name: scope[name] for name in self.names}
+        self.init = tuple(v for name in self.names for v in flatten(scope[name]))
+        for name in self.names:
+            if is_local_array(scope[name]):
+                raise KernelTypeError(
+                    f"a loop gives {name!r} another local array",
+                    help="local arrays of one loop share their memory: copy the elements, or use another name",
+                )
+
+    def params(self) -> tuple[Value, ...]:
+        return tuple(Value(v.type, v.hint) for v in self.init)
+
+    def bind(self, scope: Scope, values: tuple[Value, ...]) -> None:
+        rest = list(values)
+        for name in self.names:
+            scope[name] = unflatten(self.templates[name], rest)
+            if isinstance(scope[name], Value):
+                scope[name].hint = scope[name].hint or name
+
+    def collect(self, scope: Scope) -> tuple[Value, ...]:
+        """The values to yield; raises when a local changed its type."""
+        return tuple(v for name in self.names for v in self.matching(name, scope[name], self.templates[name]))
+
+    def matching(self, name: str, operand: Any, template: Any) -> list[Value]:
+        if isinstance(template, tuple):
+            if not isinstance(operand, tuple) or len(operand) != len(template):
+                raise KernelTypeError(f"{_the(name)} changes from {describe(template)} to {describe(operand)} in a loop")
+            return [v for a, b in zip(operand, template, strict=True) for v in self.matching(name, a, b)]
+        if isinstance(operand, Unassigned):
+            raise KernelTypeError(f"{_the(name)} has no single type in this loop: {operand.reason}")
+        wanted = typed(template).type
+        value = typed(operand, wanted)
+        if value.type is not wanted:
+            literal = is_number(template) and name != RESULT
+            raise KernelTypeError(
+                f"{_the(name)} changes its type in a loop", found=type_name(value.type), expected=type_name(wanted),
+                help=f"start it as {start_of(value.type)}" if literal else "use another name for the new value",
+            )  # fmt: skip
+        return [value]
+
+
+def _the(name: str) -> str:
+    return "the returned value" if name == RESULT else repr(name)
+
+
+def is_runtime(operand: Any) -> bool:
+    """Whether the operand can live in a loop variable."""
+    if isinstance(operand, tuple):
+        return all(map(is_runtime, operand))
+    return isinstance(operand, (Value, compounds.Compound, structs.Struct)) or is_number(operand)
+
+
+def is_local_array(operand: Any) -> bool:
+    """Whether the operand is an array on the thread's stack."""
+    return isinstance(operand, Value) and isinstance(operand.type, ArrayType) and operand.type.local_shape is not None
+
+
+def flatten(operand: Any) -> list[Value]:
+    """The run-time values of an operand."""
+    if isinstance(operand, tuple):
+        return [v for part in operand for v in flatten(part)]
+    return [typed(operand)]
+
+
+def unflatten(template: Any, values: list[Value]) -> Any:
+    """Values put back into the shape of `template`, taken from the front of the list."""
+    if isinstance(template, tuple):
+        return tuple(unflatten(part, values) for part in template)
+    return values.pop(0)
+
+
+def placeholders(operand: Any) -> Any:
+    """Values of the operand's types that are never read."""
+    if isinstance(operand, tuple):
+        return tuple(map(placeholders, operand))
+    value = typed(operand)
+    found = placeholder(value.type)
+    if found is None:
+        raise KernelTypeError(f"a loop cannot return {type_name(value.type)}", help="return it after the loop")
+    return found
+
+
+def start_of(t: Any) -> str:
+    """How to write a first value of type `t`."""
+    return {scalars.float32: "float(...)", scalars.int32: "int(...)"}.get(t, f"wp.{type_name(t)}(...)")
