@@ -54,7 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (default: that of the process); returns the exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        return _dispatch(given)
+        status = _dispatch(given)
+        sys.stdout.flush()  # so that a reader who has gone is met here
+        return status
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -275,7 +277,7 @@ def run_example(name: str, arguments: list[str]) -> int:
     if path is None:
         near = difflib.get_close_matches(name, found, 1)
         hint = f"did you mean {near[0]!r}?" if near else "`warpsim run` lists them"
-        known = ", ".join(found) or "none, this installation has no examples"
+        known = f"one of {', '.join(found)}" if found else "nothing, this installation has no examples"
         raise UsageError(f"no example is named {name!r}\nexpected: {known}\nhelp: {hint}")
     return _called(load_example(path), f"warpsim run {path.stem}", arguments)
 

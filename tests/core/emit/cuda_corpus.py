@@ -112,12 +112,10 @@ add(loops, N, lambda r: [numbers(r, N), wp.array(np.arange(N) * 7 % 13, dtype=in
 
 @wp.func
 def smallest_divisor(n: int):
-    if n % 2 == 0:
-        return 2
-    d = int(3)
-    while n % d != 0:
-        d += 2
-    return d
+    for d in range(2, n):
+        if n % d == 0:
+            return d
+    return n
 
 
 @wp.kernel

@@ -57,14 +57,47 @@ def test_each_thread_runs_once(grid):
         np.testing.assert_array_equal(count.numpy(), expected)
 
 
+SPECIAL = (np.nan, -np.nan, 0.0, -0.0, 1.0, -1.0, np.inf, -np.inf)
+
+
 @pytest.mark.parametrize("dtype", (wp.float16, wp.float32, wp.float64))
-def test_a_nan_does_not_win_an_atomic_minimum(dtype):
+def test_extremes_of_special_floats_follow_one_rule(dtype):
+    """A NaN loses against every number, -0 is less than +0: on both targets, with every pair."""
+
+    def body(
+        low: wp.array(dtype=dtype), high: wp.array(dtype=dtype), x: wp.array(dtype=dtype), old: wp.array(dtype=dtype)
+    ):
+        i = wp.tid()
+        old[i] = wp.atomic_min(low, i, x[i])
+        wp.atomic_max(high, i, x[i])
+
+    cells, values = (np.ravel(v).astype(dtype) for v in np.meshgrid(SPECIAL, SPECIAL))
+    args, expected = ([wp.array(v, dtype=dtype) for v in (cells, cells, values, values)] for _ in range(2))
+    kernel = wp.kernel(body)
+    EmulatedKernel(kernel).launch(len(cells), args)
+    wp.launch(kernel, len(cells), expected, device="cpu")
+    low, high, _, old = (a.numpy() for a in args)
+    np.testing.assert_array_equal(old, cells)
+    less, more = values < cells, values > cells
+    less |= (values == cells) & np.signbit(values) & ~np.signbit(cells)
+    more |= (values == cells) & ~np.signbit(values) & np.signbit(cells)
+    for found, by_cpu, best in ((low, expected[0], less), (high, expected[1], more)):
+        rule = np.where(np.isnan(cells) | (~np.isnan(values) & best), values, cells)
+        np.testing.assert_array_equal(found, rule)
+        numbers = ~np.isnan(rule)
+        np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(rule[numbers]))
+        np.testing.assert_array_equal(found, by_cpu.numpy())
+        np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(by_cpu.numpy()[numbers]))
+
+
+@pytest.mark.parametrize("dtype", (wp.float16, wp.float32, wp.float64))
+def test_an_extreme_over_threads_ignores_nan(dtype):
     def body(a: wp.array(dtype=dtype), x: wp.array(dtype=dtype)):
         i = wp.tid()
         wp.atomic_min(a, 0, x[i])
         wp.atomic_max(a, 1, x[i])
 
-    a = wp.array([5.0, -5.0], dtype=dtype)
+    a = wp.array([np.nan, -np.nan], dtype=dtype)
     values = [np.nan, 2.0, -np.nan, -3.0, np.nan]
     EmulatedKernel(wp.kernel(body)).launch(5, [a, wp.array(values, dtype=dtype)])
     assert a.numpy().tolist() == [-3.0, 2.0]

@@ -1,8 +1,9 @@
 """Reverse mode for straight-line programs, by nothing but the adjoint rules of rows.
 
 It is what the rules must be good for, in its simplest form: walk backwards, ask each row's rule, add
-cotangents. Rows that state a reason for having no derivative pass nothing on. The result is again a
-program, so it runs on every device and can be differentiated again.
+cotangents. Rows that state a reason for having no derivative pass nothing on. Values are replayed,
+writes are not: what is read must not have been overwritten. The result is again a program, so it runs
+on every device and can be differentiated again.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from warpsim.core.ir.nodes import Call, Constant, Function, Region, Value
 from warpsim.core.ir.rewrite import Cloner
 from warpsim.core.ir.verify import verify
 from warpsim.core.ops import construct
+from warpsim.core.ops.registry import ATOMIC, PURE, READ, WRITE
 from warpsim.core.passes.inline import inline
 from warpsim.core.types import compounds, scalars, structs
 
@@ -29,8 +31,9 @@ def has_slope(t: Any) -> bool:
 def adjoint(fn: Function) -> Function:
     """From operands and one seed per result with a slope, to the cotangent of each operand with one."""
     forward = Cloner().region(fn.body)
+    replayed = [n for n in forward.nodes if n.op.effect in (PURE, READ)]
     seeds = tuple(Value(v.type) for v in forward.yields if has_slope(v.type))
-    body = Region((*forward.params, *seeds), list(forward.nodes))
+    body = Region((*forward.params, *seeds), replayed)
     given = {}
     with Builder(body).active():
         for value, seed in zip([v for v in forward.yields if has_slope(v.type)], seeds, strict=True):
@@ -45,7 +48,8 @@ def reverse(node: Call, given: dict[Value, Value]) -> None:
     """Pass the cotangents of a call's results on to its operands."""
     assert isinstance(node, Call), "straight-line programs only"
     shares = [given.get(r) for r in node.results]
-    if all(s is None for s in shares) or node.op.nondiff:
+    idle = all(s is None for s in shares) and node.op.effect not in (WRITE, ATOMIC)
+    if idle or node.op.nondiff:
         return
     cotangents = rule_of(node)(*node.args, *node.results, *shares)
     assert len(cotangents) == len(node.args), f"{node.op.name}: one cotangent per operand"

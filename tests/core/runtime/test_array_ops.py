@@ -45,8 +45,8 @@ def test_lengths_and_defaults():
     [
         (3, wp.int32), (3.0, wp.float32), (True, wp.bool), (np.float64(2), wp.float64), (np.int16(2), wp.int16),
         (wp.vec3(1, 2, 3), wp.vec3), (wp.quatd(0, 0, 0, 1), wp.quatd), ([1, 2, 3], wp.vec3i), ((1.0, 2), wp.vec2),
-        ([[1.0, 2.0], [3.0, 4.0]], wp.mat22), (np.zeros(4), wp.vec4d), (np.zeros((2, 3), np.float32), wp.types.matrix((2, 3), float)),
-        (Tag(number=5), Tag),
+        ([[1.0, 2.0], [3.0, 4.0]], wp.mat22), (np.zeros(4), wp.vec4d), (Tag(number=5), Tag),
+        (np.zeros((2, 3), np.float32), wp.types.matrix((2, 3), float)),
     ],
 )  # fmt: skip
 def test_full_takes_the_type_of_its_value(value, dtype):
@@ -75,7 +75,9 @@ def test_arrays_like_others():
 # ----- copies -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [lambda a: a, lambda a: a.transpose(), lambda a: a[::2, 1:], lambda a: a[[2, 0]], lambda a: a[3:]])
+@pytest.mark.parametrize(
+    "make", [lambda a: a, lambda a: a.transpose(), lambda a: a[::2, 1:], lambda a: a[[2, 0]], lambda a: a[3:]]
+)
 def test_clones_are_contiguous_and_apart(make):
     src = make(wp.array(grid()))
     made = wp.clone(src)
@@ -121,10 +123,10 @@ def test_copy_of_whole_arrays_and_ranges():
     ("arguments", "message"),
     [
         ((wp.zeros(3, dtype=float), wp.zeros(4, dtype=float)), "copy of 4 elements at 0 leaves the destination of 3"),
-        ((wp.zeros(9, dtype=float), wp.zeros(4, dtype=float), 0, 2, 3), "copy of 3 elements at 2 leaves the source of 4"),
+        ((wp.zeros(9, dtype=float), wp.zeros(4, dtype=float), 0, 2, 3), "copy of 3 elements at 2 leaves the source"),
         ((wp.zeros(9, dtype=float), wp.zeros(4, dtype=float), -1), "leaves the destination"),
         ((wp.zeros(4, dtype=float), wp.zeros(4, dtype=int)), "copy of int32 to float32\nexpected: equal dtypes"),
-        ((wp.zeros((2, 4), dtype=float)[:, ::2], wp.zeros(4, dtype=float)), "copy with offsets needs a contiguous destination"),
+        ((wp.zeros((2, 4), dtype=float)[:, ::2], wp.zeros(4, dtype=float)), "needs a contiguous destination"),
     ],
 )
 def test_copies_that_do_not_fit_are_refused(arguments, message):
@@ -144,7 +146,8 @@ def test_copy_takes_arrays():
     ("shape", "dtype", "extents"),
     [
         ((5,), wp.float32, (5,)), ((5, 3), wp.vec3, (5,)), ((5, 7), wp.types.vector(7, float), (5,)),
-        ((5, 2, 2), wp.mat22, (5,)), ((5, 2, 3), wp.types.matrix((2, 3), float), (5,)), ((4, 5, 3, 3), wp.mat33, (4, 5)),
+        ((5, 2, 2), wp.mat22, (5,)), ((4, 5, 3, 3), wp.mat33, (4, 5)),
+        ((5, 2, 3), wp.types.matrix((2, 3), float), (5,)),
     ],
 )  # fmt: skip
 def test_from_numpy_reads_trailing_extents_as_elements(shape, dtype, extents):
@@ -212,6 +215,7 @@ def test_views_see_the_gradients():
         expected = part.grad.numpy()
         assert np.shares_memory(expected, a.grad.numpy())
         assert part.grad.shape == part.shape
+        assert np.frombuffer(part._words, np.uint64)[:2].tolist() == [part.ptr, part.grad.ptr]
     assert np.array_equal(a[1:, ::2].grad.numpy(), a.grad.numpy()[1:, ::2])
     assert np.array_equal(a.transpose().grad.numpy(), a.grad.numpy().transpose(1, 0, 2))
     assert a.transpose().contiguous().requires_grad

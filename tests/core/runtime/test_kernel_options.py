@@ -13,7 +13,13 @@ from warpsim.core import compile as compiler
 from warpsim.core.ir.nodes import For, walk
 from warpsim.core.runtime import scatter
 from warpsim.errors import (
-    ArgumentCountError, ArgumentTypeError, DimensionError, KernelError, LaunchError, OutOfBoundsError, ReadOnlyError,
+    ArgumentCountError,
+    ArgumentTypeError,
+    DimensionError,
+    KernelError,
+    LaunchError,
+    OutOfBoundsError,
+    ReadOnlyError,
 )  # fmt: skip
 
 

@@ -10,7 +10,13 @@ import warpsim as wp
 from warpsim.config import config
 from warpsim.core.runtime.launch import Launcher
 from warpsim.errors import (
-    ArgumentCountError, ArgumentTypeError, DeviceError, DimensionError, LaunchError, ReadOnlyError, WarpsimError,
+    ArgumentCountError,
+    ArgumentTypeError,
+    DeviceError,
+    DimensionError,
+    LaunchError,
+    ReadOnlyError,
+    WarpsimError,
 )  # fmt: skip
 
 INTEGERS = (wp.int8, wp.uint8, wp.int16, wp.uint16, wp.int32, wp.uint32, wp.int64, wp.uint64)
@@ -94,7 +100,7 @@ def test_floats_too_large_for_the_parameter_are_refused(t):
 
 @pytest.mark.parametrize("value", ["1.0", None, [1.0], wp.vec3(), 1j])
 def test_what_is_no_number_is_refused(value):
-    with pytest.raises(ArgumentTypeError, match="argument 'x' of kernel 'echo.write'"):
+    with pytest.raises(ArgumentTypeError, match=r"argument 'x' of kernel 'echo\.write'"):
         echoed(value, wp.float32)
 
 
@@ -260,7 +266,8 @@ def test_none_is_an_array_without_elements():
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(value, message):
-    with pytest.raises(ArgumentTypeError, match=rf"argument 'x' of kernel 'scale' is {message}\nexpected: array\(float32"):
+    pattern = rf"argument 'x' of kernel 'scale' is {message}\nexpected: array\(float32"
+    with pytest.raises(ArgumentTypeError, match=pattern):
         wp.launch(scale, dim=2, inputs=[value, 1.0, wp.zeros(3, dtype=float)])
 
 

@@ -10,6 +10,7 @@ import warpsim as wp
 from warpsim.core.runtime import pool, scatter
 from warpsim.core.runtime.scatter import MOST_COPIES, copy_count
 
+Ints, Floats = wp.array(dtype=int), wp.array(dtype=float)
 N = 120_000
 BINS = 97
 RNG = np.random.default_rng(11)
@@ -203,7 +204,7 @@ def test_a_uniform_sum_that_never_runs_touches_nothing(far):
 @pytest.mark.parametrize("deterministic", [False, True])
 def test_uniform_and_scattered_sums_on_one_array(deterministic):
     @wp.kernel
-    def add(at: wp.array(dtype=int), value: wp.array(dtype=float), bins: wp.array(dtype=float), loss: wp.array(dtype=float)):
+    def add(at: Ints, value: Floats, bins: Floats, loss: Floats):
         i = wp.tid()
         wp.atomic_add(bins, 3, 1.0)
         wp.atomic_add(bins, at[i], value[i])
@@ -273,7 +274,7 @@ def test_integer_atomics(dtype):
 @pytest.mark.parametrize("dtype", [wp.float16, wp.float32, wp.float64])
 def test_extremes_of_floats_ignore_nan_and_order_zeros(dtype):
     @wp.kernel
-    def extremes(at: wp.array(dtype=int), x: wp.array(dtype=dtype), low: wp.array(dtype=dtype), high: wp.array(dtype=dtype)):
+    def extremes(at: Ints, x: wp.array(dtype=dtype), low: wp.array(dtype=dtype), high: wp.array(dtype=dtype)):
         i = wp.tid()
         wp.atomic_min(low, at[i], x[i])
         wp.atomic_max(high, at[i], x[i])
@@ -297,7 +298,7 @@ def test_extremes_of_floats_ignore_nan_and_order_zeros(dtype):
 
 def test_used_results_count_every_thread_once():
     @wp.kernel
-    def compact(x: wp.array(dtype=float), count: wp.array(dtype=int), kept: wp.array(dtype=int), bins: wp.array(dtype=float)):
+    def compact(x: Floats, count: Ints, kept: Ints, bins: Floats):
         i = wp.tid()
         if x[i] > 0.0:
             at = wp.atomic_add(count, 0, 1)

@@ -247,24 +247,66 @@ class CudaTarget(Target):
         return b.bitcast(self.exchange(kind, place, integer, tuple(b.bitcast(p, word) for p in parts)), x.type)
 
     def extreme_float(self, kind: str, place: Any, x: Any) -> Any:
-        """Minimum or maximum through integer order; a NaN changes nothing.
+        """Minimum or maximum; a NaN loses against every number, and -0 is less than +0.
+
+        The atomic on bits may leave a NaN in place; then that very NaN is swapped for `x`, or, when
+        another thread was faster, all begins again.
+        """
+        b, word = self.builder, place.type.pointee
+        value = b.bitcast(x, word)
+        names = ("skip", "attempt", "rescue", "ordered")
+        skip, attempt, rescue, done = (b.append_basic_block(name) for name in names)
+        b.cbranch(b.fcmp_unordered("uno", x, x), skip, attempt)
+        b.position_at_end(skip)
+        unchanged = b.atomic_rmw("or", place, ll.Constant(word, 0), "monotonic")
+        b.branch(done)
+        b.position_at_end(attempt)
+        old = self.extreme_of_bits(kind, place, value)
+        tried, number = b.block, b.bitcast(old, x.type)
+        stays = b.select(
+            b.icmp_signed("<", value, ll.Constant(word, 0)),
+            b.icmp_unsigned(">" if kind == "min" else "<", old, value),
+            b.icmp_signed("<" if kind == "min" else ">", old, value),
+        )
+        b.cbranch(b.and_(b.fcmp_unordered("uno", number, number), stays), rescue, done)
+        b.position_at_end(rescue)
+        pair = b.cmpxchg(place, old, value, "monotonic", "monotonic")
+        b.cbranch(b.extract_value(pair, 1), done, attempt)
+        b.position_at_end(done)
+        found = b.phi(word)
+        for bits, block in ((unchanged, skip), (old, tried), (old, rescue)):
+            found.add_incoming(bits, block)
+        return found
+
+    def extreme_of_bits(self, kind: str, place: Any, value: Any) -> Any:
+        """The atomic on the bits of a float, which is right where memory holds a number too.
 
         The bits of non-negative floats order as signed integers do, those of negative floats the other
         way round as unsigned ones, and in both readings the other sign stands on the right side.
         """
-        b, word = self.builder, place.type.pointee
-        nothing = ll.Constant(x.type, float("inf" if kind == "min" else "-inf"))
-        x = b.select(b.fcmp_unordered("uno", x, x), nothing, x)
-        value = b.bitcast(x, word)
+        b, word = self.builder, value.type
         with b.if_else(b.icmp_signed("<", value, ll.Constant(word, 0))) as (negative, positive):
             with negative:
                 first = b.atomic_rmw("umax" if kind == "min" else "umin", place, value, "monotonic"), b.block
             with positive:
                 second = b.atomic_rmw(kind, place, value, "monotonic"), b.block
         old = b.phi(word)
-        for value, block in (first, second):
-            old.add_incoming(value, block)
+        for bits, block in (first, second):
+            old.add_incoming(bits, block)
         return old
+
+    def combined(self, kind: str, t: type, old: Any, parts: tuple) -> Any:
+        """As on every target, but floats follow the rules of the atomics above."""
+        b, x = self.builder, parts[0]
+        if not scalars.is_float(t) or kind not in ("min", "max", "cas"):
+            return super().combined(kind, t, old, parts)
+        bits = [b.bitcast(v, ll.IntType(scalars.bits(t))) for v in (x, old)]
+        if kind == "cas":
+            return b.select(b.icmp_unsigned("==", *bits), parts[1], old)
+        symbol = "<" if kind == "min" else ">"
+        signs = b.and_(b.fcmp_ordered("==", x, old), b.icmp_signed(symbol, *bits))
+        rescue = b.and_(b.fcmp_ordered("ord", x, x), b.fcmp_unordered("uno", old, old))
+        return b.select(b.or_(b.fcmp_ordered(symbol, x, old), b.or_(signs, rescue)), x, old)
 
     def exchange_in_word(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
         """8 and 16 bits: swap the aligned 32-bit word around the element until nobody came between."""

@@ -128,13 +128,14 @@ class Lowering:
         i = b.phi(start.type)
         i.add_incoming(start, before)
         phis = self.enter(tuple(carried), [self.get(v) for v in node.init], before)
-        b.cbranch(b.icmp_signed("<", k, trips), body, done)
+        less = b.icmp_unsigned if scalars.bits(t) == 64 else b.icmp_signed
+        b.cbranch(less("<", k, trips), body, done)
         b.position_at_end(body)
         self.env[index] = [i]
         yielded = self.region(node.body)
         flags = ("nsw",) if scalars.is_signed(t) else ()
         i.add_incoming(b.add(i, step, flags=flags), b.block)
-        k.add_incoming(b.add(k, ll.Constant(I64, 1), flags=("nsw", "nuw")), b.block)
+        k.add_incoming(b.add(k, ll.Constant(I64, 1), flags=("nuw",)), b.block)
         self.again(phis, yielded)
         b.branch(head)
         b.position_at_end(done)
@@ -142,6 +143,8 @@ class Lowering:
 
     def trips(self, node: For, start: Any, stop: Any, step: Any, t: type) -> Any:
         """How often the body runs: ceil((stop - start) / step), at least 0, in 64 bits."""
+        if scalars.bits(t) == 64:
+            return self.unsigned_trips(start, stop, step, t)
         b, zero, one = self.b, ll.Constant(I64, 0), ll.Constant(I64, 1)
         wide = [self.target.as_index(x, t) for x in (start, stop, step)]
         if isinstance(node.step, Constant):
@@ -158,6 +161,17 @@ class Lowering:
         rounded = b.sdiv(b.add(distance, b.sub(size, one)), size)
         runs = b.and_(b.icmp_signed(">", distance, zero), b.icmp_signed("!=", wide[2], zero))
         return b.select(runs, rounded, zero)
+
+    def unsigned_trips(self, start: Any, stop: Any, step: Any, t: type) -> Any:
+        """The same for 64-bit bounds, whose distance may need all bits: an unsigned number."""
+        b, zero, one = self.b, ll.Constant(I64, 0), ll.Constant(I64, 1)
+        less = b.icmp_signed if scalars.is_signed(t) else b.icmp_unsigned
+        up = less(">", step, zero)
+        runs = b.select(up, less("<", start, stop), b.and_(less(">", start, stop), b.icmp_signed("!=", step, zero)))
+        distance = b.select(up, b.sub(stop, start), b.sub(start, stop))
+        size = b.select(up, step, b.neg(step))
+        size = b.select(b.icmp_signed("==", size, zero), one, size)
+        return b.select(runs, b.add(b.udiv(b.sub(distance, one), size), one), zero)
 
     def repeat(self, node: While) -> None:
         b = self.b

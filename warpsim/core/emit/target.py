@@ -188,8 +188,16 @@ class Target:
 
     def _check_bounds(self, i: Any, extent: Any, axis: int, call: Call) -> None:
         outside = self.builder.icmp_unsigned(">=", i, extent)
-        name = call.args[0].hint or "an array"
+        name = self.name_of(call.args[0])
         self.fail(outside, Site("bounds", f"axis {axis} of {name}", call.location), i, extent)
+
+    def name_of(self, array: Value) -> str:
+        """What the user calls an array, or the array or struct that it is a part of."""
+        maker = self.plan.makers.get(array)
+        if array.hint or maker is None or not maker.args:
+            return array.hint or "an array"
+        whole = self.name_of(maker.args[0])
+        return f"{whole}.{maker.attributes['name']}" if maker.op.name == "field" else whole
 
     def check(self, condition: Any, call: Call) -> None:
         """An assertion of the user's."""

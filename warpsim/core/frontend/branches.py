@@ -13,7 +13,16 @@ from ..ir.nodes import Constant, Region, Value
 from ..ops.registry import TABLE
 from ..types.arrays import type_name
 from .scope import (
-    FLAGS, RESULT, Erroneous, Scope, Unassigned, describe, is_number, placeholder, same, typed,
+    FLAGS,
+    RESULT,
+    Erroneous,
+    Scope,
+    Unassigned,
+    describe,
+    is_number,
+    placeholder,
+    same,
+    typed,
 )  # fmt: skip
 from .translator import Translator
 
@@ -118,9 +127,10 @@ class Branches(Translator):
             y = typed(b, x.type)
             x = typed(a, y.type)
         except KernelTypeError:
-            return Unassigned(f"it is {describe(a)} on one path and {describe(b)} on the other")
+            return Unassigned(f"it is {describe(a)} on one path and {describe(b)} on the other", conflict=True)
         if x.type is not y.type:
-            return Unassigned(f"it is {type_name(x.type)} on one path and {type_name(y.type)} on the other")
+            reason = f"it is {type_name(x.type)} on one path and {type_name(y.type)} on the other"
+            return Unassigned(reason, conflict=True)
         key = _Key()
         pending.append((key, x, y))
         return key

@@ -10,52 +10,67 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import math
 import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from ...errors import KernelError, KernelNameError, KernelTypeError, KernelValueError
+from ...errors import KernelError, KernelTypeError, KernelValueError
 from ..ir.nodes import Value
-from ..ops import construct, debug, matrices, memory, threads
+from ..ops import debug, memory, threads
 from ..ops.registry import TABLE, Op
-from ..types import compounds, scalars, structs
+from ..types import compounds, scalars
 from ..types.arrays import ArrayType, type_name
+from .constructors import LOCAL_ARRAYS, Constructors
 from .functions import Func, LocalFunction
+from .names import free_names, steps
 from .scope import describe, is_number, typed
-from .statements import Statements
 
 _BY_NAME = {builtins.abs: "abs", builtins.min: "min", builtins.max: "max", builtins.pow: "pow", builtins.round: "rint"}
+_ARRAY_OPERANDS = {
+    "atomic_cas": ("compare", "value"), "store": ("value",),
+    **{f"atomic_{name}": ("value",) for name in ("add", "sub", "min", "max", "exch", "and", "or", "xor")},
+}  # fmt: skip
+_ARRAY_MAKERS = ("array", "empty", "empty_like", "full", "full_like", "ones", "ones_like", "zeros_like")
+_INSTEAD = {
+    builtins.enumerate: "loop over range(len(x))", builtins.zip: "loop over range(len(x))",
+    builtins.reversed: "loop over range(n - 1, -1, -1)", builtins.sum: "add in a loop",
+    builtins.any: "test in a loop", builtins.all: "test in a loop", builtins.map: "write a loop",
+    builtins.filter: "write a loop", builtins.sorted: "sort on the host, or write a loop",
+    builtins.isinstance: "compare types: type(x) == wp.vec3", builtins.input: "pass the value as an argument",
+    builtins.open: "pass the data as an array", builtins.divmod: "write x // y and x % y",
+}  # fmt: skip
 
 
-class Calls(Statements):
+class Calls(Constructors):
     """Translates `ast.Call`."""
 
     def expr_Call(self, node: ast.Call) -> Any:
         callee = self.expr(node.func)
         if callee_form(callee) == "static":
             return self.static(node)
+        if isinstance(callee, Func):
+            return self.call_function(callee, node)
         args = [self.expr(a) for a in node.args]
-        keywords = {k.arg: self.expr(k.value) for k in node.keywords if k.arg is not None}
-        with self.at(node):
-            if isinstance(callee, Func):
-                return self.call_function(callee, node, args, keywords)
-            return self.call(callee, args, keywords)
+        keywords = {str(k.arg): self.expr(k.value) for k in node.keywords}
+        return self.call(callee, args, keywords)
 
     def call(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
         form = callee_form(callee)
         if form:
-            return getattr(self, f"form_{form}")(callee, args, keywords)
+            return self.call_form(form, callee, args, keywords)
         if isinstance(callee, Op):
             return self.call_op(callee, args, keywords)
         if isinstance(callee, LocalFunction):
-            return self.call_local(callee, args, keywords)
+            return callee.call(self, args, keywords)
+        if _hashable(callee) and callee in _INSTEAD:
+            raise KernelTypeError(f"Python's {callee.__name__} does not run in kernels", help=_INSTEAD[callee])
         if isinstance(callee, type):
             return self.call_type(callee, args, keywords)
         if isinstance(callee, ArrayType):
-            cure = "local arrays: wp.zeros(shape=8, dtype=float)"
-            raise KernelTypeError("arrays cannot be made in a kernel", help=cure)
+            raise KernelTypeError("arrays cannot be made in a kernel", help=LOCAL_ARRAYS)
         return self.call_python(callee, args, keywords)
 
     def static_callee(self, node: ast.Call) -> Any:
@@ -75,25 +90,44 @@ class Calls(Statements):
         except (AttributeError, KernelError):
             return None
 
-    def inout_positions(self, node: ast.Call) -> Iterable[int]:
-        callee = self.static_callee(node)
-        return callee.inout_positions if isinstance(callee, Func) else ()
-
     # ----- ops ------------------------------------------------------------------------------
 
     def call_op(self, op: Op, args: list[Any], keywords: dict[str, Any]) -> Any:
         if op is threads.tid:
+            if args or keywords:
+                raise KernelTypeError("tid takes no arguments", help="i = wp.tid(), or i, j = wp.tid()")
             return self.emit_tid(1)
         if op is debug.printf:
             return self.form_printf(op, args, keywords)
         ordered = self.ordered(op, args, keywords) if keywords else args
-        if op.name in ("where", "select"):
-            ordered = [self.truth(ordered[0]), *ordered[1:]]
-            if isinstance(ordered[0], bool):
-                ordered[0] = typed(ordered[0])
-        if all(is_number(a) for a in ordered) and ordered:
-            ordered = [typed(ordered[0], None), *ordered[1:]]
+        if op.name == "where" and ordered:
+            ordered = [typed(self.truth(ordered[0])), *ordered[1:]]
+        if ordered and all(map(is_number, ordered)):
+            return self.call_on_literals(op, ordered)
+        if ordered and isinstance(ordered[0], Value) and isinstance(ordered[0].type, ArrayType):
+            return self.call_on_array(op, ordered)
         return self.emit(op, *ordered)
+
+    def call_on_array(self, op: Op, args: list[Any]) -> Any:
+        """An op on an array; its rows say only that indices and values follow, so the message says which."""
+        try:
+            return self.emit(op, *args)
+        except KernelTypeError as error:
+            t = args[0].type
+            values = ", ".join(f"{n}: {type_name(t.dtype)}" for n in _ARRAY_OPERANDS.get(op.name, ()))
+            if values:
+                error.expected = f"{op.name}(array, {', '.join('ijkl'[: t.ndim])}, {values})"
+            raise
+
+    def call_on_literals(self, op: Op, numbers: list[Any]) -> Any:
+        """An op on constants alone: whole literals become floats where nothing else fits, as in `min(1, 2.5)`."""
+        floats = [float(n) if type(n) is int else n for n in numbers]
+        try:
+            return self.emit(op, *numbers)
+        except KernelTypeError:
+            if all(type(n) is not float for n in numbers):
+                raise
+            return self.emit(op, *floats)
 
     def ordered(self, op: Op, args: list[Any], keywords: dict[str, Any]) -> list[Any]:
         """Positional arguments for keywords, by the parameter names of a row that has them."""
@@ -115,47 +149,70 @@ class Calls(Statements):
 
     # ----- functions ------------------------------------------------------------------------
 
-    def call_function(self, callee: Func, node: ast.Call, args: list[Any], keywords: dict[str, Any]) -> Any:
+    def call_function(self, callee: Func, node: ast.Call) -> Any:
+        """Call a user function; arguments that it rebinds are places, found once and written afterwards."""
+        changed = {id(a) for a in self.changed_arguments(node)}
+        places: dict[int, Any] = {}
+
+        def operand(argument: ast.expr) -> Any:
+            if id(argument) not in changed:
+                return self.expr(argument)
+            with self.at(argument):
+                places[id(argument)] = place = self.place(argument)
+                return self.read(place)
+
+        args = [operand(a) for a in node.args]
+        keywords = {str(k.arg): operand(k.value) for k in node.keywords}
         result = callee.call(self, args, keywords)
-        positions = callee.inout_positions
-        if not positions:
+        if not callee.inout:
             return result
         parts = result if isinstance(result, tuple) else (result,)
-        for position, part in zip(positions, parts, strict=False):
-            target = node.args[position]
-            if isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)):
-                self.write(self.place(target), part)
-        rest = parts[len(positions) :]
+        for argument, part in zip(inout_arguments(callee, node), parts, strict=False):
+            if argument is not None and id(argument) in places:
+                self.write(places[id(argument)], part)
+        rest = parts[len(callee.inout) :]
         return rest if len(rest) > 1 else (rest[0] if rest else None)
 
-    def call_local(self, callee: LocalFunction, args: list[Any], keywords: dict[str, Any]) -> Any:
-        return callee.call(self, args, keywords)
+    def changed_arguments(self, node: ast.Call) -> Iterable[ast.expr]:
+        """The arguments that a call writes to: parameters marked `inout`, where they are given places."""
+        callee = self.static_callee(node)
+        if not isinstance(callee, Func):
+            return []
+        given = [a for a in inout_arguments(callee, node) if a is not None]
+        return [a for a in given if steps(a)[0] in self.scope]
 
     def local_function(self, node: ast.FunctionDef | ast.Lambda, name: str) -> LocalFunction:
-        return LocalFunction(node, name, self.source, self.scope.copy())
+        arguments = node.args
+        names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+        optional = names[len(names) - len(arguments.defaults) :]
+        defaults = dict(zip(optional, map(self.expr, arguments.defaults), strict=True))
+        for parameter, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+            if value is not None:
+                defaults[parameter.arg] = self.expr(value)
+        return LocalFunction(node, name, self, defaults)
 
     def call_python(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
-        if callee in (builtins.round,) and len(args) == 1:
-            return self.call_op(TABLE["rint"], args, keywords)
         if not _hashable(callee):
             raise KernelTypeError(f"{describe(callee)} cannot be called")
         if callee in _BY_NAME:
             return self.fold_pairs(TABLE[_BY_NAME[callee]], args, keywords)
         if callee is builtins.len:
-            return self.length(args[0])
+            return self.length(args)
         if callee is builtins.print:
             return self.form_print(callee, args, keywords)
-        if isinstance(callee, types.BuiltinFunctionType) and callee.__module__ == "math" and callee.__name__ in TABLE:
-            return self.call_op(TABLE[callee.__name__], args, keywords)
         name = getattr(callee, "__name__", type(callee).__name__)
-        if inspect.isfunction(callee):
-            cure = f"decorate {name!r} with @wp.func"
-            if callee.__module__.startswith("warpsim"):
-                cure = "this function works on the host only"
+        if getattr(math, name, None) is callee and name in TABLE:
+            return self.call_op(TABLE[name], args, keywords)
+        if isinstance(callee, types.FunctionType):
+            ours = callee.__module__.startswith("warpsim")
+            cure = "this function works on the host only" if ours else f"decorate {name!r} with @wp.func"
+            cure = LOCAL_ARRAYS if ours and name in _ARRAY_MAKERS else cure
             raise KernelTypeError(f"{name!r} is a Python function", expected="a function made by @wp.func", help=cure)
         if isinstance(callee, np.ufunc):
             raise KernelTypeError(f"NumPy's {name!r} does not run in kernels", help=f"use wp.{name}")
-        raise KernelTypeError(f"{describe(callee)} cannot be called in a kernel")
+        cure = "a kernel is launched from the host; kernels call functions made by @wp.func"
+        is_kernel = hasattr(callee, "launchers")
+        raise KernelTypeError(f"{describe(callee)} cannot be called in a kernel", help=cure if is_kernel else "")
 
     def fold_pairs(self, op: Op, args: list[Any], keywords: dict[str, Any]) -> Any:
         """min(a, b, c) as min(min(a, b), c)."""
@@ -166,183 +223,114 @@ class Calls(Statements):
             result = self.call_op(op, [result, part], keywords)
         return result
 
-    def length(self, operand: Any) -> Any:
+    def length(self, args: list[Any]) -> Any:
+        if len(args) != 1:
+            raise KernelTypeError(f"len takes one value, got {len(args)}")
+        [operand] = args
         if isinstance(operand, Value):
             if isinstance(operand.type, ArrayType):
                 return self.emit(memory.shape, operand, axis=0)
             if compounds.is_compound(operand.type):
                 return operand.type.shape[0]
-        if isinstance(operand, (tuple, list, str, compounds.Compound)):
+        if isinstance(operand, (tuple, list, str, compounds.Compound, np.ndarray)):
             return len(operand)
         raise KernelTypeError(f"{describe(operand)} has no length", expected="an array, vector or tuple")
 
-    # ----- types ----------------------------------------------------------------------------
-
-    def call_type(self, callee: type, args: list[Any], keywords: dict[str, Any]) -> Any:
-        if callee is type:
-            return typed(args[0]).type
-        if callee is str or callee is tuple or callee is list or callee is dict:
-            raise KernelTypeError(f"{callee.__name__} is not a type of the kernel language")
-        t = scalars.canonical(callee)
-        if structs.is_struct(t):
-            return self.make_struct(t, args, keywords)
-        if compounds.is_compound(t):
-            return self.make_compound(t, args, keywords)
-        if scalars.is_scalar(t):
-            return self.make_scalar(t, args)
-        if issubclass(callee, int) and len(args) == 1:  # IntEnum classes
-            return self.cast(args[0], scalars.int32)
-        raise KernelTypeError(f"{callee.__name__} is not a type of the kernel language")
-
-    def make_scalar(self, t: type, args: list[Any]) -> Any:
-        if len(args) > 1:
-            raise KernelTypeError(f"{type_name(t)} takes one value, got {len(args)}")
-        return self.cast(args[0], t) if args else typed(t(0))
-
-    def make_compound(self, t: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
-        keywords = {k: v for k, v in keywords.items() if k not in ("dtype", "length", "shape")}
-        if keywords:
-            if t.kind != "transform" or set(keywords) - {"p", "q"} or args:
-                raise KernelTypeError(f"{t.__name__} has no parameters {', '.join(keywords)}")
-            args = [keywords["p"], keywords["q"]]
-        if not args:
-            return typed(t())
-        flat = [part for a in args for part in (a if isinstance(a, tuple) else (a,))]
-        if len(flat) == 1:
-            source = typed(flat[0], t.dtype).type
-            if source is t:
-                return typed(flat[0])
-            if compounds.kind_of(source) == t.kind and source.shape == t.shape:
-                return self.emit(TABLE["cast"], typed(flat[0]), to=t)
-        try:
-            return self.emit(construct.construct, *flat, to=t)
-        except KernelTypeError:
-            names = ", ".join(type_name(typed(v, t.dtype).type) for v in flat)
-            raise KernelTypeError(
-                f"{t.__name__} cannot be made of ({names})",
-                expected=f"no value, one {type_name(t.dtype)}, or {t.size} components of {type_name(t.dtype)}",
-                help=f"convert components: {type_name(t.dtype)}(...)",
-            ) from None
-
-    def make_struct(self, t: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
-        if args:
-            raise KernelTypeError(f"struct {t.__name__} is made with keywords", help=f"{t.__name__}(field=value)")
-        unknown = set(keywords) - set(t.fields)
-        if unknown:
-            raise KernelNameError(f"struct {t.__name__} has no field {unknown.pop()!r}", expected=", ".join(t.fields))
-        value = typed(t())
-        for name, operand in keywords.items():
-            converted = self.convert(operand, t.fields[name], f"field {name!r}")
-            value = self.emit(construct.with_field, value, converted, name=name)
-        return value
-
-    def type_expression(self, node: ast.expr) -> Any:
-        """An annotation inside a body as a type; None for Any."""
-        found = self.expr(node) if not isinstance(node, ast.Constant) else None
-        t = scalars.canonical(found)
-        return t if scalars.is_scalar(t) or compounds.is_compound(t) or structs.is_struct(t) else None
-
     # ----- forms of host functions ------------------------------------------------------------
+
+    def call_form(self, form: str, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+        """A host function in its kernel form; what its signature or its type functions refuse is the user's error."""
+        try:
+            inspect.signature(callee).bind(*args, **keywords)
+            return getattr(self, f"form_{form}")(callee, args, keywords)
+        except KernelError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise KernelTypeError(f"{callee.__name__}: {error}") from error
 
     def static(self, node: ast.Call) -> Any:
         """`wp.static(expression)`: evaluated by Python when the kernel is compiled."""
         if len(node.args) != 1 or node.keywords:
             raise KernelTypeError("wp.static takes one expression")
-        known = {k: v for k, v in self.scope.items() if not isinstance(v, Value)}
+        known = {name: self.lookup(name) for name in free_names(node.args[0]) if name in self.scope}
+        for name, operand in known.items():
+            if _has_value(operand):
+                raise KernelValueError(
+                    f"wp.static({ast.unparse(node.args[0])}) uses {name!r}, which is known only at run time",
+                    help="wp.static sees constants, names from outside the kernel, and locals that are constants",
+                )
         text = ast.unparse(node.args[0])
         try:
             return eval(text, {**self.source.namespace(), **known})
         except Exception as error:
-            raise KernelValueError(
-                f"wp.static({text}) fails: {type(error).__name__}: {error}",
-                help="only names known when the kernel is compiled can be used",
-            ) from error
-
-    def form_local_array(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
-        extents = args[0] if args else keywords.pop("shape", None)
-        dtype = scalars.canonical(args[1] if len(args) > 1 else keywords.pop("dtype", float))
-        if keywords or extents is None:
-            raise KernelTypeError("wp.zeros in a kernel takes shape= and dtype=", help="wp.zeros(shape=8, dtype=float)")
-        extents = extents if isinstance(extents, tuple) else (extents,)
-        if not all(is_number(n) and int(n) == n and n > 0 for n in extents):
-            raise KernelTypeError("the shape of a local array is not constant", expected="positive integer constants")
-        if not (structs.is_field_type(dtype) and not isinstance(dtype, ArrayType)):
-            wanted = "a scalar, vector, matrix or struct type"
-            raise KernelTypeError(f"a local array of {describe(dtype)}", expected=wanted)
-        shape = tuple(int(n) for n in extents)
-        return self.emit(memory.local_array, shape=shape, dtype=dtype)
-
-    def form_construct(self, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Value:
-        """wp.vector(...), wp.matrix(...): the type follows from the arguments or from keywords."""
-        dtype = scalars.canonical(keywords.get("dtype"))
-        parts = [p for a in args for p in (a if isinstance(a, tuple) else (a,))]
-        name = callee.__name__
-        scalar = dtype or _scalar_among(parts)
-        if name == "matrix":
-            shape = keywords.get("shape") or _square(parts)
-            return self.make_compound(compounds.matrix(tuple(shape), scalar), parts, {})
-        if name == "vector":
-            length = keywords.get("length") or sum(_size(p) for p in parts)
-            return self.make_compound(compounds.vector(int(length), scalar), parts, {})
-        make = {"quaternion": compounds.quaternion, "transformation": compounds.transformation}[name]
-        if name == "transformation" and not parts:
-            parts = [keywords[k] for k in ("p", "q") if k in keywords]
-        return self.make_compound(make(scalar), parts, {})
-
-    def form_matrix_from_rows(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
-        rows = [typed(a) for a in args]
-        to = compounds.matrix((len(rows), rows[0].type.size), rows[0].type.dtype)
-        return self.emit(construct.construct, *rows, to=to)
-
-    def form_matrix_from_cols(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
-        return self.emit(matrices.transpose, self.form_matrix_from_rows(callee, args, keywords))
-
-    def form_identity(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
-        n = args[0] if args else keywords["n"]
-        dtype = args[1] if len(args) > 1 else keywords.get("dtype", float)
-        t = compounds.matrix((n, n), dtype)
-        return typed(t.wrap(np.eye(n, dtype=t.dtype)))
-
-    def form_cast(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
-        return self.call_type(args[1], [args[0]], {})
+            cure = "only names known when the kernel is compiled can be used" if isinstance(error, NameError) else ""
+            raise KernelValueError(f"wp.static({text}) fails: {type(error).__name__}: {error}", help=cure) from error
 
     def form_select(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
-        condition, if_false, if_true = args
+        bound = inspect.signature(callee).bind(*args, **keywords)
+        condition, if_false, if_true = bound.args
         return self.call_op(TABLE["where"], [condition, if_true, if_false], {})
 
     def form_expect(self, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> None:
+        bound = inspect.signature(callee).bind(*args, **keywords)
+        bound.apply_defaults()
+        a, b, *rest = bound.args
+        first = typed(a, b.type if isinstance(b, Value) else None)
         with self.builder.active():
-            callee(*[typed(a) for a in args[:2]], *args[2:], **keywords)
+            callee(first, typed(b, first.type), *rest)
 
     def form_print(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> None:
-        """print(a, "text", b): text and values separated by blanks."""
+        """print(a, "text", b): text and values separated by blanks, or by what `sep` and `end` say."""
+        given = {"sep": " ", "end": "\n", **keywords}
+        if len(given) > 2 or not all(isinstance(text, str) for text in given.values()):
+            raise KernelTypeError(f"print({', '.join(keywords)}=)", expected="constant text for sep and end")
         pieces, values = [], []
         for a in args:
             if isinstance(a, str):
-                pieces.append(a.replace("%", "%%"))
+                pieces.append(_literal(a))
             else:
                 value = typed(a)
                 pieces.append(debug.print_format(value.type))
                 values.append(value)
-        self.emit(debug.printf, *values, format=" ".join(pieces) + "\n")
+        self.emit(debug.printf, *values, format=_literal(given["sep"]).join(pieces) + _literal(given["end"]))
 
     def form_printf(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> None:
-        if not args or not isinstance(args[0], str):
+        if not args or not isinstance(args[0], str) or keywords:
             raise KernelTypeError("the first argument of printf is a constant format string")
         values = [typed(a) for a in args[1:]]
-        conversions = debug.conversions(args[0])
-        if len(conversions) != len(values):
-            raise KernelTypeError(f"printf has {len(conversions)} conversions for {len(values)} values")
+        letters = debug.conversions(args[0])
+        unknown = debug.unconverted(args[0])
+        if unknown:
+            known = "%d %i %u %x %o %c %f %e %g, and %% for a %"
+            raise KernelTypeError(f"printf does not know {unknown!r}", expected=known)
+        if len(letters) != len(values):
+            raise KernelTypeError(f"printf has {len(letters)} conversions for {len(values)} values")
+        for letter, value in zip(letters, values, strict=True):
+            floating = scalars.is_float(value.type)
+            if not scalars.is_scalar(value.type) or floating != (letter in "eEfFgG"):
+                cure = "%f for floats, %d for integers; vectors component by component, or with print"
+                raise KernelTypeError(f"printf shows {type_name(value.type)} with %{letter}", help=cure)
         self.emit(debug.printf, *values, format=debug.widened(args[0]))
-
-    def form_type_function(self, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Any:
-        """Host functions on types, such as wp.types.vector(length=3, dtype=float)."""
-        return callee(*args, **keywords)
 
 
 def callee_form(callee: Any) -> str:
     """The name of the in-kernel form of a host function, or nothing."""
     return getattr(callee, "kernel_form", "") if callable(callee) and not isinstance(callee, type) else ""
+
+
+def inout_arguments(callee: Func, node: ast.Call) -> list[ast.expr | None]:
+    """The arguments for the `inout` parameters of a function, None where a default stands."""
+    by_name = {k.arg: k.value for k in node.keywords}
+    given = [(position, name) for position, name in callee.inout.items()]
+    return [node.args[position] if position < len(node.args) else by_name.get(name) for position, name in given]
+
+
+def _literal(text: str) -> str:
+    return text.replace("%", "%%")
+
+
+def _has_value(operand: Any) -> bool:
+    return any(map(_has_value, operand)) if isinstance(operand, tuple) else isinstance(operand, Value)
 
 
 def _hashable(x: Any) -> bool:
@@ -351,22 +339,3 @@ def _hashable(x: Any) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _scalar_among(parts: list[Any]) -> type:
-    for p in parts:
-        if not is_number(p) or isinstance(p, np.generic):
-            return compounds.scalar_of(typed(p).type)
-    return scalars.float32
-
-
-def _size(part: Any) -> int:
-    return 1 if is_number(part) else compounds.size_of(typed(part).type)
-
-
-def _square(parts: list[Any]) -> tuple[int, int]:
-    total = sum(_size(p) for p in parts)
-    side = int(round(total**0.5))
-    if side * side != total:
-        raise KernelTypeError("the shape of the matrix is not known", help="wp.matrix(..., shape=(2, 3))")
-    return side, side

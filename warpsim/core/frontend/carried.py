@@ -6,9 +6,10 @@ from typing import Any
 
 from ...errors import KernelTypeError
 from ..ir.nodes import Value
-from ..types import compounds, scalars, structs
+from ..types import compounds, structs
 from ..types.arrays import ArrayType, type_name
-from .scope import RESULT, Scope, Unassigned, describe, is_number, placeholder, typed
+from .scope import RESULT, Erroneous, Scope, Unassigned, describe, is_number, placeholder, typed
+from .translator import Suppressed, constructor_name
 
 
 class Carried:
@@ -42,17 +43,21 @@ class Carried:
     def matching(self, name: str, operand: Any, template: Any) -> list[Value]:
         if isinstance(template, tuple):
             if not isinstance(operand, tuple) or len(operand) != len(template):
-                raise KernelTypeError(f"{_the(name)} changes from {describe(template)} to {describe(operand)} in a loop")
+                was, now = describe(template), describe(operand)
+                raise KernelTypeError(f"{_the(name)} changes from {was} to {now} in a loop")
             return [v for a, b in zip(operand, template, strict=True) for v in self.matching(name, a, b)]
+        if isinstance(operand, Erroneous):
+            raise Suppressed
         if isinstance(operand, Unassigned):
             raise KernelTypeError(f"{_the(name)} has no single type in this loop: {operand.reason}")
         wanted = typed(template).type
         value = typed(operand, wanted)
         if value.type is not wanted:
             literal = is_number(template) and name != RESULT
+            start = f"start it as {constructor_name(value.type)}(...)"
             raise KernelTypeError(
                 f"{_the(name)} changes its type in a loop", found=type_name(value.type), expected=type_name(wanted),
-                help=f"start it as {start_of(value.type)}" if literal else "use another name for the new value",
+                help=start if literal else "use another name for the new value",
             )  # fmt: skip
         return [value]
 
@@ -87,17 +92,15 @@ def unflatten(template: Any, values: list[Value]) -> Any:
     return values.pop(0)
 
 
-def placeholders(operand: Any) -> Any:
-    """Values of the operand's types that are never read."""
-    if isinstance(operand, tuple):
-        return tuple(map(placeholders, operand))
-    value = typed(operand)
-    found = placeholder(value.type)
-    if found is None:
+def started(known: Any, found: Any) -> Any:
+    """What a carried result is before the loop that returns `found`: `known`, or values that are never read."""
+    if isinstance(found, tuple):
+        before = known if isinstance(known, tuple) and len(known) == len(found) else (known,) * len(found)
+        return tuple(map(started, before, found))
+    if known is not None:
+        return typed(known, typed(found).type) if is_number(known) else known
+    value = typed(found)
+    unread = placeholder(value.type)
+    if unread is None:
         raise KernelTypeError(f"a loop cannot return {type_name(value.type)}", help="return it after the loop")
-    return found
-
-
-def start_of(t: Any) -> str:
-    """How to write a first value of type `t`."""
-    return {scalars.float32: "float(...)", scalars.int32: "int(...)"}.get(t, f"wp.{type_name(t)}(...)")
+    return unread

@@ -136,10 +136,12 @@ class Expressions(Branches):
             raise KernelValueError("division by zero in a constant expression") from error
         except (OverflowError, MemoryError) as error:
             raise KernelValueError(f"{describe(left)} {name} {describe(right)} is too large") from error
-        except (TypeError, ValueError) as error:
-            if isinstance(error, (KernelTypeError, KernelValueError)):
-                raise
+        except (KernelTypeError, KernelValueError):
+            raise
+        except TypeError as error:
             raise KernelTypeError(f"{name}: {error}") from error
+        except ValueError as error:
+            raise KernelValueError(f"{name}: {error}") from error
 
     def expr_UnaryOp(self, node: ast.UnaryOp) -> Any:
         operand = self.expr(node.operand)
@@ -152,7 +154,8 @@ class Expressions(Branches):
         if is_typed(operand):
             return TABLE[name](operand)
         if not is_number(operand) or (name == "invert" and isinstance(operand, float)):
-            raise KernelTypeError(f"{name}: {describe(operand)} is not {'an integer' if name == 'invert' else 'a number'}")
+            wanted = "an integer" if name == "invert" else "a number"
+            raise KernelTypeError(f"{name}: {describe(operand)} is not {wanted}")
         return python(operand)
 
     # ----- comparison -----------------------------------------------------------------------
@@ -332,8 +335,11 @@ class Expressions(Branches):
         at = [self.array_index(base, k, i) for k, i in enumerate(indices[: t.ndim])]
         if len(at) < t.ndim:
             return self.emit(memory.view, base, *at)
+        rest = indices[t.ndim :]
+        if rest and not compounds.is_compound(t.dtype):
+            raise KernelTypeError(f"{type_name(t)} takes {t.ndim} indices, got {len(indices)}")
         element = self.emit(memory.load, base, *at)
-        return self.element(element, indices[t.ndim :]) if len(indices) > t.ndim else element
+        return self.element(element, rest) if rest else element
 
     def array_index(self, base: Value, axis: int, index: Any) -> Any:
         """An index operand; a negative constant counts from the end."""

@@ -8,6 +8,7 @@ Python's business and not looked at.
 from __future__ import annotations
 
 import ast
+
 from ...errors import KernelError, UnsupportedSyntaxError
 from .source import Source
 

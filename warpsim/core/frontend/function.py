@@ -1,7 +1,8 @@
 """The translation of one function: the last class of the chain, and the entry for kernels.
 
-    Translator -> Branches -> Expressions -> Places -> Loops -> Statements -> Calls -> FunctionTranslator
-    (state)       (either)    (values)       (targets) (for)    (flow)        (what a call means)
+    Translator -> Branches -> Expressions -> Places -> Loops -> Statements -> Constructors -> Calls
+    (state)       (either)    (values)       (targets) (for)    (flow)        (new values)    (what a call means)
+    -> FunctionTranslator
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from ...errors import CompilerError, KernelError, KernelErrors, KernelTypeError
+from ...errors import CompilerError, KernelError, KernelErrors, KernelTypeError, UnsupportedSyntaxError
 from ..ir.builder import Builder
 from ..ir.nodes import Call, Function, Region, Value, walk
 from ..types import compounds, scalars, structs
-from ..types.arrays import ArrayType
+from ..types.arrays import ArrayType, type_name
 from ..types.signatures import CompoundPattern, is_generic
+from . import names
 from .calls import Calls
 from .fence import fence
-from .functions import Func, Overload, func, parameters, runtime_values
-from .scope import CONTINUED, RESULT, RETURNED, Scope, typed
+from .functions import Func, LocalFunction, Overload, check_recursion, func, operand_key, parameters, runtime_values
+from .scope import RESULT, RETURNED, Scope, typed
 from .source import Source
 from .statements import result_of
 from .translator import MAX_ERRORS, Suppressed, Translator
@@ -39,6 +41,9 @@ class FunctionTranslator(Calls):
         self.session: dict = session if session is not None else {}
         self.body_node = node if node is not None else source.tree
         self.expected: Any = None
+        body = [] if isinstance(self.body_node, ast.Lambda) else self.body_node.body
+        self.locals = frozenset(names.assigned(body, lambda call: ())[0])
+        self.returns_value = any(_has_value(r) for r in names.returns(body))
 
     # ----- the stack of translations ----------------------------------------------------------
 
@@ -86,6 +91,8 @@ class FunctionTranslator(Calls):
         value = None if node.value is None else self.expr(node.value)
         if self.kernel and value is not None:
             raise KernelTypeError("a kernel returns nothing", help="write the result to an array argument")
+        if value is None and self.returns_value:
+            raise KernelTypeError("this returns nothing, and elsewhere the function returns a value")
         if value is not None and self.expected is not None:
             value = self.as_declared(value, self.expected)
         return value
@@ -98,15 +105,39 @@ class FunctionTranslator(Calls):
                 raise KernelTypeError(f"{len(parts)} values returned", expected=f"{len(wanted)} by the annotation")
             return tuple(self.as_declared(v, w) for v, w in zip(parts, wanted, strict=True))
         t = scalars.canonical(wanted)
-        concrete = scalars.is_scalar(t) or compounds.is_compound(t) or structs.is_struct(t)
-        return self.convert(value, t, "the returned value") if concrete and not isinstance(value, tuple) else value
+        if not (scalars.is_scalar(t) or compounds.is_compound(t) or structs.is_struct(t)):
+            return value
+        if isinstance(value, tuple):
+            raise KernelTypeError(f"{len(value)} values returned", expected=f"one {type_name(t)} by the annotation")
+        return self.convert(value, t, "the returned value")
 
-    def inlined(self, node: ast.FunctionDef | ast.Lambda, source: Source, scope: Scope) -> Any:
-        """Translate a local function's body here and now."""
-        for flag in (RETURNED, CONTINUED, RESULT):
-            scope.pop(flag, None)
-        inner = FunctionTranslator(source, self.builder, scope, self, session=self.session, node=node)
-        return inner.run()
+    def inlined(self, function: LocalFunction, bound: dict[str, Any]) -> Any:
+        """Translate a local function's body here and now; it sees the scope of the function around it."""
+        definer = function.definer
+        inner = FunctionTranslator(
+            definer.source, self.builder, Scope(), self, session=self.session, node=function.node
+        )
+        around = {k: v for k, v in definer.scope.items() if k not in inner.locals and not k.startswith("<")}
+        inner.scope.update(around, **bound)
+        inner.locals |= definer.locals - set(bound)
+        return self.result_with_chain(inner)
+
+    def expanded(self, overload: Overload, operands: list[Any]) -> Any:
+        """Translate an overload here and now: it takes or returns a function that sees this one's values."""
+        key = operand_key(operands)
+        check_recursion(overload, key, self)
+        scope = Scope(zip(overload.patterns, operands, strict=True))
+        inner = FunctionTranslator(overload.source, self.builder, scope, self, (overload, key), self.session)
+        inner.expected = declared(overload.returns)
+        return _typed_result(self.result_with_chain(inner))
+
+    def result_with_chain(self, inner: FunctionTranslator) -> Any:
+        """What a called function returns; its errors show the calls that led there."""
+        try:
+            return inner.run()
+        except KernelError as error:
+            add_chain(error, inner.chain())
+            raise
 
     def translate_function(self, overload: Overload, operands: list[Any], key: Any) -> tuple[Function, Any]:
         """An overload as an IR Function of its own, with errors that show the chain of calls."""
@@ -115,25 +146,22 @@ class FunctionTranslator(Calls):
         builder = Builder(region)
         inner = FunctionTranslator(overload.source, builder, scope, self, (overload, key), self.session)
         inner.expected = declared(overload.returns)
-        try:
-            result = inner.run()
-        except KernelError as error:
-            add_chain(error, inner.chain())
-            raise
-        template = _typed_result(result)
+        template = _typed_result(self.result_with_chain(inner))
         region.yields = tuple(runtime_values(template))
         return Function(overload.function.__name__, region, overload.source.whole()), template
 
 
 def kernel_function(source: Source, patterns: dict[str, Any], types: list[Any]) -> Function:
     """A kernel at concrete parameter types as an IR Function."""
-    names = list(patterns)
-    params = tuple(Value(t, name) for name, t in zip(names, types, strict=True))
+    arguments = source.tree.args
+    if arguments.kwonlyargs:
+        cure = "kernel arguments are given in order: drop the `*`"
+        where = source.locate(arguments.kwonlyargs[0])
+        raise UnsupportedSyntaxError("keyword-only parameters are not part of kernels", where, help=cure)
+    params = tuple(Value(t, name) for name, t in zip(patterns, types, strict=True))
     region = Region(params)
-    translator = FunctionTranslator(
-        source, Builder(region), Scope(zip(names, params, strict=True)), None, None, {}, kernel=True
-    )
-    translator.run()
+    scope = Scope(zip(patterns, params, strict=True))
+    FunctionTranslator(source, Builder(region), scope, None, None, {}, kernel=True).run()
     return Function(source.name, region, source.whole())
 
 
@@ -173,6 +201,10 @@ def declared(annotation: Any) -> Any:
     if isinstance(annotation, (CompoundPattern, ArrayType)) or is_generic(annotation):
         return None
     return annotation
+
+
+def _has_value(node: ast.Return) -> bool:
+    return node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None)
 
 
 def raise_all(errors: list[KernelError]) -> None:

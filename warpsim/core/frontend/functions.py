@@ -23,6 +23,8 @@ from ..types.signatures import WEAK_FLOAT, WEAK_INT, Weak, is_generic, match, ma
 from .scope import Scope, describe, is_number, typed
 from .source import Source, annotations
 
+MAX_CALLS = 64  # of one another, while translating
+
 FUNCTIONS: dict[tuple[str, str], Func] = {}
 """Functions at module level by (module, name): a second definition adds an overload."""
 
@@ -79,7 +81,7 @@ class Overload:
         for pattern, t, _ in pairs:
             if not isinstance(t, Weak | Static) and not _takes_function(pattern) and not match(pattern, t, bound):
                 return None
-            if isinstance(t, Static) and pattern is not Any and not _takes_function(pattern):
+            if isinstance(t, Static) and not _takes_static(pattern, t.value):
                 return None
         out = []
         for pattern, t, operand in pairs:
@@ -112,7 +114,7 @@ class Func:
         self.name = function.__name__
         self.overloads = [Overload(function)]
         names = list(inspect.signature(function).parameters)
-        self.inout_positions = tuple(names.index(n) for n in inout)
+        self.inout = {names.index(n): n for n in inout}  # position and name, in the order they are returned
         self.__doc__, self.__name__, self.__module__ = function.__doc__, self.name, function.__module__
         self.__wrapped__ = function
 
@@ -133,22 +135,27 @@ class Func:
         overload = next(fitting, self.overloads[0])
         with np.errstate(over="ignore"):  # integers wrap in kernels
             result = overload.function(*args, **keywords)
-        if not self.inout_positions:
+        if not self.inout:
             return result
         # Python's caller keeps its variables: the new states have nowhere to go.
-        values = result[len(self.inout_positions) :]
+        values = result[len(self.inout) :]
         return values if len(values) > 1 else values[0]
 
     def __repr__(self) -> str:
         return f"<func {self.name}>"
 
     def find(self, args: list[Any], keywords: dict[str, Any]) -> tuple[Overload, list[Any]]:
-        """The overload for the operands: exact ones before generic ones."""
-        for overload in sorted(self.overloads, key=lambda o: o.generic):
+        """The overload for the operands: exact ones before generic ones, then the fewest literals of another type."""
+        fits = []
+        for order, overload in enumerate(self.overloads):
             operands = overload.bind(args, keywords)
             converted = None if operands is None else overload.match(operands)
-            if converted is not None:
-                return overload, converted
+            if operands is not None and converted is not None:
+                adapted = sum(_adapts(before, after) for before, after in zip(operands, converted, strict=True))
+                fits.append(((overload.generic, adapted, order), overload, converted))
+        if fits:
+            _, overload, converted = min(fits, key=lambda fit: fit[0])
+            return overload, converted
         shown = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in keywords.items())])
         raise KernelTypeError(
             f"{self.name}: no overload for ({shown})", expected="; ".join(o.describe() for o in self.overloads),
@@ -156,9 +163,16 @@ class Func:
         )  # fmt: skip
 
     def call(self, caller: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
-        """Translate for these operands if need be, and append the call."""
+        """Translate for these operands if need be, and append the call.
+
+        Functions defined inside the caller see its values, so what takes or returns one is translated in place.
+        """
         overload, operands = self.find(args, keywords)
+        if any(map(_holds_local, operands)):
+            return caller.expanded(overload, operands)
         fn, template = translate(overload, operands, caller)
+        if _holds_local(template):
+            return caller.expanded(overload, operands)
         values = tuple(v for o in operands for v in runtime_values(o))
         result = caller.builder.call(fn, values, fn.result_types)
         results = result if isinstance(result, tuple) else (() if result is None else (result,))
@@ -166,35 +180,51 @@ class Func:
 
 
 class LocalFunction:
-    """A function or lambda defined inside a kernel: translated in place at every call."""
+    """A function or lambda defined inside a kernel: translated in place at every call.
 
-    def __init__(self, node: ast.FunctionDef | ast.Lambda, name: str, source: Source, scope: Scope):
-        self.node, self.__name__, self.source, self.scope = node, name, source, scope
+    As in Python it sees the variables of the function around it as they are when it is called;
+    `definer` is the translator of that function, `defaults` the operands of its default values.
+    """
+
+    def __init__(self, node: ast.FunctionDef | ast.Lambda, name: str, definer: Any, defaults: dict[str, Any]):
+        self.node, self.__name__, self.definer, self.defaults = node, name, definer, defaults
 
     def call(self, caller: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
-        names = [a.arg for a in self.node.args.args]
-        if len(args) + len(keywords) != len(names):
-            raise KernelTypeError(f"{self.__name__} takes {len(names)} arguments, got {len(args) + len(keywords)}")
         if any(active is self.node for active in caller.active_nodes()):
             raise RecursionNotSupportedError(f"{self.__name__!r} calls itself", help="write a loop")
-        scope = self.scope.copy()
-        scope.update(zip(names, args, strict=False))
-        scope.update(keywords)
-        return caller.inlined(self.node, self.source, scope)
+        return caller.inlined(self, self.bind(args, keywords))
+
+    def bind(self, args: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
+        """Operands by parameter name, defaults filled in."""
+        arguments = self.node.args
+        names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+        given = {**dict(zip(names, args, strict=False)), **keywords}
+        wanted = [*names, *(a.arg for a in arguments.kwonlyargs)]
+        bound = {**self.defaults, **given}
+        if len(args) > len(names) or len(given) < len(args) + len(keywords) or set(bound) != set(wanted):
+            shown = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in keywords.items())])
+            raise KernelTypeError(f"{self.__name__} cannot take ({shown})", expected=f"({', '.join(wanted)})")
+        return bound
 
 
 def translate(overload: Overload, operands: list[Any], caller: Any) -> tuple[Function, Any]:
     """The IR of an overload at the operands' types, and the shape of its result."""
-    key = tuple(_key(o) for o in operands)
+    key = operand_key(operands)
     cache = overload.translated if overload.library else caller.session.setdefault(overload, {})
     if key not in cache:
-        if (overload, key) in caller.stack():
-            raise RecursionNotSupportedError(
-                f"{overload.function.__name__!r} calls itself",
-                help="write a loop, or an explicit stack in a local array",
-            )
+        check_recursion(overload, key, caller)
         cache[key] = caller.translate_function(overload, operands, key)
     return cache[key]
+
+
+def check_recursion(overload: Overload, key: Any, caller: Any) -> None:
+    """Refuse a call that is being translated already, and chains that never end (a tuple that grows)."""
+    active = caller.stack()
+    if (overload, key) in active or len(active) > MAX_CALLS:
+        raise RecursionNotSupportedError(
+            f"{overload.function.__name__!r} calls itself",
+            help="write a loop, or an explicit stack in a local array",
+        )
 
 
 def operand_pattern_type(operand: Any) -> Any:
@@ -243,14 +273,39 @@ def rebuild_result(template: Any, values: list[Any]) -> Any:
     return values.pop(0) if isinstance(template, Value) else template
 
 
-def _key(operand: Any) -> Any:
-    if isinstance(operand, tuple):
-        return tuple(map(_key, operand))
-    return operand.type if isinstance(operand, Value) else Static(operand)
+def operand_key(operand: Any) -> Any:
+    """What a translation depends on: types of run-time values, and compile-time operands themselves."""
+    if isinstance(operand, (tuple, list)):
+        return tuple(map(operand_key, operand))
+    if isinstance(operand, Value):
+        return operand.type
+    try:
+        hash(operand)
+    except TypeError:
+        cure = "use it with wp.static inside the function, or pass an array"
+        raise KernelTypeError(f"{describe(operand)} cannot be an argument of a function", help=cure) from None
+    return Static(operand)
+
+
+def _holds_local(operand: Any) -> bool:
+    return any(map(_holds_local, operand)) if isinstance(operand, tuple) else isinstance(operand, LocalFunction)
+
+
+def _adapts(before: Any, after: Any) -> bool:
+    """Whether a literal takes another type than its own."""
+    return not isinstance(before, Value) and isinstance(after, Value) and typed(before).type is not after.type
 
 
 def _takes_function(pattern: Any) -> bool:
-    return pattern is Callable or getattr(pattern, "__origin__", None) in (Callable, type(Callable))
+    origin = getattr(pattern, "__origin__", None)
+    return pattern is Callable or pattern is Func or origin in (Callable, type(Callable))
+
+
+def _takes_static(pattern: Any, operand: Any) -> bool:
+    """Whether a parameter takes an operand that exists at compile time only: a function, a type, text."""
+    if pattern is Any or _takes_function(pattern):
+        return True
+    return pattern in (str, type) and isinstance(operand, pattern)
 
 
 def _pattern_name(pattern: Any) -> str:

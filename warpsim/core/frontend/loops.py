@@ -15,13 +15,23 @@ from typing import Any
 from ...errors import KernelTypeError, UnsupportedSyntaxError
 from ..ir.nodes import Constant, Region, Value
 from ..ops.registry import TABLE
-from ..types import scalars, structs
+from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
 from . import names
-from .carried import Carried, is_runtime, placeholders
+from .carried import Carried, is_runtime, started
 from .places import Places
 from .scope import (
-    BROKE, CONTINUED, RESULT, RETURNED, Erroneous, Scope, Unassigned, describe, is_number, same, typed,
+    BROKE,
+    CONTINUED,
+    RESULT,
+    RETURNED,
+    Erroneous,
+    Scope,
+    Unassigned,
+    describe,
+    is_number,
+    same,
+    typed,
 )  # fmt: skip
 
 _MISSING = (Unassigned, Erroneous)
@@ -60,7 +70,8 @@ class Loops(Places):
             if name not in before:
                 self.scope[name] = Unassigned("it is assigned only inside a loop, which may run zero times")
             elif not is_runtime(before[name]) and not same(before[name], self.scope.get(name)):
-                self.scope[name] = Unassigned("a loop changes it, and it is not a number, vector, matrix or struct")
+                reason = "a loop changes it, and it is not a number, vector, matrix or struct"
+                self.scope[name] = Unassigned(reason, conflict=True)
 
     # ----- for ------------------------------------------------------------------------------
 
@@ -71,12 +82,18 @@ class Loops(Places):
             self.range_loop(node, node.iter)
             return
         with self.at(node.iter):
-            items = self.expr(node.iter)
-            if isinstance(items, Value) and isinstance(items.type, ArrayType):
-                cure = "loop over its indices: for i in range(len(a))"
-                raise KernelTypeError(f"a loop over {type_name(items.type)}", expected="range(...)", help=cure)
-            items = self.parts_of(tuple(items) if isinstance(items, (range, list)) else items)
-        self.each(node, list(items))
+            self.each(node, self.items_of(self.expr(node.iter)))
+
+    def items_of(self, operand: Any) -> list[Any]:
+        """What a loop runs over, when that is known at compile time."""
+        if isinstance(operand, (range, list, tuple)):
+            return list(operand)
+        t = operand.type if isinstance(operand, Value) else type(operand)
+        if not compounds.is_compound(t):
+            cure = "loop over indices: for i in range(len(a))" if isinstance(t, ArrayType) else "for i in range(n)"
+            wanted = "range(...), a tuple or a vector"
+            raise KernelTypeError(f"a loop over {describe(operand)}", expected=wanted, help=cure)
+        return list(self.parts_of(operand))
 
     def each(self, node: ast.For, items: list[Any]) -> None:
         """A loop over things known at compile time: one copy of the body each."""
@@ -127,19 +144,24 @@ class Loops(Places):
     def range_loop(self, node: ast.For, call: ast.Call) -> None:
         if not isinstance(node.target, ast.Name):
             raise UnsupportedSyntaxError("the index of range is one name")
-        with self.at(call):
-            start, stop, step = self.range_bounds(call)
+        bounds = (typed(0), typed(0), typed(1))  # after an error, go on to find those of the body
+
+        def find_bounds() -> None:
+            nonlocal bounds
+            with self.at(call):
+                bounds = self.range_bounds(call)
+
+        self.attempt(find_bounds, set)
+        t = bounds[0].type
         before = self.scope.copy()
-        kept = self.kept_index(node.target.id, start.type)
-        if names.leaves_loop(node.body):
-            self.tested_range(node, (start, stop, step), kept)
-        else:
-            self.counted(node, (start, stop, step), kept)
+        kept = self.kept_index(node.target.id, t)
+        loop = self.tested_range if names.leaves_loop(node.body) else self.counted
+        loop(node, bounds, kept)
         self.scope[CONTINUED] = before.get(CONTINUED, False)
         self.leave_loop([node], before)
         if node.target.id in before and not kept:
-            was, now = describe(before[node.target.id]), type_name(start.type)
-            self.scope[node.target.id] = Unassigned(f"the loop makes it {now}, and before it is {was}")
+            reason = f"the loop makes it {type_name(t)}, and before it is {describe(before[node.target.id])}"
+            self.scope[node.target.id] = Unassigned(reason, conflict=True)
 
     def kept_index(self, name: str, t: Any) -> list[str]:
         """The index as a carried local, when a local of its name and type is there before the loop."""
@@ -227,9 +249,7 @@ class Loops(Places):
             self.scope[RETURNED] = True  # there is no other way out
         self.leave_loop([node], before)
 
-    def tested(
-        self, body: list[Any], test: Callable[[], Any], run: Callable[[], None], extra: list[str]
-    ) -> None:
+    def tested(self, body: list[Any], test: Callable[[], Any], run: Callable[[], None], extra: list[str]) -> None:
         """A While whose test is `test`, and the flags where the body can leave."""
         outer_flags = {flag: self.scope.get(flag, False) for flag in (BROKE, CONTINUED)}
         statements = [s for s in body if isinstance(s, ast.stmt)]
@@ -276,20 +296,19 @@ class Loops(Places):
             self.scope[flag] = False
         return flags
 
-    def prepared_result(self, body: list[Any], run: Callable[[], None], extra: list[str], flags: list[str]) -> list[str]:
+    def prepared_result(
+        self, body: list[Any], run: Callable[[], None], extra: list[str], flags: list[str]
+    ) -> list[str]:
         """Give the result, which the loop carries, a value of its type before the loop; says whether there is one.
 
         The type is found by translating the body once for nothing else, unless it is known already.
         """
         known = self.scope.get(RESULT)
-        if isinstance(known, Value):
-            return [RESULT]
-        found = self.trial_result(body, run, extra, flags)
-        if found is None or isinstance(found, _MISSING):
-            return []
-        typed_found = placeholders(found)
-        fits = is_number(known) and isinstance(typed_found, Value)
-        self.scope[RESULT] = typed(known, typed_found.type) if fits else known if known is not None else typed_found
+        if not isinstance(known, Value):
+            found = self.trial_result(body, run, extra, flags)
+            if found is None or isinstance(found, _MISSING) or isinstance(known, _MISSING):
+                return []
+            self.scope[RESULT] = started(known, found)
         return [RESULT]
 
     def trial_result(self, body: list[Any], run: Callable[[], None], extra: list[str], flags: list[str]) -> Any:

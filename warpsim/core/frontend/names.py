@@ -56,6 +56,13 @@ def has(body: list[ast.stmt], kind: type[ast.AST]) -> bool:
     return False
 
 
+def free_names(expression: ast.expr) -> set[str]:
+    """Names that an expression takes from outside: not those of its own comprehensions and lambdas."""
+    used = {n.id for n in ast.walk(expression) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    own = {n.id for n in ast.walk(expression) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return used - own - {n.arg for n in ast.walk(expression) if isinstance(n, ast.arg)}
+
+
 def _walk_function(root: ast.AST) -> Iterator[ast.AST]:
     """Every node but the insides of nested functions."""
     waiting = [root]

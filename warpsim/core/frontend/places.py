@@ -81,7 +81,8 @@ class Places(Expressions):
 
     def named(self, operand: Any, name: str) -> Any:
         if operand is None:
-            raise KernelTypeError("None cannot be assigned", help="the call returns nothing, or None was written")
+            cure = "assign a number, vector or struct"
+            raise KernelTypeError("None is not a value of the kernel language", help=cure)
         if isinstance(operand, Value) and not operand.hint:
             operand.hint = name
         return operand

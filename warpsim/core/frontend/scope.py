@@ -24,9 +24,10 @@ FLAGS = (RETURNED, BROKE, CONTINUED)
 
 @dataclass(frozen=True)
 class Unassigned:
-    """Stands for a name that some path leaves without a value."""
+    """Stands for a name that some path leaves without a value, or that has several types (`conflict`)."""
 
     reason: str
+    conflict: bool = False
 
 
 class Erroneous:
@@ -136,8 +137,8 @@ def describe(operand: Any) -> str:
         return f"{operand!r} ({type_name(number_type(operand))})"
     if isinstance(operand, str):
         return f"text {operand!r}"
-    if isinstance(operand, compounds.Compound):
-        return f"{operand!r}"
+    if operand is None or isinstance(operand, compounds.Compound):
+        return repr(operand)
     return f"{getattr(operand, '__name__', None) or type(operand).__name__}"
 
 

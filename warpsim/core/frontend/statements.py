@@ -17,7 +17,7 @@ from ..ops.registry import TABLE
 from ..ops.threads import tid
 from .branches import Arm
 from .loops import Loops
-from .scope import BROKE, CONTINUED, FLAGS, RESULT, RETURNED, Unassigned
+from .scope import BROKE, CONTINUED, FLAGS, RESULT, RETURNED, Unassigned, typed
 
 
 class Statements(Loops):
@@ -39,13 +39,14 @@ class Statements(Loops):
 
     def guarded(self, left: Value, rest: list[ast.stmt]) -> None:
         """Run the rest only where the flags are not set."""
-
-        def run() -> None:
-            for flag in FLAGS:
-                self.scope[flag] = False
-            self.statements(rest)
-
-        self.either(self.emit(TABLE["unot"], left), run, lambda: None)
+        staying, leaving = Arm(self.scope.copy()), Arm(self.scope.copy(), left=True)
+        set_here = [flag for flag in FLAGS if self.scope.get(flag, False) is not False]
+        if len(set_here) == 1:
+            leaving.scope[set_here[0]] = True
+        for flag in FLAGS:
+            staying.scope[flag] = False
+        self.fill(staying, lambda: self.statements(rest))
+        self.join(self.emit(TABLE["unot"], left), staying, leaving)
 
     def statement(self, node: ast.stmt) -> None:
         handler = getattr(self, f"stmt_{type(node).__name__}", None)
@@ -56,7 +57,7 @@ class Statements(Loops):
                     raise UnsupportedSyntaxError(f"{type(node).__name__} is not part of the kernel language")
                 handler(node)
 
-        self.attempt(run, self.names_assigned([node]))
+        self.attempt(run, lambda: self.names_assigned([node]))
 
     # ----- simple statements ----------------------------------------------------------------
 
@@ -77,7 +78,11 @@ class Statements(Loops):
         if isinstance(value, ast.Call) and isinstance(target, ast.Tuple) and self.static_callee(value) is tid:
             with self.at(value):
                 return self.emit_tid(len(target.elts))
-        return self.expr(value)
+        operand = self.expr(value)
+        if operand is None and isinstance(value, ast.Call):
+            cure = "call it on a line of its own"
+            raise KernelTypeError(f"{ast.unparse(value.func)} returns nothing that could be assigned", help=cure)
+        return operand
 
     def stmt_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is None:
@@ -87,23 +92,19 @@ class Statements(Loops):
         self.assign(node.target, self.convert(operand, wanted, "the value") if wanted is not None else operand)
 
     def stmt_AugAssign(self, node: ast.AugAssign) -> None:
-        operand = self.expr(node.value)
-        if isinstance(node.target, ast.Name):
-            before = self.lookup(node.target.id)
-            self.assign(node.target, self.binary(type(node.op), before, operand))
-        else:
-            self.update(self.place(node.target), type(node.op), operand)
+        if not isinstance(node.target, ast.Name):
+            self.update(node.target, type(node.op), node.value)
+            return
+        before = self.expr(ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target))
+        self.assign(node.target, self.binary(type(node.op), before, self.expr(node.value)))
 
     def stmt_Assert(self, node: ast.Assert) -> None:
         condition = self.truth(self.expr(node.test))
         message = self.expr(node.msg) if node.msg is not None else ""
         if not isinstance(message, str):
             raise KernelTypeError("the message of an assertion is not text", help="use a constant string")
-        if isinstance(condition, bool):
-            if not condition:
-                raise KernelTypeError(f"assertion on constants fails: {message or ast.unparse(node.test)}")
-            return
-        self.emit(assert_, condition, message=message or ast.unparse(node.test))
+        if condition is not True:
+            self.emit(assert_, typed(condition), message=message or ast.unparse(node.test))
 
     def stmt_FunctionDef(self, node: ast.FunctionDef) -> None:
         if node.decorator_list:
@@ -131,12 +132,14 @@ class Statements(Loops):
 
     def branch(self, node: ast.If, rest: list[ast.stmt]) -> bool:
         """Translate an `if`; returns whether the rest of the list was taken along."""
-        try:
+        condition: Any = typed(False)  # after an error, go on to find those of both sides
+
+        def test() -> None:
+            nonlocal condition
             with self.at(node.test):
                 condition = self.truth(self.expr(node.test))
-        except KernelError as error:
-            self.errors.append(error)
-            condition = True  # go on with one side, to find its errors too
+
+        self.attempt(test, set)
         if isinstance(condition, bool):
             self.statements(node.body if condition else node.orelse)
             return False

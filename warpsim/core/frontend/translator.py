@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import difflib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,13 +12,19 @@ from typing import Any
 import numpy as np
 
 from ...errors import (
-    CompilerError, KernelError, KernelNameError, KernelTypeError, Location, UnassignedLocalError, UnsupportedSyntaxError,
+    CompilerError,
+    KernelError,
+    KernelNameError,
+    KernelTypeError,
+    Location,
+    UnassignedLocalError,
+    UnsupportedSyntaxError,
     WarpsimError,
 )  # fmt: skip
 from ..ir.builder import Builder, constant
 from ..ir.nodes import Value
 from ..ops import registry
-from ..ops.arith import cast
+from ..ops.choice import cast
 from ..ops.registry import Op
 from ..types import compounds, scalars
 from ..types.arrays import type_name
@@ -61,7 +68,8 @@ class Translator:
             raise UnsupportedSyntaxError("this is nested too deeply", location, help=cure) from error
         except Exception as error:
             what = f"{type(error).__name__}: {error}"
-            raise CompilerError(f"warpsim cannot translate this ({what})\n  --> {location}\n{location.excerpt()}") from error
+            place = f"  --> {location}\n{location.excerpt()}"
+            raise CompilerError(f"warpsim cannot translate this ({what})\n{place}") from error
         finally:
             self.node = before
 
@@ -107,6 +115,9 @@ class Translator:
 
     def local(self, name: str) -> Any:
         operand = self.scope[name]
+        if isinstance(operand, Unassigned) and operand.conflict:
+            cure = "use another name for one of them, or convert"
+            raise KernelTypeError(f"{name!r} has no single type here: {operand.reason}", help=cure)
         if isinstance(operand, Unassigned):
             raise UnassignedLocalError(
                 f"{name!r} may be unassigned here: {operand.reason}",
@@ -117,9 +128,8 @@ class Translator:
         return operand
 
     def suggestion(self, name: str, known: Iterable[str]) -> str:
-        import difflib  # noqa: PLC0415 - only ever needed to word an error
-
-        near = difflib.get_close_matches(name, [n for n in known if n[:1].isalpha()], 1)
+        # Names of one or two letters are near to everything.
+        near = difflib.get_close_matches(name, [n for n in known if n[:1].isalpha()], 1) if len(name) > 2 else []
         return f"did you mean {near[0]!r}?" if near else "define it before the kernel, or pass it as an argument"
 
     # ----- emitting -------------------------------------------------------------------------
@@ -161,7 +171,7 @@ class Translator:
 
     def cast(self, operand: Any, to: type) -> Any:
         """An explicit conversion to a scalar type."""
-        if isinstance(operand, Value):
+        if isinstance(operand, Value) and scalars.is_scalar(operand.type):
             return operand if operand.type is to else self.emit(cast, operand, to=to)
         if not is_number(operand):
             raise KernelTypeError(f"{describe(operand)} cannot become {type_name(to)}", expected="a number")
@@ -195,6 +205,10 @@ def _as_value(operand: Any, t: Any) -> Value:
 def conversion_help(found: Any, wanted: Any) -> str:
     """How to write the conversion between two scalar types."""
     if scalars.is_scalar(found) and scalars.is_scalar(wanted):
-        name = {scalars.float32: "float", scalars.int32: "int"}.get(wanted, f"wp.{type_name(wanted)}")
-        return f"convert it: {name}(...)"
+        return f"convert it: {constructor_name(wanted)}(...)"
     return ""
+
+
+def constructor_name(t: Any) -> str:
+    """How kernels write the constructor of a type."""
+    return {scalars.float32: "float", scalars.int32: "int"}.get(t, f"wp.{type_name(t)}")

@@ -17,7 +17,7 @@ from .printer import Printer
 
 def verify(fn: Function, stage: str = "") -> Function:
     """Return `fn`, or raise `CompilerError` with the reason and the lines around the bad node."""
-    _Verifier(fn, stage).region(fn.body, frozenset())
+    _Verifier(fn, stage).region(fn.body)
     return fn
 
 
@@ -25,30 +25,33 @@ class _Verifier:
     def __init__(self, fn: Function, stage: str):
         self.fn, self.stage = fn, stage
         self.defined: set[Value] = set()
+        self.visible: set[Value] = set()
 
-    def region(self, region: Region, visible: frozenset[Value]) -> None:
-        here = set(visible)
-        self.define(region.params, here, None)
+    def region(self, region: Region) -> None:
+        own: list[Value] = []
+        self.define(region.params, own, None)
         for node in region.nodes:
-            for operand in node.operands():
-                self.use(operand, here, node)
-            self.node(node, frozenset(here) if node.regions() else frozenset())
-            self.define(node.results, here, node)
-        for value in region.yields:
-            self.use(value, here, None)
+            self.use(node.operands(), node)
+            if type(node) is not Call or isinstance(node.op, Function):
+                self.node(node)
+            self.define(node.results, own, node)
+        self.use(region.yields, None)
+        self.visible.difference_update(own)
 
-    def define(self, values: tuple[Value, ...], here: set[Value], node: Node | None) -> None:
+    def define(self, values: tuple[Value, ...], own: list[Value], node: Node | None) -> None:
         for value in values:
             if value in self.defined:
                 self.fail("a value is defined twice", node)
             self.defined.add(value)
-            here.add(value)
+            self.visible.add(value)
+            own.append(value)
 
-    def use(self, value: Value, here: set[Value], node: Node | None) -> None:
-        if not isinstance(value, Constant) and value not in here:
-            self.fail("a value is used where its definition is not visible", node)
+    def use(self, values: tuple[Value, ...], node: Node | None) -> None:
+        for value in values:
+            if value not in self.visible and not isinstance(value, Constant):
+                self.fail("a value is used where its definition is not visible", node)
 
-    def node(self, node: Node, visible: frozenset[Value]) -> None:
+    def node(self, node: Node) -> None:
         if isinstance(node, If):
             self.same(node.condition, scalars.bool_, "an if condition", node)
             self.types(node.then.yields, node.results, "the then branch yields", node)
@@ -63,7 +66,7 @@ class _Verifier:
         elif not isinstance(node, Call):
             self.fail(f"{type(node).__name__} is no kind of node that the grammar has", node)
         for inner in node.regions():
-            self.region(inner, visible)
+            self.region(inner)
 
     def loop(self, node: For) -> None:
         if not node.body.params:

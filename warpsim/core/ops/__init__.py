@@ -1,14 +1,13 @@
 """What an operation means: the table of rows (floor 3). `seal` refuses a row without a derivative or a reason."""
 
-from .arith import (
-    add, bit_and, bit_count, bit_or, bit_xor, cast, clamp, div, floordiv, invert, lshift, max, min, mod, mul, neg, pos,
-    rshift, stop_gradient, sub, unot, where,
-)  # fmt: skip
+from .arith import add, div, floordiv, mod, mul, neg, pos, sub
+from .choice import cast, clamp, max, min, stop_gradient, where
 from .construct import extract, insert
 from .constructors import (
     identity, matrix, matrix_from_cols, matrix_from_rows, quaternion, transformation, vector,
 )  # fmt: skip
 from .debug import assert_, breakpoint_, expect_eq, expect_near, printf
+from .logic import bit_and, bit_count, bit_or, bit_xor, invert, lshift, rshift, unot
 from .math import (
     abs, acos, asin, atan, atan2, cbrt, ceil, copysign, cos, cosh, degrees, erf, erfc, exp, floor, frac, isfinite,
     isinf, isnan, lerp, log, log2, log10, nonzero, pow, radians, rint, round, sign, sin, sinh, smoothstep, sqrt, step,

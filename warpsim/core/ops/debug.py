@@ -117,6 +117,13 @@ def conversions(text: str) -> list[str]:
     return [found for found in _CONVERSION.findall(text) if found]
 
 
+def unconverted(text: str) -> str:
+    """The first thing in a printf format that starts like a conversion and is none, or nothing."""
+    rest = _CONVERSION.sub("", text)
+    at = rest.find("%")
+    return rest[at : at + 2] if at >= 0 else ""
+
+
 def widened(text: str) -> str:
     """The format for arguments that are all 64 bits wide: `%d` becomes `%lld`."""
 

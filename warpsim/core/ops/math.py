@@ -16,7 +16,7 @@ from ..ir.nodes import Value
 from ..types import scalars
 from ..types.scalars import bool_
 from ..types.signatures import Float, Scalar
-from .arith import where
+from .choice import where
 from .registry import TABLE, expansion, op
 from .values import elementwise, libm
 

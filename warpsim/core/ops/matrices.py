@@ -14,7 +14,8 @@ from ..ir.builder import OPERATORS
 from ..ir.nodes import Value
 from ..types import compounds
 from ..types.signatures import C, Float, K, Mat, N, R, Scalar, Vec
-from .arith import mul, where
+from .arith import mul
+from .choice import where
 from .construct import construct, rebuild, zero
 from .registry import expansion, op
 from .values import instr

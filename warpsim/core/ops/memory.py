@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from llvmlite import ir as ll
 
-from ..ir.builder import OPERATORS
+from ..ir.builder import OPERATORS, active_builder
+from ..ir.nodes import Region
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, array_type
 from ..types.compounds import is_compound
 from ..types.scalars import int32
-from .arith import where
-from .construct import clamped_indices, component_index, zero
+from .construct import clamped_indices, component_index, extract, field, rebuild, zero
 from .host_memory import HostArray, write_value
 from .host_memory import local_array as host_local_array
 from .registry import ATOMIC, READ, WRITE, Op, op
@@ -71,8 +71,18 @@ def load(array: Any, *indices: Any) -> Any:
 @load.adjoint
 def _(array, *rest):
     *indices, out, dout = rest
-    atomic_add(gradient(array), *indices, dout)
+    _add_into(gradient(array), indices, dout)
     return (None,) * (1 + len(indices))
+
+
+def _add_into(slopes: Any, indices: list[Any], share: Any) -> None:
+    """Add a cotangent to an element of a gradient array; to a struct field by field."""
+    if structs.is_struct(share.type):
+        for name, t in share.type.fields.items():
+            if structs.is_struct(t) or scalars.is_float(compounds.scalar_of(t)):
+                _add_into(field_view(slopes, name=name), indices, field(share, name=name))
+    else:
+        atomic_add(slopes, *indices, share)
 
 
 def _store_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
@@ -276,36 +286,84 @@ _INTEGER = "an exchange or a bit operation has no derivative"
 atomic_add = _atomic("atomic_add", lambda a, b: a + b, 1, _number, "", "Add to an element.")
 
 
-@atomic_add.adjoint
-def _(array, *rest):
-    *indices, value, out, dout = rest
-    return (None,) * (1 + len(indices)) + (load(gradient(array), *indices),)
+def _sum_adjoint(scale: int) -> Callable[..., tuple]:
+    def rule(array: Any, *rest: Any) -> tuple:
+        *indices, value, out, dout = rest
+        share = load(gradient(array), *indices)
+        _return_old(array, indices, dout)
+        return (None,) * (1 + len(indices)) + (share if scale > 0 else -share,)
+
+    return rule
+
+
+def _return_old(array: Any, indices: list[Any], dout: Any) -> None:
+    """The value before an atomic was read from memory: its cotangent goes there, as that of a load."""
+    if dout is not None:
+        _add_into(gradient(array), indices, dout)
+
+
+atomic_add.adjoint(_sum_adjoint(1))
 
 
 atomic_sub = _atomic("atomic_sub", lambda a, b: a - b, 1, _number, "", "Subtract from an element.")
 
 
-@atomic_sub.adjoint
-def _(array, *rest):
-    *indices, value, out, dout = rest
-    return (None,) * (1 + len(indices)) + (-load(gradient(array), *indices),)
+atomic_sub.adjoint(_sum_adjoint(-1))
 
 
 def _extreme_adjoint(array: Any, *rest: Any) -> tuple:
     """The winner takes the gradient: the thread whose value equals the final one."""
     *indices, value, out, dout = rest
-    final, share = load(array, *indices), load(gradient(array), *indices)
+    final, slopes = load(array, *indices), gradient(array)
+    if is_compound(value.type):
+        shares = []
+        for at in np.ndindex(value.type.shape):
+            part = extract(value, *at)
+            shares.append(_taken(component_view(slopes, *at), indices, part, extract(final, *at)))
+        share = rebuild(value, shares)
+    else:
+        share = _taken(slopes, indices, value, final)
+    _return_old(array, indices, dout)
+    return (None,) * (1 + len(indices)) + (share,)
+
+
+def _taken(slopes: Any, indices: list[Any], value: Any, final: Any) -> Any:
+    """The gradient of a scalar element if `value` won; it is cleared, so that of equal values one takes it."""
+    builder, nothing, then = active_builder(), zero(value), Region()
+    assert builder is not None, "rules are traced"
     won = OPERATORS["=="](value, final)
-    return (None,) * (1 + len(indices)) + (where(won, share, zero(share)),)
+    with builder.inside(then):
+        then.yields = (atomic_exch(slopes, *indices, nothing),)
+    return builder.branch(won, then, Region(yields=(nothing,)))[0]
 
 
-atomic_min = _atomic("atomic_min", np.minimum, 1, _number, "", "Lower an element to a value.")
+def _lower(a: Any, b: Any) -> Any:
+    """The smaller of two in any order of arrival: NaN loses, -0 is below +0."""
+    if np.asarray(a).dtype.kind != "f":
+        return np.minimum(a, b)
+    return np.where((b < a) | np.isnan(a) | ((a == b) & np.signbit(b)), b, a)
+
+
+def _higher(a: Any, b: Any) -> Any:
+    """The larger of two, likewise."""
+    if np.asarray(a).dtype.kind != "f":
+        return np.maximum(a, b)
+    return np.where((b > a) | np.isnan(a) | ((a == b) & np.signbit(a)), b, a)
+
+
+def _swapped(a: Any, expected: Any, new: Any) -> Any:
+    """Floats are compared by their bits, as processors do."""
+    word = f"u{np.asarray(a).dtype.itemsize}"
+    return np.where(np.asarray(a).view(word) == np.asarray(expected).view(word), new, a)
+
+
+atomic_min = _atomic("atomic_min", _lower, 1, _number, "", "Lower an element to a value.")
 atomic_min.adjoint(_extreme_adjoint)
-atomic_max = _atomic("atomic_max", np.maximum, 1, _number, "", "Raise an element to a value.")
+atomic_max = _atomic("atomic_max", _higher, 1, _number, "", "Raise an element to a value.")
 atomic_max.adjoint(_extreme_adjoint)
 atomic_exch = _atomic("atomic_exch", lambda a, b: b, 1, _number, _INTEGER, "Replace an element.")
 atomic_cas = _atomic(
-    "atomic_cas", lambda a, expected, new: new if a == expected else a, 2, _number, _INTEGER,
+    "atomic_cas", _swapped, 2, _number, _INTEGER,
     "Replace an element if it equals the first value.",
 )  # fmt: skip
 atomic_and = _atomic("atomic_and", np.bitwise_and, 1, scalars.is_integer, _INTEGER, "Bitwise and with an element.")

@@ -8,6 +8,10 @@
     def _(x, out, dout):
         return (dout * cos(x),)
 
+A rule gets the operands, the results and a cotangent per result, and as keyword-only parameters those
+attributes of the call that it asks for. A result without a cotangent has None in its place. A rule is
+asked when some result has one; that of a write or an atomic always.
+
 A function that returns something is an *expansion*: its body, traced, is the value on every target
 and its adjoint is derived. A row without adjoint and without expansion must state why in
 `nondiff=`; `seal()` refuses the table otherwise. Several rows of one name are overloads, tried in
@@ -28,7 +32,7 @@ from ..ir.builder import active_builder, constant
 from ..ir.nodes import Value
 from ..types import compounds, scalars
 from ..types.arrays import type_name
-from ..types.signatures import Bindings, Weak, match, match_weak, resolve, weak_type
+from ..types.signatures import WEAK_FLOAT, Bindings, Weak, match, match_weak, resolve, weak_type
 from ..types.values import Compound
 
 ATOMIC, OUTPUT, PURE, READ, WRITE = "atomic", "output", "", "read", "write"
@@ -106,6 +110,8 @@ class Op:
 
     name: str
     rows: list[Row] = field(default_factory=list)
+    found: dict[Any, Match] = field(default_factory=dict, repr=False)
+    """Overloads by the types and attributes that they were found for."""
 
     def adjoint(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Declare the adjoint of the row declared last."""
@@ -114,14 +120,18 @@ class Op:
 
     def find(self, types: list[Any], attributes: dict[str, Any] | None = None) -> Match:
         """The first overload that fits; raises `KernelTypeError` listing the candidates."""
+        key = (*types, *attributes.items()) if attributes else tuple(types)
+        if key in self.found:
+            return self.found[key]
         for row in self.rows:
             found = row.match(types, attributes or {})
             if found is not None:
+                self.found[key] = found
                 return found
         raise KernelTypeError(
             f"{self.name}: no overload for ({', '.join(map(type_name, types))})",
             expected="one of " + "; ".join(row.signature() for row in self.rows),
-            help=_hint(types),
+            help=_hint(self.name, types),
         )
 
     def __call__(self, *args: Any, **attributes: Any) -> Any:
@@ -165,6 +175,7 @@ def _add(signature: Callable[..., Any], name: str, **facts: Any) -> Op:
     entry = TABLE.setdefault(name, Op(name))
     returns = None if found.return_annotation is found.empty else found.return_annotation
     params = tuple(found.parameters.values())
+    entry.found.clear()
     entry.rows.append(Row(name, params, returns, inspect.getdoc(signature) or "", **facts))
     return entry
 
@@ -228,11 +239,13 @@ def _as_type(value: Any, t: Any) -> Any:
     return value
 
 
-def _hint(types: list[Any]) -> str:
+def _hint(name: str, types: list[Any]) -> str:
     numbers = {t for t in types if t in scalars.NUMBERS}
     numbers |= {compounds.scalar_of(t) for t in types if compounds.is_compound(t)}
     if len(numbers) > 1:
         return "scalar types do not mix silently: convert one side, for example wp.float64(x)"
-    if Weak in map(type, types) and any(scalars.is_integer(t) for t in types):
+    if name == "mul" and all(compounds.kind_of(t) == "vector" for t in types):
+        return "the component-wise product is wp.cw_mul, the dot product wp.dot"
+    if WEAK_FLOAT in types and any(scalars.is_integer(t) for t in types):
         return "a float literal does not fit an integer: convert the variable, for example float(i)"
     return ""

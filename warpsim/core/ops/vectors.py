@@ -15,10 +15,10 @@ from ..ir.nodes import Value
 from ..types.compounds import is_compound, size_of
 from ..types.scalars import uint32
 from ..types.signatures import Element, Float, K, Mat, N, Quat, R, Scalar, Vec
-from .arith import elementwise_quotient, larger, smaller
-from .arith import max as maximum
-from .arith import min as minimum
-from .arith import where
+from .arith import elementwise_quotient
+from .choice import larger, smaller, where
+from .choice import max as maximum
+from .choice import min as minimum
 from .construct import components, rebuild, zero
 from .math import sqrt
 from .registry import TABLE, Op, expansion, op

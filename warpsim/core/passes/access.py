@@ -4,7 +4,8 @@ Guarantees, for a kernel whose calls are inlined: for every array parameter whet
 written, or reached by atomics; which atomics always hit one address that all threads agree on
 (*uniform*), which only ever hit the thread's own element (*injective*), and whether the array can be
 summed in private copies (*summed*): reached only by float `atomic_add`/`atomic_sub` whose results
-nobody uses. Arrays inside structs count as one unknown array that everything may touch.
+nobody uses. Arrays inside structs, and arrays that a branch or a loop hands on under another name,
+count as one unknown array that everything may touch.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ..types.arrays import ArrayType
 from ..types.compounds import scalar_of
 
 _VIEWS = ("view", "field_view", "component_view", "gradient")
+_HOLDERS = ("construct", "with_field", "where")
 
 
 @dataclass
@@ -46,7 +48,7 @@ class Plan:
     gathered: set[Call] = field(default_factory=set)
     """Those of them on arrays that are summed at shared addresses alone."""
     unknown: list[Call] = field(default_factory=list)
-    """Atomics on arrays that came out of structs."""
+    """Atomics on arrays that came out of structs, or out of a choice between arrays."""
     local: set[Call] = field(default_factory=set)
     """Atomics on arrays of the thread's own stack."""
     makers: dict[Value, Call] = field(default_factory=dict)
@@ -86,9 +88,23 @@ class _Analysis:
                 continue
             root = self.root(call.args[0])
             by_root.setdefault(root, []).append(call)
-        for root, calls in by_root.items():
-            self.record(root, calls)
+        escaped = self.escaped()
+        for root in {**by_root, **dict.fromkeys(escaped)}:
+            aliases = by_root.get(None, []) if root in escaped else []
+            self.record(root, by_root.get(root, []), aliases)
         return plan
+
+    def escaped(self) -> set[Value | None]:
+        """Arrays that a branch, a loop or a struct hands on under another name."""
+        handed: list[Value] = []
+        for node in walk(self.fn.body):
+            if isinstance(node, Call):
+                handed.extend(node.args if node.op.name in _HOLDERS else ())
+                continue
+            handed.extend(node.operands())
+            for region in node.regions():
+                handed.extend(region.yields)
+        return {self.root(v) for v in handed if isinstance(v.type, ArrayType)} - {None}
 
     def root(self, array: Value) -> Value | None:
         """The parameter or local array that a view belongs to; None when it came from a struct."""
@@ -101,16 +117,18 @@ class _Analysis:
             array = call.args[0]
         return array
 
-    def record(self, root: Value | None, calls: list[Call]) -> None:
+    def record(self, root: Value | None, calls: list[Call], aliases: list[Call]) -> None:
+        """Note what is done to an array; `aliases` may reach it under another name."""
         if root is not None and root not in self.position:
             self.plan.local.update(c for c in calls if c.op.effect == ATOMIC)
             return
         use = self.plan.uses.get(self.position[root], Use()) if root is not None else Use()
-        use.read |= any(c.op.effect == READ for c in calls)
-        use.written |= any(c.op.effect in (WRITE, ATOMIC) for c in calls)
+        use.read |= any(c.op.effect == READ for c in [*calls, *aliases])
+        use.written |= any(c.op.effect in (WRITE, ATOMIC) for c in [*calls, *aliases])
         use.atomics = [c for c in calls if c.op.effect == ATOMIC]
         if root is None:
             self.plan.unknown = use.atomics
+        if root is None or aliases:
             return
         if use.atomics and not root.type.indexed and self.own_element(calls):
             self.plan.injective.update(use.atomics)

@@ -1,41 +1,114 @@
 """Removes what nobody needs.
 
-Guarantees: the program has the same effects and results. Calls without effect whose results are
-unused go, and so do branches and counted loops left without effects. A `While` stays even then: it
-may not end, and that is an effect. Reads count as removable.
+Guarantees: the program has the same effects and results. What stays is what an effect or a result
+follows from: calls without effect whose results nobody needs go, and so do branches and counted loops
+left without effects, results of an `If` that nobody reads, and values that a `For` carries round only
+for themselves. A `While` stays as it is: it may not end, and that is an effect. Reads count as
+removable.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.nodes import Call, Function, Node, Region, Value, While
+from ..ir.nodes import Call, For, Function, If, Node, Region, Value, While
 from ..ops.registry import PURE, READ
 
 
 def dce(fn: Function) -> Function:
     """`fn` without dead nodes."""
-    used = set(fn.body.yields)
-    return replace(fn, body=_clean(fn.body, used))
+    needed = _Needed(fn.body)
+    return replace(fn, body=needed.region(fn.body, fn.body.yields))
 
 
-def _clean(region: Region, used: set[Value]) -> Region:
-    """The region with dead nodes removed; `used` holds what is needed after it and grows backwards."""
-    used.update(region.yields)
-    kept: list[Node] = []
-    for node in reversed(region.nodes):
-        if _removable(node) and not any(r in used for r in node.results):
-            continue
-        for inner in node.regions()[::-1]:
-            inner.nodes = _clean(inner, used).nodes
-        used.update(node.operands())
-        kept.append(node)
-    return Region(region.params, kept[::-1], region.yields)
+class _Needed:
+    """Marks what is needed, from effects and results backwards; every node and value once."""
+
+    def __init__(self, body: Region):
+        self.nodes: set[Node] = set()
+        self.values: set[Value] = set()
+        self.parents: dict[Node, Node] = {}
+        self.makers: dict[Value, tuple[Node, int]] = {}
+        """Of results the node and their position; of carried values the loop and theirs."""
+        self.waiting: list[Value] = list(body.yields)
+        self.enter(body, None)
+        while self.waiting:
+            self.value(self.waiting.pop())
+
+    def enter(self, region: Region, parent: Node | None) -> None:
+        """Learn who makes what, and mark the effects."""
+        for node in region.nodes:
+            if parent is not None:
+                self.parents[node] = parent
+            for k, result in enumerate(node.results):
+                self.makers[result] = (node, k)
+            if isinstance(node, Call):
+                if node.op.effect not in (PURE, READ):
+                    self.node(node)
+                continue
+            if isinstance(node, For):
+                for k, param in enumerate(node.body.params[1:]):
+                    self.makers[param] = (node, k)
+            elif isinstance(node, While):
+                self.node(node)
+            for inner in node.regions():
+                self.enter(inner, node)
+
+    def node(self, node: Node) -> None:
+        """Mark a node, what it always needs, and the nodes around it."""
+        while node not in self.nodes:
+            self.nodes.add(node)
+            if isinstance(node, If):
+                self.waiting.append(node.condition)
+            elif isinstance(node, For):
+                self.waiting.extend((node.start, node.stop, node.step))
+            else:
+                self.waiting.extend(node.operands())
+                for inner in node.regions():
+                    self.waiting.extend(inner.yields)
+            if node not in self.parents:
+                return
+            node = self.parents[node]
+
+    def value(self, value: Value) -> None:
+        """Mark a value and what it is made of."""
+        if value in self.values or value not in self.makers:
+            return
+        self.values.add(value)
+        node, k = self.makers[value]
+        self.node(node)
+        if isinstance(node, If):
+            self.waiting.extend((node.then.yields[k], node.orelse.yields[k]))
+        elif isinstance(node, For):
+            # A result, the parameter and the yield are one value on its way round.
+            self.waiting.extend((node.init[k], node.body.yields[k], node.body.params[1 + k], node.results[k]))
+
+    # ----- the program that is left ----------------------------------------------------------
+
+    def region(self, region: Region, yields: tuple[Value, ...]) -> Region:
+        nodes = [self.kept(n) for n in region.nodes if n in self.nodes]
+        return Region(region.params, nodes, yields)
+
+    def kept(self, node: Node) -> Node:
+        if isinstance(node, If):
+            live = [k for k, r in enumerate(node.results) if r in self.values]
+            then, orelse = (self.region(arm, _pick(arm.yields, live)) for arm in node.regions())
+            return If(node.condition, then, orelse, results=_pick(node.results, live), location=node.location)
+        if isinstance(node, For):
+            return self.loop(node)
+        if isinstance(node, While):
+            before, body = (self.region(part, part.yields) for part in node.regions())
+            return While(node.init, before, body, results=node.results, location=node.location)
+        return node
+
+    def loop(self, node: For) -> For:
+        live = [k for k, r in enumerate(node.results) if r in self.values]
+        index, *carried = node.body.params
+        body = self.region(node.body, _pick(node.body.yields, live))
+        body.params = (index, *_pick(tuple(carried), live))
+        init, results = _pick(node.init, live), _pick(node.results, live)
+        return For(node.start, node.stop, node.step, init, body, results=results, location=node.location)
 
 
-def _removable(node: Node) -> bool:
-    if isinstance(node, Call):
-        return node.op.effect in (PURE, READ)
-    if isinstance(node, While):
-        return False
-    return all(_removable(inner) for region in node.regions() for inner in region.nodes)
+def _pick(values: tuple[Value, ...], positions: list[int]) -> tuple[Value, ...]:
+    return tuple([values[k] for k in positions])

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir.nodes import Call, Constant, Function, If, Node, Region, Value
-from ..ir.rewrite import Cloner
+from ..ir.nodes import Call, Constant, Function, If, Node, Value
+from ..ir.rewrite import Rewriter
 from ..ops.registry import PURE, to_host
 from ..types.compounds import kind_of
 from ..types.values import Compound
@@ -23,41 +23,43 @@ def fold(fn: Function) -> Function:
     return replace(fn, body=_Folder().region(fn.body))
 
 
-class _Folder(Cloner):
-    def region(self, region: Region) -> Region:
-        params = self.define(region.params)
-        return Region(params, self.nodes(region), self.uses(region.yields))
-
-    def nodes(self, region: Region) -> list[Node]:
+class _Folder(Rewriter):
+    def nodes(self, nodes: list[Node]) -> list[Node]:
         made: list[Node] = []
-        for node in region.nodes:
-            if isinstance(node, Call) and self.folds(node):
-                self.mapping[node.results[0]] = evaluate(node, self.uses(node.args))
-            elif isinstance(node, If) and isinstance(self.use(node.condition), Constant):
-                taken = node.then if self.use(node.condition).value else node.orelse  # type: ignore[attr-defined]
-                made.extend(self.nodes(taken))
-                self.mapping.update(zip(node.results, self.uses(taken.yields), strict=True))
+        for node in nodes:
+            if isinstance(node, Call):
+                value = evaluated(node, self.uses(node.args))
+                if value is None:
+                    made.append(self.node(node))
+                else:
+                    self.mapping[node.results[0]] = value
+            elif isinstance(node, If):
+                made.extend(self.branch(node))
             else:
                 made.append(self.node(node))
         return made
 
-    def folds(self, call: Call) -> bool:
-        row = call.op
-        return (
-            len(call.results) == 1
-            and row.effect == PURE
-            and row.numpy is not None
-            and row.ulps == 0
-            and row.name not in _NEVER
-            and kind_of(call.results[0].type) != ""
-            and all(isinstance(a, Constant) and kind_of(a.type) for a in self.uses(call.args))
-        )
+    def branch(self, node: If) -> list[Node]:
+        condition = self.use(node.condition)
+        if not isinstance(condition, Constant):
+            return [self.node(node)]
+        taken = node.then if condition.value else node.orelse
+        nodes = self.nodes(taken.nodes)
+        self.rename(node.results, self.uses(taken.yields))
+        return nodes
 
 
-def evaluate(call: Call, args: tuple[Value, ...]) -> Constant:
-    """The value of a pure call on constants."""
-    plain = [a.value for a in args if isinstance(a, Constant)]
-    plain = [v.numpy() if isinstance(v, Compound) else v for v in plain]
+def evaluated(call: Call, args: tuple[Value, ...]) -> Constant | None:
+    """The value of a pure and exact call on constants, else None."""
+    plain = []
+    for a in args:
+        if not isinstance(a, Constant) or not kind_of(a.type):
+            return None
+        plain.append(a.value.numpy() if isinstance(a.value, Compound) else a.value)
+    row = call.op
+    exact = row.effect == PURE and row.numpy is not None and row.ulps == 0 and row.name not in _NEVER
+    if not exact or len(call.results) != 1 or not kind_of(call.results[0].type):
+        return None
     t = call.results[0].type
-    [value] = call.op.evaluate(plain, (t,), call.attributes)
+    [value] = row.evaluate(plain, (t,), call.attributes)
     return Constant(t, to_host(value, t))

@@ -48,11 +48,12 @@ class Tag:
 
     def __new__(cls, t: ArrayType, contiguous: bool, writable: bool, host: bool) -> Tag:
         key = (t, contiguous, writable, host)
-        if key not in cls._made:
+        found = cls._made.get(key)
+        if found is None:
             tag = super().__new__(cls)
             tag.type, tag.contiguous, tag.writable, tag.host = key
-            cls._made[key] = tag
-        return cls._made[key]
+            found = cls._made.setdefault(key, tag)  # one object, whichever thread comes first
+        return found
 
 
 class _ArrayMeta(type):

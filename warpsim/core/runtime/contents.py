@@ -82,7 +82,10 @@ class Contents(TypedMemory):
     def _write(self, target: np.ndarray, value: Any) -> None:
         """Copy a value into a part of the memory."""
         found: dict[bytes, Any] = {}
-        source = self._source_of(value, found)
+        source = value.numpy() if isinstance(value, TypedMemory) else self._source_of(value, found)
+        numbers = source.dtype.kind in "biuf" and self._data.dtype.names is None
+        if not numbers and source.dtype != self._data.dtype:
+            raise ArrayError(f"value {value!r}\nexpected: {type_name(self.dtype)}")
         try:
             np.broadcast_to(source, target.shape)
         except ValueError:
@@ -90,21 +93,16 @@ class Contents(TypedMemory):
                 f"a value of shape {source.shape} does not fit shape {target.shape}\n"
                 f"expected: {type_name(self.dtype)}, or an array of them"
             ) from None
-        recorded(lambda: self._store(target, source, found))
+        if isinstance(value, TypedMemory):  # read when the copy is made, which may be in a later replay
+            recorded(lambda: self._store(target, value.numpy(), value._held))
+        else:
+            recorded(lambda: self._store(target, source, found))
 
     def _source_of(self, value: Any, found: dict[bytes, Any]) -> np.ndarray:
-        """A value as NumPy: our arrays by reference, anything else as it is now."""
-        if isinstance(value, structs.Struct):
-            source = record_of(value, found)
-        elif isinstance(value, TypedMemory):
-            source = as_numpy(value, found)[0]
-        else:
-            source = np.array(as_numpy(value, found)[0])
-            if isinstance(value, int | list | tuple):
-                check_range(source, self._data.dtype)
-        numbers = source.dtype.kind in "biuf" and self._data.dtype.names is None
-        if not numbers and source.dtype != self._data.dtype:
-            raise ArrayError(f"value {value!r}\nexpected: {type_name(self.dtype)}")
+        """A copy of a value as it is now; `found` gets the arrays that structs in it refer to."""
+        source = record_of(value, found) if isinstance(value, structs.Struct) else np.array(as_numpy(value, found)[0])
+        if isinstance(value, int | list | tuple):
+            check_range(source, self._data.dtype)
         return source
 
     def _require_writable(self) -> None:

@@ -135,19 +135,18 @@ class NativeLaunch(Launch):
 
 
 class InterpretedLaunch(Launch):
-    """A recorded launch on the device `interp`; `execute(dim, args)` runs it."""
+    """A recorded launch on the device `interp`; `prepare(dim, args)` checks it and returns what runs it."""
 
-    def __init__(self, kernel: Any, dim: Any, args: list[Any], execute: Callable[[Any, list[Any]], None]):
-        self.kernel, self.execute = kernel, execute
+    def __init__(self, kernel: Any, dim: Any, args: list[Any], prepare: Callable[[Any, list[Any]], Callable[[], None]]):
+        self.kernel, self.prepare = kernel, prepare
         self._bind(dim, list(args))
 
     def _bind(self, dim: Any, args: list[Any]) -> None:
-        self.kernel.types_for(args)
-        extent(dim, self.kernel.key, 0)
+        self.step = self.prepare(dim, args)
         self.dim, self.args = dim, args
 
     def run(self) -> None:
-        self.execute(self.dim, self.args)
+        self.step()
 
 
 class Graph:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from ..ir.interpret import Interpreter, host_value
 from ..ops.host_memory import Follow, HostArray
 from ..types import compounds, structs
 from ..types.arrays import ArrayType
-from .arguments import UNFIT, adapted, empty_array, packer, unfit
+from .arguments import UNFIT, adapted, check_writable, empty_array, packer, unfit
 from .array import array
 from .device import INTERP, Device
 from .dimensions import extent
@@ -23,19 +23,28 @@ from .kernel import Kernel
 
 def launch(kernel: Kernel, dim: Any, args: list[Any], place: Device) -> None:
     """Run a kernel in the interpreter."""
+    prepared(kernel, dim, args, place)()
+
+
+def prepared(kernel: Kernel, dim: Any, args: list[Any], place: Device) -> Callable[[], None]:
+    """Check a launch as compiled ones are checked; returns what runs it, any number of times."""
     types = kernel.types_for(args)
     names = list(kernel.patterns)
     ready = [adapted(a, t, n, kernel.key, place) for a, t, n in zip(args, types, names, strict=True)]
     program = kernel.program(types)
-    total, _ = extent(dim, kernel.key, program.ndim)
-    if total == 0:
-        return  # the other extents may be too long to list
+    extent(dim, kernel.key, program.ndim)
+    for k, use in program.plan.uses.items():
+        if use.written:
+            check_writable(ready[k], names[k], kernel.key)
     values = [interpreted(a, t, n, kernel.key) for a, t, n in zip(ready, types, names, strict=True)]
-    machine = Interpreter(config.check_numbers)
-    dims = (dim,) if isinstance(dim, int) else dim
-    for thread in threads(dims):
-        machine.thread = thread
-        machine.run(program.fn.body, values)
+
+    def run() -> None:
+        machine = Interpreter(config.check_numbers)
+        for thread in threads((dim,) if isinstance(dim, int) else dim):
+            machine.thread = thread
+            machine.run(program.fn.body, values)
+
+    return run
 
 
 def threads(dims: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

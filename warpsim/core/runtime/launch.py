@@ -144,7 +144,7 @@ def launch_slowly(
         raise LaunchError("adjoint launches are not part of this version\nhelp: launch with adjoint=False")
     place = get_device(device if device is not None or stream is None else stream.device)
     if place.is_interp:
-        checked = graph.InterpretedLaunch(kernel, dim, args, lambda n, given: interp.launch(kernel, n, given, place))
+        checked = graph.InterpretedLaunch(kernel, dim, args, lambda n, given: interp.prepared(kernel, n, given, place))
         return checked if record_cmd else checked.launch()
     launcher, args = prepared(kernel, args, place)
     wanted = kernel.option("deterministic") if deterministic is None else deterministic

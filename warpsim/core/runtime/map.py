@@ -190,9 +190,10 @@ def _inferred(callee: Any, candidates: Sequence[tuple[Any, ...]]) -> tuple[tuple
             continue
         for t in results:
             if t is None or not (scalars.is_scalar(t) or compounds.is_compound(t) or structs.is_struct(t)):
-                shown = "nothing" if t is None else type_name(t)
+                shown = "something that is no value at run time" if t is None else type_name(t)
                 raise ArgumentTypeError(
-                    f"{called} returns {shown}\nexpected: scalars, vectors, matrices or structs, one for each output"
+                    f"{_title(callee)} returns {shown}\n"
+                    "expected: scalars, vectors, matrices or structs, one for each output"
                 )
         return types, results
     assert problem is not None

@@ -25,6 +25,7 @@ from .array import array, overlap
 from .memory import ALIGNMENT
 
 MOST_COPIES = 64
+_SHORT = 1 << 18  # elements of all copies together
 _OVERLAPPING, _SCATTERED_PRIVATE, _GATHERED_PRIVATE = 2, 4, 8  # flags of the kernel ABI, see emit.cpu
 _COMMUTATIVE = ("atomic_add", "atomic_sub", "atomic_and", "atomic_or", "atomic_xor")
 _EXTREMES = ("atomic_min", "atomic_max")
@@ -111,6 +112,9 @@ def _zeros(shape: tuple[int, int], dtype: Any) -> np.ndarray:
 
 
 def _merge(target: np.ndarray, spaces: np.ndarray) -> None:
-    """target += every copy, in order."""
+    """target += every copy, in order. Short copies are added up first: calls would cost more than sums."""
+    if spaces.size <= _SHORT:
+        target += np.add.reduce(spaces, axis=0).reshape(target.shape)
+        return
     for row in spaces:
         target += row.reshape(target.shape)

@@ -1,0 +1,73 @@
+"""Small kernels on arrays, built from IR, and four ways to run them.
+
+Devices: `interp`, the interpreter; `cpu`, one call for all threads; `ranges`, one call per range of
+threads, one after the other; `threads`, the same ranges by several Python threads at once, so that
+atomics are real.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from row_devices import CONCURRENT, Compiled, argument_block, descriptor
+
+from warpsim.core.ir.builder import Builder
+from warpsim.core.ir.interpret import Interpreter
+from warpsim.core.ir.nodes import Function, Region, Value
+from warpsim.core.ir.verify import verify
+from warpsim.core.ops import threads
+from warpsim.core.ops.host_memory import HostArray
+from warpsim.core.passes.inline import inline
+from warpsim.core.types.arrays import ArrayType
+from warpsim.core.types.scalars import int32
+
+DEVICES = ("interp", "cpu", "threads")
+WORKERS = 4
+
+
+def kernel(types: list[Any], body: Callable[..., None]) -> Function:
+    """A kernel whose body is traced: `body(i, *arrays)` with the thread index i."""
+    params = tuple(Value(t, f"a{k}") for k, t in enumerate(types))
+    region = Region(params)
+    builder = Builder(region)
+    with builder.active():
+        body(builder.call(threads.tid.rows[0], (), (int32,), {"ndim": 1}), *params)
+    return verify(inline(Function("kernel", region)))
+
+
+def run(
+    fn: Function, memory: list[np.ndarray], count: int, device: str = "cpu", gradients: dict[int, np.ndarray] | None = None
+) -> None:
+    """Run `count` threads over arrays given as NumPy memory with the layout of their elements."""
+    gradients = gradients or {}
+    if device == "interp":
+        run_interpreted(fn, memory, count, gradients)
+        return
+    compiled = Compiled(fn)
+    ranks = [p.type.ndim for p in fn.params]
+    parts = [descriptor(m, r, gradients.get(k)) for k, (m, r) in enumerate(zip(memory, ranks, strict=True))]
+    if device == "cpu":
+        compiled(parts, count)
+        return
+    block = argument_block(parts, (count,))
+    edges = np.linspace(0, count, 4 * WORKERS + 1).astype(int)
+    flags = CONCURRENT if device == "threads" else 0
+    with ThreadPoolExecutor(WORKERS if flags else 1) as pool:
+        for done in [pool.submit(compiled.run, block, int(a), int(b), flags) for a, b in zip(edges, edges[1:], strict=False)]:
+            done.result()
+
+
+def run_interpreted(fn: Function, memory: list[np.ndarray], count: int, gradients: dict[int, np.ndarray]) -> None:
+    values = [host_array(m, p.type, p.hint, gradients.get(k)) for k, (m, p) in enumerate(zip(memory, fn.params, strict=True))]
+    machine = Interpreter(check_numbers=False)
+    for i in range(count):
+        machine.thread = (i,)
+        machine.run(fn.body, values)
+
+
+def host_array(memory: np.ndarray, t: ArrayType, name: str = "a", gradient: np.ndarray | None = None) -> HostArray:
+    slopes = None if gradient is None else HostArray(gradient, t, f"{name}.grad")
+    return HostArray(memory, t, name, slopes)

@@ -1,0 +1,92 @@
+"""Streams and events on the CPU: launches are finished when they return, events are moments."""
+
+import time
+
+import pytest
+
+import warpsim as wp
+from warpsim.errors import DeviceError
+
+
+@wp.kernel
+def count(out: wp.array(dtype=int)):
+    wp.atomic_add(out, 0, 1)
+
+
+def test_launches_on_a_stream_are_finished():
+    out = wp.zeros(1, dtype=int)
+    stream = wp.Stream("cpu")
+    wp.launch(count, dim=10, inputs=[out], stream=stream)
+    assert out.numpy()[0] == 10
+    assert stream.is_complete
+    wp.synchronize_stream(stream)
+    wp.synchronize()
+    wp.synchronize_device("cpu")
+
+
+def test_launches_follow_the_device_of_the_stream():
+    out = wp.zeros(1, dtype=int)
+    assert isinstance(wp.launch(count, dim=3, inputs=[out], stream=wp.Stream("interp"), record_cmd=True), wp.Launch)
+    wp.launch(count, dim=3, inputs=[out], stream=wp.Stream("interp"))
+    assert out.numpy()[0] == 3
+
+
+def test_one_current_stream_per_device():
+    assert wp.get_stream("cpu") is wp.get_stream()
+    assert wp.get_stream("interp") is not wp.get_stream("cpu")
+    assert str(wp.get_stream("interp").device) == "interp"
+    before, other = wp.get_stream(), wp.Stream()
+    wp.set_stream(other)
+    assert wp.get_stream() is other
+    wp.set_stream(before, "cpu")
+    assert wp.get_stream() is before
+
+
+def test_scoped_streams_nest_and_restore():
+    before, first, second = wp.get_stream(), wp.Stream(), wp.Stream()
+    with wp.ScopedStream(first) as entered:
+        assert entered is first
+        with wp.ScopedStream(second):
+            assert wp.get_stream() is second
+        assert wp.get_stream() is first
+        with wp.ScopedStream(None) as nothing:
+            assert nothing is None
+            assert wp.get_stream() is first
+    assert wp.get_stream() is before
+    with pytest.raises(ZeroDivisionError), wp.ScopedStream(first):
+        raise ZeroDivisionError
+    assert wp.get_stream() is before
+
+
+def test_events_measure_time():
+    start, end = wp.Event(enable_timing=True), wp.Event(enable_timing=True)
+    assert wp.record_event(start) is start
+    time.sleep(0.02)
+    wp.record_event(end)
+    wp.synchronize_event(end)
+    assert 20.0 <= wp.get_event_elapsed_time(start, end) < 10_000.0
+    assert end.is_complete
+    made = wp.get_stream().record_event()
+    assert wp.get_event_elapsed_time(end, made) >= 0.0
+
+
+def test_waiting_is_over_at_once():
+    first, second = wp.Stream(), wp.Stream()
+    event = first.record_event()
+    second.wait_event(event)
+    second.wait_stream(first)
+    wp.wait_event(event)
+    wp.wait_stream(first)
+    assert second.is_complete
+
+
+def test_events_that_were_not_recorded():
+    with pytest.raises(RuntimeError, match=r"an event was not recorded\nhelp: call wp.record_event"):
+        wp.get_event_elapsed_time(wp.Event(), wp.record_event())
+
+
+def test_unknown_devices():
+    with pytest.raises(DeviceError, match="unknown device 'tpu'"):
+        wp.Stream("tpu")
+    with pytest.raises(DeviceError, match=r"cuda:0(.|\n)*device=\"cpu\""):
+        wp.Event("cuda:0")

@@ -1,0 +1,293 @@
+"""The command `warpsim`, in this process and as one of its own: output, exit status, no tracebacks."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import warpsim as wp
+from warpsim import cli
+from warpsim.config import config
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture
+def warpsim(capsys):
+    """Run a command line: (exit status, stdout, stderr)."""
+
+    def run(*arguments):
+        try:
+            status = cli.main(list(arguments))
+        except SystemExit as exit:  # argparse ends with it, and so does a console script
+            status = exit.code
+        return status, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A repository with two examples, which the command takes for its own."""
+    package = tmp_path / "warpsim"
+    (tmp_path / "examples" / "more").mkdir(parents=True)
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "examples" / "hello.py").write_text(
+        '"""Says hello."""\n'
+        "import argparse, sys\n"
+        "from _neighbour import greeting\n"
+        "def main(argv=None):\n"
+        "    parser = argparse.ArgumentParser()\n"
+        "    parser.add_argument('--status')\n"
+        "    options = parser.parse_args(argv)\n"
+        "    print(greeting, argv)\n"
+        "    if options.status == 'file':\n"
+        "        open('/nowhere/at/all')\n"
+        "    if options.status == 'bug':\n"
+        "        raise ZeroDivisionError\n"
+        "    if options.status == 'interrupt':\n"
+        "        raise KeyboardInterrupt\n"
+        "    return int(options.status) if options.status else object()\n"
+    )
+    (tmp_path / "examples" / "_neighbour.py").write_text("greeting = 'hello'\n")
+    (tmp_path / "examples" / "more" / "wave.py").write_text("def main(argv=None): print('no docstring')\n")
+    monkeypatch.setattr(cli, "PACKAGE", package)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield tmp_path
+    for name in ("_neighbour", "warpsim_example_hello", "warpsim_example_wave"):
+        sys.modules.pop(name, None)
+
+
+# ----- the command line ---------------------------------------------------------------------------
+
+
+def test_help_version_and_nothing(warpsim):
+    assert warpsim("--version") == (0, f"warpsim {wp.__version__}\n", "")
+    for arguments in ((), ("--help",)):
+        status, out, _ = warpsim(*arguments)
+        assert status == 0
+        assert all(name in out for name in ("info", "run", "cache", "bench"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["walk"], "invalid choice: 'walk'"),
+        (["cache", "eat"], r"invalid choice: 'eat' \(choose from '?list'?, '?size'?, '?clear'?\)"),
+        (["info", "--loud"], "unrecognized arguments: --loud"),
+        (["run", "--all"], "unrecognized arguments: --all"),
+    ],
+)
+def test_wrong_command_lines(warpsim, arguments, message):
+    status, out, err = warpsim(*arguments)
+    assert (status, out) == (2, "")
+    assert re.search(message, err)
+
+
+# ----- info ---------------------------------------------------------------------------------------
+
+
+def test_info_says_what_is_here(warpsim):
+    status, out, err = warpsim("info")
+    assert (status, err) == (0, "")
+    rows = dict(re.findall(r"^(\S+(?: \S+)*) {2,}(.+)$", out, re.MULTILINE))
+    assert rows["warpsim"].startswith(wp.__version__)
+    assert rows["Python"].startswith(".".join(map(str, sys.version_info[:3])))
+    assert rows["numpy"] == np.__version__
+    assert re.fullmatch(r"\d+, run by (tbb|omp|workqueue|serial)", rows["threads"])
+    assert re.search(r"\d+ entries, [\d.]+ MB of at most 536.9 MB in ", rows["kernel cache"])
+    assert re.search(r"\d+ of \d+ cores usable", rows["CPU"])
+    assert {"llvmlite", "numba", "CUDA driver", "CUDA kernels", *cli.OPTIONAL} <= rows.keys()
+
+
+def test_info_tells_how_to_get_what_is_missing(warpsim, monkeypatch):
+    monkeypatch.setitem(cli.OPTIONAL, "no-such-package", "pip install no-such-package")
+    monkeypatch.setattr(cli.ctypes, "CDLL", lambda name: (_ for _ in ()).throw(OSError("not here")))
+    _, out, _ = warpsim("info")
+    assert re.search(r"^no-such-package +not installed: pip install no-such-package$", out, re.MULTILINE)
+    assert re.search(r"^CUDA driver +not found \(.+\): kernels run on the CPU$", out, re.MULTILINE)
+    monkeypatch.setattr(cli, "version_of", lambda name: "")
+    _, out, _ = warpsim("info")
+    assert re.search(r"^CUDA kernels +not possible without numba-cuda: pip install", out, re.MULTILINE)
+
+
+class Driver:
+    """What a driver library answers."""
+
+    def __init__(self, status=0):
+        self.status = status
+
+    def cuInit(self, flags):
+        return self.status
+
+    def cuDriverGetVersion(self, version):
+        version._obj.value = 12090
+        return 0
+
+    def cuDeviceGetCount(self, count):
+        count._obj.value = 2
+        return 0
+
+
+@pytest.mark.parametrize(("status", "text"), [(0, "CUDA 12.9, 2 devices"), (999, "does not start: no usable device")])
+def test_info_asks_the_driver(monkeypatch, status, text):
+    monkeypatch.setattr(cli.ctypes, "CDLL", lambda name: Driver(status))
+    assert text in cli.cuda_driver()
+
+
+def test_info_survives_a_wrong_environment():
+    found = subprocess.run(
+        [sys.executable, "-m", "warpsim", "info"], capture_output=True, text=True, check=False, cwd=ROOT,
+        env={**os.environ, "WARPSIM_NUM_THREADS": "many"},
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    message = r"^threads +WARPSIM_NUM_THREADS: 'many' is no number of threads; expected"
+    assert re.search(message, found.stdout, re.MULTILINE)
+
+
+# ----- cache --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cached(tmp_path):
+    """A cache folder with the code of one kernel."""
+    config.kernel_cache_dir = str(tmp_path / "kernels")
+
+    @wp.kernel
+    def kept_on_disk(x: wp.array(dtype=float)):
+        x[wp.tid()] = 1.0
+
+    wp.launch(kept_on_disk, dim=1, inputs=[wp.zeros(1, dtype=float)])
+    return tmp_path / "kernels"
+
+
+def test_cache_lists_measures_and_clears(warpsim, cached):
+    size = sum(p.stat().st_size for p in cached.iterdir())
+    status, out, _ = warpsim("cache")
+    assert (status, out) == warpsim("cache", "list")[:2]
+    assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d +[\d.]+ kB  kept_on_disk$", out, re.MULTILINE)
+    assert out.splitlines()[-1] == f"1 entries, {size / 1e6:.1f} MB of at most 536.9 MB in {cached}"
+    assert warpsim("cache", "size")[:2] == (0, out.splitlines()[-1] + "\n")
+    assert warpsim("cache", "clear")[:2] == (0, f"removed 1 entries, {size / 1e6:.1f} MB from {cached}\n")
+    assert list(cached.iterdir()) == []
+    assert warpsim("cache", "clear")[1].startswith("removed 0 entries")
+
+
+def test_an_absent_cache_is_empty(warpsim, tmp_path):
+    config.kernel_cache_dir = str(tmp_path / "never made")
+    for action in ("list", "size", "clear"):
+        assert warpsim("cache", action)[0] == 0
+    assert not (tmp_path / "never made").exists()
+
+
+def test_entries_that_stay_are_reported(warpsim, cached, monkeypatch):
+    monkeypatch.setattr(cli.ObjectCache, "clear", lambda self: 0)
+    status, _, err = warpsim("cache", "clear")
+    assert (status, err) == (1, f"warpsim: error: 1 entries could not be removed from {cached}\n")
+
+
+# ----- examples -----------------------------------------------------------------------------------
+
+
+def test_examples_are_listed(warpsim, checkout):
+    assert warpsim("run") == (0, "hello  Says hello.\nwave\n", "")
+
+
+def test_examples_run_with_their_arguments(warpsim, checkout):
+    before = sys.argv[0]
+    assert warpsim("run", "hello") == (0, "hello []\n", "")
+    assert warpsim("run", "hello.py", "--status", "3") == (3, "hello ['--status', '3']\n", "")
+    assert warpsim("run", "wave")[:2] == (0, "no docstring\n")
+    status, out, _ = warpsim("run", "hello", "--help")
+    assert (status, out.splitlines()[0]) == (0, "usage: warpsim run hello [-h] [--status STATUS]")
+    status, _, err = warpsim("run", "hello", "--bogus")
+    assert (status, err.splitlines()[-1]) == (2, "warpsim run hello: error: unrecognized arguments: --bogus")
+    assert sys.argv[0] == before
+
+
+def test_an_example_hides_no_module_of_python(warpsim, checkout):
+    warpsim("run", "wave")
+    assert "wave" not in sys.modules or "examples" not in str(sys.modules["wave"].__file__)
+
+
+def test_unknown_examples(warpsim, checkout):
+    status, out, err = warpsim("run", "helo")
+    assert (status, out) == (2, "")
+    assert err == (
+        "warpsim: error: no example is named 'helo'\nexpected: one of hello, wave\nhelp: did you mean 'hello'?\n"
+    )
+    assert "`warpsim run` lists them" in warpsim("run", "zzz")[2]
+
+
+def test_what_goes_wrong_in_an_example(warpsim, checkout, monkeypatch):
+    status, _, err = warpsim("run", "hello", "--status", "file")
+    assert (status, err) == (1, "warpsim: error: [Errno 2] No such file or directory: '/nowhere/at/all'\n")
+    assert warpsim("run", "hello", "--status", "interrupt")[0] == 130
+    with pytest.raises(ZeroDivisionError):  # a bug shows where it is
+        cli.main(["run", "hello", "--status", "bug"])
+    monkeypatch.setenv("WARPSIM_TRACEBACK", "1")
+    with pytest.raises(FileNotFoundError):
+        cli.main(["run", "hello", "--status", "file"])
+
+
+def test_installed_packages_bring_their_examples(warpsim, checkout):
+    (checkout / "pyproject.toml").unlink()  # `examples` beside an installed package is someone else's
+    status, _, err = warpsim("run")
+    assert (status, err.splitlines()[0]) == (1, "warpsim: error: this installation has no examples")
+    packed = checkout / "warpsim" / "_examples"
+    packed.mkdir(parents=True)
+    (packed / "packed.py").write_text('"""Comes along."""\ndef main(argv=None): print("packed", argv)\n')
+    assert warpsim("run") == (0, "packed  Comes along.\n", "")
+    assert warpsim("run", "packed", "x") == (0, "packed ['x']\n", "")
+    sys.modules.pop("warpsim_example_packed")
+
+
+def test_the_examples_of_the_repository_are_found():
+    assert {"cloth_drop", "wave"} <= cli.examples().keys()
+    assert all(cli.first_line(path) for path in cli.examples().values())
+
+
+# ----- benchmarks -----------------------------------------------------------------------------------
+
+
+def test_benchmarks_get_their_arguments(warpsim):
+    status, out, _ = warpsim("bench", "--list")
+    assert status == 0
+    assert "saxpy" in out
+    assert warpsim("bench", "--bogus")[0] == 2
+
+
+def test_benchmarks_need_the_repository(warpsim, checkout):
+    status, _, err = warpsim("bench", "--quick")
+    assert status == 1
+    assert re.match(r"warpsim: error: the benchmarks are not beside .+\nexpected: a checkout(.|\n)*help: get", err)
+
+
+# ----- as a process -----------------------------------------------------------------------------------
+
+
+def test_the_module_is_the_command():
+    found = subprocess.run(
+        [sys.executable, "-m", "warpsim", "run", "nothing"], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert found.returncode == 2
+    assert found.stderr.startswith("warpsim: error: no example is named 'nothing'\n")
+    assert "Traceback" not in found.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes break otherwise there")
+@pytest.mark.parametrize("unbuffered", [[], ["-u"]])
+def test_a_reader_that_leaves_is_no_error(unbuffered):
+    """As in `warpsim info | head -0`."""
+    command = subprocess.Popen(
+        [sys.executable, *unbuffered, "-m", "warpsim", "info"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+    )
+    command.stdout.close()
+    err = command.stderr.read()
+    command.stderr.close()
+    assert command.wait() == 1
+    assert err == b""

@@ -1,0 +1,167 @@
+"""Conversion and choice: casts, `where`, minimum and maximum, and values cut off from gradients.
+
+Casts from float truncate and saturate, NaN becomes 0; casts between integers wrap.
+"""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from ..ir.builder import OPERATORS
+from ..types import scalars
+from ..types.compounds import kind_of, scalar_of
+from ..types.scalars import bool_
+from ..types.signatures import Element, Scalar
+from .arith import fits_literal, wrapped
+from .construct import zero
+from .registry import expansion, op
+from .values import compare, convert, elementwise
+
+
+def _cast_rule(types: list[Any], attributes: dict) -> Any:
+    wanted = attributes.get("to")
+    if len(types) != 1 or wanted is None:
+        return None
+    source = getattr(types[0], "default", types[0])
+    if scalars.is_scalar(source) and scalars.is_scalar(wanted):
+        return [source], [wanted]
+    same = kind_of(source) == kind_of(wanted) != "" and getattr(source, "shape", 0) == getattr(wanted, "shape", 1)
+    return ([source], [wanted]) if same else None
+
+
+def _cast_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    source, wanted = scalar_of(call.args[0].type), scalar_of(call.results[0].type)
+    return [convert(target, source, wanted, x) for x in args[0]]
+
+
+def cast_oracle(x: Any, to: Any) -> Any:
+    """Conversion as kernels define it: truncate and saturate floats, wrap integers, NaN is 0."""
+    wanted = scalar_of(to)
+    flat = [_cast_scalar(v, wanted) for v in np.ravel(x)]
+    return flat[0] if np.ndim(x) == 0 else np.array(flat, wanted).reshape(np.shape(x))
+
+
+def _cast_scalar(x: Any, wanted: type) -> Any:
+    if wanted is bool_:
+        return bool_(x != 0)
+    if scalars.is_float(wanted):
+        return wanted(x)
+    if np.issubdtype(type(x), np.floating):
+        limits = np.iinfo(wanted)
+        if np.isnan(x):
+            return wanted(0)
+        if np.isinf(x):
+            return wanted(limits.max if x > 0 else limits.min)
+        return wanted(builtins.max(limits.min, builtins.min(limits.max, int(x))))
+    return wrapped(int(x), wanted)
+
+
+@op(_cast_value, numpy=cast_oracle, rule=_cast_rule)
+def cast(x: Element) -> Element:
+    """Conversion to the scalar type `to`: floats truncate and saturate, NaN is 0, integers wrap."""
+
+
+@cast.adjoint
+def _(x, out, dout):
+    if not scalars.is_float(scalar_of(x.type)) or not scalars.is_float(scalar_of(out.type)):
+        return (None,)
+    return (cast(dout, to=x.type),)
+
+
+def _select_rule(types: list[Any], attributes: dict) -> Any:
+    if len(types) != 3 or types[0] is not bool_:
+        return None
+    typed = [t for t in types[1:] if not hasattr(t, "default")]
+    wanted = typed[0] if typed else types[1].default
+    if any(t is not wanted and not fits_literal(t, wanted) for t in types[1:]):
+        return None
+    return [bool_, wanted, wanted], [wanted]
+
+
+def _selected(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    condition, yes, no = args
+    return [target.builder.select(condition[0], a, b) for a, b in zip(yes, no, strict=True)]
+
+
+@op(_selected, numpy=lambda c, a, b: a if c else b, rule=_select_rule)
+def where(condition: bool_, if_true: Element, if_false: Element) -> Element:
+    """`if_true` where the condition holds, else `if_false`; both are evaluated."""
+
+
+@where.adjoint
+def _(condition, if_true, if_false, out, dout):
+    nothing = zero(dout)
+    return None, where(condition, dout, nothing), where(condition, nothing, dout)
+
+
+def _picked(symbol: str) -> Any:
+    """Minimum or maximum: the first operand wins a tie; a NaN operand loses."""
+
+    def scalar_value(target: Any, t: type, x: Any, y: Any) -> Any:
+        b = target.builder
+        first = compare(symbol)(target, t, x, y)
+        if scalars.is_float(t):
+            first = b.or_(first, b.fcmp_unordered("!=", y, y))
+        return b.select(first, x, y)
+
+    return elementwise(scalar_value)
+
+
+def smaller(x: Any, y: Any) -> Any:
+    """The oracle of `min`."""
+    return np.where((x <= y) | (y != y), x, y)
+
+
+def larger(x: Any, y: Any) -> Any:
+    """The oracle of `max`."""
+    return np.where((x >= y) | (y != y), x, y)
+
+
+@op(_picked("<="), numpy=smaller)
+def min(x: Scalar, y: Scalar) -> Scalar:
+    """The smaller of two; a tie goes to `x`, NaN loses against a number."""
+
+
+@min.adjoint
+def _(x, y, out, dout):
+    return where(OPERATORS["=="](x, out), dout, 0.0), where(OPERATORS["=="](x, out), 0.0, dout)
+
+
+@op(_picked(">="), numpy=larger)
+def max(x: Scalar, y: Scalar) -> Scalar:
+    """The larger of two; a tie goes to `x`, NaN loses against a number."""
+
+
+@max.adjoint
+def _(x, y, out, dout):
+    return where(OPERATORS["=="](x, out), dout, 0.0), where(OPERATORS["=="](x, out), 0.0, dout)
+
+
+def clamped(x: Any, low: Any, high: Any) -> Any:
+    """The oracle of `clamp`."""
+    raised = np.where(x < low, low, x)
+    return np.where(raised > high, high, raised)
+
+
+@expansion(numpy=clamped)
+def clamp(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
+    """`x` limited to [low, high]; NaN stays NaN, and `high` wins where the limits cross."""
+    raised = where(OPERATORS["<"](x, low), low, x)
+    return where(OPERATORS[">"](raised, high), high, raised)
+
+
+def _kept(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    return args[0]
+
+
+@op(_kept, numpy=lambda x: x)
+def stop_gradient(x: Element) -> Element:
+    """The value of `x` as a constant to differentiation."""
+
+
+@stop_gradient.adjoint
+def _(x, out, dout):
+    return (None,)

@@ -1,0 +1,153 @@
+"""Comparison, logic and bits: the rows behind Python's comparison and bit operators.
+
+Comparisons with NaN are false, except `!=`. Shift counts are taken modulo the width.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir as ll
+
+from ..ir.builder import OPERATORS
+from ..types import scalars
+from ..types.compounds import scalar_of
+from ..types.scalars import bool_, int32
+from ..types.signatures import AnyScalar, Element, Int, Scalar
+from .registry import TABLE, expansion, op
+from .values import compare, convert, elementwise, instr
+
+# ----- comparison and logic -----------------------------------------------------------------
+
+_NO_SLOPE = "a boolean has no derivative"
+
+
+def _comparison(name: str, symbol: str, oracle: Any, pattern: Any) -> None:
+    def signature(x: pattern, y: pattern) -> bool_: ...
+
+    signature.__annotations__ = {"x": pattern, "y": pattern, "return": bool_}
+    signature.__doc__ = f"Whether x {symbol} y."
+    op(elementwise(compare(symbol)), numpy=oracle, name=name, nondiff=_NO_SLOPE)(signature)
+
+
+for _name, _symbol, _oracle in (
+    ("lt", "<", np.less), ("le", "<=", np.less_equal), ("gt", ">", np.greater), ("ge", ">=", np.greater_equal),
+):  # fmt: skip
+    _comparison(_name, _symbol, _oracle, Scalar)
+for _name, _symbol, _oracle in (("eq", "==", np.equal), ("ne", "!=", np.not_equal)):
+    _comparison(_name, _symbol, _oracle, AnyScalar)
+
+
+def _all_equal(invert: bool) -> Any:
+    def value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+        t = scalar_of(call.args[0].type)
+        each = compare("!=" if invert else "==")
+        found = [each(target, t, a, b) for a, b in zip(*args, strict=True)]
+        combine = target.builder.or_ if invert else target.builder.and_
+        result = found[0]
+        for part in found[1:]:
+            result = combine(result, part)
+        return [result]
+
+    return value
+
+
+@op(_all_equal(False), numpy=lambda x, y: np.all(x == y), name="eq", nondiff=_NO_SLOPE)
+def _eq_compound(x: Element, y: Element) -> bool_:
+    """Whether all components are equal."""
+
+
+@op(_all_equal(True), numpy=lambda x, y: np.any(x != y), name="ne", nondiff=_NO_SLOPE)
+def _ne_compound(x: Element, y: Element) -> bool_:
+    """Whether some components differ."""
+
+
+def _inverted(target: Any, t: type, x: Any) -> Any:
+    return target.builder.not_(x)
+
+
+@op(elementwise(_inverted), numpy=np.logical_not, name="unot", nondiff=_NO_SLOPE)
+def unot(x: bool_) -> bool_:
+    """Logical negation."""
+
+
+@expansion(numpy=lambda x: x == 0, name="unot")
+def _unot_number(x: Scalar) -> bool_:
+    """Whether a number is zero."""
+    return OPERATORS["=="](x, 0)
+
+
+# ----- bits ---------------------------------------------------------------------------------
+
+_NO_BITS = "integers have no derivative"
+
+
+def _bitwise(name: str, instruction: str, oracle: Any) -> None:
+    for pattern in (Int, bool_):
+
+        def signature(x, y): ...
+
+        signature.__annotations__ = {"x": pattern, "y": pattern, "return": pattern}
+        signature.__doc__ = f"Bitwise {name.split('_')[-1]}."
+        op(elementwise(instr("", instruction)), numpy=oracle, name=name, nondiff=_NO_BITS)(signature)
+
+
+for _name, _instruction, _oracle in (
+    ("bit_and", "and_", np.bitwise_and), ("bit_or", "or_", np.bitwise_or), ("bit_xor", "xor", np.bitwise_xor),
+):  # fmt: skip
+    _bitwise(_name, _instruction, _oracle)
+
+
+bit_and, bit_or, bit_xor = TABLE["bit_and"], TABLE["bit_or"], TABLE["bit_xor"]
+
+
+@op(elementwise(_inverted), numpy=np.invert, nondiff=_NO_BITS)
+def invert(x: Int) -> Int:
+    """Bitwise complement."""
+
+
+def _shifted(left: bool) -> Any:
+    def scalar_value(target: Any, t: type, x: Any, n: Any) -> Any:
+        count = target.builder.and_(n, ll.Constant(n.type, scalars.bits(t) - 1))
+        if left:
+            return target.builder.shl(x, count)
+        return (target.builder.ashr if scalars.is_signed(t) else target.builder.lshr)(x, count)
+
+    return elementwise(scalar_value)
+
+
+def _shift_oracle(function: Any) -> Any:
+    return lambda x, n: function(x, type(x)(int(n) % scalars.bits(type(x))))
+
+
+@op(_shifted(left=True), numpy=_shift_oracle(np.left_shift), nondiff=_NO_BITS)
+def lshift(x: Int, n: Int) -> Int:
+    """`x` shifted left by `n` modulo the width."""
+
+
+@op(_shifted(left=False), numpy=_shift_oracle(np.right_shift), nondiff=_NO_BITS)
+def rshift(x: Int, n: Int) -> Int:
+    """`x` shifted right by `n` modulo the width; signed numbers keep their sign."""
+
+
+def _population(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    t = call.args[0].type
+    counted = target.builder.ctpop(args[0][0])
+    unsigned = {8: scalars.uint8, 16: scalars.uint16, 32: scalars.uint32, 64: scalars.uint64}[scalars.bits(t)]
+    return [convert(target, unsigned, int32, counted)]
+
+
+def _count_ones(x: Any) -> int:
+    return (int(x) & ((1 << scalars.bits(type(x))) - 1)).bit_count()
+
+
+@op(_population, numpy=_count_ones, nondiff=_NO_BITS)
+def bit_count(x: Int) -> int32:
+    """Number of one bits."""
+
+
+OPERATORS.update({
+    "&": bit_and, "|": bit_or, "^": bit_xor, "<<": lshift, ">>": rshift, "~": invert, "not": unot,
+    "==": TABLE["eq"], "!=": TABLE["ne"], "<": TABLE["lt"], "<=": TABLE["le"], ">": TABLE["gt"], ">=": TABLE["ge"],
+})  # fmt: skip
