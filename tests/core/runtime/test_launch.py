@@ -418,24 +418,18 @@ def test_dimensions_that_do_not_fit_tid():
 # ----- devices and streams --------------------------------------------------------------------
 
 
-def test_device_and_stream():
+def test_device_stream_and_options_for_cuda():
     y = wp.zeros(3, dtype=float)
     places = [{"device": "cpu"}, {"device": wp.get_device()}, {"stream": wp.Stream("cpu")}, {"device": "interp"}]
     for k, place in enumerate(places, 1):
         wp.launch(scale, dim=3, inputs=[line(3), float(k), y], **place)
         assert y.list() == [0, k, 2 * k]
     with wp.ScopedDevice("interp"):
-        wp.launch(scale, dim=3, inputs=[line(3), 9.0, y])
+        wp.launch(scale, dim=3, inputs=[line(3), 9.0, y], max_blocks=4, block_dim=64, record_tape=False)
     assert y.list() == [0, 9, 18]
     for name in ("cuda:0", "tpu"):
         with pytest.raises(DeviceError, match=f"device '{name}'"):
             wp.launch(scale, dim=3, inputs=[line(3), 1.0, y], device=name)
-
-
-def test_options_for_cuda_are_accepted():
-    y = wp.zeros(3, dtype=float)
-    wp.launch(scale, dim=3, inputs=[line(3), 2.0, y], max_blocks=4, block_dim=64, record_tape=False)
-    assert y.list() == [0, 2, 4]
 
 
 def test_adjoint_launch_says_that_it_is_not_there():

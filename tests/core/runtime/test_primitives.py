@@ -80,6 +80,8 @@ def test_sums_of_compounds_counts_and_axes():
     a, v = wp.array(grid()), wp.array(grid()[:, :3].copy(), dtype=wp.vec3)
     assert utils.array_sum(v).tolist() == grid()[:, :3].sum(0).tolist()
     assert utils.array_sum(wp.array(np.ones((2, 2, 2)), dtype=wp.mat22)).tolist() == [[2.0, 2.0], [2.0, 2.0]]
+    wide = np.arange(72.0).reshape(2, 6, 6)
+    assert np.array_equal(utils.array_sum(wp.array(wide, dtype=wp.spatial_matrixd)), wide.sum(0))
     assert utils.array_sum(a, value_count=5) == 10.0
     assert utils.array_sum(a, value_count=0) == utils.array_sum(wp.zeros(0, dtype=float)) == 0.0
     assert utils.array_sum(a.transpose(), value_count=3) == 0.0 + 4.0 + 8.0

@@ -132,7 +132,7 @@ def test_vectors_matrices_and_components(deterministic):
     assert np.array_equal(cells, np.stack([x, 0 * x, count, -x], axis=1))
 
 
-def test_arrays_inside_structs():
+def test_arrays_inside_structs(flags):
     @wp.struct
     class Grid:
         mass: wp.array(dtype=float)
@@ -145,6 +145,8 @@ def test_arrays_inside_structs():
         wp.atomic_add(grid.hits, at[i], 1)
         wp.atomic_add(own, i, 1.0)  # the struct may hold the same array, so this must be atomic too
 
+    wp.launch(add, N, [AT, VALUE, Grid(mass=wp.zeros(N, dtype=float), hits=wp.zeros(BINS, dtype=int)), VALUE.copy()])
+    assert flags == [scatter._OVERLAPPING | scatter._SCATTERED_PRIVATE | scatter._GATHERED_PRIVATE]
     for deterministic in (False, True):
         grid = Grid()
         grid.mass, grid.hits = wp.zeros(N, dtype=float), wp.zeros(BINS, dtype=int)
@@ -361,16 +363,40 @@ def own(a: wp.array(dtype=float), b: wp.array(dtype=float)):
 
 @pytest.mark.parametrize("deterministic", [False, True])
 def test_overlapping_arguments(deterministic):
-    for _ in range(5):
+    half = N // 2  # threads run in step, so that two of them are at one element at a time
+    for _ in range(20):
         same = wp.zeros(N, dtype=float)
         wp.launch(own, N, [same, same], deterministic=deterministic)
         assert np.all(same.numpy() == 3)
-        base = wp.zeros(N + 1, dtype=float)
-        wp.launch(own, N, [base[1:], base[:-1]], deterministic=deterministic)
-        assert np.array_equal(base.numpy(), [2] + [3] * (N - 1) + [1])
+        base = wp.zeros(N + half, dtype=float)
+        wp.launch(own, N, [base[half:], base[:-half]], deterministic=deterministic)
+        assert np.array_equal(base.numpy(), [2] * half + [3] * half + [1] * half)
         rows = wp.zeros((N, 2), dtype=float)
         wp.launch(own, N, [rows[:, 0], rows[:, 1]], deterministic=deterministic)
         assert np.array_equal(rows.numpy(), np.tile([1, 2], (N, 1)))
+
+
+@pytest.fixture
+def flags(monkeypatch):
+    """The flags of the commands that the pool was given."""
+    seen = []
+    run = pool.Pool.run
+
+    def spy(self, commands, count):
+        seen.append(pool.COMMAND.unpack(commands)[-1])
+        run(self, commands, count)
+
+    monkeypatch.setattr(pool.Pool, "run", spy)
+    return seen
+
+
+def test_atomics_on_own_elements_are_real_only_where_arguments_overlap(flags):
+    a, b = wp.zeros(2 * N, dtype=float), wp.zeros(N, dtype=float)
+    wp.launch(own, N, [a[:N], b])
+    wp.launch(own, N, [a[:N], a[N:]])
+    wp.launch(own, N, [a[:N], a[N - 1 :]])
+    wp.launch(own, N, [a[1:], a])
+    assert [flag & scatter._OVERLAPPING for flag in flags] == [0, 0, 2, 2]
 
 
 def test_own_elements_of_grids():

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ...errors import KernelError, KernelTypeError, UnsupportedSyntaxError
+from ...errors import KernelTypeError, UnsupportedSyntaxError
 from ..ir.nodes import Value
 from ..ops.debug import assert_
 from ..ops.registry import TABLE

@@ -9,6 +9,7 @@ why re-assigned components differentiate exactly.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -241,6 +242,7 @@ def _(x, *rest):
 # ----- structs ------------------------------------------------------------------------------
 
 
+@cache
 def flat_size(t: Any) -> int:
     """How many LLVM scalars a type flattens to."""
     return sum(1 for _ in structs.leaves(t))
