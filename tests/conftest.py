@@ -10,12 +10,18 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from warpsim.config import config
 
 TESTS = Path(__file__).resolve().parent
 GOLDEN = TESTS / "golden"
 _CACHE = "WARPSIM_CACHE_PATH"
+
+# The same examples in every run; WARPSIM_RANDOM_TESTS=1 looks for new ones.
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.register_profile("random", deadline=None)
+settings.load_profile("random" if os.environ.get("WARPSIM_RANDOM_TESTS") else "fixed")
 
 
 def pytest_addoption(parser):

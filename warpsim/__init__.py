@@ -15,6 +15,8 @@ This file only gathers public names; each is defined in the file that its neighb
 from . import types
 from .config import config
 from .core.frontend.forms import cast, constant, select, static
+from .core.frontend.forms import length as len
+from .core.frontend.forms import print_ as print
 from .core.frontend.functions import Func as Function
 from .core.frontend.functions import func
 from .core.lib.decompose import eig3, qr3, svd2, svd3

@@ -6,6 +6,7 @@ next launch of a kernel; nothing needs to be restarted.
 
 from __future__ import annotations
 
+import itertools
 import os
 from dataclasses import dataclass, field, fields
 
@@ -54,9 +55,10 @@ class Config:
 
     def touch(self) -> None:
         """Make the next launch of every kernel look at the switches again."""
-        object.__setattr__(self, "generation", getattr(self, "generation", 0) + 1)
+        object.__setattr__(self, "generation", next(_generations))
 
 
+_generations = itertools.count()  # never the same number twice, whichever threads ask
 _NAMES = frozenset(f.name for f in fields(Config))
 
 config = Config()

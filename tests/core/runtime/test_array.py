@@ -1,6 +1,8 @@
 """Arrays on the host: how they are made, what they share with NumPy, and the views of their memory."""
 
+import copy
 import gc
+import pickle
 
 import numpy as np
 import pytest
@@ -232,7 +234,8 @@ def test_protocols_both_ways(wrap):
     shared = wp.array(wrap(x), dtype=wp.vec4, copy=False)
     assert (shared.ptr, shared.shape, shared.dtype) == (x.ctypes.data, (3,), wp.vec4)
     assert wp.array(wrap(x)).ptr != x.ctypes.data
-    again = np.asarray(wrap(shared)) if wrap is Interface else np.from_dlpack(wrap(shared))
+    exported = wrap(wp.array(x, copy=False))
+    again = np.asarray(exported) if wrap is Interface else np.from_dlpack(exported)
     assert np.shares_memory(again, x)
 
 
@@ -405,6 +408,22 @@ def test_views_keep_memory_alive():
     part = wp.array(np.full(100_000, 7.0)).reshape((100, 1000))[99, 998:].numpy()
     gc.collect()
     assert part.tolist() == [7.0, 7.0]
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda a: pickle.loads(pickle.dumps(a))], ids=["deepcopy", "pickle"])
+def test_copies_by_python(again):
+    a = wp.array(grid(), dtype=wp.vec4, requires_grad=True)
+    a.grad.fill_(3.0)
+    for source in (a, a[::2], wp.array(grid()).transpose(), wp.array([Particle(mass=2.0)]), wp.zeros(0, dtype=wp.int8)):
+        made = again(source)
+        assert (made.dtype, made.shape, made._tag.type) == (source.dtype, source.shape, source._tag.type)
+        assert np.array_equal(made.numpy(), source.numpy())
+        assert made.is_contiguous
+        assert not np.shares_memory(made.numpy(), source.numpy())
+    assert again(a).grad.numpy()[0].tolist() == [3.0] * 4
+    assert again(a[[2, 0]]).numpy().tolist() == grid()[[2, 0]].tolist()
+    twice = again({"x": a, "same": a})
+    assert twice["x"] is twice["same"]
 
 
 def test_text():

@@ -215,6 +215,20 @@ def test_struct_fields_are_written(device):
     assert [f.rod.nodes.size for f in a.list()] == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_structs_are_copied_by_kernels_with_their_arrays(device):
+    @wp.kernel
+    def reverse(a: wp.array(dtype=Frame), out: wp.array(dtype=Frame)):
+        i = wp.tid()
+        out[a.shape[0] - 1 - i] = a[i]
+
+    a, turned, out = wp.array(frames(4)), wp.zeros(4, dtype=Frame), wp.zeros(4, dtype=wp.float64)
+    wp.launch(reverse, dim=4, inputs=[a, turned], device=device)
+    assert np.array_equal(turned.numpy(), a.numpy()[::-1])
+    wp.launch(read_frames, dim=4, inputs=[turned, out])
+    assert out.numpy().tolist() == [i + 10.0 * i + i + 100.0 * i + 0.25 for i in (3, 2, 1, 0)]
+
+
 def test_elements_give_back_their_arrays():
     nodes = wp.array([1, 2, 3], dtype=int)
     a = wp.zeros(2, dtype=Rod)

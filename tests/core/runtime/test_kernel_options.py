@@ -76,6 +76,20 @@ def test_a_kernel_s_option_wins_over_its_module_s_and_that_over_config(module_op
         config.touch()
 
 
+def test_a_switch_that_changes_during_a_launch_is_seen_by_the_next(monkeypatch):
+    kernel = make_reader()
+    settings = wp.Kernel.settings
+
+    def interrupted(asked):
+        found = settings(asked)
+        config.verify = True  # as another thread might
+        return found
+
+    monkeypatch.setattr(wp.Kernel, "settings", interrupted)
+    assert not checks_bounds(kernel)
+    assert checks_bounds(kernel)
+
+
 def test_module_options_are_those_of_the_calling_module():
     wp.set_module_options({"max_unroll": 3})
     try:
@@ -302,6 +316,11 @@ def test_broken_kernels_do_not_stop_their_neighbours():
         x = wp.zeros(1, dtype=float)
         wp.launch(make_adder(2.0), dim=1, inputs=[x])
         assert x.list() == [2.0]
+    module = wp.get_module("warpsim_test_broken")
+    kernels = [wp.Kernel(f, module=module) for f in (broken.function, make_adder(3.0).function, broken.function)]
+    with pytest.raises(KernelError, match=r"unknown_name[\s\S]*unknown_name"):
+        wp.load_module(module)
+    assert len(kernels[1]._compiled) == 1
 
 
 def test_keys_name_kernels_in_messages():

@@ -225,7 +225,7 @@ def test_what_map_refuses(call, kind, message):
 
 
 def test_errors_point_into_the_function():
-    with pytest.raises(KernelError, match=r"test_map_over_arrays.py:\d+:\d+ in wrong(.|\n)*called from <warpsim.map wrong"):
+    with pytest.raises(KernelError, match=r"arrays.py:\d+:\d+ in wrong(.|\n)*called from <warpsim.map wrong"):
 
         def wrong(x):
             return x + "text"

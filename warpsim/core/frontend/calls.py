@@ -238,6 +238,9 @@ class Calls(Constructors):
 
     # ----- forms of host functions ------------------------------------------------------------
 
+    def form_len(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+        return self.length(args)
+
     def call_form(self, form: str, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
         """A host function in its kernel form; what its signature or its type functions refuse is the user's error."""
         try:

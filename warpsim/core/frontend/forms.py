@@ -28,6 +28,18 @@ def select(condition: Any, value_if_false: Any, value_if_true: Any) -> Any:
     return value_if_true if condition else value_if_false
 
 
+def length(a: Any) -> int:
+    """The number of elements along the first dimension."""
+    return len(a)
+
+
+def print_(*values: Any) -> None:
+    """Print values separated by blanks."""
+    print(*values)
+
+
+length.kernel_form = "len"  # type: ignore[attr-defined]
+print_.kernel_form = "print"  # type: ignore[attr-defined]
 static.kernel_form = "static"  # type: ignore[attr-defined]
 constant.kernel_form = "static"  # type: ignore[attr-defined]
 cast.kernel_form = "cast"  # type: ignore[attr-defined]

@@ -21,10 +21,11 @@ class Printer:
     def __init__(self, lines: bool = False):
         self.show_lines = lines
         self.names: dict[Value, str] = {}
+        self.types: dict[Any, str] = {}
         self.out: list[str] = []
 
     def function(self, fn: Function) -> str:
-        params = ", ".join(f"{self.name(p)}: {type_name(p.type)}" for p in fn.params)
+        params = self.typed(fn.params)
         results = ", ".join(type_name(t) for t in fn.result_types)
         self.out.append(f"function {fn.name}({params}) -> ({results})")
         self.region(fn.body, 1)
@@ -36,12 +37,12 @@ class Printer:
         self.write(depth, f"yield {self.list(region.yields)}".rstrip(), None)
 
     def node(self, node: Node, depth: int) -> None:
-        before = [self.name(v) for v in _operands(node)]  # number operands before results
-        head = ", ".join(f"{self.name(r)}: {type_name(r.type)}" for r in node.results)
+        before = [self.name(v) for v in node.operands()]  # number operands before results
+        head = self.typed(node.results)
         text = _head(node, before)
         self.write(depth, f"{head} = {text}" if head else text, node)
         for label, region in zip(_LABELS[type(node)], node.regions(), strict=True):
-            params = ", ".join(f"{self.name(p)}: {type_name(p.type)}" for p in region.params)
+            params = self.typed(region.params)
             self.write(depth, f"{label}({params}):" if params else f"{label}:", None)
             self.region(region, depth + 1)
 
@@ -50,23 +51,29 @@ class Printer:
         self.out.append("  " * depth + text + where)
 
     def list(self, values: Iterable[Value]) -> str:
-        return ", ".join(self.name(v) for v in values)
+        return ", ".join([self.name(v) for v in values])
+
+    def typed(self, values: Iterable[Value]) -> str:
+        return ", ".join([f"{self.name(v)}: {self.type(v.type)}" for v in values])
 
     def name(self, value: Value) -> str:
-        if isinstance(value, Constant):
-            return f"{literal(value.value)}:{type_name(value.type)}"
-        if value not in self.names:
-            self.names[value] = f"%{len(self.names)}"
-        return self.names[value]
+        found = self.names.get(value)
+        if found is None:
+            if isinstance(value, Constant):
+                return f"{literal(value.value)}:{self.type(value.type)}"
+            found = self.names[value] = f"%{len(self.names)}"
+        return found
+
+    def type(self, t: Any) -> str:
+        found = self.types.get(t)
+        if found is None:
+            found = self.types[t] = type_name(t)
+        return found
 
 
 _LABELS: dict[type, tuple[str, ...]] = {
     If: ("then", "else"), For: ("body",), While: ("before", "body"), Call: (),
 }  # fmt: skip
-
-
-def _operands(node: Node) -> tuple[Value, ...]:
-    return node.operands()
 
 
 def _head(node: Node, names: list[str]) -> str:

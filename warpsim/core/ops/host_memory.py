@@ -70,6 +70,13 @@ class HostArray:
         at = select if isinstance(select, str) else (..., *select)
         return HostArray(self.data[at], t, self.name, grad, self.lookup, self.follow)
 
+    def descriptor(self) -> np.ndarray:
+        """The words that stand for this array in memory, see `types.arrays`."""
+        ndim = self.type.ndim
+        grad = 0 if self.grad is None else self.grad.data.ctypes.data
+        words = (self.data.ctypes.data, grad, *self.data.shape[:ndim], *self.data.strides[:ndim])
+        return np.array(words, np.uint64)
+
     def gradient(self) -> HostArray:
         if self.grad is None:
             raise OutOfBoundsError(f"{self.name} has no gradient\nhelp: create it with requires_grad=True")
@@ -91,8 +98,9 @@ def write_value(memory: np.ndarray, at: tuple[int, ...], value: Any, t: Any) -> 
     """Write an interpreter value into one element of memory."""
     if structs.is_struct(t):
         for name, field in t.fields.items():
-            if not isinstance(field, ArrayType):
-                write_value(memory[name], at, value[name], field)
+            write_value(memory[name], at, value[name], field)
+    elif isinstance(t, ArrayType):
+        memory[at] = value.descriptor() if isinstance(value, HostArray) else 0
     else:
         memory[at] = value
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...errors import ArrayError, OutOfBoundsError
-from ..types import scalars, structs
+from ..types import compounds, scalars, structs
 from ..types.arrays import MAX_NDIM, ArrayType, array_type, type_name
 from .contents import Contents
 from .device import Device, get_device
@@ -54,6 +54,9 @@ class Tag:
             tag.type, tag.contiguous, tag.writable, tag.host = key
             found = cls._made.setdefault(key, tag)  # one object, whichever thread comes first
         return found
+
+    def __reduce__(self) -> tuple:
+        return Tag, (self.type, self.contiguous, self.writable, self.host)
 
 
 class _ArrayMeta(type):
@@ -332,11 +335,27 @@ class array(Contents, metaclass=_ArrayMeta):
             made.grad = self._grad.view(element)
         return made
 
+    def __reduce__(self) -> tuple:
+        """For `pickle` and `copy.deepcopy`: contents and gradient, in fresh contiguous memory."""
+        if self._held is not None:
+            raise TypeError("arrays of structs that refer to arrays are not pickled\nhelp: pickle the arrays they hold")
+        compound = element_rank(self.dtype) > 0
+        element = (self.dtype.kind, self.dtype.shape, self.dtype.dtype) if compound else self.dtype
+        return _restored, (self._data.copy(), element, str(self.device), self._grad and self._grad._data.copy())
+
     def __str__(self) -> str:
         return str(self._data)
 
     def __repr__(self) -> str:
         return f"array(shape={self.shape}, dtype={type_name(self.dtype)})"
+
+
+def _restored(contents: np.ndarray, element: Any, device: str, grad: np.ndarray | None) -> array:
+    dtype = compounds.Compound.make(*element) if isinstance(element, tuple) else element
+    made = array(contents, dtype=dtype, device=device, requires_grad=grad is not None)
+    if grad is not None:
+        made._grad._data[...] = grad
+    return made
 
 
 class RankedArray:

@@ -119,6 +119,9 @@ class indexedarray(TypedMemory):
         """Set every selected element to zero."""
         self.assign(array._wrap(allocate(self.shape, self.dtype), self.dtype, self.device))
 
+    def __reduce__(self) -> tuple:
+        return indexedarray, (self.data, self.indices)
+
     def __len__(self) -> int:
         return self.shape[0]
 

@@ -10,10 +10,10 @@ import sys
 import types as python_types
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...config import config
-from ...errors import ArgumentCountError, ArgumentTypeError, KernelTypeError
+from ...errors import ArgumentCountError, ArgumentTypeError, KernelError, KernelErrors, KernelTypeError
 from .. import compile as compiler
 from ..emit.target import Options
 from ..frontend.functions import operand_pattern_type
@@ -23,6 +23,14 @@ from ..types.arrays import ArrayType, type_name
 from ..types.signatures import Weak, is_generic, match, match_weak, resolve
 
 OPTIONS = ("fast_math", "max_unroll", "verify", "deterministic", "enable_backward")
+
+
+class Settings(NamedTuple):
+    """The options that shape code. Taken once per launch: another thread may change them meanwhile."""
+
+    fast_math: bool
+    verify: bool
+    max_unroll: int
 
 
 class Module:
@@ -35,10 +43,16 @@ class Module:
         self.options: dict[str, Any] = {}
 
     def load(self, device: Any = None) -> None:
-        """Compile every kernel that has concrete argument types."""
+        """Compile every kernel that has concrete argument types; raises what is wrong with broken ones at the end."""
+        errors = []
         for kernel in list(self.all):
-            if not kernel.generic:
-                kernel.prepare()
+            try:
+                if not kernel.generic:
+                    kernel.prepare()
+            except KernelError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0] if len(errors) == 1 else KernelErrors(errors)
 
     def __repr__(self) -> str:
         return f"Module({self.name!r})"
@@ -192,9 +206,13 @@ class Kernel:
                 return place[name]
         return getattr(config, name)
 
-    def program(self, types: tuple[Any, ...]) -> compiler.Program:
+    def settings(self) -> Settings:
+        """The options that shape code, as they are now."""
+        return Settings(bool(self.option("fast_math")), bool(self.option("verify")), self.option("max_unroll"))
+
+    def program(self, types: tuple[Any, ...], settings: Settings | None = None) -> compiler.Program:
         """The final IR at concrete parameter types."""
-        unroll = self.option("max_unroll")
+        unroll = (settings or self.settings()).max_unroll
         key = (types, unroll)
         if key not in self._programs:
             with compiler.compiling:  # threads that meet here compile once
@@ -202,21 +220,21 @@ class Kernel:
                     self._programs[key] = compiler.lower(self.source, self.patterns, list(types), unroll)
         return self._programs[key]
 
-    def compiled(self, types: tuple[Any, ...], layouts: tuple[str, ...]) -> compiler.Compiled:
+    def compiled(self, types: tuple[Any, ...], layouts: tuple[str, ...], settings: Settings) -> compiler.Compiled:
         """Machine code for the CPU."""
-        options = Options(layouts, bool(self.option("fast_math")), bool(self.option("verify")))
-        key = (types, options, self.option("max_unroll"))
+        options = Options(layouts, settings.fast_math, settings.verify)
+        key = (types, options, settings.max_unroll)
         if key not in self._compiled:
             with compiler.compiling:
                 if key not in self._compiled:
-                    self._compiled[key] = compiler.build(self.program(types), options)
+                    self._compiled[key] = compiler.build(self.program(types, settings), options)
         return self._compiled[key]
 
     def prepare(self) -> None:
         """Compile for contiguous arrays, as `load_module` asks."""
         types = tuple(self.patterns.values())
         layouts = tuple("C" if isinstance(t, ArrayType) and not t.indexed else "" for t in types)
-        self.compiled(types, layouts)
+        self.compiled(types, layouts, self.settings())
 
     def add_overload(self, types: Any) -> Kernel:
         """Check that concrete types fit this generic kernel (they compile at their first launch)."""

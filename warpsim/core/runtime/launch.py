@@ -18,22 +18,22 @@ from . import graph, interp, pool, scatter
 from .arguments import UNFIT, adapted, block_packer, check_writable, exact_packer, mismatch, packer, unfit
 from .device import CPU, Device, get_device
 from .dimensions import extent, normalized
-from .kernel import Kernel
+from .kernel import Kernel, Settings
 from .report import Report
 
 
 class Launcher:
     """One compiled form of a kernel, for fixed tags of its array arguments."""
 
-    def __init__(self, kernel: Kernel, types: tuple[Any, ...], args: list[Any]):
+    def __init__(self, kernel: Kernel, types: tuple[Any, ...], args: list[Any], settings: Settings):
         self.kernel, self.types = kernel, types
-        self.program = kernel.program(types)
+        self.program = kernel.program(types, settings)
         layouts = tuple("C" if _contiguous(a, t) else "" for a, t in zip(args, types, strict=True))
         tags = [a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True)]
         open_types = [is_generic(p) for p in kernel.patterns.values()]
         self.packers = [exact_packer(t) if generic else packer(t) for t, generic in zip(types, open_types, strict=True)]
         self.join = block_packer(tags, self.packers)
-        self.code = kernel.compiled(types, layouts)
+        self.code = kernel.compiled(types, layouts, settings)
         self.call = pool.KERNEL_PROTOTYPE(self.code.address)
         self.ndim = self.program.ndim
         self.cost = max(0.25, self.program.nanoseconds)
@@ -77,11 +77,6 @@ def serial_limit(cost: float) -> int:
     return low
 
 
-def settings(kernel: Kernel) -> tuple[Any, ...]:
-    """What decides the compiled form besides argument types."""
-    return tuple(kernel.option(name) for name in ("fast_math", "verify", "max_unroll"))
-
-
 def _contiguous(arg: Any, t: Any) -> bool:
     return isinstance(t, ArrayType) and not t.indexed and arg._tag.contiguous
 
@@ -98,6 +93,9 @@ def launch(
     and objects with an array protocol. device: where to run. record_cmd: return a `Launch` instead of
     running. deterministic: independence of scheduling for scattered float atomics as well (they are
     summed in private copies or serially). max_blocks, block_dim: for CUDA.
+
+    Any number of Python threads may launch at once. Atomics are atomic among the threads of one
+    launch: launches that run at the same time must not update one array.
 
     Raises `ArgumentTypeError`, `ArgumentCountError`, `DimensionError`, `ReadOnlyError`,
     `DeviceError`, or a `KernelError` when the kernel does not compile.
@@ -158,15 +156,17 @@ def launch_slowly(
 
 def prepared(kernel: Kernel, args: list[Any], place: Device) -> tuple[Launcher, list[Any]]:
     """The compiled form for these arguments, and the arguments with foreign arrays wrapped."""
+    generation = config.generation  # read before the switches: one that changes meanwhile must be seen next time
     names = list(kernel.patterns)
     types = kernel.types_for(args)
     args = [adapted(a, t, n, kernel.key, place) for a, t, n in zip(args, types, names, strict=True)]
     tags = tuple(a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True))
-    key = (types, tags, settings(kernel))
+    settings = kernel.settings()
+    key = (types, tags, settings)
     launcher = kernel.launchers.get(key)
     if launcher is None:
-        launcher = kernel.launchers[key] = Launcher(kernel, types, args)
-    launcher.generation = config.generation
+        launcher = kernel.launchers[key] = Launcher(kernel, types, args, settings)
+    launcher.generation = generation
     for k, use in launcher.program.plan.uses.items():
         if use.written:
             check_writable(args[k], names[k], kernel.key)
