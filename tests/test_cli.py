@@ -254,17 +254,16 @@ def test_the_examples_of_the_repository_are_found():
 # ----- benchmarks -----------------------------------------------------------------------------------
 
 
-def test_benchmarks_get_their_arguments(warpsim):
-    status, out, _ = warpsim("bench", "--list")
-    assert status == 0
-    assert "saxpy" in out
-    assert warpsim("bench", "--bogus")[0] == 2
+def test_benchmarks_get_their_arguments(capfd):
+    assert cli.main(["bench", "--list"]) == 0
+    assert "saxpy" in capfd.readouterr().out
+    assert cli.main(["bench", "--bogus"]) == 2
 
 
-def test_benchmarks_need_the_repository(warpsim, checkout):
+def test_benchmarks_need_their_files(warpsim, checkout):
     status, _, err = warpsim("bench", "--quick")
     assert status == 1
-    assert re.match(r"warpsim: error: the benchmarks are not beside .+\nexpected: a checkout(.|\n)*help: get", err)
+    assert re.match(r"warpsim: error: the benchmarks are neither beside .+ nor in it\nhelp: install", err)
 
 
 # ----- as a process -----------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import importlib
 import importlib.util
 import os
 import platform
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -311,18 +312,12 @@ def _called(module: Any, program: str, arguments: list[str]) -> int:
 
 
 def run_benchmarks(arguments: list[str]) -> int:
-    """Run the benchmarks of the repository."""
+    """Run the benchmarks: of the repository, else those packed with the package."""
     root = checkout()
-    if root is None or not (root / "benchmarks" / "__main__.py").is_file():
+    folders = [*([root / "benchmarks"] if root else []), PACKAGE / "_benchmarks"]
+    boot = next((folder / "boot.py" for folder in folders if (folder / "boot.py").is_file()), None)
+    if boot is None:
         raise WarpsimError(
-            f"the benchmarks are not beside {PACKAGE}\n"
-            "expected: a checkout of the repository, where they are the folder `benchmarks`\n"
-            "help: get the repository, `pip install -e .` there, and run `warpsim bench` again"
+            f"the benchmarks are neither beside {PACKAGE} nor in it\nhelp: install warpsim from its repository or wheel"
         )
-    if str(root) not in sys.path:
-        sys.path.insert(0, str(root))
-    return _called(importlib.import_module("benchmarks.__main__"), "warpsim bench", arguments)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return subprocess.run([sys.executable, str(boot), "__main__", *arguments], check=False).returncode

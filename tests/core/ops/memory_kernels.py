@@ -1,14 +1,14 @@
-"""Small kernels on arrays, built from IR, and four ways to run them.
+"""Small kernels on arrays, built from IR, and three ways to run them.
 
-Devices: `interp`, the interpreter; `cpu`, one call for all threads; `ranges`, one call per range of
-threads, one after the other; `threads`, the same ranges by several Python threads at once, so that
-atomics are real.
+Devices: `interp`, the interpreter; `cpu`, one call for all threads; `threads`, a call per range of
+threads, by several Python threads at once, so that atomics are real.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,12 @@ def kernel(types: list[Any], body: Callable[..., None]) -> Function:
     return verify(inline(Function("kernel", region)))
 
 
+Gradients = dict[int, np.ndarray]
+"""Memory of gradients by the position of their array."""
+
+
 def run(
-    fn: Function, memory: list[np.ndarray], count: int, device: str = "cpu", gradients: dict[int, np.ndarray] | None = None
+    fn: Function, memory: list[np.ndarray], count: int, device: str = "cpu", gradients: Gradients | None = None
 ) -> None:
     """Run `count` threads over arrays given as NumPy memory with the layout of their elements."""
     gradients = gradients or {}
@@ -54,14 +58,14 @@ def run(
         return
     block = argument_block(parts, (count,))
     edges = np.linspace(0, count, 4 * WORKERS + 1).astype(int)
-    flags = CONCURRENT if device == "threads" else 0
-    with ThreadPoolExecutor(WORKERS if flags else 1) as pool:
-        for done in [pool.submit(compiled.run, block, int(a), int(b), flags) for a, b in zip(edges, edges[1:], strict=False)]:
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for done in [pool.submit(compiled.run, block, int(a), int(b), CONCURRENT) for a, b in pairwise(edges)]:
             done.result()
 
 
-def run_interpreted(fn: Function, memory: list[np.ndarray], count: int, gradients: dict[int, np.ndarray]) -> None:
-    values = [host_array(m, p.type, p.hint, gradients.get(k)) for k, (m, p) in enumerate(zip(memory, fn.params, strict=True))]
+def run_interpreted(fn: Function, memory: list[np.ndarray], count: int, gradients: Gradients) -> None:
+    pairs = enumerate(zip(memory, fn.params, strict=True))
+    values = [host_array(m, p.type, p.hint, gradients.get(k)) for k, (m, p) in pairs]
     machine = Interpreter(check_numbers=False)
     for i in range(count):
         machine.thread = (i,)

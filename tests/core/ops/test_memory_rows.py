@@ -180,7 +180,8 @@ def test_a_computed_component_is_clamped_into_range(index, device):
     def body(i, at, x):
         store(component_view(x, load(at, i)), i, 1.0)
 
-    run(kernel([array_type(index), array_type(compounds.vector(3))], body), [np.array(reach, index), v], len(reach), device)
+    types = [array_type(index), array_type(compounds.vector(3))]
+    run(kernel(types, body), [np.array(reach, index), v], len(reach), device)
     assert v.argmax(axis=1).tolist() == [want.get(int(k), 2 if k > 0 else 0) for k in reach]
     assert v.sum() == len(reach)
 
@@ -245,7 +246,10 @@ def new_local_array(extents, element):
     return registry.emit(active_builder(), local_array, (), {"shape": extents, "dtype": element})
 
 
-@pytest.mark.parametrize("element", [bool_, int8, float64, compounds.vector(3, float32), compounds.matrix((2, 3), float64), Outer])
+ON_THE_STACK = [bool_, int8, float64, compounds.vector(3, float32), compounds.matrix((2, 3), float64), Outer]
+
+
+@pytest.mark.parametrize("element", ON_THE_STACK)
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_local_array_is_zero_for_every_thread_and_its_own(element, device):
     """Each thread copies what it finds, then leaves other values for the next one to stumble over."""

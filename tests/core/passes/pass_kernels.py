@@ -54,7 +54,7 @@ def static_loops(x: Floats, y: Floats, n: Ints):
             total += x[i] * float(a - b)
             for c in range(b + 1, 0, -2):
                 last = last * 3 + c
-    for d in range(5, 5):
+    for _d in range(5, 5):
         total += 1000.0
     for e in range(3, -4, -3):
         total = total * 0.5 + float(e)
@@ -87,18 +87,18 @@ def branches(x: Floats, y: Floats, n: Ints):
     i = wp.tid()
     a = float(1.0)
     b = float(2.0)
-    c = int(3)
+    _c = int(3)
     if x[i] > 0.0:
         a = x[i]
         b = a * 2.0
-        c = 4
+        _c = 4
     elif n[i] > 2:
         b = -x[i]
         if b > 1.0:
             a = 5.0
             y[i] = 77.0
     else:
-        c = 6
+        _c = 6
     y[i] = y[i] + a + wp.where(n[i] % 2 == 0, b, 0.0)
 
 
@@ -150,12 +150,12 @@ def local_memory(x: Floats, y: Floats, n: Ints):
 def effects(x: Floats, y: Floats, n: Ints):
     i = wp.tid()
     unused = wp.sin(x[i]) + x[0]
-    ignored = wp.atomic_add(n, 0, 1)
+    _ignored = wp.atomic_add(n, 0, 1)
     ticket = wp.atomic_max(n, 1, i)
     for k in range(3):
         wp.atomic_add(y, k, x[i] * 0.125)
     if x[i] < -1.0e6:
-        nothing = unused * 2.0
+        _nothing = unused * 2.0
     y[4] = float(ticket)
 
 

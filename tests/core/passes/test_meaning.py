@@ -17,7 +17,8 @@ from warpsim.core.passes.inline import inline
 from warpsim.core.passes.unroll import unroll
 
 PASSES = {
-    "inline": inline, "unroll": lambda fn: unroll(fn, 16), "unroll2": lambda fn: unroll(fn, 2), "fold": fold, "dce": dce,
+    "inline": inline, "unroll": lambda fn: unroll(fn, 16), "unroll2": lambda fn: unroll(fn, 2),
+    "fold": fold, "dce": dce,
 }  # fmt: skip
 ORDERS = [
     ("inline",), ("unroll", "inline"), ("dce", "fold", "inline"), ("inline", "unroll", "fold", "dce"),

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from ...errors import CompilerError, KernelError, KernelErrors, KernelTypeError, UnsupportedSyntaxError
+from ...errors import CompilerError, KernelError, KernelErrors, KernelTypeError
 from ..ir.builder import Builder
 from ..ir.nodes import Call, Function, Region, Value, walk
 from ..types import compounds, scalars, structs
@@ -74,6 +74,7 @@ class FunctionTranslator(Calls):
             result = result_of(self.scope)
         except KernelError as error:
             if error not in self.errors and len(self.errors) < MAX_ERRORS:
+                error.location = error.location or self.source.whole()
                 self.errors.append(error)
             raise_all(self.errors)
         except Suppressed:
@@ -153,11 +154,6 @@ class FunctionTranslator(Calls):
 
 def kernel_function(source: Source, patterns: dict[str, Any], types: list[Any]) -> Function:
     """A kernel at concrete parameter types as an IR Function."""
-    arguments = source.tree.args
-    if arguments.kwonlyargs:
-        cure = "kernel arguments are given in order: drop the `*`"
-        where = source.locate(arguments.kwonlyargs[0])
-        raise UnsupportedSyntaxError("keyword-only parameters are not part of kernels", where, help=cure)
     params = tuple(Value(t, name) for name, t in zip(patterns, types, strict=True))
     region = Region(params)
     scope = Scope(zip(patterns, params, strict=True))

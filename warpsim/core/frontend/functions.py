@@ -24,6 +24,7 @@ from .scope import Scope, describe, is_number, typed
 from .source import Source, annotations
 
 MAX_CALLS = 64  # of one another, while translating
+MAX_SELF_CALLS = 8  # at different types, as a generic function may for the parts of its argument
 
 FUNCTIONS: dict[tuple[str, str], Func] = {}
 """Functions at module level by (module, name): a second definition adds an overload."""
@@ -220,7 +221,8 @@ def translate(overload: Overload, operands: list[Any], caller: Any) -> tuple[Fun
 def check_recursion(overload: Overload, key: Any, caller: Any) -> None:
     """Refuse a call that is being translated already, and chains that never end (a tuple that grows)."""
     active = caller.stack()
-    if (overload, key) in active or len(active) > MAX_CALLS:
+    same = sum(entry is not None and entry[0] is overload for entry in active)
+    if (overload, key) in active or same >= MAX_SELF_CALLS or len(active) > MAX_CALLS:
         raise RecursionNotSupportedError(
             f"{overload.function.__name__!r} calls itself",
             help="write a loop, or an explicit stack in a local array",

@@ -141,6 +141,18 @@ def _free_variables(function: Callable[..., Any]) -> dict[str, Any]:
     return found
 
 
+def kernel_parameters(source: Source) -> list[str]:
+    """The parameters of a kernel in order. Raises `UnsupportedSyntaxError` for kinds that a launch cannot fill."""
+    arguments = source.tree.args
+    refused = [a for a in (*arguments.kwonlyargs, arguments.vararg, arguments.kwarg) if a is not None]
+    if refused:
+        raise UnsupportedSyntaxError(
+            f"parameter {refused[0].arg!r} of kernel {source.name!r} has no place in a launch",
+            source.locate(refused[0]), expected="plain parameters, given in order", help="drop the *",
+        )  # fmt: skip
+    return [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+
+
 def annotations(function: Callable[..., Any], source: Source) -> dict[str, Any]:
     """Annotations as objects; strings (postponed evaluation) are evaluated where the function stands."""
     found = {}

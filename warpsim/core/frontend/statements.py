@@ -164,5 +164,6 @@ def result_of(scope: dict[str, Any]) -> Any:
     """What a translated function returns: its result operand, or None."""
     found = scope.get(RESULT)
     if isinstance(found, Unassigned):
-        raise KernelTypeError(f"the returned values do not fit together: {found.reason}")
+        cure = "convert them to one type, or annotate the function with the type it returns"
+        raise KernelTypeError(f"the returned values do not fit together: {found.reason}", help=cure)
     return found

@@ -21,11 +21,6 @@ from .indexed import indexedarray
 from .kernel import Kernel
 
 
-def launch(kernel: Kernel, dim: Any, args: list[Any], place: Device) -> None:
-    """Run a kernel in the interpreter."""
-    prepared(kernel, dim, args, place)()
-
-
 def prepared(kernel: Kernel, dim: Any, args: list[Any], place: Device) -> Callable[[], None]:
     """Check a launch as compiled ones are checked; returns what runs it, any number of times."""
     types = kernel.types_for(args)

@@ -16,10 +16,11 @@ from ...config import config
 from ...errors import ArgumentCountError, ArgumentTypeError, KernelError, KernelErrors, KernelTypeError
 from .. import compile as compiler
 from ..emit.target import Options
-from ..frontend.functions import operand_pattern_type
-from ..frontend.source import Source, annotations
+from ..frontend.functions import Static, operand_pattern_type
+from ..frontend.scope import describe
+from ..frontend.source import Source, annotations, kernel_parameters
 from ..types import scalars, structs
-from ..types.arrays import ArrayType, type_name
+from ..types.arrays import ArrayType, array_type, type_name
 from ..types.signatures import Weak, is_generic, match, match_weak, resolve
 
 OPTIONS = ("fast_math", "max_unroll", "verify", "deterministic", "enable_backward")
@@ -145,8 +146,7 @@ class Kernel:
         """Parameter names and their annotations as types or patterns."""
         if self._patterns is None:
             found = annotations(self.function, self.source)
-            names = self.function.__code__.co_varnames[: self.function.__code__.co_argcount]
-            self._patterns = {name: self._pattern(name, found) for name in names}
+            self._patterns = {name: self._pattern(name, found) for name in kernel_parameters(self.source)}
         return self._patterns
 
     def _pattern(self, name: str, found: dict[str, Any]) -> Any:
@@ -190,9 +190,11 @@ class Kernel:
                 found.append(pattern)
                 continue
             concrete = match_weak(pattern, t, bound) if isinstance(t, Weak) else t
-            if concrete is None or (not isinstance(t, Weak) and not match(pattern, t, bound)):
+            fits = concrete is not None and (isinstance(t, Weak) or match(pattern, t, bound))
+            if isinstance(t, Static) or not fits:
+                shown = describe(t.value) if isinstance(t, Static) else type_name(t)
                 raise ArgumentTypeError(
-                    f"argument {name!r} of kernel {self.key!r} is {type_name(t)}\nexpected: {type_name(pattern)}"
+                    f"argument {name!r} of kernel {self.key!r} is {shown}\nexpected: {type_name(pattern)}"
                 )
             found.append(concrete)
         return tuple(found)
@@ -238,10 +240,8 @@ class Kernel:
 
     def add_overload(self, types: Any) -> Kernel:
         """Check that concrete types fit this generic kernel (they compile at their first launch)."""
-        given = list(types.values()) if isinstance(types, dict) else list(types)
+        given = self.types_by_name(types) if isinstance(types, dict) else list(types)
         names = list(self.patterns)
-        if isinstance(types, dict):
-            given = [types.get(name, self.patterns[name]) for name in names]
         if len(given) != len(names):
             raise ArgumentTypeError(f"{len(given)} types for the {len(names)} parameters of kernel {self.key!r}")
         bound: dict[Any, Any] = {}
@@ -254,6 +254,15 @@ class Kernel:
         self._patterns_of(given)
         return self
 
+    def types_by_name(self, types: dict[str, Any]) -> list[Any]:
+        """Types of all parameters from a dict that has at least the generic ones."""
+        generic = [name for name, pattern in self.patterns.items() if is_generic(pattern)]
+        if set(types) - set(self.patterns) or set(generic) - set(types):
+            raise ArgumentTypeError(
+                f"overload of kernel {self.key!r} has types for {', '.join(types)}\nexpected: {', '.join(generic)}"
+            )
+        return [types.get(name, pattern) for name, pattern in self.patterns.items()]
+
     def _patterns_of(self, given: list[Any]) -> None:
         self.program(tuple(resolve(t, {}) for t in given))
 
@@ -264,7 +273,7 @@ def argument_type(value: Any) -> Any:
     if isinstance(found, ArrayType):
         return found
     if hasattr(value, "__array_interface__") and not isinstance(value, (int, float)) and getattr(value, "ndim", 0):
-        return ArrayType(scalars.canonical(value.dtype), value.ndim, False, None)
+        return array_type(scalars.canonical(value.dtype), value.ndim)
     return operand_pattern_type(value)
 
 
