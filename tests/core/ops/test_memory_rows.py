@@ -7,7 +7,7 @@ from reverse_walk import adjoint
 from row_cases import Inner, Outer, compound_types, random_value
 from row_devices import array_of
 
-from warpsim.core.ir.builder import active_builder
+from warpsim.core.ir.builder import active_builder, constant
 from warpsim.core.ops import load, memory, mul, registry, sin, store, view
 from warpsim.core.ops.registry import TABLE
 from warpsim.core.types import compounds, scalars, structs
@@ -196,6 +196,37 @@ def test_shape_is_the_extent_of_an_axis(device):
     out = np.zeros(4, np.int32)
     run(kernel([array_type(float32, 3), array_type(int32)], body), [np.zeros((2, 5, 3), np.float32), out], 1, device)
     assert out.tolist() == [2, 5, 3, 3]
+
+
+@structs.struct
+class Reference:
+    values: array_type(compounds.vector(2, float32), 2)
+    at: int32
+
+
+@pytest.mark.parametrize("device", ["interp", "cpu"])
+def test_an_array_in_a_struct_goes_through_memory(device):
+    """A reference to an array is stored, loaded by the next kernel, and followed."""
+    v = compounds.vector(2, float32)
+    target, references = np.zeros((3, 8, 2), np.float32)[:, ::2], blank(Reference, (3,))
+
+    def note(i, a, r):
+        made = registry.emit(active_builder(), TABLE["construct"], (a, i), {"to": Reference})
+        store(r, i, made)
+
+    def use(i, r):
+        found = load(r, i)
+        store(TABLE["field"](found, name="values"), TABLE["field"](found, name="at"), 3, constant(v, v(1.0, 2.0)))
+
+    run(kernel([array_type(v, 2), array_type(Reference)], note), [target, references], 3, device)
+    run(kernel([array_type(Reference)], use), [references], 3, device)
+    want = np.zeros((3, 4, 2))
+    want[:, 3] = 1.0, 2.0
+    np.testing.assert_array_equal(target, want)
+    if device == "interp":
+        references["at"] = 3
+        with pytest.raises(OutOfBoundsError, match="array in a struct is outside axis 0 of length 3"):
+            run(kernel([array_type(Reference)], use), [references], 1, device)
 
 
 # ----- gradients of arrays ------------------------------------------------------------------

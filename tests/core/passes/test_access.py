@@ -1,12 +1,9 @@
-"""Which atomics need no atomic instruction. A wrong answer here is a lost update somewhere: so every trick is tried.
+"""Which atomics need no atomic instruction. A wrong answer here is a lost update somewhere."""
 
-Each kernel says what its atomics are, in order: `own` (the thread's element alone), `shared` (a sum at
-an address on which all threads agree), `sum` (a sum that private copies can take), `local` (the
-thread's stack), `real` (everything else).
-"""
-
+import access_kernels as kernels
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 from pass_runs import nodes
 
 import warpsim as wp
@@ -17,24 +14,6 @@ from warpsim.core.ops.registry import ATOMIC, TABLE
 from warpsim.core.passes.access import analyse
 from warpsim.core.types.arrays import array_type
 from warpsim.core.types.scalars import float32, int32
-
-Floats, Ints = wp.array(dtype=float), wp.array(dtype=int)
-Grid, Vectors = wp.array(dtype=float, ndim=2), wp.array(dtype=wp.vec3)
-
-
-@wp.struct
-class Pair:
-    values: wp.array(dtype=float)
-    at: int
-
-
-@wp.struct
-class Deep:
-    pair: Pair
-    scale: float
-
-
-Pairs = wp.array(dtype=Pair)
 
 
 def classes(plan, fn):
@@ -48,354 +27,11 @@ def classes(plan, fn):
     return found
 
 
-GALLERY = []
-
-
-def expected(*wanted, **facts):
-    """Note a kernel with the classes of its atomics, and the uses of parameters worth checking."""
-
-    def add_to_gallery(function):
-        made = wp.kernel(function)
-        GALLERY.append(pytest.param(made, list(wanted), facts, id=function.__name__))
-        return made
-
-    return add_to_gallery
-
-
-# ----- the thread's own element -------------------------------------------------------------
-
-
-@expected("own")
-def own_element(a: Floats):
-    i = wp.tid()
-    wp.atomic_add(a, i, 1.0)
-
-
-@expected("own", "own")
-def own_element_with_loads_and_stores(a: Floats):
-    i = wp.tid()
-    a[i] = a[i] * 2.0
-    wp.atomic_max(a, i, 1.0)
-    if a[i] > 3.0:
-        wp.atomic_sub(a, i, 1.0)
-
-
-@expected("own")
-def own_element_twice_asked(a: Floats):
-    i = wp.tid()
-    j = wp.tid()
-    wp.atomic_add(a, i, 1.0)
-    a[j] = 2.0
-
-
-@expected("own")
-def own_element_of_a_grid(g: Grid):
-    i, j = wp.tid()
-    wp.atomic_add(g, i, j, 1.0)
-
-
-@wp.func
-def add_here(a: Floats, value: float):
-    wp.atomic_add(a, wp.tid(), value)
-
-
-@expected("own")
-def own_element_by_the_tid_of_a_function(a: Floats):
-    add_here(a, 2.0)
-
-
-@expected("own")
-def own_element_in_a_loop(a: Floats, n: Ints):
-    i = wp.tid()
-    for k in range(n[i]):
-        wp.atomic_add(a, i, float(k))
-
-
-@expected("sum")
-def next_element(a: Floats):
-    i = wp.tid()
-    wp.atomic_add(a, i + 1, 1.0)
-
-
-@expected("real")
-def own_and_next_element(a: Floats):
-    i = wp.tid()
-    wp.atomic_add(a, i, 1.0)
-    a[i + 1] = 0.0
-
-
-@expected("real")
-def own_element_and_a_look_at_another(a: Floats):
-    i = wp.tid()
-    if a[0] > 0.0:
-        wp.atomic_max(a, i, 1.0)
-
-
-@expected("sum")
-def transposed_element(g: Grid):
-    i, j = wp.tid()
-    wp.atomic_add(g, j, i, 1.0)
-
-
-@expected("sum")
-def the_same_index_twice(g: Grid):
-    i, _j = wp.tid()
-    wp.atomic_add(g, i, i, 1.0)
-
-
-@expected("sum")
-def part_of_the_index(a: Floats):
-    _i, j = wp.tid()
-    wp.atomic_add(a, j, 1.0)
-
-
-@expected("sum")
-def own_row_as_a_view(g: Grid):
-    """Not called own: the view could be of any row."""
-    i = wp.tid()
-    row = g[i]
-    wp.atomic_add(row, 2, 1.0)
-
-
-@expected("sum")
-def own_component(v: Vectors):
-    i = wp.tid()
-    v[i][1] += 1.0
-
-
-@expected("sum")
-def index_from_memory(a: Floats, at: Ints):
-    i = wp.tid()
-    wp.atomic_add(a, at[i], 1.0)
-
-
-@expected("real")
-def own_element_through_a_table(a: wp.indexedarray(dtype=float)):
-    i = wp.tid()
-    wp.atomic_max(a, i, 1.0)
-
-
-@expected("own", "own")
-def two_parameters_that_may_be_one(a: Floats, b: Floats):
-    """Each is own; that a launch was given one array twice is seen at the launch."""
-    i = wp.tid()
-    wp.atomic_add(a, i, 1.0)
-    wp.atomic_add(b, i, 1.0)
-
-
-# ----- sums ---------------------------------------------------------------------------------
-
-
-@expected("shared", a={"summed": True, "gathered": True, "read": False, "written": True})
-def a_loss(a: Floats, x: Floats):
-    i = wp.tid()
-    wp.atomic_add(a, 0, x[i])
-
-
-@expected("shared")
-def a_loss_by_assignment(a: Floats, x: Floats):
-    i = wp.tid()
-    a[0] += x[i]
-
-
-@expected("shared")
-def index_from_a_parameter(a: Floats, k: int):
-    wp.atomic_sub(a, 2 * k + 1, 1.0)
-
-
-@expected("shared")
-def index_from_a_struct_parameter(a: Floats, p: Pair):
-    wp.atomic_add(a, p.at, 1.0)
-
-
-@expected("shared")
-def index_from_a_shape(a: Floats, b: Floats):
-    wp.atomic_add(a, b.shape[0] - 1, 1.0)
-
-
-@expected("shared")
-def shared_row(g: Grid, k: int):
-    wp.atomic_add(g[k], k, 1.0)
-
-
-@expected("shared", a={"gathered": True})
-def shared_under_a_condition(a: Floats, x: Floats):
-    i = wp.tid()
-    if x[i] > 0.0:
-        wp.atomic_add(a, 0, x[i])
-
-
-@expected("sum")
-def index_from_a_load(a: Floats, at: Ints):
-    wp.atomic_add(a, at[0], 1.0)
-
-
-@expected("sum")
-def index_from_a_branch(a: Floats, k: int):
-    i = wp.tid()
-    j = k
-    if i > 5:
-        j = k + 1
-    wp.atomic_add(a, j, 1.0)
-
-
-@expected("sum")
-def index_from_a_loop(a: Floats, n: int):
-    for k in range(n):
-        wp.atomic_add(a, k, 1.0)
-
-
-@expected("sum", "shared", a={"summed": True, "gathered": False})
-def shared_and_scattered(a: Floats, at: Ints):
-    i = wp.tid()
-    wp.atomic_add(a, at[i], 1.0)
-    wp.atomic_add(a, 0, 1.0)
-
-
-@expected("real", a={"summed": False})
-def a_sum_whose_result_is_used(a: Floats, x: Floats):
-    i = wp.tid()
-    x[i] = wp.atomic_add(a, 0, 1.0)
-
-
-@expected("real")
-def a_sum_whose_result_leaves_a_branch(a: Floats, x: Floats):
-    i = wp.tid()
-    old = float(0.0)
-    if x[i] > 0.0:
-        old = wp.atomic_add(a, 0, 1.0)
-    x[i] = old
-
-
-@expected("real", a={"summed": False, "read": True})
-def a_sum_that_is_also_read(a: Floats, x: Floats):
-    i = wp.tid()
-    wp.atomic_add(a, 0, x[i])
-    x[i] = a[1]
-
-
-@expected("real", "real")
-def a_sum_and_an_extreme(a: Floats, x: Floats):
-    i = wp.tid()
-    wp.atomic_add(a, 0, x[i])
-    wp.atomic_max(a, 1, x[i])
-
-
-@expected("real")
-def an_integer_sum(a: Ints):
-    wp.atomic_add(a, 0, 1)
-
-
-# ----- arrays by other ways -----------------------------------------------------------------
-
-
-@expected("real", a={"summed": False, "written": True}, b={"summed": False, "written": True})
-def one_of_two(a: Floats, b: Floats, k: int):
-    """The choice is the same for all threads, but nobody knows it here."""
-    c = a
-    if k > 0:
-        c = b
-    wp.atomic_add(c, 0, 1.0)
-
-
-@expected("real", "real", a={"summed": False})
-def a_parameter_and_one_of_two(a: Floats, b: Floats, k: int):
-    i = wp.tid()
-    wp.atomic_add(a, i, 1.0)
-    c = b
-    if k > 0:
-        c = a
-    wp.atomic_add(c, 0, 1.0)
-
-
-@expected("real", a={"read": True, "summed": False})
-def a_sum_read_through_another_name(a: Floats, b: Floats, k: int):
-    i = wp.tid()
-    wp.atomic_add(a, 0, 1.0)
-    c = b
-    if k > 0:
-        c = a
-    b[i] = c[1]
-
-
-@expected("real", "real", a={"summed": False})
-def through_a_struct_parameter(p: Pair, a: Floats):
-    i = wp.tid()
-    wp.atomic_add(p.values, i, 1.0)
-    wp.atomic_max(a, 0, 1.0)
-
-
-@expected("shared", a={"summed": True})
-def through_a_struct_made_here(a: Floats):
-    p = Pair(values=a, at=0)
-    wp.atomic_add(p.values, 0, 1.0)
-
-
-@expected("real", a={"summed": False, "read": True})
-def read_through_a_struct_made_here(a: Floats, b: Floats):
-    i = wp.tid()
-    d = Deep(pair=Pair(values=a, at=3), scale=2.0)
-    wp.atomic_add(a, 0, 1.0)
-    b[i] = d.pair.values[i]
-
-
-@expected("real", a={"summed": False})
-def through_a_struct_in_memory(a: Floats, pairs: Pairs):
-    """What is stored may be loaded by any thread."""
-    i = wp.tid()
-    pairs[i] = Pair(values=a, at=0)
-    wp.atomic_add(a, 0, 1.0)
-
-
-@expected("real", pairs={"read": True, "written": False})
-def loaded_with_a_struct(pairs: Pairs):
-    i = wp.tid()
-    p = pairs[i]
-    wp.atomic_add(p.values, 0, 1.0)
-
-
-@expected("real", "real", a={"summed": False}, b={"summed": False})
-def carried_round_a_loop(a: Floats, b: Floats, n: int):
-    """x and y change places in every trip."""
-    x = a
-    y = b
-    for _k in range(n):
-        wp.atomic_add(x, 0, 1.0)
-        t = x
-        x = y
-        y = t
-    wp.atomic_add(y, 0, 1.0)
-
-
-# ----- local arrays -------------------------------------------------------------------------
-
-
-@expected("local", "local", "own")
-def the_stack(a: Floats, at: Ints):
-    i = wp.tid()
-    seen = wp.zeros(shape=(4, 2), dtype=float)
-    wp.atomic_add(seen, at[i], 0, 1.0)
-    wp.atomic_max(seen[1], 1, 2.0)
-    wp.atomic_add(a, i, seen[1, 1])
-
-
-@expected("local")
-def one_of_two_on_the_stack(a: Floats, at: Ints):
-    i = wp.tid()
-    x = wp.zeros(shape=2, dtype=float)
-    y = wp.zeros(shape=2, dtype=float)
-    z = x
-    if at[i] > 0:
-        z = y
-    wp.atomic_add(z, 0, 1.0)
-    a[i] = x[0] - y[0]
-
-
 def program(kernel):
     return kernel.program(tuple(kernel.patterns.values()))
 
 
-@pytest.mark.parametrize("kernel, wanted, facts", GALLERY)
+@pytest.mark.parametrize("kernel, wanted, facts", kernels.GALLERY)
 def test_every_atomic_is_of_its_class(kernel, wanted, facts):
     made = program(kernel)
     assert classes(made.plan, made.fn) == wanted
@@ -406,21 +42,22 @@ def test_every_atomic_is_of_its_class(kernel, wanted, facts):
 
 
 def test_whether_every_thread_takes_part_in_a_shared_sum():
-    for kernel, always in ((a_loss, True), (shared_under_a_condition, False)):
+    for kernel, always in ((kernels.a_loss, True), (kernels.shared_under_a_condition, False)):
         assert list(program(kernel).plan.uniform.values()) == [always]
 
 
 def test_atomics_on_arrays_of_unknown_origin_are_listed():
     """Launches look there: such an array may overlap a parameter."""
-    assert len(program(through_a_struct_parameter).plan.unknown) == 1
-    assert len(program(one_of_two).plan.unknown) == 1
-    assert program(a_loss).plan.unknown == []
+    assert len(program(kernels.through_a_struct_parameter).plan.unknown) == 1
+    assert len(program(kernels.one_of_two).plan.unknown) == 1
+    assert program(kernels.a_loss).plan.unknown == []
 
 
 @pytest.mark.parametrize("kernel, name, read, written", [
-    (own_element, "a", False, True), (a_loss, "x", True, False), (index_from_a_load, "at", True, False),
-    (one_of_two, "b", False, True), (index_from_a_shape, "b", False, False), (own_element_in_a_loop, "n", True, False),
-    (through_a_struct_in_memory, "pairs", False, True), (carried_round_a_loop, "b", False, True),
+    (kernels.own_element, "a", False, True), (kernels.a_loss, "x", True, False),
+    (kernels.index_from_a_load, "at", True, False), (kernels.one_of_two, "b", False, True),
+    (kernels.index_from_a_shape, "b", False, False), (kernels.own_element_in_a_loop, "n", True, False),
+    (kernels.through_a_struct_in_memory, "pairs", False, True), (kernels.carried_round_a_loop, "b", False, True),
 ])  # fmt: skip
 def test_reads_and_writes_of_parameters(kernel, name, read, written):
     use = program(kernel).plan.uses[list(kernel.patterns).index(name)]
@@ -456,6 +93,41 @@ def test_a_long_uniform_expression_costs_no_time():
 
 # ----- the same by running ------------------------------------------------------------------
 
+SIDE = 12
+
+
+def argument(t, device, made):
+    """An argument of a type; `made` gets its arrays, of small whole numbers, so that sums are exact in any order."""
+    if t is int32:
+        return 2
+    if t is kernels.Pair:
+        return kernels.Pair(values=argument(kernels.Floats, device, made), at=3)
+    if t.dtype is kernels.Pair:
+        pairs = [argument(kernels.Pair, device, made) for _ in range(SIDE)]
+        return wp.array(pairs, dtype=kernels.Pair, device=device)
+    values = np.arange(SIDE**t.ndim).reshape((SIDE,) * t.ndim) % 4
+    if t.dtype is wp.vec3:
+        values = np.stack([values] * 3, axis=-1)
+    made.append(wp.array(values, dtype=t.dtype, device=device))
+    if t.indexed:
+        return wp.indexedarray(made[-1], [wp.array(np.arange(SIDE)[::-1].copy(), dtype=int, device=device)])
+    return made[-1]
+
+
+def left_by(kernel, device):
+    """Every array that a kernel can reach, after a launch."""
+    made = []
+    arguments = [argument(t, device, made) for t in kernel.patterns.values()]
+    wp.launch(kernel, (SIDE - 1,) * (program(kernel).ndim or 1), arguments, device=device)
+    return [array.numpy() for array in made]
+
+
+@pytest.mark.parametrize("kernel, wanted, facts", kernels.GALLERY)
+def test_the_cpu_leaves_what_the_interpreter_leaves(kernel, wanted, facts):
+    for simulated, compiled in zip(left_by(kernel, "interp"), left_by(kernel, "cpu"), strict=True):
+        np.testing.assert_array_equal(compiled, simulated)
+
+
 N = 200_000
 
 
@@ -470,13 +142,13 @@ def zeros(n, dtype=float):
 def test_a_choice_of_arrays_loses_nothing():
     for k in (0, 1):
         a, b = zeros(1), zeros(1)
-        launched(one_of_two, a, b, k)
+        launched(kernels.one_of_two, a, b, k)
         assert (a.numpy()[0], b.numpy()[0]) == ((0, N) if k else (N, 0))
 
 
 def test_own_elements_and_a_choice_that_meets_them():
     a, b = zeros(N), zeros(1)
-    launched(a_parameter_and_one_of_two, a, b, 1)
+    launched(kernels.a_parameter_and_one_of_two, a, b, 1)
     want = np.ones(N)
     want[0] += N
     np.testing.assert_array_equal(a.numpy(), want)
@@ -484,30 +156,47 @@ def test_own_elements_and_a_choice_that_meets_them():
 
 def test_arrays_that_change_places_in_a_loop():
     a, b = zeros(1), zeros(1)
-    launched(carried_round_a_loop, a, b, 5)
+    launched(kernels.carried_round_a_loop, a, b, 5)
     assert (a.numpy()[0], b.numpy()[0]) == (4 * N, 2 * N)
 
 
 def test_one_array_given_twice():
     a = zeros(N)
-    launched(two_parameters_that_may_be_one, a, a)
+    launched(kernels.two_parameters_that_may_be_one, a, a)
     np.testing.assert_array_equal(a.numpy(), np.full(N, 2.0))
 
 
 def test_an_array_and_its_neighbour():
     """Own elements of two views of one memory, shifted: neighbours meet."""
     memory_of_both = zeros(N + 1)
-    launched(two_parameters_that_may_be_one, memory_of_both[:N], memory_of_both[1:])
+    launched(kernels.two_parameters_that_may_be_one, memory_of_both[:N], memory_of_both[1:])
     want = np.full(N + 1, 2.0)
     want[0] = want[N] = 1.0
     np.testing.assert_array_equal(memory_of_both.numpy(), want)
 
 
+def test_an_array_whose_elements_are_one():
+    """Strides of zero: every element is the same memory, so neither is it a thread's own nor can it be copied."""
+    cell = np.zeros(1, np.float32)
+    launched(kernels.own_element, as_strided(cell, (N,), (0,)))
+    assert cell[0] == N
+    launched(kernels.index_from_memory, as_strided(cell, (100,), (0,)), wp.array(np.arange(N, dtype=np.int32) % 100))
+    assert cell[0] == 2 * N
+
+
+def test_an_array_whose_rows_overlap():
+    cells = np.zeros(N + 1, np.float32)
+    launched(kernels.own_element_of_a_grid, as_strided(cells, (N, 2), (4, 4)), dim=(N, 2))
+    want = np.full(N + 1, 2.0)
+    want[0] = want[N] = 1.0
+    np.testing.assert_array_equal(cells, want)
+
+
 def test_a_struct_that_holds_the_array_beside_it():
     a = zeros(N)
-    p = Pair()
+    p = kernels.Pair()
     p.values, p.at = a, 0
-    launched(through_a_struct_parameter, p, a)
+    launched(kernels.through_a_struct_parameter, p, a)
     np.testing.assert_array_equal(a.numpy(), np.ones(N))
 
 
@@ -516,5 +205,5 @@ def test_a_shared_sum_that_few_or_no_threads_take_part_in(x):
     a = zeros(1)
     given = np.full(N, -1.0, np.float32)
     given[::1000] = x
-    launched(shared_under_a_condition, a, wp.array(given))
+    launched(kernels.shared_under_a_condition, a, wp.array(given))
     assert a.numpy()[0] == (N // 1000 if x > 0 else 0)

@@ -5,6 +5,7 @@ A struct element is a dict of fields. Views share memory with the array they com
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -91,7 +92,27 @@ def to_value(element: Any, t: Any, follow: Follow | None = None) -> Any:
         return np.array(element, t.dtype)
     if structs.is_struct(t):
         return {name: to_value(element[name], field, follow) for name, field in t.fields.items()}
-    return element if follow is None else follow(element, t)
+    return described(element, t) if follow is None else follow(element, t)
+
+
+def described(words: np.ndarray, t: ArrayType, name: str = "array in a struct") -> HostArray:
+    """The array that a descriptor stands for. As in compiled code, nobody knows whether it still exists."""
+    n, layout = t.ndim, structs.numpy_dtype(t.dtype)
+    shape, strides = ([int(w) for w in words[k : k + n]] for k in (2, 2 + n))
+    item = np.empty(1, layout)
+    size = item.nbytes + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
+
+    def lying_at(address: int) -> np.ndarray:
+        if not address or 0 in shape:
+            return np.zeros((0,) * n, layout)
+        memory = memoryview((ctypes.c_char * size).from_address(address))
+        found: np.ndarray = np.ndarray(
+            (*shape, *item.shape[1:]), item.dtype, memory, 0, (*strides, *item.strides[1:])
+        )
+        return found
+
+    grad = HostArray(lying_at(int(words[1])), t, f"{name}.grad") if words[1] else None
+    return HostArray(lying_at(int(words[0])), t, name, grad)
 
 
 def write_value(memory: np.ndarray, at: tuple[int, ...], value: Any, t: Any) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...config import config
 from ..ir.interpret import Interpreter, host_value
-from ..ops.host_memory import Follow, HostArray
+from ..ops.host_memory import Follow, HostArray, described
 from ..types import compounds, structs
 from ..types.arrays import ArrayType
 from .arguments import UNFIT, adapted, check_writable, empty_array, packer, unfit
@@ -83,6 +83,7 @@ def follower(value: array | indexedarray, name: str) -> Follow:
 
     def follow(words: np.ndarray, t: ArrayType) -> HostArray:
         found = (value._held or {}).get(words.tobytes())
-        return host_array(empty_array(t, value.device) if found is None else found, f"{name}[].array")
+        # What a kernel stored is not held: it is taken from where it lies.
+        return described(words, t, f"{name}[].array") if found is None else host_array(found, f"{name}[].array")
 
     return follow

@@ -56,6 +56,8 @@ def copy_count(total: int, arrays: list[Any]) -> int:
     """How many private copies pay for themselves; 0 for none. Depends on sizes only."""
     if not all(isinstance(a, array) and a._data.dtype.names is None for a in arrays):
         return 0  # an indexedarray, or structs, which NumPy cannot add up
+    if any(_meets_itself(a._data) for a in arrays):
+        return 0  # an element of the copies would not be an element of the array
     elements = max((a.size for a in arrays), default=0)
     if elements > 2 * total:
         return 0
@@ -77,7 +79,20 @@ def _commutes(call: Any, plan: Any) -> bool:
 
 def _any_overlap(args: list[Any]) -> bool:
     arrays = [a for a in args if hasattr(a, "_tag")]
-    return any(overlap(a, b) for i, a in enumerate(arrays) for b in arrays[:i])
+    if any(overlap(a, b) for i, a in enumerate(arrays) for b in arrays[:i]):
+        return True
+    return any(_meets_itself(a._data) for a in arrays if isinstance(a, array))
+
+
+def _meets_itself(memory: np.ndarray) -> bool:
+    """Whether two elements may share memory: some stride does not clear what lies inside it, as in a broadcast."""
+    reach = memory.itemsize
+    for stride, n in sorted(zip(memory.strides, memory.shape, strict=True)):
+        if n > 1:
+            if stride < reach:
+                return True
+            reach += stride * (n - 1)
+    return False
 
 
 def _private(
