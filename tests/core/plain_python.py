@@ -219,7 +219,7 @@ def run(text, name, arguments, threads):
     """Execute `text` and call its function `name` once per thread; `arguments` maps arrays to element types."""
     module = Wp()
     scope = module.namespace()
-    exec(compile(text, "<plain>", "exec"), scope)
+    exec(compile(text, "<plain>", "exec", dont_inherit=True), scope)
     records = {r.__name__: r for r in scope.values() if isinstance(r, type) and issubclass(r, Record)}
     arrays = []
     for memory, t in arguments:

@@ -83,6 +83,10 @@ class Text:
         self.scopes[-1][name] = t
         return name
 
+    def either(self, *makers):
+        """One of several ways to write something; the others draw nothing."""
+        return makers[self.draw(st.integers(0, len(makers) - 1))]()
+
     # ----- expressions ----------------------------------------------------------------------
 
     def leaf(self, t):
@@ -90,7 +94,7 @@ class Text:
         if known and not self.chance(4):
             return self.pick(*known)
         if t == "b":
-            return f"{self.leaf('i')} < {self.leaf('i')}"
+            return f"({self.leaf('i')} < {self.leaf('i')})"
         if t == "v":
             return f"wp.vec3({', '.join(self.leaf('f') for _ in range(3))})"
         return f"{NAMES[t]}({self.pick(*LITERALS[t])})"
@@ -102,26 +106,29 @@ class Text:
             return self.leaf(t)
         return f"({getattr(self, f'expr_{t}')(depth - 1)})"
 
-    def index(self, mask=SIZE - 1, depth=1):
-        return self.pick(f"{self.expr('i', depth)} & {mask}", str(self.number(0, mask)))
+    def several(self, kinds, depth):
+        return [self.expr(t, depth) for t in kinds]
 
-    def operand(self, t, depth):
-        """The right side of an operator: now and then a literal that takes the type of the left."""
-        return self.pick(*LITERALS[t]) if self.chance(4) else self.expr(t, depth)
+    def index(self, mask=SIZE - 1):
+        return self.either(lambda: f"{self.expr('i', 1)} & {mask}", lambda: str(self.number(0, mask)))
+
+    def binary(self, t, symbols, depth):
+        """An operator; the right side is now and then a literal that takes the type of the left."""
+        left, symbol = self.expr(t, depth), self.pick(*symbols.split())
+        return f"{left} {symbol} {self.pick(*LITERALS[t]) if self.chance(4) else self.expr(t, depth)}"
+
+    def call_of(self, name, kinds, depth):
+        return f"{name}({', '.join(self.several(kinds, depth))})"
 
     def common(self, t, depth):
         """Forms that every type has."""
-        choices = ["ternary", "where", "load"]
+        ways = [lambda: "{1} if {0} else {2}".format(*self.several(f"b{t}{t}", depth))]
+        ways.append(lambda: self.call_of("wp.where", f"b{t}{t}", depth))
+        if self.in_kernel:
+            ways.append(lambda: f"a{t}[{self.index()}]")
         if any(result == t for _, _, result in self.functions):
-            choices.append("call")
-        kind = self.pick(*choices)
-        if kind == "ternary":
-            return f"{self.expr(t, depth)} if {self.expr('b', depth)} else {self.expr(t, depth)}"
-        if kind == "where":
-            return f"wp.where({self.expr('b', depth)}, {self.expr(t, depth)}, {self.expr(t, depth)})"
-        if kind == "call":
-            return self.call(t, depth)
-        return f"a{t}[{self.index()}]" if self.in_kernel else self.expr(t, depth)
+            ways.append(lambda: self.call(t, depth))
+        return self.either(*ways)
 
     def call(self, result, depth):
         name, params, _ = self.pick(*(f for f in self.functions if f[2] == result))
@@ -133,79 +140,77 @@ class Text:
         return f"+{text}" if t == "v" else text
 
     def expr_f(self, depth):
-        e, o = self.expr, self.operand
-        arithmetic = f"{e('f', depth)} {self.pick('+', '-', '*', '/', '//', '%')} {o('f', depth)}"
-        unary = f"{self.pick('-', 'wp.abs', 'wp.floor', 'wp.ceil', 'wp.trunc', 'wp.rint')}({e('f', depth)})"
-        vector = self.pick(f".{self.pick('x', 'y', 'z')}", f"[{self.number(-3, 2)}]", f"[{self.expr('i', depth)}]")
-        root = f"wp.sqrt(wp.abs({e('f', depth)}))"
-        other = self.pick("i", "u", "d")
-        return self.pick(
-            arithmetic, unary, root, f"float({e(other, depth)})", f"{self.vector_name()}{vector}",
-            f"wp.{self.pick('min', 'max')}({e('f', depth)}, {e('f', depth)})",
-            f"wp.dot({e('v', depth)}, {e('v', depth)})", self.from_holder("f", "f", depth),
-            f"wp.clamp({e('f', depth)}, -2.0, 2.0)", self.common("f", depth),
+        return self.either(
+            lambda: self.binary("f", "+ - * / // %", depth), lambda: self.binary("f", "+ - *", depth),
+            lambda: f"{self.pick('-', 'wp.abs', 'wp.floor', 'wp.ceil', 'wp.rint')}({self.expr('f', depth)})",
+            lambda: f"wp.sqrt(wp.abs({self.expr('f', depth)}))", lambda: self.vector_part(depth),
+            lambda: f"float({self.expr(self.pick('i', 'u', 'd'), depth)})", lambda: self.call_of("wp.dot", "vv", depth),
+            lambda: self.call_of(self.pick("wp.min", "wp.max"), "ff", depth), lambda: self.from_holder("f", "x", depth),
+            lambda: f"wp.clamp({self.expr('f', depth)}, -2.0, 2.0)", lambda: self.common("f", depth),
         )  # fmt: skip
 
     def vector_name(self):
         known = self.names("v")
         return self.pick(*known) if known else "wp.vec3(1.0, 2.0, 3.0)"
 
+    def vector_part(self, depth):
+        return self.vector_name() + self.either(
+            lambda: f".{self.pick('x', 'y', 'z')}", lambda: f"[{self.number(-3, 2)}]",
+            lambda: f"[{self.expr('i', depth)}]",
+        )  # fmt: skip
+
     def expr_d(self, depth):
-        e, o = self.expr, self.operand
-        other = self.pick("f", "i", "u")
-        return self.pick(
-            f"{e('d', depth)} {self.pick('+', '-', '*', '/')} {o('d', depth)}", f"-{e('d', depth)}",
-            f"wp.float64({e(other, depth)})", f"wp.sqrt(wp.abs({e('d', depth)}))", self.common("d", depth),
+        return self.either(
+            lambda: self.binary("d", "+ - * /", depth), lambda: f"-{self.expr('d', depth)}",
+            lambda: f"wp.float64({self.expr(self.pick('f', 'i', 'u'), depth)})",
+            lambda: f"wp.sqrt(wp.abs({self.expr('d', depth)}))", lambda: self.common("d", depth),
         )  # fmt: skip
 
     def expr_i(self, depth):
-        e, o = self.expr, self.operand
-        operator = self.pick("+", "-", "*", "//", "/", "%", "&", "|", "^", "<<", ">>")
-        other = self.pick("f", "u", "d")
-        lengths = ("len(af)", "ai.shape[0]", "wp.tid()") if self.in_kernel else ()
-        return self.pick(
-            f"{e('i', depth)} {operator} {o('i', depth)}", f"{self.pick('-', '~', 'wp.abs')}({e('i', depth)})",
-            f"int({e(other, depth)})", f"wp.{self.pick('min', 'max')}({e('i', depth)}, {e('i', depth)})",
-            f"{e('i', depth)} ** {self.number(0, 5)}", f"wp.sign({e('i', depth)})", self.common("i", depth), *lengths,
-            self.from_holder("i", "n", depth),
+        lengths = ("len(af)", "ai.shape[0]", "wp.tid()") if self.in_kernel else ("int(4)",)
+        return self.either(
+            lambda: self.binary("i", "+ - * // / % & | ^ << >>", depth), lambda: self.binary("i", "+ -", depth),
+            lambda: f"{self.pick('-', '~', 'wp.abs')}({self.expr('i', depth)})", lambda: self.pick(*lengths),
+            lambda: f"int({self.expr(self.pick('f', 'u', 'd'), depth)})", lambda: self.from_holder("i", "n", depth),
+            lambda: self.call_of(self.pick("wp.min", "wp.max"), "ii", depth), lambda: self.common("i", depth),
+            lambda: f"{self.expr('i', depth)} ** {self.number(0, 5)}", lambda: f"wp.sign({self.expr('i', depth)})",
         )  # fmt: skip
 
     def expr_u(self, depth):
-        e, o = self.expr, self.operand
-        operator = self.pick("+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>")
-        other = self.pick("f", "i", "d")
-        return self.pick(
-            f"{e('u', depth)} {operator} {o('u', depth)}", f"wp.uint32({e(other, depth)})", self.common("u", depth)
-        )
+        return self.either(
+            lambda: self.binary("u", "+ - * // % & | ^ << >>", depth), lambda: self.common("u", depth),
+            lambda: f"wp.uint32({self.expr(self.pick('f', 'i', 'd'), depth)})",
+        )  # fmt: skip
 
     def expr_b(self, depth):
-        e = self.expr
         t = self.pick("f", "i", "u", "d")
-        symbol, second = (self.pick("<", "<=", ">", ">=", "==", "!=") for _ in range(2))
-        return self.pick(
-            f"{e(t, depth)} {symbol} {self.operand(t, depth)}",
-            f"{e(t, depth)} {symbol} {e(t, depth)} {second} {e(t, depth)}",
-            f"{e('b', depth)} {self.pick('and', 'or', '&', '|')} {e('b', depth)}", f"not {e('b', depth)}",
-            f"{e('v', depth)} {self.pick('==', '!=')} {e('v', depth)}",
+        return self.either(
+            lambda: self.binary(t, "< <= > >= == !=", depth), lambda: f"not {self.expr('b', depth)}",
+            lambda: self.binary(t, "< <= > >= == !=", depth) + f" {self.pick('<', '>=', '!=')} {self.expr(t, depth)}",
+            lambda: f"{self.expr('b', depth)} {self.pick('and', 'or', '&', '|')} {self.expr('b', depth)}",
+            lambda: f"{self.expr('v', depth)} {self.pick('==', '!=')} {self.expr('v', depth)}",
         )  # fmt: skip
 
     def expr_v(self, depth):
-        e = self.expr
-        swizzle = "".join(self.pick("x", "y", "z") for _ in range(3))
-        two = self.pick(f"{self.vector_name()}.{swizzle[:2]}", f"{self.vector_name()}[{self.pick('0:2', '1:', '::2')}]")
-        return self.pick(
-            f"{e('v', depth)} {self.pick('+', '-')} {e('v', depth)}", f"{e('v', depth)} {self.pick('*', '/')} {e('f', depth)}",
-            f"{e('f', depth)} * {e('v', depth)}", f"wp.cross({e('v', depth)}, {e('v', depth)})", f"-{e('v', depth)}",
-            f"wp.cw_mul({e('v', depth)}, {e('v', depth)})", f"{self.vector_name()}.{swizzle}",
-            f"wp.vec3({two}, {e('f', depth)})", f"wp.vec3({e('f', depth)})", self.common("v", depth),
-            self.from_holder("v", "v", depth),
+        return self.either(
+            lambda: f"{self.expr('v', depth)} {self.pick('+', '-')} {self.expr('v', depth)}",
+            lambda: f"{self.expr('v', depth)} {self.pick('*', '/')} {self.expr('f', depth)}",
+            lambda: f"{self.expr('f', depth)} * {self.expr('v', depth)}", lambda: f"-{self.expr('v', depth)}",
+            lambda: self.call_of(self.pick("wp.cross", "wp.cw_mul"), "vv", depth),
+            lambda: f"{self.vector_name()}.{''.join(self.pick('x', 'y', 'z') for _ in range(3))}",
+            lambda: f"wp.vec3({self.two_components()}, {self.expr('f', depth)})", lambda: self.common("v", depth),
+            lambda: self.call_of("wp.vec3", self.pick("f", "fff"), depth), lambda: self.from_holder("v", "v", depth),
         )  # fmt: skip
+
+    def two_components(self):
+        return self.vector_name() + self.pick(".xy", ".zz", ".yx", "[0:2]", "[1:]", "[::2]")
 
     def from_holder(self, t, field, depth):
         """A value out of a struct, or out of a local array."""
         structs, arrays = self.names("s"), self.names("l") if t == "f" else []
-        choices = [f"{name}.{field}" for name in structs] + [f"{name}[{self.index(3)}]" for name in arrays]
-        return self.pick(*choices) if choices else self.expr(t, depth)
+        ways = [lambda name=name: f"{name}.{field}" for name in structs]
+        ways += [lambda name=name: f"{name}[{self.index(3)}]" for name in arrays]
+        return self.either(*ways) if ways else self.expr(t, depth)
 
     # ----- statements -----------------------------------------------------------------------
 
@@ -238,18 +243,18 @@ class Text:
         self.write(f"{name}: {NAMES[t]} = {text}" if annotated else f"{name} = {text}")
 
     def target(self, t):
-        """Something of type `t` that can be assigned to; a new name when there is nothing."""
-        choices = self.targets(t)
+        """Something of type `t` that can be assigned to, or nothing."""
+        ways = [lambda name=name: name for name in self.targets(t)]
         if t == "f":
-            choices += [f"{v}.{self.pick('x', 'y', 'z')}" for v in self.targets("v")]
-            choices += [f"{v}[{self.index(1)}]" for v in self.targets("v")]
-            choices += [f"{name}[{self.index(3)}]" for name in self.targets("l")]
-            choices += [f"{s}.{self.pick('x', 'v.x', 'v[2]')}" for s in self.targets("s")]
+            ways += [lambda v=v: f"{v}.{self.pick('x', 'y', 'z')}" for v in self.targets("v")]
+            ways += [lambda v=v: f"{v}[{self.index(1)}]" for v in self.targets("v")]
+            ways += [lambda name=name: f"{name}[{self.index(3)}]" for name in self.targets("l")]
+            ways += [lambda s=s: f"{s}.{self.pick('x', 'v.x', 'v[2]')}" for s in self.targets("s")]
         if t in "iv":
-            choices += [f"{s}.{'n' if t == 'i' else 'v'}" for s in self.targets("s")]
+            ways += [lambda s=s: f"{s}.{'n' if t == 'i' else 'v'}" for s in self.targets("s")]
         if self.in_kernel and t != "b":
-            choices.append(f"o{t}[t]")
-        return self.pick(*choices) if choices else ""
+            ways.append(lambda: f"o{t}[t]")
+        return self.either(*ways) if ways else ""
 
     def stmt_assign(self):
         t = self.pick("f", "i", "d", "u", "v", "b")
@@ -281,7 +286,8 @@ class Text:
             self.stmt_new()
             return
         part = self.pick(".xy", ".zx", "[0:2]", "[1:]", "[::2]")
-        self.write(f"{self.pick(*vectors)}{part} {self.pick('=', '=', '+=', '-=')} {self.expr('v', 1)}.{self.pick('xy', 'zz', 'yx')}")
+        symbol, two = self.pick("=", "=", "+=", "-="), f"{self.expr('v', 1)}.{self.pick('xy', 'zz', 'yx')}"
+        self.write(f"{self.pick(*vectors)}{part} {symbol} {two}")
 
     def stmt_pair(self):
         """Two values at once: a swap, or two expressions."""
@@ -289,7 +295,8 @@ class Text:
         known = self.targets(t)
         if len(known) > 1:
             a, b = self.pick(*known), self.pick(*known)
-            self.write(f"{a}, {b} = {self.pick(f'{b}, {a}', f'{self.expr(t, 1)}, {a}')}")
+            first = b if self.chance(2) else self.expr(t, 1)
+            self.write(f"{a}, {b} = {first}, {a}")
         else:
             values = f"{self.expr(t)}, {self.expr('f')}"
             self.write(f"{self.declare(t)}, {self.declare('f')} = {values}")
@@ -302,10 +309,12 @@ class Text:
             self.write(f"o{t}[t] {self.pick('=', '+=', '-=')} {self.value(t)}")
 
     def stmt_record(self):
-        structs = self.names("s")
-        choices = [f"os[t].x += {self.expr('f')}", f"os[t].n = {self.expr('i')}", f"os[t].v = {self.value('v')}"]
-        choices += [f"os[t].v.y -= {self.expr('f')}", f"os[t].v.zx = {self.expr('v', 1)}.xy", f"os[t].v[1] *= {self.expr('f')}"]
-        self.write(self.pick(*choices, *(f"os[t] = {s}" for s in structs)))
+        ways = [
+            lambda: f"os[t].x += {self.expr('f')}", lambda: f"os[t].n = {self.expr('i')}",
+            lambda: f"os[t].v = {self.value('v')}", lambda: f"os[t].v.y -= {self.expr('f')}",
+            lambda: f"os[t].v.zx = {self.expr('v', 1)}.xy", lambda: f"os[t].v[1] *= {self.expr('f')}",
+        ]  # fmt: skip
+        self.write(self.either(*ways, *(lambda s=s: f"os[t] = {s}" for s in self.names("s"))))
 
     # ----- control flow ---------------------------------------------------------------------
 
@@ -333,12 +342,12 @@ class Text:
         self.scopes[-1][name] = t
 
     def leaving(self):
-        choices = ["break", "continue"] if self.loops else []
+        ways = [lambda: "break", lambda: "continue"] if self.loops else []
         if self.in_kernel:
-            choices.append("return")
+            ways.append(lambda: "return")
         elif self.result:
-            choices += [f"return {', '.join(self.value(t) for t in self.result)}"] * 2
-        return self.pick(*choices) if choices else "pass"
+            ways += [lambda: f"return {', '.join(self.value(t) for t in self.result)}"] * 2
+        return self.either(*ways) if ways else "pass"
 
     def stmt_leave(self):
         """A way out, sometimes after more statements, sometimes with one on the other side."""
@@ -365,10 +374,11 @@ class Text:
         self.loops -= 1
 
     def stmt_count(self):
-        bounds = self.pick(
-            str(self.number(0, 4)), f"{self.number(-2, 2)}, {self.number(0, 4)}", f"{self.number(2, 5)}, -1, -{self.number(1, 3)}",
-            f"{self.expr('i', 1)} & 3", f"0, {self.expr('i', 1)} & 7, ({self.expr('i', 1)} & 1) + 1",
-            f"4, {self.expr('i', 1)} & 3, -1 - ({self.expr('i', 1)} & 1)",
+        bounds = self.either(
+            lambda: str(self.number(0, 4)), lambda: f"{self.number(-2, 2)}, {self.number(0, 4)}",
+            lambda: f"{self.number(2, 5)}, -1, -{self.number(1, 3)}", lambda: f"{self.expr('i', 1)} & 3",
+            lambda: f"0, {self.expr('i', 1)} & 7, ({self.expr('i', 1)} & 1) + 1",
+            lambda: f"4, {self.expr('i', 1)} & 3, -1 - ({self.expr('i', 1)} & 1)",
         )  # fmt: skip
         again = self.targets("i")
         name = self.pick(*again) if again and self.chance(3) else self.fresh("i")
@@ -382,8 +392,8 @@ class Text:
         self.scopes[-1][counter] = "i"
         if self.chance(3):
             self.write("while True:")
-            out = self.leaving() if self.result else "break"
-            self.body(first=[f"{counter} += 1", f"if {counter} > {self.number(0, 4)}:", "    " + out.replace("continue", "break")])
+            out = self.leaving().replace("continue", "break") if self.result else "break"
+            self.body(first=[f"{counter} += 1", f"if {counter} > {self.number(0, 4)}:", "    " + out])
         else:
             self.write(f"while {counter} < {self.number(0, 4)} and {self.expr('b')}:")
             self.body(first=[f"{counter} += 1"])
@@ -413,7 +423,8 @@ class Text:
             self.write(f"    return {text}")
         self.scopes.pop()
         self.stmt_assign()
-        self.write(f"{self.declare('f')} = {name}({self.expr('f', 1)})")
+        call = f"{name}({self.expr('f', 1)})"
+        self.write(f"{self.declare('f')} = {call}")
 
     def stmt_call(self):
         pairs = [f for f in self.functions if len(f[2]) > 1]

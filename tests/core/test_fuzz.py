@@ -34,7 +34,7 @@ def module(text):
     name = f"<fuzz {next(_numbers)}>"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
     found = {"wp": wp, "__name__": name}
-    exec(compile(text, name, "exec"), found)
+    exec(compile(text, name, "exec", dont_inherit=True), found)
     return found
 
 
