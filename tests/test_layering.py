@@ -42,7 +42,6 @@ WITHOUT_IMPORTS = ("warpsim.core",)  # a folder that only holds the map
 
 # Imports inside functions, by module, with the reason. Optional packages belong here, nothing else.
 LATE_IMPORTS = {
-    ("warpsim.cli", "benchmarks.__main__"): "the benchmarks stand beside the package, or in it under another name",
     ("warpsim.core.compile", "warpsim.core.emit.cpu"): "a warm start finds machine code on disk and needs no emitter",
     ("warpsim.core.emit.cuda", "cuda.bindings"): "optional: PTX alone does without the linker",
 }

@@ -12,6 +12,8 @@
 This file only gathers public names; each is defined in the file that its neighbours suggest.
 """
 
+from math import e, inf, nan, pi, tau
+
 from . import types
 from .config import config
 from .core.frontend.forms import cast, constant, select, static
@@ -84,6 +86,10 @@ from .core.types.signatures import Float, Int, Scalar
 from .core.types.structs import struct
 
 __version__ = "0.1.0"
+
+# Warp's other spellings of the constants
+E, INF, NAN, PI, TAU = e, inf, nan, pi, tau
+half_pi = HALF_PI = pi / 2.0
 
 # vec3, mat33d, quath, transform, spatial_vector, ...: one table makes them all
 globals().update(standard_names())

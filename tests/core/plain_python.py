@@ -207,12 +207,15 @@ class Wp:
         extents = (shape, *(t.shape if compounds.is_compound(t) else ()))
         return Array(np.zeros(extents, compounds.scalar_of(t)), t)
 
+    def length(self, x):
+        return Plain(np.int32(len(x)))
+
     def range(self, *bounds):
         return (Plain(np.int32(i)) for i in range(*(int(bare(b)) for b in bounds)))
 
     def namespace(self):
-        """Globals for a text: Python's `float`, `int` and `range` as kernels understand them."""
-        return {"wp": self, "float": self.float, "int": self.int, "range": self.range}
+        """Globals for a text: some built-ins of Python as kernels understand them."""
+        return {"wp": self, "float": self.float, "int": self.int, "range": self.range, "len": self.length}
 
 
 def run(text, name, arguments, threads):

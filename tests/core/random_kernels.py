@@ -17,6 +17,7 @@ LITERALS = {
     "f": ("0.0", "1.0", "-0.5", "3.25", "0.1", "-7.0", "1000000.0"), "d": ("0.0", "0.1", "-2.5", "1.0e10"),
     "i": ("0", "1", "2", "-3", "7", "100", "2147483647", "-2147483648"), "u": ("0", "1", "3", "4000000000"),
 }  # fmt: skip
+UNARY = ("wp.abs", "wp.floor", "wp.ceil", "wp.trunc", "wp.rint", "wp.sign", "wp.step", "wp.nonzero")
 HEADER = """
 @wp.struct
 class S:
@@ -142,7 +143,7 @@ class Text:
     def expr_f(self, depth):
         return self.either(
             lambda: self.binary("f", "+ - * / // %", depth), lambda: self.binary("f", "+ - *", depth),
-            lambda: f"{self.pick('-', 'wp.abs', 'wp.floor', 'wp.ceil', 'wp.rint')}({self.expr('f', depth)})",
+            lambda: f"{self.pick('-', *UNARY)}({self.expr('f', depth)})",
             lambda: f"wp.sqrt(wp.abs({self.expr('f', depth)}))", lambda: self.vector_part(depth),
             lambda: f"float({self.expr(self.pick('i', 'u', 'd'), depth)})", lambda: self.call_of("wp.dot", "vv", depth),
             lambda: self.call_of(self.pick("wp.min", "wp.max"), "ff", depth), lambda: self.from_holder("f", "x", depth),

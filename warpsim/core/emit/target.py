@@ -25,11 +25,16 @@ from .lower import used_values
 
 @dataclass(frozen=True)
 class Options:
-    """What changes generated code; part of the cache key. `layouts`: per parameter `C` (contiguous) or `A`."""
+    """What changes generated code; part of the cache key.
+
+    `layouts`: per parameter `C` (contiguous) or `A`. `aliased`: arrays that are summed into overlap
+    others, so the plan assumes nothing about atomics.
+    """
 
     layouts: tuple[str, ...] = ()
     fast_math: bool = False
     verify: bool = False
+    aliased: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ carries arrays, for all of them. Arrays that came with structs, and gradients, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -63,6 +63,11 @@ class Plan:
     """The call that makes each value."""
     used: set[Value] = field(default_factory=set)
     """Every value that something reads."""
+
+    def without_assumptions(self) -> Plan:
+        """The plan for arguments of which one that is summed into overlaps another: every atomic is real."""
+        uses = {k: replace(use, summed=False, gathered=False) for k, use in self.uses.items()}
+        return Plan(uses, unknown=self.unknown, local=self.local, makers=self.makers, used=self.used)
 
 
 def analyse(fn: Function) -> Plan:

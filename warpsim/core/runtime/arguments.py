@@ -171,8 +171,10 @@ def wrapped(value: Any, t: ArrayType, name: str, kernel: str, device: Device) ->
 
 
 def empty_array(t: ArrayType, device: Device) -> array:
-    """What `None` means for an array argument: no elements."""
-    return array(dtype=t.dtype, shape=(0,) * t.ndim, device=device)
+    """What `None` means for an array argument: no elements, at no address, so that a use is noticed at once."""
+    made = array(dtype=t.dtype, shape=(0,) * t.ndim, device=device)
+    made._words = bytes(len(made._words))
+    return made
 
 
 def unfit(value: Any, t: Any, name: str, kernel: str, error: Exception) -> ArgumentTypeError:

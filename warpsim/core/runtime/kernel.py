@@ -10,6 +10,7 @@ import sys
 import types as python_types
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ...config import config
@@ -212,24 +213,29 @@ class Kernel:
         """The options that shape code, as they are now."""
         return Settings(bool(self.option("fast_math")), bool(self.option("verify")), self.option("max_unroll"))
 
-    def program(self, types: tuple[Any, ...], settings: Settings | None = None) -> compiler.Program:
-        """The final IR at concrete parameter types."""
+    def program(
+        self, types: tuple[Any, ...], settings: Settings | None = None, aliased: bool = False
+    ) -> compiler.Program:
+        """The final IR at concrete parameter types; `aliased` as in `Options`."""
         unroll = (settings or self.settings()).max_unroll
         key = (types, unroll)
         if key not in self._programs:
             with compiler.compiling:  # threads that meet here compile once
                 if key not in self._programs:
                     self._programs[key] = compiler.lower(self.source, self.patterns, list(types), unroll)
-        return self._programs[key]
+        program = self._programs[key]
+        return replace(program, plan=program.plan.without_assumptions()) if aliased else program
 
-    def compiled(self, types: tuple[Any, ...], layouts: tuple[str, ...], settings: Settings) -> compiler.Compiled:
-        """Machine code for the CPU."""
-        options = Options(layouts, settings.fast_math, settings.verify)
+    def compiled(
+        self, types: tuple[Any, ...], layouts: tuple[str, ...], settings: Settings, aliased: bool = False
+    ) -> compiler.Compiled:
+        """Machine code for the CPU; `aliased` as in `Options`."""
+        options = Options(layouts, settings.fast_math, settings.verify, aliased)
         key = (types, options, settings.max_unroll)
         if key not in self._compiled:
             with compiler.compiling:
                 if key not in self._compiled:
-                    self._compiled[key] = compiler.build(self.program(types, settings), options)
+                    self._compiled[key] = compiler.build(self.program(types, settings, aliased), options)
         return self._compiled[key]
 
     def prepare(self) -> None:

@@ -7,15 +7,18 @@ private copies (see `scatter`), so results do not depend on scheduling.
 
 from __future__ import annotations
 
+import difflib
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
 from ...config import config
-from ...errors import LaunchError
+from ...errors import ArgumentTypeError, LaunchError
 from ..types.arrays import ArrayType
 from ..types.signatures import is_generic
 from . import graph, interp, pool, scatter
 from .arguments import UNFIT, adapted, block_packer, check_writable, exact_packer, mismatch, packer, unfit
+from .array import overlap
 from .device import CPU, Device, get_device
 from .dimensions import extent, normalized
 from .kernel import Kernel, Settings
@@ -25,31 +28,37 @@ from .report import Report
 class Launcher:
     """One compiled form of a kernel, for fixed tags of its array arguments."""
 
-    def __init__(self, kernel: Kernel, types: tuple[Any, ...], args: list[Any], settings: Settings):
-        self.kernel, self.types = kernel, types
-        self.program = kernel.program(types, settings)
+    def __init__(
+        self, kernel: Kernel, types: tuple[Any, ...], args: list[Any], settings: Settings, aliased: bool
+    ):
+        self.kernel, self.types, self.aliased = kernel, types, aliased
+        self.program = kernel.program(types, settings, aliased)
+        self.summed = summed_positions(kernel.program(types, settings))
         layouts = tuple("C" if _contiguous(a, t) else "" for a, t in zip(args, types, strict=True))
         tags = [a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True)]
         open_types = [is_generic(p) for p in kernel.patterns.values()]
         self.packers = [exact_packer(t) if generic else packer(t) for t, generic in zip(types, open_types, strict=True)]
         self.join = block_packer(tags, self.packers)
-        self.code = kernel.compiled(types, layouts, settings)
+        self.code = kernel.compiled(types, layouts, settings, aliased)
         self.call = pool.KERNEL_PROTOTYPE(self.code.address)
         self.ndim = self.program.ndim
         self.cost = max(0.25, self.program.nanoseconds)
         self.serial_limit = serial_limit(self.cost)
         self.reports = bool(self.code.sites)
         plan = self.program.plan
-        self.sums = [k for k, use in plan.uses.items() if use.summed]
+        self.sums = summed_positions(self.program)
         self.has_atomics = bool(plan.unknown) or any(use.atomics for use in plan.uses.values())
         self.generation = config.generation
 
     def pack(self, args: Sequence[Any], header: bytes) -> bytes | None:
         """The argument block, or None when an argument needs a closer look."""
         try:
-            return self.join(args, header)
+            block = self.join(args, header)
         except UNFIT:
             return None
+        if self.summed and block is not None and meets_others(args, self.summed, self.types) is not self.aliased:
+            return None
+        return block
 
     def packed(self, args: list[Any], header: bytes) -> bytes:
         """The argument block; raises `ArgumentTypeError` when an argument does not fit."""
@@ -66,6 +75,20 @@ class Launcher:
     def execute(self, block: bytes, total: int, args: list[Any], deterministic: bool) -> None:
         """Run with an argument block."""
         execute(self, block, total, args, deterministic)
+
+
+def summed_positions(program: Any) -> list[int]:
+    """Parameters that the kernel only sums into."""
+    return [k for k, use in program.plan.uses.items() if use.summed]
+
+
+def meets_others(args: Sequence[Any], summed: list[int], types: tuple[Any, ...]) -> bool:
+    """Whether an array that is only summed into shares memory with one that is used otherwise.
+
+    Then sums may be kept neither in registers nor in private copies: the other name would not see them.
+    """
+    others = [k for k, t in enumerate(types) if isinstance(t, ArrayType) and k not in summed]
+    return any(overlap(args[k], args[other]) for k in summed for other in others)
 
 
 def serial_limit(cost: float) -> int:
@@ -85,7 +108,7 @@ def launch(
     kernel: Kernel, dim: int | Sequence[int], inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
     adj_inputs: Sequence[Any] = (), adj_outputs: Sequence[Any] = (), device: Any = None, stream: Any = None,
     adjoint: bool = False, record_tape: bool = True, record_cmd: bool = False, max_blocks: int = 0,
-    block_dim: int | None = None, deterministic: bool | None = None,
+    block_dim: int | None = None, deterministic: bool | None = None, **misspelt: Any,
 ) -> Any:  # fmt: skip
     """Run `kernel` on `dim` threads (an integer, or up to four extents).
 
@@ -100,6 +123,8 @@ def launch(
     Raises `ArgumentTypeError`, `ArgumentCountError`, `DimensionError`, `ReadOnlyError`,
     `DeviceError`, or a `KernelError` when the kernel does not compile.
     """
+    if misspelt or not isinstance(inputs, (list, tuple)):
+        refuse_call(misspelt, inputs)
     args = [*inputs, *outputs] if outputs else inputs
     if dim.__class__ is not int:
         dim = normalized(dim)
@@ -108,6 +133,16 @@ def launch(
         if launch_again(kernel, dim, args):
             return None
     return launch_slowly(kernel, dim, list(args), device, stream, adjoint, record_cmd, deterministic)
+
+
+def refuse_call(misspelt: dict[str, Any], inputs: Any) -> None:
+    """Raise for keywords that `launch` does not have, and for inputs that are no list."""
+    known = [name for name in inspect.signature(launch).parameters if name != "misspelt"]
+    for name in misspelt:
+        near = difflib.get_close_matches(name, known, 1)
+        cure = f"did you mean {near[0]!r}?" if near else f"known keywords: {', '.join(known)}"
+        raise ArgumentTypeError(f"launch has no keyword {name!r}\nhelp: {cure}")
+    raise ArgumentTypeError(f"inputs is {type(inputs).__name__}\nexpected: a list of arguments\nhelp: inputs=[...]")
 
 
 def launch_again(kernel: Kernel, dim: Any, args: Sequence[Any]) -> bool:
@@ -162,10 +197,11 @@ def prepared(kernel: Kernel, args: list[Any], place: Device) -> tuple[Launcher, 
     args = [adapted(a, t, n, kernel.key, place) for a, t, n in zip(args, types, names, strict=True)]
     tags = tuple(a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True))
     settings = kernel.settings()
-    key = (types, tags, settings)
+    aliased = meets_others(args, summed_positions(kernel.program(types, settings)), types)
+    key = (types, tags, settings, aliased)
     launcher = kernel.launchers.get(key)
     if launcher is None:
-        launcher = kernel.launchers[key] = Launcher(kernel, types, args, settings)
+        launcher = kernel.launchers[key] = Launcher(kernel, types, args, settings, aliased)
     launcher.generation = generation
     for k, use in launcher.program.plan.uses.items():
         if use.written:

@@ -1,0 +1,54 @@
+"""One array under two parameter names: sums must not hide in registers or private copies."""
+
+import numpy as np
+import pytest
+
+import warpsim as wp
+
+
+@wp.kernel
+def add_then_set(c: wp.array(dtype=float), d: wp.array(dtype=float), place: wp.array(dtype=int)):
+    i = wp.tid()
+    wp.atomic_add(c, place[i], 1.0)
+    d[place[i]] = 10.0
+
+
+@wp.kernel
+def add_then_read(c: wp.array(dtype=float), d: wp.array(dtype=float), seen: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(c, 0, 1.0)
+    seen[i] = d[0]
+
+
+@pytest.mark.parametrize("n", [100, 1_000_000])
+def test_a_store_under_the_other_name_comes_after_the_sum(n):
+    c = wp.zeros(n)
+    place = wp.array(np.random.default_rng(0).permutation(n).astype(np.int32))
+    wp.launch(add_then_set, n, inputs=[c, c, place])
+    assert set(c.numpy().tolist()) == {10.0}
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("n", [100, 1_000_000])
+def test_a_read_under_the_other_name_sees_the_sum(n, deterministic):
+    c, seen = wp.zeros(n), wp.zeros(n)
+    wp.launch(add_then_read, n, inputs=[c, c, seen], deterministic=deterministic)
+    assert seen.numpy().min() >= 1.0
+    assert c.numpy()[0] == n
+
+
+def test_the_same_kernel_goes_back_to_sums_for_separate_arrays():
+    n = 1_000_000
+    c, d, seen = wp.zeros(n), wp.zeros(n), wp.zeros(n)
+    for _ in range(2):
+        wp.launch(add_then_read, n, inputs=[c, c, seen])
+        wp.launch(add_then_read, n, inputs=[c, d, seen])
+    assert c.numpy()[0] == 4 * n
+    assert seen.numpy().max() == 0.0
+
+
+def test_a_misspelt_keyword_of_launch_names_the_right_one():
+    with pytest.raises(TypeError, match="launch has no keyword 'inputz'\nhelp: did you mean 'inputs'"):
+        wp.launch(add_then_read, 1, inputz=[])
+    with pytest.raises(TypeError, match="inputs is array\nexpected: a list"):
+        wp.launch(add_then_read, 1, inputs=wp.zeros(3))
