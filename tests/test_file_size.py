@@ -11,7 +11,7 @@ FOLDERS = ("warpsim", "examples", "benchmarks", "assets", "tests")
 FILES = sorted(p for folder in FOLDERS for p in (ROOT / folder).rglob("*.py"))
 
 # Files above the limit, each because it is one clear idea that a cut would hide.
-LONG_FILES: dict[str, str] = {}
+LONG_FILES = {"tests/core/random_kernels.py": "one grammar of random programs"}
 
 
 def relative(path: Path) -> str:

@@ -44,7 +44,8 @@ class Plain:
         return len(self.value)
 
     def __iter__(self):
-        return (self[k] for k in range(len(self.value)))
+        """A loop runs over the components as they are at its start."""
+        return iter([self[k] for k in range(len(self.value))])
 
     # ----- parts ----------------------------------------------------------------------------
 

@@ -458,7 +458,7 @@ class Text:
             self.statement()
         self.depth -= 1
 
-    def kernel(self):
+    def kernel(self, most):
         self.in_kernel = True
         self.write("@wp.kernel")
         self.write(f"def k({PARAMETERS}):")
@@ -469,16 +469,16 @@ class Text:
         for t in "fdiu":
             self.write(f"    {self.declare(t)} = a{t}[t]")
         self.write(f"    {self.declare('v')} = +av[t]")
-        self.statements(self.number(6, 20))
+        self.statements(self.number(6, most))
         for t in "fdiuv":
             self.write(f"    o{t}[t] {'=' if t == 'd' else '+='} {' + '.join(self.names(t)[:6])}")
 
 
 @st.composite
-def texts(draw):
-    """The text of a module with one kernel `k` over the arrays of `PARAMETERS`."""
+def texts(draw, most=20):
+    """The text of a module with one kernel `k` over the arrays of `PARAMETERS`; `most` bounds its statements."""
     text = Text(draw)
     for _ in range(draw(st.integers(0, 2))):
         text.function()
-    text.kernel()
+    text.kernel(most)
     return HEADER + "\n".join(text.lines) + "\n"

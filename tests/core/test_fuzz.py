@@ -99,8 +99,9 @@ def check(text):
     assert_same(want, before_passes(kernel, struct), "before the passes")
     assert_same(want, on_device(kernel, struct, "interp"), "on interp")
     assert_same(want, on_device(kernel, struct, "cpu"), "on cpu")
-    wp.config.verify = True
-    assert_same(want, on_device(kernel, struct, "cpu"), "on cpu with checks")
+    if EXAMPLES or len(text) % 3 == 0:
+        wp.config.verify = True
+        assert_same(want, on_device(kernel, struct, "cpu"), "on cpu with checks")
 
 
 @pytest.fixture(autouse=True)
@@ -113,7 +114,7 @@ def _switches():
     derandomize=not EXAMPLES, max_examples=EXAMPLES or 150, deadline=None, database=None,
     suppress_health_check=list(HealthCheck),
 )  # fmt: skip
-@given(texts())
+@given(texts(most=40 if EXAMPLES else 20))
 def test_random_kernels_mean_the_same_everywhere(text):
     note(text)
     wp.config.verify = False

@@ -297,6 +297,7 @@ def kernel(
         "enable_backward": enable_backward, "deterministic": deterministic, "fast_math": fast_math,
         "max_unroll": max_unroll, "verify": verify,
     }  # fmt: skip
+    check_options(misspelt)
     options = {name: value for name, value in given.items() if value is not None}
 
     def wrap(function: Callable[..., None]) -> Kernel:
