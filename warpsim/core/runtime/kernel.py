@@ -286,7 +286,7 @@ def argument_type(value: Any) -> Any:
 def kernel(
     f: Callable[..., None] | None = None, *, key: str | None = None, module: Any = None,
     enable_backward: bool | None = None, deterministic: bool | None = None, fast_math: bool | None = None,
-    max_unroll: int | None = None, verify: bool | None = None,
+    max_unroll: int | None = None, verify: bool | None = None, **misspelt: Any,
 ) -> Any:  # fmt: skip
     """Make a kernel of a typed Python function.
 
