@@ -51,9 +51,14 @@ class Row:
     expansion: Callable[..., Any] | None = None
     rule: Callable[..., Any] | None = None
     domain: tuple[float, float] = (-2.0, 2.0)
+    """Where tests take their random floats: there the row is smooth and finite."""
     nondiff: str = ""
     effect: str = PURE
     ulps: int = 0
+    """How far a target may be from the oracle, in units in the last place; 0 means equal bits.
+
+    Of the result for a primitive; expansions cancel, and are measured at the largest number in play.
+    """
     adjoint_rule: Callable[..., Any] | None = None
 
     def match(self, types: list[Any], attributes: dict[str, Any]) -> Match | None:
