@@ -43,7 +43,7 @@ from .types.structs import is_struct
 
 log = logging.getLogger("warpsim")
 
-VERSION = "1"  # of generated code: raise it when emission changes without the program's text changing
+VERSION = "2"  # of generated code: raise it when emission changes without the program's text changing
 STAGES = ("source", "lower", "inline", "unroll", "fold", "dce", "llvm")
 
 # Front end and passes share caches of library functions; one compilation at a time keeps them whole.

@@ -82,8 +82,8 @@ def refusal(kernel, *args, dim=1):
 
 def refused(body, parameters="out: wp.array(dtype=float)", before="", **names):
     """The error of a kernel made of a body, launched over zeros for its arrays."""
-    found = module(f"{before}\n@wp.kernel\ndef k({parameters}):\n{textwrap.indent(textwrap.dedent(body), '    ')}", **names)
-    kernel = found["k"]
+    inner = textwrap.indent(textwrap.dedent(body), "    ")
+    kernel = module(f"{before}\n@wp.kernel\ndef k({parameters}):\n{inner}", **names)["k"]
     args = [zeros_of(t) for t in kernel.patterns.values()]
     return refusal(kernel, *args)
 

@@ -1,0 +1,139 @@
+"""What a loop carries: locals of every kind keep their values and types, or the error says what to do."""
+
+import numpy as np
+import pytest
+from kernel_runs import filled, ran, refused
+
+import warpsim as wp
+from warpsim.core.ir.nodes import For, walk
+from warpsim.errors import KernelTypeError
+
+Ints = wp.array(dtype=int)
+Floats = wp.array(dtype=float)
+
+
+@wp.kernel
+def carries(out: Floats, n: int):
+    v = wp.vec3(1.0, 2.0, 3.0)
+    m = wp.mat22(1.0, 0.0, 0.0, 1.0)
+    a, b = 1.0, 2.0
+    pair = (a, 5)
+    flag = True
+    for i in range(n):
+        v[i % 3] += 1.0
+        v = wp.vec3(v.y, v.z, v.x)
+        m[0, 1] += float(i)
+        a, b = b, a + b
+        pair = (pair[0] * 2.0, pair[1] + 1)
+        flag = not flag
+    out[0] = v.x + v.y * 10.0 + v.z * 100.0
+    out[1] = m[0, 1]
+    out[2] = a
+    out[3] = pair[0] + float(pair[1])
+    out[4] = 1.0 if flag else 0.0
+
+
+@pytest.mark.parametrize("n", [0, 1, 5])
+def test_vectors_matrices_tuples_and_bools_are_carried(n):
+    v, a, b, pair = [1.0, 2.0, 3.0], 1.0, 2.0, (1.0, 5)
+    for i in range(n):
+        v[i % 3] += 1
+        v = [v[1], v[2], v[0]]
+        a, b = b, a + b
+        pair = (pair[0] * 2, pair[1] + 1)
+    want = [v[0] + 10 * v[1] + 100 * v[2], sum(range(n)), a, pair[0] + pair[1], float(n % 2 == 0)]
+    assert filled(carries, 5, n, threads=1) == want
+
+
+@wp.kernel
+def swaps_arrays(x: Floats, y: Floats, n: int):
+    t = wp.tid()
+    source = x
+    target = y
+    for _ in range(n):
+        target[t] = source[t] * 2.0 + 1.0
+        source, target = target, source
+
+
+def test_arrays_are_carried():
+    x, y = ran(swaps_arrays, 3, np.array([1, 2, 3], np.float32), np.zeros(3, np.float32), 3)
+    assert (x.tolist(), y.tolist()) == ([7, 11, 15], [15, 23, 31])
+
+
+def test_a_local_array_cannot_change_its_identity_in_a_loop():
+    made = "wp.zeros(shape=2, dtype=float)"
+    error = refused(f"a = {made}\nfor i in range(3):\n    b = {made}\n    a = b")
+    assert error.message == "a loop gives 'a' another local array"
+    assert error.help == "local arrays of one loop share their memory: copy the elements, or use another name"
+
+
+@wp.kernel
+def local_array_per_turn(out: Floats, n: int):
+    for i in range(n):
+        a = wp.zeros(shape=4, dtype=float)
+        a[i % 4] += 1.0
+        total = float(0)
+        for k in range(4):
+            total += a[k]
+        out[i] = total
+
+
+def test_a_local_array_made_in_a_loop_is_new_every_time():
+    assert filled(local_array_per_turn, 6, 6, threads=1) == [1] * 6
+
+
+ANOTHER = "use another name for the new value"
+
+
+@pytest.mark.parametrize(
+    ("start", "body", "message", "cure"),
+    [
+        ("1", "x = 2.5", "'x' changes its type in a loop", "start it as float(...)"),
+        ("1.0", "x = wp.vec3()", "'x' changes its type in a loop", "start it as wp.vec3f(...)"),
+        ("out[0]", "x = i", "'x' changes its type in a loop", ANOTHER),
+        ("1.0, 2", "x = 3.0", "'x' changes from (1.0 (float32), 2 (int32)) to 3.0 (float32) in a loop", ""),
+        ("1.0, 2", "x = 3.0, 2, 1", "'x' changes from (1.0 (float32), 2 (int32)) to"
+            " (3.0 (float32), 2 (int32), 1 (int32)) in a loop", ""),
+        ("1.0", "if i > 1:\n        x = i", "'x' has no single type in this loop:"
+            " it is int32 on one path and float32 on the other", ""),
+    ],
+)  # fmt: skip
+def test_a_carried_local_keeps_its_type(start, body, message, cure):
+    error = refused(f"x = {start}\nfor i in range(3):\n    {body}")
+    assert (type(error), error.message, error.help) == (KernelTypeError, message, cure)
+
+
+@wp.kernel
+def literals_take_the_type(out: Floats, n: wp.int64):
+    x = out[0]
+    k = n
+    for i in range(3):
+        x = 1
+        k = 5
+        if i == 1:
+            x = 0.5
+    out[0] = x + float(k)
+
+
+def test_a_literal_takes_the_type_that_the_local_has():
+    assert filled(literals_take_the_type, 1, 2**40) == [6]
+
+
+def test_one_error_for_one_mistake_in_a_loop():
+    """The local that the failed statement would have assigned is not reported again."""
+    error = refused("x = 0\nfor i in range(3):\n    x += 1.5\nout[0] = float(x)")
+    assert error.message == "add: no overload for (int32, float literal)"
+
+
+@wp.kernel
+def writes_through(s: Ints, n: int):
+    view = s
+    for i in range(n):
+        view[i] = i
+        view[i] += 1
+
+
+def test_writing_elements_carries_nothing():
+    program = writes_through.program(tuple(writes_through.patterns.values()))
+    [loop] = [n for n in walk(program.fn.body) if isinstance(n, For)]
+    assert loop.init == ()
