@@ -99,6 +99,10 @@ class KernelValueError(KernelError, ValueError):
     """A constant that cannot be used: out of range, a bad index, a bad `wp.static`."""
 
 
+class NotDifferentiableError(KernelError, TypeError):
+    """A derivative was asked of an operation that has none, or of a program whose reverse cannot be exact."""
+
+
 class RecursionNotSupportedError(KernelError, RecursionError):
     """A function that calls itself, directly or through others."""
 

@@ -65,7 +65,7 @@ def test_reads_and_writes_of_parameters(kernel, name, read, written):
 
 
 def test_gradients_are_memory_of_their_own():
-    """An atomic on the gradient of a parameter neither writes the parameter nor has private copies."""
+    """An atomic on the gradient of a parameter does not write the parameter, and is classified by itself."""
     a = Value(array_type(float32, 1))
     body = Region((a,))
     builder = Builder(body)
@@ -74,8 +74,9 @@ def test_gradients_are_memory_of_their_own():
         memory.atomic_add(TABLE["gradient"](a), 0, load(a, i))
     fn = Function("adjoint", body)
     plan = analyse(fn)
-    assert classes(plan, fn) == ["real"] and len(plan.unknown) == 1
+    assert classes(plan, fn) == ["shared"] and not plan.unknown and plan.summed() == [(0, True)]
     assert plan.uses[0].read and not plan.uses[0].written and not plan.uses[0].summed
+    assert plan.slopes[0].written and not plan.slopes[0].read
 
 
 def test_a_long_uniform_expression_costs_no_time():

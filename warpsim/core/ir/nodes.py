@@ -167,6 +167,10 @@ class Function:
     body: Region
     location: Location | None = None
     effect: str = "call"  # callers treat a call as having any effect until it is inlined
+    grad: Function | None = None
+    """The user's adjoint: from parameters and a cotangent per result to one per parameter that has one."""
+    replay: Function | None = None
+    """What computes the results again in reverse; of the same signature."""
 
     @property
     def params(self) -> tuple[Value, ...]:

@@ -1,39 +1,36 @@
 """How a kernel uses the arrays it was given. An analysis: it changes nothing.
 
-Guarantees, for a kernel whose calls are inlined: for every array parameter whether it is read,
-written, or reached by atomics; which atomics always hit one address that all threads agree on
-(*uniform*), which only ever hit the thread's own element (*injective*), and whether the array can be
-summed in private copies (*summed*): reached only by float `atomic_add`/`atomic_sub` whose results
-nobody uses. It follows arrays through views, choices and structs made in the kernel. An access that
-may go to one of several arrays counts for each and makes none of them special; so does a loop that
-carries arrays, for all of them. Arrays that came with structs, and gradients, are unknown memory.
+Guarantees, for a kernel whose calls are inlined: for every array that it knows by itself (see `roots`)
+whether it is read, written, or reached by atomics. For array parameters and their gradient arrays also:
+which atomics always hit one address that all threads agree on (*uniform*), which only ever hit the
+thread's own element (*injective*), and whether the array can be summed in private copies (*summed*):
+reached only by float `atomic_add`/`atomic_sub` whose results nobody uses. An access that may go to one
+of several arrays counts for each and makes none of them special; so does a loop that carries arrays,
+for all of them. Atomics on arrays that came with structs, or out of memory, are on unknown arrays.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cache
-from typing import Any
 
-from ..ir.nodes import Call, Constant, Function, If, Region, Value
+from ..ir.nodes import Call, Constant, Function, Region, Value
 from ..ops.memory import PRIVATE_ATOMICS
 from ..ops.registry import ATOMIC, PURE, READ, WRITE
-from ..types import scalars, structs
+from ..types import scalars
 from ..types.arrays import ArrayType
 from ..types.compounds import scalar_of
+from .roots import Root, Sources, roots_of
 
-_VIEWS = ("view", "field_view", "component_view")
-_STRUCTS = ("construct", "with_field", "field")
 _LARGEST_UNIFORM = 64  # calls in the expression of a uniform index: the back end repeats them at the end of a range
 
-Sources = frozenset[Value | None]
-"""The arrays that a value may be or hold: parameters and local arrays, None for memory unknown here."""
-UNKNOWN: Sources = frozenset({None})
+
+Part = tuple[int, bool]
+"""Memory that comes with a parameter: its position, and whether the gradient array is meant."""
 
 
 @dataclass
 class Use:
-    """What a kernel does to one array parameter."""
+    """What a kernel does to one array."""
 
     read: bool = False
     written: bool = False
@@ -45,9 +42,17 @@ class Use:
 
 @dataclass
 class Plan:
-    """The uses by parameter position, and the atomics that need no atomic instruction."""
+    """The uses of arrays, and the atomics that need no atomic instruction."""
 
     uses: dict[int, Use] = field(default_factory=dict)
+    """Of array parameters, by position."""
+    slopes: dict[int, Use] = field(default_factory=dict)
+    """Of the gradient arrays of array parameters."""
+    held: dict[Root, Use] = field(default_factory=dict)
+    """Of arrays in struct parameters, and of their gradient arrays."""
+    reads_unknown: bool = False
+    writes_unknown: bool = False
+    """Whether arrays that nobody knows here are read or written: those that came out of memory."""
     uniform: dict[Call, bool] = field(default_factory=dict)
     """Uniform accumulations; the value says whether every thread that starts also executes it."""
     injective: set[Call] = field(default_factory=set)
@@ -66,8 +71,26 @@ class Plan:
 
     def without_assumptions(self) -> Plan:
         """The plan for arguments of which one that is summed into overlaps another: every atomic is real."""
-        uses = {k: replace(use, summed=False, gathered=False) for k, use in self.uses.items()}
-        return Plan(uses, unknown=self.unknown, local=self.local, makers=self.makers, used=self.used)
+        uses, slopes = (
+            {k: replace(use, summed=False, gathered=False) for k, use in part.items()}
+            for part in (self.uses, self.slopes)
+        )
+        return replace(
+            self, uses=uses, slopes=slopes, uniform={}, injective=set(), sums=set(), gathered=set()
+        )
+
+    def summed(self) -> list[Part]:
+        """The arrays and gradient arrays that are only summed into."""
+        parts = ((False, self.uses), (True, self.slopes))
+        return [(k, slope) for slope, part in parts for k, use in part.items() if use.summed]
+
+    def use(self, part: Part) -> Use:
+        return (self.slopes if part[1] else self.uses)[part[0]]
+
+    def atomics(self) -> list[Call]:
+        """Every atomic on an array that comes from outside."""
+        parts = (self.uses, self.slopes)
+        return [*self.unknown, *(call for part in parts for use in part.values() for call in use.atomics)]
 
 
 def analyse(fn: Function) -> Plan:
@@ -75,85 +98,47 @@ def analyse(fn: Function) -> Plan:
     return _Analysis(fn).run()
 
 
-@cache
-def holds_arrays(t: Any) -> bool:
-    """Whether values of the type are, or contain, arrays."""
-    if structs.is_struct(t):
-        return any(holds_arrays(f) for f in t.fields.values())
-    return isinstance(t, ArrayType)
-
-
 class _Analysis:
     def __init__(self, fn: Function):
         self.plan = Plan()
         self.position = {p: k for k, p in enumerate(fn.params)}
         self.maker, self.used = self.plan.makers, self.plan.used
-        self.plan.uses = {k: Use() for p, k in self.position.items() if isinstance(p.type, ArrayType)}
-        self.sources: dict[Value, Sources] = {}
+        arrays = [k for p, k in self.position.items() if isinstance(p.type, ArrayType)]
+        self.plan.uses = {k: Use() for k in arrays}
+        self.plan.slopes = {k: Use() for k in arrays}
+        self.sources = roots_of(fn)
         self.uniform: dict[Value, int] = dict.fromkeys(fn.params, 0)
         """Values that all threads agree on, with the number of calls in their expressions."""
-        self.accesses: dict[Value, list[Call]] = {}
-        self.vague: set[Value | None] = set()
-        for p in fn.params:
-            if holds_arrays(p.type):
-                self.sources[p] = frozenset({p}) if isinstance(p.type, ArrayType) else UNKNOWN
-        self.anything = UNKNOWN.union(p for p in fn.params if isinstance(p.type, ArrayType))
+        self.accesses: dict[Root, list[Call]] = {}
+        self.vague: set[Root | None] = set()
         self.used.update(fn.body.yields)
         self.region(fn.body)
         self.top = {node for node in fn.body.nodes if isinstance(node, Call)}
 
     def run(self) -> Plan:
-        for array, calls in self.accesses.items():
-            self.note(array, calls)
-            if array not in self.vague:
-                self.classify(array, calls)
+        for root, calls in self.accesses.items():
+            self.note(root, calls)
+            if root not in self.vague:
+                self.classify(root, calls)
         return self.plan
 
-    # ----- what values are ------------------------------------------------------------------
+    # ----- walking --------------------------------------------------------------------------
 
     def region(self, region: Region) -> None:
         for node in region.nodes:
             self.used.update(node.operands())
             if isinstance(node, Call):
                 self.call(node)
-                continue
             for inner in node.regions():
                 self.used.update(inner.yields)
-                if not isinstance(node, If):
-                    self.set_sources(inner.params, self.anything)
                 self.region(inner)
-            if isinstance(node, If):
-                for result, *arms in zip(node.results, node.then.yields, node.orelse.yields, strict=True):
-                    self.set_sources((result,), self.union(tuple(arms)))
-            else:
-                self.set_sources(node.results, self.anything)
-
-    def set_sources(self, values: tuple[Value, ...], sources: Sources) -> None:
-        self.sources.update((v, sources) for v in values if holds_arrays(v.type))
-
-    def union(self, values: tuple[Value, ...]) -> Sources:
-        """Where the arrays in some values come from; constants hold none."""
-        return frozenset().union(*(self.sources.get(v, frozenset()) for v in values))
 
     def call(self, call: Call) -> None:
         self.maker.update((r, call) for r in call.results)
-        if call.op.effect in (READ, WRITE, ATOMIC) and call.args:
+        if call.op.effect in (READ, WRITE, ATOMIC) and call.args and call.args[0] in self.sources:
             self.access(call)
         if call.op.effect == PURE and call.op.name not in ("tid", "block_dim"):
             self.note_uniform(call)
-        for result in call.results:
-            if holds_arrays(result.type):
-                self.sources[result] = self.made(call, result)
-
-    def made(self, call: Call, result: Value) -> Sources:
-        name = call.op.name
-        if name == "local_array":
-            return frozenset({result})
-        if name in _VIEWS:
-            return self.sources[call.args[0]]
-        if name == "where" or name in _STRUCTS:
-            return self.union(call.args)
-        return UNKNOWN
 
     def note_uniform(self, call: Call) -> None:
         size = 1
@@ -176,29 +161,42 @@ class _Analysis:
         known = [a for a in arrays if a is not None]
         if len(arrays) > 1 or not known:
             self.vague |= arrays
-            if call.op.effect == ATOMIC and not self.are_local(arrays):
+        if None in arrays:
+            self.plan.reads_unknown |= call.op.effect != WRITE
+            self.plan.writes_unknown |= call.op.effect != READ
+        for root in known:
+            self.accesses.setdefault(root, []).append(call)
+        if call.op.effect == ATOMIC:
+            if self.are_local(arrays):
+                self.plan.local.add(call)
+            elif len(arrays) > 1 or not known or known[0].path:
                 self.plan.unknown.append(call)
-        for array in known:
-            self.accesses.setdefault(array, []).append(call)
-        if call.op.effect == ATOMIC and self.are_local(arrays):
-            self.plan.local.add(call)
 
     def are_local(self, arrays: Sources) -> bool:
-        return bool(arrays) and all(a is not None and a not in self.position for a in arrays)
+        return bool(arrays) and all(a is not None and a.holder not in self.position for a in arrays)
 
-    def note(self, array: Value, calls: list[Call]) -> None:
-        """What happens to a parameter, as far as launches want to know."""
-        use = self.plan.uses.get(self.position.get(array, -1), Use())
-        use.read = any(c.op.effect == READ for c in calls)
-        use.written = any(c.op.effect in (WRITE, ATOMIC) for c in calls)
-        use.atomics = [c for c in calls if c.op.effect == ATOMIC]
+    def use_of(self, root: Root) -> Use | None:
+        """Where the use of an array is noted; local arrays have none."""
+        if root.holder not in self.position:
+            return None
+        if root.path:
+            return self.plan.held.setdefault(root, Use())
+        return (self.plan.slopes if root.slope else self.plan.uses)[self.position[root.holder]]
 
-    def classify(self, array: Value, calls: list[Call]) -> None:
-        """Find the atomics of a parameter that need no atomic instruction."""
-        if array not in self.position:
+    def note(self, root: Root, calls: list[Call]) -> None:
+        """What happens to an array, as far as launches want to know."""
+        use = self.use_of(root)
+        if use is not None:
+            use.read = any(c.op.effect == READ for c in calls)
+            use.written = any(c.op.effect in (WRITE, ATOMIC) for c in calls)
+            use.atomics = [c for c in calls if c.op.effect == ATOMIC]
+
+    def classify(self, root: Root, calls: list[Call]) -> None:
+        """Find the atomics of a parameter or its gradient that need no atomic instruction."""
+        use, plan = self.use_of(root), self.plan
+        if use is None or root.path:
             return
-        use, plan = self.plan.uses[self.position[array]], self.plan
-        if use.atomics and not array.type.indexed and self.own_element(calls):
+        if use.atomics and not root.holder.type.indexed and self.own_element(calls):
             plan.injective.update(use.atomics)
             return
         sums = [c for c in use.atomics if self.is_sum(c)]
@@ -217,7 +215,14 @@ class _Analysis:
 
     def own_element(self, calls: list[Call]) -> bool:
         """Whether every access uses exactly the thread's full index, directly on the parameter."""
-        return all(call.args[0] in self.position and self.is_thread_index(call) for call in calls)
+        return all(self.is_whole(call.args[0]) and self.is_thread_index(call) for call in calls)
+
+    def is_whole(self, array: Value) -> bool:
+        """Whether an array is a parameter itself, or the whole gradient array of one."""
+        maker = self.maker.get(array)
+        if maker is not None and maker.op.name == "gradient":
+            array = maker.args[0]
+        return array in self.position
 
     def is_thread_index(self, call: Call) -> bool:
         rank = call.args[0].type.ndim

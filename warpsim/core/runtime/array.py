@@ -389,3 +389,11 @@ def overlap(a: Any, b: Any) -> bool:
     """Whether two arrays may share memory."""
     first, second = (x._data if isinstance(x, array) else x.data._data for x in (a, b))
     return np.may_share_memory(first, second)
+
+
+def memory_of_part(args: Sequence[Any], part: tuple[int, bool]) -> Any:
+    """The array argument at a position, or its gradient array, which may be None."""
+    found = args[part[0]]
+    if not part[1]:
+        return found
+    return (found if isinstance(found, array) else found.data).grad

@@ -14,11 +14,12 @@ from typing import Any
 
 from ...config import config
 from ...errors import ArgumentTypeError, LaunchError
+from ..passes.access import Part
 from ..types.arrays import ArrayType
 from ..types.signatures import is_generic
 from . import graph, interp, pool, scatter
 from .arguments import UNFIT, adapted, block_packer, check_writable, exact_packer, mismatch, packer, unfit
-from .array import overlap
+from .array import memory_of_part, overlap
 from .device import CPU, Device, get_device
 from .dimensions import extent, normalized
 from .kernel import Kernel, Settings
@@ -33,7 +34,7 @@ class Launcher:
     ):
         self.kernel, self.types, self.aliased = kernel, types, aliased
         self.program = kernel.program(types, settings, aliased)
-        self.summed = summed_positions(kernel.program(types, settings))
+        self.summed = kernel.program(types, settings).plan.summed()
         layouts = tuple("C" if _contiguous(a, t) else "" for a, t in zip(args, types, strict=True))
         tags = [a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True)]
         open_types = [is_generic(p) for p in kernel.patterns.values()]
@@ -46,8 +47,8 @@ class Launcher:
         self.serial_limit = serial_limit(self.cost)
         self.reports = bool(self.code.sites)
         plan = self.program.plan
-        self.sums = summed_positions(self.program)
-        self.has_atomics = bool(plan.unknown) or any(use.atomics for use in plan.uses.values())
+        self.sums = plan.summed()
+        self.has_atomics = bool(plan.atomics())
         self.generation = config.generation
 
     def pack(self, args: Sequence[Any], header: bytes) -> bytes | None:
@@ -77,18 +78,18 @@ class Launcher:
         execute(self, block, total, args, deterministic)
 
 
-def summed_positions(program: Any) -> list[int]:
-    """Parameters that the kernel only sums into."""
-    return [k for k, use in program.plan.uses.items() if use.summed]
-
-
-def meets_others(args: Sequence[Any], summed: list[int], types: tuple[Any, ...]) -> bool:
-    """Whether an array that is only summed into shares memory with one that is used otherwise.
+def meets_others(args: Sequence[Any], summed: list[Part], types: tuple[Any, ...]) -> bool:
+    """Whether memory that is only summed into is shared with an array or gradient that is used otherwise.
 
     Then sums may be kept neither in registers nor in private copies: the other name would not see them.
     """
-    others = [k for k, t in enumerate(types) if isinstance(t, ArrayType) and k not in summed]
-    return any(overlap(args[k], args[other]) for k in summed for other in others)
+    if not summed:
+        return False
+    arrays = [k for k, t in enumerate(types) if isinstance(t, ArrayType)]
+    parts = [(k, slope) for k in arrays for slope in (False, True)]
+    others = [found for part in parts if part not in summed and (found := memory_of_part(args, part)) is not None]
+    sums = [found for part in summed if (found := memory_of_part(args, part)) is not None]
+    return any(overlap(a, b) for a in sums for b in others)
 
 
 def serial_limit(cost: float) -> int:
@@ -197,7 +198,7 @@ def prepared(kernel: Kernel, args: list[Any], place: Device) -> tuple[Launcher, 
     args = [adapted(a, t, n, kernel.key, place) for a, t, n in zip(args, types, names, strict=True)]
     tags = tuple(a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True))
     settings = kernel.settings()
-    aliased = meets_others(args, summed_positions(kernel.program(types, settings)), types)
+    aliased = meets_others(args, kernel.program(types, settings).plan.summed(), types)
     key = (types, tags, settings, aliased)
     launcher = kernel.launchers.get(key)
     if launcher is None:

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from ..emit.layout import WORD, argument_offsets
-from ..types.compounds import scalar_of
+from ..passes.access import Part
+from ..types.compounds import scalar_of, size_of
 from ..types.scalars import is_float
 from . import pool
-from .array import array, overlap
+from .array import array, memory_of_part, overlap
 from .memory import ALIGNMENT
 
 MOST_COPIES = 64
@@ -34,16 +35,16 @@ _EXTREMES = ("atomic_min", "atomic_max")
 def execute(launcher: Any, block: bytes, total: int, size: int, args: list[Any], deterministic: bool) -> None:
     """Run a launch of several chunks whose kernel has atomics."""
     plan = launcher.program.plan
-    scattered = [k for k in launcher.sums if not plan.uses[k].gathered]
-    gathered = [k for k in launcher.sums if plan.uses[k].gathered]
-    few, many = (copy_count(total, [args[k] for k in part]) for part in (scattered, gathered))
+    scattered = [part for part in launcher.sums if not plan.use(part).gathered]
+    gathered = [part for part in launcher.sums if plan.use(part).gathered]
+    few, many = (copy_count(total, [memory_of_part(args, part) for part in parts]) for parts in (scattered, gathered))
     exact = few > 0 and _order_free(plan)
     if many == 0 or (deterministic and not exact):
         launcher.call(block, 0, total, 0)
         return
     flags = _OVERLAPPING if plan.injective and (plan.unknown or _any_overlap(args)) else 0
     flags |= (_SCATTERED_PRIVATE if few else 0) | (_GATHERED_PRIVATE if many else 0)
-    private = [k for k in (*(scattered if few else ()), *gathered) if args[k].size]
+    private = [part for part in (*(scattered if few else ()), *gathered) if memory_of_part(args, part).size]
     if private:
         _private(launcher, block, total, args, private, min(few or many, many), flags)
     else:
@@ -58,7 +59,7 @@ def copy_count(total: int, arrays: list[Any]) -> int:
         return 0  # an indexedarray, or structs, which NumPy cannot add up
     if any(_meets_itself(a._data) for a in arrays):
         return 0  # an element of the copies would not be an element of the array
-    elements = max((a.size for a in arrays), default=0)
+    elements = max((_span(a._data) // size_of(a.dtype) for a in arrays), default=0)
     if elements > 2 * total:
         return 0
     return min(MOST_COPIES, max(4, total // (4 * max(elements, 1))))
@@ -66,8 +67,7 @@ def copy_count(total: int, arrays: list[Any]) -> int:
 
 def _order_free(plan: Any) -> bool:
     """Whether all atomics but sums give the same result in any order."""
-    calls = [*plan.unknown, *(call for use in plan.uses.values() if not use.summed for call in use.atomics)]
-    return all(call in plan.injective or _commutes(call, plan) for call in calls)
+    return all(call in plan.injective or call in plan.sums or _commutes(call, plan) for call in plan.atomics())
 
 
 def _commutes(call: Any, plan: Any) -> bool:
@@ -79,6 +79,7 @@ def _commutes(call: Any, plan: Any) -> bool:
 
 def _any_overlap(args: list[Any]) -> bool:
     arrays = [a for a in args if hasattr(a, "_tag")]
+    arrays += [a.grad for a in arrays if isinstance(a, array) and a.grad is not None]
     if any(overlap(a, b) for i, a in enumerate(arrays) for b in arrays[:i]):
         return True
     return any(_meets_itself(a._data) for a in arrays if isinstance(a, array))
@@ -96,21 +97,19 @@ def _meets_itself(memory: np.ndarray) -> bool:
 
 
 def _private(
-    launcher: Any, block: bytes, total: int, args: list[Any], private: list[int], copies: int, flags: int
+    launcher: Any, block: bytes, total: int, args: list[Any], private: list[Part], copies: int, flags: int
 ) -> None:
     """Run `copies` chunks, each with its own argument block that points at its own copies of `private`."""
     offsets, _ = argument_offsets(list(launcher.types))
     blocks = np.frombuffer(block * copies, np.uint8).reshape(copies, len(block)).copy()
     words = blocks.view(np.uint64)
     targets = []
-    for k in private:
-        target = args[k]._data
-        spaces = _zeros((copies, target.size), target.dtype)
+    for k, slope in private:
+        target = memory_of_part(args, (k, slope))._data
+        spaces = _zeros((copies, _span(target)), target.dtype)
         targets.append((target, spaces))
-        at = offsets[k] // WORD
+        at = offsets[k] // WORD + slope
         words[:, at] = spaces.ctypes.data + np.arange(copies, dtype=np.uint64) * np.uint64(spaces.strides[0])
-        ndim, strides = args[k].ndim, spaces[0].reshape(target.shape).strides
-        words[:, at + 2 + ndim : at + 2 + 2 * ndim] = strides[:ndim]
     chunk = -(-total // copies)
     command = pool.COMMAND.pack(launcher.code.address, blocks.ctypes.data, len(block), total, chunk, flags)
     pool.get_pool().run(command, 1)
@@ -126,10 +125,14 @@ def _zeros(shape: tuple[int, int], dtype: Any) -> np.ndarray:
     return raw[start : start + shape[0] * step].reshape(shape[0], step)[:, : shape[1]]
 
 
+def _span(memory: np.ndarray) -> int:
+    """Numbers from the first to the last: copies have the strides of the array, for its gradient has them too."""
+    return 1 + sum((n - 1) * stride for n, stride in zip(memory.shape, memory.strides, strict=True)) // memory.itemsize
+
+
 def _merge(target: np.ndarray, spaces: np.ndarray) -> None:
     """target += every copy, in order. Short copies are added up first: calls would cost more than sums."""
     if spaces.size <= _SHORT:
-        target += np.add.reduce(spaces, axis=0).reshape(target.shape)
-        return
+        spaces = np.add.reduce(spaces, axis=0)[None]
     for row in spaces:
-        target += row.reshape(target.shape)
+        target += np.lib.stride_tricks.as_strided(row, target.shape, target.strides)

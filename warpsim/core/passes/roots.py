@@ -1,0 +1,126 @@
+"""Which arrays a value stands for. An analysis: it changes nothing.
+
+Guarantees: for every value that is or holds arrays, the set of arrays it may be or hold: parameters,
+arrays in struct parameters, local arrays, and the gradient arrays of all these. It follows views,
+choices, and structs made in the kernel. What comes out of memory, or of a loop that carries arrays,
+may be anything: `None` stands for memory unknown here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+from ..ir.nodes import Call, Function, If, Region, Value
+from ..types import structs
+from ..types.arrays import ArrayType
+
+VIEWS = ("view", "field_view", "component_view")
+_STRUCTS = ("construct", "with_field", "where")
+
+
+class Root(NamedTuple):
+    """An array that a kernel knows by itself."""
+
+    holder: Value
+    """A parameter, or the result of `local_array`."""
+    path: str = ""
+    """The fields that lead from a struct parameter to the array, joined by points."""
+    slope: bool = False
+    """Whether this is the gradient array."""
+
+
+Sources = frozenset[Root | None]
+UNKNOWN: Sources = frozenset({None})
+
+
+@cache
+def holds_arrays(t: Any) -> bool:
+    """Whether values of the type are, or contain, arrays."""
+    if structs.is_struct(t):
+        return any(holds_arrays(f) for f in t.fields.values())
+    return isinstance(t, ArrayType)
+
+
+def array_fields(t: Any, path: str = "") -> Iterator[tuple[str, ArrayType]]:
+    """The arrays in a struct type, by the fields that lead to them."""
+    for name, field in t.fields.items():
+        at = f"{path}.{name}" if path else name
+        if structs.is_struct(field):
+            yield from array_fields(field, at)
+        elif isinstance(field, ArrayType):
+            yield at, field
+
+
+def roots_of(fn: Function) -> dict[Value, Sources]:
+    """The sources of every value of a kernel that is or holds arrays; its calls are inlined."""
+    return _Follower(fn).sources
+
+
+class _Follower:
+    def __init__(self, fn: Function):
+        self.sources: dict[Value, Sources] = {}
+        self.parts: dict[Value, tuple[Value, str]] = {}
+        """Struct parameters and structs in them: the parameter and the path to the part."""
+        for p in fn.params:
+            if isinstance(p.type, ArrayType):
+                self.sources[p] = frozenset({Root(p)})
+            elif holds_arrays(p.type):
+                self.sources[p] = frozenset(Root(p, path) for path, _ in array_fields(p.type))
+                self.parts[p] = (p, "")
+        self.anything = UNKNOWN.union(*self.sources.values())
+        self.region(fn.body)
+
+    def region(self, region: Region) -> None:
+        for node in region.nodes:
+            if isinstance(node, Call):
+                self.call(node)
+                continue
+            for inner in node.regions():
+                if not isinstance(node, If):
+                    self.set(inner.params, self.anything)
+                self.region(inner)
+            if isinstance(node, If):
+                for result, *arms in zip(node.results, node.then.yields, node.orelse.yields, strict=True):
+                    self.set((result,), self.union(tuple(arms)))
+            else:
+                self.set(node.results, self.anything)
+
+    def set(self, values: tuple[Value, ...], sources: Sources) -> None:
+        self.sources.update((v, sources) for v in values if holds_arrays(v.type))
+
+    def union(self, values: tuple[Value, ...]) -> Sources:
+        """Where the arrays in some values come from; constants hold none."""
+        return frozenset().union(*(self.sources.get(v, frozenset()) for v in values))
+
+    def call(self, call: Call) -> None:
+        for result in call.results:
+            if holds_arrays(result.type):
+                self.sources[result] = self.made(call, result)
+
+    def made(self, call: Call, result: Value) -> Sources:
+        name = call.op.name
+        if name == "local_array":
+            self.anything = self.anything | {Root(result)}
+            return frozenset({Root(result)})
+        if name == "field":
+            return self.field(call, result)
+        if name == "gradient":
+            found = self.sources[call.args[0]]
+            return frozenset(None if r is None else r._replace(slope=True) for r in found)
+        if name in VIEWS or name in _STRUCTS:
+            return self.union(call.args)
+        return UNKNOWN
+
+    def field(self, call: Call, result: Value) -> Sources:
+        """One field of a struct: known exactly in a parameter, else any array of the struct."""
+        struct = call.args[0]
+        if struct not in self.parts:
+            return self.sources[struct]
+        param, path = self.parts[struct]
+        at = f"{path}.{call.attributes['name']}" if path else call.attributes["name"]
+        if isinstance(result.type, ArrayType):
+            return frozenset({Root(param, at)})
+        self.parts[result] = (param, at)
+        return frozenset(r for r in self.sources[struct] if r is not None and r.path.startswith(f"{at}."))

@@ -1,0 +1,76 @@
+"""`Adam`: steps scaled by running moments of the gradient.
+
+Guarantees: one launch per parameter and step; for equal gradients the same bits on any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.ops import sqrt, tid
+from ..core.runtime.array import array
+from ..core.runtime.array_ops import zeros
+from ..core.runtime.kernel import kernel
+from .state import checked_grads, in_range, master_dtype, split_parameters
+from .vectors import components, run
+
+
+@kernel
+def _adapt(
+    x: array(dtype=Any), g: array(dtype=Any), m: array(dtype=Any), v: array(dtype=Any),
+    lr: Any, beta1: Any, beta2: Any, left1: Any, left2: Any, eps: Any,
+):  # fmt: skip
+    """left1 and left2 are 1 - beta1^t and 1 - beta2^t: the part of the moments that is not their zero start."""
+    i = tid()
+    grad = m.dtype(g[i])
+    m[i] = beta1 * m[i] + (m.dtype(1.0) - beta1) * grad
+    v[i] = beta2 * v[i] + (v.dtype(1.0) - beta2) * grad * grad
+    step = lr * (m[i] / left1) / (sqrt(v[i] / left2) + eps)
+    x[i] = x.dtype(m.dtype(x[i]) - step)
+
+
+class Adam:
+    """Adam (Kingma and Ba 2015, algorithm 1).
+
+    Moments m = beta1 m + (1 - beta1) g and v = beta2 v + (1 - beta2) g^2, both corrected for their start at zero;
+    x = x - lr m / (sqrt(v) + eps). `betas` is (beta1, beta2), each at least 0 and below 1.
+
+    params: arrays of floats, vectors or matrices of any rank; float16 ones keep m and v and compute in float32.
+    Raises `ValueError` for hyperparameters out of range, `ArgumentTypeError` or `ArrayError` for parameters and
+    gradients that do not fit.
+    """
+
+    def __init__(
+        self, params: Sequence[array] | None = None, lr: float = 0.001, betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-08,
+    ):  # fmt: skip
+        self.lr, self.beta1, self.beta2, self.eps = lr, *betas, eps
+        for name in ("lr", "eps"):
+            in_range(getattr(self, name), name)
+        for name in ("beta1", "beta2"):
+            in_range(getattr(self, name), name, below=1.0)
+        self.set_params(params)
+
+    def set_params(self, params: Sequence[array] | None) -> None:
+        """Choose the arrays to optimise and forget all moments; None for none yet."""
+        self.params, self._flat = split_parameters(params)
+        self.m, self.v = (
+            [zeros(x.size, master_dtype(x.dtype), x.device) for x in self._flat] for _ in range(2)
+        )  # fmt: skip
+        self.t = 0
+
+    def reset_internal_state(self) -> None:
+        """Forget all moments: the next step is a first one."""
+        for moment in (*self.m, *self.v):
+            moment.zero_()
+        self.t = 0
+
+    def step(self, grad: Sequence[array]) -> None:
+        """Move every parameter against its gradient; `grad` has an array for each, alike in shape and dtype."""
+        grads = checked_grads(grad, self.params)
+        self.t += 1
+        left = (1.0 - self.beta1**self.t, 1.0 - self.beta2**self.t)
+        rule = (self.lr, self.beta1, self.beta2, *left, self.eps)
+        for x, g, m, v in zip(self._flat, grads, self.m, self.v, strict=True):
+            run(_adapt, x.size, [x, components(g), m, v, *map(m.dtype, rule)], x.device)

@@ -1,0 +1,78 @@
+"""`SGD`: gradient descent with momentum.
+
+Guarantees: one launch per parameter and step; for equal gradients the same bits on any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.ops import tid
+from ..core.runtime.array import array
+from ..core.runtime.array_ops import zeros
+from ..core.runtime.kernel import kernel
+from .state import checked_grads, in_range, master_dtype, split_parameters
+from .vectors import components, run
+
+
+@kernel
+def _descend(
+    x: array(dtype=Any), g: array(dtype=Any), b: array(dtype=Any),
+    lr: Any, momentum: Any, dampening: Any, decay: Any, nesterov: int,
+):  # fmt: skip
+    i = tid()
+    old = b.dtype(x[i])
+    grad = b.dtype(g[i]) + decay * old
+    velocity = momentum * b[i] + (b.dtype(1.0) - dampening) * grad
+    b[i] = velocity
+    step = velocity
+    if nesterov != 0:
+        step = grad + momentum * velocity
+    x[i] = x.dtype(old - lr * step)
+
+
+class SGD:
+    """Gradient descent with momentum (Polyak 1964; Nesterov's form after Sutskever et al. 2013).
+
+    With g the gradient plus `weight_decay` times the parameter, a step is
+    b = momentum b + (1 - dampening) g (b = g at the first), then x = x - lr b, or with `nesterov`
+    x = x - lr (g + momentum b).
+
+    params: arrays of floats, vectors or matrices of any rank; float16 ones keep b and compute in float32.
+    Raises `ValueError` for hyperparameters out of range, `ArgumentTypeError` or `ArrayError` for parameters and
+    gradients that do not fit.
+    """
+
+    def __init__(
+        self, params: Sequence[array] | None = None, lr: float = 0.001, momentum: float = 0.0, dampening: float = 0.0,
+        weight_decay: float = 0.0, nesterov: bool = False,
+    ):  # fmt: skip
+        self.lr, self.momentum, self.dampening = lr, momentum, dampening
+        self.weight_decay, self.nesterov = weight_decay, nesterov
+        for name in ("lr", "momentum", "dampening", "weight_decay"):
+            in_range(getattr(self, name), name)
+        if nesterov and (momentum <= 0.0 or dampening != 0.0):
+            raise ValueError("nesterov=True\nexpected: momentum above zero and dampening=0.0 with it")
+        self.set_params(params)
+
+    def set_params(self, params: Sequence[array] | None) -> None:
+        """Choose the arrays to optimise and forget all momentum; None for none yet."""
+        self.params, self._flat = split_parameters(params)
+        self.b = [zeros(x.size, master_dtype(x.dtype), x.device) for x in self._flat]
+        self.t = 0
+
+    def reset_internal_state(self) -> None:
+        """Forget all momentum: the next step is a first one."""
+        for b in self.b:
+            b.zero_()
+        self.t = 0
+
+    def step(self, grad: Sequence[array]) -> None:
+        """Move every parameter against its gradient; `grad` has an array for each, alike in shape and dtype."""
+        grads = checked_grads(grad, self.params)
+        for x, g, b in zip(self._flat, grads, self.b, strict=True):
+            dampening = self.dampening if self.t else 0.0  # the first step has nothing to dampen
+            rule = [b.dtype(v) for v in (self.lr, self.momentum, dampening, self.weight_decay)]
+            run(_descend, x.size, [x, components(g), b, *rule, int(self.nesterov)], x.device)
+        self.t += 1

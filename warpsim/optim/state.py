@@ -1,0 +1,40 @@
+"""What SGD and Adam share: checked parameters and gradients, and the precision of their state."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.runtime.array import array
+from ..core.types.scalars import float16, float32
+from ..errors import ArgumentCountError
+from .vectors import as_list, check_alike, components
+
+
+def split_parameters(params: Sequence[array] | None) -> tuple[list[array], list[array]]:
+    """The checked parameters, and their flat views."""
+    found = [] if params is None else as_list(params, "params")
+    return found, [components(x) for x in found]
+
+
+def checked_grads(grad: Any, params: list[array]) -> list[array]:
+    """One gradient for every parameter, alike in shape, dtype and device."""
+    grads = as_list(grad, "grad")
+    if len(grads) != len(params):
+        raise ArgumentCountError(f"{len(grads)} gradients\nexpected: {len(params)}, one for every parameter, in order")
+    for k, (g, x) in enumerate(zip(grads, params, strict=True)):
+        check_alike(g, x, f"grad[{k}]", f"params[{k}]")
+    return grads
+
+
+def master_dtype(dtype: type) -> type:
+    """float32 for float16, whose squares and small changes would vanish; else the dtype itself."""
+    return float32 if dtype is float16 else dtype
+
+
+def in_range(value: float, name: str, below: float = math.inf) -> None:
+    """Raise `ValueError` unless 0 <= value < below."""
+    if not 0.0 <= value < below:
+        limit = "finite and not negative" if below == math.inf else f"at least 0 and below {below:g}"
+        raise ValueError(f"{name} is {value!r}\nexpected: {limit}")

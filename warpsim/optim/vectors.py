@@ -1,0 +1,141 @@
+"""Arrays as long vectors of numbers: flat views, linear combinations and inner products.
+
+Guarantees: views share memory with the array they show; inner products are summed in float64, in blocks of fixed size
+and in one order, so that they do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..core.ops import tid
+from ..core.runtime.array import array
+from ..core.runtime.array_ops import empty, zeros
+from ..core.runtime.kernel import kernel
+from ..core.runtime.launch import launch
+from ..core.types import compounds, scalars
+from ..core.types.arrays import type_name
+from ..core.types.scalars import float64
+from ..errors import ArgumentTypeError, ArrayError
+
+BLOCK = 2048  # elements that one thread sums: long enough to amortise it, short enough for many threads
+
+
+def run(kernel: Any, dim: Any, inputs: list[Any], device: Any) -> None:
+    """A launch that no tape records: what is done here has its own derivative, or none."""
+    launch(kernel, dim, inputs, device=device, record_tape=False)
+
+
+# ----- views ------------------------------------------------------------------------------------
+
+
+def components(a: array) -> array:
+    """All components of a contiguous array in order, as a 1-D array of scalars over the same memory."""
+    return array._wrap(a.numpy().reshape(-1), compounds.scalar_of(a.dtype), a.device, owner=a)
+
+
+def check_floats(a: Any, name: str) -> None:
+    """Raise unless `a` is a contiguous array of floats, or of vectors or matrices of floats."""
+    if not isinstance(a, array):
+        raise ArgumentTypeError(f"{name} is {type(a).__name__}\nexpected: a warpsim array\nhelp: wp.array(...)")
+    if not scalars.is_float(compounds.scalar_of(a.dtype)):
+        raise ArgumentTypeError(
+            f"{name} has dtype {type_name(a.dtype)}\nexpected: floats, or vectors or matrices of floats"
+        )
+    if not a.is_contiguous:
+        raise ArrayError(
+            f"{name} has strides {a.strides}\nexpected: a contiguous array\nhelp: {name}.contiguous() makes a copy"
+        )
+
+
+def check_alike(a: Any, like: array, name: str, of: str) -> None:
+    """Raise unless `a` is a float array with the shape, dtype and device of `like`, which is called `of`."""
+    check_floats(a, name)
+    if a.shape != like.shape or a.dtype is not like.dtype:
+        raise ArrayError(
+            f"{name} has shape {a.shape} and dtype {type_name(a.dtype)}\n"
+            f"expected: shape {like.shape} and dtype {type_name(like.dtype)}, those of {of}"
+        )
+    if a.device is not like.device:
+        raise ArrayError(f"{name} is on {a.device}\nexpected: {like.device}, as {of}")
+
+
+def as_list(arrays: Any, name: str) -> list[array]:
+    """Checked arrays as a list; one array is a list of one."""
+    found = [arrays] if isinstance(arrays, array) else list(arrays) if isinstance(arrays, Iterable) else None
+    if found is None:
+        raise ArgumentTypeError(f"{name} is {type(arrays).__name__}\nexpected: a list of arrays")
+    for k, a in enumerate(found):
+        check_floats(a, f"{name}[{k}]")
+    return found
+
+
+# ----- sums ---------------------------------------------------------------------------------------
+
+
+@kernel
+def _combine(a: Any, x: array(dtype=Any), b: Any, y: array(dtype=Any), out: array(dtype=Any)):
+    i = tid()
+    out[i] = a * x[i] + b * y[i]
+
+
+def combine(out: array, a: float, x: array, b: float = 0.0, y: array | None = None) -> None:
+    """out = a x + b y, for flat arrays of one dtype; `out` may be `x` or `y`."""
+    kind = out.dtype
+    run(_combine, out.size, [kind(a), x, kind(b), x if y is None else y, out], out.device)
+
+
+@kernel
+def _inner(x: array(dtype=Any), y: array(dtype=Any), size: int, block: int, partial: array(dtype=float64)):
+    k = tid()
+    # Four sums side by side: additions of one sum wait for each other.
+    s0 = float64(0.0)
+    s1 = float64(0.0)
+    s2 = float64(0.0)
+    s3 = float64(0.0)
+    begin = k * block
+    end = begin + block
+    if end > size:
+        end = size
+    whole = begin + (end - begin) // 4 * 4
+    for i in range(begin, whole, 4):
+        s0 = s0 + float64(x[i]) * float64(y[i])
+        s1 = s1 + float64(x[i + 1]) * float64(y[i + 1])
+        s2 = s2 + float64(x[i + 2]) * float64(y[i + 2])
+        s3 = s3 + float64(x[i + 3]) * float64(y[i + 3])
+    for i in range(whole, end):
+        s0 = s0 + float64(x[i]) * float64(y[i])
+    partial[k] = (s0 + s1) + (s2 + s3)
+
+
+def inner(x: array, y: array) -> float:
+    """The inner product of two flat arrays, summed in float64."""
+    partial = empty(max(1, math.ceil(x.size / BLOCK)), float64, x.device)
+    run(_inner, partial.size, [x, y, x.size, BLOCK, partial], x.device)
+    return float(np.sum(partial.numpy()))
+
+
+def norm(x: array) -> float:
+    """The Euclidean norm of a flat array."""
+    return math.sqrt(inner(x, x))
+
+
+@kernel
+def _convert(x: array(dtype=Any), out: array(dtype=Any)):
+    i = tid()
+    out[i] = out.dtype(x[i])
+
+
+def convert(x: array, out: array) -> None:
+    """Copy flat `x` into flat `out`, rounding to its dtype."""
+    run(_convert, out.size, [x, out], out.device)
+
+
+def vector_like(a: array) -> tuple[array, array]:
+    """A zeroed array like `a`, and its components."""
+    made = zeros(a.shape, a.dtype, a.device)
+    return made, components(made)
