@@ -1,6 +1,7 @@
 """The pipeline, as named steps with the verifier between them.
 
     source -> lower -> inline -> unroll -> fold -> dce -> plan -> emit
+                                                    -> adjoint -> inline -> fold -> dce -> plan -> emit
 
 `config.dump = "inline"` (or `all`, or the environment variable WARPSIM_DUMP) prints a program after
 that step. Compilation is per kernel, argument types and target; machine code is kept on disk under a
@@ -20,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..config import config
 from ..errors import Location
@@ -33,10 +34,12 @@ from .ir.nodes import Call, Function, walk
 from .ir.printer import print_function
 from .ir.verify import verify
 from .passes.access import Plan, analyse
+from .passes.adjoint import Extra, adjoint
 from .passes.cost import estimate
 from .passes.dce import dce
 from .passes.fold import fold
 from .passes.inline import inline
+from .passes.replay import refuse_lost
 from .passes.unroll import unroll
 from .types.arrays import ArrayType, type_name
 from .types.structs import is_struct
@@ -44,7 +47,10 @@ from .types.structs import is_struct
 log = logging.getLogger("warpsim")
 
 VERSION = "2"  # of generated code: raise it when emission changes without the program's text changing
-STAGES = ("source", "lower", "inline", "unroll", "fold", "dce", "llvm")
+STAGES = (
+    "source", "lower", "inline", "unroll", "fold", "dce", "adjoint", "adjoint inline", "adjoint fold", "adjoint dce",
+    "llvm",
+)  # fmt: skip
 
 # Front end and passes share caches of library functions; one compilation at a time keeps them whole.
 compiling = threading.RLock()
@@ -56,6 +62,21 @@ if hasattr(os, "register_at_fork"):
     )
 
 
+class Form(NamedTuple):
+    """What is compiled of a kernel: `forward` is the kernel itself, `adjoint` its reverse.
+
+    `recording` is the kernel, noting what its atomics return for the adjoint. gradients: the names of the
+    array parameters that have gradients, of arrays in struct parameters ("s.x"), and of other parameters
+    whose gradients are wanted.
+    """
+
+    kind: str = "forward"
+    gradients: frozenset[str] = frozenset()
+
+
+FORWARD = Form()
+
+
 @dataclass(frozen=True)
 class Program:
     """A kernel after all passes, at fixed argument types."""
@@ -65,6 +86,8 @@ class Program:
     plan: Plan
     checks: bool
     nanoseconds: float
+    extras: tuple[Extra, ...] = ()
+    """What the parameters after the kernel's own are."""
 
 
 @dataclass(frozen=True)
@@ -76,16 +99,40 @@ class Compiled:
     native: NativeObject
 
 
-def lower(source: Source, patterns: dict[str, Any], types: list[Any], max_unroll: int) -> Program:
-    """Python source to the final program: the same for every target."""
+def lower(source: Source, patterns: dict[str, Any], types: list[Any]) -> Function:
+    """Python source to a function in the IR, with calls in it."""
     with compiling:
         show("source", source.name, lambda: source_text(source, patterns, types))
-        fn = step("lower", kernel_function(source, patterns, types))
+        return step("lower", kernel_function(source, patterns, types))
+
+
+def finish(fn: Function, max_unroll: int) -> Program:
+    """The final program of a kernel: the same for every target."""
+    with compiling:
         fn = step("inline", inline(fn))
         fn = step("unroll", unroll(fn, max_unroll))
         fn = step("fold", fold(fn))
         fn = step("dce", dce(fn))
-        return Program(fn, thread_rank(fn), analyse(fn), has_checks(fn), estimate(fn).nanoseconds)
+        return planned(fn, thread_rank(fn), ())
+
+
+def derive(fn: Function, max_unroll: int, form: Form, ndim: int) -> Program:
+    """The final program of another form of a kernel whose threads have `ndim` indices."""
+    with compiling:
+        fn = step("inline", inline(fn, keep_gradients=True))
+        fn = step("unroll", unroll(fn, max_unroll))
+        fn = step("fold", fold(fn))
+        fn = step("dce", dce(fn))
+        fn, extras = adjoint(fn, form.gradients)
+        fn = step("adjoint", fn)
+        fn = step("adjoint inline", inline(fn))
+        fn = step("adjoint fold", fold(fn))
+        fn = step("adjoint dce", dce(fn, total=True))
+        return planned(refuse_lost(fn), ndim, extras)
+
+
+def planned(fn: Function, ndim: int, extras: tuple[Extra, ...]) -> Program:
+    return Program(fn, ndim, analyse(fn), has_checks(fn), estimate(fn).nanoseconds, extras)
 
 
 def result_types(source: Source, names: list[str], types: list[Any]) -> tuple[Any, ...]:

@@ -225,8 +225,8 @@ class Target:
         data, grad, *rest = flat
         return [self.builder.gep(data, [offset]), self.builder.gep(grad, [offset]), *rest]
 
-    def local_array(self, t: ArrayType) -> list[Any]:
-        """A zeroed array on the stack."""
+    def local_array(self, t: ArrayType, cleared: bool) -> list[Any]:
+        """An array on the stack."""
         assert t.local_shape is not None
         item = structs.numpy_dtype(t.dtype).itemsize
         total = item * int(np.prod(t.local_shape))
@@ -234,7 +234,8 @@ class Target:
         slot = self.stack(I64, words)
         slot.align = 16
         data = self.builder.bitcast(slot, BYTES)
-        self._clear(data, words * WORD)
+        if cleared:
+            self._clear(data, words * WORD)
         strides, stride = [], item
         for extent in reversed(t.local_shape):
             strides.insert(0, stride)

@@ -24,7 +24,7 @@ from ..ops.registry import TABLE, Op
 from ..types import compounds, scalars
 from ..types.arrays import ArrayType, type_name
 from .constructors import LOCAL_ARRAYS, Constructors
-from .functions import Func, LocalFunction
+from .functions import Callee, Func, LocalFunction
 from .names import free_names, steps
 from .scope import describe, is_number, typed
 
@@ -63,7 +63,7 @@ class Calls(Constructors):
             return self.call_form(form, callee, args, keywords)
         if isinstance(callee, Op):
             return self.call_op(callee, args, keywords)
-        if isinstance(callee, LocalFunction):
+        if isinstance(callee, Callee):
             return callee.call(self, args, keywords)
         if _hashable(callee) and callee in _INSTEAD:
             raise KernelTypeError(f"Python's {callee.__name__} does not run in kernels", help=_INSTEAD[callee])
@@ -268,6 +268,10 @@ class Calls(Constructors):
         except Exception as error:
             cure = "only names known when the kernel is compiled can be used" if isinstance(error, NameError) else ""
             raise KernelValueError(f"wp.static({text}) fails: {type(error).__name__}: {error}", help=cure) from error
+
+    def form_grad(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+        """`wp.grad(f)`: something to call, known when the kernel is compiled."""
+        return callee(*args, **keywords)
 
     def form_select(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
         bound = inspect.signature(callee).bind(*args, **keywords)

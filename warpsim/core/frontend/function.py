@@ -20,7 +20,9 @@ from ..types.signatures import CompoundPattern, is_generic
 from . import names
 from .calls import Calls
 from .fence import fence
-from .functions import Func, LocalFunction, Overload, check_recursion, func, operand_key, parameters, runtime_values
+from .functions import (
+    Func, LocalFunction, Overload, Translated, Use, check_recursion, func, operand_key, parameters, runtime_values,
+)  # fmt: skip
 from .scope import RESULT, RETURNED, Scope, typed
 from .source import Source
 from .statements import result_of
@@ -149,7 +151,9 @@ class FunctionTranslator(Calls):
         inner.expected = declared(overload.returns)
         template = _typed_result(self.result_with_chain(inner))
         region.yields = tuple(runtime_values(template))
-        return Function(overload.function.__name__, region, overload.source.whole()), template
+        sites = tuple(inner.chain()) if any(overload.customs.values()) else ()
+        use = Use(overload, operands, template, self.session, sites)
+        return Translated(overload.function.__name__, region, overload.source.whole(), use=use), template
 
 
 def kernel_function(source: Source, patterns: dict[str, Any], types: list[Any]) -> Function:

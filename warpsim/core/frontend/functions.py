@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import KernelTypeError, RecursionNotSupportedError
-from ..ir.nodes import Function, Value
+from ...errors import CustomGradientError, KernelTypeError, Location, RecursionNotSupportedError
+from ..ir.nodes import Function, Region, Value
 from ..types import compounds, structs
 from ..types.arrays import ArrayType, type_name
 from ..types.signatures import WEAK_FLOAT, WEAK_INT, Weak, is_generic, match, match_weak
@@ -40,6 +40,8 @@ class Overload:
         self._patterns: dict[str, Any] | None = None
         self.translated: dict[Any, Function] = {}
         self.library = function.__module__.startswith("warpsim.")
+        self.customs: dict[str, list[Any]] = {"grad": [], "replay": []}  # by field of the IR Function
+        self.differentiated = False  # whether a compiler asked for them already
 
     @property
     def source(self) -> Source:
@@ -95,6 +97,18 @@ class Overload:
                 operand = typed(operand) if not isinstance(operand, tuple) else operand
             out.append(operand)
         return out
+
+    def fits(self, operands: list[Any]) -> bool:
+        """Whether the first parameters take operands as they are, without conversion."""
+        bound: dict[Any, Any] = {}
+        for pattern, operand in zip(self.patterns.values(), operands, strict=False):
+            t = operand_pattern_type(operand)
+            if isinstance(t, Static):
+                if not _takes_static(pattern, t.value):
+                    return False
+            elif not _takes_function(pattern) and not match(pattern, t, bound):
+                return False
+        return True
 
     def describe(self) -> str:
         inner = ", ".join(f"{n}: {_pattern_name(p)}" for n, p in self.patterns.items())
@@ -170,17 +184,24 @@ class Func:
         """
         overload, operands = self.find(args, keywords)
         if any(map(_holds_local, operands)):
-            return caller.expanded(overload, operands)
+            return caller.expanded(refuse_custom(overload), operands)
         fn, template = translate(overload, operands, caller)
         if _holds_local(template):
-            return caller.expanded(overload, operands)
+            return caller.expanded(refuse_custom(overload), operands)
         values = tuple(v for o in operands for v in runtime_values(o))
         result = caller.builder.call(fn, values, fn.result_types)
         results = result if isinstance(result, tuple) else (() if result is None else (result,))
         return rebuild_result(template, list(results))
 
 
-class LocalFunction:
+class Callee:
+    """What has a rule of its own for calls in kernels, besides ops and functions."""
+
+    def call(self, caller: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+        raise NotImplementedError
+
+
+class LocalFunction(Callee):
     """A function or lambda defined inside a kernel: translated in place at every call.
 
     As in Python it sees the variables of the function around it as they are when it is called;
@@ -206,6 +227,54 @@ class LocalFunction:
             shown = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in keywords.items())])
             raise KernelTypeError(f"{self.__name__} cannot take ({shown})", expected=f"({', '.join(wanted)})")
         return bound
+
+
+@dataclass(frozen=True)
+class Use:
+    """An overload at given operands, and what it returns there; `sites` are the calls that led to it."""
+
+    overload: Overload
+    operands: list[Any]
+    template: Any
+    session: dict[Any, Any]
+    sites: tuple[Location, ...]
+
+
+class Translated(Function):
+    """The IR of an overload. Its gradient and replay are translated when a compiler asks: launches never pay for them."""
+
+    def __init__(
+        self, name: str, body: Region, location: Location | None = None, effect: str = "call",
+        grad: Function | None = None, replay: Function | None = None, use: Use | None = None,
+    ):  # fmt: skip
+        super().__init__(name, body, location, effect, grad, replay)
+        self.use = use
+        if use is not None:
+            self.made = {}
+
+    def custom(self, kind: str) -> Function | None:
+        """What the user declared for these types: the first that fits, exact ones before generic ones."""
+        if kind not in self.made and self.use is not None:
+            self.use.overload.differentiated = True
+            found = (custom.at(self.use) for custom in self.use.overload.customs[kind])
+            self.made[kind] = next((fn for fn in found if fn is not None), None)
+        return self.made[kind]
+
+    def declare(self, kind: str, given: Function | None) -> None:
+        self.made = {**getattr(self, "made", {}), kind: given}
+
+    grad = property(lambda self: self.custom("grad"), lambda self, given: self.declare("grad", given))
+    replay = property(lambda self: self.custom("replay"), lambda self, given: self.declare("replay", given))
+
+
+def refuse_custom(overload: Overload) -> Overload:
+    """Refuse to translate a function in place whose gradient the user wrote: it would be derived instead."""
+    if any(overload.customs.values()):
+        raise CustomGradientError(
+            f"{overload.function.__name__!r} has a gradient or replay of its own, and takes or returns a function that"
+            " is defined inside the kernel", help="define that function outside, with @wp.func",
+        )  # fmt: skip
+    return overload
 
 
 def translate(overload: Overload, operands: list[Any], caller: Any) -> tuple[Function, Any]:

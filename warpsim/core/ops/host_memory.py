@@ -126,7 +126,7 @@ def write_value(memory: np.ndarray, at: tuple[int, ...], value: Any, t: Any) -> 
         memory[at] = value
 
 
-def local_array(shape: tuple[int, ...], dtype: Any) -> HostArray:
+def local_array(shape: tuple[int, ...], dtype: Any, cleared: bool = True) -> HostArray:
     """A zeroed array on the thread's stack."""
     layout = structs.numpy_dtype(dtype)
     return HostArray(np.zeros(shape, layout), array_type(dtype, len(shape), False, shape), f"local {type_name(dtype)}")

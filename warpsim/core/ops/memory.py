@@ -71,16 +71,16 @@ def load(array: Any, *indices: Any) -> Any:
 @load.adjoint
 def _(array, *rest):
     *indices, out, dout = rest
-    _add_into(gradient(array), indices, dout)
+    add_into(gradient(array), indices, dout)
     return (None,) * (1 + len(indices))
 
 
-def _add_into(slopes: Any, indices: list[Any], share: Any) -> None:
+def add_into(slopes: Any, indices: list[Any], share: Any) -> None:
     """Add a cotangent to an element of a gradient array; to a struct field by field."""
     if structs.is_struct(share.type):
         for name, t in share.type.fields.items():
             if structs.is_struct(t) or scalars.is_float(compounds.scalar_of(t)):
-                _add_into(field_view(slopes, name=name), indices, field(share, name=name))
+                add_into(field_view(slopes, name=name), indices, field(share, name=name))
     else:
         atomic_add(slopes, *indices, share)
 
@@ -196,6 +196,23 @@ def gradient(array: Any) -> Any:
     """The array of gradients that belongs to an array."""
 
 
+def _has_gradient_rule(types: list[Any], attributes: dict) -> Any:
+    return (types, [scalars.bool_]) if len(types) == 1 and isinstance(types[0], ArrayType) else None
+
+
+def _has_gradient_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    b, word = target.builder, ll.IntType(64)
+    return [b.icmp_unsigned("!=", b.ptrtoint(args[0][1], word), ll.Constant(word, 0))]
+
+
+@op(
+    _has_gradient_value, numpy=lambda a: scalars.bool_(a.grad is not None), rule=_has_gradient_rule,
+    nondiff="a boolean has no derivative",
+)  # fmt: skip
+def has_gradient(array: Any) -> scalars.bool_:
+    """Whether an array has a gradient array, where only the run can tell."""
+
+
 # ----- shape --------------------------------------------------------------------------------
 
 
@@ -223,7 +240,7 @@ def _local_rule(types: list[Any], attributes: dict) -> Any:
 
 
 def _local_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
-    return target.local_array(call.results[0].type)
+    return target.local_array(call.results[0].type, call.attributes.get("cleared", True))
 
 
 @op(
@@ -231,7 +248,7 @@ def _local_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     nondiff="gradients flow through the loads and stores of the array",
 )  # fmt: skip
 def local_array() -> Any:
-    """A zeroed array of constant `shape` on the thread's stack."""
+    """An array of constant `shape` on the thread's stack: zeroed, unless the attribute `cleared` says no."""
 
 
 # ----- atomics ------------------------------------------------------------------------------
@@ -299,7 +316,7 @@ def _sum_adjoint(scale: int) -> Callable[..., tuple]:
 def _return_old(array: Any, indices: list[Any], dout: Any) -> None:
     """The value before an atomic was read from memory: its cotangent goes there, as that of a load."""
     if dout is not None:
-        _add_into(gradient(array), indices, dout)
+        add_into(gradient(array), indices, dout)
 
 
 atomic_add.adjoint(_sum_adjoint(1))

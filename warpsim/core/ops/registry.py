@@ -23,6 +23,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -54,12 +55,16 @@ class Row:
     """Where tests take their random floats: there the row is smooth and finite."""
     nondiff: str = ""
     effect: str = PURE
+    opaque: bool = False
+    """Whether the effect reaches every array among the operands, anywhere, as in native code."""
     ulps: int = 0
     """How far a target may be from the oracle, in units in the last place; 0 means equal bits.
 
     Of the result for a primitive; expansions cancel, and are measured at the largest number in play.
     """
     adjoint_rule: Callable[..., Any] | None = None
+    tangent_rule: Callable[..., Any] | None = None
+    """Forward mode where it does not follow from the adjoint; see `tangents`."""
 
     def match(self, types: list[Any], attributes: dict[str, Any]) -> Match | None:
         """The concrete types of this overload at argument `types` (weak ones allowed), or None."""
@@ -83,6 +88,16 @@ class Row:
         returns = self.returns if isinstance(self.returns, tuple) else (self.returns,)
         results = tuple(resolve(r, bound) for r in returns if r is not None)
         return Match(self, tuple(concrete), results)
+
+    def cotangents(
+        self, args: tuple[Value, ...], outs: tuple[Value, ...], douts: list[Value | None], attributes: dict[str, Any]
+    ) -> tuple[Value | None, ...]:
+        """Trace the adjoint: one cotangent per operand, None where there is none."""
+        rule = self.adjoint_rule
+        assert rule is not None, f"{self.name} has no adjoint"
+        found = rule(*args, *outs, *douts, **{name: attributes[name] for name in asked_attributes(rule)})
+        assert len(found) == len(args), f"{self.name}: one cotangent per operand"
+        return tuple(found)
 
     def signature(self) -> str:
         """The overload as messages print it."""
@@ -123,6 +138,12 @@ class Op:
         self.rows[-1].adjoint_rule = rule
         return rule
 
+    def tangent(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Declare how tangents go through all rows of the op, see `tangents`."""
+        for row in self.rows:
+            row.tangent_rule = rule
+        return rule
+
     def find(self, types: list[Any], attributes: dict[str, Any] | None = None) -> Match:
         """The first overload that fits; raises `KernelTypeError` listing the candidates."""
         key = (*types, *attributes.items()) if attributes else tuple(types)
@@ -147,6 +168,13 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+
+@cache
+def asked_attributes(rule: Callable[..., Any]) -> tuple[str, ...]:
+    """The attributes of a call that an adjoint rule asks for."""
+    parameters = inspect.signature(rule).parameters.values()
+    return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
 
 
 TABLE: dict[str, Op] = {}

@@ -1,74 +1,146 @@
 """Which values carry a derivative. An analysis: it changes nothing.
 
-Guarantees: a value is active when it has floating components and a path of differentiable operations
-leads to it from a differentiable source: a float parameter or a read of a float array. Integers,
-booleans, indices and arrays themselves are never active, and neither is what rows without a
-derivative (with a stated reason) compute. Values carried round loops are active when any of their
-sources is.
+Guarantees: a value is *active* when it has floating components, a differentiable path leads to it from
+a differentiable source (it is *varied*), and a differentiable path leads from it to a differentiable
+sink (it is *useful*). Sources are reads of arrays that have a gradient, and chosen parameters; sinks are
+writes to arrays that have one, and results. Integers, booleans, indices and arrays are never active, and
+neither is what a row computes that states a reason for having no derivative. Values carried round loops
+are active when any of their sources and any of their uses makes them so.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
-from ..ir.nodes import Call, Constant, For, Function, If, Region, Value, While
-from ..ops.registry import ATOMIC, READ
-from ..types import scalars, structs
+from ..ir.nodes import Call, Constant, For, Function, If, Node, Region, Value, While
+from ..ops.registry import ATOMIC, READ, WRITE
 from ..types.arrays import ArrayType
-from ..types.compounds import scalar_of
+from .cotangents import has_cotangent
+from .roots import Root, Sources, roots_of
+
+YES, NO, MAYBE = "yes", "no", "maybe"
 
 
-def has_cotangent(t: Any) -> bool:
-    """Whether values of the type have a derivative at all."""
-    if structs.is_struct(t):
-        return any(has_cotangent(field) for field in t.fields.values())
-    return not isinstance(t, ArrayType) and scalars.is_float(scalar_of(t))
+class Activity:
+    """The analysis of one function; its calls are inlined but those with gradients of their own.
+
+    with_gradient: the arrays that have one, or None for all. sources: parameters that do. sinks: values
+    whose cotangents are given.
+    """
+
+    def __init__(
+        self, fn: Function, with_gradient: frozenset[Root] | None, sources: Iterable[Value], sinks: Iterable[Value]
+    ):
+        self.with_gradient = with_gradient
+        self.roots: dict[Value, Sources] = roots_of(fn)
+        self.varied: set[Value] = {v for v in sources if has_cotangent(v.type)}
+        self.useful: set[Value] = {v for v in sinks if has_cotangent(v.type)}
+        self.repeat(fn.body, self.varied, self.spread)
+        self.repeat(fn.body, self.useful, self.trace)
+
+    def repeat(self, body: Region, found: set[Value], step: object) -> None:
+        """Loops carry activity round: until nothing new is found."""
+        before = -1
+        while len(found) > before:
+            before = len(found)
+            step(body)  # type: ignore[operator]
+
+    def __contains__(self, value: Value) -> bool:
+        return value in self.varied and value in self.useful
+
+    def slope(self, array: Value) -> str:
+        """Whether an array has a gradient: of one that came out of memory only the run can tell."""
+        if self.with_gradient is None or not has_cotangent(array.type.dtype):
+            return YES if has_cotangent(array.type.dtype) else NO
+        found = {root in self.with_gradient for root in self.roots.get(array, ()) if root is not None}
+        if None in self.roots.get(array, ()) or len(found) == 2:
+            return MAYBE
+        return YES if True in found else NO
+
+    # ----- forwards: what varies -------------------------------------------------------------
+
+    def spread(self, region: Region) -> None:
+        for node in region.nodes:
+            if isinstance(node, Call):
+                self.spread_call(node)
+                continue
+            for sources, targets in joins_in(node):
+                self.join(self.varied, sources, targets)
+            for inner in node.regions():
+                self.spread(inner)
+            for sources, targets in joins_out(node):
+                self.join(self.varied, sources, targets)
+
+    def spread_call(self, call: Call) -> None:
+        if inner := replayed_body(call):
+            self.join(self.varied, call.args, inner.params)
+            self.spread(inner)
+            self.join(self.varied, inner.yields, call.results)
+        elif self.is_source(call) or (not is_blind(call) and any(a in self.varied for a in call.args)):
+            self.varied.update(r for r in call.results if has_cotangent(r.type))
+
+    def is_source(self, call: Call) -> bool:
+        if isinstance(call.op, Function):
+            return any(isinstance(a.type, ArrayType) for a in call.args)
+        return call.op.effect in (READ, ATOMIC) and bool(call.args) and self.slope(call.args[0]) != NO
+
+    # ----- backwards: what is useful ----------------------------------------------------------
+
+    def trace(self, region: Region) -> None:
+        for node in reversed(region.nodes):
+            if isinstance(node, Call):
+                self.trace_call(node)
+                continue
+            for sources, targets in joins_out(node):
+                self.join(self.useful, targets, sources)
+            for inner in reversed(node.regions()):
+                self.trace(inner)
+            for sources, targets in joins_in(node):
+                self.join(self.useful, targets, sources)
+
+    def trace_call(self, call: Call) -> None:
+        if inner := replayed_body(call):
+            self.join(self.useful, call.results, inner.yields)
+            self.trace(inner)
+            self.join(self.useful, inner.params, call.args)
+        elif self.is_sink(call) or (not is_blind(call) and any(r in self.useful for r in call.results)):
+            self.useful.update(a for a in call.args if has_cotangent(a.type) and not isinstance(a, Constant))
+
+    def is_sink(self, call: Call) -> bool:
+        if isinstance(call.op, Function):
+            return any(isinstance(a.type, ArrayType) for a in call.args)
+        return call.op.effect in (WRITE, ATOMIC) and bool(call.args) and self.slope(call.args[0]) != NO
+
+    def join(self, found: set[Value], sources: tuple[Value, ...], targets: tuple[Value, ...]) -> None:
+        for source, target in zip(sources, targets, strict=True):
+            if source in found and has_cotangent(target.type) and not isinstance(target, Constant):
+                found.add(target)
 
 
-def active_values(fn: Function) -> set[Value]:
-    """All active values of a function whose calls are inlined."""
-    active = {p for p in fn.params if has_cotangent(p.type)}
-    while _spread(fn.body, active):
-        pass  # loops carry activity round: repeat until nothing new is found
-    return active
+def is_blind(call: Call) -> bool:
+    """Whether no derivative passes through a call, for a stated reason."""
+    return not isinstance(call.op, Function) and bool(call.op.nondiff) and call.op.effect not in (READ, ATOMIC)
 
 
-def _spread(region: Region, active: set[Value]) -> bool:
-    before = len(active)
-    for node in region.nodes:
-        if isinstance(node, Call):
-            _call(node, active)
-        elif isinstance(node, If):
-            _spread(node.then, active)
-            _spread(node.orelse, active)
-            _join(node.results, node.then.yields, active)
-            _join(node.results, node.orelse.yields, active)
-        elif isinstance(node, For):
-            carried = node.body.params[1:]
-            _join(carried, node.init, active)
-            _spread(node.body, active)
-            _join(carried, node.body.yields, active)
-            _join(node.results, carried, active)
-        elif isinstance(node, While):
-            _join(node.before.params, node.init, active)
-            _spread(node.before, active)
-            _join(node.body.params, node.before.yields[1:], active)
-            _spread(node.body, active)
-            _join(node.before.params, node.body.yields, active)
-            _join(node.results, node.body.params, active)
-    return len(active) > before
+def replayed_body(call: Call) -> Region | None:
+    """The body of a function that has a replay of its own but no gradient: it is reversed in place."""
+    return call.op.body if isinstance(call.op, Function) and call.op.grad is None else None
 
 
-def _call(call: Call, active: set[Value]) -> None:
-    source = call.op.effect in (READ, ATOMIC)
-    if not source and not any(a in active for a in call.args):
-        return
-    if call.op.nondiff and not source:
-        return
-    active.update(r for r in call.results if has_cotangent(r.type))
+def joins_in(node: Node) -> list[tuple[tuple[Value, ...], tuple[Value, ...]]]:
+    """Values that are others on the way into the regions of a node: (outside, inside)."""
+    if isinstance(node, For):
+        return [(node.init, node.body.params[1:])]
+    return [(node.init, node.before.params)] if isinstance(node, While) else []
 
 
-def _join(targets: tuple[Value, ...], sources: tuple[Value, ...], active: set[Value]) -> None:
-    for target, source in zip(targets, sources, strict=True):
-        if source in active and not isinstance(source, Constant) and has_cotangent(target.type):
-            active.add(target)
+def joins_out(node: Node) -> list[tuple[tuple[Value, ...], tuple[Value, ...]]]:
+    """Values that are others on the way round or out: (inside, where they go)."""
+    if isinstance(node, If):
+        return [(node.then.yields, node.results), (node.orelse.yields, node.results)]
+    if isinstance(node, For):
+        params = node.body.params[1:]
+        return [(node.body.yields, params), (params, node.results)]
+    assert isinstance(node, While)
+    passed = node.before.yields[1:]
+    return [(passed, node.body.params), (node.body.yields, node.before.params), (passed, node.results)]

@@ -2,9 +2,9 @@
 
 Guarantees: the program has the same effects and results. What stays is what an effect or a result
 follows from: calls without effect whose results nobody needs go, and so do branches and counted loops
-left without effects, results of an `If` that nobody reads, and values that a `For` carries round only
-for themselves. A `While` stays as it is: it may not end, and that is an effect. Reads count as
-removable.
+left without effects, results of an `If` that nobody reads, and values that a loop carries round only
+for themselves. A `While` stays, for it may not end, and that is an effect; of a program that is known to
+end (`total`) it goes too. Reads count as removable.
 """
 
 from __future__ import annotations
@@ -15,21 +15,24 @@ from ..ir.nodes import Call, For, Function, If, Node, Region, Value, While
 from ..ops.registry import PURE, READ
 
 
-def dce(fn: Function) -> Function:
-    """`fn` without dead nodes."""
-    needed = _Needed(fn.body)
+def dce(fn: Function, total: bool = False) -> Function:
+    """`fn` without dead nodes. total: every loop is known to end."""
+    needed = _Needed(fn.body, total)
     return replace(fn, body=needed.region(fn.body, fn.body.yields))
 
 
 class _Needed:
     """Marks what is needed, from effects and results backwards; every node and value once."""
 
-    def __init__(self, body: Region):
+    def __init__(self, body: Region, total: bool):
+        self.total = total
         self.nodes: set[Node] = set()
         self.values: set[Value] = set()
         self.parents: dict[Node, Node] = {}
         self.makers: dict[Value, tuple[Node, int]] = {}
         """Of results the node and their position; of carried values the loop and theirs."""
+        self.passed: dict[Value, Value] = {}
+        """What the test of a While hands on, by the parameter of the body, and the result, that it becomes."""
         self.waiting: list[Value] = list(body.yields)
         self.enter(body, None)
         while self.waiting:
@@ -50,7 +53,13 @@ class _Needed:
                 for k, param in enumerate(node.body.params[1:]):
                     self.makers[param] = (node, k)
             elif isinstance(node, While):
-                self.node(node)
+                for k, param in enumerate(node.before.params):
+                    self.makers[param] = (node, k)
+                for k, param in enumerate(node.body.params):
+                    self.makers[param] = (node, k)
+                    self.passed[param] = self.passed[node.results[k]] = node.before.yields[1 + k]
+                if not self.total:
+                    self.node(node)
             for inner in node.regions():
                 self.enter(inner, node)
 
@@ -62,10 +71,10 @@ class _Needed:
                 self.waiting.append(node.condition)
             elif isinstance(node, For):
                 self.waiting.extend((node.start, node.stop, node.step))
+            elif isinstance(node, While):
+                self.waiting.append(node.before.yields[0])
             else:
                 self.waiting.extend(node.operands())
-                for inner in node.regions():
-                    self.waiting.extend(inner.yields)
             if node not in self.parents:
                 return
             node = self.parents[node]
@@ -82,6 +91,11 @@ class _Needed:
         elif isinstance(node, For):
             # A result, the parameter and the yield are one value on its way round.
             self.waiting.extend((node.init[k], node.body.yields[k], node.body.params[1 + k], node.results[k]))
+        elif isinstance(node, While):
+            if value in self.passed:
+                self.waiting.extend((self.passed[value], node.body.params[k], node.results[k]))
+            else:
+                self.waiting.extend((node.init[k], node.body.yields[k]))
 
     # ----- the program that is left ----------------------------------------------------------
 
@@ -96,10 +110,7 @@ class _Needed:
             return If(node.condition, then, orelse, results=_pick(node.results, live), location=node.location)
         if isinstance(node, For):
             return self.loop(node)
-        if isinstance(node, While):
-            before, body = (self.region(part, part.yields) for part in node.regions())
-            return While(node.init, before, body, results=node.results, location=node.location)
-        return node
+        return self.repeated(node) if isinstance(node, While) else node
 
     def loop(self, node: For) -> For:
         live = [k for k, r in enumerate(node.results) if r in self.values]
@@ -108,6 +119,17 @@ class _Needed:
         body.params = (index, *_pick(tuple(carried), live))
         init, results = _pick(node.init, live), _pick(node.results, live)
         return For(node.start, node.stop, node.step, init, body, results=results, location=node.location)
+
+
+    def repeated(self, node: While) -> While:
+        live = [k for k, p in enumerate(node.before.params) if p in self.values]
+        passed = [k for k, r in enumerate(node.results) if r in self.values]
+        go_on, *handed = node.before.yields
+        before = self.region(node.before, (go_on, *_pick(tuple(handed), passed)))
+        body = self.region(node.body, _pick(node.body.yields, live))
+        before.params, body.params = _pick(node.before.params, live), _pick(node.body.params, passed)
+        init, results = _pick(node.init, live), _pick(node.results, passed)
+        return While(init, before, body, results=results, location=node.location)
 
 
 def _pick(values: tuple[Value, ...], positions: list[int]) -> tuple[Value, ...]:

@@ -1,7 +1,8 @@
 """Replaces calls of user functions and of expansion rows by their bodies.
 
 Guarantees: afterwards every Call is a primitive row with a value on every target, and the program
-means the same. Every call gets a copy of its own of the body. Nodes keep their place in the source:
+means the same. On request what has a gradient of its own stays a call, for the adjoint to use it: a
+function whose body is inlined in itself, or an expansion row. Every call gets a copy of its own of the body. Nodes keep their place in the source:
 those of a user function their own, those of an expansion the place of the call. An expansion is traced
 once per argument types and reused. It does not look at sizes: measured on decompositions and noise,
 LLVM optimises one inlined body better than calls, and duplicate-free programs compile in linear time.
@@ -17,25 +18,40 @@ from ..ir.nodes import Call, Function, Node, Region, Value
 from ..ir.rewrite import Cloner, Rewriter
 
 
-def inline(fn: Function) -> Function:
-    """`fn` with every call expanded, recursively."""
-    return replace(fn, body=_Caller().region(fn.body))
+def inline(fn: Function, keep_gradients: bool = False) -> Function:
+    """`fn` with every call expanded, recursively; but those with gradients of their own if they are to be kept."""
+    caller = _Caller()
+    caller.keep_gradients = keep_gradients
+    return replace(fn, body=caller.region(fn.body))
 
 
 class _Expanding(Cloner):
+    keep_gradients = False
+
     def nodes(self, nodes: list[Node]) -> list[Node]:
         made: list[Node] = []
         for node in nodes:
             body = _body(node) if isinstance(node, Call) else None
             if body is None:
                 made.append(self.node(node))
+            elif self.keep_gradients and has_own_gradient(node):  # type: ignore[arg-type]
+                made.append(self.kept(node))  # type: ignore[arg-type]
             else:
                 made.extend(self.expanded(node, body))
         return made
 
+    def kept(self, call: Call) -> Call:
+        copy = self.node(call)
+        assert isinstance(copy, Call)
+        if isinstance(copy.op, Function):
+            op = inline(copy.op, keep_gradients=True)
+            return Call(op, copy.args, copy.attributes, results=copy.results, location=copy.location)
+        return copy
+
     def expanded(self, call: Node, body: Region) -> list[Node]:
         arguments = dict(zip(body.params, self.uses(call.operands()), strict=True))
         callee = _Callee(arguments, call.location or self.location)
+        callee.keep_gradients = self.keep_gradients
         nodes = callee.nodes(body.nodes)
         self.rename(call.results, callee.uses(body.yields))
         return nodes
@@ -47,6 +63,13 @@ class _Caller(_Expanding, Rewriter):
 
 class _Callee(_Expanding):
     """A body that is copied to its call."""
+
+
+def has_own_gradient(call: Call) -> bool:
+    """Whether the adjoint of a call is not that of its body."""
+    if isinstance(call.op, Function):
+        return call.op.grad is not None or call.op.replay is not None
+    return call.op.adjoint_rule is not None
 
 
 def _body(call: Call) -> Region | None:

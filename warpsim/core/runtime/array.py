@@ -21,6 +21,7 @@ from ..types import compounds, scalars, structs
 from ..types.arrays import MAX_NDIM, ArrayType, array_type, type_name
 from .contents import Contents
 from .device import Device, get_device
+from .graph import recorded
 from .memory import (
     Held,
     TypedMemory,
@@ -36,6 +37,7 @@ from .memory import (
     refused,
     reinterpreted,
 )
+from .versions import Memory, about_to_write, active, foreign_memory
 
 _WORDS = [struct.Struct(f"<{2 + 2 * n}Q") for n in range(MAX_NDIM + 1)]
 
@@ -105,6 +107,8 @@ class array(Contents, metaclass=_ArrayMeta):
             element = element or scalars.float32
             memory = allocate(extents or (0,), element)
         self._adopt(memory, element, place)
+        if ptr is not None or (not copy and data is not None):
+            self._memory = foreign_memory(memory)
         if self._held is not None:
             self._held.add(held)
         if ndim is not None and ndim != self.ndim:
@@ -121,6 +125,8 @@ class array(Contents, metaclass=_ArrayMeta):
         made.pinned, made.retain_grad, made.deleter = False, False, None
         made._adopt(memory, element, device)
         made._owner = owner
+        if owner is not None:
+            made._memory = owner._memory if isinstance(owner, array) else foreign_memory(memory)
         return made
 
     def _adopt(self, memory: np.ndarray, element: Any, device: Device) -> None:
@@ -146,6 +152,7 @@ class array(Contents, metaclass=_ArrayMeta):
         self._owner: Any = None
         self._held = Held(memory, element) if holds_arrays(element) else None
         self._grad: array | None = None
+        self._memory = Memory()
         self._pack()
 
     def _pack(self) -> None:
@@ -157,21 +164,27 @@ class array(Contents, metaclass=_ArrayMeta):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether the array has a gradient array."""
-        return self._grad is not None
+        """Whether the array has a gradient array. A view shares that of the array it is a view of."""
+        return self.grad is not None
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
-        if wanted and self._grad is None:
+        if not wanted:
+            self._grad = None
+        elif self.grad is None and isinstance(self._owner, array):
+            self._owner.requires_grad = True  # one gradient for all views of the memory
+            self._inherit()
+        elif self._grad is None:
             # Kernels reach the gradient with the strides of the array.
             self._grad = array._wrap(allocate_like(self._data), self.dtype, self.device)
-        elif not wanted:
-            self._grad = None
+            self._memory.has_gradient = True
         self._pack()
 
     @property
     def grad(self) -> array | None:
         """The array of gradients: same shape and dtype, or None."""
+        if self._grad is None and self._memory.has_gradient and isinstance(self._owner, array):
+            self._inherit()
         return self._grad
 
     @grad.setter
@@ -187,12 +200,40 @@ class array(Contents, metaclass=_ArrayMeta):
                 f"expected: {self.strides}, those of the array"
             )
         self._grad = value
+        self._memory.has_gradient |= value is not None
         self._pack()
+
+    def _inherit(self) -> None:
+        """Take the part of the owner's gradient that lies as this view lies in the owner."""
+        slopes = self._owner.grad
+        if slopes is not None and self.size:
+            place = slopes.ptr + (self.ptr - self._owner.ptr)
+            part = memory_at(place, self.dtype, self.shape, self.strides, None)
+            self._grad = array._wrap(part, self.dtype, self.device, owner=slopes)
+            self._pack()
+
+    def mark_read(self) -> None:
+        """Tell the active tape that the contents as they are now are needed in `backward`.
+
+        For operations of your own, beside `Tape.record_func`, whose callback then sees these contents.
+        """
+        for tape in active():
+            tape.mark_read(self)
+
+    def mark_write(self) -> None:
+        """Tell tapes that something they do not see is about to write to the array; call it before."""
+        about_to_write(self, self._data, "mark_write", recorded)
+        for tape in active():
+            tape.mark_write(self)
 
     # ----- NumPy and other frameworks ---------------------------------------------------------
 
     def numpy(self) -> np.ndarray:
         """The memory as a NumPy array, without a copy: extents of elements are trailing axes."""
+        self._memory.expose(self._data)
+        return self._data
+
+    def _contents(self) -> np.ndarray:
         return self._data
 
     def list(self) -> list:
@@ -203,6 +244,7 @@ class array(Contents, metaclass=_ArrayMeta):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False and dtype is not None and np.dtype(dtype) != self._data.dtype:
             raise ValueError(f"{self!r} as {np.dtype(dtype)} needs a copy\nhelp: allow it: copy=None")
+        self._memory.expose(self._data)
         return self._data.astype(dtype or self._data.dtype, copy=bool(copy))
 
     @property
@@ -210,9 +252,11 @@ class array(Contents, metaclass=_ArrayMeta):
         if self._data.dtype.names is not None:
             # NumPy would read padding as fields; without this attribute it asks __array__.
             raise AttributeError("arrays of structs have no __array_interface__\nhelp: a.numpy() shares the memory")
+        self._memory.expose(self._data)
         return self._data.__array_interface__
 
     def __dlpack__(self, **options: Any) -> Any:
+        self._memory.expose(self._data)
         return self._data.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -265,7 +309,8 @@ class array(Contents, metaclass=_ArrayMeta):
     def _view(self, memory: np.ndarray, same: Callable[[np.ndarray], np.ndarray]) -> array:
         made = array._wrap(memory, self.dtype, self.device, owner=self)
         made._held = self._held
-        if self._grad is not None:
+        if self.grad is not None:
+            assert self._grad is not None
             grad = array._wrap(same(self._grad._data), self.dtype, self.device, owner=self._grad)
             made._grad = grad
             made._pack()
@@ -332,7 +377,8 @@ class array(Contents, metaclass=_ArrayMeta):
             )
         made = array._wrap(reinterpreted(self._data, self.ndim, new), element, self.device, owner=self)
         if self._grad is not None:
-            made.grad = self._grad.view(element)
+            made._grad = self._grad.view(element)
+            made._pack()
         return made
 
     def __reduce__(self) -> tuple:

@@ -1,10 +1,12 @@
 """Writing elements of an array from the host: items, fills, assignments.
 
-Everything here is checked first, then done at once or, while a graph is captured, recorded.
+Everything here is checked first, then done at once or, while a graph is captured, recorded. Tapes are
+told before memory changes, and what they need to run it in reverse.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,17 @@ import numpy as np
 from ...errors import ArrayError, OutOfBoundsError, ReadOnlyError
 from ..types import structs
 from ..types.arrays import type_name
+from . import versions
 from .graph import recorded
 from .memory import TypedMemory, as_numpy, check_range, record_of
+
+
+Select = Callable[[np.ndarray], np.ndarray]
+"""Takes the part that is written out of memory that lies like the array's."""
+
+
+def _whole(memory: np.ndarray) -> np.ndarray:
+    return memory
 
 
 class Contents(TypedMemory):
@@ -39,7 +50,7 @@ class Contents(TypedMemory):
             target = self._data[(*keys, ...)]
         except IndexError as error:
             raise OutOfBoundsError(f"{error}, for an array of shape {self.shape}") from None
-        self._write(target, value)
+        self._write(target, value, "__setitem__", lambda slopes: slopes[(*keys, ...)])
 
     def _keys(self, key: Any) -> tuple:
         raise NotImplementedError
@@ -55,13 +66,13 @@ class Contents(TypedMemory):
             raise ArrayError(
                 f"fill value of shape {np.shape(value)}\nexpected: a number or {type_name(self.dtype)}"
             )
-        self._write(self._data, value)
+        self._write(self._data, value, "fill_", _whole)
 
     def zero_(self) -> None:
         """Set every element to zero. Raises `ReadOnlyError`."""
         self._require_writable()
         nothing = np.zeros((), self._data.dtype)
-        recorded(lambda: self._store(self._data, nothing, None))
+        self._change(lambda: self._store(self._data, nothing, None), self._data, "zero_", _whole)
 
     def assign(self, src: Any) -> None:
         """Copy from an array, NumPy array or list of the same number of elements.
@@ -77,12 +88,14 @@ class Contents(TypedMemory):
             )
         if source.size != self.size:
             raise ArrayError(f"assign from shape {source.shape} to shape {self.shape}")
-        recorded(lambda: self._store(self._data, source.numpy().reshape(self._data.shape), source._held))
+        shape = self._data.shape
+        step = lambda: self._store(self._data, source._contents().reshape(shape), source._held)  # noqa: E731
+        self._change(step, self._data, "assign", _whole, source)
 
-    def _write(self, target: np.ndarray, value: Any) -> None:
-        """Copy a value into a part of the memory."""
+    def _write(self, target: np.ndarray, value: Any, what: str, select: Select) -> None:
+        """Copy a value into a part of the memory, which `select` finds in the gradient."""
         found: dict[bytes, Any] = {}
-        source = value.numpy() if isinstance(value, TypedMemory) else self._source_of(value, found)
+        source = value._contents() if isinstance(value, TypedMemory) else self._source_of(value, found)
         numbers = source.dtype.kind in "biuf" and self._data.dtype.names is None
         if not numbers and source.dtype != self._data.dtype:
             raise ArrayError(f"value {value!r}\nexpected: {type_name(self.dtype)}")
@@ -94,9 +107,21 @@ class Contents(TypedMemory):
                 f"expected: {type_name(self.dtype)}, or an array of them"
             ) from None
         if isinstance(value, TypedMemory):  # read when the copy is made, which may be in a later replay
-            recorded(lambda: self._store(target, value.numpy(), value._held))
+            self._change(lambda: self._store(target, value._contents(), value._held), target, what, select, value)
         else:
-            recorded(lambda: self._store(target, source, found))
+            self._change(lambda: self._store(target, source, found), target, what, select)
+
+    def _change(
+        self, step: Callable[[], None], target: np.ndarray, what: str, select: Select, source: Any = None
+    ) -> None:
+        """Write to a part of the memory, under the eyes of tapes."""
+        if not versions.alert:
+            recorded(step)
+            return
+        versions.about_to_write(self, target, what, recorded)
+        recorded(step)
+        for tape in versions.active():
+            tape.record_write(self, select, source, what)
 
     def _source_of(self, value: Any, found: dict[bytes, Any]) -> np.ndarray:
         """A copy of a value as it is now; `found` gets the arrays that structs in it refer to."""

@@ -17,6 +17,7 @@ import numpy as np
 from ...errors import ArrayError
 from ..types import scalars
 from ..types.arrays import array_type, type_name
+from . import versions
 from .array import Tag, array
 from .graph import recorded
 from .memory import TypedMemory, allocate, checked_dtype
@@ -78,11 +79,14 @@ class indexedarray(TypedMemory):
     def _picks(self) -> tuple:
         """The selection as NumPy indexes it."""
         pairs = zip(self.data.shape, self.indices, strict=True)
-        return np.ix_(*[np.arange(n) if t is None else t.numpy() for n, t in pairs])
+        return np.ix_(*[np.arange(n) if t is None else t._data for n, t in pairs])
 
     def numpy(self) -> np.ndarray:
         """A copy of the selected elements."""
-        return self.data.numpy()[self._picks]
+        return self._contents()
+
+    def _contents(self) -> np.ndarray:
+        return self.data._data[self._picks]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
@@ -107,7 +111,14 @@ class indexedarray(TypedMemory):
         source = src if isinstance(src, TypedMemory) else array(src, dtype=self.dtype)
         if source.dtype is not self.dtype or source.shape != self.shape:
             raise ArrayError(f"assign from {source!r}\nexpected: {self!r}")
-        recorded(lambda: self.data._data.__setitem__(self._picks, source.numpy()))
+        step = lambda: self.data._data.__setitem__(self._picks, source._contents())  # noqa: E731
+        if not versions.alert:
+            recorded(step)
+            return
+        versions.about_to_write(self.data, self.data._data, "assign", recorded)
+        recorded(step)
+        for tape in versions.active():
+            tape.record_write(self, None, source, "assign")
 
     def fill_(self, value: Any) -> None:
         """Set every selected element to `value`."""

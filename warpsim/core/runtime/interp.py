@@ -71,11 +71,13 @@ def interpreted(value: Any, t: Any, name: str, kernel: str) -> Any:
 
 def host_array(value: Any, name: str) -> HostArray:
     if isinstance(value, indexedarray):
-        tables = tuple(None if table is None else table.numpy() for table in value.indices)
-        return HostArray(value.data.numpy(), value.type, name, None, tables, follower(value, name))
+        tables = tuple(None if table is None else table._data for table in value.indices)
+        slopes = value.data.grad
+        grad = None if slopes is None else HostArray(slopes._data, value.type, f"{name}.grad", None, tables)
+        return HostArray(value.data._data, value.type, name, grad, tables, follower(value, name))
     assert isinstance(value, array)
-    grad = None if value.grad is None else HostArray(value.grad.numpy(), value.type, f"{name}.grad")
-    return HostArray(value.numpy(), value.type, name, grad, (), follower(value, name))
+    grad = None if value.grad is None else HostArray(value.grad._data, value.type, f"{name}.grad")
+    return HostArray(value._data, value.type, name, grad, (), follower(value, name))
 
 
 def follower(value: array | indexedarray, name: str) -> Follow:

@@ -20,6 +20,7 @@ from ..emit.target import Options
 from ..frontend.functions import Static, operand_pattern_type
 from ..frontend.scope import describe
 from ..frontend.source import Source, annotations, kernel_parameters
+from ..ir.nodes import Function
 from ..types import scalars, structs
 from ..types.arrays import ArrayType, array_type, type_name
 from ..types.signatures import Weak, is_generic, match, match_weak, resolve
@@ -127,6 +128,7 @@ class Kernel:
         self.__doc__, self.__name__ = func.__doc__, func.__name__
         self.source = Source(func)
         self._patterns: dict[str, Any] | None = None
+        self._lowered: dict[Any, Function] = {}
         self._programs: dict[Any, compiler.Program] = {}
         self._compiled: dict[Any, compiler.Compiled] = {}
         self.launchers: dict[Any, Any] = {}
@@ -214,28 +216,39 @@ class Kernel:
         return Settings(bool(self.option("fast_math")), bool(self.option("verify")), self.option("max_unroll"))
 
     def program(
-        self, types: tuple[Any, ...], settings: Settings | None = None, aliased: bool = False
-    ) -> compiler.Program:
+        self, types: tuple[Any, ...], settings: Settings | None = None, aliased: bool = False,
+        form: compiler.Form = compiler.FORWARD,
+    ) -> compiler.Program:  # fmt: skip
         """The final IR at concrete parameter types; `aliased` as in `Options`."""
         unroll = (settings or self.settings()).max_unroll
-        key = (types, unroll)
+        key = (types, unroll, form)
         if key not in self._programs:
             with compiler.compiling:  # threads that meet here compile once
                 if key not in self._programs:
-                    self._programs[key] = compiler.lower(self.source, self.patterns, list(types), unroll)
+                    self._programs[key] = self._made(types, unroll, form)
         program = self._programs[key]
         return replace(program, plan=program.plan.without_assumptions()) if aliased else program
 
+    def _made(self, types: tuple[Any, ...], unroll: int, form: compiler.Form) -> compiler.Program:
+        if types not in self._lowered:
+            self._lowered[types] = compiler.lower(self.source, self.patterns, list(types))
+        fn = self._lowered[types]
+        if form == compiler.FORWARD:
+            return compiler.finish(fn, unroll)
+        forward = self._programs.get((types, unroll, compiler.FORWARD)) or compiler.finish(fn, unroll)
+        return compiler.derive(fn, unroll, form, forward.ndim)
+
     def compiled(
-        self, types: tuple[Any, ...], layouts: tuple[str, ...], settings: Settings, aliased: bool = False
-    ) -> compiler.Compiled:
-        """Machine code for the CPU; `aliased` as in `Options`."""
+        self, types: tuple[Any, ...], layouts: tuple[str, ...], settings: Settings, aliased: bool = False,
+        form: compiler.Form = compiler.FORWARD,
+    ) -> compiler.Compiled:  # fmt: skip
+        """Machine code for the CPU; `aliased` as in `Options`, layouts for all parameters of the form."""
         options = Options(layouts, settings.fast_math, settings.verify, aliased)
-        key = (types, options, settings.max_unroll)
+        key = (types, options, settings.max_unroll, form)
         if key not in self._compiled:
             with compiler.compiling:
                 if key not in self._compiled:
-                    self._compiled[key] = compiler.build(self.program(types, settings, aliased), options)
+                    self._compiled[key] = compiler.build(self.program(types, settings, aliased, form), options)
         return self._compiled[key]
 
     def prepare(self) -> None:

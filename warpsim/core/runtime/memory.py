@@ -50,6 +50,10 @@ class TypedMemory:
     def numpy(self) -> np.ndarray:
         raise NotImplementedError
 
+    def _contents(self) -> np.ndarray:
+        """What `numpy` returns, for use in here: nobody keeps it and writes to it later."""
+        raise NotImplementedError
+
 
 # ----- types and shapes -------------------------------------------------------------------------
 
@@ -236,7 +240,7 @@ def as_numpy(data: Any, held: dict[bytes, Any] | None = None) -> tuple[np.ndarra
     if isinstance(data, TypedMemory):
         if held is not None and data._held:
             held.update(data._held)
-        return data.numpy(), data.dtype
+        return data._contents(), data.dtype
     if isinstance(data, list | tuple):
         return _from_sequence(data, {} if held is None else held)
     if not isinstance(data, np.ndarray) and not hasattr(data, "__array__"):

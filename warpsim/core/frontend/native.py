@@ -1,0 +1,280 @@
+"""`@func_native`: functions whose bodies are C++ text.
+
+    @wp.func_native("return x * x;", adj_snippet="adj_x += 2.0f * x * adj_ret;")
+    def square(x: float) -> float: ...
+
+Kernels call one as they call any function. At given types it is an IR function with one call of a
+native row (see `ops.native`) in it; its `grad` calls the row of the adjoint text and its `replay` that
+of the replay text. The text is compiled when code that needs it is.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import KernelNameError, KernelTypeError, Location, UnsupportedSyntaxError
+from ..ir.builder import Builder
+from ..ir.interpret import host_value
+from ..ir.nodes import Constant, Function, Region, Value
+from ..ops.memory import gradient
+from ..ops.native import NativeRow, Unit, has_slope, has_slope_array, holds_arrays, native_row
+from ..types import compounds, scalars, structs
+from ..types.arrays import ArrayType, type_name
+from .functions import Func, operand_pattern_type
+from .scope import describe
+from .source import Source
+
+_COMMENTS_AND_TEXTS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'', re.DOTALL)
+_RETURNS_VALUE = re.compile(r"\breturn\b\s*[^\s;]")
+_LAMBDA = re.compile(r"\]\s*(\(|\{)")  # its `return` is not that of the function
+_RESERVED = frozenset(
+    "alignas alignof asm auto bool case catch char const constexpr decltype default delete do double enum explicit "
+    "export extern float friend goto inline int long mutable namespace new noexcept nullptr operator private "
+    "protected public register short signed sizeof static struct switch template this throw typedef typeid typename "
+    "union unsigned using virtual void volatile adj_ret".split()
+)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The three pieces of C++ of a native function; None where nothing was given."""
+
+    snippet: str
+    adjoint: str | None
+    replay: str | None
+
+
+class NativeFunc(Func):
+    """A function whose body is C++ text, made by `func_native`."""
+
+    def __init__(self, function: Callable[..., Any], texts: Texts):
+        super().__init__(function)
+        self.texts = texts
+        self.location = _place(function)
+        self._made: dict[tuple[Any, ...], Function] = {}
+        self._check()
+
+    def __repr__(self) -> str:
+        return f"<native func {self.name}>"
+
+    # ----- the declaration --------------------------------------------------------------------
+
+    def _check(self) -> None:
+        """Refuse a declaration that no types can make right."""
+        overload = self.overloads[0]
+        for name, parameter in overload.signature.parameters.items():
+            if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+                raise self._error(UnsupportedSyntaxError, f"parameter {name!r} of native function {self.name!r} has no"
+                                  " place in C++", expected="plain parameters, given in order", help="drop the *")  # fmt: skip
+            if parameter.annotation is parameter.empty:
+                cure = f"annotate it: {name}: float, {name}: wp.vec3, {name}: wp.array(dtype=float)"
+                raise self._error(
+                    KernelTypeError, f"parameter {name!r} of native function {self.name!r} has no type", help=cure
+                )
+            if name in _RESERVED:
+                reason = f"parameter {name!r} of native function {self.name!r} has a name that C++ keeps for itself"
+                raise self._error(KernelNameError, reason, help=f"rename it, for example to {name}_")
+        self._check_body()
+        self._check_return(overload.signature.return_annotation)
+
+    def _check_body(self) -> None:
+        if self.location is None:
+            return  # Python does not have the text of the function
+        tree = Source(self.overloads[0].function).tree
+        body = tree.body if isinstance(tree, ast.FunctionDef) else [tree]
+        if not all(map(_says_nothing, body)):
+            raise self._error(
+                UnsupportedSyntaxError, f"native function {self.name!r} has a body in Python", expected="...",
+                help="the text given to func_native is the body; write `...`, or use @wp.func for Python",
+            )  # fmt: skip
+
+    def _check_return(self, annotation: Any) -> None:
+        declared = annotation not in (self._signature.empty, None, "None")
+        for part, text in (("snippet", self.texts.snippet), ("replay_snippet", self.texts.replay)):
+            plain = _COMMENTS_AND_TEXTS.sub(" ", text or "")
+            returns = bool(_RETURNS_VALUE.search(plain))
+            if returns and not declared and not _LAMBDA.search(plain):
+                raise self._error(
+                    KernelTypeError, f"the {part} of {self.name!r} returns a value, and the function has no return type",
+                    help=f"declare it: def {self.name}(...) -> float: ...",
+                )  # fmt: skip
+            if declared and text is not None and not returns:
+                raise self._error(
+                    KernelTypeError, f"the {part} of {self.name!r} returns nothing, and the function has a return type",
+                    help="end the text with `return value;`, or drop the return type",
+                )  # fmt: skip
+
+    @property
+    def _signature(self) -> Any:
+        return self.overloads[0].signature
+
+    def _error(self, kind: type, message: str, **facts: str) -> Exception:
+        found: Exception = kind(message, self.location, **facts)
+        return found
+
+    # ----- calls ------------------------------------------------------------------------------
+
+    def call(self, caller: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+        """Append a call at the operands' types."""
+        _, operands = self.find(args, keywords)
+        for operand in operands:
+            if not isinstance(operand, Value):
+                raise KernelTypeError(
+                    f"{self.name}: {describe(operand)} does not exist in C++",
+                    expected="numbers, vectors, structs and arrays",
+                )  # fmt: skip
+        fn = self.at(tuple(o.type for o in operands))
+        return caller.builder.call(fn, tuple(operands), fn.result_types)
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        """Run on host values: numbers, vectors and structs; arrays need a launch."""
+        overload, operands = self.find(list(args), keywords)
+        if not all(isinstance(operand, Constant) for operand in operands):
+            raise TypeError(f"{self.name} takes arrays\nhelp: call it in a kernel and launch that")
+        unit = self.unit("snippet", self.texts.snippet, tuple(o.type for o in operands))
+        row = native_row(unit)
+        plain = [host_value(o.value, o.type) for o in operands]
+        results = row.evaluate(plain, unit.result_types, {})
+        return _host(results[0], unit.result) if results else None
+
+    # ----- the function at given types ----------------------------------------------------------
+
+    def at(self, types: tuple[Any, ...]) -> Function:
+        """The IR function at parameter types, with the gradient and the replay that the texts give it."""
+        if types not in self._made:
+            fn = self._wrapped(native_row(self.unit("snippet", self.texts.snippet, types)), types)
+            fn.replay = self._replay(types)
+            fn.grad = self._gradient(types)
+            self._made[types] = fn
+        return self._made[types]
+
+    def unit(self, part: str, text: str, types: tuple[Any, ...], **facts: bool) -> Unit:
+        names = list(self._signature.parameters)
+        params = tuple(zip(names, types, strict=True))
+        return Unit(self.name, part, text, params, self.result_type(), location=self.location, **facts)
+
+    def result_type(self) -> Any:
+        """The declared result, or None. Raises `KernelTypeError` for what C++ cannot return."""
+        t = scalars.canonical(self.overloads[0].returns)
+        if t is None or t is type(None):
+            return None
+        known = scalars.is_scalar(t) or compounds.is_compound(t) or structs.is_struct(t)
+        if not known or holds_arrays(t):
+            shown = type_name(t)
+            raise self._error(
+                KernelTypeError, f"native function {self.name!r} returns {shown}",
+                expected="one number, vector, matrix or struct without arrays",
+                help="write further results to arrays, or return a struct",
+            )  # fmt: skip
+        return t
+
+    def _wrapped(self, row: NativeRow, types: tuple[Any, ...]) -> Function:
+        params = self._parameters(types)
+        region, builder = self._region(params)
+        result = builder.call(row, params, row.unit.result_types if row.unit else ())
+        region.yields = () if result is None else (result,)
+        return Function(self.name, region, self.location)
+
+    def _replay(self, types: tuple[Any, ...]) -> Function | None:
+        """What computes the result again in reverse.
+
+        Without a replay text: nothing where nothing is returned, because arrays hold then what the
+        launch left there; the snippet where it has no arrays to change; else the snippet with its arrays
+        constant, so that one which changes them is refused instead of changing them twice.
+        """
+        text, result = self.texts.replay, self.result_type()
+        if text is not None and (text.strip() or result is not None):
+            return self._wrapped(native_row(self.unit("replay_snippet", text, types)), types)
+        if result is None:
+            return Function(self.name, self._region(self._parameters(types))[0], self.location)
+        if not any(map(holds_arrays, types)):
+            return None
+        unit = self.unit("snippet", self.texts.snippet, types, reading=True)
+        return self._wrapped(native_row(unit), types)
+
+    def _gradient(self, types: tuple[Any, ...]) -> Function | None:
+        """From parameters and the cotangent of the result to those of the parameters."""
+        if self.texts.adjoint is None:
+            return None
+        row = native_row(self.unit("adj_snippet", self.texts.adjoint, types, reverse=True))
+        params = self._parameters(types)
+        result = self.result_type()
+        seeds = (Value(result, "adj_ret"),) if has_slope(result) else ()
+        region, builder = self._region((*params, *seeds))
+        with builder.active():
+            slopes = tuple(gradient(p) for p in params if has_slope_array(p.type))
+        assert row.unit is not None
+        found = builder.call(row, (*params, *seeds, *slopes), row.unit.result_types)
+        region.yields = found if isinstance(found, tuple) else () if found is None else (found,)
+        return Function(f"adj_{self.name}", region, self.location)
+
+    def _parameters(self, types: tuple[Any, ...]) -> tuple[Value, ...]:
+        return tuple(Value(t, name) for name, t in zip(self._signature.parameters, types, strict=True))
+
+    def _region(self, params: tuple[Value, ...]) -> tuple[Region, Builder]:
+        region = Region(params)
+        return region, Builder(region, self.location)
+
+
+def _place(function: Callable[..., Any]) -> Location | None:
+    try:
+        return Source(function).whole()
+    except UnsupportedSyntaxError:
+        return None
+
+
+def _says_nothing(node: ast.AST) -> bool:
+    """`...`, `pass` or a docstring."""
+    constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return isinstance(node, ast.Pass) or (constant and isinstance(node.value.value, (str, type(...))))  # type: ignore[attr-defined]
+
+
+def func_native(
+    snippet: str, adj_snippet: str | None = None, replay_snippet: str | None = None
+) -> Callable[[Callable[..., Any]], NativeFunc]:
+    """Make a function callable from kernels out of C++ text, its body; the Python body is `...`.
+
+    The text sees the parameters by name. Numbers are C types (`float`, `double`, `int`, `int64_t`,
+    `bool`), vectors, matrices, quaternions and transforms are small structs with arithmetic (`wp::vec3`,
+    `v.x`, `v[0]`, `m(i, j)`, `wp::dot(a, b)`), structs are structs. A one-dimensional array is used as
+    `x[i]`, others as `x(i, j)` or `x[i][j]`; `x.shape[0]` is an extent. `atomicAdd(&x[i], value)` and its
+    kin work as in CUDA, on every processor. A value is returned with `return` and declared by the
+    annotation. Lines `#include <...>` are moved in front of the function.
+
+    `adj_snippet` is the derivative. It sees also `adj_<name>` for every parameter (of a number or
+    vector a variable that begins at zero; of an array the array of its gradient) and `adj_ret`, the
+    cotangent of the result, and adds to them. Several threads may add to one element: use `atomicAdd`
+    there. The gradient of an array that has none reads as zero, and what is added to it is dropped. A
+    function that takes or returns floats and has no `adj_snippet` cannot be differentiated.
+
+    `replay_snippet` computes the result again in the backward pass, where the snippet cannot run twice;
+    an empty text does nothing. Without one, a snippet that returns a value runs again, with its arrays
+    constant: one that changes them is refused then.
+
+    Nothing checks indices in native text: an access outside an array corrupts memory or ends the
+    process. Text that returns a value and takes no arrays counts as a function of its arguments.
+
+    Raises `UnsupportedSyntaxError` for a Python body, `KernelTypeError` for a parameter without a type
+    and for a return type that does not fit the text; launches raise `NativeCodeError` with the
+    compiler's words for text that does not compile, and `NoCompilerError` where no compiler is found.
+    """
+    given = {"snippet": snippet, "adj_snippet": adj_snippet, "replay_snippet": replay_snippet}
+    for name, text in given.items():
+        if not isinstance(text, str) and (text is not None or name == "snippet"):
+            raise TypeError(f"func_native: {name} is {describe(text)}\nexpected: C++ text\nhelp: @wp.func_native(text)")
+
+    def wrap(function: Callable[..., Any]) -> NativeFunc:
+        return NativeFunc(function, Texts(snippet, adj_snippet, replay_snippet))
+
+    return wrap
+
+
+def _host(value: Any, t: Any) -> Any:
+    """A result as the host has it; structs field by field."""
+    if structs.is_struct(t):
+        return t(**{name: _host(value[name], field) for name, field in t.fields.items()})
+    return t.wrap(value) if compounds.is_compound(t) else value

@@ -1,0 +1,205 @@
+"""Native code as ops: a piece of C++ text at fixed parameter types is a row of its own.
+
+A unit is compiled by the system's compiler into a function
+
+    void symbol(const char *arguments, char *results)
+
+over two blocks of memory in which every value starts at an 8-byte boundary, in the layout that
+`types.structs` gives it; an array is its descriptor. That is the same on every processor and needs no
+rule of how C passes structs. The symbol is a digest of all that the unit means, so equal programs have
+equal text, and kernels on disk find their units again.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from llvmlite import ir as ll
+
+from ...errors import Location
+from ..types import structs
+from ..types.arrays import ArrayType, type_name
+from ..types.compounds import scalar_of
+from ..types.scalars import is_float
+from .host_memory import HostArray, to_value, write_value
+from .registry import OUTPUT, PURE, READ, WRITE, Row
+
+INTERFACE = "1"  # raise it when the shape of the compiled function changes
+WORD = 8
+
+_BYTES, _I64 = ll.IntType(8).as_pointer(), ll.IntType(64)
+_HAS_NO_FLOATS = "its arguments and results hold no floats"
+
+ADDRESS: dict[str, Callable[[Unit], int]] = {}
+"""Filled by `emit`: under "cpu", what compiles a unit for this machine and tells where it lies."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Native text and the function it is the body of.
+
+    `params` are names and types; `reverse` names those parameters that have a cotangent beside them
+    (arrays of floats: another array; other values: a result of the same type). In a `reading` unit
+    arrays are constant, so text that writes to one does not compile.
+    """
+
+    function: str
+    part: str
+    text: str
+    params: tuple[tuple[str, Any], ...]
+    result: Any = None
+    reverse: bool = False
+    reading: bool = False
+    location: Location | None = field(default=None, compare=False)
+
+    @property
+    def argument_types(self) -> tuple[Any, ...]:
+        """Types of the values in the argument block, in order."""
+        own = [t for _, t in self.params]
+        if not self.reverse:
+            return tuple(own)
+        seed = [self.result] if has_slope(self.result) else []
+        return (*own, *seed, *(t for t in own if has_slope_array(t)))
+
+    @property
+    def result_types(self) -> tuple[Any, ...]:
+        """Types of the values in the result block, in order."""
+        if self.reverse:
+            return tuple(t for _, t in self.params if has_slope(t))
+        return () if self.result is None else (self.result,)
+
+    @cached_property
+    def symbol(self) -> str:
+        """The name of the compiled function: readable, and a digest of everything above but the location."""
+        types = [full_name(t) for _, t in self.params]
+        names = [name for name, _ in self.params]
+        facts = (INTERFACE, self.part, self.text, names, types, full_name(self.result), self.reverse, self.reading)
+        return f"warpsim_{self.function}_{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}"
+
+
+@dataclass(eq=False)
+class NativeRow(Row):
+    """The op that calls a unit."""
+
+    unit: Unit | None = None
+
+
+def native_row(unit: Unit) -> NativeRow:
+    """The row of a unit. What it may do follows from what it is given.
+
+    Text with arrays may read and write all of them; text that returns a value and has no arrays is taken
+    for a function of its arguments; text without either does something outside, such as printing.
+    """
+    arrays = any(holds_arrays(t) for t in unit.argument_types)
+    inert = READ if unit.reading else WRITE
+    effect = inert if arrays else (PURE if unit.result_types else OUTPUT)
+    floats = any(has_slope(t) or has_slope_array(t) for t in (*unit.argument_types, unit.result))
+    return NativeRow(
+        unit.symbol, (), None, f"The {unit.part} of {unit.function!r}.", _value, oracle(unit), effect=effect, ulps=2,
+        nondiff="" if floats else _HAS_NO_FLOATS, opaque=True, unit=unit,
+    )  # fmt: skip
+
+
+# ----- types --------------------------------------------------------------------------------
+
+
+def has_slope(t: Any) -> bool:
+    """Whether values of the type have a cotangent that is a value."""
+    if structs.is_struct(t):
+        return any(has_slope(f) for f in t.fields.values())
+    return t is not None and not isinstance(t, ArrayType) and is_float(scalar_of(t))
+
+
+def has_slope_array(t: Any) -> bool:
+    """Whether the type is an array whose elements have cotangents."""
+    return isinstance(t, ArrayType) and has_slope(t.dtype)
+
+
+def holds_arrays(t: Any) -> bool:
+    """Whether values of the type are, or contain, arrays."""
+    if structs.is_struct(t):
+        return any(holds_arrays(f) for f in t.fields.values())
+    return isinstance(t, ArrayType)
+
+
+def full_name(t: Any) -> str:
+    """The name of a type with the fields of structs in it."""
+    if t is None:
+        return "nothing"
+    if structs.is_struct(t):
+        return f"{t.__name__}{{{', '.join(f'{name} {full_name(f)}' for name, f in t.fields.items())}}}"
+    return f"{t!r} of {full_name(t.dtype)}" if isinstance(t, ArrayType) else type_name(t)
+
+
+def offsets(types: tuple[Any, ...]) -> tuple[list[int], int]:
+    """Where each value starts in a block, and the block's size in bytes."""
+    starts, at = [], 0
+    for t in types:
+        starts.append(at)
+        at += -(-structs.numpy_dtype(t).itemsize // WORD) * WORD
+    return starts, at
+
+
+# ----- compiled targets ---------------------------------------------------------------------
+
+
+def _value(target: Any, call: Any, args: list[list[Any]]) -> Any:
+    """Write the arguments to the stack, call, read the results."""
+    b, unit = target.builder, call.op.unit
+    starts, size = offsets(unit.argument_types)
+    given = _block(target, size)
+    for arg, t, at in zip(args, unit.argument_types, starts, strict=True):
+        target.store(b.gep(given, [ll.Constant(_I64, at)]), t, arg)
+    places, room = offsets(unit.result_types)
+    made = _block(target, room)
+    b.call(target.external(unit.symbol, ll.FunctionType(ll.VoidType(), [_BYTES, _BYTES])), [given, made])
+    pairs = zip(unit.result_types, places, strict=True)
+    results = [target.load(b.gep(made, [ll.Constant(_I64, at)]), t) for t, at in pairs]
+    return results[0] if len(results) == 1 else results
+
+
+def _block(target: Any, size: int) -> Any:
+    return target.builder.bitcast(target.stack(_I64, max(1, size // WORD)), _BYTES)
+
+
+# ----- the interpreter ----------------------------------------------------------------------
+
+
+def oracle(unit: Unit) -> Callable[..., Any]:
+    """What the interpreter does: the same machine code, called through ctypes."""
+
+    def run(*values: Any) -> Any:
+        types, results = unit.argument_types, unit.result_types
+        given, made = _host_block(types), _host_block(results)
+        for k, (value, t) in enumerate(zip(values, types, strict=True)):
+            if isinstance(t, ArrayType):
+                given[f"v{k}"][0] = _descriptor(value)
+            else:
+                write_value(given[f"v{k}"], (0,), value, t)
+        kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+        kind(ADDRESS["cpu"](unit))(given.ctypes.data, made.ctypes.data)
+        found = tuple(to_value(made[f"v{k}"][0], t) for k, t in enumerate(results))
+        return found[0] if len(found) == 1 else found
+
+    return run
+
+
+def _host_block(types: tuple[Any, ...]) -> np.ndarray:
+    starts, size = offsets(types)
+    layout = np.dtype({
+        "names": [f"v{k}" for k in range(len(types))], "formats": [structs.numpy_dtype(t) for t in types],
+        "offsets": starts, "itemsize": max(WORD, size),
+    })  # fmt: skip
+    return np.zeros(1, layout)
+
+
+def _descriptor(array: HostArray) -> np.ndarray:
+    """The words of an array; those of an indexed one have its tables behind them."""
+    tables = [0 if table is None else table.ctypes.data for table in array.lookup]
+    return np.array([*array.descriptor(), *tables], np.uint64)

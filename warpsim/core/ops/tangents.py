@@ -1,0 +1,264 @@
+"""Forward mode of rows whose tangents are not those of a pure function of numbers: memory, choice, structs.
+
+A tangent is the derivative of a value along one direction of the inputs. What goes along with a value is
+a `Tangent`: for each float in it the derivative, and for each array of floats the array that holds the
+derivatives of its elements, by the path of fields that leads there. What is missing is zero, and an array
+that is missing holds constants.
+
+A rule gets the call and a Tangent per operand, and returns one per result. Rows without a rule here get
+theirs from their adjoint, by `passes.transpose`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ...errors import NotDifferentiableError
+from ..ir.builder import OPERATORS, Builder, active_builder
+from ..ir.nodes import Call, Region, Value
+from ..types import scalars, structs
+from ..types.arrays import ArrayType, type_name
+from ..types.compounds import is_compound, scalar_of
+from . import memory
+from .choice import where
+from .construct import construct, extract, field, rebuild, with_field, zero
+from .registry import ATOMIC
+
+Path = tuple[str, ...]
+Tangent = dict[Path, Value]
+Given = list[Tangent]
+
+
+# ----- values and their tangents --------------------------------------------------------------
+
+
+@cache
+def has_floats(t: Any) -> bool:
+    """Whether values of the type have a tangent of their own; arrays in them do not count."""
+    if structs.is_struct(t):
+        return any(has_floats(f) for f in t.fields.values())
+    return not isinstance(t, ArrayType) and scalars.is_float(scalar_of(t))
+
+
+@cache
+def slots(t: Any) -> tuple[tuple[Path, Any], ...]:
+    """Where values of a type can have tangents: (path, type) of every float and every array of floats."""
+    if structs.is_struct(t):
+        return tuple(((name, *path), leaf) for name, f in t.fields.items() for path, leaf in slots(f))
+    return (((), t),) if has_floats(t.dtype if isinstance(t, ArrayType) else t) else ()
+
+
+def at(value: Value, path: Path) -> Value:
+    """The part of a struct at the end of a path of fields."""
+    for name in path:
+        value = field(value, name=name)
+    return value
+
+
+def parts(value: Value) -> Tangent:
+    """A tangent that is one value, as one entry per float in it."""
+    return {path: at(value, path) for path, t in slots(value.type) if not isinstance(t, ArrayType)}
+
+
+def whole(t: Any, tangent: Tangent) -> Value:
+    """A tangent as one value of type `t`, which holds zeros and empty arrays where there is none."""
+    total: Value = zero(Value(t))
+    if not structs.is_struct(t):
+        return tangent.get((), total)
+    for name, f in t.fields.items():
+        inner = {path[1:]: v for path, v in tangent.items() if path[0] == name}
+        if has_floats(f) and inner:
+            total = with_field(total, whole(f, inner), name=name)
+    return total
+
+
+def filled(t: Any, path: Path, tangent: Tangent) -> Value:
+    """The tangent at a path; zero where it is missing. Raises where that would have to be an array."""
+    found = tangent.get(path)
+    if found is not None:
+        return found
+    leaf = dict(slots(t))[path]
+    if isinstance(leaf, ArrayType):
+        raise NotDifferentiableError(
+            "an array with a tangent and one without are chosen between here", _builder().location,
+            expected="a tangent for both, or for none", help="give the other array a tangent of zeros",
+        )  # fmt: skip
+    return zero(Value(leaf))
+
+
+def joined(t: Any, tangents: Given) -> list[Path]:
+    """Where at least one of some values of one type has a tangent."""
+    return [path for path, _ in slots(t) if any(path in tangent for tangent in tangents)]
+
+
+def _builder() -> Builder:
+    builder = active_builder()
+    assert builder is not None, "rules are traced"
+    return builder
+
+
+# ----- choice and structs ---------------------------------------------------------------------
+
+
+@where.tangent
+def _(call: Call, given: Given) -> Given:
+    condition, yes, no = call.args
+    paths = joined(yes.type, given[1:])
+    sides = [[filled(yes.type, path, tangent) for path in paths] for tangent in given[1:]]
+    return [{path: where(condition, a, b) for path, a, b in zip(paths, *sides, strict=True)}]
+
+
+@construct.tangent
+def _(call: Call, given: Given) -> Given:
+    to = call.results[0].type
+    if structs.is_struct(to):
+        return [{(name, *path): v for name, part in zip(to.fields, given, strict=True) for path, v in part.items()}]
+    if not any(given):
+        return [{}]
+    return [{(): construct(*map(whole, (a.type for a in call.args), given), to=to)}]
+
+
+@field.tangent
+def _(call: Call, given: Given) -> Given:
+    return [{path[1:]: v for path, v in given[0].items() if path[0] == call.attributes["name"]}]
+
+
+@with_field.tangent
+def _(call: Call, given: Given) -> Given:
+    name = call.attributes["name"]
+    kept = {path: v for path, v in given[0].items() if path[0] != name}
+    return [{**kept, **{(name, *path): v for path, v in given[1].items()}}]
+
+
+# ----- arrays ---------------------------------------------------------------------------------
+
+
+def _followed(call: Call, given: Given) -> Given:
+    """A view of an array of tangents is taken as the view of the array is."""
+    result = call.results[0]
+    if not given[0] or not slots(result.type):
+        return [{}]
+    return [{(): _builder().call(call.op, (given[0][()], *call.args[1:]), (result.type,), call.attributes)}]
+
+
+for _view in (memory.view, memory.field_view, memory.component_view):
+    _view.tangent(_followed)
+
+
+@memory.local_array.tangent
+def _(call: Call, given: Given) -> Given:
+    """A local array has its tangents in a second one."""
+    t = call.results[0].type
+    return [{(): _builder().call(call.op, (), (t,), call.attributes)}] if slots(t) else [{}]
+
+
+@memory.gradient.tangent
+def _(call: Call, given: Given) -> Given:
+    raise NotDifferentiableError(
+        "the tangent of a gradient is not known: its array came out of memory", _builder().location,
+        help="pass the array as a parameter of the kernel, or as a field of a struct parameter",
+    )  # fmt: skip
+
+
+@memory.load.tangent
+def _(call: Call, given: Given) -> Given:
+    array, *indices = call.args
+    found = parts(memory.load(given[0][()], *indices)) if given[0] else {}
+    for path, t in slots(call.results[0].type):
+        if isinstance(t, ArrayType):  # as in reverse mode, what goes with it is where its descriptor says
+            found[path] = memory.gradient(at(call.results[0], path))
+    return [found]
+
+
+@memory.store.tangent
+def _(call: Call, given: Given) -> Given:
+    array, *indices, value = call.args
+    if given[0]:
+        memory.store(given[0][()], *indices, whole(value.type, given[-1]))
+    return []
+
+
+# ----- atomics --------------------------------------------------------------------------------
+#
+# The value and the tangent of an element change one after the other, so an atomic whose outcome depends on
+# the order of threads has the right tangent only when threads run one after the other.
+
+
+def needs_order(call: Call, used: set[Value]) -> bool:
+    """Whether the tangents of a call are right only when threads run one after the other."""
+    if call.op.effect != ATOMIC or not has_floats(call.args[0].type.dtype):
+        return False
+    return call.op.name not in memory.PRIVATE_ATOMICS or call.results[0] in used
+
+
+def _summed(call: Call, given: Given) -> Given:
+    """A sum of tangents; what comes back is the tangent of the value before."""
+    array, *indices, value = call.args
+    if not given[0]:
+        return [{}]
+    if not given[-1]:
+        return [{(): memory.load(given[0][()], *indices)}]
+    operands = (given[0][()], *indices, given[-1][()])
+    return [{(): _builder().call(call.op, operands, (value.type,), call.attributes)}]
+
+
+memory.atomic_add.tangent(_summed)
+memory.atomic_sub.tangent(_summed)
+
+
+def _extreme(symbol: str) -> Any:
+    """The tangent of the value that wins replaces that of the element; of equal values the first wins."""
+
+    def rule(call: Call, given: Given) -> Given:
+        array, *indices, value = call.args
+        if not given[0]:
+            return [{}]
+        old, shadow, share = call.results[0], given[0][()], whole(value.type, given[-1])
+        if not is_compound(value.type):
+            return [{(): _exchanged_if(_wins(symbol, value, old), shadow, indices, share)}]
+        before = []
+        for k in np.ndindex(value.type.shape):
+            wins = _wins(symbol, extract(value, *k), extract(old, *k))
+            before.append(_exchanged_if(wins, memory.component_view(shadow, *k), indices, extract(share, *k)))
+        return [{(): rebuild(value, before)}]
+
+    return rule
+
+
+def _wins(symbol: str, value: Value, old: Value) -> Value:
+    return OPERATORS["|"](OPERATORS[symbol](value, old), OPERATORS["!="](old, old))
+
+
+def _exchanged_if(wins: Value, shadow: Value, indices: list[Value], share: Value) -> Value:
+    """Replace a tangent if the value won; gives the tangent before."""
+    builder, then, orelse = _builder(), Region(), Region()
+    with builder.inside(then):
+        then.yields = (memory.atomic_exch(shadow, *indices, share),)
+    with builder.inside(orelse):
+        orelse.yields = (memory.load(shadow, *indices),)
+    return builder.branch(wins, then, orelse)[0]
+
+
+memory.atomic_min.tangent(_extreme("<"))
+memory.atomic_max.tangent(_extreme(">"))
+
+
+@memory.atomic_exch.tangent
+def _(call: Call, given: Given) -> Given:
+    array, *indices, value = call.args
+    if not given[0]:
+        return [{}]
+    return [{(): memory.atomic_exch(given[0][()], *indices, whole(value.type, given[-1]))}]
+
+
+@memory.atomic_cas.tangent
+def _(call: Call, given: Given) -> Given:
+    if not given[0]:
+        return [{}]
+    raise NotDifferentiableError(
+        "atomic_cas on floats has no tangent", _builder().location, found=type_name(call.args[0].type),
+        help="use atomic_add, atomic_min or atomic_max, or give the array no tangent",
+    )  # fmt: skip

@@ -1,0 +1,108 @@
+"""Runs nodes again for their values: the forward half of an adjoint.
+
+Guarantees: the copies compute what the originals computed in the launch, and change no memory. Stores,
+atomics and output are left out. A read takes what the array holds now or what a copy from before the
+launch holds, as `contents` says. What cannot be known again (the value that an atomic returned, an
+element that was overwritten) becomes a call of `lost`; when it turns out to be needed, `refuse_lost`
+raises.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import CompilerError, NotDifferentiableError
+from ..ir.nodes import Call, Function, Node, Value, walk
+from ..ir.rewrite import Cloner
+from ..ops.registry import ATOMIC, OUTPUT, WRITE, Row
+
+def _never(target: Any, call: Call, args: list[Any]) -> list[Any]:
+    raise CompilerError(f"a value that is lost was emitted: {call.attributes['what']}")
+
+
+LOST = Row("lost", (), None, "A value that the reverse cannot know again.", value=_never, nondiff="it is not known")
+
+
+class Contents:
+    """Where reads of a replay find what they read in the launch; this one: in the arrays as they are."""
+
+    def array(self, call: Call, replay: Replay) -> Value | None:
+        """The array that a read goes to, in the replay; None where nothing holds the element any more."""
+        return replay.use(call.args[0])
+
+    def returned(self, call: Call, replay: Replay) -> list[Node] | None:
+        """Nodes that give again what an atomic returned, or None where it is not known."""
+        return None
+
+
+class Replay(Cloner):
+    """Copies nodes into the adjoint; `mapping` leads from values of the launch to those of the replay."""
+
+    def __init__(self, mapping: dict[Value, Value], contents: Contents):
+        super().__init__(mapping)
+        self.contents = contents
+
+    def inner(self, more: dict[Value, Value] | None = None) -> Replay:
+        """A replay of a region inside: what it defines stays there."""
+        return Replay({**self.mapping, **(more or {})}, self.contents)
+
+    def nodes(self, nodes: list[Node]) -> list[Node]:
+        made: list[Node] = []
+        for node in nodes:
+            made.extend(self.call(node) if isinstance(node, Call) else [self.node(node)])
+        return made
+
+    def call(self, call: Call) -> list[Node]:
+        if isinstance(call.op, Function):
+            return self.function(call, call.op)
+        if call.op.effect == OUTPUT:
+            return []
+        if call.op.effect == ATOMIC:
+            known = self.contents.returned(call, self)
+            return self.lost(call, f"the value that {call.op.name} returned") if known is None else known
+        if call.op.effect == WRITE and call.op.name != "local_array":
+            return self.lost(call, f"what {call.op.name} returned")
+        if call.op.name == "load":
+            return self.load(call)
+        return [self.node(call)]
+
+    def load(self, call: Call) -> list[Node]:
+        array = self.contents.array(call, self)
+        if array is None:
+            return self.lost(call, "an element that the kernel overwrote after reading it")
+        copy = self.node(call)
+        assert isinstance(copy, Call)
+        copy.args = (array, *copy.args[1:])
+        return [copy]
+
+    def function(self, call: Call, fn: Function) -> list[Node]:
+        """The replay that the user declared, with its effects; else the body without them."""
+        if fn.replay is not None:
+            args = self.uses(call.args)
+            return [Call(fn.replay, args, {}, results=self.define(call.results), location=call.location)]
+        inner = Replay(dict(zip(fn.params, self.uses(call.args), strict=True)), self.contents)
+        nodes = inner.nodes(fn.body.nodes)
+        self.rename(call.results, inner.uses(fn.body.yields))
+        return nodes
+
+    def lost(self, call: Call, what: str) -> list[Node]:
+        if not call.results:
+            return []
+        return [Call(LOST, (), {"what": what}, results=self.define(call.results), location=call.location)]
+
+
+def refuse_lost(fn: Function) -> Function:
+    """Return `fn`, or raise when it needs a value that is lost. Run it when nothing unneeded is left."""
+    for node in walk(fn.body):
+        if isinstance(node, Call) and node.op is LOST:
+            raise NotDifferentiableError(
+                f"the gradient needs {node.attributes['what']}", node.location, help=_cure(node.attributes["what"])
+            )
+    return fn
+
+
+def _cure(what: str) -> str:
+    if "overwrote" in what:
+        return "write the result to another array"
+    return "declare how it is found again with @wp.func_replay, or keep it in an array"
+

@@ -1,0 +1,57 @@
+"""Which arrays a launch reads and which it writes, by the names of its parameters.
+
+Guarantees: arrays in struct parameters are told apart (`s.x`); an array that is only summed into by
+atomics counts as written; an array that came out of memory, or out of a choice, counts for every
+array it may be. What the kernel never touches is in neither list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from ..types import structs
+from .array import array
+from .indexed import indexedarray
+from .kernel import Kernel
+
+
+class Traffic(NamedTuple):
+    """Names of array parameters, and of arrays in struct parameters."""
+
+    read: frozenset[str]
+    written: frozenset[str]
+
+
+def arrays_in(value: Any, name: str) -> Iterator[tuple[str, array]]:
+    """The arrays of one argument with their names: itself, the array behind an indexedarray, fields of a struct."""
+    if isinstance(value, array):
+        yield name, value
+    elif isinstance(value, indexedarray):
+        yield name, value.data
+    elif isinstance(value, structs.Struct):
+        for field in value.fields:
+            yield from arrays_in(getattr(value, field), f"{name}.{field}")
+
+
+def traffic(kernel: Kernel, args: Sequence[Any]) -> Traffic:
+    """What a launch with these arguments reads and writes."""
+    return _traffic(kernel, kernel.types_for(list(args)))
+
+
+@cache
+def _traffic(kernel: Kernel, types: tuple[Any, ...]) -> Traffic:
+    program = kernel.program(types)
+    names = list(kernel.patterns)
+    position = {param: k for k, param in enumerate(program.fn.params)}
+    uses = [(names[k], use) for k, use in program.plan.uses.items()]
+    uses += [
+        (f"{names[position[root.holder]]}.{root.path}", use)
+        for root, use in program.plan.held.items()
+        if root.holder in position and not root.slope
+    ]
+    return Traffic(
+        frozenset(name for name, use in uses if use.read),
+        frozenset(name for name, use in uses if use.written or use.atomics),
+    )

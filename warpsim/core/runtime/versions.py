@@ -1,0 +1,284 @@
+"""Who still needs the contents of which memory, and what happens when that memory is written.
+
+A tape registers a `Read` for every array view whose contents some adjoint may look at. Arrays and their
+views share one `Memory`, which finds the reads that a write is about to destroy. A write that the tape
+records saves them first: the read then points at a copy. A write that no tape sees spoils them, and
+`Tape.backward` says so. What is written through NumPy is found out by comparing checksums.
+
+Nothing here costs anything while `alert` is zero: no tape records, and none has live reads.
+"""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from ...config import config
+from ...errors import TapeOverwriteError
+from .memory import allocate_like
+from .place import Place
+
+Run = Callable[[Callable[[], None]], None]
+"""Runs a step now, or puts it into the graph that is captured."""
+
+alert = 0
+"""How many tapes record now, in any thread, or may still need what is in memory."""
+
+_counting = threading.Lock()
+_state = threading.local()
+_EXACT_WORK = 1000  # how hard to look whether interleaved views share elements before assuming that they do
+
+
+def active() -> tuple[Any, ...]:
+    """The tapes that record this thread, outermost first."""
+    return getattr(_state, "tapes", ())
+
+
+def set_active(tapes: tuple[Any, ...]) -> None:
+    """Let these tapes record this thread."""
+    _count(len(tapes) - len(active()))
+    _state.tapes = tapes
+
+
+def _count(change: int) -> None:
+    global alert
+    with _counting:
+        alert += change
+
+
+class Paused:
+    """`with Paused():` nothing that this thread does is recorded."""
+
+    def __enter__(self) -> None:
+        self.tapes = active()
+        set_active(())
+
+    def __exit__(self, *error: Any) -> None:
+        set_active(self.tapes)
+
+
+class Session:
+    """The live reads of one recording of a tape."""
+
+    def __init__(self) -> None:
+        self.live = True
+        self.current: dict[int, Read] = {}
+        """The read of each array object, by `id`, while its contents are unchanged."""
+        self.copies: list[Read] = []
+        self.begun = False
+
+    def begin(self) -> None:
+        """There are live reads from now on."""
+        if not self.begun:
+            self.begun = True
+            _count(1)
+
+    def end(self) -> None:
+        """Nothing is needed any more."""
+        if self.live:
+            self.live = False
+            self.current.clear()
+            if self.begun:
+                _count(-1)
+
+
+class Read:
+    """The contents of one view of memory, which some recorded operations need in reverse."""
+
+    __slots__ = ("copy", "high", "keys", "last", "low", "memory", "name", "place", "print", "session", "spoiled",
+                 "users", "view", "writer")  # fmt: skip
+
+    def __init__(self, view: np.ndarray, memory: Memory, session: Session, name: str, place: Place):
+        self.view, self.memory, self.session, self.name, self.place = view, memory, session, name, place
+        self.low, self.high = bounds(view)
+        self.copy: np.ndarray | None = None
+        self.writer: Any = None  # what made the copy necessary
+        self.spoiled = ""
+        self.keys: list[int] = []
+        self.users: set[Any] = set()
+        """Objects with a method `needed()`: whether an adjoint really looks at the contents."""
+        self.last: Any = None
+        self.print: Any = None
+
+    def add(self, user: Any) -> None:
+        """Another operation needs this."""
+        self.users.add(user)
+        self.last = user
+
+    def needed(self) -> bool:
+        return any(user.needed() for user in self.users)
+
+    def forget(self) -> None:
+        """Later readers of the array look at other contents."""
+        for key in self.keys:
+            self.session.current.pop(key, None)
+
+    def save(self, writer: Writer, run: Run) -> None:
+        """Keep the contents in a copy; `run` runs the copying, or puts it into a graph."""
+        if not self.needed():
+            return
+        if self.changed():
+            self.spoiled = THROUGH_NUMPY
+            return
+        if config.tape_snapshots == "error":
+            raise TapeOverwriteError(
+                f"{writer.what} at {writer.place} overwrites {self.name}\n"
+                f"found: the launch at {self.place} needs the contents from before for its gradient\n"
+                "expected: no overwritten arrays, as config.tape_snapshots = 'error' asks\n"
+                "help: write to another array, or set config.tape_snapshots = 'copy'"
+            )
+        kept, view = allocate_like(self.view), self.view
+        run(lambda: np.copyto(kept, view))
+        self.copy, self.writer = kept, writer
+        self.session.copies.append(self)
+
+    def note_exposed(self) -> None:
+        """NumPy may write from now on: remember what is here."""
+        if self.print is None:
+            self.print = fingerprint(self.view)
+
+    def changed(self) -> bool:
+        """Whether NumPy wrote since the contents were registered."""
+        return self.print is not None and self.copy is None and fingerprint(self.view) != self.print
+
+
+THROUGH_NUMPY = "a NumPy view of its memory"
+
+
+class Writer:
+    """What is about to write: words for messages, and where it was called."""
+
+    __slots__ = ("_place", "what")
+
+    def __init__(self, what: str, place: Place | None = None):
+        self.what, self._place = what, place
+
+    @property
+    def place(self) -> Place:
+        return self._place or Place.unknown()
+
+
+class Memory:
+    """The allocation that an array and its views share, and the live reads of it."""
+
+    __slots__ = ("__weakref__", "exposed", "has_gradient", "reach", "reads", "starts")
+
+    def __init__(self, exposed: bool = False):
+        self.exposed = exposed  # whether NumPy may write to it unseen
+        self.has_gradient = False  # whether some array over it has, or had, a gradient
+        self.reads: list[Read] = []
+        self.starts: list[int] = []
+        self.reach = 0  # the longest read [bytes]: how far before an address reads of it may start
+
+    def expose(self, view: np.ndarray) -> None:
+        """NumPy gets a view of the memory."""
+        if not self.exposed:
+            self.exposed = True
+            _foreign.setdefault(allocation(view), self)
+        for read in self.reads:
+            read.note_exposed()
+
+    def read(self, view: np.ndarray, key: int, session: Session, name: str, place: Place) -> Read:
+        """The live read of a view: a new one, or that of an equal view at the same contents."""
+        low, high = bounds(view)
+        for found in self.near(low, high):
+            same = found.low == low and found.view.shape == view.shape and found.view.strides == view.strides
+            if same and found.session is session and found.view.dtype == view.dtype:
+                break
+        else:
+            session.begin()
+            found = Read(view, self, session, name, place)
+            at = bisect_right(self.starts, low)
+            self.starts.insert(at, low)
+            self.reads.insert(at, found)
+            self.reach = max(self.reach, high - low)
+            if self.exposed:
+                found.note_exposed()
+        found.keys.append(key)
+        session.current[key] = found
+        return found
+
+    def near(self, low: int, high: int) -> Iterator[Read]:
+        """Live reads that may reach into a range of addresses."""
+        first = bisect_left(self.starts, low - self.reach)
+        for read in self.reads[first : bisect_left(self.starts, max(high, low + 1))]:
+            if read.high > low:
+                yield read
+
+    def drop(self, read: Read) -> None:
+        """A read needs this memory no more."""
+        at = bisect_left(self.starts, read.low)
+        while self.reads[at] is not read:
+            at += 1
+        del self.reads[at], self.starts[at]
+        if not self.reads:
+            self.reach = 0
+        read.forget()
+
+    def overwrite(
+        self, view: np.ndarray, tapes: tuple[Any, ...], writer: Writer, run: Run
+    ) -> None:
+        """A view of the memory is about to be written: save or spoil the reads that lose their contents."""
+        low, high = bounds(view)
+        sessions = [tape.session for tape in tapes]
+        for read in list(self.near(low, high)):
+            if read.session.live and not meets(read.view, view):
+                continue
+            if read.session in sessions:
+                read.save(writer, run)
+            elif read.session.live:
+                read.spoiled = f"{writer.what} at {writer.place}"
+            self.drop(read)
+
+
+_foreign: WeakValueDictionary[int, Memory] = WeakValueDictionary()
+
+
+def foreign_memory(view: np.ndarray) -> Memory:
+    """The `Memory` of an allocation that is not ours, found again by its address."""
+    key = allocation(view)
+    found = _foreign.get(key)
+    if found is None:
+        found = _foreign[key] = Memory(exposed=True)
+    return found
+
+
+def allocation(view: np.ndarray) -> int:
+    """The address where the memory of a view starts."""
+    base = view
+    while isinstance(base.base, np.ndarray):
+        base = base.base
+    return base.ctypes.data
+
+
+def about_to_write(array: Any, view: np.ndarray, what: str, run: Run) -> None:
+    """A host operation is about to write a part of an array: save or spoil the reads of it."""
+    if alert and array._memory.reads:
+        array._memory.overwrite(view, active(), Writer(what, Place.outside()), run)
+
+
+def bounds(view: np.ndarray) -> tuple[int, int]:
+    """The first and one past the last address of a view without negative strides."""
+    low = view.ctypes.data
+    if not view.size:
+        return low, low
+    return low, low + view.itemsize + sum((n - 1) * s for n, s in zip(view.shape, view.strides, strict=True))
+
+
+def meets(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two views share an element; yes where it would take long to find out."""
+    try:
+        return bool(np.shares_memory(a, b, max_work=_EXACT_WORK))
+    except np.exceptions.TooHardError:
+        return True
+
+
+def fingerprint(view: np.ndarray) -> int:
+    """A checksum of the contents."""
+    return zlib.crc32(np.ascontiguousarray(view).view(np.uint8).data if view.size else b"")
