@@ -18,14 +18,14 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache, lru_cache
-from pathlib import Path
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 from ..config import config
 from ..errors import Location
-from .emit.cache import ObjectCache, default_directory
+from .emit import snippets
+from .emit.cache import object_cache
 from .emit.native import NativeObject, host_signature
 from .emit.target import Options, Site
 from .frontend.function import function_results, kernel_function, thread_rank
@@ -34,11 +34,13 @@ from .ir.nodes import Call, Function, walk
 from .ir.printer import print_function
 from .ir.verify import verify
 from .passes.access import Plan, analyse
-from .passes.adjoint import Extra, adjoint
+from .passes.adjoint import adjoint
 from .passes.cost import estimate
 from .passes.dce import dce
 from .passes.fold import fold
 from .passes.inline import inline
+from .passes.overwrites import Extra
+from .passes.recording import recording
 from .passes.replay import refuse_lost
 from .passes.unroll import unroll
 from .types.arrays import ArrayType, type_name
@@ -113,7 +115,7 @@ def finish(fn: Function, max_unroll: int) -> Program:
         fn = step("unroll", unroll(fn, max_unroll))
         fn = step("fold", fold(fn))
         fn = step("dce", dce(fn))
-        return planned(fn, thread_rank(fn), ())
+        return planned(fn, (), thread_rank(fn))
 
 
 def derive(fn: Function, max_unroll: int, form: Form, ndim: int) -> Program:
@@ -123,15 +125,24 @@ def derive(fn: Function, max_unroll: int, form: Form, ndim: int) -> Program:
         fn = step("unroll", unroll(fn, max_unroll))
         fn = step("fold", fold(fn))
         fn = step("dce", dce(fn))
-        fn, extras = adjoint(fn, form.gradients)
-        fn = step("adjoint", fn)
-        fn = step("adjoint inline", inline(fn))
-        fn = step("adjoint fold", fold(fn))
-        fn = step("adjoint dce", dce(fn, total=True))
-        return planned(refuse_lost(fn), ndim, extras)
+        fn, extras = recording(fn, ndim) if form.kind == "recording" else adjoint(fn, form.gradients, ndim)
+        fn = step(form.kind, fn)
+        fn = step(f"{form.kind} inline", inline(fn))
+        fn = step(f"{form.kind} fold", fold(fn))
+        fn = step(f"{form.kind} dce", dce(fn, total=form.kind != "recording"))
+        return planned(*without_unread(refuse_lost(fn), extras), ndim)
 
 
-def planned(fn: Function, ndim: int, extras: tuple[Extra, ...]) -> Program:
+def without_unread(fn: Function, extras: tuple[Extra, ...]) -> tuple[Function, tuple[Extra, ...]]:
+    """Drop parameters for contents that the adjoint turned out not to need."""
+    used = {v for node in walk(fn.body) for v in node.operands()}
+    own, more = fn.params[: -len(extras) or None], fn.params[len(fn.params) - len(extras) :]
+    kept = [(p, e) for p, e in zip(more, extras, strict=True) if e.kind == "sum" or p in used]
+    body = replace(fn.body, params=(*own, *(p for p, _ in kept)))
+    return replace(fn, body=body), tuple(e for _, e in kept)
+
+
+def planned(fn: Function, extras: tuple[Extra, ...], ndim: int) -> Program:
     return Program(fn, ndim, analyse(fn), has_checks(fn), estimate(fn).nanoseconds, extras)
 
 
@@ -169,7 +180,7 @@ def build(program: Program, options: Options) -> Compiled:
     with compiling:
         payload = cached(program, options)
         header, code = unpack(payload)
-        native = NativeObject(code)
+        native = NativeObject(code, snippets.addresses(program.fn))
         return Compiled(native.address("warpsim_kernel"), tuple(site_of(s) for s in header), native)
 
 
@@ -252,16 +263,3 @@ def site_words(site: Site) -> list[Any]:
 def site_of(words: list[Any]) -> Site:
     kind, text, at = words
     return Site(kind, text, None if at is None else Location(*at))
-
-
-def object_cache() -> ObjectCache | None:
-    """The disk cache as `config` wants it now, or None."""
-    if not config.cache_kernels:
-        return None
-    directory = Path(config.kernel_cache_dir) if config.kernel_cache_dir else default_directory()
-    return _cache_at(directory, config.max_cache_bytes)
-
-
-@lru_cache(maxsize=8)
-def _cache_at(directory: Path, limit: int) -> ObjectCache:
-    return ObjectCache(directory, limit)

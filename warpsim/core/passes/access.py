@@ -135,7 +135,9 @@ class _Analysis:
 
     def call(self, call: Call) -> None:
         self.maker.update((r, call) for r in call.results)
-        if call.op.effect in (READ, WRITE, ATOMIC) and call.args and call.args[0] in self.sources:
+        if call.op.opaque:
+            self.opaque(call)
+        elif call.op.effect in (READ, WRITE, ATOMIC) and call.args and call.args[0] in self.sources:
             self.access(call)
         if call.op.effect == PURE and call.op.name not in ("tid", "block_dim"):
             self.note_uniform(call)
@@ -172,6 +174,18 @@ class _Analysis:
             elif len(arrays) > 1 or not known or known[0].path:
                 self.plan.unknown.append(call)
 
+    def opaque(self, call: Call) -> None:
+        """Native code may do to every array that it is given what its effect says; of a struct also to gradients."""
+        for value in call.args:
+            reached = self.sources.get(value, frozenset())
+            reached |= {r._replace(slope=True) for r in reached if r is not None and r.path}
+            self.vague |= reached
+            self.plan.reads_unknown |= None in reached
+            self.plan.writes_unknown |= None in reached and call.op.effect != READ
+            for root in reached:
+                if root is not None:
+                    self.accesses.setdefault(root, []).append(call)
+
     def are_local(self, arrays: Sources) -> bool:
         return bool(arrays) and all(a is not None and a.holder not in self.position for a in arrays)
 
@@ -187,7 +201,7 @@ class _Analysis:
         """What happens to an array, as far as launches want to know."""
         use = self.use_of(root)
         if use is not None:
-            use.read = any(c.op.effect == READ for c in calls)
+            use.read = any(c.op.effect == READ or c.op.opaque for c in calls)
             use.written = any(c.op.effect in (WRITE, ATOMIC) for c in calls)
             use.atomics = [c for c in calls if c.op.effect == ATOMIC]
 

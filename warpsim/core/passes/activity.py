@@ -57,6 +57,22 @@ class Activity:
             return MAYBE
         return YES if True in found else NO
 
+    def reached(self, call: Call) -> str:
+        """Whether native code is given an array that has a gradient, or may have one."""
+        for a in call.args:
+            if isinstance(a.type, ArrayType):
+                known = self.slope(a) == NO
+            else:
+                known = not self.roots.get(a, frozenset()) & (self.with_gradient or frozenset())
+            if not known:
+                return YES
+        return NO
+
+    def about(self, call: Call) -> str:
+        """Whether the array that a call reads or writes has a gradient; NO for calls about no array."""
+        on_array = bool(call.args) and isinstance(call.args[0].type, ArrayType)
+        return self.slope(call.args[0]) if on_array else NO
+
     # ----- forwards: what varies -------------------------------------------------------------
 
     def spread(self, region: Region) -> None:
@@ -82,7 +98,9 @@ class Activity:
     def is_source(self, call: Call) -> bool:
         if isinstance(call.op, Function):
             return any(isinstance(a.type, ArrayType) for a in call.args)
-        return call.op.effect in (READ, ATOMIC) and bool(call.args) and self.slope(call.args[0]) != NO
+        if call.op.opaque:
+            return self.reached(call) != NO
+        return call.op.effect in (READ, ATOMIC) and self.about(call) != NO
 
     # ----- backwards: what is useful ----------------------------------------------------------
 
@@ -109,7 +127,9 @@ class Activity:
     def is_sink(self, call: Call) -> bool:
         if isinstance(call.op, Function):
             return any(isinstance(a.type, ArrayType) for a in call.args)
-        return call.op.effect in (WRITE, ATOMIC) and bool(call.args) and self.slope(call.args[0]) != NO
+        if call.op.opaque:
+            return self.reached(call) != NO
+        return call.op.effect in (WRITE, ATOMIC) and self.about(call) != NO
 
     def join(self, found: set[Value], sources: tuple[Value, ...], targets: tuple[Value, ...]) -> None:
         for source, target in zip(sources, targets, strict=True):

@@ -18,8 +18,6 @@ single assignment like every program, and can be differentiated again.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
-
 from ...errors import NotDifferentiableError
 from ..ir.builder import Builder, constant
 from ..ir.nodes import Call, Function, If, Node, Region, Value
@@ -33,6 +31,7 @@ from .adjoint_loops import Loops
 from .cotangents import Cotangents, has_cotangent
 from .dce import dce
 from .inline import inline
+from .overwrites import Extra, Overwrites
 from .replay import Contents, Replay, refuse_lost
 from .roots import Root, array_fields
 
@@ -69,7 +68,7 @@ class Reverser(Loops):
         if isinstance(call.op, Function):
             self.reverse_function(call, replay, cotangents, arrived)
             return
-        slope = self.slope(call)
+        slope = self.active.about(call)
         if not self.matters(call, arrived, slope):
             return
         self.refuse_unknown(call, arrived)
@@ -77,11 +76,6 @@ class Reverser(Loops):
             self.reverse_if_gradient(call, replay, cotangents)
         else:
             self.apply_rule(call, replay, cotangents)
-
-    def slope(self, call: Call) -> str:
-        """Whether the array that a call is about has a gradient; NO for other calls."""
-        about_array = bool(call.args) and isinstance(call.args[0].type, ArrayType) and call.op.name != "local_array"
-        return self.active.slope(call.args[0]) if about_array else NO
 
     def matters(self, call: Call, arrived: bool, slope: str) -> bool:
         """Whether a call moves cotangents."""
@@ -126,7 +120,7 @@ class Reverser(Loops):
     def reverse_function(self, call: Call, replay: Replay, cotangents: Cotangents, arrived: bool) -> None:
         """A function with a gradient of its own uses it; one that only has a replay is reversed in place."""
         if body := replayed_body(call):
-            inner = Replay(dict(zip(body.params, replay.uses(call.args), strict=True)), replay.contents)
+            inner = Replay(dict(zip(body.params, replay.uses(call.args), strict=True)), replay.contents, replay.builder)
             shares = Cotangents()
             for value, result in zip(body.yields, call.results, strict=True):
                 if result in cotangents:
@@ -187,39 +181,27 @@ def _collect(region: Region, inside: set[Value], used: dict[Value, None]) -> Non
     used.update(dict.fromkeys(region.yields))
 
 
-class Extra(NamedTuple):
-    """A parameter of a derived kernel after the kernel's own.
-
-    kind: `before` (what array parameter `position` held before the launch), `recorded` (what the
-    `position`-th atomic with a used result returned, by thread), `sum` (an array of one element that
-    takes the gradient of parameter `position`).
-    """
-
-    kind: str
-    position: int
-
-
-def adjoint(fn: Function, gradients: frozenset[str]) -> tuple[Function, tuple[Extra, ...]]:
+def adjoint(fn: Function, gradients: frozenset[str], ndim: int) -> tuple[Function, tuple[Extra, ...]]:
     """The adjoint of a kernel, and its parameters after those of the kernel.
 
     gradients: names of array parameters that have a gradient, of arrays in struct parameters
-    (`"s.x"`), and of other parameters whose gradient is wanted.
+    (`"s.x"`), and of other parameters whose gradient is wanted. ndim: the indices of a thread.
     """
     with_gradient, sources = chosen(fn, gradients)
     active = Activity(fn, with_gradient, sources, ())
     region = Region(tuple(Value(p.type, p.hint) for p in fn.params))
-    contents = Contents()
+    contents = Overwrites(fn, ndim)
     builder, cotangents = Builder(region), Cotangents()
-    replay = Replay(dict(zip(fn.params, region.params, strict=True)), contents)
+    replay = Replay(dict(zip(fn.params, region.params, strict=True)), contents, builder)
     with builder.active():
         Reverser(builder, active).both_ways(fn.body.nodes, replay, cotangents)
-        sums = [(k, p) for k, p in enumerate(fn.params) if p in sources]
-        for _, p in sums:
-            total = Value(array_type(p.type, 1), f"d_{p.hint}")
-            region.params = (*region.params, total)
-            memory.add_into(total, [constant(int32, 0)], cotangents.take(p))
-    extras = tuple(Extra("sum", k) for k, _ in sums)
-    return replace(fn, name=f"adj_{fn.name}", body=region), extras
+        extras = dict(contents.params)
+        for k, p in enumerate(fn.params):
+            if p in sources:
+                total = extras[Extra("sum", k)] = Value(array_type(p.type, 1), f"d_{p.hint}")
+                memory.add_into(total, [constant(int32, 0)], cotangents.take(p))
+    region.params = (*region.params, *extras.values())
+    return replace(fn, name=f"adj_{fn.name}", body=region), tuple(extras)
 
 
 def chosen(fn: Function, gradients: frozenset[str]) -> tuple[frozenset[Root], list[Value]]:
@@ -247,7 +229,7 @@ def vjp(fn: Function) -> Function:
     params, seeds = (tuple(Value(v.type, v.hint) for v in part) for part in (body.params, seeded))
     region, cotangents = Region((*params, *seeds)), Cotangents()
     builder = Builder(region)
-    replay = Replay(dict(zip(body.params, params, strict=True)), Contents())
+    replay = Replay(dict(zip(body.params, params, strict=True)), Contents(), builder)
     with builder.active():
         for value, seed in zip(seeded, seeds, strict=True):
             cotangents.give(value, seed)

@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import CompilerError, NotDifferentiableError
-from ..ir.nodes import Call, Function, Node, Value, walk
+from ..ir.builder import Builder
+from ..ir.nodes import Call, Function, Node, Region, Value, walk
 from ..ir.rewrite import Cloner
 from ..ops.registry import ATOMIC, OUTPUT, WRITE, Row
 
@@ -30,21 +31,21 @@ class Contents:
         """The array that a read goes to, in the replay; None where nothing holds the element any more."""
         return replay.use(call.args[0])
 
-    def returned(self, call: Call, replay: Replay) -> list[Node] | None:
-        """Nodes that give again what an atomic returned, or None where it is not known."""
+    def returned(self, call: Call, replay: Replay) -> Value | None:
+        """What an atomic returned, traced, or None where it is not known."""
         return None
 
 
 class Replay(Cloner):
     """Copies nodes into the adjoint; `mapping` leads from values of the launch to those of the replay."""
 
-    def __init__(self, mapping: dict[Value, Value], contents: Contents):
+    def __init__(self, mapping: dict[Value, Value], contents: Contents, builder: Builder):
         super().__init__(mapping)
-        self.contents = contents
+        self.contents, self.builder = contents, builder
 
     def inner(self, more: dict[Value, Value] | None = None) -> Replay:
         """A replay of a region inside: what it defines stays there."""
-        return Replay({**self.mapping, **(more or {})}, self.contents)
+        return Replay({**self.mapping, **(more or {})}, self.contents, self.builder)
 
     def nodes(self, nodes: list[Node]) -> list[Node]:
         made: list[Node] = []
@@ -58,8 +59,7 @@ class Replay(Cloner):
         if call.op.effect == OUTPUT:
             return []
         if call.op.effect == ATOMIC:
-            known = self.contents.returned(call, self)
-            return self.lost(call, f"the value that {call.op.name} returned") if known is None else known
+            return self.atomic(call)
         if call.op.effect == WRITE and call.op.name != "local_array":
             return self.lost(call, f"what {call.op.name} returned")
         if call.op.name == "load":
@@ -67,20 +67,31 @@ class Replay(Cloner):
         return [self.node(call)]
 
     def load(self, call: Call) -> list[Node]:
-        array = self.contents.array(call, self)
+        traced = Region()
+        with self.builder.inside(traced):
+            array = self.contents.array(call, self)
         if array is None:
             return self.lost(call, "an element that the kernel overwrote after reading it")
         copy = self.node(call)
         assert isinstance(copy, Call)
         copy.args = (array, *copy.args[1:])
-        return [copy]
+        return [*traced.nodes, copy]
+
+    def atomic(self, call: Call) -> list[Node]:
+        traced = Region()
+        with self.builder.inside(traced):
+            known = self.contents.returned(call, self)
+        if known is None:
+            return self.lost(call, f"the value that {call.op.name} returned")
+        self.rename(call.results, (known,))
+        return traced.nodes
 
     def function(self, call: Call, fn: Function) -> list[Node]:
         """The replay that the user declared, with its effects; else the body without them."""
         if fn.replay is not None:
             args = self.uses(call.args)
             return [Call(fn.replay, args, {}, results=self.define(call.results), location=call.location)]
-        inner = Replay(dict(zip(fn.params, self.uses(call.args), strict=True)), self.contents)
+        inner = Replay(dict(zip(fn.params, self.uses(call.args), strict=True)), self.contents, self.builder)
         nodes = inner.nodes(fn.body.nodes)
         self.rename(call.results, inner.uses(fn.body.yields))
         return nodes

@@ -133,6 +133,7 @@ class Kernel:
         self._compiled: dict[Any, compiler.Compiled] = {}
         self.launchers: dict[Any, Any] = {}
         self.latest: Any = None  # the launcher used last, tried first
+        self.needs: dict[Any, Any] = {}  # what tapes must know of it, by types, see `needs`
         self.module.kernels[self.key] = self
         self.module.all.add(self)
 
@@ -229,10 +230,14 @@ class Kernel:
         program = self._programs[key]
         return replace(program, plan=program.plan.without_assumptions()) if aliased else program
 
-    def _made(self, types: tuple[Any, ...], unroll: int, form: compiler.Form) -> compiler.Program:
+    def lowered(self, types: tuple[Any, ...]) -> Function:
+        """The kernel in the IR before any pass, with calls in it."""
         if types not in self._lowered:
             self._lowered[types] = compiler.lower(self.source, self.patterns, list(types))
-        fn = self._lowered[types]
+        return self._lowered[types]
+
+    def _made(self, types: tuple[Any, ...], unroll: int, form: compiler.Form) -> compiler.Program:
+        fn = self.lowered(types)
         if form == compiler.FORWARD:
             return compiler.finish(fn, unroll)
         forward = self._programs.get((types, unroll, compiler.FORWARD)) or compiler.finish(fn, unroll)

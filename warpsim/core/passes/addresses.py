@@ -1,0 +1,312 @@
+"""Which accesses of one thread may meet at one element, and which comes first. An analysis.
+
+Guarantees: `Addresses.order(a, b)` tells for two accesses of one array whether `b` may happen before `a` at
+the element that `a` touches, and whether it may happen after; when neither, they never meet. Indices are
+compared as sums of constants, unknowns and loop indices: `x[k + 1]` written in round `k` is what `x[k]`
+reads in the next. What the comparison cannot decide counts as possible. Index arithmetic is taken not to
+overflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..ir.nodes import Call, Constant, For, Function, If, Region, Value, While, walk
+from ..ops.registry import ATOMIC, PURE, READ, WRITE
+from ..types import scalars
+from ..types.arrays import ArrayType
+from .roots import VIEWS, Root, roots_of
+
+BEFORE, AFTER = "before", "after"
+Loop = For | While
+Terms = dict[Any, int]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A whole number: a constant plus multiples of unknowns."""
+
+    terms: frozenset[tuple[Any, int]]
+    constant: int
+
+    def plus(self, other: Linear, times: int = 1) -> Linear:
+        terms: Terms = dict(self.terms)
+        for atom, factor in other.terms:
+            terms[atom] = terms.get(atom, 0) + times * factor
+        kept = frozenset((a, f) for a, f in terms.items() if f)
+        return Linear(kept, self.constant + times * other.constant)
+
+    def times(self, factor: int) -> Linear:
+        return Linear(frozenset(), 0).plus(self, factor)
+
+
+@dataclass(eq=False)
+class Access:
+    """One load, store or atomic: the array, the full index of the element, and the part of it that is meant."""
+
+    call: Call
+    root: Root
+    indices: tuple[Value, ...]
+    parts: tuple[tuple[str, Any], ...]
+    """Fields and components from the element inwards: ("field", name) or ("component", indices)."""
+    loops: tuple[Loop, ...]
+    place: tuple[tuple[int, int], ...]
+    """Which region and which node of it, from the outermost to the innermost."""
+
+    @property
+    def writes(self) -> bool:
+        return self.call.op.effect != READ
+
+
+class Addresses:
+    """Accesses to known arrays, and what is known of their indices."""
+
+    def __init__(self, fn: Function):
+        self.sources = roots_of(fn)
+        self.makers: dict[Value, Call] = {}
+        self.homes: dict[Value, tuple[Loop, ...]] = {}
+        """The loops that a value is defined in, outermost first."""
+        self.steps: dict[Value, int] = {}
+        """Loop indices, with the sign of their step; 0 where it is not known."""
+        self.accesses: list[Access] = []
+        self.vague: set[Root] = set()
+        """Arrays with accesses that nobody can compare: through choices, functions, unknown memory."""
+        self.written: set[Root] = set()
+        self.lent: set[Root] = set()
+        """Arrays that functions with gradients of their own are given."""
+        self.known: dict[Value, Linear] = {}
+        self.regions = 0
+        self.enter(fn.body, (), ())
+        self.by_root: dict[Root, list[Access]] = {}
+        for access in self.accesses:
+            self.by_root.setdefault(access.root, []).append(access)
+
+    # ----- one walk ---------------------------------------------------------------------------
+
+    def enter(self, region: Region, loops: tuple[Loop, ...], place: tuple[tuple[int, int], ...]) -> None:
+        self.regions += 1
+        number = self.regions
+        self.homes.update(dict.fromkeys(region.params, loops))
+        for k, node in enumerate(region.nodes):
+            at = (*place, (number, k))
+            self.homes.update(dict.fromkeys(node.results, loops))
+            if isinstance(node, Call):
+                self.call(node, loops, at)
+                continue
+            inner = loops if isinstance(node, If) else (*loops, node)
+            for turn, part in enumerate(node.regions()):
+                # The test of a While comes before its body; the arms of an If exclude each other.
+                self.enter(part, inner, (*at, (-number, turn)) if isinstance(node, While) else at)
+                if isinstance(node, While) and part is node.before:
+                    self.pass_on(node)
+            if isinstance(node, For):
+                self.count(node)
+            elif isinstance(node, While):
+                self.find_indices(node)
+
+    def call(self, call: Call, loops: tuple[Loop, ...], place: tuple[tuple[int, int], ...]) -> None:
+        self.makers.update(dict.fromkeys(call.results, call))
+        arrays = [a for a in call.args if a in self.sources]
+        if isinstance(call.op, Function):
+            writes = any(isinstance(n, Call) and n.op.effect in (WRITE, ATOMIC) for n in walk(call.op.body))
+            for a in arrays:
+                self.spoil(a, writes)
+                self.lent.update(root for root in self.sources[a] if root is not None)
+        elif call.op.effect in (READ, WRITE, ATOMIC) and arrays:
+            writes = call.op.effect != READ
+            access = self.parsed(call, loops, place) if isinstance(call.args[0].type, ArrayType) else None
+            if access is not None:
+                self.accesses.append(access)
+                self.written.update([access.root] if writes else [])
+            for a in arrays[access is not None :]:
+                self.spoil(a, writes)  # among them structs with arrays that go to memory
+
+    def spoil(self, array: Value, writes: bool) -> None:
+        roots = [root for root in self.sources[array] if root is not None]
+        self.vague.update(roots)
+        self.written.update(roots if writes else [])
+
+    def parsed(self, call: Call, loops: tuple[Loop, ...], place: tuple[tuple[int, int], ...]) -> Access | None:
+        """The access that a call makes, through views down to the array itself."""
+        array = call.args[0]
+        indices, parts = list(call.args[1 : 1 + array.type.ndim]), []
+        while (maker := self.makers.get(array)) is not None and maker.op.name in VIEWS:
+            if maker.op.name == "view":
+                indices = [*maker.args[1:], *indices]
+            elif maker.op.name == "field_view":
+                parts.insert(0, ("field", maker.attributes["name"]))
+            else:
+                parts.insert(0, ("component", maker.args[1:]))
+            array = maker.args[0]
+        sources = self.sources[array]
+        if len(sources) != 1 or None in sources:
+            return None
+        [root] = sources
+        assert root is not None
+        return Access(call, root, tuple(indices), tuple(parts), loops, place)
+
+    # ----- loop indices -----------------------------------------------------------------------
+
+    def count(self, node: For) -> None:
+        step = int(node.step.value) if isinstance(node.step, Constant) else 0
+        self.steps[node.body.params[0]] = (step > 0) - (step < 0)
+
+    def pass_on(self, node: While) -> None:
+        """What the test hands on is the same number in the body."""
+        for value, param in zip(node.before.yields[1:], node.body.params, strict=True):
+            if scalars.is_integer(param.type):
+                self.known[param] = self.linear(value)
+
+    def find_indices(self, node: While) -> None:
+        """Carried values that grow by a constant every round count it."""
+        for param, value in zip(node.before.params, node.body.yields, strict=True):
+            if scalars.is_integer(param.type):
+                change = self.linear(value).plus(self.linear(param), -1)
+                if not change.terms and change.constant:
+                    self.steps[param] = 1 if change.constant > 0 else -1
+
+    # ----- numbers ----------------------------------------------------------------------------
+
+    def linear(self, value: Value) -> Linear:
+        if isinstance(value, Constant):
+            return Linear(frozenset(), int(value.value))
+        if value not in self.known:
+            self.known[value] = self.computed(value)
+        return self.known[value]
+
+    def computed(self, value: Value) -> Linear:
+        call = self.makers.get(value)
+        unknown = Linear(frozenset({(value, 1)}), 0)
+        if call is None or isinstance(call.op, Function) or call.op.effect != PURE:
+            return unknown
+        name, args = call.op.name, call.args
+        if name == "tid":
+            return Linear(frozenset({(("tid", call.results.index(value)), 1)}), 0)
+        if not all(scalars.is_integer(a.type) for a in args) or not scalars.is_integer(value.type):
+            return unknown
+        if name in ("add", "sub"):
+            return self.linear(args[0]).plus(self.linear(args[1]), 1 if name == "add" else -1)
+        if name in ("neg", "cast", "pos"):
+            return self.linear(args[0]).times(-1 if name == "neg" else 1)
+        if name == "mul":
+            for a, b in (args, args[::-1]):
+                if not self.linear(b).terms:
+                    return self.linear(a).times(self.linear(b).constant)
+        if len(call.results) > 1:
+            return unknown
+        key = (name, tuple(sorted(call.attributes.items(), key=str)), tuple(self.linear(a) for a in args))
+        return Linear(frozenset({(key, 1)}), 0)
+
+    def leaves(self, atom: Any) -> Iterator[Value]:
+        """The values that an unknown is made of."""
+        if isinstance(atom, Value):
+            yield atom
+        elif isinstance(atom, Linear):
+            for inner, _ in atom.terms:
+                yield from self.leaves(inner)
+        elif isinstance(atom, tuple):
+            for inner in atom:
+                yield from self.leaves(inner)
+
+    def varies(self, atom: Any, loops: tuple[Loop, ...]) -> bool:
+        """Whether an unknown may change from round to round of one of the loops."""
+        return any(loop in self.homes.get(leaf, ()) for leaf in self.leaves(atom) for loop in loops)
+
+    def same(self, a: tuple[Value, ...], b: tuple[Value, ...]) -> bool:
+        """Whether two indices are the same numbers at one moment."""
+        return len(a) == len(b) and all(self.linear(x) == self.linear(y) for x, y in zip(a, b, strict=True))
+
+    # ----- order ------------------------------------------------------------------------------
+
+    def order(self, a: Access, b: Access) -> set[str]:
+        """When `b` may touch what `a` touches: before it, after it, both, or never (an empty set)."""
+        if disjoint_parts(a.parts, b.parts):
+            return set()
+        common = []
+        for x, y in zip(a.loops, b.loops, strict=False):
+            if x is not y:
+                break
+            common.append(x)
+        found: set[str] = set()
+        for depth in range(len(common)):
+            found |= self.at_other_round(a, b, tuple(common), depth)
+        if self.may_meet(a, b, tuple(common)):
+            found |= in_one_round(a.place, b.place)
+        return found
+
+    def may_meet(self, a: Access, b: Access, common: tuple[Loop, ...]) -> bool:
+        """Whether the two may touch one element in the same round of all loops around both."""
+        own = (*a.loops[len(common) :], *b.loops[len(common) :])
+        for x, y in zip(a.indices, b.indices, strict=True):
+            difference = self.linear(x).plus(self.linear(y), -1)
+            if not any(self.varies(atom, own) for atom, _ in difference.terms):
+                if not difference.terms and difference.constant:
+                    return False
+            # Unknowns that both have may still differ between rounds of a loop around one of them alone.
+        return True
+
+    def at_other_round(self, a: Access, b: Access, common: tuple[Loop, ...], depth: int) -> set[str]:
+        """When they may meet in different rounds of loop `depth`, and the same round of those around it."""
+        own = (*a.loops[len(common) :], *b.loops[len(common) :])
+        moving = (*common[depth:], *own)
+        possible = {BEFORE, AFTER}
+        for x, y in zip(a.indices, b.indices, strict=True):
+            possible &= self.rounds_apart(self.linear(x), self.linear(y), common[depth], moving)
+        return possible
+
+    def rounds_apart(self, x: Linear, y: Linear, loop: Loop, moving: tuple[Loop, ...]) -> set[str]:
+        """When y in another round of `loop` may equal x in this one."""
+        both = {BEFORE, AFTER}
+        fixed_x, moving_x = self.split(x, moving)
+        fixed_y, moving_y = self.split(y, moving)
+        distance = fixed_x.plus(fixed_y, -1)
+        if distance.terms:
+            return both
+        if not moving_x and not moving_y:
+            return set() if distance.constant else both
+        if moving_x != moving_y or len(moving_x) != 1:
+            return both
+        [(index, factor)] = moving_x
+        if index not in self.steps or self.homes_in(index) is not loop:
+            return both
+        # factor * (this round's index - the other's) + distance = 0
+        if distance.constant % factor or not distance.constant:
+            return set()
+        ahead = -distance.constant // factor * self.steps[index]
+        return both if ahead == 0 else {BEFORE} if ahead > 0 else {AFTER}
+
+    def homes_in(self, index: Value) -> Loop | None:
+        homes = self.homes.get(index, ())
+        return homes[-1] if homes else None
+
+    def split(self, number: Linear, moving: tuple[Loop, ...]) -> tuple[Linear, frozenset[tuple[Any, int]]]:
+        """A number as the part that is the same in all rounds of some loops, and the rest."""
+        rest = frozenset(term for term in number.terms if self.varies(term[0], moving))
+        return Linear(number.terms - rest, number.constant), rest
+
+
+def in_one_round(a: tuple[tuple[int, int], ...], b: tuple[tuple[int, int], ...]) -> set[str]:
+    """Whether place b comes before or after place a; never when they are on two sides of a branch."""
+    for (region_a, k), (region_b, m) in zip(a, b, strict=False):
+        if region_a != region_b:
+            return set()
+        if k != m:
+            return {BEFORE} if m < k else {AFTER}
+    return set()
+
+
+def disjoint_parts(a: tuple[tuple[str, Any], ...], b: tuple[tuple[str, Any], ...]) -> bool:
+    """Whether two parts of one element have nothing in common."""
+    for (kind, x), (other, y) in zip(a, b, strict=False):
+        if kind == other == "field" and x != y:
+            return True
+        if kind == other == "component":
+            for i, j in zip(x, y, strict=False):
+                known = isinstance(i, Constant) and isinstance(j, Constant)
+                if known and int(i.value) != int(j.value) and int(i.value) >= 0 and int(j.value) >= 0:
+                    return True  # a negative index counts from the end
+    return False
+
+
