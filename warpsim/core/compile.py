@@ -32,12 +32,15 @@ from .frontend.function import function_results, kernel_function, thread_rank
 from .frontend.source import Source
 from .ir.nodes import Call, Function, walk
 from .ir.printer import print_function
+from .ir.rewrite import Rewriter
 from .ir.verify import verify
 from .passes.access import Plan, analyse
 from .passes.adjoint import adjoint
 from .passes.cost import estimate
 from .passes.dce import dce
+from .passes.derived import forward_mode, forward_recording, second_order
 from .passes.fold import fold
+from .passes.forwarding import forward
 from .passes.inline import inline
 from .passes.overwrites import Extra
 from .passes.recording import recording
@@ -51,7 +54,7 @@ log = logging.getLogger("warpsim")
 VERSION = "2"  # of generated code: raise it when emission changes without the program's text changing
 STAGES = (
     "source", "lower", "inline", "unroll", "fold", "dce", "adjoint", "adjoint inline", "adjoint fold", "adjoint dce",
-    "llvm",
+    "tangent", "tangent fold", "tangent dce", "llvm",
 )  # fmt: skip
 
 # Front end and passes share caches of library functions; one compilation at a time keeps them whole.
@@ -69,7 +72,8 @@ class Form(NamedTuple):
 
     `recording` is the kernel, noting what its atomics return for the adjoint. gradients: the names of the
     array parameters that have gradients, of arrays in struct parameters ("s.x"), and of other parameters
-    whose gradients are wanted.
+    whose gradients are wanted. `tangent` is the kernel in forward mode along these parameters, and
+    `adjoint tangent` and `recording tangent` are these in forward mode, see `passes.derived`.
     """
 
     kind: str = "forward"
@@ -77,6 +81,7 @@ class Form(NamedTuple):
 
 
 FORWARD = Form()
+SECOND = {"adjoint tangent": second_order, "recording tangent": forward_recording}
 
 
 @dataclass(frozen=True)
@@ -121,16 +126,41 @@ def finish(fn: Function, max_unroll: int) -> Program:
 def derive(fn: Function, max_unroll: int, form: Form, ndim: int) -> Program:
     """The final program of another form of a kernel whose threads have `ndim` indices."""
     with compiling:
-        fn = step("inline", inline(fn, keep_gradients=True))
+        if form.kind in SECOND:
+            first = derive(fn, max_unroll, form._replace(kind=form.kind.removesuffix(" tangent")), ndim)
+            made = SECOND[form.kind](first.fn, first.extras, form.gradients)
+            return with_tangents(*made, ndim, total=form.kind == "adjoint tangent")
+        fn = step("inline", inline(unified(fn, form.same), keep_gradients=True))
         fn = step("unroll", unroll(fn, max_unroll))
         fn = step("fold", fold(fn))
         fn = step("dce", dce(fn))
-        fn, extras = recording(fn, ndim) if form.kind == "recording" else adjoint(fn, form.gradients, ndim)
+        if form.kind == "tangent":
+            return with_tangents(*forward_mode(fn, form.gradients), ndim, total=False)
+        if form.kind == "recording":
+            fn, extras = recording(fn, ndim)
+        else:
+            fn = step("forward", fold(dce(inline(forward(fn), keep_gradients=True))))
+            fn, extras = adjoint(fn, form.gradients, ndim)
         fn = step(form.kind, fn)
         fn = step(f"{form.kind} inline", inline(fn))
         fn = step(f"{form.kind} fold", fold(fn))
         fn = step(f"{form.kind} dce", dce(fn, total=form.kind != "recording"))
         return planned(*without_unread(refuse_lost(fn), extras), ndim)
+
+
+def with_tangents(fn: Function, extras: tuple[Extra, ...], ndim: int, total: bool) -> Program:
+    """The final program of forward mode. total: every loop is known to end."""
+    fn = step("tangent", fn)
+    fn = step("tangent fold", fold(fn))
+    return planned(step("tangent dce", dce(fn, total)), extras, ndim)
+
+
+def unified(fn: Function, same: tuple[tuple[int, int], ...]) -> Function:
+    """The kernel that knows which of its array parameters are one array."""
+    if not same:
+        return fn
+    one = Rewriter({fn.params[k]: fn.params[j] for j, k in same})
+    return replace(fn, body=one.region(fn.body))
 
 
 def without_unread(fn: Function, extras: tuple[Extra, ...]) -> tuple[Function, tuple[Extra, ...]]:

@@ -31,7 +31,7 @@ class Activity:
     def __init__(
         self, fn: Function, with_gradient: frozenset[Root] | None, sources: Iterable[Value], sinks: Iterable[Value]
     ):
-        self.with_gradient = with_gradient
+        self.with_gradient, self.params = with_gradient, frozenset(fn.params)
         self.roots: dict[Value, Sources] = roots_of(fn)
         self.varied: set[Value] = {v for v in sources if has_cotangent(v.type)}
         self.useful: set[Value] = {v for v in sinks if has_cotangent(v.type)}
@@ -52,7 +52,7 @@ class Activity:
         """Whether an array has a gradient: of one that came out of memory only the run can tell."""
         if self.with_gradient is None or not has_cotangent(array.type.dtype):
             return YES if has_cotangent(array.type.dtype) else NO
-        found = {root in self.with_gradient for root in self.roots.get(array, ()) if root is not None}
+        found = {self.has_gradient(root) for root in self.roots.get(array, ()) if root is not None}
         if None in self.roots.get(array, ()) or len(found) == 2:
             return MAYBE
         return YES if True in found else NO
@@ -67,6 +67,13 @@ class Activity:
             if not known:
                 return YES
         return NO
+
+    def has_gradient(self, root: Root) -> bool:
+        """Local arrays pass derivatives on, too."""
+        return root in self.with_gradient or root.holder not in self.params  # type: ignore[operator]
+
+    def is_local(self, array: Value) -> bool:
+        return any(root is not None and root.holder not in self.params for root in self.roots.get(array, ()))
 
     def about(self, call: Call) -> str:
         """Whether the array that a call reads or writes has a gradient; NO for calls about no array."""

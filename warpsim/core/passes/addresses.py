@@ -22,6 +22,8 @@ from .roots import VIEWS, Root, roots_of
 BEFORE, AFTER = "before", "after"
 Loop = For | While
 Terms = dict[Any, int]
+Place = tuple[tuple[int, int], ...]
+"""Which region and which node of it, from the outermost to the innermost."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,7 @@ class Access:
     parts: tuple[tuple[str, Any], ...]
     """Fields and components from the element inwards: ("field", name) or ("component", indices)."""
     loops: tuple[Loop, ...]
-    place: tuple[tuple[int, int], ...]
-    """Which region and which node of it, from the outermost to the innermost."""
+    place: Place
 
     @property
     def writes(self) -> bool:
@@ -77,7 +78,7 @@ class Addresses:
         self.lent: set[Root] = set()
         """Arrays that functions with gradients of their own are given."""
         self.known: dict[Value, Linear] = {}
-        self.regions = 0
+        self.numbers: dict[Region, int] = {}
         self.enter(fn.body, (), ())
         self.by_root: dict[Root, list[Access]] = {}
         for access in self.accesses:
@@ -85,9 +86,8 @@ class Addresses:
 
     # ----- one walk ---------------------------------------------------------------------------
 
-    def enter(self, region: Region, loops: tuple[Loop, ...], place: tuple[tuple[int, int], ...]) -> None:
-        self.regions += 1
-        number = self.regions
+    def enter(self, region: Region, loops: tuple[Loop, ...], place: Place) -> None:
+        number = self.numbers[region] = len(self.numbers) + 1
         self.homes.update(dict.fromkeys(region.params, loops))
         for k, node in enumerate(region.nodes):
             at = (*place, (number, k))
@@ -106,7 +106,7 @@ class Addresses:
             elif isinstance(node, While):
                 self.find_indices(node)
 
-    def call(self, call: Call, loops: tuple[Loop, ...], place: tuple[tuple[int, int], ...]) -> None:
+    def call(self, call: Call, loops: tuple[Loop, ...], place: Place) -> None:
         self.makers.update(dict.fromkeys(call.results, call))
         arrays = [a for a in call.args if a in self.sources]
         if isinstance(call.op, Function):
@@ -128,7 +128,7 @@ class Addresses:
         self.vague.update(roots)
         self.written.update(roots if writes else [])
 
-    def parsed(self, call: Call, loops: tuple[Loop, ...], place: tuple[tuple[int, int], ...]) -> Access | None:
+    def parsed(self, call: Call, loops: tuple[Loop, ...], place: Place) -> Access | None:
         """The access that a call makes, through views down to the array itself."""
         array = call.args[0]
         indices, parts = list(call.args[1 : 1 + array.type.ndim]), []
@@ -214,6 +214,11 @@ class Addresses:
         """Whether an unknown may change from round to round of one of the loops."""
         return any(loop in self.homes.get(leaf, ()) for leaf in self.leaves(atom) for loop in loops)
 
+    def up_to(self, region: Region, place: Place) -> Place:
+        """The node of a region that a place is, or is inside of."""
+        k = next(k for k, (number, _) in enumerate(place) if number == self.numbers[region])
+        return place[: k + 1]
+
     def same(self, a: tuple[Value, ...], b: tuple[Value, ...]) -> bool:
         """Whether two indices are the same numbers at one moment."""
         return len(a) == len(b) and all(self.linear(x) == self.linear(y) for x, y in zip(a, b, strict=True))
@@ -287,7 +292,7 @@ class Addresses:
         return Linear(number.terms - rest, number.constant), rest
 
 
-def in_one_round(a: tuple[tuple[int, int], ...], b: tuple[tuple[int, int], ...]) -> set[str]:
+def in_one_round(a: Place, b: Place) -> set[str]:
     """Whether place b comes before or after place a; never when they are on two sides of a branch."""
     for (region_a, k), (region_b, m) in zip(a, b, strict=False):
         if region_a != region_b:

@@ -90,6 +90,11 @@ class Reverser(Loops):
                 f"{call.op.name} has no derivative: {call.op.nondiff or 'none is declared'}", call.location,
                 help="keep it out of what is differentiated, or declare a derivative with @wp.func_grad",
             )  # fmt: skip
+        if call.op.effect in (READ, WRITE, ATOMIC) and self.active.is_local(call.args[0]):
+            raise NotDifferentiableError(
+                "a local array that is passed on, chosen, too large, or of matrices or structs carries a derivative",
+                call.location, help="index the array directly, or use an array argument",
+            )  # fmt: skip
         if arrived and call.op.effect == ATOMIC:
             raise NotDifferentiableError(
                 f"the value that {call.op.name} returns depends on the order of threads: its derivative is not known",
@@ -216,16 +221,17 @@ def chosen(fn: Function, gradients: frozenset[str]) -> tuple[frozenset[Root], li
     return with_gradient, sources
 
 
-def vjp(fn: Function) -> Function:
+def vjp(fn: Function, with_gradient: frozenset[Root] | None = None) -> Function:
     """From the parameters of a function and a cotangent per result that has one to those of the parameters.
 
-    The function changes no memory; the result yields a cotangent per parameter of a type that has one.
+    The function changes no memory; the result yields a cotangent per parameter of a type that has one, and adds
+    to the gradients of the arrays `with_gradient` (None: of all).
     """
     body = inline(fn, keep_gradients=True).body
     whole = replace(fn, body=body)
     seeded = [v for v in body.yields if has_cotangent(v.type)]
     wanted = [p for p in body.params if has_cotangent(p.type)]
-    active = Activity(whole, None, wanted, seeded)
+    active = Activity(whole, with_gradient, wanted, seeded)
     params, seeds = (tuple(Value(v.type, v.hint) for v in part) for part in (body.params, seeded))
     region, cotangents = Region((*params, *seeds)), Cotangents()
     builder = Builder(region)

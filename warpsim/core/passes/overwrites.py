@@ -71,6 +71,8 @@ class Overwrites(Contents):
             return None if any(root in where.written for root in possible) else here
         if access.root not in where.written:
             return here
+        if access.root.holder not in self.position:
+            return None  # a local array: the replay does not store to it
         around = {BEFORE, AFTER} if access.root in where.vague else written_around(access, where)
         if AFTER not in around:
             return here

@@ -100,7 +100,7 @@ class CountedRounds(Rounds):
         return TABLE["max"]((distance + size - 1) / size, int64(0)), ()
 
     def through_last_test(self, at_end: State, seeds: Slopes) -> tuple[Slopes, Cotangents]:
-        return seeds, Cotangents()
+        return self.leaving(Cotangents((self.params[k], slope) for k, slope in seeds.items())), Cotangents()
 
     def inner(self, k: Value, state: State) -> Replay:
         replay = self.at(state)
