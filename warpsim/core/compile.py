@@ -73,11 +73,13 @@ class Form(NamedTuple):
     `recording` is the kernel, noting what its atomics return for the adjoint. gradients: the names of the
     array parameters that have gradients, of arrays in struct parameters ("s.x"), and of other parameters
     whose gradients are wanted. `tangent` is the kernel in forward mode along these parameters, and
-    `adjoint tangent` and `recording tangent` are these in forward mode, see `passes.derived`.
+    `adjoint tangent` and `recording tangent` are these in forward mode, see `passes.derived`. same: pairs
+    of positions of array parameters that are given one and the same array.
     """
 
     kind: str = "forward"
     gradients: frozenset[str] = frozenset()
+    same: tuple[tuple[int, int], ...] = ()
 
 
 FORWARD = Form()
