@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..ir.nodes import Call, Constant, For, Function, If, Region, Value, While, walk
+from ..ir.nodes import Call, Constant, For, Function, Region, Value, While, walk
 from ..ops.registry import ATOMIC, PURE, READ, WRITE
 from ..types import scalars
 from ..types.arrays import ArrayType
@@ -58,7 +58,7 @@ class Access:
 
     @property
     def writes(self) -> bool:
-        return self.call.op.effect != READ
+        return bool(self.call.op.effect != READ)
 
 
 class Addresses:
@@ -77,6 +77,8 @@ class Addresses:
         self.written: set[Root] = set()
         self.lent: set[Root] = set()
         """Arrays that functions with gradients of their own are given."""
+        self.blind: dict[Root, list[tuple[tuple[Loop, ...], Place]]] = {}
+        """Where the vague accesses stand that may write."""
         self.known: dict[Value, Linear] = {}
         self.numbers: dict[Region, int] = {}
         self.enter(fn.body, (), ())
@@ -95,7 +97,7 @@ class Addresses:
             if isinstance(node, Call):
                 self.call(node, loops, at)
                 continue
-            inner = loops if isinstance(node, If) else (*loops, node)
+            inner = (*loops, node) if isinstance(node, For | While) else loops
             for turn, part in enumerate(node.regions()):
                 # The test of a While comes before its body; the arms of an If exclude each other.
                 self.enter(part, inner, (*at, (-number, turn)) if isinstance(node, While) else at)
@@ -112,26 +114,31 @@ class Addresses:
         if isinstance(call.op, Function):
             writes = any(isinstance(n, Call) and n.op.effect in (WRITE, ATOMIC) for n in walk(call.op.body))
             for a in arrays:
-                self.spoil(a, writes)
+                self.spoil(a, writes, loops, place)
                 self.lent.update(root for root in self.sources[a] if root is not None)
         elif call.op.effect in (READ, WRITE, ATOMIC) and arrays:
             writes = call.op.effect != READ
-            access = self.parsed(call, loops, place) if isinstance(call.args[0].type, ArrayType) else None
+            about_element = isinstance(call.args[0].type, ArrayType) and not call.op.opaque
+            access = self.parsed(call, loops, place) if about_element else None
             if access is not None:
                 self.accesses.append(access)
                 self.written.update([access.root] if writes else [])
             for a in arrays[access is not None :]:
-                self.spoil(a, writes)  # among them structs with arrays that go to memory
+                self.spoil(a, writes, loops, place)  # among them structs with arrays that go to memory
 
-    def spoil(self, array: Value, writes: bool) -> None:
+    def spoil(self, array: Value, writes: bool, loops: tuple[Loop, ...], place: Place) -> None:
         roots = [root for root in self.sources[array] if root is not None]
         self.vague.update(roots)
-        self.written.update(roots if writes else [])
+        if writes:
+            self.written.update(roots)
+            for root in roots:
+                self.blind.setdefault(root, []).append((loops, place))
 
     def parsed(self, call: Call, loops: tuple[Loop, ...], place: Place) -> Access | None:
         """The access that a call makes, through views down to the array itself."""
         array = call.args[0]
-        indices, parts = list(call.args[1 : 1 + array.type.ndim]), []
+        indices = list(call.args[1 : 1 + array.type.ndim])
+        parts: list[tuple[str, Any]] = []
         while (maker := self.makers.get(array)) is not None and maker.op.name in VIEWS:
             if maker.op.name == "view":
                 indices = [*maker.args[1:], *indices]
@@ -222,6 +229,13 @@ class Addresses:
     def same(self, a: tuple[Value, ...], b: tuple[Value, ...]) -> bool:
         """Whether two indices are the same numbers at one moment."""
         return len(a) == len(b) and all(self.linear(x) == self.linear(y) for x, y in zip(a, b, strict=True))
+
+    def blindly(self, a: Access) -> set[str]:
+        """When writes whose elements nobody knows may touch what `a` touches."""
+        found: set[str] = set()
+        for loops, place in self.blind.get(a.root, ()):
+            found |= {BEFORE, AFTER} if a.loops[:1] == loops[:1] != () else in_one_round(a.place, place)
+        return found
 
     # ----- order ------------------------------------------------------------------------------
 

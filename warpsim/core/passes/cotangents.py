@@ -40,7 +40,8 @@ def accumulated(a: Value, b: Value) -> Value:
     if is_zero(b):
         return a
     if not structs.is_struct(a.type):
-        return add(a, b)
+        total: Value = add(a, b)
+        return total
     for name, t in a.type.fields.items():
         if has_cotangent(t):
             total = accumulated(construct.field(a, name=name), construct.field(b, name=name))

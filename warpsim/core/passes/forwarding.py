@@ -262,8 +262,9 @@ class _Carrier(Rewriter):
             return self.use(index)
         call = self.story.makers[index]
         args = tuple(self.available(a, builder) for a in call.args)
-        found = builder.call(call.op, args, tuple(r.type for r in call.results), call.attributes)
-        return found[call.results.index(index)] if isinstance(found, tuple) else found
+        found: Any = builder.call(call.op, args, tuple(r.type for r in call.results), call.attributes)
+        again: Value = found[call.results.index(index)] if isinstance(found, tuple) else found
+        return again
 
     # ----- nodes with accesses inside -----------------------------------------------------------
 

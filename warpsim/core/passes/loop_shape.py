@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ..ir.nodes import Call, For, If, Region, Value, While, walk
 from ..ops.registry import ATOMIC, READ, WRITE
 from .activity import NO, Activity
+from .roots import Root
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def shape_of(node: For | While, active: Activity) -> LoopShape:
 
 def sums_of(node: For | While, params: tuple[Value, ...]) -> list[bool]:
     """Which carried values are sums."""
-    sums = {k: True for k in range(len(params))}
+    sums = dict.fromkeys(range(len(params)), True)
     while True:
         family = {p: k for k, p in enumerate(params) if sums[k]}
         spoilt = _spoilt(node, family)
@@ -139,7 +140,8 @@ def order_free(node: For | While, active: Activity) -> bool:
     Reads add to gradients and sums read them: neither minds the order, if no array has both. A store
     takes from the gradient, and must come at its turn.
     """
-    read, summed = set(), set()
+    read: set[Root | None] = set()
+    summed: set[Root | None] = set()
     for inner in (n for region in node.regions() for n in walk(region)):
         if not isinstance(inner, Call):
             continue

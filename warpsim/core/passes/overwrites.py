@@ -14,14 +14,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..ir.builder import Builder
-from ..ir.nodes import Call, For, Function, If, Region, Value, While
+from ..ir.nodes import Call, Function, If, Region, Value
 from ..ops import memory, threads
 from ..ops.registry import ATOMIC
 from ..types.arrays import array_type
 from ..types.scalars import int32
 from .addresses import AFTER, BEFORE, Access, Addresses
 from .replay import Contents, Replay
-from .roots import VIEWS, Root
+from .roots import VIEWS, Root, holds_arrays
 
 
 class Extra(NamedTuple):
@@ -73,7 +73,7 @@ class Overwrites(Contents):
             return here
         if access.root.holder not in self.position:
             return None  # a local array: the replay does not store to it
-        around = {BEFORE, AFTER} if access.root in where.vague else written_around(access, where)
+        around = written_around(access, where) | where.blindly(access)
         if AFTER not in around:
             return here
         if BEFORE in around or access.root.path or access.root.holder not in self.position:
@@ -91,6 +91,11 @@ class Overwrites(Contents):
         found: Value = replay.builder.call(maker.op, args, (array.type,), maker.attributes)
         return found
 
+    def holds(self, call: Call) -> bool:
+        where = self.addresses
+        roots = (root for a in call.args if holds_arrays(a.type) for root in where.sources.get(a, where.lent))
+        return not any(root in where.written for root in roots)
+
     # ----- atomics --------------------------------------------------------------------------
 
     def returned(self, call: Call, replay: Replay) -> Value | None:
@@ -98,7 +103,9 @@ class Overwrites(Contents):
             return None
         rank = max(1, self.ndim)
         like = Value(array_type(call.results[0].type, rank), f"returned_{len(self.params)}")
-        return memory.load(self.extra("recorded", self.atomics.index(call), like), *thread_index(replay.builder, rank))
+        noted = self.extra("recorded", self.atomics.index(call), like)
+        found: Value = memory.load(noted, *thread_index(replay.builder, rank))
+        return found
 
 
 def thread_index(builder: Builder, rank: int) -> tuple[Value, ...]:

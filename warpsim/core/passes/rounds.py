@@ -36,9 +36,8 @@ class Rounds:
 
     def at(self, state: State) -> Replay:
         """A replay that knows the carried values at the start of a round."""
-        known = {p: construct.zero(p) for k, p in enumerate(self.params) if k not in self.shape.state}
-        known.update(zip((self.params[k] for k in self.shape.state), state, strict=True))
-        return self.replay.inner(known)  # type: ignore[arg-type]
+        known: dict[Value, Value] = dict(zip((self.params[k] for k in self.shape.state), state, strict=True))
+        return self.replay.inner({**{p: construct.zero(p) for p in self.params if p not in known}, **known})
 
     def fresh_state(self) -> State:
         """Names for the state, as parameters of a region."""
