@@ -38,7 +38,7 @@ from .passes.access import Plan, analyse
 from .passes.adjoint import adjoint
 from .passes.cost import estimate
 from .passes.dce import dce
-from .passes.derived import forward_mode, forward_recording, second_order
+from .passes.derived import forward_again, forward_mode, second_order
 from .passes.fold import fold
 from .passes.forwarding import forward
 from .passes.inline import inline
@@ -51,7 +51,7 @@ from .types.structs import is_struct
 
 log = logging.getLogger("warpsim")
 
-VERSION = "2"  # of generated code: raise it when emission changes without the program's text changing
+VERSION = "3"  # of generated code: raise it when emission changes without the program's text changing
 STAGES = (
     "source", "lower", "inline", "unroll", "fold", "dce", "adjoint", "adjoint inline", "adjoint fold", "adjoint dce",
     "tangent", "tangent fold", "tangent dce", "llvm",
@@ -73,8 +73,8 @@ class Form(NamedTuple):
     `recording` is the kernel, noting what its atomics return for the adjoint. gradients: the names of the
     array parameters that have gradients, of arrays in struct parameters ("s.x"), and of other parameters
     whose gradients are wanted. `tangent` is the kernel in forward mode along these parameters, and
-    `adjoint tangent` and `recording tangent` are these in forward mode, see `passes.derived`. same: pairs
-    of positions of array parameters that are given one and the same array.
+    `adjoint tangent` and `replayed tangent` are derivatives of recorded launches, see `passes.derived`.
+    same: pairs of positions of array parameters that are given one and the same array.
     """
 
     kind: str = "forward"
@@ -83,7 +83,6 @@ class Form(NamedTuple):
 
 
 FORWARD = Form()
-SECOND = {"adjoint tangent": second_order, "recording tangent": forward_recording}
 
 
 @dataclass(frozen=True)
@@ -128,10 +127,9 @@ def finish(fn: Function, max_unroll: int) -> Program:
 def derive(fn: Function, max_unroll: int, form: Form, ndim: int) -> Program:
     """The final program of another form of a kernel whose threads have `ndim` indices."""
     with compiling:
-        if form.kind in SECOND:
-            first = derive(fn, max_unroll, form._replace(kind=form.kind.removesuffix(" tangent")), ndim)
-            made = SECOND[form.kind](first.fn, first.extras, form.gradients)
-            return with_tangents(*made, ndim, total=form.kind == "adjoint tangent")
+        if form.kind == "adjoint tangent":
+            reverse = derive(fn, max_unroll, form._replace(kind="adjoint"), ndim)
+            return with_tangents(*second_order(reverse.fn, reverse.extras, form.gradients), ndim, total=True)
         fn = step("inline", inline(unified(fn, form.same), keep_gradients=True))
         fn = step("unroll", unroll(fn, max_unroll))
         fn = step("fold", fold(fn))
@@ -142,6 +140,8 @@ def derive(fn: Function, max_unroll: int, form: Form, ndim: int) -> Program:
             fn, extras = recording(fn, ndim)
         else:
             fn = step("forward", fold(dce(inline(forward(fn), keep_gradients=True))))
+            if form.kind == "replayed tangent":
+                return with_tangents(*forward_again(fn, form.gradients, ndim), ndim, total=True)
             fn, extras = adjoint(fn, form.gradients, ndim)
         fn = step(form.kind, fn)
         fn = step(f"{form.kind} inline", inline(fn))
@@ -154,7 +154,8 @@ def with_tangents(fn: Function, extras: tuple[Extra, ...], ndim: int, total: boo
     """The final program of forward mode. total: every loop is known to end."""
     fn = step("tangent", fn)
     fn = step("tangent fold", fold(fn))
-    return planned(step("tangent dce", dce(fn, total)), extras, ndim)
+    fn = step("tangent dce", dce(fn, total))
+    return planned(*without_unread(refuse_lost(fn), extras), ndim)
 
 
 def unified(fn: Function, same: tuple[tuple[int, int], ...]) -> Function:
@@ -169,7 +170,7 @@ def without_unread(fn: Function, extras: tuple[Extra, ...]) -> tuple[Function, t
     """Drop parameters for contents that the adjoint turned out not to need."""
     used = {v for node in walk(fn.body) for v in node.operands()}
     own, more = fn.params[: -len(extras) or None], fn.params[len(fn.params) - len(extras) :]
-    kept = [(p, e) for p, e in zip(more, extras, strict=True) if e.kind == "sum" or p in used]
+    kept = [(p, e) for p, e in zip(more, extras, strict=True) if e.kind not in ("before", "recorded") or p in used]
     body = replace(fn.body, params=(*own, *(p for p, _ in kept)))
     return replace(fn, body=body), tuple(e for _, e in kept)
 

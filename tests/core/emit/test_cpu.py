@@ -411,7 +411,7 @@ def test_huge_bodies_are_not_vectorised(monkeypatch):
     """The vectoriser's time grows with the square of the body."""
     asked = []
     assemble = native.assemble
-    monkeypatch.setattr(native, "assemble", lambda text, vectorize: asked.append(vectorize) or assemble(text, opt=0))
+    monkeypatch.setattr(native, "assemble", lambda text, vectorize, unroll: asked.append(vectorize) or assemble(text, opt=0))
 
     def long(turns):
         @wp.kernel(max_unroll=turns)

@@ -21,7 +21,7 @@ from typing import Any
 from llvmlite import binding
 from llvmlite import ir as ll
 
-from ..ir.nodes import Call, Constant, Function, Value, count, walk
+from ..ir.nodes import Call, Constant, For, Function, Value, While, count, walk
 from ..ops.values import llvm_type
 from ..passes.access import Plan
 from ..passes.cost import estimate
@@ -35,6 +35,9 @@ from .target import Options, Site, Target
 KERNEL = "warpsim_kernel"
 CONCURRENT, OVERLAPPING, SCATTERED_PRIVATE, GATHERED_PRIVATE = 1, 2, 4, 8
 LARGEST_VECTORIZED = 1000  # nodes; measured: 0.15 s of vectoriser at 1,000, 0.5 s at 2,000, 3.1 s at 5,000
+# Loops in a kernel up to which LLVM may unroll them. An adjoint has four for one of the kernel; measured on
+# products and nests of loops, unrolling takes half of the compile time there and gains nothing.
+MOST_UNROLLED = 3
 REPORT_WORDS = 5  # claimed, site, index, extent, thread
 
 # LLVM has these as instructions; everything else is a call into libm.
@@ -61,7 +64,9 @@ def emit(fn: Function, ndim: int, options: Options, plan: Plan) -> Artefact:
     target = CpuTarget(fn, ndim, options, plan)
     text = str(target.module())
     vectorize = count(fn.body) <= LARGEST_VECTORIZED and estimate(fn).gains_from_vectors
-    return Artefact(native.assemble(text, vectorize=vectorize), tuple(target.sites), text)
+    loops = sum(isinstance(n, For | While) for n in walk(fn.body))
+    code = native.assemble(text, vectorize=vectorize, unroll=loops <= MOST_UNROLLED)
+    return Artefact(code, tuple(target.sites), text)
 
 
 class CpuTarget(Target):

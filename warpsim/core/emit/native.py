@@ -88,21 +88,24 @@ class NativeObject:
             return self._addresses[symbol]
 
 
-def assemble(ir_text: str, opt: int = _DEFAULT_PIPELINE_LEVEL, vectorize: bool = True) -> bytes:
+def assemble(
+    ir_text: str, opt: int = _DEFAULT_PIPELINE_LEVEL, vectorize: bool = True, unroll: bool = True
+) -> bytes:
     """Object code of LLVM IR text for this very processor, position-independent.
 
     `opt` is the level of LLVM's standard pipeline, 0 to 3. Loops are vectorised from 2 on unless
-    `vectorize` is off: the vectoriser's time grows with the square of the loop body. Raises
-    `CompilerError` with LLVM's message and position when the text does not parse or verify.
+    `vectorize` is off: the vectoriser's time grows with the square of the loop body; and unrolled unless
+    `unroll` is off. Raises `CompilerError` with LLVM's message and position when the text does not parse
+    or verify.
     """
     if opt not in (0, 1, 2, 3):
         raise CompilerError(f"assemble: opt is {opt!r}\nexpected: a level from 0 to 3")
     with _lock:
         _initialize()
-        return _assemble(ir_text, opt, vectorize)
+        return _assemble(ir_text, opt, vectorize, unroll)
 
 
-def _assemble(ir_text: str, opt: int, vectorize: bool) -> bytes:
+def _assemble(ir_text: str, opt: int, vectorize: bool, unroll: bool) -> bytes:
     # A function of its own, because LLVM's objects are disposed of when it returns: that takes
     # llvmlite's lock, which no thread may hold in a fork.
     try:
@@ -114,6 +117,8 @@ def _assemble(ir_text: str, opt: int, vectorize: bool) -> bytes:
     tuning = llvm.create_pipeline_tuning_options(speed_level=opt)
     tuning.slp_vectorization = opt >= 2
     tuning.loop_vectorization = opt >= 2 and vectorize
+    if not unroll:
+        tuning.loop_unrolling = False
     passes = llvm.create_pass_builder(machine, tuning)
     passes.getModulePassManager().run(module, passes)
     return machine.emit_object(module)

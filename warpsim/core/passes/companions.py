@@ -46,7 +46,7 @@ class Companions(Rewriter):
 
     def fresh(self, values: Sequence[Value], shape: Shape) -> tuple[Value, ...]:
         """New companions of some values, to be parameters or results."""
-        made = []
+        made: list[Value] = []
         for value, paths in zip(values, shape, strict=True):
             types = dict(slots(value.type))
             own = {path: Value(types[path], value.hint) for path in paths}

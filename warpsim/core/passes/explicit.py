@@ -7,7 +7,7 @@ differentiate once more. Gradients of arrays that came out of memory stay as the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ..ir.builder import constant
 from ..ir.nodes import Call, Function, Value
@@ -24,9 +24,8 @@ def gradient_slots(params: tuple[Value, ...], names: Iterable[str]) -> list[Slot
     return [s for s in parameter_slots(params) if s.name in wanted and isinstance(s.type, ArrayType)]
 
 
-def explicit_gradients(fn: Function, names: Iterable[str]) -> Function:
-    """`fn` with a parameter behind its own for the gradient of each array of `gradient_slots`."""
-    chosen = gradient_slots(fn.params, names)
+def explicit_gradients(fn: Function, chosen: Sequence[Slot]) -> Function:
+    """`fn` with a parameter behind its own for the gradient array of each of the chosen arrays."""
     more = tuple(Value(slot.type, f"{slot.name}.grad") for slot in chosen)
     pass_ = _Gradients()
     for slot, value in zip(chosen, more, strict=True):
@@ -47,6 +46,10 @@ class _Gradients(Companions):
         call = node if args is node.args else Call(node.op, args, node.attributes, location=node.location)
         call.results = node.results
         self.append(call)
-        passes_arrays = not isinstance(node.op, Function) and node.op.effect == PURE and node.op.tangent_rule is not None
-        if passes_arrays and any(given):
+        if any(given) and _passes_arrays(node):
             self.beside.update(zip(call.results, node.op.tangent_rule(call, given), strict=True))
+
+
+def _passes_arrays(call: Call) -> bool:
+    """Whether a call makes an array, or what holds one, of others."""
+    return not isinstance(call.op, Function) and call.op.effect == PURE and call.op.tangent_rule is not None

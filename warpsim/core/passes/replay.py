@@ -15,7 +15,7 @@ from ...errors import CompilerError, NotDifferentiableError
 from ..ir.builder import Builder
 from ..ir.nodes import Call, Function, Node, Region, Value, walk
 from ..ir.rewrite import Cloner
-from ..ops.registry import ATOMIC, OUTPUT, WRITE, Row
+from ..ops.registry import ATOMIC, OUTPUT, PURE, WRITE, Row
 
 def _never(target: Any, call: Call, args: list[Any]) -> list[Any]:
     raise CompilerError(f"a value that is lost was emitted: {call.attributes['what']}")
@@ -91,6 +91,8 @@ class Replay(Cloner):
         if fn.replay is not None:
             args = self.uses(call.args)
             return [Call(fn.replay, args, {}, results=self.define(call.results), location=call.location)]
+        if fn.grad is not None and is_pure(fn):
+            return [self.node(call)]  # as a call, so that a second differentiation finds the gradient too
         inner = Replay(dict(zip(fn.params, self.uses(call.args), strict=True)), self.contents, self.builder)
         nodes = inner.nodes(fn.body.nodes)
         self.rename(call.results, inner.uses(fn.body.yields))
@@ -100,6 +102,12 @@ class Replay(Cloner):
         if not call.results:
             return []
         return [Call(LOST, (), {"what": what}, results=self.define(call.results), location=call.location)]
+
+
+def is_pure(fn: Function) -> bool:
+    """Whether a function reads and changes no memory, nor does what it calls."""
+    calls = [node.op for node in walk(fn.body) if isinstance(node, Call)]
+    return all(is_pure(op) if isinstance(op, Function) else op.effect == PURE for op in calls)
 
 
 def refuse_lost(fn: Function) -> Function:
@@ -116,4 +124,3 @@ def _cure(what: str) -> str:
     if "overwrote" in what:
         return "write the result to another array"
     return "declare how it is found again with @wp.func_replay, or keep it in an array"
-

@@ -13,7 +13,7 @@ run one after the other: `needs_one_thread` tells. What has no tangent raises `N
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,13 +55,12 @@ def chosen_slots(params: tuple[Value, ...], names: Iterable[str]) -> list[Slot]:
     ]  # fmt: skip
 
 
-def tangent(fn: Function, gradients: Iterable[str]) -> Function:
-    """Forward mode of a kernel along the parameters named in `gradients`; its calls are inlined, but kept ones.
+def tangent(fn: Function, chosen: Sequence[Slot]) -> Function:
+    """Forward mode of a kernel along the chosen places of its parameters; its calls are inlined, but kept ones.
 
-    The result takes the parameters of `fn` and then one tangent per slot of `chosen_slots`, of the type of
-    the slot. An array that is not named holds constants: what is stored there has no tangent afterwards.
+    The result takes the parameters of `fn` and then one tangent per slot, of the type of the slot. An array
+    that is not chosen holds constants: what is stored there has no tangent afterwards.
     """
-    chosen = chosen_slots(fn.params, gradients)
     more = tuple(Value(slot.type, f"{slot.name}.tangent") for slot in chosen)
     pass_ = _Tangents()
     for slot, value in zip(chosen, more, strict=True):

@@ -85,10 +85,11 @@ def _shares(
     return [next(given) if has_floats(a.type) else None for a in args]
 
 
-def _refused(call: Call) -> None:
+def _refused(call: Call) -> Region | None:
     """A function falls back to its body; a row cannot."""
     if not isinstance(call.op, Function):
         raise CompilerError(f"the adjoint rule of {call.op.signature()} is not linear in its cotangents")
+    return None
 
 
 def transposed(region: Region, inputs: tuple[Value, ...], seeds: list[Value]) -> Region | None:
