@@ -6,16 +6,23 @@ program, so it is differentiated and tested once more, and it must give the same
 
 import numpy as np
 import pytest
-from reverse_walk import adjoint, has_slope
 from row_cases import ALL, random_operands, random_source, random_value
 from row_devices import batches, called, compiled_results, interpreted
 
 from warpsim.core.ops.registry import rows
+from warpsim.core.passes.adjoint import vjp
+from warpsim.core.passes.cotangents import has_cotangent as has_slope
+from warpsim.core.passes.inline import inline
 from warpsim.core.types import compounds, structs
 from warpsim.core.types.scalars import FLOATS, float64
 
 STEP = 1e-6  # of central differences: truncation h^2 and rounding 1e-16 / h are both below TOLERANCE
 TOLERANCE = 1e-6
+
+
+def adjoint(fn):
+    """The transform that kernels get, with expansions expanded."""
+    return inline(vjp(fn))
 
 
 def scalars_of(t):

@@ -1,0 +1,30 @@
+"""The pages in docs/ are true: their programs run from top to bottom and print what their comments say."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import warpsim as wp
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+PRINT = re.compile(r"^\s*print\(.*\)  # (.*)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_programs_print_what_they_say(page, tmp_path, capsys):
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    program = "\n".join(blocks)
+    path = tmp_path / f"{page.stem}.py"
+    path.write_text(program, encoding="utf-8")
+    exec(compile(program, path, "exec"), {"__name__": page.stem, "wp": wp})
+    shown = [re.sub(r"\s+", " ", line).strip() for line in capsys.readouterr().out.splitlines()]
+    told = [re.sub(r"\s+", " ", line).strip() for line in PRINT.findall(program)]
+    assert told and shown == told
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_links_lead_somewhere(page):
+    targets = [t for t in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")) if "://" not in t]
+    assert all((page.parent / t).exists() for t in targets)
