@@ -84,6 +84,11 @@ def _workload(name: str, full: Size, quick: Size, module: str = "", **options: A
     return Probe(name, f"benchmarks.kernels.{module or name}", full, quick, **options)
 
 
+def _backward(name: str, full: Size, quick: Size, module: str = "", **options: Any) -> Probe:
+    return Probe(f"backward_{name}", f"benchmarks.backward.{module or name}", full, quick,
+                 frameworks=("warpsim", "warp"), **options)
+
+
 def _compile(ops: int) -> Probe:
     # some peers need most of a minute for the largest
     return _workload(f"compile_{ops}", {"ops": ops}, {"ops": ops // 10}, "compile_time",
@@ -124,10 +129,27 @@ PROBES: dict[str, Probe] = {probe.name: probe for probe in (
     _workload("mat33", {"n": 2_000_000, "k": 3}, {"n": 100_000, "k": 3}, "matrices"),
     _workload("mat44", {"n": 2_000_000, "k": 4}, {"n": 100_000, "k": 4}, "matrices"),
     _workload("structs", {"n": 2_000_000}, {"n": 100_000}),
+    _backward("saxpy", {"n": 20_000_000}, {"n": 1_000_000}),
+    _backward("integrate", {"n": 4_000_000}, {"n": 200_000}),
+    _backward("springs", _sheet(510), _sheet(100), tolerance=2.0e-4),
+    _backward("uniform_sum", {"n": 4_000_000}, {"n": 200_000}),
+    _backward("wave", {"side": 2048}, {"side": 512}, tolerance=1.0e-4),
+    _backward("svd3", {"n": 500_000}, {"n": 20_000}, tolerance=5.0e-3),
+    _backward("mat33", {"n": 2_000_000, "k": 3}, {"n": 100_000, "k": 3}, "matrices"),
+    _backward("mat44", {"n": 2_000_000, "k": 4}, {"n": 100_000, "k": 4}, "matrices"),
+    _backward("structs", {"n": 2_000_000}, {"n": 100_000}),
+    _workload("tape", {"calls": 10_000}, {"calls": 300}, frameworks=("warpsim", "warp")),
     *(_compile(ops) for ops in COMPILE_OPS),
 )}
 
 _FASTER = (Goal(ratio=1.8),)
+_REVERSE, _FAST_REVERSE = (Goal(cost=4.0),), (Goal(ratio=1.8), Goal(cost=4.0))
+
+
+def _reverse(name: str, title: str, goals: tuple[Goal, ...] = _REVERSE) -> Row:
+    """A backward launch, relative to the forward one."""
+    return Row(f"backward_{name}", f"backward: {title}", f"backward_{name}", goals=goals, relative_to="forward")
+
 
 ROWS: tuple[Row, ...] = (
     Row("import", "import", "import", goals=(Goal(seconds=0.35),)),
@@ -155,6 +177,17 @@ ROWS: tuple[Row, ...] = (
     Row("mat33", "mat33 * mat33 {n}", "mat33"),
     Row("mat44", "mat44 * vec4 {n}", "mat44"),
     Row("structs", "array of structs {n}", "structs"),
+    _reverse("saxpy", "saxpy {n}"),
+    _reverse("integrate", "vec3 integrate {n}", _FAST_REVERSE),
+    _reverse("springs", "springs {springs}", _FAST_REVERSE),
+    _reverse("uniform_sum", "uniform sum {n}", _FAST_REVERSE),
+    _reverse("wave", "wave {side} x {side}"),
+    _reverse("svd3", "svd3 {n}"),
+    _reverse("mat33", "mat33 * mat33 {n}"),
+    _reverse("mat44", "mat44 * vec4 {n}"),
+    _reverse("structs", "array of structs {n}"),
+    Row("tape_record", "launch on a tape, 3 arguments", "tape", goals=(Goal(seconds=4.3e-6),), relative_to="launch"),
+    Row("tape_backward", "backward of a tape of {calls}, per launch", "tape", "backward", (Goal(seconds=5.0e-6),)),
     *(Row(f"compile_{ops}", "compile {ops} operations", f"compile_{ops}") for ops in COMPILE_OPS),
 )
 
