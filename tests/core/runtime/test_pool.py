@@ -240,3 +240,14 @@ def test_slow_kernels_are_cut_finer():
     assert chunk_size(100, cost=200.0) == 32
     assert chunk_size(8, cost=1e6) == 1
     assert chunk_size(65_536, cost=0.25) == 65_536
+
+
+@pytest.mark.parametrize(
+    ("step", "first", "want"), [(2, 0, [0, 2, 4]), (2, 1, [1, 3]), (3, 2, [2]), (2, 5, []), (1, 3, [3, 4])]
+)
+def test_every_second_chunk(step, first, want):
+    """Flag bits choose chunks; the kernel does not see them."""
+    log = recorded(47, 10, 5, flags=4 | pool_module.every(step, first))
+    ran = [c for c, (_, _, _, calls) in enumerate(log) if calls]
+    assert ran == want
+    assert all(log[c][:2] == (10 * c, min(47, 10 * c + 10)) and log[c][2] & ~1 == 4 for c in want)

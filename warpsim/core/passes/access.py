@@ -19,7 +19,7 @@ from ..ops.registry import ATOMIC, PURE, READ, WRITE
 from ..types import scalars
 from ..types.arrays import ArrayType
 from ..types.compounds import scalar_of
-from .roots import Root, Sources, roots_of
+from .roots import VIEWS, Root, Sources, roots_of
 
 _LARGEST_UNIFORM = 64  # calls in the expression of a uniform index: the back end repeats them at the end of a range
 
@@ -58,6 +58,8 @@ class Plan:
     injective: set[Call] = field(default_factory=set)
     sums: set[Call] = field(default_factory=set)
     """Atomics on arrays that can be summed in private copies."""
+    reach: dict[Part, int] = field(default_factory=dict)
+    """Of arrays that are only summed into at leading indices near the thread's first one: how near."""
     gathered: set[Call] = field(default_factory=set)
     """Those of them on arrays that are summed at shared addresses alone."""
     unknown: list[Call] = field(default_factory=list)
@@ -76,7 +78,7 @@ class Plan:
             for part in (self.uses, self.slopes)
         )
         return replace(
-            self, uses=uses, slopes=slopes, uniform={}, injective=set(), sums=set(), gathered=set()
+            self, uses=uses, slopes=slopes, uniform={}, injective=set(), sums=set(), reach={}, gathered=set()
         )
 
     def summed(self) -> list[Part]:
@@ -175,13 +177,13 @@ class _Analysis:
                 self.plan.unknown.append(call)
 
     def opaque(self, call: Call) -> None:
-        """Native code may do to every array that it is given what its effect says; of a struct also to gradients."""
+        """Native code may go anywhere in every array that it is given, and in the gradients of those in structs."""
         for value in call.args:
             reached = self.sources.get(value, frozenset())
             reached |= {r._replace(slope=True) for r in reached if r is not None and r.path}
             self.vague |= reached
             self.plan.reads_unknown |= None in reached
-            self.plan.writes_unknown |= None in reached and call.op.effect != READ
+            self.plan.writes_unknown |= None in reached and call.op.effect != READ and call.op.opaque == "all"
             for root in reached:
                 if root is not None:
                     self.accesses.setdefault(root, []).append(call)
@@ -202,7 +204,7 @@ class _Analysis:
         use = self.use_of(root)
         if use is not None:
             use.read = any(c.op.effect == READ or c.op.opaque for c in calls)
-            use.written = any(c.op.effect in (WRITE, ATOMIC) for c in calls)
+            use.written = any(c.op.effect in (WRITE, ATOMIC) and (root.slope or c.op.opaque != "slopes") for c in calls)
             use.atomics = [c for c in calls if c.op.effect == ATOMIC]
 
     def classify(self, root: Root, calls: list[Call]) -> None:
@@ -222,10 +224,40 @@ class _Analysis:
             use.gathered = uniform == sums
             if use.gathered:
                 plan.gathered.update(sums)
+            offsets = [self.offset(self.leading_index(c)) for c in sums]
+            if None not in offsets and not root.holder.type.indexed:
+                plan.reach[self.position[root.holder], root.slope] = max(abs(n) for n in offsets if n is not None)
 
     def is_sum(self, call: Call) -> bool:
         floating = scalars.is_float(scalar_of(call.args[-1].type))
         return floating and call.op.name in PRIVATE_ATOMICS and call.results[0] not in self.used
+
+    def leading_index(self, call: Call) -> Value:
+        """The index along the first dimension of the array that an access goes to, through views."""
+        index, array = call.args[1], call.args[0]
+        while (maker := self.maker.get(array)) is not None and maker.op.name in VIEWS:
+            if maker.op.name == "view":
+                index = maker.args[1]
+            array = maker.args[0]
+        return index
+
+    def offset(self, index: Value) -> int | None:
+        """How far a number is from the thread's first index, where that is a constant."""
+        maker = self.maker.get(index)
+        if maker is None:
+            return None
+        if maker.op.name == "tid":
+            return 0 if maker.results[0] is index else None
+        if maker.op.name not in ("add", "sub") or not isinstance(index.type, type):
+            return None
+        a, b = maker.args
+        if maker.op.name == "add" and isinstance(a, Constant):
+            a, b = b, a
+        before = self.offset(a) if isinstance(b, Constant) else None
+        if before is None:
+            return None
+        step = int(b.value)  # type: ignore[attr-defined]
+        return before + step if maker.op.name == "add" else before - step
 
     def own_element(self, calls: list[Call]) -> bool:
         """Whether every access uses exactly the thread's full index, directly on the parameter."""

@@ -5,7 +5,8 @@
 ; Flag bit 0 is set while several threads run the same launch: its atomics must then be real.
 
 ; One launch. Chunk c runs threads c*chunk_size .. min(n, (c+1)*chunk_size) - 1
-; on the argument block at args + c*args_stride.
+; on the argument block at args + c*args_stride. Bits 32 to 47 of the flags say which chunk is the first,
+; bits 48 to 63 how far it is from one to the next (0 means 1): the kernel sees the bits below.
 ;                  0 kernel, 1 args, 2 args_stride, 3 n, 4 chunk_size, 5 flags
 %Command = type { ptr, ptr, i64, i64, i64, i64 }
 
@@ -47,12 +48,37 @@ none:
 some:
   %size = call i64 @chunk_size(ptr %command)
   %last = sub i64 %n, 1
-  %whole = udiv i64 %last, %size
+  %last.chunk = udiv i64 %last, %size
+  %first = call i64 @first_chunk(ptr %command)
+  %beyond = icmp sgt i64 %first, %last.chunk
+  br i1 %beyond, label %none, label %several
+several:
+  %span = sub i64 %last.chunk, %first
+  %step = call i64 @chunk_step(ptr %command)
+  %whole = udiv i64 %span, %step
   %count = add i64 %whole, 1
   ret i64 %count
 }
 
-define internal void @run_chunk(ptr %command, i64 %chunk, i64 %shared) alwaysinline {
+define internal i64 @first_chunk(ptr %command) alwaysinline {
+  %flags.at = getelementptr %Command, ptr %command, i64 0, i32 5
+  %flags = load i64, ptr %flags.at
+  %upper = lshr i64 %flags, 32
+  %first = and i64 %upper, 65535
+  ret i64 %first
+}
+
+define internal i64 @chunk_step(ptr %command) alwaysinline {
+  %flags.at = getelementptr %Command, ptr %command, i64 0, i32 5
+  %flags = load i64, ptr %flags.at
+  %given = lshr i64 %flags, 48
+  %none = icmp eq i64 %given, 0
+  %step = select i1 %none, i64 1, i64 %given
+  ret i64 %step
+}
+
+; The `turn`-th of the chunks that are meant.
+define internal void @run_chunk(ptr %command, i64 %turn, i64 %shared) alwaysinline {
   %kernel = load ptr, ptr %command
   %args.at = getelementptr %Command, ptr %command, i64 0, i32 1
   %args = load ptr, ptr %args.at
@@ -63,6 +89,10 @@ define internal void @run_chunk(ptr %command, i64 %chunk, i64 %shared) alwaysinl
   %flags.at = getelementptr %Command, ptr %command, i64 0, i32 5
   %flags = load i64, ptr %flags.at
 
+  %first = call i64 @first_chunk(ptr %command)
+  %step = call i64 @chunk_step(ptr %command)
+  %skipped = mul i64 %turn, %step
+  %chunk = add i64 %first, %skipped
   %offset = mul i64 %chunk, %stride
   %block = getelementptr i8, ptr %args, i64 %offset
   %size = call i64 @chunk_size(ptr %command)
@@ -70,7 +100,7 @@ define internal void @run_chunk(ptr %command, i64 %chunk, i64 %shared) alwaysinl
   %left = sub i64 %n, %begin
   %length = call i64 @llvm.smin.i64(i64 %left, i64 %size)
   %end = add i64 %begin, %length
-  %others = and i64 %flags, -2
+  %others = and i64 %flags, 4294967294
   %all = or i64 %others, %shared
   call void %kernel(ptr %block, i64 %begin, i64 %end, i64 %all)
   ret void

@@ -48,7 +48,13 @@ COMMAND = struct.Struct("@QQqqqq")
 """One launch: kernel address, args address, args_stride [bytes], n, chunk_size, flags.
 
 Chunk c covers threads c*chunk_size to min(n, (c+1)*chunk_size) - 1 and gets the argument block at
-args + c*args_stride. A chunk_size below 1 means one chunk."""
+args + c*args_stride. A chunk_size below 1 means one chunk. `every` in the flags leaves chunks out."""
+
+
+def every(step: int, first: int) -> int:
+    """Flag bits by which a command runs chunk `first` and every `step`-th after it, and no other."""
+    return first << 32 | step << 48
+
 
 SHARED_LAUNCH = 1
 """Flag bit that a kernel sees while several threads run its launch: atomics must be real."""

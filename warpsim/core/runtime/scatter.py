@@ -3,6 +3,8 @@
 x86 has no float atomic, and the order in which threads meet would show in the sums. So a chunk of
 threads adds into a private copy of the array, and the copies are added up in chunk order. The number
 of chunks depends on the launch alone, never on the number of cores: equal bits on every machine size.
+Where threads only add near their own index, as stencils do in reverse, chunks touch their neighbours at
+most: then every second chunk runs, and after these the others, on the array itself.
 Copies cost memory traffic, so there are few, and none where the array is much larger than the
 launch: then the chunks use real atomics, or, when the launch must be deterministic, run one by one.
 Sums at addresses that all threads share never depend on scheduling; without copies they are serial.
@@ -37,20 +39,38 @@ def execute(launcher: Any, block: bytes, total: int, size: int, args: list[Any],
     plan = launcher.program.plan
     scattered = [part for part in launcher.sums if not plan.use(part).gathered]
     gathered = [part for part in launcher.sums if plan.use(part).gathered]
+    near = bool(scattered) and all(_is_near(part, plan, args) for part in scattered)
     few, many = (copy_count(total, [memory_of_part(args, part) for part in parts]) for parts in (scattered, gathered))
-    exact = few > 0 and _order_free(plan)
+    exact = (near or few > 0) and _order_free(plan)
     if many == 0 or (deterministic and not exact):
         launcher.call(block, 0, total, 0)
         return
     flags = _OVERLAPPING if plan.injective and (plan.unknown or _any_overlap(args)) else 0
-    flags |= (_SCATTERED_PRIVATE if few else 0) | (_GATHERED_PRIVATE if many else 0)
-    private = [part for part in (*(scattered if few else ()), *gathered) if memory_of_part(args, part).size]
-    if private:
-        _private(launcher, block, total, args, private, min(few or many, many), flags)
+    flags |= (_SCATTERED_PRIVATE if near or few else 0) | (_GATHERED_PRIVATE if many else 0)
+    copied = [*(scattered if few and not near else ()), *gathered]
+    private = [part for part in copied if memory_of_part(args, part).size]
+    if near:
+        reach = max(plan.reach[part] for part in scattered)
+        size = max(size, -(-total // (many if private else total)), (2 * reach + 1) * _row(launcher, block, total))
+        _private(launcher, block, total, args, private, size, flags, waves=2)
+    elif private:
+        _private(launcher, block, total, args, private, -(-total // min(few or many, many)), flags)
     else:
         holder = ctypes.create_string_buffer(block, len(block))
         command = pool.COMMAND.pack(launcher.code.address, ctypes.addressof(holder), 0, total, size, flags)
         pool.get_pool().run(command, 1)
+
+
+def _is_near(part: Part, plan: Any, args: list[Any]) -> bool:
+    """Whether threads only add near their own index, and other indices mean other memory."""
+    return part in plan.reach and not _meets_itself(memory_of_part(args, part)._data)
+
+
+def _row(launcher: Any, block: bytes, total: int) -> int:
+    """Threads with one first index."""
+    if launcher.ndim <= 1:
+        return 1
+    return int(total // max(1, int.from_bytes(block[WORD : 2 * WORD], "little")))
 
 
 def copy_count(total: int, arrays: list[Any]) -> int:
@@ -97,10 +117,12 @@ def _meets_itself(memory: np.ndarray) -> bool:
 
 
 def _private(
-    launcher: Any, block: bytes, total: int, args: list[Any], private: list[Part], copies: int, flags: int
-) -> None:
-    """Run `copies` chunks, each with its own argument block that points at its own copies of `private`."""
+    launcher: Any, block: bytes, total: int, args: list[Any], private: list[Part], chunk: int, flags: int,
+    waves: int = 1,
+) -> None:  # fmt: skip
+    """Run chunks in turns, each with its own argument block that points at its own copies of `private`."""
     offsets, _ = argument_offsets(list(launcher.types))
+    copies = -(-total // chunk)
     blocks = np.frombuffer(block * copies, np.uint8).reshape(copies, len(block)).copy()
     words = blocks.view(np.uint64)
     targets = []
@@ -110,9 +132,9 @@ def _private(
         targets.append((target, spaces))
         at = offsets[k] // WORD + slope
         words[:, at] = spaces.ctypes.data + np.arange(copies, dtype=np.uint64) * np.uint64(spaces.strides[0])
-    chunk = -(-total // copies)
-    command = pool.COMMAND.pack(launcher.code.address, blocks.ctypes.data, len(block), total, chunk, flags)
-    pool.get_pool().run(command, 1)
+    head = (launcher.code.address, blocks.ctypes.data, len(block), total, chunk)
+    commands = [pool.COMMAND.pack(*head, flags | pool.every(waves, first)) for first in range(waves)]
+    pool.get_pool().run(b"".join(commands), waves)
     for target, spaces in targets:
         _merge(target, spaces)
 
