@@ -25,6 +25,7 @@ FLOORS = {
     "warpsim.core.compile": 7,
     "warpsim.core.runtime": 8,
     "warpsim.core.lib": 9,
+    "warpsim.autograd": 10,
     "warpsim.geometry": 10,
     "warpsim.interop": 10,
     "warpsim.optim": 10,
@@ -43,7 +44,9 @@ WITHOUT_IMPORTS = ("warpsim.core",)  # a folder that only holds the map
 # Imports inside functions, by module, with the reason. Optional packages belong here, nothing else.
 LATE_IMPORTS = {
     ("warpsim.core.compile", "warpsim.core.emit.cpu"): "a warm start finds machine code on disk and needs no emitter",
+    ("warpsim.core.emit.snippets", "warpsim.core.emit.toolchain"): "programs without native code look for no compiler",
     ("warpsim.core.emit.cuda", "cuda.bindings"): "optional: PTX alone does without the linker",
+    ("warpsim.autograd.plots", "warpsim.autograd.pictures"): "matplotlib is loaded by the first picture",
 }
 
 # What `import warpsim` may not load: each costs more start-up time than warpsim itself.

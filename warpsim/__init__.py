@@ -14,13 +14,16 @@ This file only gathers public names; each is defined in the file that its neighb
 
 from math import e, inf, nan, pi, tau
 
-from . import types
+from . import autograd, types
 from .config import config
-from .core.frontend.forms import cast, constant, select, static
+from .core.frontend.derivatives import grad
+from .core.frontend.forms import adjoint, cast, constant, select, static
 from .core.frontend.forms import length as len
 from .core.frontend.forms import print_ as print
 from .core.frontend.functions import Func as Function
 from .core.frontend.functions import func
+from .core.frontend.gradients import func_grad, func_replay
+from .core.frontend.native import func_native
 from .core.lib.decompose import eig3, qr3, svd2, svd3
 from .core.lib.noise import curlnoise, noise, pnoise
 from .core.lib.quaternions import (
@@ -60,6 +63,7 @@ from .core.runtime.array_ops import (
     clone, copy, dtype_from_numpy, dtype_to_numpy, empty, empty_like, from_dlpack, from_numpy, from_ptr, full,
     full_like, ones, ones_like, zeros, zeros_like,
 )  # fmt: skip
+from .core.runtime.checkpoint import checkpoint
 from .core.runtime.device import (
     Device, ScopedDevice, get_cuda_device_count, get_cuda_devices, get_device, get_devices, get_preferred_device,
     is_cpu_available, is_cuda_available, is_device_available, set_device, synchronize, synchronize_device,
@@ -76,6 +80,7 @@ from .core.runtime.stream import (
     Event, ScopedStream, Stream, get_event_elapsed_time, get_stream, record_event, set_stream, synchronize_event,
     synchronize_stream, wait_event, wait_stream,
 )  # fmt: skip
+from .core.runtime.tape import Tape
 from .core.runtime.timer import ScopedTimer
 from .core.types.compounds import standard_names
 from .core.types.scalars import (

@@ -29,6 +29,8 @@ class Config:
     """Loops with a constant trip count up to this are unrolled."""
     enable_backward: bool = True
     """Allow adjoint kernels to be compiled (they are compiled only when a tape asks)."""
+    tape_snapshots: str = "copy"
+    """What a tape does before a recorded launch overwrites what a gradient needs: `copy` it, or raise an `error`."""
     kernel_cache_dir: str = ""
     """Folder of the disk cache; empty: the platform's user cache folder."""
     check_numbers: bool = True
@@ -50,6 +52,8 @@ class Config:
                 f"config has no switch {name!r}\nexpected: one of {', '.join(sorted(_NAMES))}\n"
                 "help: check the spelling; switches of other frameworks do not carry over"
             )
+        if name == "tape_snapshots" and value not in ("copy", "error"):
+            raise WarpsimError(f"config.tape_snapshots = {value!r}\nexpected: 'copy' or 'error'")
         object.__setattr__(self, name, value)
         self.touch()
 

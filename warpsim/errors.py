@@ -103,6 +103,18 @@ class NotDifferentiableError(KernelError, TypeError):
     """A derivative was asked of an operation that has none, or of a program whose reverse cannot be exact."""
 
 
+class NativeCodeError(KernelError, ValueError):
+    """Native text that the C++ compiler refuses."""
+
+
+class NoCompilerError(KernelError, RuntimeError):
+    """Native text on a machine without a C++ compiler."""
+
+
+class CustomGradientError(KernelError, TypeError):
+    """A `func_grad`, `func_replay`, `wp.adjoint` or `wp.grad` that does not fit the function it is for."""
+
+
 class RecursionNotSupportedError(KernelError, RecursionError):
     """A function that calls itself, directly or through others."""
 
@@ -163,3 +175,31 @@ class KernelAssertionError(WarpsimError, AssertionError):
 
 class InvalidNumberError(WarpsimError, ArithmeticError):
     """The interpreter met a NaN, an infinity or a cast that does not fit its integer type."""
+
+
+class JacobianError(WarpsimError, ValueError):
+    """A Jacobian of something that has none, or of inputs and outputs that do not exist."""
+
+
+class GradientMismatchError(WarpsimError, ValueError):
+    """A gradient check failed: adjoint and finite differences disagree."""
+
+
+class GradientError(WarpsimError, ValueError):
+    """A gradient that is missing, or that does not fit what it belongs to."""
+
+
+class TapeError(WarpsimError, RuntimeError):
+    """A tape that is used out of turn, or that cannot give right gradients any more."""
+
+
+class TapeOverwriteError(TapeError):
+    """Contents that a gradient needs were overwritten."""
+
+
+class CheckpointError(TapeError, ValueError):
+    """A loop that `checkpoint` cannot run again as it ran first, or arguments that make no such loop."""
+
+
+class NotConvergedError(WarpsimError, ArithmeticError):
+    """An iterative solve that was required to converge did not."""

@@ -6,7 +6,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from warpsim.plot import PlotError, Surface, render_meshes, sphere
+from warpsim.plot import PlotError, Surface, mesh_images, render_meshes, sphere
 
 PANEL = (160, 120)
 RED, BLUE = (0.8, 0.02, 0.02), (0.02, 0.02, 0.8)
@@ -103,6 +103,14 @@ def test_panels_share_one_camera(tmp_path):
     assert np.nonzero(reddish(right))[0].max() < np.nonzero(reddish(left))[0].min()
     stacked = render(tmp_path, frames, columns=1)
     assert stacked.shape == (2 * PANEL[1], PANEL[0], 3)
+
+
+def test_images_are_the_panels_of_the_picture(tmp_path):
+    views = [[sphere((0, 1, 0), 1.0, RED)], [square(0.5, 1.0, BLUE)]]
+    images = mesh_images(views, panel=PANEL, azimuth=10.0)
+    picture = render(tmp_path, views, azimuth=10.0)
+    assert [image.shape for image in images] == [(PANEL[1], PANEL[0], 3)] * 2
+    assert abs(np.concatenate(images, axis=1) - picture).max() < 1.5 / 255.0
 
 
 def test_captions_are_written(tmp_path):

@@ -45,6 +45,7 @@ from .passes.inline import inline
 from .passes.overwrites import Extra
 from .passes.recording import recording
 from .passes.replay import refuse_lost
+from .passes.share import share
 from .passes.unroll import unroll
 from .types.arrays import ArrayType, type_name
 from .types.structs import is_struct
@@ -144,10 +145,18 @@ def derive(fn: Function, max_unroll: int, form: Form, ndim: int) -> Program:
                 return with_tangents(*forward_again(fn, form.gradients, ndim), ndim, total=True)
             fn, extras = adjoint(fn, form.gradients, ndim)
         fn = step(form.kind, fn)
-        fn = step(f"{form.kind} inline", inline(fn))
+        fn = expanded(form.kind, fn, max_unroll)
         fn = step(f"{form.kind} fold", fold(fn))
         fn = step(f"{form.kind} dce", dce(fn, total=form.kind != "recording"))
         return planned(*without_unread(refuse_lost(fn), extras), ndim)
+
+
+def expanded(kind: str, fn: Function, max_unroll: int) -> Function:
+    """Calls of functions with gradients of their own in their place: once each, with short loops unrolled."""
+    fn = step(f"{kind} share", share(inline(fn, keep_gradients=True)))
+    calls = any(isinstance(node, Call) and isinstance(node.op, Function) for node in walk(fn.body))
+    fn = step(f"{kind} inline", inline(fn))
+    return step(f"{kind} unroll", unroll(fn, max_unroll)) if calls else fn
 
 
 def with_tangents(fn: Function, extras: tuple[Extra, ...], ndim: int, total: bool) -> Program:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
-
-import numpy as np
+from typing import Any, NamedTuple
 
 from ..core.ops import tid
 from ..core.runtime.array import array
@@ -20,7 +18,7 @@ from ..core.runtime.launch import launch
 from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
 from ..core.types.scalars import float64
-from ..errors import ArgumentTypeError, ArrayError
+from ..errors import ArgumentTypeError, ArrayError, GradientError
 
 BLOCK = 2048  # elements that one thread sums: long enough to amortise it, short enough for many threads
 
@@ -35,7 +33,7 @@ def run(kernel: Any, dim: Any, inputs: list[Any], device: Any) -> None:
 
 def components(a: array) -> array:
     """All components of a contiguous array in order, as a 1-D array of scalars over the same memory."""
-    return array._wrap(a.numpy().reshape(-1), compounds.scalar_of(a.dtype), a.device, owner=a)
+    return array._wrap(a._data.reshape(-1), compounds.scalar_of(a.dtype), a.device, owner=a)
 
 
 def check_floats(a: Any, name: str) -> None:
@@ -72,6 +70,13 @@ def as_list(arrays: Any, name: str) -> list[array]:
     for k, a in enumerate(found):
         check_floats(a, f"{name}[{k}]")
     return found
+
+
+def gradient_of(x: array) -> array:
+    """The gradient of an array; raises `GradientError` if it has none."""
+    if x.grad is None:
+        raise GradientError(f"an array of shape {x.shape} has no gradient\nhelp: make it with requires_grad=True")
+    return x.grad
 
 
 # ----- sums ---------------------------------------------------------------------------------------
@@ -116,12 +121,39 @@ def inner(x: array, y: array) -> float:
     """The inner product of two flat arrays, summed in float64."""
     partial = empty(max(1, math.ceil(x.size / BLOCK)), float64, x.device)
     run(_inner, partial.size, [x, y, x.size, BLOCK, partial], x.device)
-    return float(np.sum(partial.numpy()))
+    return float(partial._data.sum())
 
 
 def norm(x: array) -> float:
     """The Euclidean norm of a flat array."""
     return math.sqrt(inner(x, x))
+
+
+@kernel
+def _largest(x: array(dtype=Any), size: int, block: int, partial: array(dtype=float64)):
+    k = tid()
+    found = float64(0.0)
+    end = (k + 1) * block
+    if end > size:
+        end = size
+    for i in range(k * block, end):
+        here = float64(x[i])
+        # Written so that a NaN is found: no comparison with it holds.
+        if not -found <= here <= found:
+            found = here
+            if here < float64(0.0):
+                found = -here
+            if here != here:
+                partial[k] = here
+                return
+    partial[k] = found
+
+
+def largest(x: array) -> float:
+    """The largest magnitude in a flat array; NaN if it has one."""
+    partial = empty(max(1, math.ceil(x.size / BLOCK)), float64, x.device)
+    run(_largest, partial.size, [x, x.size, BLOCK, partial], x.device)
+    return float(partial._data.max())
 
 
 @kernel
@@ -135,7 +167,18 @@ def convert(x: array, out: array) -> None:
     run(_convert, out.size, [x, out], out.device)
 
 
-def vector_like(a: array) -> tuple[array, array]:
-    """A zeroed array like `a`, and its components."""
-    made = zeros(a.shape, a.dtype, a.device)
-    return made, components(made)
+class Vector(NamedTuple):
+    """An array and its components: one memory, seen as operators want it and as sums want it."""
+
+    typed: array
+    flat: array
+
+
+def vector(a: array) -> Vector:
+    """A contiguous array with its components."""
+    return Vector(a, components(a))
+
+
+def vector_like(a: array) -> Vector:
+    """A new vector of zeros with the shape and dtype of `a`."""
+    return vector(zeros(a.shape, a.dtype, a.device))

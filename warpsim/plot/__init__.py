@@ -3,7 +3,8 @@
 Needs `matplotlib`.  Nothing here touches pyplot or any other state of the process.
 """
 
-from warpsim.plot.picture import render_meshes
+from warpsim.plot.picture import mesh_images, render_meshes
 from warpsim.plot.scene import PlotError, Surface, sphere
+from warpsim.plot.shapes import box, coil, tube
 
-__all__ = ["PlotError", "Surface", "render_meshes", "sphere"]
+__all__ = ["PlotError", "Surface", "box", "coil", "mesh_images", "render_meshes", "sphere", "tube"]

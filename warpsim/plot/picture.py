@@ -49,21 +49,38 @@ def render_meshes(
     FileNotFoundError for a missing folder.
     """
     target = _target(path)
-    captions = _check(frames, captions, up_axis, elevation)
-    up = _UP[up_axis]
+    captions = _captions(captions, len(frames))
     columns = len(frames) if columns is None else max(1, int(columns))
+    options = {"ground": ground, "up_axis": up_axis, "azimuth": azimuth, "elevation": elevation}
+    data = _layout(mesh_images(frames, panel=panel, **options), captions, panel, columns)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    partial.write_bytes(data)
+    os.replace(partial, target)
+    return target
+
+
+def mesh_images(
+    frames: Sequence[Sequence[Surface]],
+    *,
+    ground: float | None = 0.0,
+    up_axis: str = "Y",
+    azimuth: float = 35.0,
+    elevation: float = 22.0,
+    panel: tuple[int, int] = (480, 440),
+) -> list[np.ndarray]:
+    """The panels of `render_meshes` as sRGB images (h, w, 3) in [0, 1], for figures of one's own.
+
+    Arguments as of `render_meshes`.  Raises PlotError for an empty scene or wrong options.
+    """
+    _check(frames, up_axis, elevation)
+    up = _UP[up_axis]
     points = np.concatenate([surface.points for surfaces in frames for surface in surfaces])
     ball = _bounds(points, ground, up)
     fine = (_OVERSAMPLE * panel[0], _OVERSAMPLE * panel[1])
     view = look_at(*ball, _direction(azimuth, elevation, up), up, fine, perspective=True)
     view = view.fitted(points, _MARGIN)
     toward_sun = _direction(azimuth - 70.0, 52.0, up)
-    images = [_draw(surfaces, view, toward_sun, ball, ground, up) for surfaces in frames]
-    data = _layout(images, captions, panel, columns)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    partial.write_bytes(data)
-    os.replace(partial, target)
-    return target
+    return [_draw(surfaces, view, toward_sun, ball, ground, up) for surfaces in frames]
 
 
 def _target(path) -> Path:
@@ -79,7 +96,7 @@ def _target(path) -> Path:
     return target
 
 
-def _check(frames, captions, up_axis: str, elevation: float) -> Sequence[str]:
+def _check(frames, up_axis: str, elevation: float) -> None:
     if up_axis not in _UP:
         raise PlotError(f"render_meshes: up_axis is {up_axis!r}, expected 'Y' or 'Z'")
     if not -85.0 <= elevation <= 85.0:
@@ -88,10 +105,13 @@ def _check(frames, captions, up_axis: str, elevation: float) -> Sequence[str]:
         raise PlotError(
             "render_meshes: found no surface to draw; pass one list of surfaces or more, none empty"
         )
-    captions = [""] * len(frames) if captions is None else captions
-    if len(captions) != len(frames):
+
+
+def _captions(captions, count: int) -> Sequence[str]:
+    captions = [""] * count if captions is None else captions
+    if len(captions) != count:
         raise PlotError(
-            f"render_meshes: found {len(captions)} captions, expected {len(frames)}, one per frame"
+            f"render_meshes: found {len(captions)} captions, expected {count}, one per frame"
         )
     return captions
 

@@ -16,15 +16,18 @@ from cuda_corpus import CORPUS
 from numba.cuda.cudadrv import nvvm
 
 import warpsim as wp
+from warpsim.core.compile import FORWARD, Form
 from warpsim.core.emit import cpu, cuda, layout
 from warpsim.core.emit.cuda_target import CudaTarget
 from warpsim.core.emit.target import Options
 from warpsim.core.ir.printer import print_function
-from warpsim.errors import CompilerError, DeviceError, KernelTypeError
+from warpsim.errors import CompilerError, DeviceError, KernelTypeError, NativeCodeError
 
 pytestmark = pytest.mark.skipif(not nvvm.is_available(), reason="libNVVM is not installed; numba-cuda[cu13] brings it")
 
 HAS_LINKER = importlib.util.find_spec("nvidia") and importlib.util.find_spec("cuda.bindings.nvjitlink")
+HAS_NVRTC = importlib.util.find_spec("nvidia") and importlib.util.find_spec("cuda.bindings.nvrtc")
+needs_nvrtc = pytest.mark.skipif(not HAS_NVRTC, reason="nvidia-cuda-nvrtc is not installed")
 needs_linker = pytest.mark.skipif(not HAS_LINKER, reason="nvidia-nvjitlink is not installed")
 
 ELF_MACHINE_CUDA = 190
@@ -223,6 +226,53 @@ def test_code_that_nvvm_refuses_is_a_defect_of_the_compiler(monkeypatch):
 
 
 @needs_linker
+@wp.func_native(
+    """
+    __shared__ float sum[128];
+    sum[i] = wp::dot(x[i], x[i]);
+    __syncthreads();
+    for (int stride = 64; stride > 0; stride >>= 1) {
+        if (i < stride) sum[i] += sum[i + stride];
+        __syncthreads();
+    }
+    if (i == 0) atomicAdd(out, sum[0]);
+    """,
+    "adj_x[i] += x[i] * (2.0f * adj_out[0]);",
+)
+def norm_in_shared_memory(x: wp.array(dtype=wp.vec3), out: wp.array(dtype=float), i: int): ...
+
+
+@wp.kernel
+def norms(x: wp.array(dtype=wp.vec3), out: wp.array(dtype=float)):
+    norm_in_shared_memory(x, out, wp.tid())
+
+
+def native_artefact(kernel, form):
+    made = kernel.program(tuple(kernel.patterns.values()), form=form)
+    return cuda.emit(made.fn, made.ndim, Options(), made.plan)
+
+
+@needs_linker
+@needs_nvrtc
+@pytest.mark.parametrize("form", [FORWARD, Form("adjoint", frozenset({"x", "out"}))], ids=lambda form: form.kind)
+def test_native_text_is_carried_compiled_and_linked(form):
+    made = native_artefact(norms, form)
+    [source] = made.natives
+    [name] = re.findall(r"\.extern \.func (\w+)", made.ptx)
+    assert f"void {name}(char *arguments, char *results)" in source
+    assert cuda.assemble(made.ptx, made.arch, made.natives).startswith(b"\x7fELF")
+    with pytest.raises(CompilerError, match=name):
+        cuda.assemble(made.ptx, made.arch)
+
+
+@needs_nvrtc
+def test_native_text_that_does_not_compile_for_cuda_is_quoted():
+    made = native_artefact(norms, FORWARD)
+    broken = made.natives[0].replace("sum[i] = wp::dot", "sum[i] = wp::missing")
+    with pytest.raises(NativeCodeError, match=r"norm_in_shared_memory\.snippet\(3\): error: .*missing"):
+        cuda.assemble(made.ptx, made.arch, (broken,))
+
+
 def test_ptx_that_the_assembler_refuses_is_named():
     broken = corpus_ptx("branches").ptx.replace("ld.global.f32", "ld.globe.f32")
     with pytest.raises(CompilerError, match=r"assembler refuses this PTX(.|\n)*globe"):

@@ -432,11 +432,6 @@ def test_device_stream_and_options_for_cuda():
             wp.launch(scale, dim=3, inputs=[line(3), 1.0, y], device=name)
 
 
-def test_adjoint_launch_says_that_it_is_not_there():
-    with pytest.raises(LaunchError, match="adjoint"):
-        wp.launch(scale, dim=1, inputs=[line(1), 2.0, line(1)], adjoint=True)
-
-
 def test_launchers_are_made_once_per_kind_of_argument():
     scale.launchers.clear()
     scale.latest = None

@@ -29,8 +29,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
+
+from ...config import config
 
 _log = logging.getLogger("warpsim.cache")
 
@@ -185,6 +188,19 @@ class ObjectCache:
         for path, status in self._files(_TEMPORARY_SUFFIX):
             if status.st_mtime < oldest:
                 _remove(path)
+
+
+def object_cache() -> ObjectCache | None:
+    """The disk cache as `config` wants it now, or None."""
+    if not config.cache_kernels:
+        return None
+    directory = Path(config.kernel_cache_dir) if config.kernel_cache_dir else default_directory()
+    return _cache_at(directory, config.max_cache_bytes)
+
+
+@lru_cache(maxsize=8)
+def _cache_at(directory: Path, limit: int) -> ObjectCache:
+    return ObjectCache(directory, limit)
 
 
 def default_directory() -> Path:

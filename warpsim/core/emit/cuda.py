@@ -28,7 +28,9 @@ from numba.cuda.extending import intrinsic, register_model
 from ...errors import CompilerError, DeviceError, KernelTypeError
 from ..ir.nodes import Function
 from ..passes.access import Plan
-from . import layout
+from . import layout, snippets
+from .cpp import cpp_source
+from .cuda_native import native_ptx
 from .cuda_target import CudaTarget
 from .layout import I64, WORD
 from .target import Options, Site
@@ -52,6 +54,8 @@ class CudaArtefact:
     block_bytes: int
     offsets: tuple[int, ...]
     arch: tuple[int, int]
+    natives: tuple[str, ...] = ()
+    """C++ sources of the native functions that the PTX only declares; `assemble` compiles and links them."""
 
 
 def emit(
@@ -83,7 +87,8 @@ def emit(
         raise CompilerError(f"NVVM refuses the code of kernel {fn.name!r}: {error}") from error
     finally:
         block.target = None  # Numba keeps types for ever
-    return CudaArtefact(_renamed(ptx), KERNEL, tuple(target.sites), size, tuple(offsets), arch)
+    natives = tuple(cpp_source(unit) for unit in snippets.units(fn))
+    return CudaArtefact(_renamed(ptx), KERNEL, tuple(target.sites), size, tuple(offsets), arch, natives)
 
 
 def _renamed(ptx: str) -> str:
@@ -93,12 +98,14 @@ def _renamed(ptx: str) -> str:
     return "\n".join(lines).replace(name, KERNEL) + "\n"
 
 
-def assemble(ptx: str, arch: tuple[int, int]) -> bytes:
-    """Machine code (a cubin) of PTX, linked by nvJitLink; needs no driver, and no newer one to load it.
+def assemble(ptx: str, arch: tuple[int, int], natives: tuple[str, ...] = ()) -> bytes:
+    """Machine code (a cubin) of PTX and native sources, linked by nvJitLink; needs no driver.
 
-    Raises `ImportError` without nvidia-nvjitlink, `DeviceError` for an `arch` that it does not know, and
-    `CompilerError` with the assembler's words when it refuses the text.
+    Raises `ImportError` without nvidia-nvjitlink (with `natives` also without nvidia-cuda-nvrtc),
+    `DeviceError` for an `arch` that it does not know, `NativeCodeError` for a native source that does not
+    compile, and `CompilerError` with the assembler's words when it refuses the text.
     """
+    texts = [ptx.encode(), *(native_ptx(source, arch) for source in natives)]
     from cuda.bindings import nvjitlink as linker  # noqa: PLC0415  (optional: PTX alone does without it)
 
     try:
@@ -109,8 +116,8 @@ def assemble(ptx: str, arch: tuple[int, int]) -> bytes:
             "help: newer GPUs need a newer nvidia-nvjitlink"
         ) from error
     try:
-        data = ptx.encode()
-        linker.add_data(handle, linker.InputType.PTX, data, len(data), KERNEL)
+        for data in texts:
+            linker.add_data(handle, linker.InputType.PTX, data, len(data), KERNEL)
         linker.complete(handle)
         code = bytearray(linker.get_linked_cubin_size(handle))
         linker.get_linked_cubin(handle, code)

@@ -260,20 +260,23 @@ template <class T> WP_FN vec_t<3, T> transform_point(const transform_t<T> &t, co
 
 // ----- arrays -----------------------------------------------------------------------------------
 
-// In adjoint text an array may have no memory: what is read there is zero, what is written is lost.
-template <class T> WP_FN T &element(char *data, int64_t offset) {
+template <class T> struct is_constant {
+    enum { value = false };
+};
+template <class T> struct is_constant<const T> {
+    enum { value = true };
+};
+
+// In adjoint text an array may have no memory: what is read there is zero, what is written is lost. Its
+// `grad` is then some memory of the thread's own, see `lend`.
+template <class T, class Array> WP_FN T &element(const Array &array, int64_t offset) {
 #ifdef WP_REVERSE
-    if (data == nullptr) {
-#ifdef WP_CUDA
-        __device__ static T nowhere{};
-#else
-        static thread_local T nowhere{};
-#endif
-        memset((void *)&nowhere, 0, sizeof nowhere);
-        return nowhere;
+    if (array.data == nullptr) {
+        memset(array.grad, 0, sizeof(T));
+        return *(T *)array.grad;
     }
 #endif
-    return *(T *)(data + offset);
+    return *(T *)(array.data + offset);
 }
 
 // Some dimensions of an array from `axis` on; `axes` is its whole descriptor.
@@ -283,7 +286,7 @@ template <class T, int N, int Axis, class Array> struct rows {
     WP_FN auto operator[](int64_t i) const -> decltype(auto) {
         int64_t moved = offset + array.step(Axis, i);
         if constexpr (Axis + 1 == N)
-            return element<T>(array.data, moved);
+            return element<T>(array, moved);
         else
             return rows<T, N, Axis + 1, Array>{array, moved};
     }
@@ -301,7 +304,7 @@ template <class T, int N = 1> struct array_t {
         int64_t offset = 0;
         int axis = 0;
         ((offset += step(axis++, indices)), ...);
-        return element<T>(data, offset);
+        return element<T>(*this, offset);
     }
     WP_FN operator T *() const { return (T *)data; }
 };
@@ -320,7 +323,7 @@ template <class T, int N = 1> struct indexedarray_t {
         int64_t offset = 0;
         int axis = 0;
         ((offset += step(axis++, indices)), ...);
-        return element<T>(data, offset);
+        return element<T>(*this, offset);
     }
 };
 
@@ -328,6 +331,10 @@ template <class T, int N = 1> struct indexedarray_t {
 template <class A> WP_FN A gradient_of(A array) {
     array.data = array.grad;
     return array;
+}
+
+template <class A> WP_FN void lend(A &array, char *nowhere) {
+    if (array.data == nullptr) array.grad = nowhere;
 }
 
 }  // namespace wp
@@ -359,6 +366,7 @@ template <> struct word_of<8> {
 };
 
 template <class T, class F> WP_FN T updated(T *place, F combine) {
+    static_assert(!is_constant<T>::value, "the array is constant here");
     typedef typename word_of<sizeof(T)>::type word;
     word *at = (word *)place, before = __atomic_load_n(at, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(
@@ -374,7 +382,7 @@ template <class T, class F> WP_FN T updated(T *place, F combine) {
         return wp::updated(place, [value](T old) { return T(expression); });                \
     }                                                                                       \
     template <class T, int N> WP_FN T name(const wp::array_t<T, N> &x, wp::plain<T> value) { \
-        return name(&wp::element<T>(x.data, 0), value);                                     \
+        return name(&wp::element<T>(x, 0), value);                                     \
     }
 WP_ATOMIC(atomicAdd, old + value)
 WP_ATOMIC(atomicSub, old - value)
@@ -387,13 +395,14 @@ WP_ATOMIC(atomicXor, old ^ value)
 #undef WP_ATOMIC
 
 template <class T> WP_FN T atomicCAS(T *place, wp::plain<T> expected, wp::plain<T> value) {
+    static_assert(!wp::is_constant<T>::value, "the array is constant here");
     typedef typename wp::word_of<sizeof(T)>::type word;
     word before = wp::same_bits<word>(T(expected)), after = wp::same_bits<word>(T(value));
     __atomic_compare_exchange_n((word *)place, &before, after, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     return wp::same_bits<T>(before);
 }
 template <class T, int N> WP_FN T atomicCAS(const wp::array_t<T, N> &x, wp::plain<T> expected, wp::plain<T> value) {
-    return atomicCAS(&wp::element<T>(x.data, 0), expected, value);
+    return atomicCAS(&wp::element<T>(x, 0), expected, value);
 }
 
 // Vectors and the like: component by component.

@@ -218,12 +218,18 @@ class Target:
         moved = self.builder.sub(self.builder.ptrtoint(start, I64), self.builder.ptrtoint(flat[0], I64))
         n, k = t.ndim, len(indices)
         kept = [*flat[2 + k : 2 + n], *flat[2 + n + k : 2 + 2 * n], *flat[2 + 2 * n + k :]]
-        return [start, self.builder.gep(flat[1], [moved]), *kept]
+        return [start, self._moved_gradient(flat[1], moved), *kept]
 
     def shifted(self, flat: list[Any], offset: Any) -> list[Any]:
         """The same array with its elements starting `offset` bytes later: a field or component."""
         data, grad, *rest = flat
-        return [self.builder.gep(data, [offset]), self.builder.gep(grad, [offset]), *rest]
+        return [self.builder.gep(data, [offset]), self._moved_gradient(grad, offset), *rest]
+
+    def _moved_gradient(self, grad: Any, offset: Any) -> Any:
+        """The gradient of a part of an array; where the array has none, none."""
+        b, nowhere = self.builder, ll.Constant(I64, 0)
+        there = b.icmp_unsigned("!=", b.ptrtoint(grad, I64), nowhere)
+        return b.gep(grad, [b.select(there, offset, nowhere)])
 
     def local_array(self, t: ArrayType, cleared: bool) -> list[Any]:
         """An array on the stack."""

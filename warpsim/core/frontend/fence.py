@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import ast
 
-from ...errors import KernelError, UnsupportedSyntaxError
+from ...errors import CustomGradientError, KernelError, UnsupportedSyntaxError
+from .forms import adjoint
 from .source import Source
 
 _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
@@ -63,6 +64,10 @@ def fence(source: Source) -> list[KernelError]:
     while waiting:
         node = waiting.pop()
         found = _refused(node)
+        if isinstance(node, ast.Subscript) and source.names(node.value, adjoint):
+            cure = f"it is known inside a gradient: @wp.func_grad({source.name})"
+            message = "wp.adjoint outside a function made by @wp.func_grad"
+            errors.append(CustomGradientError(message, source.locate(node), help=cure))
         if found is not None:
             what, instead = found
             message = f"{what} is not part of the kernel language"

@@ -38,6 +38,20 @@ def print_(*values: Any) -> None:
     print(*values)
 
 
+class Adjoint:
+    """`wp.adjoint`: inside a gradient made by `wp.func_grad`, `wp.adjoint[x]` is the cotangent of the input `x`."""
+
+    __name__ = "wp.adjoint"
+
+    def __getitem__(self, key: Any) -> Any:
+        raise TypeError("wp.adjoint[...] has a meaning inside functions made by @wp.func_grad only")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self[key]
+
+
+adjoint = Adjoint()
+
 length.kernel_form = "len"  # type: ignore[attr-defined]
 print_.kernel_form = "print"  # type: ignore[attr-defined]
 static.kernel_form = "static"  # type: ignore[attr-defined]

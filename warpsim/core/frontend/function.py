@@ -21,7 +21,16 @@ from . import names
 from .calls import Calls
 from .fence import fence
 from .functions import (
-    Func, LocalFunction, Overload, Translated, Use, check_recursion, func, operand_key, parameters, runtime_values,
+    Func,
+    LocalFunction,
+    Overload,
+    Translated,
+    Use,
+    check_recursion,
+    func,
+    operand_key,
+    parameters,
+    runtime_values,
 )  # fmt: skip
 from .scope import RESULT, RETURNED, Scope, typed
 from .source import Source
@@ -45,7 +54,7 @@ class FunctionTranslator(Calls):
         self.expected: Any = None
         body = [] if isinstance(self.body_node, ast.Lambda) else self.body_node.body
         self.locals = frozenset(names.assigned(body, lambda call: ())[0])
-        self.returns_value = any(_has_value(r) for r in names.returns(body))
+        self.returns_value = any(has_value(r) for r in names.returns(body))
 
     # ----- the stack of translations ----------------------------------------------------------
 
@@ -132,7 +141,7 @@ class FunctionTranslator(Calls):
         scope = Scope(zip(overload.patterns, operands, strict=True))
         inner = FunctionTranslator(overload.source, self.builder, scope, self, (overload, key), self.session)
         inner.expected = declared(overload.returns)
-        return _typed_result(self.result_with_chain(inner))
+        return typed_result(self.result_with_chain(inner))
 
     def result_with_chain(self, inner: FunctionTranslator) -> Any:
         """What a called function returns; its errors show the calls that led there."""
@@ -149,7 +158,7 @@ class FunctionTranslator(Calls):
         builder = Builder(region)
         inner = FunctionTranslator(overload.source, builder, scope, self, (overload, key), self.session)
         inner.expected = declared(overload.returns)
-        template = _typed_result(self.result_with_chain(inner))
+        template = typed_result(self.result_with_chain(inner))
         region.yields = tuple(runtime_values(template))
         sites = tuple(inner.chain()) if any(overload.customs.values()) else ()
         use = Use(overload, operands, template, self.session, sites)
@@ -169,7 +178,7 @@ def function_results(source: Source, names: list[str], types: list[Any]) -> tupl
     """The types that a plain function returns at concrete parameter types. Raises `KernelError`."""
     scope, params = parameters([Value(t, name) for name, t in zip(names, types, strict=True)], names)
     translator = FunctionTranslator(source, Builder(Region(params)), scope, None, None, {})
-    result = _typed_result(translator.run())
+    result = typed_result(translator.run())
     parts = result if isinstance(result, tuple) else (result,)
     return tuple(part.type if isinstance(part, Value) else None for part in parts)
 
@@ -203,7 +212,7 @@ def declared(annotation: Any) -> Any:
     return annotation
 
 
-def _has_value(node: ast.Return) -> bool:
+def has_value(node: ast.Return) -> bool:
     return node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None)
 
 
@@ -221,14 +230,13 @@ def add_chain(error: KernelError, sites: list[Any]) -> None:
             each.chain = tuple(sites)
 
 
-def _typed_result(result: Any) -> Any:
+def typed_result(result: Any) -> Any:
     """Literals among results become Values, so that callers see run-time values."""
     if isinstance(result, tuple):
-        return tuple(_typed_result(part) for part in result)
+        return tuple(typed_result(part) for part in result)
     if result is None or isinstance(result, Value):
         return result
     try:
         return typed(result)
     except KernelTypeError:
         return result
-

@@ -65,7 +65,7 @@ class Overload:
 
     @property
     def generic(self) -> bool:
-        return any(is_generic(p) or _takes_function(p) for p in self.patterns.values())
+        return any(is_generic(p) or takes_function(p) for p in self.patterns.values())
 
     def bind(self, args: list[Any], keywords: dict[str, Any]) -> list[Any] | None:
         """Operands in parameter order with defaults filled in, or None when they do not fit."""
@@ -82,7 +82,7 @@ class Overload:
         types = [operand_pattern_type(o) for o in operands]
         pairs = list(zip(self.patterns.values(), types, operands, strict=True))
         for pattern, t, _ in pairs:
-            if not isinstance(t, Weak | Static) and not _takes_function(pattern) and not match(pattern, t, bound):
+            if not isinstance(t, Weak | Static) and not takes_function(pattern) and not match(pattern, t, bound):
                 return None
             if isinstance(t, Static) and not _takes_static(pattern, t.value):
                 return None
@@ -106,7 +106,7 @@ class Overload:
             if isinstance(t, Static):
                 if not _takes_static(pattern, t.value):
                     return False
-            elif not _takes_function(pattern) and not match(pattern, t, bound):
+            elif not takes_function(pattern) and not match(pattern, t, bound):
                 return False
         return True
 
@@ -241,16 +241,17 @@ class Use:
 
 
 class Translated(Function):
-    """The IR of an overload. Its gradient and replay are translated when a compiler asks: launches never pay for them."""
+    """The IR of an overload; its gradient and replay are translated when a compiler asks, so launches never pay."""
 
     def __init__(
         self, name: str, body: Region, location: Location | None = None, effect: str = "call",
         grad: Function | None = None, replay: Function | None = None, use: Use | None = None,
     ):  # fmt: skip
-        super().__init__(name, body, location, effect, grad, replay)
         self.use = use
+        self.made: dict[str, Function | None] = {}
+        super().__init__(name, body, location, effect, grad, replay)
         if use is not None:
-            self.made = {}
+            self.made.clear()
 
     def custom(self, kind: str) -> Function | None:
         """What the user declared for these types: the first that fits, exact ones before generic ones."""
@@ -260,11 +261,8 @@ class Translated(Function):
             self.made[kind] = next((fn for fn in found if fn is not None), None)
         return self.made[kind]
 
-    def declare(self, kind: str, given: Function | None) -> None:
-        self.made = {**getattr(self, "made", {}), kind: given}
-
-    grad = property(lambda self: self.custom("grad"), lambda self, given: self.declare("grad", given))
-    replay = property(lambda self: self.custom("replay"), lambda self, given: self.declare("replay", given))
+    grad = property(lambda self: self.custom("grad"), lambda self, given: self.made.update(grad=given))
+    replay = property(lambda self: self.custom("replay"), lambda self, given: self.made.update(replay=given))
 
 
 def refuse_custom(overload: Overload) -> Overload:
@@ -367,14 +365,14 @@ def _adapts(before: Any, after: Any) -> bool:
     return not isinstance(before, Value) and isinstance(after, Value) and typed(before).type is not after.type
 
 
-def _takes_function(pattern: Any) -> bool:
+def takes_function(pattern: Any) -> bool:
     origin = getattr(pattern, "__origin__", None)
     return pattern is Callable or pattern is Func or origin in (Callable, type(Callable))
 
 
 def _takes_static(pattern: Any, operand: Any) -> bool:
     """Whether a parameter takes an operand that exists at compile time only: a function, a type, text."""
-    if pattern is Any or _takes_function(pattern):
+    if pattern is Any or takes_function(pattern):
         return True
     return pattern in (str, type) and isinstance(operand, pattern)
 
@@ -425,5 +423,3 @@ def func(
         return made
 
     return wrap(f) if f is not None else wrap
-
-

@@ -11,26 +11,24 @@ of the replay text. The text is compiled when code that needs it is.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import KernelNameError, KernelTypeError, Location, UnsupportedSyntaxError
 from ..ir.builder import Builder
 from ..ir.interpret import host_value
 from ..ir.nodes import Constant, Function, Region, Value
-from ..ops.memory import gradient
-from ..ops.native import NativeRow, Unit, has_slope, has_slope_array, holds_arrays, native_row
+from ..ops.native import HOST, SLOPES, NativeRow, Unit, has_slope, has_slope_array, holds_arrays, native_row
+from ..ops.native_text import has_lambda, returns_value, seems_constant
+from ..ops.registry import PURE, READ
+from ..passes.replay import LOST
 from ..types import compounds, scalars, structs
-from ..types.arrays import ArrayType, type_name
-from .functions import Func, operand_pattern_type
+from ..types.arrays import type_name
+from .functions import Func
 from .scope import describe
 from .source import Source
 
-_COMMENTS_AND_TEXTS = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'', re.DOTALL)
-_RETURNS_VALUE = re.compile(r"\breturn\b\s*[^\s;]")
-_LAMBDA = re.compile(r"\]\s*(\(|\{)")  # its `return` is not that of the function
 _RESERVED = frozenset(
     "alignas alignof asm auto bool case catch char const constexpr decltype default delete do double enum explicit "
     "export extern float friend goto inline int long mutable namespace new noexcept nullptr operator private "
@@ -68,8 +66,10 @@ class NativeFunc(Func):
         overload = self.overloads[0]
         for name, parameter in overload.signature.parameters.items():
             if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-                raise self._error(UnsupportedSyntaxError, f"parameter {name!r} of native function {self.name!r} has no"
-                                  " place in C++", expected="plain parameters, given in order", help="drop the *")  # fmt: skip
+                raise self._error(
+                    UnsupportedSyntaxError, f"parameter {name!r} of native function {self.name!r} has no place in C++",
+                    expected="plain parameters, given in order", help="drop the *",
+                )  # fmt: skip
             if parameter.annotation is parameter.empty:
                 cure = f"annotate it: {name}: float, {name}: wp.vec3, {name}: wp.array(dtype=float)"
                 raise self._error(
@@ -95,16 +95,17 @@ class NativeFunc(Func):
     def _check_return(self, annotation: Any) -> None:
         declared = annotation not in (self._signature.empty, None, "None")
         for part, text in (("snippet", self.texts.snippet), ("replay_snippet", self.texts.replay)):
-            plain = _COMMENTS_AND_TEXTS.sub(" ", text or "")
-            returns = bool(_RETURNS_VALUE.search(plain))
-            if returns and not declared and not _LAMBDA.search(plain):
+            returns = returns_value(text or "")
+            if returns and not declared and not has_lambda(text or ""):
                 raise self._error(
-                    KernelTypeError, f"the {part} of {self.name!r} returns a value, and the function has no return type",
+                    KernelTypeError,
+                    f"the {part} of {self.name!r} returns a value, and the function has no return type",
                     help=f"declare it: def {self.name}(...) -> float: ...",
                 )  # fmt: skip
             if declared and text is not None and not returns:
                 raise self._error(
-                    KernelTypeError, f"the {part} of {self.name!r} returns nothing, and the function has a return type",
+                    KernelTypeError,
+                    f"the {part} of {self.name!r} returns nothing, and the function has a return type",
                     help="end the text with `return value;`, or drop the return type",
                 )  # fmt: skip
 
@@ -132,7 +133,7 @@ class NativeFunc(Func):
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Run on host values: numbers, vectors and structs; arrays need a launch."""
-        overload, operands = self.find(list(args), keywords)
+        _, operands = self.find(list(args), keywords)
         if not all(isinstance(operand, Constant) for operand in operands):
             raise TypeError(f"{self.name} takes arrays\nhelp: call it in a kernel and launch that")
         unit = self.unit("snippet", self.texts.snippet, tuple(o.type for o in operands))
@@ -146,16 +147,24 @@ class NativeFunc(Func):
     def at(self, types: tuple[Any, ...]) -> Function:
         """The IR function at parameter types, with the gradient and the replay that the texts give it."""
         if types not in self._made:
-            fn = self._wrapped(native_row(self.unit("snippet", self.texts.snippet, types)), types)
-            fn.replay = self._replay(types)
+            row = native_row(self._forward("snippet", self.texts.snippet, types))
+            fn = self._wrapped(row, types)
+            fn.replay = self._replay(row, types)
             fn.grad = self._gradient(types)
             self._made[types] = fn
         return self._made[types]
 
-    def unit(self, part: str, text: str, types: tuple[Any, ...], **facts: bool) -> Unit:
+    def _forward(self, part: str, text: str, types: tuple[Any, ...]) -> Unit:
+        """A text with those arrays constant that it seems not to change, if the compiler agrees."""
+        unit = self.unit(part, text, types)
+        constants = frozenset(name for name, t in unit.params if holds_arrays(t) and seems_constant(text, name))
+        trial = replace(unit, constants=constants)
+        return trial if constants and HOST["compiles"](trial) else unit
+
+    def unit(self, part: str, text: str, types: tuple[Any, ...]) -> Unit:
         names = list(self._signature.parameters)
         params = tuple(zip(names, types, strict=True))
-        return Unit(self.name, part, text, params, self.result_type(), location=self.location, **facts)
+        return Unit(self.name, part, text, params, self.result_type(), location=self.location)
 
     def result_type(self) -> Any:
         """The declared result, or None. Raises `KernelTypeError` for what C++ cannot return."""
@@ -179,34 +188,34 @@ class NativeFunc(Func):
         region.yields = () if result is None else (result,)
         return Function(self.name, region, self.location)
 
-    def _replay(self, types: tuple[Any, ...]) -> Function | None:
-        """What computes the result again in reverse.
+    def _replay(self, row: NativeRow, types: tuple[Any, ...]) -> Function | None:
+        """What computes the result again in reverse, where that is not the snippet.
 
-        Without a replay text: nothing where nothing is returned, because arrays hold then what the
-        launch left there; the snippet where it has no arrays to change; else the snippet with its arrays
-        constant, so that one which changes them is refused instead of changing them twice.
+        Without a replay text: nothing where nothing is returned, because arrays hold what the launch left
+        there; and a snippet that changes arrays cannot run again, so the result is lost.
         """
         text, result = self.texts.replay, self.result_type()
         if text is not None and (text.strip() or result is not None):
-            return self._wrapped(native_row(self.unit("replay_snippet", text, types)), types)
-        if result is None:
-            return Function(self.name, self._region(self._parameters(types))[0], self.location)
-        if not any(map(holds_arrays, types)):
+            return self._wrapped(native_row(self._forward("replay_snippet", text, types)), types)
+        if result is not None and row.effect in (PURE, READ):
             return None
-        unit = self.unit("snippet", self.texts.snippet, types, reading=True)
-        return self._wrapped(native_row(unit), types)
+        region, builder = self._region(self._parameters(types))
+        if result is not None:
+            what = {"what": f"what native function {self.name!r} returned"}
+            region.yields = (builder.call(LOST, (), (result,), what),)
+        return Function(self.name, region, self.location)
 
     def _gradient(self, types: tuple[Any, ...]) -> Function | None:
         """From parameters and the cotangent of the result to those of the parameters."""
         if self.texts.adjoint is None:
             return None
-        row = native_row(self.unit("adj_snippet", self.texts.adjoint, types, reverse=True))
+        unit = self.unit("adj_snippet", self.texts.adjoint, types)
+        row = native_row(replace(unit, reverse=True, constants=frozenset(self._signature.parameters)))
         params = self._parameters(types)
         result = self.result_type()
         seeds = (Value(result, "adj_ret"),) if has_slope(result) else ()
         region, builder = self._region((*params, *seeds))
-        with builder.active():
-            slopes = tuple(gradient(p) for p in params if has_slope_array(p.type))
+        slopes = tuple(builder.call(SLOPES, (p,), (p.type,)) for p in params if has_slope_array(p.type))
         assert row.unit is not None
         found = builder.call(row, (*params, *seeds, *slopes), row.unit.result_types)
         region.yields = found if isinstance(found, tuple) else () if found is None else (found,)
@@ -217,7 +226,7 @@ class NativeFunc(Func):
 
     def _region(self, params: tuple[Value, ...]) -> tuple[Region, Builder]:
         region = Region(params)
-        return region, Builder(region, self.location)
+        return region, Builder(region)  # the call inside gets the place of the call outside
 
 
 def _place(function: Callable[..., Any]) -> Location | None:
@@ -252,8 +261,8 @@ def func_native(
     function that takes or returns floats and has no `adj_snippet` cannot be differentiated.
 
     `replay_snippet` computes the result again in the backward pass, where the snippet cannot run twice;
-    an empty text does nothing. Without one, a snippet that returns a value runs again, with its arrays
-    constant: one that changes them is refused then.
+    an empty text does nothing. Without one, a snippet that returns nothing is not run again; one that
+    returns a value runs again if it changes no array, and is refused where its value is needed if it does.
 
     Nothing checks indices in native text: an access outside an array corrupts memory or ends the
     process. Text that returns a value and takes no arrays counts as a function of its arguments.

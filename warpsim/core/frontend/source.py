@@ -99,6 +99,17 @@ class Source:
         except KernelNameError:
             return None
 
+    def names(self, node: ast.expr, thing: Any) -> bool:
+        """Whether an expression is the name of an object from outside, which no local of the function hides."""
+        if self.resolve(node) is not thing:
+            return False
+        root = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        bound = {n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        bound |= {n.arg for n in ast.walk(self.tree) if isinstance(n, ast.arg)}
+        return not (isinstance(root, ast.Name) and root.id in bound)
+
     def namespace(self) -> dict[str, Any]:
         """Globals and closure for evaluating Python expressions (`wp.static`, annotations)."""
         return {**self.function.__globals__, **self._free}

@@ -6,13 +6,21 @@ repeated values included. Reconstruction and orthogonality errors are a few unit
 the scalar type, relative to the largest component. A NaN or an infinity in gives NaN out.
 float16 matrices are decomposed in float32.
 
-Derivatives should be declared from the closed forms that the docstrings cite, not derived from the
-bodies: a square root in every Jacobi rotation has no slope where a matrix is diagonal already.
+Gradients are declared from closed forms, not derived from the bodies: a square root in every Jacobi
+rotation has no slope where a matrix is diagonal already. A small change of a matrix turns its factors by
+angles that are quotients over differences of singular values, or of eigenvalues. Where two values
+coincide, vectors to them have no derivative: a quotient over a difference d is taken as d / (d^2 + e^2)
+with e of 64 roundings of the largest value, right to (e / d)^2 elsewhere and zero where d is. So all
+gradients are finite, and made of operations that can be differentiated again. Written by sums and
+differences the quotients do not cancel: functions of the values alone and the rotation U V^T of a polar
+decomposition have exact gradients for coinciding values too. U diag(f(sigma)) V^T lacks there what f' adds.
 """
 
 from __future__ import annotations
 
-from ..frontend.function import func
+from ..frontend.forms import adjoint
+from ..frontend.functions import func
+from ..frontend.gradients import func_grad
 from ..ops import (
     abs,
     copysign,
@@ -27,6 +35,7 @@ from ..ops import (
     where,
 )
 from ..types.compounds import standard_names
+from ..types.scalars import float16, float32, float64
 from ..types.signatures import Float, Mat, Vec
 
 # Cyclic Jacobi on 3x3 converges fast at the end: the largest relative off-diagonal after 9, 10,
@@ -35,6 +44,12 @@ ROTATIONS_AFTER_FIRST = 11
 
 # Added to lengths that may vanish: far below rounding of numbers near 1, yet its square is not 0.
 TINY = 2.0**-60
+
+ROUNDING = {float16: 2.0**-10, float32: 2.0**-23, float64: 2.0**-52}
+"""Of numbers near 1, by scalar type."""
+
+BLUR = {t: 64.0 * rounding for t, rounding in ROUNDING.items()}
+"""Differences below this part of the largest value are not told from rounding, by gradients."""
 
 TYPES = standard_names()
 mat22f, mat33f = TYPES["mat22f"], TYPES["mat33f"]
@@ -133,11 +148,37 @@ def _svd2(a: Float, b: Float, c: Float, d: Float) -> tuple[Float, Float, Float, 
     near = 1.0 / sqrt(1.0 + t * t)
     far = t * near
     swap = excess < 0.0
-    cv = where(swap, abs(far), near)
-    sv = where(swap, where(far < 0.0, -near, near), far)
+    cv = where(swap, far, near)  # continuous where o = 0: `svd3` comes with columns that are orthogonal already
+    sv = where(swap, near, far)
     cu, su, s0 = _unit2(a * cv + b * sv, c * cv + d * sv)
     s1 = cu * (d * cv - c * sv) - su * (b * cv - a * sv)
     return cu, su, s0, s1, cv, sv
+
+
+# ----- pieces of gradients ------------------------------------------------------------------
+
+
+@func
+def _over(x: Float, difference: Float, scale: Float) -> Float:
+    """x / difference, and zero where the difference is; `scale` is the size of the numbers it is taken of."""
+    d = difference / scale
+    return x * (d / (d * d + BLUR[type(d)] * BLUR[type(d)])) / scale
+
+
+@func
+def _size(largest: Float) -> Float:
+    """The largest value, or one for a zero matrix."""
+    return where(largest > 0.0, largest, 1.0)
+
+
+@func
+def _svd_pair(s: Float, t: Float, g: Float, h: Float, scale: Float) -> tuple[Float, Float]:
+    """The two components between the singular values s and t of U^T adj(A) V.
+
+    g and h are the components of U^T adj(U) and V^T adj(V) minus those of their transposes.
+    """
+    even, odd = _over(g + h, t - s, scale), _over(g - h, t + s, scale)
+    return 0.5 * (even + odd), 0.5 * (even - odd)
 
 
 # ----- the decompositions -------------------------------------------------------------------
@@ -148,8 +189,6 @@ def svd2(A: Mat[2, 2, Float]) -> tuple[Mat[2, 2, Float], Vec[2, Float], Mat[2, 2
     """Singular values: A = U diag(sigma) V^T, returned as (U, sigma, V).
 
     sigma[0] >= sigma[1] >= 0; V is a rotation; U is one unless det A < 0.
-
-    Derivative: as `svd3`.
     """
     scale, h = _unit_scale(max(max(abs(A[0]), abs(A[1]))))
     B = A * h * h
@@ -158,6 +197,15 @@ def svd2(A: Mat[2, 2, Float]) -> tuple[Mat[2, 2, Float], Vec[2, Float], Mat[2, 2
     U = matrix_from_cols(vector(cu, su), where(s1 < 0.0, -across, across))
     V = matrix_from_cols(vector(cv, sv), vector(-sv, cv))
     return U, vector(s0, abs(s1)) * scale, V
+
+
+@func_grad(svd2)
+def _adj_svd2(A: Mat[2, 2, Float], dU: Mat[2, 2, Float], ds: Vec[2, Float], dV: Mat[2, 2, Float]):
+    """As `_adj_svd3`."""
+    U, s, V = svd2(A)
+    G, H = transpose(U) * dU, transpose(V) * dV
+    p01, p10 = _svd_pair(s[0], s[1], G[0, 1] - G[1, 0], H[0, 1] - H[1, 0], _size(s[0]))
+    adjoint[A] += U * matrix_from_rows(vector(ds[0], p01), vector(p10, ds[1])) * transpose(V)
 
 
 @func
@@ -171,11 +219,6 @@ def svd3(A: Mat[3, 3, Float]) -> tuple[Mat[3, 3, Float], Vec[3, Float], Mat[3, 3
     Decomposition of 3x3 Matrices with Minimal Branching and Elementary Floating Point Operations).
     Only the largest singular vector is taken from A^T A, whose squared condition spoils the small
     ones; the other two come from an exact 2x2 decomposition of what is left of A.
-
-    Derivative, for a declared adjoint: Papadopoulo & Lourakis 2000, Estimating the Jacobian of the
-    Singular Value Decomposition. With G = U^T adj U and H = V^T adj V: adj A = U P V^T, where
-    P_ii = adj sigma_i and P_ij = (s_j (G_ij - G_ji) + s_i (H_ij - H_ji)) / (s_j^2 - s_i^2). U and V
-    have no derivative where two |sigma| coincide.
     """
     scale, h = _unit_scale(max(max(abs(A[0]), max(abs(A[1]), abs(A[2])))))
     B = A * h * h
@@ -195,15 +238,28 @@ def svd3(A: Mat[3, 3, Float]) -> tuple[Mat[3, 3, Float], Vec[3, Float], Mat[3, 3
     return U, vector(s0, s1, s2) * scale, V
 
 
+@func_grad(svd3)
+def _adj_svd3(A: Mat[3, 3, Float], dU: Mat[3, 3, Float], ds: Vec[3, Float], dV: Mat[3, 3, Float]):
+    """adj(A) = U P V^T: P has adj(sigma) on its diagonal, and between two values the part that turns U and V.
+
+    Papadopoulo & Lourakis 2000, Estimating the Jacobian of the Singular Value Decomposition; Townsend 2016,
+    Differentiating the Singular Value Decomposition.
+    """
+    U, s, V = svd3(A)
+    G, H = transpose(U) * dU, transpose(V) * dV
+    scale = _size(s[0])
+    p01, p10 = _svd_pair(s[0], s[1], G[0, 1] - G[1, 0], H[0, 1] - H[1, 0], scale)
+    p02, p20 = _svd_pair(s[0], s[2], G[0, 2] - G[2, 0], H[0, 2] - H[2, 0], scale)
+    p12, p21 = _svd_pair(s[1], s[2], G[1, 2] - G[2, 1], H[1, 2] - H[2, 1], scale)
+    P = matrix_from_rows(vector(ds[0], p01, p02), vector(p10, ds[1], p12), vector(p20, p21, ds[2]))
+    adjoint[A] += U * P * transpose(V)
+
+
 @func
 def qr3(A: Mat[3, 3, Float]) -> tuple[Mat[3, 3, Float], Mat[3, 3, Float]]:
     """A = Q R, returned as (Q, R): Q is a rotation, R is upper triangular.
 
     R[0, 0] and R[1, 1] are not negative; R[2, 2] has the sign of det A.
-
-    Derivative, for a declared adjoint: Seeger et al. 2017, Auto-Differentiating Linear Algebra:
-    adj A = (adj Q + Q copyltu(M)) R^-T with M = R adj R^T - adj Q^T Q, where copyltu mirrors the
-    lower triangle to the upper one. Only where A is invertible.
     """
     scale, h = _unit_scale(max(max(abs(A[0]), max(abs(A[1]), abs(A[2])))))
     C = transpose(A * h * h)
@@ -219,16 +275,38 @@ def qr3(A: Mat[3, 3, Float]) -> tuple[Mat[3, 3, Float], Mat[3, 3, Float]]:
     return matrix_from_cols(first, second, third), R * scale
 
 
+@func_grad(qr3)
+def _adj_qr3(A: Mat[3, 3, Float], dQ: Mat[3, 3, Float], dR: Mat[3, 3, Float]):
+    """adj(A) = Q N: N is adj(R) on and above the diagonal, and below it the part that turns Q.
+
+    With dQ = Q W the antisymmetric W follows column by column from the part of Q^T dA = W R + dR below the
+    diagonal (Walter & Lehmann 2010, Algorithmic Differentiation of Linear Algebra Functions with Application in
+    Optimum Experimental Design; Seeger et al. 2017, Auto-Differentiating Linear Algebra). It divides by R_00 and
+    R_11 but not by R_22, so A may have rank 2. Where the first column is zero, or the second lies along it, Q has no
+    derivative and the rotations that it leaves open count as none.
+    """
+    Q, R = qr3(A)
+    G = transpose(Q) * dQ
+    along = ROUNDING[A.dtype] * abs(R[0, 1])
+    over0 = where(R[0, 0] > 0.0, 1.0 / where(R[0, 0] > 0.0, R[0, 0], 1.0), 0.0)
+    over1 = where(R[1, 1] > along, 1.0 / where(R[1, 1] > along, R[1, 1], 1.0), 0.0)
+    w10 = G[1, 0] - G[0, 1] + dR[0, 1] * R[1, 1] + dR[0, 2] * R[1, 2] - dR[1, 1] * R[0, 1] - dR[1, 2] * R[0, 2]
+    w20 = G[2, 0] - G[0, 2] + dR[0, 2] * R[2, 2] - dR[2, 2] * R[0, 2]
+    w21 = G[2, 1] - G[1, 2] + dR[1, 2] * R[2, 2] - dR[2, 2] * R[1, 2]
+    n21 = w21 * over1
+    n20 = (w20 - n21 * R[0, 1]) * over0
+    N = matrix_from_rows(
+        vector(dR[0, 0], dR[0, 1], dR[0, 2]), vector(w10 * over0, dR[1, 1], dR[1, 2]), vector(n20, n21, dR[2, 2])
+    )
+    adjoint[A] += Q * N
+
+
 @func
 def eig3(A: Mat[3, 3, Float]) -> tuple[Mat[3, 3, Float], Vec[3, Float]]:
     """A = Q diag(d) Q^T of a symmetric matrix, returned as (Q, d): Q is a rotation, d ascends.
 
     A matrix that is not symmetric is replaced by its symmetric part. Cyclic Jacobi (Golub & Van
     Loan, Matrix Computations, 8.5) with a fixed number of rotations.
-
-    Derivative, for a declared adjoint: Giles 2008, Collected Matrix Derivative Results: adj A =
-    Q (diag(adj d) + F o (Q^T adj Q)) Q^T, F_ij = 1 / (d_j - d_i). Q has no derivative where two
-    eigenvalues coincide.
     """
     scale, h = _unit_scale(max(max(abs(A[0]), max(abs(A[1]), abs(A[2])))))
     B = A * h * h
@@ -237,6 +315,22 @@ def eig3(A: Mat[3, 3, Float]) -> tuple[Mat[3, 3, Float], Vec[3, Float]]:
     b, r, v, w = _ascending(b, r, v, w)
     a, b, u, v = _ascending(a, b, u, v)
     return matrix_from_cols(u, v, w), vector(a, b, r) * scale
+
+
+@func_grad(eig3)
+def _adj_eig3(A: Mat[3, 3, Float], dQ: Mat[3, 3, Float], dd: Vec[3, Float]):
+    """adj(A) = Q P Q^T: P has adj(d) on its diagonal and (G_ij - G_ji) / 2 (d_j - d_i) beside it, G = Q^T adj(Q).
+
+    Magnus 1985, On Differentiating Eigenvalues and Eigenvectors. Symmetric, because A's symmetric part counts.
+    """
+    Q, d = eig3(A)
+    G = transpose(Q) * dQ
+    scale = _size(max(abs(d[0]), abs(d[2])))
+    p01 = 0.5 * _over(G[0, 1] - G[1, 0], d[1] - d[0], scale)
+    p02 = 0.5 * _over(G[0, 2] - G[2, 0], d[2] - d[0], scale)
+    p12 = 0.5 * _over(G[1, 2] - G[2, 1], d[2] - d[1], scale)
+    P = matrix_from_rows(vector(dd[0], p01, p02), vector(p01, dd[1], p12), vector(p02, p12, dd[2]))
+    adjoint[A] += Q * P * transpose(Q)
 
 
 @func

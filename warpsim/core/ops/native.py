@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,12 +23,15 @@ from typing import Any
 import numpy as np
 from llvmlite import ir as ll
 
-from ...errors import Location
+from ...errors import Location, NotDifferentiableError
+from ..ir.builder import active_builder
 from ..types import structs
 from ..types.arrays import ArrayType, type_name
 from ..types.compounds import scalar_of
 from ..types.scalars import is_float
 from .host_memory import HostArray, to_value, write_value
+from .memory import gradient
+from .native_text import has_atomics, mentions
 from .registry import OUTPUT, PURE, READ, WRITE, Row
 
 INTERFACE = "1"  # raise it when the shape of the compiled function changes
@@ -36,17 +40,17 @@ WORD = 8
 _BYTES, _I64 = ll.IntType(8).as_pointer(), ll.IntType(64)
 _HAS_NO_FLOATS = "its arguments and results hold no floats"
 
-ADDRESS: dict[str, Callable[[Unit], int]] = {}
-"""Filled by `emit`: under "cpu", what compiles a unit for this machine and tells where it lies."""
+HOST: dict[str, Callable[[Unit], int]] = {}
+"""Filled by `emit`: `address` compiles a unit and tells where it lies in this process, `compiles` whether it can."""
 
 
 @dataclass(frozen=True)
 class Unit:
     """Native text and the function it is the body of.
 
-    `params` are names and types; `reverse` names those parameters that have a cotangent beside them
-    (arrays of floats: another array; other values: a result of the same type). In a `reading` unit
-    arrays are constant, so text that writes to one does not compile.
+    `params` are names and types. In a `reverse` unit each has its cotangent beside it: an array of floats
+    another array, other values with floats a result of the same type. Arrays of parameters in `constants`
+    are constant, so text that writes to one does not compile.
     """
 
     function: str
@@ -55,7 +59,7 @@ class Unit:
     params: tuple[tuple[str, Any], ...]
     result: Any = None
     reverse: bool = False
-    reading: bool = False
+    constants: frozenset[str] = frozenset()
     location: Location | None = field(default=None, compare=False)
 
     @property
@@ -79,8 +83,9 @@ class Unit:
         """The name of the compiled function: readable, and a digest of everything above but the location."""
         types = [full_name(t) for _, t in self.params]
         names = [name for name, _ in self.params]
-        facts = (INTERFACE, self.part, self.text, names, types, full_name(self.result), self.reverse, self.reading)
-        return f"warpsim_{self.function}_{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}"
+        kinds = (full_name(self.result), self.reverse, sorted(self.constants))
+        facts = (INTERFACE, self.part, self.text, names, types, kinds)
+        return f"warpsim_{ascii_name(self.function)}_{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}"
 
 
 @dataclass(eq=False)
@@ -90,20 +95,54 @@ class NativeRow(Row):
     unit: Unit | None = None
 
 
+def ascii_name(name: str) -> str:
+    """A name as every linker takes it."""
+    return re.sub(r"\W", "_", name, flags=re.ASCII)
+
+
 def native_row(unit: Unit) -> NativeRow:
     """The row of a unit. What it may do follows from what it is given.
 
-    Text with arrays may read and write all of them; text that returns a value and has no arrays is taken
-    for a function of its arguments; text without either does something outside, such as printing.
+    It may read the arrays that it mentions, and write to those that are not constant. Text that writes to
+    none and returns a value is taken for a function of its arguments and of what it reads; text without
+    either does something outside, such as printing.
     """
-    arrays = any(holds_arrays(t) for t in unit.argument_types)
-    inert = READ if unit.reading else WRITE
-    effect = inert if arrays else (PURE if unit.result_types else OUTPUT)
+    own = {k for k, (name, t) in enumerate(unit.params) if holds_arrays(t) and mentions(unit.text, name)}
+    slopes = {k for k, t in enumerate(unit.argument_types) if k >= len(unit.params) and isinstance(t, ArrayType)}
+    lent = unit.reverse and any(structs.is_struct(t) and holds_arrays(t) for _, t in unit.params)
+    reads = frozenset(own | slopes)
+    writes = frozenset(k for k in reads if k in slopes or unit.params[k][0] not in unit.constants)
+    effect = WRITE if writes or lent else OUTPUT if not unit.result_types else READ if reads else PURE
     floats = any(has_slope(t) or has_slope_array(t) for t in (*unit.argument_types, unit.result))
     return NativeRow(
         unit.symbol, (), None, f"The {unit.part} of {unit.function!r}.", _value, oracle(unit), effect=effect, ulps=2,
-        nondiff="" if floats else _HAS_NO_FLOATS, opaque=True, unit=unit,
+        nondiff="" if floats else _HAS_NO_FLOATS, opaque=True, reads=reads, writes=writes, unit=unit,
+        contends=has_atomics(unit.text), adjoint_rule=_refused(unit),
     )  # fmt: skip
+
+
+def _refused(unit: Unit) -> Callable[..., Any]:
+    """The derivative of a text itself is not known; a function that has one never asks for it."""
+
+    def rule(*operands: Any, **attributes: Any) -> Any:
+        builder = active_builder()
+        place = builder.location if builder is not None and builder.location else unit.location
+        cure = "keep it out of what is differentiated twice" if unit.reverse else "give func_native an adj_snippet"
+        what = f"the {unit.part} of native function {unit.function!r} has no derivative"
+        raise NotDifferentiableError(what, place, help=cure)
+
+    return rule
+
+
+def _slopes(array: HostArray) -> HostArray | None:
+    return array.grad
+
+
+SLOPES = Row(
+    gradient.name, (), None, "The gradient array of an array, or an array without memory where there is none.",
+    gradient.rows[0].value, _slopes, nondiff="a view shares memory",
+)  # fmt: skip
+"""Native text is given gradients that may be missing; the row `gradient` itself asks for one that is there."""
 
 
 # ----- types --------------------------------------------------------------------------------
@@ -183,7 +222,7 @@ def oracle(unit: Unit) -> Callable[..., Any]:
             else:
                 write_value(given[f"v{k}"], (0,), value, t)
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
-        kind(ADDRESS["cpu"](unit))(given.ctypes.data, made.ctypes.data)
+        kind(HOST["address"](unit))(given.ctypes.data, made.ctypes.data)
         found = tuple(to_value(made[f"v{k}"][0], t) for k, t in enumerate(results))
         return found[0] if len(found) == 1 else found
 
@@ -199,7 +238,9 @@ def _host_block(types: tuple[Any, ...]) -> np.ndarray:
     return np.zeros(1, layout)
 
 
-def _descriptor(array: HostArray) -> np.ndarray:
+def _descriptor(array: HostArray | None) -> Any:
     """The words of an array; those of an indexed one have its tables behind them."""
+    if array is None:
+        return 0
     tables = [0 if table is None else table.ctypes.data for table in array.lookup]
     return np.array([*array.descriptor(), *tables], np.uint64)

@@ -56,7 +56,11 @@ class Row:
     nondiff: str = ""
     effect: str = PURE
     opaque: bool = False
-    """Whether the effect reaches every array among the operands, anywhere, as in native code."""
+    """Native code: it goes anywhere in the arrays among the operands at the positions `reads` and `writes`."""
+    reads: frozenset[int] = frozenset()
+    writes: frozenset[int] = frozenset()
+    contends: bool = False
+    """Whether native code has atomics of its own, whose order matters for all that is known."""
     ulps: int = 0
     """How far a target may be from the oracle, in units in the last place; 0 means equal bits.
 

@@ -229,7 +229,8 @@ def _extreme(symbol: str) -> Any:
 
 
 def _wins(symbol: str, value: Value, old: Value) -> Value:
-    return OPERATORS["|"](OPERATORS[symbol](value, old), OPERATORS["!="](old, old))
+    wins: Value = OPERATORS["|"](OPERATORS[symbol](value, old), OPERATORS["!="](old, old))
+    return wins
 
 
 def _exchanged_if(wins: Value, shadow: Value, indices: list[Value], share: Value) -> Value:
@@ -244,6 +245,30 @@ def _exchanged_if(wins: Value, shadow: Value, indices: list[Value], share: Value
 
 memory.atomic_min.tangent(_extreme("<"))
 memory.atomic_max.tangent(_extreme(">"))
+
+
+def settled(call: Call, given: Given) -> Given:
+    """The tangent of an atomic when memory already holds the outcome of the launch.
+
+    The thread whose value is the final one has won, as in the adjoint; of equal values one wins.
+    """
+    if not given[0] or call.op.name in memory.PRIVATE_ATOMICS:
+        found: Given = call.op.tangent_rule(call, given) if given[0] else [{}]
+        return found
+    if call.op.name not in ("atomic_min", "atomic_max"):
+        raise NotDifferentiableError(
+            f"{call.op.name} has no tangent after the launch: {call.op.nondiff}", call.location,
+            help="differentiate the launch itself, or keep it out of what is differentiated",
+        )  # fmt: skip
+    array, *indices, value = call.args
+    shadow, final, share = given[0][()], memory.load(array, *indices), whole(value.type, given[-1])
+    if not is_compound(value.type):
+        return [{(): _exchanged_if(OPERATORS["=="](value, final), shadow, indices, share)}]
+    before = []
+    for k in np.ndindex(value.type.shape):
+        wins = OPERATORS["=="](extract(value, *k), extract(final, *k))
+        before.append(_exchanged_if(wins, memory.component_view(shadow, *k), indices, extract(share, *k)))
+    return [{(): rebuild(value, before)}]
 
 
 @memory.atomic_exch.tangent

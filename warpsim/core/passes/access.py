@@ -63,7 +63,7 @@ class Plan:
     gathered: set[Call] = field(default_factory=set)
     """Those of them on arrays that are summed at shared addresses alone."""
     unknown: list[Call] = field(default_factory=list)
-    """Atomics on arrays that came out of structs, or out of a choice between arrays."""
+    """Atomics on arrays that came out of structs, or out of a choice between arrays, and native code with atomics."""
     local: set[Call] = field(default_factory=set)
     """Atomics on arrays of the thread's own stack."""
     makers: dict[Value, Call] = field(default_factory=dict)
@@ -113,6 +113,9 @@ class _Analysis:
         """Values that all threads agree on, with the number of calls in their expressions."""
         self.accesses: dict[Root, list[Call]] = {}
         self.vague: set[Root | None] = set()
+        self.looked: set[tuple[Call, Root | None]] = set()
+        """What native code reads, and what it may change."""
+        self.changed: set[tuple[Call, Root | None]] = set()
         self.used.update(fn.body.yields)
         self.region(fn.body)
         self.top = {node for node in fn.body.nodes if isinstance(node, Call)}
@@ -177,16 +180,21 @@ class _Analysis:
                 self.plan.unknown.append(call)
 
     def opaque(self, call: Call) -> None:
-        """Native code may go anywhere in every array that it is given, and in the gradients of those in structs."""
-        for value in call.args:
-            reached = self.sources.get(value, frozenset())
-            reached |= {r._replace(slope=True) for r in reached if r is not None and r.path}
-            self.vague |= reached
-            self.plan.reads_unknown |= None in reached
-            self.plan.writes_unknown |= None in reached and call.op.effect != READ and call.op.opaque == "all"
-            for root in reached:
+        """Native code goes anywhere in the arrays that it is given, and in the gradients of those in structs."""
+        if call.op.contends:
+            self.plan.unknown.append(call)
+        for k, value in enumerate(call.args):
+            data = self.sources.get(value, frozenset())
+            held = {r._replace(slope=True) for r in data if r is not None and r.path}
+            self.vague |= data | held
+            self.plan.reads_unknown |= None in data
+            self.plan.writes_unknown |= None in data and k in call.op.writes
+            for root in data | held:
                 if root is not None:
                     self.accesses.setdefault(root, []).append(call)
+            self.looked.update((call, root) for root in data if k in call.op.reads)
+            self.changed.update((call, root) for root in data if k in call.op.writes)
+            self.changed.update((call, root) for root in held if call.op.effect == WRITE)
 
     def are_local(self, arrays: Sources) -> bool:
         return bool(arrays) and all(a is not None and a.holder not in self.position for a in arrays)
@@ -203,8 +211,10 @@ class _Analysis:
         """What happens to an array, as far as launches want to know."""
         use = self.use_of(root)
         if use is not None:
-            use.read = any(c.op.effect == READ or c.op.opaque for c in calls)
-            use.written = any(c.op.effect in (WRITE, ATOMIC) and (root.slope or c.op.opaque != "slopes") for c in calls)
+            opaque, known = [c for c in calls if c.op.opaque], [c for c in calls if not c.op.opaque]
+            use.read = any(c.op.effect == READ for c in known) or any((c, root) in self.looked for c in opaque)
+            use.written = any(c.op.effect in (WRITE, ATOMIC) for c in known)
+            use.written |= any((c, root) in self.changed for c in opaque)
             use.atomics = [c for c in calls if c.op.effect == ATOMIC]
 
     def classify(self, root: Root, calls: list[Call]) -> None:

@@ -58,12 +58,13 @@ class Activity:
         return YES if True in found else NO
 
     def reached(self, call: Call) -> str:
-        """Whether native code is given an array that has a gradient, or may have one."""
+        """Whether native code, or a function with a gradient of its own, is given an array that may have one."""
         for a in call.args:
             if isinstance(a.type, ArrayType):
                 known = self.slope(a) == NO
             else:
-                known = not self.roots.get(a, frozenset()) & (self.with_gradient or frozenset())
+                held = self.roots.get(a, frozenset())
+                known = None not in held and not held & (self.with_gradient or frozenset())
             if not known:
                 return YES
         return NO
@@ -77,6 +78,8 @@ class Activity:
 
     def about(self, call: Call) -> str:
         """Whether the array that a call reads or writes has a gradient; NO for calls about no array."""
+        if call.op.opaque:
+            return self.reached(call)
         on_array = bool(call.args) and isinstance(call.args[0].type, ArrayType)
         return self.slope(call.args[0]) if on_array else NO
 
@@ -103,9 +106,7 @@ class Activity:
             self.varied.update(r for r in call.results if has_cotangent(r.type))
 
     def is_source(self, call: Call) -> bool:
-        if isinstance(call.op, Function):
-            return any(isinstance(a.type, ArrayType) for a in call.args)
-        if call.op.opaque:
+        if isinstance(call.op, Function) or call.op.opaque:
             return self.reached(call) != NO
         return call.op.effect in (READ, ATOMIC) and self.about(call) != NO
 
@@ -132,9 +133,7 @@ class Activity:
             self.useful.update(a for a in call.args if has_cotangent(a.type) and not isinstance(a, Constant))
 
     def is_sink(self, call: Call) -> bool:
-        if isinstance(call.op, Function):
-            return any(isinstance(a.type, ArrayType) for a in call.args)
-        if call.op.opaque:
+        if isinstance(call.op, Function) or call.op.opaque:
             return self.reached(call) != NO
         return call.op.effect in (WRITE, ATOMIC) and self.about(call) != NO
 

@@ -17,7 +17,7 @@ from ..ir.nodes import Call, Constant, For, Function, Region, Value, While, walk
 from ..ops.registry import ATOMIC, PURE, READ, WRITE
 from ..types import scalars
 from ..types.arrays import ArrayType
-from .roots import VIEWS, Root, roots_of
+from .roots import UNKNOWN, VIEWS, Root, Sources, roots_of
 
 BEFORE, AFTER = "before", "after"
 Loop = For | While
@@ -79,6 +79,8 @@ class Addresses:
         """Arrays that functions with gradients of their own are given."""
         self.blind: dict[Root, list[tuple[tuple[Loop, ...], Place]]] = {}
         """Where the vague accesses stand that may write."""
+        self.lends: dict[Call, tuple[tuple[Loop, ...], Place]] = {}
+        """Where the calls of functions with gradients or replays of their own stand."""
         self.known: dict[Value, Linear] = {}
         self.numbers: dict[Region, int] = {}
         self.enter(fn.body, (), ())
@@ -112,9 +114,10 @@ class Addresses:
         self.makers.update(dict.fromkeys(call.results, call))
         arrays = [a for a in call.args if a in self.sources]
         if isinstance(call.op, Function):
-            writes = any(isinstance(n, Call) and n.op.effect in (WRITE, ATOMIC) for n in walk(call.op.body))
+            self.lends[call] = (loops, place)
+            changed = self.changed_in(call.op.body)
             for a in arrays:
-                self.spoil(a, writes, loops, place)
+                self.spoil(a, None in changed or bool(self.sources[a] & changed), loops, place)
                 self.lent.update(root for root in self.sources[a] if root is not None)
         elif call.op.effect in (READ, WRITE, ATOMIC) and arrays:
             writes = call.op.effect != READ
@@ -125,6 +128,37 @@ class Addresses:
                 self.written.update([access.root] if writes else [])
             for a in arrays[access is not None :]:
                 self.spoil(a, writes, loops, place)  # among them structs with arrays that go to memory
+
+    def changed_in(self, body: Region) -> Sources:
+        """The arrays that the body of a function may write to."""
+        found: Sources = frozenset()
+        for node in walk(body):
+            if not isinstance(node, Call):
+                continue
+            if isinstance(node.op, Function):
+                found |= self.changed_in(node.op.body)
+            elif node.op.opaque:
+                found = found.union(*(self.sources.get(node.args[k], UNKNOWN) for k in node.op.writes))
+            elif node.op.effect in (WRITE, ATOMIC) and node.op.name != "local_array":
+                found |= self.sources.get(node.args[0], UNKNOWN)
+        return found
+
+    def looked_at(self, call: Call) -> Sources:
+        """The arrays whose contents the gradient of a function may read."""
+        grad = call.op.grad
+        if grad is None:
+            return frozenset()
+        inside = roots_of(grad)
+        read: set[Root | None] = set()
+        for node in walk(grad.body):
+            if isinstance(node, Call) and not isinstance(node.op, Function):
+                operands = [node.args[k] for k in node.op.reads] if node.op.opaque else list(node.args[:1])
+                if node.op.effect != PURE and (node.op.opaque or node.op.effect == READ):
+                    read = read.union(*(inside.get(a, frozenset()) for a in operands))
+        passed = dict(zip(grad.params, call.args, strict=False))
+        holders = {root.holder for root in read if root is not None and not root.slope}
+        found = (self.sources.get(passed[h], frozenset()) for h in holders if h in passed)
+        return frozenset().union(*found, self.lent if None in read else ())
 
     def spoil(self, array: Value, writes: bool, loops: tuple[Loop, ...], place: Place) -> None:
         roots = [root for root in self.sources[array] if root is not None]

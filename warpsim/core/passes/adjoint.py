@@ -18,6 +18,7 @@ single assignment like every program, and can be differentiated again.
 from __future__ import annotations
 
 from dataclasses import replace
+
 from ...errors import NotDifferentiableError
 from ..ir.builder import Builder, constant
 from ..ir.nodes import Call, Function, If, Node, Region, Value
@@ -134,7 +135,8 @@ class Reverser(Loops):
             for param, arg in zip(body.params, call.args, strict=True):
                 if arg in self.active:
                     cotangents.give(arg, shares.pop(param, None))
-        elif arrived or any(isinstance(a.type, ArrayType) and self.active.slope(a) is not NO for a in call.args):
+        elif arrived or self.active.reached(call) != NO:
+            self.refuse_stale(call, replay)
             seeds = [cotangents.take(r) for r in call.results]
             grad = call.op.grad
             found = self.builder.call(grad, (*replay.uses(call.args), *seeds), grad.result_types)
@@ -143,6 +145,16 @@ class Reverser(Loops):
             for arg, share in zip(given, shares_of, strict=True):
                 if arg in self.active:
                     cotangents.give(arg, share)
+
+    def refuse_stale(self, call: Call, replay: Replay) -> None:
+        """The user's gradient looks at arrays as the launch left them: that must be what the function saw."""
+        root = replay.contents.stale(call)
+        if root is not None:
+            name = root.holder.hint or "an array"
+            raise NotDifferentiableError(
+                f"the gradient of {call.op.name!r} looks at {name!r}, which the kernel changes after the call",
+                call.location, help="write the result to another array",
+            )  # fmt: skip
 
     # ----- branches -------------------------------------------------------------------------
 

@@ -84,6 +84,13 @@ class Companions(Rewriter):
             assert isinstance(node, While)
             self.repeat(node)
 
+    def renamed(self, node: Call) -> Call:
+        """The call over renamed operands; itself if none has another name."""
+        args = self.uses(node.args)
+        if args is node.args:
+            return node
+        return Call(node.op, args, node.attributes, results=node.results, location=node.location)
+
     def append(self, node: Node) -> None:
         self.builder.region.nodes.append(node)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from ..ir.nodes import Function, Value
 from ..ops.tangents import has_floats
 from .explicit import explicit_gradients, gradient_slots
+from .inline import inline
 from .overwrites import Extra
+from .replayed import replayed_tangent
 from .tangent import Slot, chosen_slots, parameter_slots, tangent
 
 
@@ -18,12 +20,10 @@ def forward_mode(fn: Function, gradients: frozenset[str]) -> tuple[Function, tup
     return tangent(fn, chosen), tuple(Extra("tangent", slot.position) for slot in chosen)
 
 
-def forward_recording(
-    fn: Function, extras: tuple[Extra, ...], gradients: frozenset[str]
-) -> tuple[Function, tuple[Extra, ...]]:
-    """A kernel that notes what its atomics return, with tangents of `moving_slots`, those of its notes too."""
-    moving = moving_slots(fn.params, gradients)
-    return tangent(fn, moving), (*extras, *(Extra("tangent", slot.position) for slot in moving))
+def forward_again(fn: Function, gradients: frozenset[str], ndim: int) -> tuple[Function, tuple[Extra, ...]]:
+    """Forward mode of a kernel that was launched, along `moving_slots`; see `replayed`."""
+    made, extras = replayed_tangent(fn, moving_slots(fn.params, gradients), ndim)
+    return inline(made), extras
 
 
 def second_order(

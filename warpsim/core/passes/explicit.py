@@ -42,9 +42,7 @@ class _Gradients(Companions):
         if given and given[0] and node.op.name == "has_gradient":
             self.rename(node.results, (constant(bool_, True),))
             return
-        args = self.uses(node.args)
-        call = node if args is node.args else Call(node.op, args, node.attributes, location=node.location)
-        call.results = node.results
+        call = self.renamed(node)
         self.append(call)
         if any(given) and _passes_arrays(node):
             self.beside.update(zip(call.results, node.op.tangent_rule(call, given), strict=True))

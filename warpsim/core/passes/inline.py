@@ -44,7 +44,7 @@ class _Expanding(Cloner):
         copy = self.node(call)
         assert isinstance(copy, Call)
         if isinstance(copy.op, Function):
-            op = inline(copy.op, keep_gradients=True)
+            op = inlined_in_itself(copy.op)
             return Call(op, copy.args, copy.attributes, results=copy.results, location=copy.location)
         return copy
 
@@ -63,6 +63,14 @@ class _Caller(_Expanding, Rewriter):
 
 class _Callee(_Expanding):
     """A body that is copied to its call."""
+
+
+def inlined_in_itself(fn: Function) -> Function:
+    """A function that stays a call, with its own calls expanded: always the same one, so that calls can be compared."""
+    if fn.flat is None:
+        fn.flat = inline(fn, keep_gradients=True)
+        fn.flat.flat = fn.flat
+    return fn.flat
 
 
 def has_own_gradient(call: Call) -> bool:

@@ -19,9 +19,9 @@ from ..ops import memory, threads
 from ..ops.registry import ATOMIC
 from ..types.arrays import array_type
 from ..types.scalars import int32
-from .addresses import AFTER, BEFORE, Access, Addresses
+from .addresses import AFTER, BEFORE, Access, Addresses, in_one_round
 from .replay import Contents, Replay
-from .roots import VIEWS, Root, holds_arrays
+from .roots import VIEWS, Root
 
 
 class Extra(NamedTuple):
@@ -93,8 +93,23 @@ class Overwrites(Contents):
 
     def holds(self, call: Call) -> bool:
         where = self.addresses
-        roots = (root for a in call.args if holds_arrays(a.type) for root in where.sources.get(a, where.lent))
+        roots = (root for k in call.op.reads for root in where.sources.get(call.args[k], where.lent))
         return not any(root in where.written for root in roots)
+
+    def stale(self, call: Call) -> Root | None:
+        where = self.addresses
+        loops, place = where.lends.get(call, ((), ()))
+        for root in where.looked_at(call):
+            if root is None or root not in where.written:
+                continue
+            if not place:  # called by a function that has a replay of its own
+                return root
+            spots = [(a.loops, a.place) for a in where.by_root.get(root, ()) if a.writes]
+            for others, spot in (*spots, *where.blind.get(root, ())):
+                around = loops[:1] == others[:1] != () and spot != place
+                if around or AFTER in in_one_round(place, spot):
+                    return root
+        return None
 
     # ----- atomics --------------------------------------------------------------------------
 

@@ -15,7 +15,9 @@ from ...errors import CompilerError, NotDifferentiableError
 from ..ir.builder import Builder
 from ..ir.nodes import Call, Function, Node, Region, Value, walk
 from ..ir.rewrite import Cloner
-from ..ops.registry import ATOMIC, OUTPUT, PURE, WRITE, Row
+from ..ops.registry import ATOMIC, OUTPUT, PURE, READ, WRITE, Row
+from .roots import Root
+
 
 def _never(target: Any, call: Call, args: list[Any]) -> list[Any]:
     raise CompilerError(f"a value that is lost was emitted: {call.attributes['what']}")
@@ -30,6 +32,14 @@ class Contents:
     def array(self, call: Call, replay: Replay) -> Value | None:
         """The array that a read goes to, in the replay; None where nothing holds the element any more."""
         return replay.use(call.args[0])
+
+    def holds(self, call: Call) -> bool:
+        """Whether all arrays that native code reads hold what they held."""
+        return True
+
+    def stale(self, call: Call) -> Root | None:
+        """An array that the gradient of a called function looks at, and that does not hold any more what it held."""
+        return None
 
     def returned(self, call: Call, replay: Replay) -> Value | None:
         """What an atomic returned, traced, or None where it is not known."""
@@ -62,6 +72,8 @@ class Replay(Cloner):
             return self.atomic(call)
         if call.op.effect == WRITE and call.op.name != "local_array":
             return self.lost(call, f"what {call.op.name} returned")
+        if call.op.opaque and call.op.effect == READ and not self.contents.holds(call):
+            return self.lost(call, "elements that the kernel overwrote after native code had read them")
         if call.op.name == "load":
             return self.load(call)
         return [self.node(call)]
@@ -123,4 +135,6 @@ def refuse_lost(fn: Function) -> Function:
 def _cure(what: str) -> str:
     if "overwrote" in what:
         return "write the result to another array"
+    if "native function" in what:
+        return "give func_native a replay_snippet that finds it in what the launch left in the arrays"
     return "declare how it is found again with @wp.func_replay, or keep it in an array"

@@ -95,9 +95,18 @@ class _Follower:
         return frozenset().union(*(self.sources.get(v, frozenset()) for v in values))
 
     def call(self, call: Call) -> None:
+        if isinstance(call.op, Function):
+            self.enter(call, call.op)
         for result in call.results:
             if holds_arrays(result.type):
                 self.sources[result] = self.made(call, result)
+
+    def enter(self, call: Call, fn: Function) -> None:
+        """A function that stayed a call: its parameters may be what any of its calls passes."""
+        for param, arg in zip(fn.params, call.args, strict=True):
+            if holds_arrays(param.type):
+                self.sources[param] = self.union((param, arg))
+        self.region(fn.body)
 
     def made(self, call: Call, result: Value) -> Sources:
         name = call.op.name

@@ -5,8 +5,8 @@ branches, loops, element updates, local arrays, structs and views, by the same r
 keeps nothing and recomputes nothing, so it costs about as much again as the program. Tangents of an array
 lie in a second array, a parameter behind the parameters of the program.
 
-A function whose gradient the user wrote gets the transpose of that gradient where it is straight-line
-and without effects; elsewhere its body is differentiated. Atomics whose outcome depends on the order of
+A function whose gradient the user wrote gets the transpose of that gradient, if the gradient has no effects
+(see `transpose`); else its body is differentiated. Atomics whose outcome depends on the order of
 threads (`min`, `max`, an exchange, a sum whose old value is used) have the right tangents only when threads
 run one after the other: `needs_one_thread` tells. What has no tangent raises `NotDifferentiableError`.
 """
@@ -61,11 +61,16 @@ def tangent(fn: Function, chosen: Sequence[Slot]) -> Function:
     The result takes the parameters of `fn` and then one tangent per slot, of the type of the slot. An array
     that is not chosen holds constants: what is stored there has no tangent afterwards.
     """
-    more = tuple(Value(slot.type, f"{slot.name}.tangent") for slot in chosen)
-    pass_ = _Tangents()
-    for slot, value in zip(chosen, more, strict=True):
-        pass_.beside.setdefault(fn.params[slot.position], {})[slot.path] = value
-    return inline(pass_.rewritten(fn, more))
+    pass_ = Tangents()
+    return inline(pass_.rewritten(fn, start(pass_, fn.params, chosen)))
+
+
+def start(pass_: Tangents, params: tuple[Value, ...], chosen: Sequence[Slot]) -> tuple[Value, ...]:
+    """Give the chosen places of parameters tangents, which are further parameters."""
+    made = tuple(Value(slot.type, f"{slot.name}.tangent") for slot in chosen)
+    for slot, value in zip(chosen, made, strict=True):
+        pass_.beside.setdefault(params[slot.position], {})[slot.path] = value
+    return made
 
 
 def needs_one_thread(fn: Function) -> bool:
@@ -75,24 +80,32 @@ def needs_one_thread(fn: Function) -> bool:
     return any(isinstance(n, Call) and needs_order(n, used) for n in nodes)
 
 
-class _Tangents(Companions):
+class Tangents(Companions):
+    """Appends, after each call, what computes the tangents of its results."""
+
     def call(self, node: Call) -> None:
-        args = self.uses(node.args)
-        call = node if args is node.args else Call(node.op, args, node.attributes, location=node.location)
-        call.results = node.results
-        given = self.of(node.args)
-        if isinstance(call.op, Function):
-            self.function(call, given)
-            return
+        if isinstance(node.op, Function):
+            self.function(self.renamed(node), self.of(node.args))
+        else:
+            self.row(node)
+
+    def row(self, node: Call) -> None:
+        """Append a row and its tangents."""
+        call = self.renamed(node)
         self.append(call)
-        for result, found in zip(call.results, self.found(call, given), strict=True):
+        for result, found in zip(call.results, self.found(call, self.of(node.args)), strict=True):
             if found:
                 self.beside[result] = found
 
     def found(self, call: Call, given: Given) -> Given:
         """Tangents of the results of a row."""
-        nothing: Given = [{} for _ in call.results]
         row = call.op
+        nothing: Given = [{} for _ in call.results]
+        if row.opaque and any(given):
+            raise NotDifferentiableError(
+                f"native code has no tangent: {row.doc or row.name}", call.location,
+                help="write it in the kernel language, or keep it out of what is differentiated",
+            )  # fmt: skip
         if row.tangent_rule is not None:
             return list(row.tangent_rule(call, given))
         if not any(given) or not any(has_floats(r.type) for r in call.results):

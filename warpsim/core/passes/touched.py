@@ -8,9 +8,10 @@ with an effect that is not known here counts as reading and writing all its arra
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ..ir.nodes import Call, Function, Value, walk
+from ..ir.nodes import Call, Function, If, Region, Value, walk
 from ..ops.registry import ATOMIC, PURE, READ, WRITE
 from ..types.arrays import ArrayType
 from .roots import array_fields, holds_arrays, roots_of
@@ -61,15 +62,19 @@ def touched(fn: Function) -> Touched:
     return found
 
 
-def note(call: Call, paths: object, found: Touched) -> None:
+def note(call: Call, paths: Callable[[Value], set[Path]], found: Touched) -> None:
     """Count one call."""
-    assert callable(paths)
     arrays = [a for a in call.args if isinstance(a.type, ArrayType)]
     effect = PURE if isinstance(call.op, Function) else call.op.effect
     if isinstance(call.op, Function) or effect not in (PURE, READ, WRITE, ATOMIC):
         for a in arrays:
             found.read |= paths(a)
             found.written |= paths(a)
+    elif call.op.opaque:
+        for k in call.op.reads:
+            found.read |= paths(call.args[k])
+        for k in call.op.writes:
+            found.written |= paths(call.args[k])
     elif arrays and effect == READ:
         found.read |= paths(arrays[0])
     elif arrays and effect in (WRITE, ATOMIC):
@@ -92,3 +97,31 @@ def array_paths(types: tuple[object, ...]) -> list[tuple[Path, ArrayType]]:
         elif holds_arrays(t):
             found += [((k, path), inner) for path, inner in array_fields(t)]
     return found
+
+
+def read_after_write(fn: Function, read: Path, written: Path) -> bool:
+    """Whether a thread may read one of its arrays after it wrote another one."""
+    roots = roots_of(fn)
+
+    def goes_to(call: Call, path: Path) -> bool:
+        found = roots.get(call.args[0], frozenset({None})) if call.args else frozenset()
+        return any(r is None or (r.holder is fn.params[path[0]] and r.path == path[1] and not r.slope) for r in found)
+
+    def scan(region: Region, after: bool) -> tuple[bool, bool]:
+        """Whether such a read is met, and whether the write was met when the region ends."""
+        met = False
+        for node in region.nodes:
+            if isinstance(node, Call):
+                met |= after and node.op.effect in (READ, ATOMIC) and goes_to(node, read)
+                after |= node.op.effect in (WRITE, ATOMIC) and node.op.name != "local_array" and goes_to(node, written)
+                continue
+            rounds = 1 if isinstance(node, If) else 2  # the second round of a loop comes after the first
+            ends = [after]
+            for inner in node.regions() * rounds:
+                found, end = scan(inner, after if isinstance(node, If) else any(ends))
+                met |= found
+                ends.append(end)
+            after = any(ends)
+        return met, after
+
+    return scan(fn.body, False)[0]

@@ -3,23 +3,31 @@
 An adjoint rule is linear in the cotangents of the results. With the operands and results fixed, the rule is
 the transposed Jacobian of the row; so its own transpose, taken by walking back through what the rule
 traces to, is the Jacobian: it takes tangents of operands to those of results. A rule that is not linear in
-the cotangents is a defect and raises `CompilerError`. The same serves functions whose gradient the user
-wrote, where that gradient is straight-line and has no effects.
+the cotangents is a defect and raises `CompilerError`.
+
+The same serves functions whose gradient the user wrote. Where that gradient branches, loops or is native
+code, it is called once per component of the results instead.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...errors import CompilerError
 from ..ir.builder import Builder
-from ..ir.nodes import Call, Function, Region, Value, walk
+from ..ir.nodes import Call, Constant, Function, Region, Value, walk
 from ..ir.rewrite import Cloner
-from ..ops.registry import PURE, READ
+from ..ops.construct import rebuild, zero
+from ..ops.registry import PURE, READ, TABLE
 from ..ops.tangents import Given, has_floats, parts, whole
+from ..types.compounds import is_compound
+from ..types.structs import is_struct
 from .cotangents import Cotangents
 from .dce import dce
 from .inline import inline
+from .replay import is_pure
 
 Mask = tuple[bool, ...]
 _traced: dict[Any, Region | None] = {}
@@ -30,6 +38,8 @@ def pushed_forward(builder: Builder, call: Call, given: Given) -> Given | None:
 
     None for a function whose written gradient cannot be transposed.
     """
+    if not any(given):
+        return [{} for _ in call.results]
     region = _jacobian_of(call, tuple(bool(tangent) for tangent in given))
     if region is None:
         return None
@@ -63,14 +73,62 @@ def _jacobian(call: Call, mask: Mask) -> Region | None:
     wanted = [(share, a.type) for share, a, on in zip(shares, args, mask, strict=True) if on]
     rule.yields = tuple(share for share, _ in wanted if share is not None)
     expanded = inline(Function(call.op.name, rule)).body
-    if not all(isinstance(n, Call) and n.op.effect in (PURE, READ) for n in walk(expanded)):
-        return _refused(call)
     seeds = tuple(Value(t) for _, t in wanted)
     arrived = [seed for seed, (share, _) in zip(seeds, wanted, strict=True) if share is not None]
-    body = transposed(expanded, active, arrived)
-    if body is None:
-        return _refused(call)
-    return Region((*args, *outs, *seeds), body.nodes, body.yields)
+    body = transposed(expanded, active, arrived) if _is_straight(expanded) else None
+    if body is not None:
+        return Region((*args, *outs, *seeds), body.nodes, body.yields)
+    if not isinstance(call.op, Function):
+        raise CompilerError(f"the adjoint rule of {call.op.signature()} is not linear in its cotangents")
+    return _by_components(call, args, outs, seeds, mask)
+
+
+def _is_straight(region: Region) -> bool:
+    """Whether a region can be walked back through: rows without effects, one after the other."""
+    return all(isinstance(n, Call) and n.op.effect in (PURE, READ) and not n.op.opaque for n in region.nodes)
+
+
+def _by_components(
+    call: Call, args: tuple[Value, ...], outs: tuple[Value, ...], seeds: tuple[Value, ...], mask: Mask
+) -> Region | None:
+    """The Jacobian of a function row by row: its gradient for a cotangent of one in each component of a result.
+
+    For gradients that branch, loop, or are native code. None for one with effects, and for structs.
+    """
+    sloped = [k for k, out in enumerate(outs) if has_floats(out.type)]
+    if not is_pure(call.op.grad) or any(is_struct(v.type) for v in (*args, *outs)):
+        return None
+    made = Region((*args, *outs, *seeds))
+    with Builder(made).active() as builder:
+        found = []
+        for k in sloped:
+            units = [tuple(unit if j == k else zero(o) for j, o in enumerate(outs)) for unit in _units(outs[k])]
+            rows = [_shares(builder, call, args, outs, unit) for unit in units]
+            shares = [[s for s, on in zip(row, mask, strict=True) if on] for row in rows]
+            parts = [_dot(row, seeds) for row in shares]
+            found.append(rebuild(outs[k], parts) if is_compound(outs[k].type) else parts[0])
+    made.yields = tuple(found)
+    return dce(inline(Function(call.op.name, made))).body
+
+
+def _units(out: Value) -> list[Constant]:
+    """One in one component, zero in the others, for each component in memory order."""
+    t = out.type
+    if not is_compound(t):
+        return [Constant(t, t(1))]
+    return [Constant(t, t.wrap(np.eye(t.size, dtype=t.dtype)[k].reshape(t.shape))) for k in range(t.size)]
+
+
+def _dot(shares: list[Value | None], tangents: tuple[Value, ...]) -> Value:
+    """The sum of the products of cotangents and tangents."""
+    total: Any = None
+    for share, tangent in zip(shares, tangents, strict=True):
+        if share is not None:
+            product = TABLE["inner"](share, tangent) if is_compound(tangent.type) else share * tangent
+            total = product if total is None else total + product
+    assert total is not None, "a function whose operands move has a gradient for one of them"
+    result: Value = total
+    return result
 
 
 def _shares(
@@ -83,13 +141,6 @@ def _shares(
     found = builder.call(call.op.grad, (*args, *douts), call.op.grad.result_types)
     given = iter(found if isinstance(found, tuple) else () if found is None else (found,))
     return [next(given) if has_floats(a.type) else None for a in args]
-
-
-def _refused(call: Call) -> Region | None:
-    """A function falls back to its body; a row cannot."""
-    if not isinstance(call.op, Function):
-        raise CompilerError(f"the adjoint rule of {call.op.signature()} is not linear in its cotangents")
-    return None
 
 
 def transposed(region: Region, inputs: tuple[Value, ...], seeds: list[Value]) -> Region | None:

@@ -19,6 +19,7 @@ import numpy as np
 from ...errors import ArrayError, OutOfBoundsError
 from ..types import compounds, scalars, structs
 from ..types.arrays import MAX_NDIM, ArrayType, array_type, type_name
+from . import versions
 from .contents import Contents
 from .device import Device, get_device
 from .graph import recorded
@@ -86,6 +87,7 @@ class array(Contents, metaclass=_ArrayMeta):
     """
 
     indexed: ClassVar[Any]  # the class `indexedarray`, bound by its file
+    _span: tuple[int, int] | None = None  # first and one past the last address, when somebody asked
 
     def __init__(
         self, data: Any = None, dtype: Any = Any, shape: Any = None, strides: Any = None, ptr: int | None = None,
@@ -126,7 +128,10 @@ class array(Contents, metaclass=_ArrayMeta):
         made._adopt(memory, element, device)
         made._owner = owner
         if owner is not None:
-            made._memory = owner._memory if isinstance(owner, array) else foreign_memory(memory)
+            if isinstance(owner, array):
+                made._memory = owner._memory
+            elif versions.alert:  # else nobody asks before this array is gone
+                made._memory = foreign_memory(memory)
         return made
 
     def _adopt(self, memory: np.ndarray, element: Any, device: Device) -> None:

@@ -15,9 +15,9 @@ from ...errors import ArrayError, OutOfBoundsError, ReadOnlyError
 from ..types import structs
 from ..types.arrays import type_name
 from . import versions
+from .graph import active as capturing
 from .graph import recorded
 from .memory import TypedMemory, as_numpy, check_range, record_of
-
 
 Select = Callable[[np.ndarray], np.ndarray]
 """Takes the part that is written out of memory that lies like the array's."""
@@ -115,6 +115,9 @@ class Contents(TypedMemory):
         self, step: Callable[[], None], target: np.ndarray, what: str, select: Select, source: Any = None
     ) -> None:
         """Write to a part of the memory, under the eyes of tapes."""
+        if capturing() and not versions.active():
+            recorded(lambda: self._change(step, target, what, select, source))  # tapes are told when it runs
+            return
         if not versions.alert:
             recorded(step)
             return

@@ -12,10 +12,10 @@ import ctypes
 import itertools
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from ...errors import LaunchError
-from . import pool
+from . import pool, versions
 from .device import get_device
 from .dimensions import extent, normalized
 
@@ -51,6 +51,10 @@ class Launch:
     dim: Any
     args: list[Any]
     native = False  # whether `command` alone is all there is to run
+    reverse = False  # whether it runs an adjoint, which tapes do not care about
+    with_gradient: Callable[[list[Any], int, Any], list[Any]] | None = None
+    """The arguments with another gradient at a position."""
+    watched: ClassVar[Callable[[Any], None]]  # runs a launch under the eyes of tapes; bound by `recording`
 
     def _bind(self, dim: Any, args: list[Any]) -> None:
         """Take other dimensions and arguments, or raise and keep the present ones."""
@@ -65,19 +69,27 @@ class Launch:
         self._bind(normalized(dim), self.args)
 
     def set_param_at_index(self, index: int, value: Any, adjoint: bool = False) -> None:
-        """Change one argument by position."""
+        """Change one argument by position; adjoint: its gradient, of an adjoint launch."""
         if not 0 <= index < len(self.args):
             raise LaunchError(f"parameter {index} of kernel {self.kernel.key!r}\nexpected: 0 to {len(self.args) - 1}")
         args = list(self.args)
-        args[index] = value
+        if not adjoint:
+            args[index] = value
+        elif self.with_gradient is None:
+            raise LaunchError(
+                f"the gradient of parameter {index} of a launch of kernel {self.kernel.key!r}\n"
+                "expected: an adjoint launch: wp.launch(..., adjoint=True, record_cmd=True)"
+            )
+        else:
+            args = self.with_gradient(args, index, value)
         self._bind(self.dim, args)
 
     def set_param_by_name(self, name: str, value: Any, adjoint: bool = False) -> None:
-        """Change one argument by name."""
+        """Change one argument by name; adjoint: its gradient, of an adjoint launch."""
         names = list(self.kernel.patterns)
         if name not in names:
             raise LaunchError(f"kernel {self.kernel.key!r} has no parameter {name!r}\nexpected: {', '.join(names)}")
-        self.set_param_at_index(names.index(name), value)
+        self.set_param_at_index(names.index(name), value, adjoint)
 
     def set_param_at_index_from_ctype(self, index: int, value: Any) -> None:
         """Change a number by position, given as a ctypes value."""
@@ -98,11 +110,26 @@ class Launch:
     def launch(self, stream: Any = None) -> None:
         """Run with the present arguments; while a graph is captured, record the launch as it is now."""
         capture = active()
-        if capture is None:
-            self.run()
-        else:
+        if capture is not None:
             # A copy: parameters that are set later belong to later launches.
             capture.add(copy.copy(self))
+        else:
+            self.replay()
+
+    def submit(self) -> None:
+        """Run now or put into a graph, without a word to tapes."""
+        capture = active()
+        if capture is not None:
+            capture.add(self)
+        else:
+            self.run()
+
+    def replay(self) -> None:
+        """Run now; tapes are told."""
+        if versions.alert and not self.reverse:
+            self.watched()
+        else:
+            self.run()
 
 
 class NativeLaunch(Launch):
@@ -110,6 +137,7 @@ class NativeLaunch(Launch):
 
     def __init__(self, launcher: Any, dim: Any, args: list[Any], deterministic: bool):
         self.launcher, self.deterministic = launcher, deterministic
+        self.reverse = launcher.form.kind != "forward"
         self.kernel = launcher.kernel
         self._bind(dim, list(args))
 
@@ -163,6 +191,10 @@ class Graph:
 
     def launch(self) -> None:
         """Run everything in order."""
+        if versions.alert:
+            for step in self.steps:
+                step.replay() if isinstance(step, Launch) else step()
+            return
         if self.batches is None:
             self.batches = list(self._batched())
         for batch in self.batches:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..types import scalars
 from ..types.arrays import array_type, type_name
 from . import versions
 from .array import Tag, array
+from .graph import active as capturing
 from .graph import recorded
 from .memory import TypedMemory, allocate, checked_dtype
 
@@ -111,7 +113,13 @@ class indexedarray(TypedMemory):
         source = src if isinstance(src, TypedMemory) else array(src, dtype=self.dtype)
         if source.dtype is not self.dtype or source.shape != self.shape:
             raise ArrayError(f"assign from {source!r}\nexpected: {self!r}")
-        step = lambda: self.data._data.__setitem__(self._picks, source._contents())  # noqa: E731
+        self._change(lambda: self.data._data.__setitem__(self._picks, source._contents()), source)
+
+    def _change(self, step: Callable[[], None], source: TypedMemory) -> None:
+        """Write to the selected elements, under the eyes of tapes."""
+        if capturing() and not versions.active():
+            recorded(lambda: self._change(step, source))  # tapes are told when it runs
+            return
         if not versions.alert:
             recorded(step)
             return

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...config import config
+from ..compile import FORWARD, Form
 from ..ir.interpret import Interpreter, host_value
 from ..ops.host_memory import Follow, HostArray, described
 from ..types import compounds, structs
@@ -21,15 +22,23 @@ from .indexed import indexedarray
 from .kernel import Kernel
 
 
-def prepared(kernel: Kernel, dim: Any, args: list[Any], place: Device) -> Callable[[], None]:
-    """Check a launch as compiled ones are checked; returns what runs it, any number of times."""
-    types = kernel.types_for(args)
+def prepared(
+    kernel: Kernel, dim: Any, args: list[Any], place: Device, form: Form = FORWARD
+) -> Callable[[], None]:
+    """Check a launch as compiled ones are checked; returns what runs it, any number of times.
+
+    args: those of the kernel, then one for every extra parameter of the form.
+    """
     names = list(kernel.patterns)
-    ready = [adapted(a, t, n, kernel.key, place) for a, t, n in zip(args, types, names, strict=True)]
-    program = kernel.program(types)
+    own = kernel.types_for(args[: len(names)] if form is not FORWARD else args)
+    ready = [adapted(a, t, n, kernel.key, place) for a, t, n in zip(args, own, names, strict=False)]
+    ready += args[len(names) :]
+    program = kernel.program(own, None, False, form)
+    types = [p.type for p in program.fn.params]
+    names += [p.hint or "extra" for p in program.fn.params[len(names) :]]
     extent(dim, kernel.key, program.ndim)
     for k, use in program.plan.uses.items():
-        if use.written:
+        if use.written and form.kind != "adjoint":
             check_writable(ready[k], names[k], kernel.key)
     values = [interpreted(a, t, n, kernel.key) for a, t, n in zip(ready, types, names, strict=True)]
 

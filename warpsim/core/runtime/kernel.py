@@ -18,6 +18,7 @@ from ...errors import ArgumentCountError, ArgumentTypeError, KernelError, Kernel
 from .. import compile as compiler
 from ..emit.target import Options
 from ..frontend.functions import Static, operand_pattern_type
+from ..frontend.gradients import FORGET
 from ..frontend.scope import describe
 from ..frontend.source import Source, annotations, kernel_parameters
 from ..ir.nodes import Function
@@ -68,6 +69,16 @@ def get_module(name: str | python_types.ModuleType) -> Module:
     """The module of a name, made on first use."""
     key = name if isinstance(name, str) else name.__name__
     return _MODULES.setdefault(key, Module(key))
+
+
+def forget_kernels() -> None:
+    """Make every kernel compile again at its next launch."""
+    for module in list(_MODULES.values()):
+        for kernel in list(module.all):
+            kernel.forget()
+
+
+FORGET.append(forget_kernels)
 
 
 def calling_module(module: Any) -> Module:
@@ -261,6 +272,12 @@ class Kernel:
         types = tuple(self.patterns.values())
         layouts = tuple("C" if isinstance(t, ArrayType) and not t.indexed else "" for t in types)
         self.compiled(types, layouts, self.settings())
+
+    def forget(self) -> None:
+        """Compile again at the next launch: something that the kernel calls was declared anew."""
+        for kept in (self._lowered, self._programs, self._compiled, self.launchers, self.needs):
+            kept.clear()
+        self.latest = None
 
     def add_overload(self, types: Any) -> Kernel:
         """Check that concrete types fit this generic kernel (they compile at their first launch)."""

@@ -23,9 +23,11 @@ from ..types import compounds, scalars, structs
 from ..types.arrays import type_name
 from . import graph
 from .array import array
-from .array_ops import recorded, zeros
+from .array_ops import zeros
+from .host_steps import host_step
 from .memory import TypedMemory
 from .radix import KEYS, sort_order
+from .records import add_gradient, spent
 
 __all__ = [
     "array_cast", "array_inner", "array_scan", "array_sum", "radix_sort_pairs", "runlength_encode",
@@ -58,7 +60,14 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
             sums[:1] = 0
         out_array._data[...] = sums.reshape(out_array._data.shape)
 
-    recorded(step)
+    def pull(_: list[np.ndarray]) -> None:
+        slopes = spent(out_array)
+        later = np.cumsum(slopes.reshape((out_array.size, *_inner(out_array)))[::-1], axis=0)[::-1]
+        if not inclusive:
+            later = np.concatenate([later[1:], np.zeros_like(later[:1])])
+        add_gradient(in_array, later.reshape(in_array.grad._contents().shape))
+
+    host_step("array_scan", step, [out_array], [in_array], pull)
 
 
 def array_sum(values: array, out: array | None = None, value_count: int | None = None, axis: int | None = None) -> Any:
@@ -70,7 +79,7 @@ def array_sum(values: array, out: array | None = None, value_count: int | None =
     bad axis.
     """
     _check(values, "values", number=True)
-    return _reduced(_total, (values,), values.dtype, out, value_count, axis, "value_count")
+    return _reduced("array_sum", _total, (values,), values.dtype, out, value_count, axis, "value_count")
 
 
 def array_inner(
@@ -85,12 +94,12 @@ def array_inner(
     _check(b, "b", a.dtype)
     if a.shape != b.shape:
         raise ArrayError(f"b has shape {b.shape}\nexpected: {a.shape}, that of a")
-    return _reduced(_product, (a, b), compounds.scalar_of(a.dtype), out, count, axis, "count")
+    return _reduced("array_inner", _product, (a, b), compounds.scalar_of(a.dtype), out, count, axis, "count")
 
 
 def _reduced(
-    reduce: Any, sources: tuple[array, ...], dtype: Any, out: array | None, count: int | None, axis: int | None,
-    name: str,
+    what: str, reduce: Any, sources: tuple[array, ...], dtype: Any, out: array | None, count: int | None,
+    axis: int | None, name: str,
 ) -> Any:  # fmt: skip
     """Reduce the first `count` elements of `sources` along `axis` (None: all, in order)."""
     first = sources[0]
@@ -107,11 +116,24 @@ def _reduced(
         raise ArrayError(f"out has shape {target.shape}\nexpected: {shape}")
 
     def step() -> None:
-        parts = [_flat(s) if axis is None else s.numpy() for s in sources]
+        parts = [_flat(s) if axis is None else s._contents() for s in sources]
         kept = [p[(*[slice(None)] * place, slice(number))] for p in parts]
         target._data[...] = reduce(place, first.ndim if axis is not None else 1, *kept).reshape(target._data.shape)
 
-    recorded(step)
+    def pull(contents: list[np.ndarray]) -> None:
+        slopes = spent(target)
+        if what == "array_inner":  # of each product, every component of the one times that of the other
+            slopes = slopes.reshape(slopes.shape + (1,) * len(_inner(first)))
+        if axis is None:
+            contents = [c.reshape((first.size, *_inner(first))) for c in contents]
+        kept = (*[slice(None)] * place, slice(number))
+        factors = contents[::-1] if what == "array_inner" else [np.ones((), slopes.dtype)]
+        for source, factor in zip(sources, factors, strict=True):
+            share = np.zeros_like(contents[0])
+            share[kept] = slopes * (factor[kept] if factor.ndim else factor)
+            add_gradient(source, share)
+
+    host_step(what, step, [target], list(sources), pull, contents=what == "array_inner")
     if out is None and axis is None:
         return target._data[0]
     return target
@@ -165,7 +187,7 @@ def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0,
         keys._data[:number] = keys._data[:number][order]
         values._data[:number] = values._data[:number][order]
 
-    recorded(step)
+    host_step("radix_sort_pairs", step, [keys, values], [keys, values])
 
 
 def segmented_sort_pairs(
@@ -186,8 +208,8 @@ def segmented_sort_pairs(
             raise ArrayError(f"segment_end_indices has {ends.size} elements\nexpected: {starts.size}, one per start")
 
     def step() -> None:
-        bounds = starts.numpy().astype(np.int64)
-        pairs = (bounds[:-1], bounds[1:]) if ends is None else (bounds, ends.numpy().astype(np.int64))
+        bounds = starts._contents().astype(np.int64)
+        pairs = (bounds[:-1], bounds[1:]) if ends is None else (bounds, ends._contents().astype(np.int64))
         at, segment = _segment_members(*pairs, number)
         width = 8 * np.dtype(keys.dtype).itemsize
         order = sort_order(keys._data[at], 0, width)
@@ -195,7 +217,7 @@ def segmented_sort_pairs(
         keys._data[at] = keys._data[at[order]]
         values._data[at] = values._data[at[order]]
 
-    recorded(step)
+    host_step("segmented_sort_pairs", step, [keys, values], [keys, values])
 
 
 def _segment_members(starts: np.ndarray, ends: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -264,7 +286,7 @@ def runlength_encode(
         run_lengths._data[: starts.size] = np.diff(starts, append=number)
         total._data.flat[0] = starts.size
 
-    recorded(step)
+    host_step("runlength_encode", step, [run_values, run_lengths, total], [values])
     return int(total._data[0]) if run_count is None else run_count
 
 
@@ -304,13 +326,24 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
     def step() -> None:
         base = out_array._data.dtype
         if same and in_array.ndim > 1:
-            out_array._data[...] = converted(in_array.numpy(), base)
+            out_array._data[...] = converted(in_array._contents(), base)
         elif same:
-            out_array._data[:number] = converted(in_array.numpy()[:number], base)
+            out_array._data[:number] = converted(in_array._contents()[:number], base)
         else:
-            out_array._data.flat[:number] = converted(in_array.numpy().reshape(-1)[:number], base)
+            out_array._data.flat[:number] = converted(in_array._contents().reshape(-1)[:number], base)
 
-    recorded(step)
+    def pull(contents: list[np.ndarray]) -> None:
+        slopes = spent(out_array, None if same and in_array.ndim > 1 else number, flat=not same)
+        share = np.zeros(contents[0].shape, contents[0].dtype)
+        if same and in_array.ndim > 1:
+            share[...] = slopes
+        elif same:
+            share[:number] = slopes
+        else:
+            share.reshape(-1)[:number] = slopes
+        add_gradient(in_array, share)
+
+    host_step("array_cast", step, [out_array], [in_array], pull)
 
 
 def converted(x: np.ndarray, base: np.dtype) -> np.ndarray:
@@ -332,7 +365,7 @@ def converted(x: np.ndarray, base: np.dtype) -> np.ndarray:
 
 def _flat(a: Any) -> np.ndarray:
     """All elements in order: extents of elements are trailing axes."""
-    return a.numpy().reshape((a.size, *_inner(a)))
+    return np.asarray(a._contents().reshape((a.size, *_inner(a))))
 
 
 def _inner(a: Any) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from .device import synchronize
+from .versions import active
 
 
 class ScopedTimer:
@@ -26,9 +27,13 @@ class ScopedTimer:
         self.name, self.active, self.print, self.dict = name, active, print, dict
         self.synchronize, self.report_func = synchronize, report_func
         self.profile = cProfile.Profile() if detailed and active else None
-        self.elapsed = 0.0
+        self.elapsed, self.skip_tape = 0.0, skip_tape
+        self.tapes: tuple[Any, ...] = ()
 
     def __enter__(self) -> ScopedTimer:
+        self.tapes = () if self.skip_tape else active()
+        for tape in self.tapes:
+            tape.record_scope_begin(self.name)
         if self.active:
             if self.synchronize:
                 synchronize()
@@ -39,6 +44,8 @@ class ScopedTimer:
         return self
 
     def __exit__(self, *error: Any) -> None:
+        for tape in self.tapes:
+            tape.record_scope_end()
         if not self.active:
             return
         if self.synchronize:

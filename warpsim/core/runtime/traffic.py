@@ -8,13 +8,13 @@ array it may be. What the kernel never touches is in neither list.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
 from ..types import structs
 from .array import array
 from .indexed import indexedarray
 from .kernel import Kernel
+from .needs import Needs, needs_of
 
 
 class Traffic(NamedTuple):
@@ -37,21 +37,13 @@ def arrays_in(value: Any, name: str) -> Iterator[tuple[str, array]]:
 
 def traffic(kernel: Kernel, args: Sequence[Any]) -> Traffic:
     """What a launch with these arguments reads and writes."""
-    return _traffic(kernel, kernel.types_for(list(args)))
+    return of_needs(needs_of(kernel, kernel.types_for(list(args)), kernel.settings()))
 
 
-@cache
-def _traffic(kernel: Kernel, types: tuple[Any, ...]) -> Traffic:
-    program = kernel.program(types)
-    names = list(kernel.patterns)
-    position = {param: k for k, param in enumerate(program.fn.params)}
-    uses = [(names[k], use) for k, use in program.plan.uses.items()]
-    uses += [
-        (f"{names[position[root.holder]]}.{root.path}", use)
-        for root, use in program.plan.held.items()
-        if root.holder in position and not root.slope
-    ]
+def of_needs(needs: Needs) -> Traffic:
+    """The same, for a kernel at fixed argument types."""
+    touched, name = needs.touched, needs.name
     return Traffic(
-        frozenset(name for name, use in uses if use.read),
-        frozenset(name for name, use in uses if use.written or use.atomics),
+        frozenset(name[path] for path in touched.read if path in name),
+        frozenset(name[path] for path in touched.written if path in name),
     )

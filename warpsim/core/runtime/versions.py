@@ -31,6 +31,7 @@ alert = 0
 """How many tapes record now, in any thread, or may still need what is in memory."""
 
 _counting = threading.Lock()
+_guard = threading.RLock()  # launches of other threads may write to what a tape of this one read
 _state = threading.local()
 _EXACT_WORK = 1000  # how hard to look whether interleaved views share elements before assuming that they do
 
@@ -70,6 +71,8 @@ class Session:
         self.live = True
         self.current: dict[int, Read] = {}
         """The read of each array object, by `id`, while its contents are unchanged."""
+        self.kept: list[Any] = []  # those objects: another one must not get the same `id`
+        self.reads: list[Read] = []
         self.copies: list[Read] = []
         self.begun = False
 
@@ -83,7 +86,8 @@ class Session:
         """Nothing is needed any more."""
         if self.live:
             self.live = False
-            self.current.clear()
+            for held in (self.current, self.kept, self.reads, self.copies):
+                held.clear()  # type: ignore[attr-defined]
             if self.begun:
                 _count(-1)
 
@@ -91,28 +95,34 @@ class Session:
 class Read:
     """The contents of one view of memory, which some recorded operations need in reverse."""
 
-    __slots__ = ("copy", "high", "keys", "last", "low", "memory", "name", "place", "print", "session", "spoiled",
-                 "users", "view", "writer")  # fmt: skip
+    __slots__ = ("copy", "high", "keys", "last", "low", "memory", "place", "print", "session", "spoiled", "users",
+                 "view", "writer")  # fmt: skip
 
-    def __init__(self, view: np.ndarray, memory: Memory, session: Session, name: str, place: Place):
-        self.view, self.memory, self.session, self.name, self.place = view, memory, session, name, place
-        self.low, self.high = bounds(view)
+    def __init__(self, view: np.ndarray, reach: tuple[int, int], memory: Memory, session: Session, place: Place):
+        self.view, self.memory, self.session, self.place = view, memory, session, place
+        self.low, self.high = reach
         self.copy: np.ndarray | None = None
         self.writer: Any = None  # what made the copy necessary
         self.spoiled = ""
         self.keys: list[int] = []
-        self.users: set[Any] = set()
+        self.users: dict[Any, None] = {}
         """Objects with a method `needed()`: whether an adjoint really looks at the contents."""
         self.last: Any = None
         self.print: Any = None
 
     def add(self, user: Any) -> None:
         """Another operation needs this."""
-        self.users.add(user)
+        self.users[user] = None
         self.last = user
 
     def needed(self) -> bool:
         return any(user.needed() for user in self.users)
+
+    @property
+    def name(self) -> str:
+        """The array in words: as the argument of a kernel whose adjoint needs it."""
+        user = next((user for user in self.users if user.needed()), self.last)
+        return f"{user} (shape {self.view.shape}, {self.view.dtype})"
 
     def forget(self) -> None:
         """Later readers of the array look at other contents."""
@@ -133,7 +143,8 @@ class Read:
                 "expected: no overwritten arrays, as config.tape_snapshots = 'error' asks\n"
                 "help: write to another array, or set config.tape_snapshots = 'copy'"
             )
-        kept, view = allocate_like(self.view), self.view
+        view = self.view
+        kept = np.empty_like(view) if view.flags.c_contiguous else allocate_like(view)
         run(lambda: np.copyto(kept, view))
         self.copy, self.writer = kept, writer
         self.session.copies.append(self)
@@ -181,27 +192,40 @@ class Memory:
         if not self.exposed:
             self.exposed = True
             _foreign.setdefault(allocation(view), self)
-        for read in self.reads:
-            read.note_exposed()
+        if self.reads:
+            with _guard:
+                for read in self.reads:
+                    if read.session.live:
+                        read.note_exposed()
 
-    def read(self, view: np.ndarray, key: int, session: Session, name: str, place: Place) -> Read:
-        """The live read of a view: a new one, or that of an equal view at the same contents."""
-        low, high = bounds(view)
-        for found in self.near(low, high):
+    def read(self, a: Any, session: Session, place: Place) -> Read:
+        """The live read of an array: a new one, or that of an equal view at the same contents."""
+        with _guard:
+            found = self._read(a._data, span(a), session, place)
+            found.keys.append(id(a))
+            session.current[id(a)] = found
+            session.kept.append(a)
+            return found
+
+    def _read(self, view: np.ndarray, reach: tuple[int, int], session: Session, place: Place) -> Read:
+        low, high = reach
+        for found in list(self.near(low, high)) if self.reads else ():
+            if not found.session.live:
+                self.drop(found)  # else arrays that nobody overwrites would collect reads of tapes long gone
+                continue
             same = found.low == low and found.view.shape == view.shape and found.view.strides == view.strides
             if same and found.session is session and found.view.dtype == view.dtype:
                 break
         else:
             session.begin()
-            found = Read(view, self, session, name, place)
+            found = Read(view, reach, self, session, place)
+            session.reads.append(found)
             at = bisect_right(self.starts, low)
             self.starts.insert(at, low)
             self.reads.insert(at, found)
             self.reach = max(self.reach, high - low)
             if self.exposed:
                 found.note_exposed()
-        found.keys.append(key)
-        session.current[key] = found
         return found
 
     def near(self, low: int, high: int) -> Iterator[Read]:
@@ -221,14 +245,18 @@ class Memory:
             self.reach = 0
         read.forget()
 
-    def overwrite(
-        self, view: np.ndarray, tapes: tuple[Any, ...], writer: Writer, run: Run
+    def overwrite(self, a: Any, view: np.ndarray, tapes: tuple[Any, ...], writer: Writer, run: Run) -> None:
+        """A part of array `a` is about to be written: save or spoil the reads that lose their contents."""
+        with _guard:
+            self._overwrite(view, span(a) if view is a._data else bounds(view), tapes, writer, run)
+
+    def _overwrite(
+        self, view: np.ndarray, reach: tuple[int, int], tapes: tuple[Any, ...], writer: Writer, run: Run
     ) -> None:
-        """A view of the memory is about to be written: save or spoil the reads that lose their contents."""
-        low, high = bounds(view)
+        low, high = reach
         sessions = [tape.session for tape in tapes]
         for read in list(self.near(low, high)):
-            if read.session.live and not meets(read.view, view):
+            if read.session.live and read.view is not view and not meets(read.view, view):
                 continue
             if read.session in sessions:
                 read.save(writer, run)
@@ -260,7 +288,15 @@ def allocation(view: np.ndarray) -> int:
 def about_to_write(array: Any, view: np.ndarray, what: str, run: Run) -> None:
     """A host operation is about to write a part of an array: save or spoil the reads of it."""
     if alert and array._memory.reads:
-        array._memory.overwrite(view, active(), Writer(what, Place.outside()), run)
+        array._memory.overwrite(array, view, active(), Writer(what, Place.outside()), run)
+
+
+def span(a: Any) -> tuple[int, int]:
+    """The bounds of an array."""
+    found: tuple[int, int] | None = a._span
+    if found is None:
+        found = a._span = (a.ptr, a.ptr + a._data.nbytes) if a.is_contiguous else bounds(a._data)
+    return found
 
 
 def bounds(view: np.ndarray) -> tuple[int, int]:

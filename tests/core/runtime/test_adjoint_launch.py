@@ -1,0 +1,270 @@
+"""Adjoint launches by hand: `adjoint=True`, with gradients of the arrays or given for the launch."""
+
+import numpy as np
+import pytest
+
+import warpsim as wp
+from warpsim.errors import GradientError, LaunchError, NotDifferentiableError
+
+
+@wp.kernel
+def saxpy(a: float, x: wp.array(dtype=float), y: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = a * x[i] + y[i]
+
+
+def leaf(*values):
+    return wp.array(list(values), dtype=float, requires_grad=True)
+
+
+def plain(*values):
+    return wp.array(list(values), dtype=float)
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+def test_gradients_of_the_arrays_themselves(device):
+    with wp.ScopedDevice(device):
+        x, y, out = leaf(1, 2), leaf(3, 4), leaf(0, 0)
+        out.grad.fill_(10.0)
+        wp.launch(saxpy, 2, inputs=[2.0, x, y], outputs=[out], adjoint=True)
+        assert x.grad.numpy().tolist() == [20.0, 20.0]
+        assert y.grad.numpy().tolist() == [10.0, 10.0]
+        assert out.grad.numpy().tolist() == [0.0, 0.0]
+        assert out.numpy().tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+def test_gradients_given_for_the_launch(device):
+    with wp.ScopedDevice(device):
+        x, y, out = plain(1, 2), leaf(3, 4), plain(0, 0)
+        da, dx, dout = plain(100), plain(0, 1), plain(10, 1)
+        wp.launch(
+            saxpy, 2, inputs=[2.0, x, y], outputs=[out], adjoint=True, adj_inputs=[da, dx, None], adj_outputs=[dout]
+        )
+        assert da.numpy().tolist() == [112.0]
+        assert dx.numpy().tolist() == [20.0, 3.0]
+        assert y.grad.numpy().tolist() == [10.0, 1.0]
+        assert dout.numpy().tolist() == [0.0, 0.0]
+        assert x.grad is None
+
+
+def test_a_given_gradient_takes_the_place_of_the_array_s_own():
+    x, y, out = leaf(1, 2), plain(3, 4), leaf(0, 0)
+    out.grad.fill_(1.0)
+    dx = plain(0, 0)
+    wp.launch(saxpy, 2, inputs=[2.0, x, y], outputs=[out], adjoint=True, adj_inputs=[None, dx, None])
+    assert (dx.numpy().tolist(), x.grad.numpy().tolist()) == ([2.0, 2.0], [0.0, 0.0])
+
+
+def test_gradients_of_vectors_and_structs():
+    @wp.struct
+    class Line:
+        slope: wp.vec2
+        offset: float
+        count: int
+
+    @wp.kernel
+    def line(v: wp.vec2, s: Line, x: wp.array(dtype=float), out: wp.array(dtype=float)):
+        i = wp.tid()
+        out[i] = wp.dot(v, s.slope) * x[i] + s.offset * float(s.count)
+
+    s = Line()
+    s.slope, s.offset, s.count = wp.vec2(1.0, 2.0), 5.0, 3
+    x, out = plain(1, 2), plain(0, 0)
+    dv, ds = wp.zeros(1, dtype=wp.vec2), wp.zeros(1, dtype=Line)
+    wp.launch(
+        line, 2, inputs=[wp.vec2(3.0, 4.0), s, x], outputs=[out], adjoint=True, adj_inputs=[dv, ds, None],
+        adj_outputs=[plain(1, 10)],
+    )  # fmt: skip
+    assert dv.numpy().tolist() == [[21.0, 42.0]]
+    found = ds.list()[0]
+    assert list(found.slope) == [63.0, 84.0]
+    assert (found.offset, found.count) == (33.0, 0)
+
+
+def test_a_given_gradient_may_lie_otherwise_than_its_array():
+    a = wp.array(np.arange(6).reshape(3, 2), dtype=float)
+    out, dx = plain(0, 0, 0), plain(0, 0, 0)
+    wp.launch(
+        saxpy, 3, inputs=[2.0, a[:, 1], plain(0, 0, 0)], outputs=[out], adjoint=True, adj_inputs=[None, dx, None],
+        adj_outputs=[plain(1, 10, 100)],
+    )  # fmt: skip
+    assert dx.numpy().tolist() == [2.0, 20.0, 200.0]
+
+
+def test_numpy_arrays_as_arguments():
+    x, out = np.ones(2, np.float32), np.zeros(2, np.float32)
+    dx = plain(0, 0)
+    wp.launch(
+        saxpy, 2, inputs=[2.0, x, x], outputs=[out], adjoint=True, adj_inputs=[None, dx, None],
+        adj_outputs=[plain(1, 1)],
+    )  # fmt: skip
+    assert dx.numpy().tolist() == [2.0, 2.0]
+
+
+def test_indexed_arrays():
+    @wp.kernel
+    def pick(x: wp.indexedarray(dtype=float), out: wp.array(dtype=float)):
+        i = wp.tid()
+        out[i] = x[i] * x[i]
+
+    x, dx = plain(1, 2, 3), plain(0, 0, 0)
+    chosen = wp.indexedarray(x, [wp.array([2, 0], dtype=int)])
+    wp.launch(
+        pick, 2, inputs=[chosen], outputs=[plain(0, 0)], adjoint=True, adj_inputs=[dx], adj_outputs=[plain(1, 1)]
+    )
+    assert dx.numpy().tolist() == [2.0, 0.0, 6.0]
+
+
+def test_a_recorded_adjoint_command_runs_again_with_other_numbers():
+    x, y, out = leaf(1, 2), leaf(3, 4), leaf(0, 0)
+    command = wp.launch(saxpy, 2, inputs=[2.0, x, y], outputs=[out], adjoint=True, record_cmd=True)
+    assert x.grad.numpy().tolist() == [0.0, 0.0]
+    out.grad.fill_(1.0)
+    command.launch()
+    command.set_param_by_name("a", 5.0)
+    out.grad.fill_(1.0)
+    command.launch()
+    assert x.grad.numpy().tolist() == [7.0, 7.0]
+
+
+def test_a_recorded_adjoint_command_takes_other_gradients():
+    x, y, out, da = plain(1, 2), plain(3, 4), leaf(0, 0), plain(0)
+    command = wp.launch(
+        saxpy, 2, inputs=[2.0, x, y], outputs=[out], adjoint=True, record_cmd=True,
+        adj_inputs=[plain(0), plain(0, 0), None],
+    )  # fmt: skip
+    dx = plain(1, 1)
+    command.set_param_by_name("x", dx, adjoint=True)
+    command.set_param_at_index(0, da, adjoint=True)
+    out.grad.assign([1.0, 10.0])
+    command.launch()
+    assert (dx.numpy().tolist(), da.numpy().tolist()) == ([3.0, 21.0], [21.0])
+    with pytest.raises(GradientError, match="argument 'y' of kernel 'saxpy' had no gradient when the launch"):
+        command.set_param_at_index(2, plain(0, 0), adjoint=True)
+    with pytest.raises(GradientError, match=r"has shape \(3,\)"):
+        command.set_param_at_index(1, plain(0, 0, 0), adjoint=True)
+    forward = wp.launch(saxpy, 2, inputs=[2.0, x, y], outputs=[out], record_cmd=True)
+    with pytest.raises(LaunchError, match="expected: an adjoint launch"):
+        forward.set_param_at_index(1, dx, adjoint=True)
+
+
+def test_adjoint_launches_in_a_graph():
+    x, y, out = leaf(1, 2), leaf(3, 4), leaf(0, 0)
+    with wp.ScopedCapture() as capture:
+        out.grad.fill_(1.0)
+        wp.launch(saxpy, 2, inputs=[2.0, x, y], outputs=[out], adjoint=True)
+    assert x.grad.numpy().tolist() == [0.0, 0.0]
+    wp.capture_launch(capture.graph)
+    wp.capture_launch(capture.graph)
+    assert x.grad.numpy().tolist() == [4.0, 4.0]
+
+
+def test_forward_and_backward_in_one_graph():
+    x, out, loss = leaf(1, 2), leaf(0, 0), wp.zeros(1, dtype=float, requires_grad=True)
+
+    @wp.kernel
+    def square(x: wp.array(dtype=float)):
+        i = wp.tid()
+        x[i] = x[i] * x[i]
+
+    @wp.kernel
+    def total(x: wp.array(dtype=float), loss: wp.array(dtype=float)):
+        wp.atomic_add(loss, 0, x[wp.tid()])
+
+    with wp.ScopedCapture() as capture:
+        with wp.Tape() as tape:
+            loss.zero_()
+            wp.copy(out, x)
+            wp.launch(square, 2, inputs=[out])
+            wp.launch(square, 2, inputs=[out])
+            wp.launch(total, 2, inputs=[out, loss])
+        tape.backward(loss)
+    for values in ([1.0, 2.0], [3.0, 1.0]):
+        x.assign(values)
+        x.grad.zero_()
+        wp.capture_launch(capture.graph)
+        assert loss.numpy()[0] == sum(v**4 for v in values)
+        assert x.grad.numpy().tolist() == [4 * v**3 for v in values]
+
+
+def test_more_threads_than_one_chunk_give_the_same_bits():
+    n = 300_000
+    x = wp.array(np.random.default_rng(0).random(n), dtype=float, requires_grad=True)
+    y, out, da = wp.zeros(n, dtype=float), wp.zeros(n, dtype=float, requires_grad=True), plain(0)
+    found = []
+    for _ in range(2):
+        da.zero_()
+        out.grad.fill_(1.0)
+        wp.launch(
+            saxpy, n, inputs=[2.0, x, y], outputs=[out], adjoint=True, adj_inputs=[da, None, None], deterministic=True
+        )
+        found.append(da.numpy()[0])
+    assert found[0] == found[1] == pytest.approx(x.numpy().sum(dtype=float), rel=1e-5)
+    assert x.grad.numpy().tolist() == [4.0] * n
+
+
+# ----- errors -------------------------------------------------------------------------------------------
+
+
+def launch(**options):
+    arrays = {"inputs": [2.0, plain(1, 2), plain(3, 4)], "outputs": [plain(0, 0)]}
+    wp.launch(saxpy, 2, adjoint=True, **{**arrays, **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"adj_inputs": [None]}, "adj_inputs has 1 entries\nexpected: 3, one for each of inputs, or none"),
+        ({"adj_outputs": [None, None]}, "adj_outputs has 2 entries\nexpected: 1, one for each of outputs"),
+        ({"adj_inputs": plain(1)}, "adj_inputs is array\nexpected: a list"),
+        (
+            {"adj_inputs": [None, plain(1, 2, 3), None]},
+            "argument 'x' of kernel 'saxpy' has shape (3,) and dtype float32\nexpected: shape (2,) and dtype float32",
+        ),
+        (
+            {"adj_inputs": [None, wp.zeros(2, dtype=wp.float64), None]},
+            "has shape (2,) and dtype float64\nexpected: shape (2,) and dtype float32",
+        ),
+        ({"adj_inputs": [plain(1, 2), None, None]}, "argument 'a' of kernel 'saxpy' has shape (2,)"),
+        ({"adj_inputs": [1.0, None, None]}, "'a' of kernel 'saxpy' is float\nexpected: an array of one float32"),
+        ({"adj_inputs": [None, [1.0, 2.0], None]}, "argument 'x' of kernel 'saxpy' is list\nexpected: an array"),
+    ],
+)
+def test_gradients_that_do_not_fit(options, text):
+    with pytest.raises(GradientError) as error:
+        launch(**options)
+    assert text in str(error.value)
+
+
+def test_a_gradient_for_what_has_none():
+    @wp.kernel
+    def pick(k: int, x: wp.array(dtype=float), out: wp.array(dtype=float)):
+        out[0] = x[k]
+
+    with pytest.raises(GradientError, match=r"argument 'k' of kernel '.*pick', which is int32\nexpected: None"):
+        wp.launch(
+            pick, 1, inputs=[1, plain(1, 2)], outputs=[plain(0)], adjoint=True,
+            adj_inputs=[wp.zeros(1, dtype=int), None],
+        )  # fmt: skip
+
+
+def test_a_kernel_that_overwrites_what_it_needs_wants_a_tape():
+    @wp.kernel
+    def square(x: wp.array(dtype=float)):
+        i = wp.tid()
+        x[i] = x[i] * x[i]
+
+    with pytest.raises(GradientError) as error:
+        wp.launch(square, 2, inputs=[leaf(1, 2)], adjoint=True)
+    assert "needs array 'x' as it was before the launch, which overwrites it" in str(error.value)
+    assert "help: launch it inside `with wp.Tape() as tape:`" in str(error.value)
+
+
+def test_a_kernel_without_backward():
+    @wp.kernel(enable_backward=False)
+    def fixed(x: wp.array(dtype=float)):
+        x[wp.tid()] = 1.0
+
+    with pytest.raises(NotDifferentiableError, match="' has enable_backward=False\nhelp: make it with"):
+        wp.launch(fixed, 2, inputs=[leaf(1, 2)], adjoint=True)

@@ -1,0 +1,169 @@
+"""One launch of a kernel together with the programs derived from it.
+
+A `DualLaunch` knows the launch's arguments by name, which of them can have tangents and which the kernel
+writes, and runs any derived program with the further arguments that it takes. Programs whose tangents
+depend on the order of threads run on one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..core.compile import Form, Program
+from ..core.ir.nodes import Function
+from ..core.ops.tangents import slots
+from ..core.passes.tangent import Slot, needs_one_thread, parameter_slots
+from ..core.runtime import graph, interp, launcher
+from ..core.runtime.arguments import adapted
+from ..core.runtime.array import array
+from ..core.runtime.device import Device, get_device
+from ..core.runtime.dimensions import extent, normalized
+from ..core.runtime.kernel import Kernel
+from ..core.runtime.report import Report
+from ..core.runtime.traffic import traffic
+from ..core.types import structs
+from ..core.types.arrays import ArrayType, type_name
+from ..errors import GradientError, LaunchError
+
+Along = Mapping[Any, Any]
+"""Tangents by parameter name (`"x"`, `"s.x"`) or by array."""
+
+
+class DualLaunch:
+    """A launch that can be differentiated. Raises what `launch` raises for arguments that do not fit."""
+
+    def __init__(self, kernel: Kernel, dim: int | Sequence[int], args: Sequence[Any], device: Any = None):
+        if not isinstance(kernel, Kernel):
+            raise LaunchError(f"{kernel!r} is not a kernel\nhelp: decorate the function with @wp.kernel")
+        self.kernel, self.place = kernel, get_device(device)
+        self.dim: Any = dim if isinstance(dim, int) else normalized(dim)
+        self.types = kernel.types_for(list(args))
+        names = list(kernel.patterns)
+        self.args = [adapted(a, t, n, kernel.key, self.place) for a, t, n in zip(args, self.types, names, strict=True)]
+        for name, t in zip(names, self.types, strict=True):
+            self._refuse_arrays_in_elements(name, t)
+        self.slots = {slot.name: slot for slot in parameter_slots(self.program("forward", ()).fn.params)}
+        self.written = [name for name in self.slots if name in traffic(kernel, self.args).written]
+        self.read = [name for name in self.slots if name in traffic(kernel, self.args).read]
+
+    def _refuse_arrays_in_elements(self, name: str, t: Any) -> None:
+        element = t.dtype if isinstance(t, ArrayType) else None
+        if structs.is_struct(element) and any(isinstance(leaf, ArrayType) for _, leaf in slots(element)):
+            raise GradientError(
+                f"elements of {name!r} of kernel {self.kernel.key!r} refer to arrays: {type_name(element)}\n"
+                "expected: arrays as parameters, or in struct parameters\n"
+                "help: tangents of arrays that lie in arrays are not known"
+            )
+
+    # ----- parameters -------------------------------------------------------------------------
+
+    def arrays(self) -> list[str]:
+        """The names of all arrays of floats."""
+        return [name for name, slot in self.slots.items() if isinstance(slot.type, ArrayType)]
+
+    def value(self, name: str) -> Any:
+        """The argument, or the part of a struct argument, that a name means."""
+        return part(self.args[self.slots[name].position], self.slots[name])
+
+    def named(self, along: Along) -> dict[str, Any]:
+        """Tangents by the name of a slot; those of structs by their fields. Raises `GradientError`."""
+        found: dict[str, Any] = {}
+        for key, value in along.items():
+            names = self._names_of(key)
+            if not names:
+                known = ", ".join(self.slots) or "none"
+                raise GradientError(
+                    f"a tangent is given for {key!r}\n"
+                    f"expected: a float or an array of floats among the arguments of {self.kernel.key!r}: {known}"
+                )
+            for name in names:
+                inner = value if name == key or not isinstance(key, str) else part_at(value, name, key)
+                found[name] = self._checked(name, inner)
+        return found
+
+    def _names_of(self, key: Any) -> list[str]:
+        if not isinstance(key, str):
+            return [name for name in self.arrays() if self.value(name) is key]
+        if key in self.slots:
+            return [key]
+        return [n for n, s in self.slots.items() if n.startswith(f"{key}.") and not isinstance(s.type, ArrayType)]
+
+    def _checked(self, name: str, value: Any) -> Any:
+        """The numbers of a tangent, in the shape of what it belongs to."""
+        t = self.slots[name].type
+        if isinstance(t, ArrayType):
+            return fitting(f"argument {name!r}", t.dtype, self.value(name).shape, value)
+        return fitting(f"argument {name!r}", t, (), value)
+
+    # ----- programs ---------------------------------------------------------------------------
+
+    def program(self, kind: str, names: Iterable[str]) -> Program:
+        return self.kernel.program(self.types, None, False, Form(kind, frozenset(names)))
+
+    def run(self, kind: str, names: Iterable[str], further: list[Any]) -> None:
+        """Run a derived program. further: its arguments after the kernel's own."""
+        run_form(self.kernel, self.dim, [*self.args, *further], self.place, Form(kind, frozenset(names)))
+
+
+def run_form(kernel: Kernel, dim: Any, args: list[Any], place: Device, form: Form) -> None:
+    """Run a form of a kernel now, on one thread where its tangents depend on the order of threads."""
+    if graph.active() is not None:
+        raise LaunchError(
+            "derivatives along a direction run at once: the graph that is captured cannot hold them\n"
+            "help: end the capture first"
+        )
+    if place.is_interp:
+        interp.prepared(kernel, dim, args, place, form)()
+        return
+    ready, args = launcher.prepared(kernel, args, place, form)
+    total, header = extent(dim, kernel.key, ready.ndim)
+    block = ready.packed(args, header)
+    if not _in_order(ready.program.fn):
+        launcher.execute(ready, block, total, args, bool(kernel.option("deterministic")))
+        return
+    report = Report(ready, args)
+    ready.call(report.attached(block) if ready.reports else block, 0, total, 0)
+    report.raise_if_failed()
+
+
+def fitting(what: str, t: Any, shape: tuple[int, ...], value: Any) -> np.ndarray:
+    """The numbers of a tangent of elements of type `t`. Raises `GradientError` unless they have that shape."""
+    layout = structs.numpy_dtype(t)
+    numbers = np.asarray(value._contents() if isinstance(value, array) else getattr(value, "numpy", lambda: value)())
+    fits = numbers.dtype == layout.base if layout.names else numbers.dtype.kind in "fiu"
+    if numbers.shape != (*shape, *layout.shape) or not fits:
+        raise GradientError(
+            f"the tangent of {what} has shape {numbers.shape} and dtype {numbers.dtype}\n"
+            f"expected: shape {(*shape, *layout.shape)} and dtype {layout.base}"
+        )
+    return numbers.astype(layout.base)
+
+
+def as_type(t: Any, value: Any) -> Any:
+    """The tangent of a number or vector; zero where none is given."""
+    if hasattr(t, "wrap"):
+        return t.wrap(np.zeros(t.shape, t.dtype) if value is None else np.asarray(value, t.dtype))
+    return t(0 if value is None else value)
+
+
+def part(value: Any, slot: Slot) -> Any:
+    """What a slot means of an argument."""
+    for name in slot.path:
+        value = getattr(value, name)
+    return value
+
+
+def part_at(value: Any, name: str, key: str) -> Any:
+    """The field of a struct that stands for its tangent. `name` is `key` and the fields that lead there."""
+    for field in name[len(key) + 1 :].split("."):
+        value = getattr(value, field)
+    return value
+
+
+@lru_cache(maxsize=256)
+def _in_order(fn: Function) -> bool:
+    return needs_one_thread(fn)

@@ -1,0 +1,68 @@
+"""Which input meets which output: the mask of a Jacobian, by names or positions, checked.
+
+Guarantees: every pair that `chosen_pairs` returns names a differentiable input and a differentiable
+output; an empty choice is an error, never an empty answer.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.runtime.array import array
+from ..errors import JacobianError
+from .subjects import Subject
+
+Pair = tuple[str, str]
+_SHAPE = "a list of (input, output) pairs, by name or position: [('x', 'y'), (0, 1)]"
+
+
+def chosen_pairs(subject: Subject, mask: Sequence[tuple[Any, Any]] | None) -> list[Pair]:
+    """All pairs of differentiable inputs and outputs, or those of a mask. Raises `JacobianError`."""
+    _need_any(subject, "input", subject.inputs)
+    _need_any(subject, "output", subject.outputs)
+    if mask is None:
+        return [(source, target) for source in subject.inputs for target in subject.outputs]
+    if isinstance(mask, str) or not isinstance(mask, Sequence):
+        raise JacobianError(f"input_output_mask is {mask!r}\nexpected: {_SHAPE}")
+    pairs: list[Pair] = []
+    for entry in mask:
+        if not isinstance(entry, tuple | list) or len(entry) != 2:
+            raise JacobianError(f"input_output_mask has the entry {entry!r}\nexpected: {_SHAPE}")
+        source = _named(subject, "input", entry[0], subject.input_labels, subject.inputs)
+        target = _named(subject, "output", entry[1], subject.output_labels, subject.outputs)
+        if (source, target) not in pairs:
+            pairs.append((source, target))
+    if not pairs:
+        raise JacobianError(f"input_output_mask is empty\nexpected: {_SHAPE}\nhelp: None chooses all pairs")
+    return pairs
+
+
+def _need_any(subject: Subject, what: str, found: dict[str, array]) -> None:
+    if not found:
+        raise JacobianError(
+            f"{subject.key} has no differentiable {what}: no float array with requires_grad=True among its {what}s"
+            f"\nhelp: make the {what} arrays with requires_grad=True"
+        )
+
+
+def _named(subject: Subject, what: str, wanted: Any, labels: list[str], found: dict[str, array]) -> str:
+    """The name of an input or output that is differentiable."""
+    if isinstance(wanted, int) and not isinstance(wanted, bool):
+        if not 0 <= wanted < len(labels):
+            raise JacobianError(
+                f"{subject.key} has no {what} {wanted}\nexpected: 0 to {len(labels) - 1}: {', '.join(labels)}"
+            )
+        wanted = labels[wanted]
+    if wanted in found:
+        return str(wanted)
+    if wanted in labels:
+        raise JacobianError(
+            f"{what} {wanted!r} of {subject.key} has no gradient"
+            f"\nexpected: a float array with requires_grad=True; such are: {', '.join(found)}"
+        )
+    known = [*labels, *(name for name in found if name not in labels)]
+    near = difflib.get_close_matches(str(wanted), known, 1)
+    cure = f"\nhelp: did you mean {near[0]!r}?" if near else ""
+    raise JacobianError(f"{subject.key} has no {what} {wanted!r}\nexpected: one of {', '.join(known)}{cure}")

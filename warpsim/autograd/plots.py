@@ -1,0 +1,78 @@
+"""Pictures of Jacobians: one panel for every pair of an input (column) and an output (row).
+
+Matplotlib is loaded by the first picture, not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.runtime.kernel import Kernel
+from ..core.runtime.traffic import arrays_in
+from ..errors import JacobianError
+from .components import Components
+from .subjects import FunctionMetadata
+
+
+def plot_kernel_jacobians(
+    jacobians: Mapping[tuple[Any, Any], Any], kernel: Kernel | FunctionMetadata | None = None,
+    inputs: Sequence[Any] | None = None, outputs: Sequence[Any] | None = None, show_plot: bool = True,
+    show_colorbar: bool = True, scale_colors_per_submatrix: bool = False, title: str | None = None,
+    colormap: str = "coolwarm", log_scale: bool = False,
+) -> Any:  # fmt: skip
+    """Draw what `jacobian` or `jacobian_fd` returned; returns the matplotlib figure.
+
+    kernel, inputs, outputs: a kernel with its arguments, or a `FunctionMetadata`, for matrices that come
+    from elsewhere; what `jacobian` returns knows its names and layouts.
+    show_plot: open a window, where matplotlib has a backend with windows (it waits until they are closed);
+    without a display nothing is shown and nothing waits. `figure.savefig(path)` keeps the picture.
+    scale_colors_per_submatrix: every panel has its own range of colors (and colorbar).
+    log_scale: colors by the logarithm of magnitudes. Raises `JacobianError` for an empty dict.
+    """
+    from . import pictures  # noqa: PLC0415
+
+    panels = {pair: np.asarray(_matrix(m), np.float64) for pair, m in jacobians.items()}
+    if not panels:
+        raise JacobianError("no Jacobians to draw\nexpected: a dict from (input, output) to a matrix")
+    layout = _layout(jacobians, kernel, inputs, outputs)
+    style = pictures.Style(
+        layout.input_strides, layout.output_strides, show_plot, show_colorbar, scale_colors_per_submatrix, title,
+        colormap, log_scale,
+    )  # fmt: skip
+    figure = pictures.draw(panels, style)
+    if show_plot:
+        pictures.show(figure)
+    return figure
+
+
+def _matrix(given: Any) -> np.ndarray:
+    """What `jacobian` returns, or anything NumPy takes, as numbers (output numbers, input numbers)."""
+    matrix = np.asarray(given.numpy() if hasattr(given, "numpy") else given)
+    if matrix.ndim != 2 or not matrix.size:
+        raise JacobianError(f"a Jacobian of shape {matrix.shape}\nexpected: (output numbers, input numbers)")
+    return matrix
+
+
+def _layout(jacobians: Any, kernel: Any, inputs: Any, outputs: Any) -> FunctionMetadata:
+    """Numbers per element of every input and output, by name and by position."""
+    if isinstance(kernel, FunctionMetadata):
+        return kernel
+    known = getattr(jacobians, "metadata", None)
+    if isinstance(known, FunctionMetadata):
+        return known
+    found = FunctionMetadata()
+    if isinstance(kernel, Kernel):
+        names, first = list(kernel.patterns), list(inputs or [])
+        _note_strides(found.input_strides, names, first)
+        _note_strides(found.output_strides, names[len(first) :], list(outputs or []))
+    return found
+
+
+def _note_strides(strides: dict[Any, int], labels: list[str], values: list[Any]) -> None:
+    for k, (label, value) in enumerate(zip(labels, values, strict=False)):
+        for name, a in arrays_in(value, label):
+            strides[name] = Components(a).per_element
+            strides.setdefault(k, strides[name])

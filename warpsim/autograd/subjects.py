@@ -1,0 +1,203 @@
+"""What a Jacobian is taken of: a kernel launch or a Python function, behind one face.
+
+Guarantees: a subject knows its differentiable inputs and outputs by name, evaluates any number of times
+from the same starting contents, and leaves the caller's arrays as they were. A kernel runs on private
+copies; a Python function gets the caller's own arrays, whose contents and gradients are put back.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.runtime.array import array
+from ..core.runtime.indexed import indexedarray
+from ..core.runtime.kernel import Kernel
+from ..core.runtime.launch import launch
+from ..core.runtime.traffic import arrays_in, traffic
+from ..core.runtime.versions import Paused
+from ..errors import JacobianError
+from .components import Components
+from .copies import PrivateCopies
+
+
+class FunctionMetadata:
+    """Names and layouts of the inputs and outputs of a function, for tables and pictures.
+
+    key: its name. input_labels, output_labels: names of the arguments and results, in order.
+    input_strides, output_strides: numbers per array element, by label. input_dtypes, output_dtypes:
+    element types, by label.
+    """
+
+    def __init__(
+        self, key: str | None = None, input_labels: list[str] | None = None, output_labels: list[str] | None = None,
+        input_strides: dict[str, int] | None = None, output_strides: dict[str, int] | None = None,
+        input_dtypes: dict[str, Any] | None = None, output_dtypes: dict[str, Any] | None = None,
+    ):  # fmt: skip
+        self.key, self.input_labels, self.output_labels = key, input_labels, output_labels
+        self.input_strides, self.output_strides = input_strides or {}, output_strides or {}
+        self.input_dtypes, self.output_dtypes = input_dtypes or {}, output_dtypes or {}
+
+
+class Subject:
+    """Something with arrays as inputs and arrays as outputs.
+
+    inputs: differentiable arrays by name. outputs: the same, filled by `evaluate`. input_labels,
+    output_labels: all arguments and results, differentiable or not, as masks count them. title: for tables.
+    """
+
+    key: str
+    title: str
+    inputs: dict[str, array]
+    outputs: dict[str, array]
+    input_labels: list[str]
+    output_labels: list[str]
+
+    def find_outputs(self) -> None:
+        """Fill `outputs`, for subjects that only know them after an evaluation."""
+
+    def evaluate(self) -> None:
+        """Compute the outputs from the inputs as they are now."""
+        raise NotImplementedError
+
+    def restore(self) -> None:
+        """Every array as it was at the start."""
+        raise NotImplementedError
+
+    def metadata(self) -> FunctionMetadata:
+        found = FunctionMetadata(self.key, self.input_labels, self.output_labels)
+        for arrays, strides, dtypes in (
+            (self.inputs, found.input_strides, found.input_dtypes),
+            (self.outputs, found.output_strides, found.output_dtypes),
+        ):
+            strides.update((name, Components(a).per_element) for name, a in arrays.items())
+            dtypes.update((name, a.dtype) for name, a in arrays.items())
+        return found
+
+
+class KernelSubject(Subject):
+    """A launch of a kernel on private copies of its arguments.
+
+    inputs, outputs: positions of the parameters that count as such; one may be both.
+    """
+
+    def __init__(
+        self, kernel: Kernel, dim: Any, args: Sequence[Any], inputs: Sequence[int], outputs: Sequence[int],
+        options: dict[str, Any], metadata: FunctionMetadata,
+    ):  # fmt: skip
+        if dim is None:
+            raise JacobianError(f"no launch dimensions for kernel {kernel.key!r}\nhelp: pass dim=")
+        self.kernel, self.dim, self.options = kernel, dim, options
+        names = list(kernel.patterns)
+        self.key = metadata.key or kernel.key
+        self.title = f"kernel {self.key}"
+        self.input_labels = _labels(metadata.input_labels, [names[k] for k in inputs], "inputs")
+        self.output_labels = _labels(metadata.output_labels, [names[k] for k in outputs], "outputs")
+        self._copies = PrivateCopies(args)
+        self.inputs = _differentiable(self.input_labels, [self._copies.args[k] for k in inputs])
+        self.outputs = _differentiable(self.output_labels, [self._copies.args[k] for k in outputs])
+
+    def evaluate(self) -> None:
+        launch(self.kernel, self.dim, self._copies.args, **self.options)
+
+    def restore(self) -> None:
+        self._copies.restore()
+
+
+def launch_subject(
+    kernel: Kernel, dim: Any, inputs: Sequence[Any], outputs: Sequence[Any], options: dict[str, Any],
+    metadata: FunctionMetadata,
+) -> KernelSubject:  # fmt: skip
+    """The subject of a launch; without `outputs` they are the parameters that the kernel writes."""
+    args = [*inputs, *outputs]
+    written = {name.partition(".")[0] for name in traffic(kernel, args).written}
+    last = range(len(inputs), len(args)) if outputs else [k for k, n in enumerate(kernel.patterns) if n in written]
+    return KernelSubject(kernel, dim, args, range(len(inputs)), last, options, metadata)
+
+
+class FunctionSubject(Subject):
+    """A Python function that takes arrays (and other arguments) and returns arrays."""
+
+    def __init__(
+        self, function: Callable[..., Any], inputs: Sequence[Any], restore_inputs: bool,
+        metadata: FunctionMetadata,
+    ):  # fmt: skip
+        self.function, self.args, self.restore_inputs = function, list(inputs), restore_inputs
+        self.key = metadata.key or str(getattr(function, "__name__", type(function).__name__))
+        self.title = f"function {self.key}"
+        self.given_labels = metadata.output_labels
+        self.input_labels = _labels(metadata.input_labels, self._parameters(), "inputs")
+        self.inputs = _differentiable(self.input_labels, self.args)
+        whole = [a for arg in self.args for _, a in arrays_in(arg, "")]
+        self._before = [(a, a._data.copy(), None if a.grad is None else a.grad._data.copy()) for a in whole]
+        self.outputs, self.output_labels = {}, []
+
+    def _parameters(self) -> list[str]:
+        """Names of the positional parameters that the arguments meet."""
+        try:
+            bound = inspect.signature(self.function).bind(*self.args)
+        except ValueError:  # a built-in without a signature
+            return [f"input_{k}" for k in range(len(self.args))]
+        except TypeError as error:
+            raise JacobianError(f"{self.key} does not take {len(self.args)} inputs: {error}") from None
+        names: list[str] = []
+        for name, value in bound.arguments.items():
+            several = bound.signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
+            names += [f"{name}_{k}" for k in range(len(value))] if several else [name]
+        return names
+
+    def find_outputs(self) -> None:
+        with Paused():
+            self.evaluate()
+        self.restore()
+
+    def evaluate(self) -> None:
+        returned = self.function(*self.args)
+        results = list(returned) if isinstance(returned, list | tuple) else [returned]
+        for k, result in enumerate(results):
+            if not isinstance(result, array | indexedarray):
+                raise JacobianError(
+                    f"result {k} of {self.key} is {type(result).__name__}\nexpected: an array, or a list of arrays"
+                )
+        names = [f"output_{k}" for k in range(len(results))]
+        self.output_labels = _labels(self.given_labels, names, "outputs")
+        self.outputs = _differentiable(self.output_labels, results)
+
+    def restore(self) -> None:
+        if self.restore_inputs:
+            for a, contents, slope in self._before:
+                a._data[...] = contents
+                if slope is not None and a.grad is not None:
+                    a.grad._data[...] = slope
+
+
+def subject_of(
+    function: Any, dim: Any, inputs: Sequence[Any] | None, outputs: Sequence[Any] | None, options: dict[str, Any],
+    metadata: FunctionMetadata | None = None, restore_inputs: bool = True,
+) -> Subject:  # fmt: skip
+    """The subject for the arguments of `jacobian`. Raises `JacobianError` for arguments that make none."""
+    known = metadata or FunctionMetadata()
+    for name, value in (("inputs", inputs), ("outputs", outputs)):
+        if value is not None and not isinstance(value, list | tuple):
+            raise JacobianError(f"{name} is {type(value).__name__}\nexpected: a list of arguments\nhelp: {name}=[...]")
+    if isinstance(function, Kernel):
+        return launch_subject(function, dim, inputs or [], outputs or [], options, known)
+    if not callable(function):
+        raise JacobianError(f"{function!r} is neither a kernel nor a function\nhelp: decorate it with @wp.kernel")
+    return FunctionSubject(function, inputs or [], restore_inputs, known)
+
+
+def _labels(given: list[str] | None, found: list[str], what: str) -> list[str]:
+    if not given:
+        return found
+    if len(given) != len(found):
+        raise JacobianError(f"metadata has {len(given)} labels of {what}\nexpected: {len(found)}: {', '.join(found)}")
+    return list(given)
+
+
+def _differentiable(labels: list[str], values: Sequence[Any]) -> dict[str, array]:
+    """The float arrays with gradients among arguments, by name."""
+    named = [pair for label, value in zip(labels, values, strict=True) for pair in arrays_in(value, label)]
+    return {name: a for name, a in named if a.requires_grad and Components(a).size}
+

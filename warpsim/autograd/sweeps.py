@@ -1,0 +1,250 @@
+"""Derivatives along a direction of what a tape recorded: once forward for tangents, and back for their gradients.
+
+Guarantees: nothing that the tape's arrays hold changes, gradients included. Contents are those of the
+recorded launches, as `Tape.backward` finds them: in the arrays, or in what the tape kept when it overwrote
+them. Tangents that a later record overwrites are kept when the way back needs them, as the tape keeps contents.
+Launches that no tangent reaches are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..core.compile import Form, Program
+from ..core.ir.nodes import Function, Value, walk
+from ..core.passes.derived import moving_slots
+from ..core.passes.explicit import gradient_slots
+from ..core.passes.tangent import Slot
+from ..core.passes.touched import HELD
+from ..core.runtime.adjoint_launch import check_reversible, extra_argument, have_gradients, stand_in_arguments
+from ..core.runtime.array import array
+from ..core.runtime.indexed import indexedarray
+from ..core.runtime.records import FuncRecord, LaunchRecord, WriteRecord, base
+from ..core.runtime.tape import Tape
+from ..core.types.arrays import ArrayType
+from ..errors import GradientError, TapeError
+from .dual import as_type, fitting, part, run_form
+from .mirrors import Mirror
+
+Numbers = Mapping[str, Any]
+"""Tangents of numbers among the arguments, by the name of the parameter; for tapes of one launch."""
+
+
+class ForwardSweep:
+    """Tangents of all arrays of a tape. With `for_reverse`, what the way back needs is kept."""
+
+    def __init__(self, tape: Tape, numbers: Numbers | None = None, for_reverse: bool = False):
+        if not tape.records:
+            raise TapeError("nothing is recorded on this tape\nexpected: launches inside `with tape:`")
+        tape._check_contents()
+        self.tape, self.numbers, self.for_reverse = tape, numbers, for_reverse
+        self.tangents = Mirror(tape.arrays())
+        self.moving: set[Any] = set()
+        self.later = _written_later(tape)
+        self.launches: dict[int, MovedLaunch] = {}
+
+    def set(self, tangents: Mapping[Any, Any]) -> None:
+        """The direction: tangents of arrays, as arrays or numbers of the same shape."""
+        write(self.tape, self.tangents, tangents)
+        self.moving.update(base(a)._memory for a in tangents)
+
+    def run(self) -> None:
+        for k, record in enumerate(self.tape.records):
+            moves = self.numbers is not None or any(a._memory in self.moving for a in record.arrays())
+            if isinstance(record, LaunchRecord):
+                if moves or (self.for_reverse and gradient_names(record)):
+                    self.launch(k, record)
+            elif isinstance(record, FuncRecord) and (moves or self.for_reverse):
+                refuse_function(record)
+            elif isinstance(record, WriteRecord) and moves:
+                record.carry(*sides(record, self.tangents))
+            if moves:
+                self.moving.update(a._memory for a in record.written())
+
+    def launch(self, k: int, record: LaunchRecord) -> None:
+        launch = self.launches[k] = MovedLaunch(record, self.tangents, self.numbers or {})
+        if self.for_reverse:
+            launch.keep_before()
+        launch.forward()
+        if self.for_reverse:
+            launch.keep(self.later[k])
+
+
+class MovedLaunch:
+    """A recorded launch with the tangents that it had when it was recorded."""
+
+    def __init__(self, record: LaunchRecord, tangents: Mirror, numbers: Numbers):
+        self.record, self.needs, self.tangents, self.numbers = record, record.needs, tangents, numbers
+        self.own = len(self.needs.types)
+        if any(path[1] == HELD for path in (*self.needs.floats, *self.needs.written)):
+            raise GradientError(
+                f"elements of arguments of kernel {self.needs.kernel.key!r} refer to arrays\n"
+                "expected: arrays as parameters, or in struct parameters\n"
+                "help: tangents of arrays that lie in arrays are not known"
+            )
+        check_reversible(record, frozenset(self.needs.name[path] for path in self.needs.floats))
+        self.before: dict[int, Any] = {}
+        self.slots: list[Slot] = []
+        self.kept: list[Any] = []
+
+    def program(self, kind: str, names: Iterable[str]) -> tuple[Form, Program]:
+        parameters = [name.partition(".")[0] for name in self.numbers]  # a struct, where it is a field
+        form = self.needs.form(kind, frozenset((*names, *parameters)))
+        return form, self.needs.kernel.program(self.needs.types, self.needs.settings, False, form)
+
+    def run(self, form: Form, further: list[Any]) -> None:
+        args = [*stand_in_arguments(self.record), *further]
+        run_form(self.needs.kernel, self.record.dim, args, self.record.device, form)
+
+    # ----- forward --------------------------------------------------------------------------------
+
+    def forward(self) -> None:
+        """Carry tangents through the launch."""
+        form, program = self.program("replayed tangent", [self.needs.name[path] for path in self.needs.floats])
+        kept = [extra_argument(self.record, e) for e in program.extras if e.kind != "tangent"]
+        slots = moving_slots(program.fn.params[: self.own], form.gradients)
+        self.run(form, [*kept, *(self.now(slot) for slot in slots)])
+
+    def now(self, slot: Slot) -> Any:
+        """The present tangent of an argument or of a part of it."""
+        if isinstance(slot.type, ArrayType):
+            return self.tangents.of(part(self.record.args[slot.position], slot))
+        return as_type(slot.type, self.numbers.get(slot.name))
+
+    # ----- what the way back needs ------------------------------------------------------------------
+
+    def adjoint(self) -> tuple[Form, Program]:
+        """The adjoint in forward mode, for the arrays that have gradients."""
+        return self.program("adjoint tangent", gradient_names(self.record))
+
+    def keep_before(self) -> None:
+        """Keep tangents of contents from before the launch."""
+        for extra in self.adjoint()[1].extras:
+            if extra.kind == "before":
+                self.before[extra.position] = copied(self.tangents.of(self.record.args[extra.position]))
+
+    def keep(self, later: set[Any]) -> None:
+        """Keep tangents of contents from after the launch, where something overwrites them later."""
+        form, program = self.adjoint()
+        others = sum(extra.kind != "tangent" for extra in program.extras)
+        params = program.fn.params
+        self.slots = moving_slots(params[: self.own + others], form.gradients)
+        used = used_values(program.fn)
+        for slot, param in zip(self.slots, params[self.own + others :], strict=True):
+            if slot.position >= self.own:
+                break
+            found = self.now(slot)
+            if isinstance(slot.type, ArrayType) and param in used:
+                memory = base(part(self.record.args[slot.position], slot))._memory
+                found = copied(found) if memory in later else found
+            self.kept.append(found)
+
+    # ----- back -----------------------------------------------------------------------------------
+
+    def reverse(self, gradients: Mirror, slopes: Mirror) -> dict[int, Any]:
+        """Run the adjoint in forward mode; gives tangents of the gradients of numbers, by position."""
+        form, program = self.adjoint()
+        arrays = iter(self._arrays_with_gradients(program, form))
+        pairs: list[tuple[Any, Any]] = []
+        sums: dict[int, Any] = {}
+        for extra in program.extras:
+            if extra.kind == "before":
+                pairs.append((extra_argument(self.record, extra), self.before[extra.position]))
+            elif extra.kind == "recorded":
+                noted = extra_argument(self.record, extra)
+                pairs.append((noted, array(dtype=noted.dtype, shape=noted.shape)))  # atomics return no derivative
+            elif extra.kind == "sum":
+                t = self.needs.types[extra.position]
+                pairs.append((array(dtype=t, shape=1), array(dtype=t, shape=1)))
+                sums[extra.position] = pairs[-1][1]
+            elif extra.kind == "gradient":
+                a = next(arrays)
+                pairs.append((gradients.of(a), slopes.of(a)))
+        further = [pairs[slot.position - self.own][1] for slot in self.slots if slot.position >= self.own]
+        self.run(form, [*(value for value, _ in pairs), *self.kept, *further])
+        return sums
+
+    def _arrays_with_gradients(self, program: Program, form: Form) -> list[Any]:
+        """The arguments that have gradient parameters, in their order."""
+        slots = gradient_slots(program.fn.params[: self.own], form.gradients)
+        return [part(self.record.args[slot.position], slot) for slot in slots]
+
+
+class ReverseSweep:
+    """Gradients of a tape and their tangents, after a `ForwardSweep` that kept what is needed."""
+
+    def __init__(self, forward: ForwardSweep):
+        self.forward, self.tape = forward, forward.tape
+        self.gradients, self.slopes = Mirror(self.tape.arrays()), Mirror(self.tape.arrays())
+        self.sums: dict[int, Any] = {}
+
+    def set(self, cotangents: Mapping[Any, Any]) -> None:
+        """The gradients to start from."""
+        write(self.tape, self.gradients, cotangents)
+
+    def run(self) -> None:
+        for k, record in reversed(list(enumerate(self.tape.records))):
+            launch = self.forward.launches.get(k)
+            if launch is not None and gradient_names(launch.record):
+                self.sums = launch.reverse(self.gradients, self.slopes)
+            elif isinstance(record, WriteRecord) and record.step is not None:
+                record.move(*sides(record, self.gradients))
+                record.move(*sides(record, self.slopes))
+
+
+def write(tape: Tape, mirror: Mirror, values: Mapping[Any, Any]) -> None:
+    """Write numbers that are given for arrays of a tape into a mirror. Raises `GradientError`."""
+    for a, numbers in values.items():
+        if not isinstance(a, array | indexedarray) or not any(base(a) is known for known in tape.arrays()):
+            raise GradientError(
+                f"a tangent or cotangent is given for {a!r}\nexpected: an array of floats that the tape recorded"
+            )
+        mirror.set(a, fitting(repr(a), a.dtype, a.shape, numbers))
+
+
+def sides(record: WriteRecord, mirror: Mirror) -> tuple[np.ndarray, np.ndarray | None]:
+    """What mirrors the array that was written, and its source."""
+    source = None if record.source is None else mirror.of(base(record.source))._data
+    return mirror.of(base(record.dest))._data, source
+
+
+@lru_cache(maxsize=256)
+def used_values(fn: Function) -> frozenset[Value]:
+    """All values that a program uses."""
+    used = {v for node in walk(fn.body) for v in node.operands()}
+    return frozenset(used | {v for node in walk(fn.body) for region in node.regions() for v in region.yields})
+
+
+def gradient_names(record: LaunchRecord) -> frozenset[str]:
+    """The arrays of a launch that have gradients now; none when no gradient passes through the launch."""
+    needs = record.needs
+    names = needs.chosen(have_gradients(record))
+    return names if any(needs.name[path] in names for path in needs.written) else frozenset()
+
+
+def refuse_function(record: FuncRecord) -> None:
+    raise TapeError(
+        f"a function was recorded at {record.place}: its derivative along a direction is not known\n"
+        "expected: launches, copies and assignments on the tape"
+    )
+
+
+def _written_later(tape: Tape) -> list[set[Any]]:
+    """For each record the memory that records after it write."""
+    found: list[set[Any]] = []
+    later: set[Any] = set()
+    for record in reversed(tape.records):
+        found.append(set(later))
+        later.update(a._memory for a in record.written())
+    return found[::-1]
+
+
+def copied(a: Any) -> Any:
+    """A copy of an array with its strides."""
+    made = Mirror([a]).of(a)
+    base(made)._data[...] = base(a)._data
+    return made

@@ -1,0 +1,182 @@
+"""Native text to machine code: a shared library of each unit, and its address in the process.
+
+Guarantees: one library per unit and machine, kept in the kernel cache under a key made of the whole
+source, the compiler and the processor, so a warm start runs no compiler; messages of the compiler name
+lines of the user's text; processes may compile the same unit at once. Libraries stay loaded until the
+process ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import importlib
+import logging
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...config import config
+from ...errors import CompilerError, NativeCodeError, NoCompilerError
+from ..ir.nodes import Call, Function, walk
+from ..ops.native import HOST, NativeRow, Unit
+from .cache import object_cache
+from .cpp import cpp_source, file_name
+from .native import host_signature
+
+if TYPE_CHECKING:
+    from .toolchain import Toolchain
+
+log = logging.getLogger("warpsim")
+
+_CUDA_ONLY = re.compile(r"__shared__|__sync\w+|__shfl\w+|__ballot\w+|\b(?:threadIdx|blockIdx|blockDim|gridDim)\b")
+_MESSAGE = re.compile(r"^(?P<file>[^\s:]+):(?:\d+:)*\s*(?P<text>.*)$")
+_SHOWN_LINES = 12
+_REFUSED = b"refused"  # in the place of a library
+_SWEPT = ".wscode-tmp"  # files of this name are removed by the cache when they are old
+
+_loaded: dict[str, tuple[ctypes.CDLL, int]] = {}
+
+
+def addresses(fn: Function) -> dict[str, int]:
+    """Where the units that a program calls lie in this process, compiled where need be."""
+    return {unit.symbol: address(unit) for unit in units(fn)}
+
+
+def units(fn: Function) -> Iterator[Unit]:
+    """The units that a program calls, each once."""
+    seen: set[Unit | None] = set()
+    for node in walk(fn.body):
+        if isinstance(node, Call) and isinstance(node.op, NativeRow) and node.op.unit not in seen:
+            seen.add(node.op.unit)
+            assert node.op.unit is not None
+            yield node.op.unit
+
+
+def address(unit: Unit) -> int:
+    """Where a unit lies. Raises `NativeCodeError` and `NoCompilerError`."""
+    found = _loaded.get(unit.symbol)
+    if found is None:
+        # Threads that meet here do the same work twice, and one result stays.
+        found = _loaded.setdefault(unit.symbol, _load(library(unit), unit.symbol))
+    return found[1]
+
+
+def compiles(unit: Unit) -> bool:
+    """Whether a text that may be refused is not; a refusal is kept on disk too. Without a compiler it is."""
+    if unit.symbol in _loaded:
+        return True
+    try:
+        key, store = cache_key(unit), object_cache()
+    except NoCompilerError:
+        return False
+    if store is not None and store.load(key) == _REFUSED:
+        return False
+    try:
+        address(unit)
+    except NativeCodeError:
+        if store is not None:
+            store.store(key, _REFUSED, f"native {unit.function} refused")
+        return False
+    return True
+
+
+HOST.update(address=address, compiles=compiles)
+
+
+def cache_key(unit: Unit) -> str:
+    """A digest of all that decides the library."""
+    tools = tools_for(unit)
+    parts = (cpp_source(unit), *tools.flags, tools.identity, host_signature())
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def tools_for(unit: Unit) -> Toolchain:
+    """The compiler; without one, an error that says who needs it."""
+    # What finds compilers takes as long to load as the rest of the emitter, and most programs have no native code.
+    toolchain = importlib.import_module("warpsim.core.emit.toolchain")
+    try:
+        found: Toolchain = toolchain.find()
+        return found
+    except NoCompilerError as error:
+        error.location = unit.location
+        raise
+
+
+def library(unit: Unit) -> bytes:
+    """The shared library of a unit: from the disk, else compiled and kept there."""
+    key, store = cache_key(unit), object_cache()
+    code = store.load(key) if store is not None else None
+    if code is None or code == _REFUSED:
+        tools, source = tools_for(unit), cpp_source(unit)
+        code, said = tools.build(source, {file_name(unit): unit.text})
+        if code is None:
+            raise refused(unit, said)
+        if config.verbose:
+            log.info("%s of %s compiled", unit.part, unit.function)
+        if store is not None:
+            store.store(key, code, f"native {unit.function}")
+    return code
+
+
+def refused(unit: Unit, said: str) -> NativeCodeError:
+    """The compiler's words about a text, and what to do where that is known."""
+    lines = list(_about(file_name(unit), said)) or said.splitlines()
+    cure = "lines are those of the text given to func_native"
+    if found := _CUDA_ONLY.search(unit.text):
+        cure = f"{found.group()} exists in CUDA only: such a function runs on a GPU"
+    return NativeCodeError(
+        f"the {unit.part} of native function {unit.function!r} does not compile", unit.location,
+        found="\n".join(lines[:_SHOWN_LINES]), help=cure,
+    )  # fmt: skip
+
+
+def _about(file: str, said: str) -> Iterator[str]:
+    """What concerns a file in the compiler's words: messages and quoted lines; of other files errors alone."""
+    keeping = False
+    for line in said.splitlines():
+        found = _MESSAGE.match(line)
+        if found is None:
+            if keeping:
+                yield line
+            continue
+        own = found["file"] == file
+        keeping = own and "In function" not in found["text"]
+        if keeping or (not own and "error:" in found["text"]):
+            yield line if own else found["text"]
+
+
+def _load(code: bytes, symbol: str) -> tuple[ctypes.CDLL, int]:
+    """Load a library from a file that is there only meanwhile, and find its function."""
+    reasons = []
+    for folder in _folders():
+        try:
+            handle, name = tempfile.mkstemp(_SWEPT, "warpsim-native-", folder)
+        except OSError as error:
+            reasons.append(str(error))
+            continue
+        path = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(code)
+            loaded = ctypes.CDLL(name)
+            where = ctypes.cast(loaded[symbol], ctypes.c_void_p).value
+            assert where is not None
+            return loaded, where
+        except OSError as error:  # also a folder from which nothing may be executed
+            reasons.append(str(error))
+        finally:
+            if sys.platform != "win32":  # where a loaded library cannot be removed
+                path.unlink(missing_ok=True)
+    raise CompilerError(f"the library of a native function cannot be loaded: {'; '.join(reasons)}")
+
+
+def _folders() -> Iterator[Path]:
+    store = object_cache()
+    if store is not None and store.directory.is_dir():
+        yield store.directory
+    yield Path(tempfile.gettempdir())

@@ -1,0 +1,97 @@
+"""Operations that NumPy does on whole arrays, under the eyes of tapes.
+
+`host_step` runs such an operation (or puts it into a graph that is captured), after it told tapes which
+arrays it overwrites; tapes that record keep how its gradients move, or that it has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...errors import NotDifferentiableError
+from ..passes.cotangents import has_cotangent
+from . import versions
+from .array import array
+from .graph import active as capturing
+from .graph import recorded
+from .needs import Always
+from .place import Place
+from .records import Step, base
+from .versions import Read
+
+Pull = Callable[[list[np.ndarray]], None]
+"""Moves gradients from the results of an operation to its operands, whose contents it is given."""
+
+
+class StepRecord:
+    """A recorded operation on whole arrays. pull: None when it has no derivative."""
+
+    def __init__(self, what: str, results: list[array], reads: list[tuple[Any, Read]], pull: Pull | None, place: Place):
+        self.what, self.results, self.reads, self.pull, self.place = what, results, reads, pull, place
+        self.step: Step | bool | None = self.run
+
+    def written(self) -> Iterator[array]:
+        return iter(self.results)
+
+    def arrays(self) -> Iterator[array]:
+        return (a for a in [*self.results, *(base(a) for a, _ in self.reads)] if has_cotangent(a.dtype))
+
+    def run(self) -> None:
+        """Move the gradients."""
+        sloped = [any(base(a).grad is not None for a in group if has_cotangent(a.dtype)) for group in self.groups()]
+        if not all(sloped):
+            return
+        if self.pull is None:
+            raise NotDifferentiableError(
+                f"wp.utils.{self.what} at {self.place} has no derivative here, and its arrays have gradients",
+                help="do it in a kernel, outside the tape, or with arrays that have no gradient",
+            )
+        self.pull([a._contents() if read.copy is None else read.copy for a, read in self.reads])
+
+    def groups(self) -> tuple[list[Any], list[Any]]:
+        return self.results, [a for a, _ in self.reads]
+
+
+def host_step(
+    what: str, step: Step, results: list[array], operands: list[Any], pull: Pull | None = None, contents: bool = False
+) -> None:
+    """Run an operation that reads `operands` and writes `results`.
+
+    contents: whether `pull` looks at the contents of the operands.
+    """
+    if capturing() and not versions.active():
+        recorded(lambda: host_step(what, step, results, operands, pull, contents))  # tapes are told when it runs
+        return
+    if not versions.alert:
+        recorded(step)
+        return
+    place, tapes = Place.outside(), versions.active()
+    user = Always(f"an argument of wp.utils.{what}") if contents else Never()
+    made = [
+        StepRecord(what, results, [(a, read_of(a, user, tape.session, place)) for a in operands], pull, place)
+        for tape in tapes
+    ]
+    for a in results:
+        versions.about_to_write(a, a._data, f"wp.utils.{what}", recorded)
+    recorded(step)
+    for tape, record in zip(tapes, made, strict=True):
+        tape.log.append(record)
+
+
+class Never:
+    """A user that needs no contents."""
+
+    @staticmethod
+    def needed() -> bool:
+        return False
+
+
+def read_of(a: Any, user: Any, session: Any, place: Place) -> Read:
+    """The read of an operand's present contents."""
+    owner = base(a)
+    found: Read = session.current.get(id(owner)) or owner._memory.read(owner, session, place)
+    found.add(user)
+    return found

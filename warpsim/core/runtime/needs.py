@@ -1,0 +1,188 @@
+"""What the adjoint of a kernel will ask for, known before anything is compiled for it.
+
+Recording a launch must know which contents some day matter. First the forward program decides, which is
+cheap and too careful: every array that is read matters. Only where an overwrite is about to happen, or where
+a kernel overwrites what it reads itself, the program of the adjoint is made (no machine code) and
+decides exactly: a linear kernel needs no contents at all.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from ...errors import KernelError
+from ..compile import Form, Program
+from ..ir.nodes import Call, Function, walk
+from ..passes.cotangents import has_cotangent
+from ..passes.touched import HELD, Path, Touched, array_paths, read_after_write, refers, touched
+from ..types.arrays import ArrayType
+from .kernel import Kernel, Settings
+
+Same = tuple[tuple[int, int], ...]
+
+
+class User:
+    """A recorded kernel that may look at the contents of one of its arrays in reverse."""
+
+    __slots__ = ("needs", "path")
+
+    def __init__(self, needs: Needs, path: Path):
+        self.needs, self.path = needs, path
+
+    def needed(self) -> bool:
+        """Whether its adjoint really does."""
+        return self.path in self.needs.looked_at
+
+    def __str__(self) -> str:
+        return f"array {self.needs.name.get(self.path, '?')!r} of kernel {self.needs.kernel.key!r}"
+
+
+class Always:
+    """A user that needs the contents for certain."""
+
+    def __init__(self, what: str):
+        self.what = what
+
+    def needed(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return self.what
+
+
+class Own(NamedTuple):
+    """What a kernel needs of arrays that it writes itself."""
+
+    before: tuple[int, ...]
+    """Parameters whose contents from before the launch are needed."""
+    after: tuple[tuple[Path, User], ...]
+    """Arrays whose contents after the launch are needed."""
+    recording: bool
+    """Whether the launch must note what its atomics return."""
+
+
+class Needs:
+    """The needs of a kernel at fixed argument types, every array of floats having a gradient.
+
+    same: pairs of parameters that are given one array, see `same_arrays`.
+    """
+
+    def __init__(self, kernel: Kernel, types: tuple[Any, ...], settings: Settings, same: Same = ()):
+        self.kernel, self.types, self.settings, self.same = kernel, types, settings, same
+        names = list(kernel.patterns)
+        paths = dict(array_paths(types))
+        self.name = {path: f"{names[path[0]]}.{path[1]}" if path[1] else names[path[0]] for path in paths}
+        self.floats = tuple(path for path, t in paths.items() if has_cotangent(t.dtype))
+        self.float_arrays = tuple(k for k, field in self.floats if not field)
+        self.touched: Touched = touched(kernel.program(types, settings).fn)
+        self.reads: tuple[tuple[Path, User], ...] = ()
+        if has_own_gradients(kernel.lowered(types)):  # their reverse may read what the kernel does not
+            self.touched.read |= self.looked_at
+        self.unify({k: j for j, k in same})
+        overlapping = (self.touched.read | self.touched.extremes) & self.touched.written
+        reads = [path for path in paths if path in self.touched.read and path not in overlapping]
+        reads += [path for path in self.touched.read if path[1] == HELD]
+        self.reads = tuple((path, User(self, path)) for path in reads)
+        self.written = tuple(sorted(self.touched.written))
+        special = any(path[1] or t.indexed or refers(t) for path, t in paths.items())
+        self.plain = not (special or same or self.touched.returning)
+        """Whether all arrays are arguments of their own, so that launches can be recorded the short way."""
+        self.plain_reads = tuple((path[0], user) for path, user in self.reads) if self.plain else ()
+        self.array_positions = tuple(k for k, _ in paths)
+        self.plain_writes = tuple(path[0] for path in self.written) if self.plain else ()
+        self.overlapping = overlapping
+        self.orders: dict[tuple[Path, Path], bool] = {}
+        self.choices: dict[tuple[bool, ...], frozenset[str]] = {}
+
+    def unify(self, first: dict[int, int]) -> None:
+        """Count what happens to an array under its first name."""
+        for paths in (self.touched.read, self.touched.written, self.touched.extremes):
+            renamed = {(first[k], field) for k, field in paths if k in first}
+            paths -= {path for path in paths if path[0] in first}
+            paths |= renamed
+
+    def form(self, kind: str, gradients: frozenset[str]) -> Form:
+        """A form of the kernel for these arguments."""
+        return Form(kind, gradients, self.same)
+
+    def disorder(self, read: Path, written: Path) -> bool:
+        """Whether a thread may read one array after it wrote the other."""
+        if (read, written) not in self.orders:
+            fn = self.kernel.program(self.types, self.settings).fn
+            self.orders[read, written] = read_after_write(fn, read, written)
+        return self.orders[read, written]
+
+    def chosen(self, given: tuple[bool, ...]) -> frozenset[str]:
+        """The names of the arrays of floats that have gradients."""
+        found = self.choices.get(given)
+        if found is None:
+            pairs = zip(self.floats, given, strict=True)
+            found = self.choices[given] = frozenset(self.name[path] for path, has in pairs if has)
+        return found
+
+    @cached_property
+    def adjoint(self) -> Program | None:
+        """The program of the adjoint, or None when there is none: `backward` will say why."""
+        form = self.form("adjoint", frozenset(self.name[path] for path in self.floats))
+        try:
+            return self.kernel.program(self.types, self.settings, False, form)
+        except KernelError:
+            return None
+
+    @cached_property
+    def looked_at(self) -> frozenset[Path]:
+        """The arrays whose contents the adjoint reads."""
+        if self.adjoint is None:
+            return frozenset(path for path, _ in self.reads)
+        return frozenset(touched(self.adjoint.fn).read)
+
+    @cached_property
+    def plain_own(self) -> tuple[tuple[tuple[int, Any], ...], tuple[tuple[int, Any], ...]]:
+        """Positions whose contents from before, and from after the launch are needed, with their users."""
+        before = tuple((k, self.user_before(k)) for k in self.own.before)
+        return before, tuple((path[0], user) for path, user in self.own.after)
+
+    def user_before(self, k: int) -> Always:
+        return Always(f"array {self.name[k, '']!r} of kernel {self.kernel.key!r}")
+
+    @cached_property
+    def own(self) -> Own:
+        """What must be kept of arrays that the kernel writes itself."""
+        if not (self.overlapping or self.touched.returning) or self.adjoint is None:
+            return Own((), (), False)
+        extras = self.adjoint.extras
+        before = tuple(e.position for e in extras if e.kind == "before")
+        after = tuple((path, User(self, path)) for path in self.overlapping if path in self.looked_at)
+        return Own(before, after, any(e.kind == "recorded" for e in extras))
+
+
+def has_own_gradients(fn: Function) -> bool:
+    """Whether a function calls functions with gradients or replays that the user wrote."""
+    calls = [n.op for n in walk(fn.body) if isinstance(n, Call) and isinstance(n.op, Function)]
+    return any(f.grad is not None or f.replay is not None or has_own_gradients(f) for f in calls)
+
+
+def needs_of(kernel: Kernel, types: tuple[Any, ...], settings: Settings, same: Same = ()) -> Needs:
+    """The needs of a kernel at these types, made once."""
+    key = (types, settings.max_unroll, same)
+    made: dict[Any, Needs] = kernel.needs
+    if key not in made:
+        made[key] = Needs(kernel, types, settings, same)
+    return made[key]
+
+
+def same_arrays(needs: Needs, args: Any) -> Same:
+    """Pairs of array parameters of one type, of which the kernel writes one, that are given the same elements."""
+    found: dict[tuple[Any, ...], int] = {}
+    pairs = []
+    for k, t in enumerate(needs.types):
+        a = args[k]
+        if not isinstance(t, ArrayType) or t.indexed or not a.size:
+            continue
+        first = found.setdefault((a.ptr, a.shape, a.strides, t), k)
+        if first != k:
+            pairs.append((first, k))
+    written = {k for k, field in needs.written if not field}
+    met = {first for first, k in pairs if first in written or k in written}
+    return tuple(pair for pair in pairs if pair[0] in met)

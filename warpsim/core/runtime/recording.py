@@ -1,0 +1,249 @@
+"""Launches under the eyes of tapes.
+
+`watched` runs a launch that is ready, after it has told every tape that may care: contents that the
+launch overwrites are saved first, contents that its adjoint needs are registered, and the tapes that
+record get a `LaunchRecord`. Most kernels take plain arrays and overwrite nothing that they read: these go
+the short way, which costs about as much as the launch itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ..compile import Form
+from ..passes.touched import HELD
+from . import interp, versions
+from .arguments import adapted
+from .array import array
+from .device import CPU, INTERP
+from .dimensions import extent
+from .graph import Launch, NativeLaunch, recorded
+from .launcher import Launcher, execute, prepared
+from .needs import Always, Needs, needs_of, same_arrays
+from .place import Place
+from .records import LaunchRecord, More, arrays_at, frozen
+from .versions import Writer, meets
+
+Run = Callable[[Needs, dict[int, Any]], None]
+"""Runs a launch; takes its needs, and the arrays that are to note what atomics return, by number."""
+
+_USER = 3  # frames from `watched` up to the caller of `launch`
+
+
+def needs_for(launcher: Launcher) -> Needs:
+    """The needs of a compiled form."""
+    if launcher.needs is None:
+        launcher.needs = needs_of(launcher.kernel, launcher.own_types, launcher.settings)
+    needs: Needs = launcher.needs
+    return needs
+
+
+def watched(
+    launcher: Launcher, dim: Any, total: int, block: bytes, args: Any, input_count: int, record: bool,
+    deterministic: bool,
+) -> None:  # fmt: skip
+    """Run a packed launch that `launch` was asked for two frames up."""
+    needs = launcher.needs or needs_for(launcher)
+    tapes = versions.active()
+    frame = sys._getframe(_USER)
+    if not needs.plain or len(tapes) > 1 or (tapes and not record):
+        entangled(needs, launcher, dim, total, block, args, input_count, record, deterministic, frame)
+        return
+    reads = None
+    if tapes:
+        for k in needs.float_arrays:
+            if args[k]._memory.has_gradient:
+                reads = plain_reads(needs.plain_reads, args, tapes[0].session)
+                if needs.overlapping:
+                    reads += plain_reads(needs.plain_own[0], args, tapes[0].session)
+                break
+    for k in needs.plain_writes:
+        if args[k]._memory.reads:
+            if tapes and is_entangled(needs, args):
+                entangled(needs, launcher, dim, total, block, args, input_count, record, deterministic, frame)
+                return
+            writer = Writer(f"launch of kernel {needs.kernel.key!r}", Place(frame.f_code, frame.f_lasti))
+            args[k]._memory.overwrite(args[k], args[k]._data, tapes, writer, recorded)
+    if total <= launcher.serial_limit and not launcher.reports:
+        launcher.call(block, 0, total, 0)
+    else:
+        execute(launcher, block, total, args, deterministic)
+    if reads is not None and needs.overlapping:
+        reads += plain_reads(needs.plain_own[1], args, tapes[0].session)
+    if tapes:  # what `LaunchRecord` is made of, when somebody asks
+        tapes[0].log.append(
+            (needs, launcher, dim, (*args,), input_count, deterministic, reads, frame.f_code, frame.f_lasti)
+        )
+
+
+def entangled(
+    needs: Needs, launcher: Launcher, dim: Any, total: int, block: bytes, args: Any, input_count: int, record: bool,
+    deterministic: bool, frame: Any,
+) -> None:  # fmt: skip
+    """Run a packed launch of any kind."""
+
+    def run(needs: Needs, noted: dict[int, Any]) -> None:
+        chosen, given = noting(launcher, args, needs, noted)
+        packed = chosen.packed(given, extent(dim, chosen.kernel.key, chosen.ndim)[1]) if noted else block
+        execute(chosen, packed, total, given, deterministic)
+
+    place = Place(frame.f_code, frame.f_lasti)
+    launch_generally(needs, launcher, dim, args, input_count, record, deterministic, run, place)
+
+
+def is_entangled(needs: Needs, args: Any) -> bool:
+    """Whether the kernel writes memory that it was given under another name too."""
+    for k in needs.plain_writes:
+        memory = args[k]._memory
+        for n in needs.array_positions:
+            if args[n]._memory is memory and n != k:
+                return True
+    return False
+
+
+def plain_reads(wanted: Any, args: Any, session: Any) -> list[Any]:
+    """The reads of the present contents of plain arrays, by position and user."""
+    current, reads = session.current, []
+    for k, user in wanted:
+        a = args[k]
+        read = current.get(id(a))
+        if read is None:
+            read = a._memory.read(a, session, Place.outside())
+        if read.last is not user:
+            read.add(user)
+        reads.append(read)
+    return reads
+
+
+def launch_generally(
+    needs: Needs, launcher: Launcher | None, dim: Any, args: Any, input_count: int, record: bool, deterministic: bool,
+    run: Run, place: Place,
+) -> None:  # fmt: skip
+    """Run a launch of any kind. `launcher` is None on the device `interp`."""
+    tapes = versions.active()
+    recorders = tapes if record else ()
+    if recorders and (same := same_arrays(needs, args)):
+        needs = needs_of(needs.kernel, needs.types, needs.settings, same)
+    sloped = bool(recorders) and has_gradients(needs, args)
+    notes = {tape: before_launch(needs, args, tape.session, place) for tape in recorders} if sloped else {}
+    writer = Writer(f"launch of kernel {needs.kernel.key!r}", place)
+    for path in needs.written:
+        for _, a in arrays_at(args, path, tables=False):
+            if a._memory.reads:
+                a._memory.overwrite(a, a._data, tapes, writer, recorded)
+    noted = noted_arrays(needs, dim) if notes else {}
+    run(needs, noted)
+    for tape in recorders:
+        made = LaunchRecord(
+            needs, launcher, dim, tuple(frozen(a) for a in args), input_count, deterministic,
+            [] if sloped else None, place.code, place.offset,
+        )  # fmt: skip
+        if sloped:
+            made.more = notes[tape]
+            made.more.recorded, made.more.tangled = noted, tangled(needs, args)
+            after_launch(needs, args, tape.session, place, made.more)
+        tape.log.append(made)
+
+
+def tangled(needs: Needs, args: Any) -> str:
+    """Why a launch cannot be reversed whose arrays overlap; nothing when it can.
+
+    Contents of an array that the launch overwrites under another name are taken from before the launch.
+    """
+    reads, writes = (
+        [(path, a) for path in paths for part, a in arrays_at(args, path) if part is None]
+        for paths in (sorted(needs.touched.read), needs.written)
+    )
+    for read, a in reads:
+        for written, b in writes:
+            one_memory = read != written and a._memory is b._memory
+            if one_memory and meets(a._data, b._data) and needs.disorder(read, written):
+                return f"{needs.name.get(read, '?')!r} and {needs.name.get(written, '?')!r}"
+    return ""
+
+
+def has_gradients(needs: Needs, args: Any) -> bool:
+    """Whether some argument has a gradient."""
+    return any(a._memory.has_gradient for path in needs.floats for _, a in arrays_at(args, path, tables=False))
+
+
+def before_launch(needs: Needs, args: tuple[Any, ...], session: Any, place: Place) -> More:
+    """Register what the adjoint needs of the contents before the launch."""
+    more = More()
+    for path, user in needs.reads:
+        for part, a in arrays_at(args, path):
+            more.reads.append((path, part, a, register(a, user, session, place)))
+    for k in needs.own.before:
+        user = needs.user_before(k)
+        more.before[k] = [(part, register(a, user, session, place)) for part, a in arrays_at(args, (k, ""))]
+    return more
+
+
+def after_launch(needs: Needs, args: tuple[Any, ...], session: Any, place: Place, more: More) -> None:
+    """Register what the adjoint needs of the contents after the launch."""
+    for path, user in needs.own.after:
+        for part, a in arrays_at(args, path):
+            more.reads.append((path, part, a, register(a, user, session, place)))
+    for path in needs.written:  # an indexedarray that is only written: where to
+        if path[1] != HELD:
+            for part, a in arrays_at(args, path):
+                if part is not None:
+                    user = Always(f"index table {part} of array {needs.name[path]!r} of kernel {needs.kernel.key!r}")
+                    more.reads.append((path, part, a, register(a, user, session, place)))
+
+
+def register(a: array, user: Any, session: Any, place: Place) -> Any:
+    """The read of an array's present contents."""
+    read = session.current.get(id(a)) or a._memory.read(a, session, place)
+    if read.last is not user:
+        read.add(user)
+    return read
+
+
+def noted_arrays(needs: Needs, dim: Any) -> dict[int, array]:
+    """Fresh arrays for what atomics return, in the order in which the recording form of the kernel takes them."""
+    if not needs.own.recording:
+        return {}
+    program = needs.kernel.program(needs.types, needs.settings, False, recording_form(needs))
+    shape = (dim,) if isinstance(dim, int) else dim
+    pairs = zip(program.extras, program.fn.params[len(needs.types) :], strict=True)
+    return {extra.position: array(dtype=p.type.dtype, shape=shape) for extra, p in pairs}
+
+
+def recording_form(needs: Needs) -> Form:
+    """The form of a kernel that notes what its atomics return."""
+    return needs.form("recording", frozenset(needs.name[path] for path in needs.floats))
+
+
+def noting(launcher: Launcher, args: Any, needs: Needs, noted: dict[int, array]) -> tuple[Launcher, list[Any]]:
+    """The form of a kernel, and its arguments, for a launch that fills `noted`."""
+    if not noted:
+        return launcher, args
+    return prepared(launcher.kernel, [*args, *noted.values()], CPU, recording_form(needs))
+
+
+def run_command(launch: Launch) -> None:
+    """Run a command that was recorded with `record_cmd=True`, or captured in a graph, as a launch of its own."""
+    kernel, launcher = launch.kernel, getattr(launch, "launcher", None)
+    place, settings = Place.outside(), kernel.settings()
+    types = kernel.types_for(launch.args)
+    named = zip(launch.args, types, kernel.patterns, strict=True)
+    args = [adapted(a, t, name, kernel.key, CPU) for a, t, name in named]
+    needs = needs_of(kernel, types, settings) if launcher is None else needs_for(launcher)
+    deterministic = bool(getattr(launch, "deterministic", False))
+
+    def run(needs: Needs, noted: dict[int, Any]) -> None:
+        if not noted:
+            launch.run()
+        elif launcher is None:
+            interp.prepared(kernel, launch.dim, [*args, *noted.values()], INTERP, recording_form(needs))()
+        else:
+            chosen, given = noting(launcher, args, needs, noted)
+            NativeLaunch(chosen, launch.dim, given, deterministic).run()
+
+    launch_generally(needs, launcher, launch.dim, args, len(args), True, deterministic, run, place)
+
+
+Launch.watched = run_command

@@ -1,0 +1,431 @@
+"""`Tape`: records launches, and runs them in reverse for gradients.
+
+`tape.records` holds everything in order: `LaunchRecord` (kernel, dim, inputs, outputs, args, device,
+deterministic, place, metadata), `WriteRecord` (dest, source, what, place), `FuncRecord` (backward, place).
+`tape.launches` are the launches among them. `tape.scopes` marks groups: `Scope(index, name, metadata)`,
+where `index` counts records and a name of None ends the scope opened last.
+
+What `backward` guarantees: gradients are those of the contents that arrays had when they were recorded,
+whatever the tape overwrote since (see `versions`); arrays keep their contents. It
+
+- starts from zero gradients in arrays that the tape wrote, and from the seeds;
+- adds to the gradients of arrays that the tape only read (call `zero` in between);
+- consumes gradients of elements that were stored: after it, an array that the tape wrote holds the gradient
+  of what it held before, which is zero where it was overwritten. `retain_grad` keeps instead the gradient
+  of what the array holds now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import GradientError, TapeError, TapeOverwriteError
+from ..passes.cotangents import has_cotangent
+from ..types import scalars, structs
+from ..types.arrays import ArrayType, type_name
+from . import graph, versions
+from .adjoint_launch import reverse_step
+from .array import array, overlap
+from .device import CPU, get_device
+from .dimensions import normalized
+from .graph import recorded
+from .indexed import indexedarray
+from .kernel import Kernel
+from .launcher import prepared
+from .naming import caller_names
+from .needs import Always
+from .place import Place
+from .recording import launch_generally, needs_for, register
+from .records import FuncRecord, LaunchRecord, WriteRecord, base
+from .snapshots import SnapshotReport, report
+from .tape_graph import visualize
+from .tape_items import items_of
+
+Record = LaunchRecord | WriteRecord | FuncRecord
+
+
+class Scope(NamedTuple):
+    """Where a scope begins, or (name None) ends: before the record of number `index`."""
+
+    index: int
+    name: str | None
+    metadata: Any = None
+
+
+class Gradients(dict[Any, Any]):
+    """The gradient arrays by array; of an array that only views of were recorded, its own."""
+
+    def __missing__(self, key: Any) -> Any:
+        if isinstance(key, array) and key.grad is not None and any(a._memory is key._memory for a in self):
+            return key.grad
+        raise KeyError(f"{key!r} has no gradient on this tape\nhelp: make it with requires_grad=True, before launches")
+
+
+class Tape:
+    """Records what happens inside `with tape:`, and differentiates it.
+
+        with wp.Tape() as tape:
+            wp.launch(step, n, inputs=[x], outputs=[y])
+            wp.launch(loss_of, n, inputs=[y], outputs=[loss])
+        tape.backward(loss)
+        print(x.grad)
+
+    Launches of this thread are recorded, and `wp.copy`, `wp.clone`, `assign`, `fill_`, `zero_` and item
+    assignment. Tapes may be nested: each records what happens inside it.
+    """
+
+    def __init__(self) -> None:
+        self.log: list[Any] = []  # records, and of launches that nobody looked at yet what makes a record
+        self._looked = 0
+        self.scopes: list[Scope] = []
+        self.session = versions.Session()
+        self._known: tuple[int, list[array], list[array]] = (0, [], [])
+        self._signature: list[Any] = []  # the gradient arrays and the number of copies that steps were made for
+        self._copied = 0
+        self._marked: list[tuple[array, Any]] = []
+        self._told: list[array] = []  # arrays that `mark_write` said are written
+
+    def __del__(self) -> None:
+        self.session.end()
+
+    # ----- recording --------------------------------------------------------------------------
+
+    def __enter__(self) -> Tape:
+        if self in versions.active():
+            raise TapeError("this tape records already\nexpected: one `with` at a time for one tape")
+        versions.set_active((*versions.active(), self))
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        tapes = versions.active()
+        if not tapes or tapes[-1] is not self:
+            raise TapeError(
+                "a tape ends that " + ("is not the innermost one" if self in tapes else "does not record")
+                + "\nexpected: tapes end in the opposite order of their beginnings, on their thread"
+            )  # fmt: skip
+        versions.set_active(tapes[:-1])
+
+    @property
+    def records(self) -> list[Record]:
+        """Everything that was recorded, in order."""
+        log = self.log
+        for k in range(self._looked, len(log)):
+            if log[k].__class__ is tuple:
+                log[k] = LaunchRecord(*log[k])
+        self._looked = len(log)
+        return log
+
+    @property
+    def launches(self) -> list[LaunchRecord]:
+        """The recorded launches, in order."""
+        return [r for r in self.records if isinstance(r, LaunchRecord)]
+
+    def record_launch(
+        self, kernel: Kernel, dim: Any, max_blocks: int, inputs: Any, outputs: Any, device: Any = None,
+        block_dim: int = 0, metadata: Any = None,
+    ) -> None:  # fmt: skip
+        """Record a launch that was run elsewhere, after it ran; the arguments are those of `wp.launch`.
+
+        metadata: kept with the record. Raises `TapeError` for a kernel that overwrites what its gradient needs.
+        """
+        place = get_device(device)
+        args, dims, tapes = [*inputs, *outputs], normalized(dim), versions.active()
+        launcher, args = prepared(kernel, args, CPU)
+        needs = needs_for(launcher)
+        if needs.own.before or needs.own.recording:
+            raise TapeError(
+                f"kernel {kernel.key!r} overwrites what its gradient needs, or needs what its atomics returned\n"
+                "expected: a launch inside `with tape:`, which keeps that"
+            )
+        versions.set_active((self,))
+        try:
+            launch_generally(
+                needs, None if place.is_interp else launcher, dims, args, len(inputs), True,
+                bool(kernel.option("deterministic")), lambda needs, noted: None, Place.of_caller(),
+            )  # fmt: skip
+        finally:
+            versions.set_active(tapes)
+        made = self.records[-1]
+        assert isinstance(made, LaunchRecord)
+        made.note(metadata, max_blocks, block_dim)
+
+    def record_func(self, backward: Callable[[], Any], arrays: list[Any]) -> None:
+        """Call `backward()` in reverse, at this point of the tape.
+
+        arrays: those that it uses; when it is called they hold what they hold now. It reads gradients of
+        results and adds to gradients of operands. Call `mark_write` of arrays that your own code writes
+        before it does so. Raises `TapeError` for what is no array or no function.
+        """
+        if not callable(backward):
+            raise TapeError(f"backward is {type(backward).__name__}\nexpected: a function without arguments")
+        for a in arrays:
+            if not isinstance(a, array | indexedarray):
+                raise TapeError(f"arrays holds {type(a).__name__}\nexpected: a list of arrays")
+        place = Place.of_caller()
+        user = Always(f"an array of record_func at {place}")
+        reads = self._marked + [(base(a), register(base(a), user, self.session, place)) for a in arrays]
+        self._marked = []
+        self.log.append(FuncRecord(backward, list(arrays), reads, place))
+
+    def record_write(self, dest: Any, select: Any, source: Any, what: str) -> None:
+        """Record that elements of an array were set from the host; see `WriteRecord`."""
+        if source is not None and source.dtype is not dest.dtype and not has_cotangent(source.dtype):
+            source = None
+        self.log.append(WriteRecord(dest, select, source, what, Place.outside()))
+
+    def mark_read(self, a: array) -> None:
+        """See `array.mark_read`."""
+        place = Place.outside()
+        self._marked.append((a, register(a, Always(f"an array marked as read at {place}"), self.session, place)))
+
+    def mark_write(self, a: array) -> None:
+        """See `array.mark_write`."""
+        self._told.append(a)
+
+    def record_scope_begin(self, scope_name: str, metadata: Any = None) -> None:
+        """Begin a named group of operations, for pictures of the tape."""
+        self.scopes.append(Scope(len(self.log), scope_name, metadata))
+
+    def record_scope_end(self, remove_scope_if_empty: bool = True) -> None:
+        """End the group that was begun last. Raises `TapeError` when none is open."""
+        depth = sum(1 if s.name is not None else -1 for s in self.scopes)
+        if depth <= 0:
+            raise TapeError("no scope is open\nhelp: call record_scope_begin first")
+        last = self.scopes[-1]
+        if remove_scope_if_empty and last.name is not None and last.index == len(self.log):
+            self.scopes.pop()
+        else:
+            self.scopes.append(Scope(len(self.log), None))
+
+    # ----- reverse ----------------------------------------------------------------------------
+
+    def backward(self, loss: Any = None, grads: dict[Any, Any] | None = None) -> None:
+        """Run the tape in reverse.
+
+        loss: an array of one float, whose gradient is one. grads: gradients of other arrays, as arrays of
+        the same shape and dtype; they are copied, into new gradient arrays where there were none. Either or
+        both.
+
+        Raises `GradientError` for a loss or gradients that do not fit, `TapeError` for an empty tape,
+        `TapeOverwriteError` when something that the tape did not see overwrote what a gradient needs,
+        `NotDifferentiableError` for a kernel without a derivative.
+        """
+        self.watched_backward(loss, grads, None)
+
+    def watched_backward(self, loss: Any, grads: Any, watch: Callable[[Record], None] | None) -> None:
+        """`backward`, where `watch(record)` is called in the place of every step, and runs `record.step` itself."""
+        seeds = self._seeds(loss, grads)
+        if not self.records:
+            raise TapeError(
+                "nothing is recorded on this tape\nexpected: launches inside `with tape:`, before backward"
+            )
+        self._check_contents()
+        with versions.Paused():
+            self._prepare()
+            self._start(seeds)
+            kept = self._run(watch)
+            for slopes, values in kept:
+                recorded(partial(np.copyto, slopes._data, values))
+
+    def _seeds(self, loss: Any, grads: Any) -> list[tuple[array, np.ndarray]]:
+        """Arrays with the gradients to start from, which are copied where backward changes them."""
+        if loss is None and not grads:
+            raise GradientError(
+                "backward got neither a loss nor gradients\n"
+                "expected: tape.backward(loss), or tape.backward(grads={array: gradient})"
+            )
+        found = []
+        if loss is not None:
+            check_loss(loss)
+            found.append((base(loss), np.ones_like(base(loss)._data)))
+        if grads is not None and not isinstance(grads, dict):
+            raise GradientError(f"grads is {type(grads).__name__}\nexpected: a dict of arrays: {{array: gradient}}")
+        for a, given in (grads or {}).items():
+            check_seed(a, given)
+            if a.grad is None:
+                a.requires_grad = True
+            found.append((a, given._contents()))
+        return found
+
+    def _check_contents(self) -> None:
+        """Raise when something that no tape saw changed what a gradient needs."""
+        for read in self.session.reads:
+            if not read.spoiled and read.changed():
+                read.spoiled = versions.THROUGH_NUMPY
+            if read.spoiled and read.needed():
+                raise TapeOverwriteError(
+                    f"{read.name} was changed after it was recorded\n"
+                    f"found: recorded at {read.place}, changed by {read.spoiled}\n"
+                    "expected: arrays that gradients need to stay as they are until backward\n"
+                    "help: write inside `with tape:`, which keeps a copy, or write to another array"
+                )
+
+    def _prepare(self) -> None:
+        """Make the reverse steps, or make them anew when arrays got other gradients."""
+        signature = [a.grad for a in self.arrays()]
+        same = self._copied == len(self.session.copies) and len(signature) >= len(self._signature)
+        same = same and all(a is b for a, b in zip(signature, self._signature, strict=False))
+        self._signature, self._copied = signature, len(self.session.copies)
+        for record in self.records:
+            if isinstance(record, LaunchRecord) and (record.step is False or not same):
+                record.step = reverse_step(record)
+
+    def _start(self, seeds: list[tuple[array, np.ndarray]]) -> None:
+        """Zero the gradients of what the tape wrote, then set the seeds."""
+        slopes = [a.grad for a in self._survey()[2] if a.grad is not None]
+        own = any(np.may_share_memory(values, g._data) for _, values in seeds for g in slopes)
+        values = [held(v) if own else v for _, v in seeds]
+        for g in slopes:
+            recorded(g.zero_)
+        for (a, _), value in zip(seeds, values, strict=True):
+            assert a.grad is not None
+            recorded(partial(set_values, a.grad._data, value))
+
+    def _run(self, watch: Callable[[Record], None] | None) -> list[tuple[array, np.ndarray]]:
+        """Run all steps; returns the gradients to keep of arrays with `retain_grad`, and their values."""
+        open_ones = list({id(r): r for a in self.arrays() for r in retaining(a) if r.grad is not None}.values())
+        kept: list[tuple[array, np.ndarray]] = []
+        at_once = graph.active() is None
+        for record in reversed(self.records):
+            if open_ones:
+                written = list(record.written())
+                for a in [a for a in open_ones if any(w._memory is a._memory and overlap(w, a) for w in written)]:
+                    open_ones.remove(a)
+                    assert a.grad is not None
+                    values = np.empty_like(a.grad._data)
+                    recorded(partial(np.copyto, values, a.grad._data))
+                    kept.append((a.grad, values))
+            step: Any = record.step if watch is None else partial(watch, record)
+            if step and at_once:
+                step()
+            elif step:
+                recorded(step)
+        return kept
+
+    # ----- gradients --------------------------------------------------------------------------
+
+    def _survey(self) -> tuple[int, list[array], list[array]]:
+        """The arrays of floats on the tape, and those among them that it wrote."""
+        if self._known[0] != len(self.log):
+            found: dict[int, array] = {}
+            wrote: dict[int, array] = {}
+            for record in self.records:
+                if isinstance(record, LaunchRecord):
+                    record.collect(found, wrote)
+                else:
+                    found.update((id(a), a) for a in record.arrays())
+                    wrote.update((id(a), a) for a in record.written())
+            for a in self._told:
+                wrote[id(a)] = a
+            written = [a for a in wrote.values() if has_cotangent(a.dtype)]
+            self._known = (len(self.log), list(found.values()), written)
+        return self._known
+
+    def arrays(self) -> list[array]:
+        """The arrays of floats that were recorded, each once, in order of appearance."""
+        return self._survey()[1]
+
+    @property
+    def gradients(self) -> dict[Any, Any]:
+        """The gradient arrays of all recorded arrays that have one."""
+        return Gradients((a, a.grad) for a in self.arrays() if a.grad is not None)
+
+    def get_adjoint(self, a: Any) -> Any:
+        """The gradient of an array, a struct with the gradients of its arrays, or None."""
+        if isinstance(a, structs.Struct):
+            made = type(a)()
+            for name, t in a.fields.items():
+                inner = getattr(a, name)
+                if isinstance(t, ArrayType) or structs.is_struct(t):
+                    setattr(made, name, self.get_adjoint(inner))
+            return made
+        return a.grad if isinstance(a, array | indexedarray) else None
+
+    def zero(self) -> None:
+        """Zero the gradients of all recorded arrays."""
+        with versions.Paused():
+            for slopes in self.gradients.values():
+                slopes.zero_()
+
+    def reset(self) -> None:
+        """Forget all records, and zero their gradients."""
+        self.zero()
+        self.session.end()
+        self.__init__()  # type: ignore[misc]
+
+    def report(self) -> SnapshotReport:
+        """What was copied because the tape overwrote it, for which launch, and how many bytes."""
+        return report(self.session)
+
+    def visualize(
+        self, filename: Any = None, simplify_graph: bool = True, hide_readonly_arrays: bool = False,
+        array_labels: dict[Any, str] | None = None, choose_longest_node_name: bool = True,
+        ignore_graph_scopes: bool = False, track_inputs: Sequence[Any] | None = None,
+        track_outputs: Sequence[Any] | None = None, track_input_names: Sequence[str] | None = None,
+        track_output_names: Sequence[str] | None = None, graph_direction: str = "LR",
+    ) -> str:  # fmt: skip
+        """Launches and arrays as a graph in the dot language of Graphviz (`dot -Tsvg tape.dot -o tape.svg`).
+
+        Launches are boxes, arrays ellipses: green with a gradient, grey without. filename: where to write the
+        text too. simplify_graph: draw repeated launches once. hide_readonly_arrays: leave out arrays that
+        nothing writes, except those in track_inputs and track_outputs, which are always drawn, each with an
+        ellipse of its own. array_labels, track_input_names, track_output_names: names of arrays; others are
+        called as the caller calls them (variables, items of lists, attributes), else as kernels call them.
+        choose_longest_node_name: of several names the longest, else the first. ignore_graph_scopes: no boxes
+        for scopes. graph_direction: LR, RL, TB or BT. Raises `TapeError` for options that do not fit.
+        """
+        return visualize(
+            items_of(self.records, self.scopes), filename, simplify_graph, hide_readonly_arrays, array_labels,
+            choose_longest_node_name, ignore_graph_scopes, track_inputs, track_outputs, track_input_names,
+            track_output_names, graph_direction, caller_names(),
+        )  # fmt: skip
+
+
+def retaining(a: Any) -> Iterator[array]:
+    """The array, and those that it is a view of, where they have `retain_grad`."""
+    while isinstance(a, array):
+        if a.retain_grad:
+            yield a
+        a = a._owner
+
+
+def check_loss(loss: Any) -> None:
+    """Raise `GradientError` unless `loss` is an array of one float with a gradient."""
+    cure = "help: sum into an array of one element: wp.atomic_add(loss, 0, value)"
+    if not isinstance(loss, array):
+        raise GradientError(f"loss is {type(loss).__name__}\nexpected: an array of one float\n{cure}")
+    if loss.size != 1:
+        raise GradientError(f"loss has shape {loss.shape}\nexpected: an array of one element\n{cure}")
+    if not scalars.is_scalar(loss.dtype) or not scalars.is_float(loss.dtype):
+        raise GradientError(f"loss has dtype {type_name(loss.dtype)}\nexpected: one float\n{cure}")
+    if loss.grad is None:
+        raise GradientError(
+            "loss has no gradient\nexpected: requires_grad=True\nhelp: wp.zeros(1, dtype=float, requires_grad=True)"
+        )
+
+
+def check_seed(a: Any, given: Any) -> None:
+    """Raise `GradientError` unless `given` can be the gradient of `a`."""
+    if not isinstance(a, array):
+        raise GradientError(f"grads has a key of type {type(a).__name__}\nexpected: arrays: {{array: gradient}}")
+    if not isinstance(given, array):
+        raise GradientError(f"the gradient for {a!r} is {type(given).__name__}\nexpected: an array")
+    if given.shape != a.shape or given.dtype is not a.dtype:
+        raise GradientError(f"the gradient for {a!r} is {given!r}\nexpected: the same shape and dtype")
+    if not has_cotangent(a.dtype):
+        raise GradientError(f"a gradient for {a!r}\nexpected: an array of floats, as others have no derivative")
+
+
+def held(values: np.ndarray) -> np.ndarray:
+    """A copy, taken when the step runs."""
+    copy = np.empty_like(values)
+    recorded(partial(np.copyto, copy, values))
+    return copy
+
+
+def set_values(target: np.ndarray, values: np.ndarray) -> None:
+    target[...] = values

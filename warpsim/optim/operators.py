@@ -1,0 +1,264 @@
+"""Linear operators: what iterative solvers know of a matrix.
+
+Guarantees: every operator computes z = alpha A x + beta y, by launches that a tape can record; dense and sparse ones
+also compute with the transpose, so that solves through them can be differentiated.
+
+`aslinearoperator` makes one of a dense 2-D array, a `CsrMatrix`, a SciPy sparse matrix, or takes a `LinearOperator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..core.ops import tid
+from ..core.runtime.array import array
+from ..core.runtime.device import get_device
+from ..core.runtime.kernel import kernel
+from ..core.runtime.launch import launch
+from ..core.types import compounds, scalars
+from ..core.types.arrays import type_name
+from ..core.types.scalars import int32
+from ..errors import ArgumentTypeError, ArrayError
+from .vectors import check_floats, components
+
+Matvec = Callable[[array, array, array, float, float], None]
+
+
+class LinearOperator:
+    """A square matrix known by what it does.
+
+    shape: (rows, columns), counted in elements of `dtype`, the type of the vectors it is applied to. matvec(x, y, z,
+    alpha, beta) computes z = alpha A x + beta y; z may be y, and y must not be read when beta is 0. adjoint: the same
+    for the transpose of A, asked for when a solve by `bicgstab` or `gmres` is differentiated. arrays: those that A
+    is made of beside the ones that `matvec` launches with; a tape keeps both as they were at the solve.
+    """
+
+    def __init__(
+        self, shape: tuple[int, int], dtype: Any, device: Any, matvec: Matvec, adjoint: Matvec | None = None,
+        arrays: Sequence[array] = (),
+    ):  # fmt: skip
+        rows, columns = shape
+        if rows != columns:
+            raise ArrayError(f"a linear operator of shape {tuple(shape)}\nexpected: as many rows as columns")
+        self.shape, self.dtype, self.device = (int(rows), int(columns)), dtype, get_device(device)
+        self.matvec, self.adjoint, self.arrays = matvec, adjoint, list(arrays)
+
+    def transposed(self) -> LinearOperator | None:
+        """The transpose, if it is known."""
+        if self.adjoint is None:
+            return None
+        return LinearOperator(self.shape, self.dtype, self.device, self.adjoint, self.matvec, self.arrays)
+
+    def __repr__(self) -> str:
+        return f"LinearOperator(shape={self.shape}, dtype={type_name(self.dtype)})"
+
+
+def aslinearoperator(A: Any) -> LinearOperator:
+    """A `LinearOperator` of a dense 2-D array, a `CsrMatrix`, or a SciPy sparse matrix (which is copied).
+
+    Raises `ArgumentTypeError` for anything else, `ArrayError` for a matrix that is not square.
+    """
+    if isinstance(A, LinearOperator):
+        return A
+    if isinstance(A, CsrMatrix):
+        return A.operator()
+    if isinstance(A, array):
+        return dense_operator(A)
+    if hasattr(A, "tocsr"):
+        return CsrMatrix.from_scipy(A).operator()
+    raise ArgumentTypeError(
+        f"A is {type(A).__name__}\nexpected: a 2-D array, a CsrMatrix, a SciPy sparse matrix or a LinearOperator"
+    )
+
+
+# ----- dense --------------------------------------------------------------------------------------
+
+
+@kernel
+def _dense(
+    a: array(dtype=Any, ndim=2), x: array(dtype=Any), y: array(dtype=Any), z: array(dtype=Any), alpha: Any, beta: Any
+):
+    i = tid()
+    total = z.dtype(0.0)
+    for j in range(a.shape[1]):
+        total = total + a[i, j] * x[j]
+    total = alpha * total
+    if beta != z.dtype(0.0):
+        total = total + beta * y[i]
+    z[i] = total
+
+
+def dense_operator(a: array) -> LinearOperator:
+    """The operator of a 2-D array of floats."""
+    if a.ndim != 2 or not scalars.is_float(a.dtype):
+        raise ArgumentTypeError(
+            f"A is a {a.ndim}-D array of {type_name(a.dtype)}\nexpected: a 2-D array of floats, or a CsrMatrix"
+        )
+
+    def product(matrix: array) -> Matvec:
+        def matvec(x: array, y: array, z: array, alpha: float, beta: float) -> None:
+            vectors = [components(v) for v in (x, y, z)]
+            launch(_dense, matrix.shape[0], [matrix, *vectors, a.dtype(alpha), a.dtype(beta)], device=a.device)
+
+        return matvec
+
+    return LinearOperator((a.shape[0], a.shape[1]), a.dtype, a.device, product(a), product(a.transpose()), [a])
+
+
+# ----- sparse -------------------------------------------------------------------------------------
+
+
+@kernel
+def _sparse(
+    offsets: array(dtype=int), columns: array(dtype=int), values: array(dtype=Any),
+    x: array(dtype=Any), y: array(dtype=Any), z: array(dtype=Any), alpha: Any, beta: Any,
+):  # fmt: skip
+    i = tid()
+    total = z.dtype(0.0)
+    for k in range(offsets[i], offsets[i + 1]):
+        total = total + values[k] * x[columns[k]]
+    total = alpha * total
+    if beta != z.dtype(0.0):
+        total = total + beta * y[i]
+    z[i] = total
+
+
+@kernel
+def _sparse_turned(
+    starts: array(dtype=int), rows: array(dtype=int), order: array(dtype=int), values: array(dtype=Any),
+    x: array(dtype=Any), y: array(dtype=Any), z: array(dtype=Any), alpha: Any, beta: Any,
+):  # fmt: skip
+    """The same for the transpose: entries sorted by column, `order` says where the value of each stands."""
+    i = tid()
+    total = z.dtype(0.0)
+    for k in range(starts[i], starts[i + 1]):
+        total = total + values[order[k]] * x[rows[k]]
+    total = alpha * total
+    if beta != z.dtype(0.0):
+        total = total + beta * y[i]
+    z[i] = total
+
+
+class CsrMatrix:
+    """A square sparse matrix in compressed rows.
+
+    Row i has the entries `values[k]` in columns `columns[k]` for k from `offsets[i]` up to `offsets[i + 1]`; entries of
+    one place add up. offsets: n + 1 integers (int32); columns: int32; values: floats, which may have gradients.
+    Raises `ArrayError` for offsets or columns that do not make a matrix, `ArgumentTypeError` for wrong dtypes.
+    """
+
+    def __init__(self, offsets: array, columns: array, values: array):
+        check_floats(values, "values")
+        if compounds.is_compound(values.dtype) or offsets.dtype is not int32 or columns.dtype is not int32:
+            found = ", ".join(type_name(a.dtype) for a in (offsets, columns, values))
+            raise ArgumentTypeError(f"offsets, columns and values of {found}\nexpected: int32, int32 and floats")
+        self.offsets, self.columns, self.values = offsets, columns, values
+        self.size = offsets.size - 1
+        self._check()
+
+    def _check(self) -> None:
+        starts, columns, count = self.offsets.numpy(), self.columns.numpy(), self.values.size
+        if not starts.size or starts[0] != 0 or starts[-1] != count or (np.diff(starts) < 0).any():
+            raise ArrayError(f"offsets {starts}\nexpected: from 0 to the number of values, {count}, never falling")
+        if columns.shape != (count,) or (count and not 0 <= columns.min() <= columns.max() < self.size):
+            raise ArrayError(
+                f"columns of shape {columns.shape}, from {columns.min(initial=0)} to {columns.max(initial=0)}\n"
+                f"expected: {count} columns, each from 0 to {self.size - 1}"
+            )
+
+    @classmethod
+    def from_scipy(cls, matrix: Any, device: Any = None, requires_grad: bool = False) -> CsrMatrix:
+        """A copy of a SciPy sparse matrix of any format."""
+        rows = matrix.tocsr()
+        if rows.shape[0] != rows.shape[1]:
+            raise ArrayError(f"a sparse matrix of shape {rows.shape}\nexpected: as many rows as columns")
+        offsets, columns = (array(part.astype(np.int32), device=device) for part in (rows.indptr, rows.indices))
+        return cls(offsets, columns, array(rows.data, device=device, requires_grad=requires_grad))
+
+    @cached_property
+    def _turned(self) -> tuple[array, ...]:
+        """Of entries sorted by column: where each column starts, their rows, and where their values stand."""
+        columns = self.columns.numpy()
+        order = np.argsort(columns, kind="stable")
+        starts = np.append(0, np.cumsum(np.bincount(columns, minlength=self.size)))
+        return self._index(starts), self._index(self.rows[order]), self._index(order)
+
+    def _index(self, numbers: np.ndarray) -> array:
+        return array(numbers.astype(np.int32), device=self.values.device)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The row of every entry."""
+        return np.repeat(np.arange(self.size), np.diff(self.offsets.numpy()))
+
+    def operator(self) -> LinearOperator:
+        """The linear operator of this matrix."""
+        values = self.values
+
+        def product(turned: bool) -> Matvec:
+            def matvec(x: array, y: array, z: array, alpha: float, beta: float) -> None:
+                pattern = self._turned if turned else (self.offsets, self.columns)
+                vectors = [components(v) for v in (x, y, z)]
+                inputs = [*pattern, values, *vectors, values.dtype(alpha), values.dtype(beta)]
+                launch(_sparse_turned if turned else _sparse, self.size, inputs, device=values.device)
+
+            return matvec
+
+        shape = (self.size, self.size)
+        return LinearOperator(shape, values.dtype, values.device, product(False), product(True), [values])
+
+    def diagonal(self) -> np.ndarray:
+        """The entries with equal row and column, (n,)."""
+        at = self.rows == self.columns.numpy()
+        return np.bincount(self.rows[at], self.values.numpy()[at], self.size)
+
+
+# ----- preconditioners ------------------------------------------------------------------------------
+
+
+@kernel
+def _scale(d: array(dtype=Any), x: array(dtype=Any), y: array(dtype=Any), z: array(dtype=Any), alpha: Any, beta: Any):
+    i = tid()
+    total = alpha * d[i] * x[i]
+    if beta != z.dtype(0.0):
+        total = total + beta * y[i]
+    z[i] = total
+
+
+def preconditioner(A: Any, ptype: str = "diag") -> LinearOperator | None:
+    """An approximate inverse of a matrix, for the argument `M` of a solver.
+
+    ptype "diag": one over the diagonal (Jacobi), 1 where it is zero; "diag_abs": one over its magnitude, which keeps M
+    positive where A is not; "id": none. Raises `ValueError` for another one, `ArgumentTypeError` for an operator
+    without entries.
+    """
+    if ptype == "id":
+        return None
+    if ptype not in ("diag", "diag_abs"):
+        raise ValueError(f"ptype is {ptype!r}\nexpected: 'diag', 'diag_abs' or 'id'")
+    if not isinstance(A, array | CsrMatrix) and hasattr(A, "tocsr"):
+        A = CsrMatrix.from_scipy(A)
+    if not isinstance(A, array | CsrMatrix):
+        raise ArgumentTypeError(
+            f"the entries of {type(A).__name__} are not known\nexpected: a 2-D array or a sparse matrix\n"
+            "help: give M a LinearOperator of your own"
+        )
+    operator = aslinearoperator(A)
+    entries = A.diagonal() if isinstance(A, CsrMatrix) else np.diagonal(A.numpy())
+    entries = np.abs(entries) if ptype == "diag_abs" else entries
+    inverse = 1.0 / np.where(entries != 0.0, entries, 1.0)
+    return scaling(array(inverse.astype(operator.dtype), device=operator.device))
+
+
+def scaling(d: array) -> LinearOperator:
+    """The operator that multiplies component i by d[i]."""
+
+    def matvec(x: array, y: array, z: array, alpha: float, beta: float) -> None:
+        vectors = [components(v) for v in (x, y, z)]
+        launch(_scale, d.size, [d, *vectors, d.dtype(alpha), d.dtype(beta)], device=d.device)
+
+    return LinearOperator((d.size, d.size), d.dtype, d.device, matvec, matvec, [d])

@@ -1,0 +1,92 @@
+"""Shapes that scenes are built of: tubes along curves, boxes, coil springs.
+
+Guarantees: outward-facing triangles; the same triangles for every curve of the same number of points, so that a moving
+tube can be written as one mesh.
+"""
+
+import math
+
+import numpy as np
+
+from warpsim.plot.scene import PlotError, Surface
+
+
+def tube(points, radius: float, color=(0.30, 0.33, 0.38), sides: int = 10) -> Surface:
+    """A round tube of `radius` [m] along the curve through `points` (n, 3) [m], n > 1, with flat ends.
+
+    color: linear RGB (3,), or one per point of the curve (n, 3). Raises PlotError for fewer than two points.
+    """
+    curve = np.asarray(points, dtype=np.float64)
+    if curve.ndim != 2 or curve.shape[1] != 3 or len(curve) < 2:
+        raise PlotError(f"tube points: found shape {curve.shape}, expected (n, 3) with n > 1")
+    across, beside = _frames(_tangents(curve))
+    angle = 2.0 * np.pi * np.arange(sides) / sides
+    ring = np.cos(angle)[:, None] * across[:, None] + np.sin(angle)[:, None] * beside[:, None]
+    rings = curve[:, None] + radius * ring
+    k, j = np.divmod(np.arange((len(curve) - 1) * sides), sides)
+    here, next_ = k * sides + j, k * sides + (j + 1) % sides
+    walls = [np.stack([here, next_, here + sides], 1), np.stack([next_, next_ + sides, here + sides], 1)]
+    # The ends have corners of their own, so that their normals are not those of the wall.
+    first, last = len(curve) * sides, (len(curve) + 1) * sides
+    fan = np.arange(1, sides - 1)
+    start = np.stack([np.zeros_like(fan), fan + 1, fan], 1) + first
+    end = np.stack([np.zeros_like(fan), fan, fan + 1], 1) + last
+    corners = np.concatenate([rings.reshape(-1, 3), rings[0], rings[-1]])
+    shade = np.broadcast_to(np.asarray(color, dtype=np.float64), curve.shape)
+    shades = np.concatenate([np.repeat(shade, sides, axis=0), *([shade[k]] * sides for k in (0, -1))])
+    return Surface(corners, np.concatenate([*walls, start, end]), shades)
+
+
+def coil(start, end, radius: float, wire: float, turns: int = 8, color=(0.30, 0.33, 0.38)) -> Surface:
+    """A coil spring of `radius` [m] from `start` to `end` (3,) [m], of wire of radius `wire` [m], its ends straight."""
+    a, b = (np.asarray(p, dtype=np.float64) for p in (start, end))
+    across, beside = (v[0] for v in _frames(_unit(b - a)[None]))
+    part = np.linspace(0.0, 1.0, 12 * turns + 1)
+    angle = 2.0 * np.pi * turns * part
+    winding = radius * np.clip(8.0 * np.minimum(part, 1.0 - part), 0.0, 1.0)  # grows out of the axis
+    round_ = np.cos(angle)[:, None] * across + np.sin(angle)[:, None] * beside
+    return tube(a + part[:, None] * (b - a) + winding[:, None] * round_, wire, color, sides=6)
+
+
+def box(low, high, color=(0.30, 0.33, 0.38)) -> Surface:
+    """A box with sides along the axes, from corner `low` to corner `high` (3,) [m], with sharp edges."""
+    corners: list[np.ndarray] = []
+    triangles: list[list[int]] = []
+    low, high = (np.asarray(p, dtype=np.float64) for p in (low, high))
+    for axis in range(3):
+        u, v = (axis + 1) % 3, (axis + 2) % 3
+        for side in (0.0, 1.0):
+            face = np.full((4, 3), side)
+            face[:, u], face[:, v] = [0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 1.0, 1.0]
+            first = 4 * len(corners)
+            corners.append(low + face * (high - low))
+            order = [0, 1, 2, 3] if side else [0, 3, 2, 1]
+            triangles += [[first + order[0], first + order[k], first + order[k + 1]] for k in (1, 2)]
+    return Surface(np.concatenate(corners), np.array(triangles), color)
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    """Vectors of length 1; an x axis for those of length 0."""
+    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.where(length > 0.0, vectors / np.where(length > 0.0, length, 1.0), [1.0, 0.0, 0.0])
+
+
+def _tangents(curve: np.ndarray) -> np.ndarray:
+    """Unit directions (n, 3) of a curve at its points."""
+    steps = _unit(np.diff(curve, axis=0))
+    return _unit(np.concatenate([steps[:1], steps[1:] + steps[:-1], steps[-1:]]))
+
+
+def _frames(tangents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two unit vectors per tangent that span the plane across it and turn as little as possible from point to point."""
+    axis = np.eye(3)[np.argmin(np.abs(tangents[0]))]
+    x, y, z = _unit(np.cross(tangents[0], axis)).tolist()
+    found = []
+    for a, b, c in tangents.tolist():  # plain numbers: each vector follows from the one before
+        part = x * a + y * b + z * c
+        x, y, z = x - part * a, y - part * b, z - part * c
+        length = math.sqrt(x * x + y * y + z * z) or 1.0
+        x, y, z = x / length, y / length, z / length
+        found.append((x, y, z))
+    across = np.array(found)
+    return across, np.cross(tangents, across)
