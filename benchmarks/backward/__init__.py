@@ -79,7 +79,7 @@ def reverse_of(make: Callable[[Any, dict[str, int]], Case]) -> Callable[[Any, di
     def backward_case(wp: Any, size: dict[str, int]) -> Case:
         stage = Stage(wp)
         make(stage, size).timed["time"].run()
-        parts = {"forward": Timed(lambda: wp.launch(**stage.launched)), "time": Timed(stage.backward, before=stage.ones)}
-        return Case(parts, stage.gradients)
+        forward = Timed(lambda: wp.launch(**stage.launched))
+        return Case({"forward": forward, "time": Timed(stage.backward, before=stage.ones)}, stage.gradients)
 
     return backward_case

@@ -53,10 +53,8 @@ from .types.structs import is_struct
 log = logging.getLogger("warpsim")
 
 VERSION = "3"  # of generated code: raise it when emission changes without the program's text changing
-STAGES = (
-    "source", "lower", "inline", "unroll", "fold", "dce", "adjoint", "adjoint inline", "adjoint fold", "adjoint dce",
-    "tangent", "tangent fold", "tangent dce", "llvm",
-)  # fmt: skip
+# Of the kernel itself; other forms add theirs, such as "adjoint" and "adjoint dce".
+STAGES = ("source", "lower", "inline", "unroll", "fold", "dce", "llvm")
 
 # Front end and passes share caches of library functions; one compilation at a time keeps them whole.
 compiling = threading.RLock()

@@ -411,7 +411,8 @@ def test_huge_bodies_are_not_vectorised(monkeypatch):
     """The vectoriser's time grows with the square of the body."""
     asked = []
     assemble = native.assemble
-    monkeypatch.setattr(native, "assemble", lambda text, vectorize, unroll: asked.append(vectorize) or assemble(text, opt=0))
+    fast = lambda text, vectorize, unroll: asked.append(vectorize) or assemble(text, opt=0)  # noqa: E731
+    monkeypatch.setattr(native, "assemble", fast)
 
     def long(turns):
         @wp.kernel(max_unroll=turns)

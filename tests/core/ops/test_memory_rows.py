@@ -18,7 +18,7 @@ from warpsim.errors import KernelTypeError, OutOfBoundsError
 
 ELEMENTS = [*scalars.SCALARS, *compound_types(), compounds.vector(3, uint8), Inner, Outer]
 field_view, component_view, gradient = TABLE["field_view"], TABLE["component_view"], TABLE["gradient"]
-local_array, shape = TABLE["local_array"], TABLE["shape"]
+local_array, shape, has_gradient = TABLE["local_array"], TABLE["shape"], TABLE["has_gradient"]
 
 
 def filled(t, extents, seed=0):
@@ -259,6 +259,21 @@ def test_fields_take_their_gradient_along(device):
     run(kernel([array_type(Outer)], body), [a], 3, device, {0: slopes})
     assert slopes["inner"]["a"].tolist() == [2.5] * 3
     assert not slopes["inner"]["v"].any() and not slopes["m"].any()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_has_gradient_tells_whether_there_is_one(device):
+    """Views of an array with a gradient have one too."""
+
+    def body(i, x, y, out):
+        store(out, i, 0, has_gradient(x))
+        store(out, i, 1, has_gradient(y))
+        store(out, i, 2, has_gradient(view(x, i)))
+
+    types = [array_type(float64, 2), array_type(float64), array_type(bool_, 2)]
+    found = np.zeros((2, 3), np.bool_)
+    run(kernel(types, body), [np.zeros((2, 3)), np.zeros(2), found], 2, device, {0: np.zeros((2, 3))})
+    np.testing.assert_array_equal(found, [[True, False, True]] * 2)
 
 
 def test_an_array_without_gradient_says_so():

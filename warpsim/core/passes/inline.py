@@ -4,8 +4,9 @@ Guarantees: afterwards every Call is a primitive row with a value on every targe
 means the same. On request what has a gradient of its own stays a call, for the adjoint to use it: a
 function whose body is inlined in itself, or an expansion row. Every call gets a copy of its own of the
 body. Nodes keep their place in the source: those of a user function their own, those of an expansion the
-place of the call. An expansion is traced once per argument types and reused. It does not look at sizes: measured on decompositions and noise,
-LLVM optimises one inlined body better than calls, and duplicate-free programs compile in linear time.
+place of the call. An expansion is traced once per argument types and reused. It does not look at sizes:
+measured on decompositions and noise, LLVM optimises one inlined body better than calls, and
+duplicate-free programs compile in linear time.
 """
 
 from __future__ import annotations

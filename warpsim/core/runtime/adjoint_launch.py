@@ -39,25 +39,27 @@ def reverse_step(record: LaunchRecord) -> Step | None:
     """What runs the adjoint of a recorded launch, or None when no gradient passes through it."""
     needs, forward = record.needs, record.launcher
     given = have_gradients(record)
-    if needs.plain and forward is not None and given in forward.reverses:  # as in the last launch of this form
-        launcher = forward.reverses[given]
+    key = (given, needs.same) if needs.same else given
+    if forward is not None and key in forward.reverses:  # as in the last launch of this form
+        launcher = forward.reverses[key]
         if launcher is None:
             return None
-        if launcher.generation == config.generation and record.reads is not None:
+        sound = record.reads is not None and (record.more is None or not record.more.tangled)
+        if sound and launcher.generation == config.generation:
             args = stand_in_arguments(record)
             if len(launcher.types) > len(args):
                 args += [extra_argument(record, extra) for extra in launcher.program.extras]
             total, header = extent(record.dim, needs.kernel.key, forward.ndim)
             block = launcher.pack(args, header)
             if block is not None:
-                return native_step(launcher, block, total, args, record.deterministic)
+                return around(record, native_step(launcher, block, total, args, record.deterministic))
     names = needs.chosen(given)
     if not names or not any(path[1] == HELD or needs.name[path] in names for path in needs.written):
-        if forward is not None and needs.plain:
-            forward.reverses[given] = None
+        if forward is not None:
+            forward.reverses[key] = None
         return None
     check_reversible(record, names)
-    return first_step(record, given, needs.form("adjoint", names))
+    return first_step(record, key, needs.form("adjoint", names))
 
 
 def check_reversible(record: LaunchRecord, names: frozenset[str]) -> None:
@@ -84,7 +86,7 @@ def check_reversible(record: LaunchRecord, names: frozenset[str]) -> None:
         )
 
 
-def first_step(record: LaunchRecord, given: tuple[bool, ...], form: Form) -> Step:
+def first_step(record: LaunchRecord, key: Any, form: Form) -> Step:
     """The reverse of the first launch of its form."""
     needs, forward = record.needs, record.launcher
     args = stand_in_arguments(record)
@@ -94,8 +96,7 @@ def first_step(record: LaunchRecord, given: tuple[bool, ...], form: Form) -> Ste
     if forward is None:
         return around(record, interp.prepared(needs.kernel, record.dim, args, INTERP, form))
     launcher, args = prepared(needs.kernel, args, CPU, form)
-    if needs.plain:
-        forward.reverses[given] = launcher
+    forward.reverses[key] = launcher
     total, header = extent(record.dim, needs.kernel.key, forward.ndim)
     block = launcher.packed(args, header)
     return around(record, native_step(launcher, block, total, args, record.deterministic))
@@ -140,7 +141,9 @@ def stand_in_arguments(record: LaunchRecord) -> list[Any]:
 
 def around(record: LaunchRecord, step: Step) -> Step:
     """`step`, run while arrays that elements of structs refer to hold their saved contents."""
-    reads = record.more.reads if record.more is not None else []
+    if record.more is None:
+        return step
+    reads = record.more.reads
     held = [(a._data, read) for (_, field), _, a, read in reads if field == HELD and read.copy is not None]
     if not held:
         return step

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..compile import Form
-from ..passes.touched import HELD
+from ..passes.touched import HELD, Path
 from . import interp, versions
 from .arguments import adapted
 from .array import array
@@ -23,7 +23,7 @@ from .graph import Launch, NativeLaunch, recorded
 from .launcher import Launcher, execute, prepared
 from .needs import Always, Needs, needs_of, same_arrays
 from .place import Place
-from .records import LaunchRecord, More, arrays_at, frozen
+from .records import LaunchRecord, More, arrays_at, base, frozen
 from .versions import Writer, meets
 
 Run = Callable[[Needs, dict[int, Any]], None]
@@ -129,10 +129,10 @@ def launch_generally(
     sloped = bool(recorders) and has_gradients(needs, args)
     notes = {tape: before_launch(needs, args, tape.session, place) for tape in recorders} if sloped else {}
     writer = Writer(f"launch of kernel {needs.kernel.key!r}", place)
-    for path in needs.written:
-        for _, a in arrays_at(args, path, tables=False):
-            if a._memory.reads:
-                a._memory.overwrite(a, a._data, tapes, writer, recorded)
+    wrote = [(path, a) for path in needs.written for _, a in arrays_at(args, path, tables=False)]
+    for _, a in wrote:
+        if a._memory.reads:
+            a._memory.overwrite(a, a._data, tapes, writer, recorded)
     noted = noted_arrays(needs, dim) if notes else {}
     run(needs, noted)
     for tape in recorders:
@@ -142,22 +142,21 @@ def launch_generally(
         )  # fmt: skip
         if sloped:
             made.more = notes[tape]
-            made.more.recorded, made.more.tangled = noted, tangled(needs, args)
+            made.more.recorded, made.more.tangled = noted, tangled(needs, args, made.more, wrote)
             after_launch(needs, args, tape.session, place, made.more)
         tape.log.append(made)
 
 
-def tangled(needs: Needs, args: Any) -> str:
-    """Why a launch cannot be reversed whose arrays overlap; nothing when it can.
+def tangled(needs: Needs, args: Any, more: More, wrote: list[tuple[Path, array]]) -> str:
+    """Which arrays of a launch overlap so that it cannot be reversed; nothing when all is well.
 
     Contents of an array that the launch overwrites under another name are taken from before the launch.
     """
-    reads, writes = (
-        [(path, a) for path in paths for part, a in arrays_at(args, path) if part is None]
-        for paths in (sorted(needs.touched.read), needs.written)
-    )
+    memories = {id(b._memory) for _, b in wrote}
+    reads = [(path, a) for path, part, a, _ in more.reads if part is None and id(a._memory) in memories]
+    reads += [((k, ""), base(args[k])) for k in more.before]
     for read, a in reads:
-        for written, b in writes:
+        for written, b in wrote:
             one_memory = read != written and a._memory is b._memory
             if one_memory and meets(a._data, b._data) and needs.disorder(read, written):
                 return f"{needs.name.get(read, '?')!r} and {needs.name.get(written, '?')!r}"
