@@ -41,6 +41,8 @@ class Config:
     """The disk cache drops its least recently used entries above this size."""
     log_level: str = "WARNING"
     """Level of the logger named `warpsim`."""
+    verify_autograd_array_access: bool = False
+    """Kept for scripts that set it: tapes always notice overwrites, and keep what gradients need."""
     quiet: bool = True
     """Kept for scripts that set it: warpsim prints nothing at start-up or launch."""
     verbose: bool = False

@@ -83,9 +83,9 @@ def assert_gradient(program, inputs, expected=None, rtol=1e-6):
 
 
 def assert_gradient_or_refusal(program, inputs):
-    """The gradient is right, or the error says which line stands in the way and what to do: never a wrong one."""
+    """The gradient is right, or the error says what stands in the way, where and what to do: never a wrong one."""
     try:
         assert_gradient(program, inputs)
     except NotDifferentiableError as refused:
-        assert refused.location is not None and refused.location.line > 0
-        assert "overwrote" in str(refused) and "help:" in str(refused)
+        assert refused.location is not None or "in the launch at" in str(refused)
+        assert "help:" in str(refused)

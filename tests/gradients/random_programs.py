@@ -308,7 +308,7 @@ class Writer(Expressions):
         second, third = (x for x in PLACES if x != first) if self.chance(2) else (x for x in PLACES[::-1] if x != first)
         if roles["p"] == roles["q"] and roles["p"] in ("own", "read") and self.chance(2):
             second = first
-        n = LONG if self.chance(6) else self.number(0, 6)
+        n = LONG if self.chance(4) else self.number(0, 6)
         return Launch(name, (first, second, third), n)
 
 

@@ -175,7 +175,7 @@ def unified(fn: Function, same: tuple[tuple[int, int], ...]) -> Function:
 
 def without_unread(fn: Function, extras: tuple[Extra, ...]) -> tuple[Function, tuple[Extra, ...]]:
     """Drop parameters for contents that the adjoint turned out not to need."""
-    used = {v for node in walk(fn.body) for v in node.operands()}
+    used = {v for node in walk(fn.body) for v in (*node.operands(), *(y for r in node.regions() for y in r.yields))}
     own, more = fn.params[: -len(extras) or None], fn.params[len(fn.params) - len(extras) :]
     kept = [(p, e) for p, e in zip(more, extras, strict=True) if e.kind not in ("before", "recorded") or p in used]
     body = replace(fn.body, params=(*own, *(p for p, _ in kept)))

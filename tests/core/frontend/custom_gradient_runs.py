@@ -1,8 +1,10 @@
-"""Runs a kernel and its adjoint on one device, and compares gradients with finite differences."""
+"""Runs a kernel and its adjoint on one device, takes finite differences, and catches refusals."""
 
 import numpy as np
+import pytest
 
 import warpsim as wp
+from warpsim.errors import CustomGradientError
 
 
 def array(values, dtype=float, grad=True, device="cpu"):
@@ -28,3 +30,10 @@ def slope(f, x, h=1e-6):
         step[at] = h
         found[at] = (f(x + step) - f(x - step)) / (2 * h)
     return found
+
+
+def refused(call, *args):
+    """The text of the error that a call raises."""
+    with pytest.raises(CustomGradientError) as caught:
+        call(*args)
+    return str(caught.value)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from custom_gradient_runs import array, backward, slope
+from custom_gradient_runs import array, backward, refused, slope
 
 import warpsim as wp
+from warpsim.errors import KernelTypeError
 
 DEVICES = ("interp", "cpu")
 Doubles, Floats = wp.array(dtype=wp.float64), wp.array(dtype=float)
@@ -266,3 +267,53 @@ def test_defaults_and_keywords():
     assert wp.grad(f)(2.0) == (12.0, 4.0)
     assert wp.grad(f)(2.0, k=1.0) == (4.0, 4.0)
     assert wp.grad(f)(k=1.0, x=2.0) == (4.0, 4.0)
+
+
+# ----- refusals ---------------------------------------------------------------------------------
+
+
+def test_what_grad_takes():
+    assert "wp.grad is given <lambda>" in refused(wp.grad, lambda x: x)
+    assert "help: decorate the function with @wp.func" in refused(wp.grad, np.sin)
+
+    @wp.kernel
+    def k(a: Floats):
+        a[0] = wp.grad(lambda x: x * x)(a[0])
+
+    text = refused(lambda: wp.launch(k, dim=1, inputs=[wp.zeros(1, dtype=float)]))
+    assert "wp.grad of a function defined inside a kernel" in text
+
+
+def test_functions_without_a_derivative():
+    @wp.func
+    def whole(x: float):
+        return int(x)
+
+    @wp.func
+    def of_whole(n: int):
+        return float(n)
+
+    @wp.func
+    def silent(x: float):
+        pass
+
+    assert "wp.grad: whole returns int32\nexpected: a float" in refused(wp.grad(whole), 1.0)
+    assert "wp.grad: of_whole takes int32\nexpected: a float" in refused(wp.grad(of_whole), 1)
+    assert "wp.grad: silent returns nothing" in refused(wp.grad(silent), 1.0)
+
+
+def test_seeds_fit_the_outputs():
+    @wp.func
+    def powers(x: float):
+        return x, wp.vec3(x, x * x, x * x * x)
+
+    text = refused(wp.grad(powers), 1.0, 2.0)
+    assert "wp.grad(powers) gets 1 seeds\nexpected: 2, one per output: float32, vec3f" in text
+    assert "help: write them after the arguments, or leave all out" in text
+    text = refused(wp.grad(powers), 1.0, 2.0, 3.0)
+    assert "wp.grad(powers) gets seeds float32, float32\nexpected: float32, vec3f" in text
+
+
+def test_arguments_that_fit_no_overload():
+    with pytest.raises(KernelTypeError, match="bent: no overload for"):
+        wp.grad(bent)(wp.vec3(1.0, 2.0, 3.0), D(1.0))

@@ -1,10 +1,10 @@
-"""Gradients and replays that do not fit, and misuse of `wp.adjoint` and `wp.grad`: each error with its cure."""
+"""Gradients and replays that do not fit, and misuse of `wp.adjoint`: each error with its cure."""
 
-import numpy as np
 import pytest
+from custom_gradient_runs import refused
 
 import warpsim as wp
-from warpsim.errors import CustomGradientError, KernelTypeError
+from warpsim.errors import KernelTypeError
 
 Floats = wp.array(dtype=float)
 
@@ -38,13 +38,6 @@ def fresh():
         return x * x
 
     return f
-
-
-def refused(call, *args):
-    """The text of the error that a call raises."""
-    with pytest.raises(CustomGradientError) as caught:
-        call(*args)
-    return str(caught.value)
 
 
 def declaration(decorator, forward, function):
@@ -241,6 +234,22 @@ def test_a_function_that_takes_local_functions_has_no_gradient_of_its_own():
     assert "help: define that function outside, with @wp.func" in text
 
 
+def test_a_gradient_that_asks_for_itself():
+    f = fresh()
+
+    @wp.func
+    def indirectly(x: float):
+        return f(x) + 1.0
+
+    @wp.func_grad(f)
+    def adj(x: float, adj_ret: float):
+        wp.adjoint[x] += wp.grad(indirectly)(x) * adj_ret
+
+    text = refused(wp.grad(f), 1.0)
+    assert "the gradient of 'f' asks for its own derivative" in text
+    assert "help: write the derivative out, or take that of another function" in text
+
+
 # ----- wp.adjoint -----------------------------------------------------------------------------------
 
 
@@ -392,49 +401,3 @@ def test_functions_inside_a_gradient_do_not_change_cotangents():
     text = refused(declare)
     assert "wp.adjoint in a function inside a gradient" in text
     assert "help: compute the value there, and add it outside" in text
-
-
-# ----- wp.grad ----------------------------------------------------------------------------------------
-
-
-def test_what_grad_takes():
-    assert "wp.grad is given <lambda>" in refused(wp.grad, lambda x: x)
-    assert "help: decorate the function with @wp.func" in refused(wp.grad, np.sin)
-
-    @wp.kernel
-    def k(a: Floats):
-        a[0] = wp.grad(lambda x: x * x)(a[0])
-
-    text = refused(lambda: wp.launch(k, dim=1, inputs=[wp.zeros(1, dtype=float)]))
-    assert "wp.grad of a function defined inside a kernel" in text
-
-
-def test_functions_without_a_derivative():
-    @wp.func
-    def whole(x: float):
-        return int(x)
-
-    @wp.func
-    def of_whole(n: int):
-        return float(n)
-
-    @wp.func
-    def silent(x: float):
-        pass
-
-    assert "wp.grad: whole returns int32\nexpected: a float" in refused(wp.grad(whole), 1.0)
-    assert "wp.grad: of_whole takes int32\nexpected: a float" in refused(wp.grad(of_whole), 1)
-    assert "wp.grad: silent returns nothing" in refused(wp.grad(silent), 1.0)
-
-
-def test_seeds_fit_the_outputs():
-    text = refused(wp.grad(declared), 1.0, 2.0)
-    assert "wp.grad(declared) gets 1 seeds\nexpected: 2, one per output: float32, vec3f" in text
-    assert "help: write them after the arguments, or leave all out" in text
-    text = refused(wp.grad(declared), 1.0, 2.0, 3.0)
-    assert "wp.grad(declared) gets seeds float32, float32\nexpected: float32, vec3f" in text
-
-
-def test_arguments_that_fit_no_overload():
-    with pytest.raises(KernelTypeError, match="scaled: no overload for"):
-        wp.grad(scaled)(wp.vec3(1.0, 2.0, 3.0), 1)

@@ -7,6 +7,7 @@ import pytest
 from checkpoint_loops import SCHEDULES, Pendulums, curve, equal, floats, loss_array, nudge, square_sum, swing
 
 import warpsim as wp
+from warpsim.optim.linear import cg
 
 both_schedules = pytest.mark.parametrize("schedule", SCHEDULES)
 
@@ -44,6 +45,10 @@ def test_any_number_of_slots(slots, schedule):
 @pytest.mark.parametrize("backwards", [2, 3])
 def test_several_backwards(backwards, schedule):
     assert equal(differentiated(20, schedule, backwards), differentiated(20, backwards=backwards))
+
+
+def test_counts_may_be_numpy_integers():
+    assert equal(differentiated(np.int64(9), "binomial", slots=np.int32(3)), differentiated(9))
 
 
 @both_schedules
@@ -269,6 +274,82 @@ def test_views_in_the_state_stand_for_their_arrays():
     assert equal([whole.grad.numpy()], [x.grad.numpy()])
 
 
+@wp.kernel
+def pull(x: wp.array(dtype=wp.vec3), ends: wp.array(dtype=wp.vec2i), f: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    a, b = ends[i][0], ends[i][1]
+    d = x[b] - x[a]
+    wp.atomic_add(f, a, d * wp.length(d))
+    wp.atomic_sub(f, b, d * wp.length(d))
+
+
+@wp.kernel
+def move(f: wp.array(dtype=wp.vec3), x: wp.array(dtype=wp.vec3), v: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    v[i] = v[i] * 0.99 + f[i] * 0.01
+    x[i] = x[i] + v[i] * 0.01
+    f[i] = wp.vec3()
+
+
+@both_schedules
+def test_scattered_forces_on_many_threads(schedule):
+    """Launches of several chunks, whose sums go through private copies."""
+    count, springs = 4000, 20_000
+    random = np.random.default_rng(3)
+    start, ends = random.random((count, 3)), wp.array(random.integers(0, count, (springs, 2)), dtype=wp.vec2i)
+
+    def run(schedule):
+        x = wp.array(start, dtype=wp.vec3, requires_grad=True)
+        v, f = wp.zeros_like(x), wp.zeros_like(x)
+
+        def step(k):
+            wp.launch(pull, springs, inputs=[x, ends], outputs=[f])
+            wp.launch(move, count, inputs=[f], outputs=[x, v])
+
+        with wp.Tape() as tape:
+            if schedule is None:
+                for k in range(8):
+                    step(k)
+            else:
+                wp.checkpoint(step, [x, v], 8, scratch=[f], schedule=schedule)
+        tape.backward(grads={x: wp.ones(count, dtype=wp.vec3)})
+        return [x.grad.numpy().copy(), v.grad.numpy().copy(), x.numpy().copy()]
+
+    assert equal(run(schedule), run(None))
+
+
+@wp.kernel
+def relax(x: wp.array(dtype=wp.float64), target: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    x[i] = wp.sin(target[i]) + x[i] * x[i] * wp.float64(0.5)
+
+
+@both_schedules
+def test_a_linear_solve_in_every_step(schedule):
+    def run(schedule):
+        random = np.random.default_rng(4)
+        rows = random.random((5, 5))
+        matrix = wp.array(rows @ rows.T + np.eye(5), dtype=wp.float64, requires_grad=True)
+        x = wp.array(random.random(5), dtype=wp.float64, requires_grad=True)
+
+        def step(k):
+            solution = wp.zeros_like(x)
+            cg(matrix, x, solution, tol=1e-10)
+            wp.launch(relax, 5, inputs=[x, solution])
+
+        with wp.Tape() as tape:
+            if schedule is None:
+                for k in range(5):
+                    step(k)
+            else:
+                wp.checkpoint(step, [x], 5, schedule=schedule)
+        tape.backward(grads={x: wp.ones(5, dtype=wp.float64)})
+        return [x.grad.numpy().copy(), matrix.grad.numpy().copy()]
+
+    assert equal(run(schedule), run(None))
+    assert np.any(run(schedule)[1])
+
+
 # ----- on a tape with other things ------------------------------------------------------------------
 
 
@@ -363,7 +444,9 @@ def test_the_tape_knows_the_arrays():
         system.run(5, "sqrt")
     known = {id(a) for a in tape.gradients}
     assert known == {id(a) for a in (system.x, system.v, system.stiffness, system.loss)}
-    assert "checkpoint" in tape.visualize()
+    picture = tape.visualize()
+    assert "<b>checkpoint</b>" in picture
+    assert picture.count("-> step0:reads") == picture.count("  step0:writes") == 3  # x, v and stiffness; x, v and loss
     tape.backward(system.loss)
     tape.zero()
     assert not any(np.any(g) for g in system.gradients())

@@ -251,19 +251,29 @@ def test_reset_forgets_everything_and_zeroes_gradients():
     assert grad(x) == [2.0, 2.0]
 
 
-def test_a_tape_lets_go_of_arrays_without_the_garbage_collector():
+def test_a_tape_and_its_arrays_go_without_the_garbage_collector():
     gc.disable()
     try:
         x, y = leaf(1, 2), leaf(0, 0)
         tape = wp.Tape()
         with tape:
             wp.launch(square, 2, inputs=[x], outputs=[y])
+            wp.launch(square, 2, inputs=[y], outputs=[y])
         tape.backward(grads={y: wp.ones(2, dtype=float)})
-        gone = weakref.ref(tape)
-        del tape
-        assert gone() is None
+        gone = [weakref.ref(tape), weakref.ref(y), weakref.ref(y.numpy())]
+        del tape, y
+        assert [ref() for ref in gone] == [None, None, None]
     finally:
         gc.enable()
+
+
+def test_arrays_that_nobody_overwrites_do_not_collect_the_reads_of_old_tapes():
+    x, y = leaf(1, 2), leaf(0, 0)
+    for _ in range(5):
+        with wp.Tape() as tape:
+            wp.launch(square, 2, inputs=[x], outputs=[y])
+        tape.backward(grads={y: wp.ones(2, dtype=float)})
+    assert len(x._memory.reads) == 1
 
 
 def test_new_gradient_arrays_are_seen_by_the_next_backward():

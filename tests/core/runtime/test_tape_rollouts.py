@@ -164,6 +164,38 @@ def test_arrays_that_elements_of_structs_refer_to():
     assert inner.x.numpy().tolist() == [7.0, 7.0]
 
 
+def test_gradients_from_one_array_in_a_struct_element_to_another():
+    @wp.kernel
+    def squares(all: wp.array(dtype=Arrays)):
+        i = wp.tid()
+        all[1].x[i] = all[0].x[i] * all[0].x[i]
+
+    pair = [Arrays(), Arrays()]
+    for inner in pair:
+        inner.x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(squares, 2, inputs=[wp.array(pair, dtype=Arrays)])
+    tape.backward(grads={pair[1].x: wp.ones(2, dtype=float)})
+    assert pair[0].x.grad.numpy().tolist() == [2.0, 4.0]
+    assert pair[1].x.grad.numpy().tolist() == [0.0, 0.0]
+
+
+def test_an_array_in_a_struct_element_that_is_read_after_it_was_written_is_refused():
+    @wp.kernel
+    def twice(all: wp.array(dtype=Arrays), y: wp.array(dtype=float)):
+        i = wp.tid()
+        all[0].x[i] = all[0].x[i] * 3.0
+        y[i] = all[0].x[i] * all[0].x[i]
+
+    inner = Arrays()
+    inner.x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+    y = wp.zeros(2, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(twice, 2, inputs=[wp.array([inner], dtype=Arrays)], outputs=[y])
+    with pytest.raises(NotDifferentiableError, match="arrays in elements of 'all' and in elements of 'all' of kernel"):
+        tape.backward(grads={y: wp.ones(2, dtype=float)})
+
+
 def test_a_kernel_without_a_derivative_is_refused_by_backward_not_by_the_launch():
     @wp.kernel
     def swap(x: wp.array(dtype=float), y: wp.array(dtype=float)):

@@ -297,6 +297,33 @@ def test_overlapping_views_read_after_they_were_written_are_refused():
     assert "help: pass a copy: wp.clone(x)" in str(error.value)
 
 
+@wp.struct
+class Pair:
+    x: wp.array(dtype=float)
+    y: wp.array(dtype=float)
+
+
+@wp.kernel
+def triple_and_square(s: Pair):
+    i = wp.tid()
+    s.x[i] = s.x[i] * 3.0
+    s.y[i] = s.x[i] * s.x[i]
+
+
+def test_one_array_in_two_fields_of_a_struct():
+    s = Pair()
+    s.x, s.y = leaf(1, 2), leaf(0, 0)
+    with wp.Tape() as tape:
+        wp.launch(triple_and_square, 2, inputs=[s])
+    tape.backward(grads={s.y: ones(2)})
+    assert grad(s.x) == [18.0, 36.0]
+    s.y = s.x
+    with wp.Tape() as tape:
+        wp.launch(triple_and_square, 2, inputs=[s])
+    with pytest.raises(NotDifferentiableError, match=r"arrays 's\.x' and 's\.y' of kernel 'triple_and_square' overlap"):
+        tape.backward(grads={s.x: ones(2)})
+
+
 # ----- structs and indexed arrays -------------------------------------------------------------------------
 
 

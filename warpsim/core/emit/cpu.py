@@ -3,9 +3,9 @@
     void kernel(const void *args, int64 begin, int64 end, int64 flags)
 
 runs threads [begin, end) of the launch. Flag bit 0: several calls run at once, so atomics must be
-real; bit 1: array arguments overlap, so even atomics on the thread's own element must be; bit 2:
-arrays that are only summed into are private to the call, so those sums need no atomics; bit 3: the
-same for arrays that are only summed into at addresses shared by all threads. Rows of the last launch
+real, but those on the thread's own element; bit 1: arrays that are only summed into are private to the
+call, so those sums need no atomics; bit 2: the same for arrays that are only summed into at addresses
+shared by all threads. Calls run at once only on arrays that do not overlap. Rows of the last launch
 dimension are the inner loop, so neighbouring threads touch neighbouring memory and LLVM can
 vectorise across threads.
 
@@ -33,7 +33,7 @@ from .lower import Lowering
 from .target import Options, Site, Target
 
 KERNEL = "warpsim_kernel"
-CONCURRENT, OVERLAPPING, SCATTERED_PRIVATE, GATHERED_PRIVATE = 1, 2, 4, 8
+CONCURRENT, SCATTERED_PRIVATE, GATHERED_PRIVATE = 1, 2, 4
 LARGEST_VECTORIZED = 1000  # nodes; measured: 0.15 s of vectoriser at 1,000, 0.5 s at 2,000, 3.1 s at 5,000
 # Loops in a kernel up to which LLVM may unroll them. An adjoint has four for one of the kernel; measured on
 # products and nests of loops, unrolling takes half of the compile time there and gains nothing.
@@ -77,6 +77,8 @@ class CpuTarget(Target):
         kind = ll.FunctionType(ll.VoidType(), [BYTES, I64, I64, I64])
         self.function = ll.Function(module, kind, KERNEL)
         self.function.args[0].add_attribute("noalias")
+        # Zeros stored to a wide element, as adjoints do, must not become a call: it would stop the vectoriser.
+        set.add(self.function.attributes, '"no-builtin-memset"')
         block, begin, end, flags = self.function.args
         entry = self.function.append_basic_block("entry")
         self.builder = ll.IRBuilder(entry)
@@ -84,8 +86,7 @@ class CpuTarget(Target):
         self.accumulators: dict[Call, tuple[list[Any], Any]] = {}
         self.kept: list[ll.Function] = []
         b = self.builder
-        bits = [b.trunc(b.lshr(flags, ll.Constant(I64, k)), I1) for k in range(4)]
-        self.concurrent, self.overlapping, *private = bits
+        self.concurrent, *private = (b.trunc(b.lshr(flags, ll.Constant(I64, k)), I1) for k in range(3))
         self.scattered, self.gathered = (b.and_(self.concurrent, b.not_(bit)) for bit in private)
         self.block = block
         self.lowering = Lowering(self)
@@ -231,7 +232,7 @@ class CpuTarget(Target):
             return operands[0]
         parts = list(zip(*operands, strict=True))
         pointers = self.component_pointers(address, t, len(parts))
-        if call in self.plan.local:
+        if call in self.plan.local or call in self.plan.injective:
             return [self.update(kind, p, t, x) for p, x in zip(pointers, parts, strict=True)]
         b = self.builder
         with b.if_else(self.needs_atomic(call), likely=False) as (shared, alone):
@@ -253,8 +254,6 @@ class CpuTarget(Target):
 
     def needs_atomic(self, call: Call) -> Any:
         """Whether other threads may touch the element at this moment."""
-        if call in self.plan.injective:
-            return self.overlapping
         if call in self.plan.sums:
             return self.gathered if call in self.plan.gathered else self.scattered
         return self.concurrent

@@ -249,6 +249,7 @@ class Translated(Function):
     ):  # fmt: skip
         self.use = use
         self.made: dict[str, Function | None] = {}
+        self.asking = False  # while a gradient or replay is translated
         super().__init__(name, body, location, effect, grad, replay)
         if use is not None:
             self.made.clear()
@@ -256,9 +257,15 @@ class Translated(Function):
     def custom(self, kind: str) -> Function | None:
         """What the user declared for these types: the first that fits, exact ones before generic ones."""
         if kind not in self.made and self.use is not None:
-            self.use.overload.differentiated = True
-            found = (custom.at(self.use) for custom in self.use.overload.customs[kind])
-            self.made[kind] = next((fn for fn in found if fn is not None), None)
+            if self.asking:
+                cure = "write the derivative out, or take that of another function"
+                raise CustomGradientError(f"the gradient of {self.name!r} asks for its own derivative", help=cure)
+            self.use.overload.differentiated = self.asking = True
+            try:
+                found = (custom.at(self.use) for custom in self.use.overload.customs[kind])
+                self.made[kind] = next((fn for fn in found if fn is not None), None)
+            finally:
+                self.asking = False
         return self.made[kind]
 
     grad = property(lambda self: self.custom("grad"), lambda self, given: self.made.update(grad=given))

@@ -222,7 +222,9 @@ class _Analysis:
         use, plan = self.use_of(root), self.plan
         if use is None or root.path:
             return
-        if use.atomics and not root.holder.type.indexed and self.own_element(calls):
+        # Arrays that came in structs may be this one under another name: only a launch could tell.
+        known = not plan.unknown and not root.holder.type.indexed
+        if use.atomics and known and self.own_element(calls):
             plan.injective.update(use.atomics)
             return
         sums = [c for c in use.atomics if self.is_sum(c)]

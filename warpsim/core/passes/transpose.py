@@ -28,6 +28,7 @@ from .cotangents import Cotangents
 from .dce import dce
 from .inline import inline
 from .replay import is_pure
+from .share import share
 
 Mask = tuple[bool, ...]
 _traced: dict[Any, Region | None] = {}
@@ -108,7 +109,7 @@ def _by_components(
             parts = [_dot(row, seeds) for row in shares]
             found.append(rebuild(outs[k], parts) if is_compound(outs[k].type) else parts[0])
     made.yields = tuple(found)
-    return dce(inline(Function(call.op.name, made))).body
+    return dce(inline(share(inline(Function(call.op.name, made), keep_gradients=True)))).body
 
 
 def _units(out: Value) -> list[Constant]:
@@ -122,9 +123,9 @@ def _units(out: Value) -> list[Constant]:
 def _dot(shares: list[Value | None], tangents: tuple[Value, ...]) -> Value:
     """The sum of the products of cotangents and tangents."""
     total: Any = None
-    for share, tangent in zip(shares, tangents, strict=True):
-        if share is not None:
-            product = TABLE["inner"](share, tangent) if is_compound(tangent.type) else share * tangent
+    for slope, tangent in zip(shares, tangents, strict=True):
+        if slope is not None:
+            product = TABLE["inner"](slope, tangent) if is_compound(tangent.type) else slope * tangent
             total = product if total is None else total + product
     assert total is not None, "a function whose operands move has a gradient for one of them"
     result: Value = total

@@ -30,7 +30,7 @@ from .kernel import Kernel
 from .launcher import Launcher, execute, prepared
 from .memory import allocate_like
 from .needs import Needs, needs_of, same_arrays
-from .records import Copies, LaunchRecord, Restored, Step, arrays_at, base, stand_in, substituted
+from .records import Copies, LaunchRecord, Restored, Step, arrays_at, base, has_gradients, stand_in, substituted
 
 # ----- the reverse of a recorded launch -----------------------------------------------------------
 
@@ -54,9 +54,11 @@ def reverse_step(record: LaunchRecord) -> Step | None:
             if block is not None:
                 return around(record, native_step(launcher, block, total, args, record.deterministic))
     names = needs.chosen(given)
-    if not names or not any(path[1] == HELD or needs.name[path] in names for path in needs.written):
+    if not any(path[1] == HELD or needs.name[path] in names for path in needs.written):
         if forward is not None:
             forward.reverses[key] = None
+        return None
+    if not names and not has_gradients(needs, record.args):
         return None
     check_reversible(record, names)
     return first_step(record, key, needs.form("adjoint", names))

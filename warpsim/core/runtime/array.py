@@ -20,14 +20,12 @@ from ...errors import ArrayError, OutOfBoundsError
 from ..types import compounds, scalars, structs
 from ..types.arrays import MAX_NDIM, ArrayType, array_type, type_name
 from . import versions
-from .contents import Contents
 from .device import Device, get_device
-from .graph import recorded
+from .gradient import Sloped
 from .memory import (
     Held,
     TypedMemory,
     allocate,
-    allocate_like,
     checked_dtype,
     element_rank,
     holds_arrays,
@@ -38,7 +36,7 @@ from .memory import (
     refused,
     reinterpreted,
 )
-from .versions import Memory, about_to_write, active, foreign_memory
+from .versions import Memory, foreign_memory
 
 _WORDS = [struct.Struct(f"<{2 + 2 * n}Q") for n in range(MAX_NDIM + 1)]
 
@@ -76,7 +74,7 @@ class _ArrayMeta(type):
         return array_type(dtype, getattr(ndim, "__args__", (ndim,))[0])
 
 
-class array(Contents, metaclass=_ArrayMeta):
+class array(Sloped, metaclass=_ArrayMeta):
     """Typed memory of rank 1 to 4.
 
     data: list, tuple, NumPy array, or any object with an array protocol; copied unless `copy=False`
@@ -164,72 +162,6 @@ class array(Contents, metaclass=_ArrayMeta):
         """Refresh the descriptor that launches pass to kernels."""
         grad = self._grad.ptr if self._grad is not None else 0
         self._words = _WORDS[self.ndim].pack(self.ptr, grad, *self.shape, *self.strides)
-
-    # ----- gradients ------------------------------------------------------------------------
-
-    @property
-    def requires_grad(self) -> bool:
-        """Whether the array has a gradient array. A view shares that of the array it is a view of."""
-        return self.grad is not None
-
-    @requires_grad.setter
-    def requires_grad(self, wanted: bool) -> None:
-        if not wanted:
-            self._grad = None
-        elif self.grad is None and isinstance(self._owner, array):
-            self._owner.requires_grad = True  # one gradient for all views of the memory
-            self._inherit()
-        elif self._grad is None:
-            # Kernels reach the gradient with the strides of the array.
-            self._grad = array._wrap(allocate_like(self._data), self.dtype, self.device)
-            self._memory.has_gradient = True
-        self._pack()
-
-    @property
-    def grad(self) -> array | None:
-        """The array of gradients: same shape and dtype, or None."""
-        if self._grad is None and self._memory.has_gradient and isinstance(self._owner, array):
-            self._inherit()
-        return self._grad
-
-    @grad.setter
-    def grad(self, value: array | None) -> None:
-        if value is not None and (value.shape != self.shape or value.dtype is not self.dtype):
-            raise ArrayError(
-                f"gradient of shape {value.shape} and dtype {type_name(value.dtype)}\n"
-                f"expected: shape {self.shape} and dtype {type_name(self.dtype)}"
-            )
-        if value is not None and value.strides != self.strides:
-            raise ArrayError(
-                f"gradient with strides {value.strides}\n"
-                f"expected: {self.strides}, those of the array"
-            )
-        self._grad = value
-        self._memory.has_gradient |= value is not None
-        self._pack()
-
-    def _inherit(self) -> None:
-        """Take the part of the owner's gradient that lies as this view lies in the owner."""
-        slopes = self._owner.grad
-        if slopes is not None and self.size:
-            place = slopes.ptr + (self.ptr - self._owner.ptr)
-            part = memory_at(place, self.dtype, self.shape, self.strides, None)
-            self._grad = array._wrap(part, self.dtype, self.device, owner=slopes)
-            self._pack()
-
-    def mark_read(self) -> None:
-        """Tell the active tape that the contents as they are now are needed in `backward`.
-
-        For operations of your own, beside `Tape.record_func`, whose callback then sees these contents.
-        """
-        for tape in active():
-            tape.mark_read(self)
-
-    def mark_write(self) -> None:
-        """Tell tapes that something they do not see is about to write to the array; call it before."""
-        about_to_write(self, self._data, "mark_write", recorded)
-        for tape in active():
-            tape.mark_write(self)
 
     # ----- NumPy and other frameworks ---------------------------------------------------------
 

@@ -25,7 +25,7 @@ from .needs import Needs
 from .place import Place
 from .records import FuncRecord, LaunchRecord, arrays_at, base
 from .tape import Tape
-from .versions import Memory, Session
+from .versions import Memory, Session, foreign_memory
 
 STATE, OUTPUTS, SCRATCH, PARAMETERS = "state", "outputs", "scratch", "parameters"
 
@@ -285,4 +285,6 @@ def _found_again(trace: _Trace) -> array | None:
     if owner is None or a is not None:
         return a
     ptr, dtype, shape, strides, device = trace.layout
-    return array._wrap(memory_at(ptr, dtype, shape, strides, None), dtype, device, owner=owner)
+    a = array._wrap(memory_at(ptr, dtype, shape, strides, None), dtype, device, owner=owner)
+    a._memory = foreign_memory(a._data)
+    return a

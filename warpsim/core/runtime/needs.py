@@ -74,6 +74,8 @@ class Needs:
         paths = dict(array_paths(types))
         self.name = {path: f"{names[path[0]]}.{path[1]}" if path[1] else names[path[0]] for path in paths}
         self.floats = tuple(path for path, t in paths.items() if has_cotangent(t.dtype))
+        self.held: tuple[Path, ...] = tuple((k, HELD) for k, t in enumerate(types) if refers(t))
+        """Parameters whose elements are structs that refer to arrays."""
         self.float_arrays = tuple(k for k, field in self.floats if not field)
         self.touched: Touched = touched(kernel.program(types, settings).fn)
         self.reads: tuple[tuple[Path, User], ...] = ()
@@ -105,6 +107,11 @@ class Needs:
     def form(self, kind: str, gradients: frozenset[str]) -> Form:
         """A form of the kernel for these arguments."""
         return Form(kind, gradients, self.same)
+
+    def words(self, path: Path) -> str:
+        """An array in messages."""
+        name = list(self.kernel.patterns)[path[0]]
+        return f"in elements of {name!r}" if path[1] == HELD else repr(self.name[path])
 
     def disorder(self, read: Path, written: Path) -> bool:
         """Whether a thread may read one array after it wrote the other."""

@@ -2,8 +2,9 @@
 
 `watched` runs a launch that is ready, after it has told every tape that may care: contents that the
 launch overwrites are saved first, contents that its adjoint needs are registered, and the tapes that
-record get a `LaunchRecord`. Most kernels take plain arrays and overwrite nothing that they read: these go
-the short way, which costs about as much as the launch itself.
+record get what makes a `LaunchRecord`. Kernels whose arrays are arguments of their own go the short way,
+which costs half as much as the launch itself; arrays in structs, index tables, one array under two names,
+atomics whose results are used, and several tapes at once take the general one.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .graph import Launch, NativeLaunch, recorded
 from .launcher import Launcher, execute, prepared
 from .needs import Always, Needs, needs_of, same_arrays
 from .place import Place
-from .records import LaunchRecord, More, arrays_at, base, frozen
+from .records import LaunchRecord, More, arrays_at, frozen, has_gradients
 from .versions import Writer, meets
 
 Run = Callable[[Needs, dict[int, Any]], None]
@@ -49,7 +50,7 @@ def watched(
     tapes = versions.active()
     frame = sys._getframe(_USER)
     if not needs.plain or len(tapes) > 1 or (tapes and not record):
-        entangled(needs, launcher, dim, total, block, args, input_count, record, deterministic, frame)
+        watched_generally(needs, launcher, dim, total, block, args, input_count, record, deterministic, frame)
         return
     reads = None
     if tapes:
@@ -62,7 +63,7 @@ def watched(
     for k in needs.plain_writes:
         if args[k]._memory.reads:
             if tapes and is_entangled(needs, args):
-                entangled(needs, launcher, dim, total, block, args, input_count, record, deterministic, frame)
+                watched_generally(needs, launcher, dim, total, block, args, input_count, record, deterministic, frame)
                 return
             writer = Writer(f"launch of kernel {needs.kernel.key!r}", Place(frame.f_code, frame.f_lasti))
             args[k]._memory.overwrite(args[k], args[k]._data, tapes, writer, recorded)
@@ -78,7 +79,7 @@ def watched(
         )
 
 
-def entangled(
+def watched_generally(
     needs: Needs, launcher: Launcher, dim: Any, total: int, block: bytes, args: Any, input_count: int, record: bool,
     deterministic: bool, frame: Any,
 ) -> None:  # fmt: skip
@@ -150,22 +151,21 @@ def launch_generally(
 def tangled(needs: Needs, args: Any, more: More, wrote: list[tuple[Path, array]]) -> str:
     """Which arrays of a launch overlap so that it cannot be reversed; nothing when all is well.
 
-    Contents of an array that the launch overwrites under another name are taken from before the launch.
+    Contents of an array that the launch overwrites under another name, or that it found in an element of
+    another array, are taken from before the launch: no thread may read them after it wrote them. And an array
+    that the launch reads and writes may not be written under another name.
     """
     memories = {id(b._memory) for _, b in wrote}
     reads = [(path, a) for path, part, a, _ in more.reads if part is None and id(a._memory) in memories]
-    reads += [((k, ""), base(args[k])) for k in more.before]
+    reads += [(path, a) for path in needs.overlapping for _, a in arrays_at(args, path, tables=False)]
     for read, a in reads:
         for written, b in wrote:
-            one_memory = read != written and a._memory is b._memory
-            if one_memory and meets(a._data, b._data) and needs.disorder(read, written):
-                return f"{needs.name.get(read, '?')!r} and {needs.name.get(written, '?')!r}"
+            other = read != written or read[1] == HELD
+            if other and a._memory is b._memory and meets(a._data, b._data):
+                changed = read in needs.overlapping and read[1] != HELD
+                if changed or needs.disorder(read, written):
+                    return f"{needs.words(read)} and {needs.words(written)}"
     return ""
-
-
-def has_gradients(needs: Needs, args: Any) -> bool:
-    """Whether some argument has a gradient."""
-    return any(a._memory.has_gradient for path in needs.floats for _, a in arrays_at(args, path, tables=False))
 
 
 def before_launch(needs: Needs, args: tuple[Any, ...], session: Any, place: Place) -> More:

@@ -118,9 +118,10 @@ class LaunchRecord:
 
     def arrays(self) -> Iterator[array]:
         """The arrays of floats among the arguments."""
-        for path in self.needs.floats:
+        for path in (*self.needs.floats, *self.needs.held):
             for _, a in arrays_at(self.args, path, tables=False):
-                yield a
+                if has_cotangent(a.dtype):
+                    yield a
 
     def __repr__(self) -> str:
         return f"LaunchRecord({self.kernel.key!r}, dim={self.dim}, at {self.place})"
@@ -242,6 +243,12 @@ def arrays_at(args: Any, path: Path, tables: bool = True) -> list[tuple[int | No
     if tables and isinstance(value, indexedarray):
         found += [(n, table) for n, table in enumerate(value.indices) if table is not None]
     return found
+
+
+def has_gradients(needs: Needs, args: Any) -> bool:
+    """Whether some argument has a gradient."""
+    paths = (*needs.floats, *needs.held)
+    return any(a._memory.has_gradient for path in paths for _, a in arrays_at(args, path, tables=False))
 
 
 def frozen(value: Any) -> Any:

@@ -29,7 +29,7 @@ from .memory import ALIGNMENT
 
 MOST_COPIES = 64
 _SHORT = 1 << 18  # elements of all copies together
-_OVERLAPPING, _SCATTERED_PRIVATE, _GATHERED_PRIVATE = 2, 4, 8  # flags of the kernel ABI, see emit.cpu
+_SCATTERED_PRIVATE, _GATHERED_PRIVATE = 2, 4  # flags of the kernel ABI, see emit.cpu
 _COMMUTATIVE = ("atomic_add", "atomic_sub", "atomic_and", "atomic_or", "atomic_xor")
 _EXTREMES = ("atomic_min", "atomic_max")
 
@@ -42,11 +42,11 @@ def execute(launcher: Any, block: bytes, total: int, size: int, args: list[Any],
     near = bool(scattered) and all(_is_near(part, plan, args) for part in scattered)
     few, many = (copy_count(total, [memory_of_part(args, part) for part in parts]) for parts in (scattered, gathered))
     exact = (near or few > 0) and _order_free(plan)
-    if many == 0 or (deterministic and not exact):
+    own_elements_meet = bool(plan.injective) and _any_overlap(args)
+    if many == 0 or own_elements_meet or (deterministic and not exact):
         launcher.call(block, 0, total, 0)
         return
-    flags = _OVERLAPPING if plan.injective and (plan.unknown or _any_overlap(args)) else 0
-    flags |= (_SCATTERED_PRIVATE if near or few else 0) | (_GATHERED_PRIVATE if many else 0)
+    flags = (_SCATTERED_PRIVATE if near or few else 0) | (_GATHERED_PRIVATE if many else 0)
     copied = [*(scattered if few and not near else ()), *gathered]
     private = [part for part in copied if memory_of_part(args, part).size]
     if near:
@@ -62,8 +62,8 @@ def execute(launcher: Any, block: bytes, total: int, size: int, args: list[Any],
 
 
 def _is_near(part: Part, plan: Any, args: list[Any]) -> bool:
-    """Whether threads only add near their own index, and other indices mean other memory."""
-    return part in plan.reach and not _meets_itself(memory_of_part(args, part)._data)
+    """Whether threads only add near their own index, other indices mean other memory, and no struct holds it."""
+    return part in plan.reach and not plan.unknown and not _meets_itself(memory_of_part(args, part)._data)
 
 
 def _row(launcher: Any, block: bytes, total: int) -> int:

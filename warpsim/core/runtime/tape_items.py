@@ -42,7 +42,9 @@ def step_of(record: LaunchRecord | WriteRecord | FuncRecord) -> Step:
         source = [] if record.source is None else [("source", base(record.source))]
         return Step(record.what, place, reads=source, writes=[("dest", base(record.dest))])
     name = getattr(record.backward, "__name__", type(record.backward).__name__)
-    return Step(name, place, linked=[(str(k), base(a)) for k, a in enumerate(record.given)])
+    given = [(str(k), base(a)) for k, a in enumerate(record.given)]
+    written = [(str(k), a) for k, a in enumerate(record.written())]
+    return Step(name, place, reads=given, writes=written) if written else Step(name, place, linked=given)
 
 
 @lru_cache(1024)

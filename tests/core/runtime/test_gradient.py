@@ -1,0 +1,113 @@
+"""Gradient arrays: of arrays, views, copies, and arrays on other devices."""
+
+import numpy as np
+import pytest
+
+import warpsim as wp
+from warpsim.errors import ArrayError
+
+
+def leaf(*values):
+    return wp.array(list(values), dtype=float, requires_grad=True)
+
+
+def test_a_gradient_has_the_layout_of_its_array():
+    a = wp.array(np.zeros((4, 6), np.float32)[:, ::2], dtype=float, copy=False, requires_grad=True)
+    assert (a.grad.shape, a.grad.strides, a.grad.dtype) == (a.shape, a.strides, a.dtype)
+    assert not a.grad.numpy().any()
+
+
+def test_views_share_the_gradient_of_the_whole():
+    a = wp.zeros((3, 4), dtype=float, requires_grad=True)
+    a.grad.assign(np.arange(12))
+    assert a[1].grad.numpy().tolist() == [4.0, 5.0, 6.0, 7.0]
+    assert a[:, 2].grad.numpy().tolist() == [2.0, 6.0, 10.0]
+    assert a.T[1].grad.numpy().tolist() == [1.0, 5.0, 9.0]
+    assert a.flatten()[5:7].grad.numpy().tolist() == [5.0, 6.0]
+    a[2].grad.fill_(1.0)
+    assert a.grad.numpy()[2].tolist() == [1.0] * 4
+
+
+def test_a_view_made_before_the_gradient_has_it_too():
+    a = wp.zeros((3, 2), dtype=float)
+    row, column = a[1], a[:, 1]
+    assert row.grad is None
+    a.requires_grad = True
+    a.grad.assign(np.arange(6))
+    assert row.grad.numpy().tolist() == [2.0, 3.0]
+    assert column.grad.numpy().tolist() == [1.0, 3.0, 5.0]
+    assert row.requires_grad
+
+
+def test_asking_a_view_for_a_gradient_gives_the_whole_one():
+    a = wp.zeros((3, 2), dtype=float)
+    row = a[1]
+    row.requires_grad = True
+    row.grad.fill_(5.0)
+    assert a.grad.numpy().tolist() == [[0.0, 0.0], [5.0, 5.0], [0.0, 0.0]]
+
+
+def test_a_view_can_be_cut_off_alone():
+    a = leaf(1, 2, 3)
+    part = a[:2]
+    part.requires_grad = False
+    assert part.grad is None and a.requires_grad
+    part.requires_grad = True
+    assert part.grad.ptr == a.grad.ptr
+
+
+def test_empty_views_have_empty_gradients():
+    a = wp.zeros(3, dtype=float)
+    part = a[3:]
+    a.requires_grad = True
+    assert part.grad.shape == (0,)
+
+
+def test_views_of_another_dtype():
+    a = wp.zeros(2, dtype=wp.vec4, requires_grad=True)
+    a.grad.assign([[1, 2, 3, 4], [5, 6, 7, 8]])
+    seen = a.view(wp.quat)
+    assert (seen.grad.dtype, seen.grad.ptr) == (wp.quat, a.grad.ptr)
+    assert seen[1:].grad.numpy().tolist() == [[5.0, 6.0, 7.0, 8.0]]
+
+
+def test_arrays_of_structs():
+    @wp.struct
+    class Body:
+        mass: float
+        number: int
+
+    bodies = wp.zeros(3, dtype=Body, requires_grad=True)
+    bodies.grad.numpy()["mass"] = [1.0, 2.0, 3.0]
+    assert bodies[1:].grad.numpy()["mass"].tolist() == [2.0, 3.0]
+
+
+def test_indexed_arrays_see_the_gradient_of_the_array():
+    a = leaf(1, 2, 3)
+    a.grad.assign([1.0, 2.0, 3.0])
+    picked = wp.indexedarray(a, [wp.array([2, 0], dtype=int)])
+    assert picked.requires_grad
+    assert picked.grad.numpy().tolist() == [3.0, 1.0]
+
+
+def test_clones_and_copies_to_devices():
+    a = leaf(1, 2)
+    a.grad.fill_(7.0)
+    assert wp.clone(a).grad.numpy().tolist() == [0.0, 0.0]
+    assert wp.clone(a, requires_grad=False).grad is None
+    assert wp.clone(wp.zeros(2, dtype=float), requires_grad=True).requires_grad
+    assert a.to("interp").requires_grad
+    assert not a.to("interp", requires_grad=False).requires_grad
+    assert a.to("cpu") is a
+    assert wp.zeros_like(a).requires_grad
+    assert not wp.zeros_like(a, requires_grad=False).requires_grad
+
+
+def test_a_gradient_must_fit():
+    a = leaf(1, 2)
+    with pytest.raises(ArrayError, match=r"gradient of shape \(3,\) and dtype float32\nexpected: shape \(2,\)"):
+        a.grad = wp.zeros(3, dtype=float)
+    with pytest.raises(ArrayError, match="gradient with strides"):
+        a.grad = wp.zeros((2, 2), dtype=float)[:, 0]
+    a.grad = None
+    assert not a.requires_grad

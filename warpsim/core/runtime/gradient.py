@@ -1,0 +1,99 @@
+"""Gradients of arrays: memory of the same layout, one for an array and all its views."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import ArrayError
+from ..types.arrays import type_name
+from .contents import Contents
+from .graph import recorded
+from .memory import allocate_like, memory_at
+from .versions import Memory, about_to_write, active
+
+
+class Sloped(Contents):
+    """The half of `array` that has to do with gradients."""
+
+    device: Any
+    strides: tuple[int, ...]
+    ptr: int
+    _owner: Any
+    _grad: Any
+    _memory: Memory
+    _cut = False  # whether a view was told to have no gradient, whatever its owner has
+
+    def _pack(self) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def _wrap(cls, memory: np.ndarray, element: Any, device: Any, owner: Any = None) -> Any:
+        raise NotImplementedError
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether the array has a gradient array. A view shares that of the array it is a view of."""
+        return self.grad is not None
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        self._cut = not wanted
+        if not wanted:
+            self._grad = None
+        elif self.grad is None and isinstance(self._owner, Sloped):
+            self._owner.requires_grad = True  # one gradient for all views of the memory
+            self._inherit()
+        elif self._grad is None:
+            # Kernels reach the gradient with the strides of the array.
+            self._grad = self._wrap(allocate_like(self._data), self.dtype, self.device)
+            self._memory.has_gradient = True
+        self._pack()
+
+    @property
+    def grad(self) -> Any:
+        """The array of gradients: same shape and dtype, or None."""
+        if self._grad is None and self._memory.has_gradient and isinstance(self._owner, Sloped) and not self._cut:
+            self._inherit()
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None and (value.shape != self.shape or value.dtype is not self.dtype):
+            raise ArrayError(
+                f"gradient of shape {value.shape} and dtype {type_name(value.dtype)}\n"
+                f"expected: shape {self.shape} and dtype {type_name(self.dtype)}"
+            )
+        if value is not None and value.strides != self.strides:
+            raise ArrayError(
+                f"gradient with strides {value.strides}\n"
+                f"expected: {self.strides}, those of the array"
+            )
+        self._grad, self._cut = value, value is None
+        self._memory.has_gradient |= value is not None
+        self._pack()
+
+    def _inherit(self) -> None:
+        """Take the part of the owner's gradient that lies as this view lies in the owner."""
+        slopes = self._owner.grad
+        if slopes is None:
+            return
+        place = slopes.ptr + (self.ptr - self._owner.ptr)
+        part = memory_at(place, self.dtype, self.shape, self.strides, None) if self.size else allocate_like(self._data)
+        self._grad = self._wrap(part, self.dtype, self.device, owner=slopes)
+        self._pack()
+
+    def mark_read(self) -> None:
+        """Tell the active tape that the contents as they are now are needed in `backward`.
+
+        For operations of your own, beside `Tape.record_func`, whose callback then sees these contents.
+        """
+        for tape in active():
+            tape.mark_read(self)
+
+    def mark_write(self) -> None:
+        """Tell tapes that something they do not see is about to write to the array; call it before."""
+        about_to_write(self, self._data, "mark_write", recorded)
+        for tape in active():
+            tape.mark_write(self)
