@@ -23,9 +23,10 @@ from ..core.passes.touched import HELD
 from ..core.runtime.adjoint_launch import check_reversible, extra_argument, have_gradients, stand_in_arguments
 from ..core.runtime.array import array
 from ..core.runtime.indexed import indexedarray
-from ..core.runtime.records import FuncRecord, LaunchRecord, WriteRecord, base
+from ..core.runtime.records import FuncRecord, LaunchRecord, WriteRecord, base, frozen
 from ..core.runtime.tape import Tape
 from ..core.types.arrays import ArrayType
+from ..core.types.structs import Struct
 from ..errors import GradientError, TapeError
 from .dual import as_type, fitting, part, run_form
 from .mirrors import Mirror
@@ -125,7 +126,16 @@ class MovedLaunch:
         """Keep tangents of contents from before the launch."""
         for extra in self.adjoint()[1].extras:
             if extra.kind == "before":
-                self.before[extra.position] = copied(self.tangents.of(self.record.args[extra.position]))
+                self.before[extra.position] = self.tangents_in(self.record.args[extra.position])
+
+    def tangents_in(self, value: Any) -> Any:
+        """Copies of the tangents of an array, or of the arrays in a struct."""
+        if not isinstance(value, Struct):
+            return copied(self.tangents.of(value)) if isinstance(value, array | indexedarray) else value
+        made = frozen(value)
+        for name in value.fields:
+            object.__setattr__(made, name, self.tangents_in(getattr(value, name)))
+        return made
 
     def keep(self, later: set[Any]) -> None:
         """Keep tangents of contents from after the launch, where something overwrites them later."""
@@ -164,7 +174,7 @@ class MovedLaunch:
             elif extra.kind == "gradient":
                 a = next(arrays)
                 pairs.append((gradients.of(a), slopes.of(a)))
-        further = [pairs[slot.position - self.own][1] for slot in self.slots if slot.position >= self.own]
+        further = [part(pairs[slot.position - self.own][1], slot) for slot in self.slots if slot.position >= self.own]
         self.run(form, [*(value for value, _ in pairs), *self.kept, *further])
         return sums
 

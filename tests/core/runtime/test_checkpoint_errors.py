@@ -220,6 +220,17 @@ def test_scratch_that_is_read_first():
     )  # fmt: skip
 
 
+def test_scratch_that_a_later_step_reads_first():
+    x, force = floats(4), floats(4)
+
+    def step(k):
+        if k == 0:
+            force.zero_()
+        wp.launch(nudge, 4, inputs=[force], outputs=[x])
+
+    refused(CheckpointError, step, [x], "step 1 reads array 'force'", scratch=[force])
+
+
 @pytest.mark.parametrize("kind", [list, dict])
 def test_a_step_that_swaps_arrays(kind):
     x, y = floats(4), floats(4)
@@ -307,6 +318,20 @@ def test_a_replay_that_reads_something_else():
     tables.reverse()
     text = "step 3 read array 'tables[0]' (array(shape=(4,), dtype=float32)) when it was replayed, and not before"
     backward_refused(CheckpointError, tape, loss, text, "expected: steps that do the same in every run")
+
+
+def test_a_step_that_writes_through_numpy():
+    x, y, loss = floats(4), floats(4), loss_array()
+
+    def step(k):
+        wp.launch(curve, 4, inputs=[x], outputs=[y])
+        x.numpy()[...] = 0.5
+        wp.launch(nudge, 4, inputs=[y], outputs=[x])
+
+    with wp.Tape() as tape:
+        wp.checkpoint(step, [x], 4, scratch=[y])
+        wp.launch(square_sum, 4, inputs=[x, loss])
+    backward_refused(TapeOverwriteError, tape, loss, "array 'x' of kernel 'curve'", "a NumPy view of its memory")
 
 
 def test_a_parameter_that_changed_since():

@@ -268,6 +268,15 @@ class Translated(Function):
                 self.asking = False
         return self.made[kind]
 
+    @property
+    def is_custom(self) -> bool:
+        """Known from the declarations, without translating them."""
+        if self.use is None:
+            return super().is_custom
+        self.use.overload.differentiated = True
+        declared = (custom for customs in self.use.overload.customs.values() for custom in customs)
+        return any(custom.own.fits(self.use.operands) for custom in declared)
+
     grad = property(lambda self: self.custom("grad"), lambda self, given: self.made.update(grad=given))
     replay = property(lambda self: self.custom("replay"), lambda self, given: self.made.update(replay=given))
 

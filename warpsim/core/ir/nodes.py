@@ -175,6 +175,11 @@ class Function:
     """The same with its own calls expanded, once a pass made it."""
 
     @property
+    def is_custom(self) -> bool:
+        """Whether its reverse is not derived from its body alone."""
+        return self.grad is not None or self.replay is not None
+
+    @property
     def params(self) -> tuple[Value, ...]:
         return self.body.params
 

@@ -55,6 +55,8 @@ class Access:
     """Fields and components from the element inwards: ("field", name) or ("component", indices)."""
     loops: tuple[Loop, ...]
     place: Place
+    indexed: bool = False
+    """Whether the array goes through tables, which may name an element twice."""
 
     @property
     def writes(self) -> bool:
@@ -186,7 +188,7 @@ class Addresses:
             return None
         [root] = sources
         assert root is not None
-        return Access(call, root, tuple(indices), tuple(parts), loops, place)
+        return Access(call, root, tuple(indices), tuple(parts), loops, place, array.type.indexed)
 
     # ----- loop indices -----------------------------------------------------------------------
 
@@ -292,6 +294,8 @@ class Addresses:
     def may_meet(self, a: Access, b: Access, common: tuple[Loop, ...]) -> bool:
         """Whether the two may touch one element in the same round of all loops around both."""
         own = (*a.loops[len(common) :], *b.loops[len(common) :])
+        if a.indexed:
+            return True
         for x, y in zip(a.indices, b.indices, strict=True):
             difference = self.linear(x).plus(self.linear(y), -1)
             if not any(self.varies(atom, own) for atom, _ in difference.terms):
@@ -305,6 +309,8 @@ class Addresses:
         own = (*a.loops[len(common) :], *b.loops[len(common) :])
         moving = (*common[depth:], *own)
         possible = {BEFORE, AFTER}
+        if a.indexed:
+            return possible
         for x, y in zip(a.indices, b.indices, strict=True):
             possible &= self.rounds_apart(self.linear(x), self.linear(y), common[depth], moving)
         return possible

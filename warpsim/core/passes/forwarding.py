@@ -56,6 +56,8 @@ class Story:
     """The accesses, and the nodes of the region and inside it that have some in them."""
     maker: Call | None = None
     """The call that makes a local array; what an argument holds is read instead."""
+    shapes: dict[Node, Constant] = field(default_factory=dict)
+    """The calls that ask for an extent of the local array or a view of it, with the answers."""
     first: Access | None = None
     homes: _Homes | None = None
     makers: dict[Value, Call] = field(default_factory=dict)
@@ -74,7 +76,8 @@ def _local(fn: Function, maker: Call) -> Function:
         return fn
     homes = _Homes(fn.body)
     region = homes.region_of[maker]
-    story = Story(found, region, whole, homes.involved(found, region), maker)
+    shapes = dict(_extents(fn.body, root, addresses))
+    story = Story(found, region, whole, homes.involved((*found, *shapes), region), maker, shapes)
     return replace(fn, body=_Carrier(story).region(fn.body))
 
 
@@ -91,6 +94,15 @@ def _content_type(dtype: Any, extents: tuple[int, ...]) -> Any:
 
 def _plain(accesses: dict[Call, Access]) -> bool:
     return all(call.op.name in ("load", "store", "atomic_exch", *_COMBINED) for call in accesses)
+
+
+def _extents(region: Region, root: Root, addresses: Addresses) -> Iterator[tuple[Call, Constant]]:
+    """Questions for extents of a local array, with the answers; views lack its first dimensions."""
+    whole = root.holder.type
+    for node in walk(region):
+        if isinstance(node, Call) and node.op.name == "shape" and root in addresses.sources[node.args[0]]:
+            axis = whole.ndim - node.args[0].type.ndim + node.attributes["axis"]
+            yield node, constant(int32, whole.local_shape[axis])
 
 
 def _escapes(region: Region, root: Root, addresses: Addresses, known: dict[Call, Access]) -> bool:
@@ -140,7 +152,7 @@ def _story(read: Access, addresses: Addresses, homes: _Homes) -> Story | None:
     if any(addresses.order(read, a) for a in others if homes.contains(region, a.call)) or not _plain(same):
         return None  # another write may hit the element
     dtype = read.root.holder.type.dtype
-    return Story(same, region, dtype, homes.involved(same, region), None, first, homes, addresses.makers)
+    return Story(same, region, dtype, homes.involved(same, region), None, {}, first, homes, addresses.makers)
 
 
 class _Homes:
@@ -221,6 +233,8 @@ class _Carrier(Rewriter):
         for node in nodes:
             if node is self.story.maker:
                 self.current = construct.zero(Value(self.story.whole))
+            elif node in self.story.shapes:
+                self.rename(node.results, (self.story.shapes[node],))
             elif node not in self.story.involved:
                 made.append(self.node(node))
             else:

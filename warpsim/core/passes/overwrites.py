@@ -76,16 +76,16 @@ class Overwrites(Contents):
         around = written_around(access, where) | where.blindly(access)
         if AFTER not in around:
             return here
-        if BEFORE in around or access.root.path or access.root.holder not in self.position:
+        if BEFORE in around:
             return None
         return self.earlier(call.args[0], access.root, replay)
 
     def earlier(self, array: Value, root: Root, replay: Replay) -> Value:
-        """The same view of the copy from before the launch."""
+        """The same view of the copy from before the launch; of an array in a struct, the struct is copied."""
         if array is root.holder:
             return self.extra("before", self.position[array], array)
         maker = self.addresses.makers[array]
-        assert maker.op.name in VIEWS
+        assert maker.op.name in (*VIEWS, "field")
         whole = self.earlier(maker.args[0], root, replay)
         args = (whole, *replay.uses(maker.args[1:]))
         found: Value = replay.builder.call(maker.op, args, (array.type,), maker.attributes)

@@ -43,7 +43,8 @@ class _Replayed(Tangents):
 
     def row(self, node: Call) -> None:
         arrays = [a for a in node.args if isinstance(a.type, ArrayType)]
-        own = all(self.is_local(a) for a in arrays)
+        made_here = bool(arrays) or node.op.name == "local_array"  # else it may take an array out of a struct
+        own = made_here and all(self.is_local(a) for a in arrays)
         if own and node.op.effect != OUTPUT:
             super().row(node)
             self.local.update(r for r in node.results if isinstance(r.type, ArrayType))

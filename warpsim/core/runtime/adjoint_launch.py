@@ -80,6 +80,13 @@ def check_reversible(record: LaunchRecord, names: frozenset[str]) -> None:
             expected="arrays that do not overlap, or one and the same array for both",
             help="pass a copy: wp.clone(x)",
         )
+    for k, field in needs.written:
+        if not field and not record.args[k]._tag.apart:
+            raise NotDifferentiableError(
+                f"elements of array {needs.name[k, field]!r} share memory, and kernel {needs.kernel.key!r} writes to "
+                f"it in the launch at {record.place}",
+                expected="an array whose elements are apart", help="write to a copy: wp.clone(x)",
+            )
     if record.reads is None:
         raise GradientError(
             f"the arguments of kernel {needs.kernel.key!r} had no gradients when it was launched at {record.place}, "
@@ -160,14 +167,14 @@ def around(record: LaunchRecord, step: Step) -> Step:
 def extra_argument(record: LaunchRecord, extra: Any) -> Any:
     """The argument of an extra parameter of the adjoint."""
     if record.more is None:
-        first, position = len(record.needs.plain_reads), record.needs.own.before.index(extra.position)
+        first, position = len(record.needs.plain_reads), list(record.needs.own.before).index(extra.position)
         assert record.reads is not None
-        before = [(None, record.reads[first + position])]
+        before = [("", None, record.reads[first + position])]
     elif extra.kind == "recorded":
         return record.more.recorded[extra.position]
     else:
-        before = record.more.before[extra.position]
-    copies: Copies = {("", part): read.copy for part, read in before if read.copy is not None}
+        before = [(field, part, read) for field, part, _, read in record.more.before[extra.position]]
+    copies: Copies = {(field, part): read.copy for field, part, read in before if read.copy is not None}
     return substituted(record.args[extra.position], copies, slopes=False)
 
 

@@ -30,6 +30,7 @@ from .memory import (
     element_rank,
     holds_arrays,
     host_element,
+    meets_itself,
     memory_at,
     memory_of,
     normalized_shape,
@@ -44,20 +45,21 @@ _WORDS = [struct.Struct(f"<{2 + 2 * n}Q") for n in range(MAX_NDIM + 1)]
 class Tag:
     """What a compiled kernel must know of an array argument; one object per combination."""
 
-    __slots__ = ("contiguous", "host", "type", "writable")
-    _made: ClassVar[dict[tuple[ArrayType, bool, bool, bool], Tag]] = {}
+    __slots__ = ("apart", "contiguous", "host", "type", "writable")
+    _made: ClassVar[dict[tuple[ArrayType, bool, bool, bool, bool], Tag]] = {}
 
-    def __new__(cls, t: ArrayType, contiguous: bool, writable: bool, host: bool) -> Tag:
-        key = (t, contiguous, writable, host)
+    def __new__(cls, t: ArrayType, contiguous: bool, writable: bool, host: bool, apart: bool = True) -> Tag:
+        """apart: no two elements share memory."""
+        key = (t, contiguous, writable, host, apart)
         found = cls._made.get(key)
         if found is None:
             tag = super().__new__(cls)
-            tag.type, tag.contiguous, tag.writable, tag.host = key
+            tag.type, tag.contiguous, tag.writable, tag.host, tag.apart = key
             found = cls._made.setdefault(key, tag)  # one object, whichever thread comes first
         return found
 
     def __reduce__(self) -> tuple:
-        return Tag, (self.type, self.contiguous, self.writable, self.host)
+        return Tag, (self.type, self.contiguous, self.writable, self.host, self.apart)
 
 
 class _ArrayMeta(type):
@@ -149,9 +151,8 @@ class array(Sloped, metaclass=_ArrayMeta):
         self.ptr = memory.ctypes.data
         self.is_contiguous = memory.flags.c_contiguous
         self.type = array_type(element, ndim)
-        self._tag = Tag(
-            self.type, self.is_contiguous, memory.flags.writeable, device.shares_host_memory
-        )
+        apart = self.is_contiguous or not meets_itself(memory)
+        self._tag = Tag(self.type, self.is_contiguous, memory.flags.writeable, device.shares_host_memory, apart)
         self._owner: Any = None
         self._held = Held(memory, element) if holds_arrays(element) else None
         self._grad: array | None = None
@@ -372,11 +373,3 @@ def overlap(a: Any, b: Any) -> bool:
     """Whether two arrays may share memory."""
     first, second = (x._data if isinstance(x, array) else x.data._data for x in (a, b))
     return np.may_share_memory(first, second)
-
-
-def memory_of_part(args: Sequence[Any], part: tuple[int, bool]) -> Any:
-    """The array argument at a position, or its gradient array, which may be None."""
-    found = args[part[0]]
-    if not part[1]:
-        return found
-    return (found if isinstance(found, array) else found.data).grad

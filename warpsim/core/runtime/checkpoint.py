@@ -50,11 +50,11 @@ def checkpoint(
     With n steps, states of m bytes, s slots, and r states copied by the tape while it records one step (about one
     for each time that a step overwrites what its gradient needs):
 
-    | schedule     | s, when not given | memory in backward   | steps run again                                       |
-    |--------------|-------------------|----------------------|-------------------------------------------------------|
-    | (full tape)  |                   | r n m                | 0                                                     |
-    | `"sqrt"`     | sqrt(n)           | (s + r n / s + 1) m  | n, while recording                                    |
-    | `"binomial"` | log2(n)           | (s + r + 1) m        | n, while recording, and (t - 1) n - beta(s + 1, t - 1) |
+    | schedule     | s, when not given | memory in backward  | steps run again                                        |
+    |--------------|-------------------|---------------------|--------------------------------------------------------|
+    | (full tape)  |                   | r n m               | 0                                                      |
+    | `"sqrt"`     | sqrt(n)           | (s + r n / s + 1) m | n, while recording                                     |
+    | `"binomial"` | log2(n)           | (s + r + 1) m       | n, while recording, and (t - 1) n - beta(s + 1, t - 1) |
 
     where beta(s, t) = (s + t)! / (s! t!), and t is the least with n <= beta(s, t): no step is run more than t times
     before it is recorded (Griewank and Walther 2000, who prove that optimal). 10,000 steps take 101 + 100 r states

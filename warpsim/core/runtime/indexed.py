@@ -57,7 +57,7 @@ class indexedarray(TypedMemory):
         self.size = math.prod(self.shape)
         self.is_contiguous = False
         self.type = array_type(data.dtype, data.ndim, True)
-        self._tag = Tag(self.type, False, data._tag.writable, data.device.shares_host_memory)
+        self._tag = Tag(self.type, False, data._tag.writable, data.device.shares_host_memory, data._tag.apart)
 
     @property
     def _words(self) -> bytes:

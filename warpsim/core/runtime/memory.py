@@ -389,3 +389,14 @@ def _descriptors(records: np.ndarray, element: Any) -> list[bytes]:
         elif structs.is_struct(t):
             found += _descriptors(records[name], t)
     return found
+
+
+def meets_itself(memory: np.ndarray) -> bool:
+    """Whether two elements may share memory: some stride does not clear what lies inside it, as in a broadcast."""
+    reach = memory.itemsize
+    for stride, n in sorted(zip(memory.strides, memory.shape, strict=True)):
+        if n > 1:
+            if stride < reach:
+                return True
+            reach += stride * (n - 1)
+    return False

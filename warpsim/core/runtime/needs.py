@@ -54,8 +54,8 @@ class Always:
 class Own(NamedTuple):
     """What a kernel needs of arrays that it writes itself."""
 
-    before: tuple[int, ...]
-    """Parameters whose contents from before the launch are needed."""
+    before: dict[int, list[str]]
+    """Parameters whose contents from before the launch are needed, with the fields that lead to the arrays."""
     after: tuple[tuple[Path, User], ...]
     """Arrays whose contents after the launch are needed."""
     recording: bool
@@ -150,16 +150,21 @@ class Needs:
         before = tuple((k, self.user_before(k)) for k in self.own.before)
         return before, tuple((path[0], user) for path, user in self.own.after)
 
-    def user_before(self, k: int) -> Always:
-        return Always(f"array {self.name[k, '']!r} of kernel {self.kernel.key!r}")
+    def user_before(self, k: int, field: str = "") -> Always:
+        return Always(f"array {self.name[k, field]!r} of kernel {self.kernel.key!r}")
 
     @cached_property
     def own(self) -> Own:
         """What must be kept of arrays that the kernel writes itself."""
         if not (self.overlapping or self.touched.returning) or self.adjoint is None:
-            return Own((), (), False)
-        extras = self.adjoint.extras
-        before = tuple(e.position for e in extras if e.kind == "before")
+            return Own({}, (), False)
+        extras, first = self.adjoint.extras, len(self.types)
+        read = sorted(touched(self.adjoint.fn).read)
+        before = {
+            e.position: [field for n, field in read if n == first + k]
+            for k, e in enumerate(extras)
+            if e.kind == "before"
+        }
         after = tuple((path, User(self, path)) for path in self.overlapping if path in self.looked_at)
         return Own(before, after, any(e.kind == "recorded" for e in extras))
 
@@ -167,7 +172,7 @@ class Needs:
 def has_own_gradients(fn: Function) -> bool:
     """Whether a function calls functions with gradients or replays that the user wrote."""
     calls = [n.op for n in walk(fn.body) if isinstance(n, Call) and isinstance(n.op, Function)]
-    return any(f.grad is not None or f.replay is not None or has_own_gradients(f) for f in calls)
+    return any(f.is_custom or has_own_gradients(f) for f in calls)
 
 
 def needs_of(kernel: Kernel, types: tuple[Any, ...], settings: Settings, same: Same = ()) -> Needs:

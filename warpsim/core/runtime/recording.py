@@ -174,9 +174,10 @@ def before_launch(needs: Needs, args: tuple[Any, ...], session: Any, place: Plac
     for path, user in needs.reads:
         for part, a in arrays_at(args, path):
             more.reads.append((path, part, a, register(a, user, session, place)))
-    for k in needs.own.before:
-        user = needs.user_before(k)
-        more.before[k] = [(part, register(a, user, session, place)) for part, a in arrays_at(args, (k, ""))]
+    for k, fields in needs.own.before.items():
+        users = [(field, needs.user_before(k, field)) for field in fields]
+        found = [(field, part, a, user) for field, user in users for part, a in arrays_at(args, (k, field))]
+        more.before[k] = [(field, part, a, register(a, user, session, place)) for field, part, a, user in found]
     return more
 
 

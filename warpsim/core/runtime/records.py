@@ -31,8 +31,8 @@ class More:
     def __init__(self) -> None:
         self.reads: list[tuple[Path, int | None, array, Read]] = []
         """Path of the array; which index table of an indexedarray, or None; the array; its contents."""
-        self.before: dict[int, list[tuple[int | None, Read]]] = {}
-        """Contents from before the launch, by parameter."""
+        self.before: dict[int, list[tuple[str, int | None, array, Read]]] = {}
+        """Contents from before the launch, by parameter: field of a struct, index table, array, contents."""
         self.recorded: dict[int, array] = {}
         """What atomics returned, by the number of the atomic."""
         self.tangled = ""

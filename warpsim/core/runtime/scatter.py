@@ -15,6 +15,7 @@ real atomics 2.4.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,8 @@ from ..passes.access import Part
 from ..types.compounds import scalar_of, size_of
 from ..types.scalars import is_float
 from . import pool
-from .array import array, memory_of_part, overlap
-from .memory import ALIGNMENT
+from .array import array, overlap
+from .memory import ALIGNMENT, meets_itself
 
 MOST_COPIES = 64
 _SHORT = 1 << 18  # elements of all copies together
@@ -63,7 +64,7 @@ def execute(launcher: Any, block: bytes, total: int, size: int, args: list[Any],
 
 def _is_near(part: Part, plan: Any, args: list[Any]) -> bool:
     """Whether threads only add near their own index, other indices mean other memory, and no struct holds it."""
-    return part in plan.reach and not plan.unknown and not _meets_itself(memory_of_part(args, part)._data)
+    return part in plan.reach and not plan.unknown and not meets_itself(memory_of_part(args, part)._data)
 
 
 def _row(launcher: Any, block: bytes, total: int) -> int:
@@ -73,11 +74,19 @@ def _row(launcher: Any, block: bytes, total: int) -> int:
     return int(total // max(1, int.from_bytes(block[WORD : 2 * WORD], "little")))
 
 
+def memory_of_part(args: Sequence[Any], part: tuple[int, bool]) -> Any:
+    """The array argument at a position, or its gradient array, which may be None."""
+    found = args[part[0]]
+    if not part[1]:
+        return found
+    return (found if isinstance(found, array) else found.data).grad
+
+
 def copy_count(total: int, arrays: list[Any]) -> int:
     """How many private copies pay for themselves; 0 for none. Depends on sizes only."""
     if not all(isinstance(a, array) and a._data.dtype.names is None for a in arrays):
         return 0  # an indexedarray, or structs, which NumPy cannot add up
-    if any(_meets_itself(a._data) for a in arrays):
+    if any(meets_itself(a._data) for a in arrays):
         return 0  # an element of the copies would not be an element of the array
     elements = max((_span(a._data) // size_of(a.dtype) for a in arrays), default=0)
     if elements > 2 * total:
@@ -102,18 +111,7 @@ def _any_overlap(args: list[Any]) -> bool:
     arrays += [a.grad for a in arrays if isinstance(a, array) and a.grad is not None]
     if any(overlap(a, b) for i, a in enumerate(arrays) for b in arrays[:i]):
         return True
-    return any(_meets_itself(a._data) for a in arrays if isinstance(a, array))
-
-
-def _meets_itself(memory: np.ndarray) -> bool:
-    """Whether two elements may share memory: some stride does not clear what lies inside it, as in a broadcast."""
-    reach = memory.itemsize
-    for stride, n in sorted(zip(memory.strides, memory.shape, strict=True)):
-        if n > 1:
-            if stride < reach:
-                return True
-            reach += stride * (n - 1)
-    return False
+    return any(meets_itself(a._data) for a in arrays if isinstance(a, array))
 
 
 def _private(
