@@ -137,7 +137,6 @@ PROBES: dict[str, Probe] = {probe.name: probe for probe in (
     _backward("svd3", {"n": 500_000}, {"n": 20_000}, tolerance=5.0e-3),
     _backward("mat33", {"n": 2_000_000, "k": 3}, {"n": 100_000, "k": 3}, "matrices"),
     _backward("mat44", {"n": 2_000_000, "k": 4}, {"n": 100_000, "k": 4}, "matrices"),
-    _backward("structs", {"n": 2_000_000}, {"n": 100_000}),
     _workload("tape", {"calls": 10_000}, {"calls": 300}, frameworks=("warpsim", "warp")),
     *(_compile(ops) for ops in COMPILE_OPS),
 )}
@@ -185,7 +184,6 @@ ROWS: tuple[Row, ...] = (
     _reverse("svd3", "svd3 {n}"),
     _reverse("mat33", "mat33 * mat33 {n}"),
     _reverse("mat44", "mat44 * vec4 {n}"),
-    _reverse("structs", "array of structs {n}"),
     Row("tape_record", "launch on a tape, 3 arguments", "tape", goals=(Goal(seconds=4.3e-6),), relative_to="launch"),
     Row("tape_backward", "backward of a tape of {calls}, per launch", "tape", "backward", (Goal(seconds=5.0e-6),)),
     *(Row(f"compile_{ops}", "compile {ops} operations", f"compile_{ops}") for ops in COMPILE_OPS),

@@ -2,7 +2,8 @@
 
 The workload is built by the module of the forward row, with arrays that have gradients; what it
 launches is noted and launched again as an adjoint. Before each timing all gradients are one, so the
-values to compare are the gradients after a single backward launch. `forward` is timed beside it.
+values to compare are the gradients after a single backward launch. `forward` is timed beside it. The
+structs are left out: their kernel overwrites what its adjoint needs, which takes a tape.
 """
 
 from __future__ import annotations

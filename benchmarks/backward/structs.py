@@ -1,8 +1,0 @@
-"""The adjoint of the launch of `benchmarks.kernels.structs`."""
-
-from benchmarks.backward import SKIPPED, reverse_of
-from benchmarks.kernels.structs import warp_case as forward_case
-
-__all__ = ["SKIPPED", "warp_case"]
-
-warp_case = reverse_of(forward_case)
