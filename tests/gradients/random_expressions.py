@@ -99,7 +99,10 @@ class Expressions:
     # ----- expressions ------------------------------------------------------------------------
 
     def leaf(self, t):
-        ways = [lambda name=name: name for name in self.names(t)]
+        known = self.names(t)
+        if known and self.chance(3):
+            return self.pick(*known)
+        ways = [lambda name=name: name for name in known]
         if t == "f":
             ways += [lambda x=x: x + self.part(x[0]) for kind in "vms" for x in self.names(kind)[-2:]]
             ways += [lambda x=x: f"{x}[{self.index(3)}]" for x in self.names("l")]

@@ -66,7 +66,7 @@ class Writer(Expressions):
         if self.roles:
             kinds += ["assign", "update", "sum", "record", "array", *(["sweep"] * 2 if not self.loops else [])]
         if self.budget > 0:
-            kinds += ["branch", "leave", "several", *(["loop"] * 4 if self.loops < 3 else ["leave"])]
+            kinds += ["branch", "leave", "several", *["loop"] * (8, 4, 1, 0)[self.loops]]
         getattr(self, f"stmt_{self.pick(*kinds)}")()
 
     def stmt_new(self):
@@ -293,8 +293,8 @@ class Writer(Expressions):
         self.write("@wp.kernel")
         self.write(f"def {name}({PARAMETERS}):")
         self.lines.append(PLACE_OF_THREAD.rstrip())
-        first = self.leaf("f")
-        self.write(f"    {self.declare('f')} = {first}")
+        for text in (self.leaf("f"), self.leaf("f")):
+            self.write(f"    {self.declare('f')} = {text}")
         self.body(self.number(4, most))
         self.write(f"    wp.atomic_add(loss, t // 2, {self.value('f')})\n\n")
         return dict(self.roles)

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ..ir.nodes import Call, Constant, For, Function, Region, Value, While, walk
 from ..ops.registry import ATOMIC, PURE, READ, WRITE
 from ..types import scalars
@@ -188,6 +190,8 @@ class Addresses:
             return None
         [root] = sources
         assert root is not None
+        if array is not root.holder and (maker is None or maker.op.name != "field"):
+            return None  # one of several views of the array
         return Access(call, root, tuple(indices), tuple(parts), loops, place, array.type.indexed)
 
     # ----- loop indices -----------------------------------------------------------------------
@@ -231,6 +235,8 @@ class Addresses:
             return unknown
         if name in ("add", "sub"):
             return self.linear(args[0]).plus(self.linear(args[1]), 1 if name == "add" else -1)
+        if name == "cast" and np.dtype(value.type).itemsize < min(4, np.dtype(args[0].type).itemsize):
+            return Linear(frozenset({(("low", value.type, self.linear(args[0])), 1)}), 0)
         if name in ("neg", "cast", "pos"):
             return self.linear(args[0]).times(-1 if name == "neg" else 1)
         if name == "mul":

@@ -149,7 +149,8 @@ def _story(read: Access, addresses: Addresses, homes: _Homes) -> Story | None:
     writes = [a for a in same.values() if a.writes]
     if any(BEFORE in addresses.order(start, a) for a in (*writes, *others)):
         return None  # the element does not hold any more what it held before the launch
-    if any(addresses.order(read, a) for a in others if homes.contains(region, a.call)) or not _plain(same):
+    element = replace(read, parts=())
+    if any(addresses.order(element, a) for a in others if homes.contains(region, a.call)) or not _plain(same):
         return None  # another write may hit the element
     dtype = read.root.holder.type.dtype
     return Story(same, region, dtype, homes.involved(same, region), None, {}, first, homes, addresses.makers)

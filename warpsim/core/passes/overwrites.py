@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ..ir.builder import Builder
 from ..ir.nodes import Call, Function, If, Region, Value
-from ..ops import memory, threads
+from ..ops import construct, memory, threads
 from ..ops.registry import ATOMIC
 from ..types.arrays import array_type
 from ..types.scalars import int32
@@ -82,14 +82,16 @@ class Overwrites(Contents):
 
     def earlier(self, array: Value, root: Root, replay: Replay) -> Value:
         """The same view of the copy from before the launch; of an array in a struct, the struct is copied."""
-        if array is root.holder:
-            return self.extra("before", self.position[array], array)
-        maker = self.addresses.makers[array]
-        assert maker.op.name in (*VIEWS, "field")
+        maker = self.addresses.makers.get(array)
+        if maker is None or maker.op.name not in VIEWS:
+            found: Value = self.extra("before", self.position[root.holder], root.holder)
+            for name in filter(None, root.path.split(".")):
+                found = construct.field(found, name=name)
+            return found
         whole = self.earlier(maker.args[0], root, replay)
         args = (whole, *replay.uses(maker.args[1:]))
-        found: Value = replay.builder.call(maker.op, args, (array.type,), maker.attributes)
-        return found
+        part: Value = replay.builder.call(maker.op, args, (array.type,), maker.attributes)
+        return part
 
     def holds(self, call: Call) -> bool:
         where = self.addresses

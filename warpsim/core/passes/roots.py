@@ -110,6 +110,8 @@ class _Follower:
 
     def made(self, call: Call, result: Value) -> Sources:
         name = call.op.name
+        if name == "with_field" and call.args[0] in self.parts and not holds_arrays(call.args[1].type):
+            self.parts[result] = self.parts[call.args[0]]
         if name == "local_array":
             self.anything = self.anything | {Root(result)}
             return frozenset({Root(result)})

@@ -250,8 +250,9 @@ class array(Sloped, metaclass=_ArrayMeta):
         if self.grad is not None:
             assert self._grad is not None
             grad = array._wrap(same(self._grad._data), self.dtype, self.device, owner=self._grad)
-            made._grad = grad
+            made._grad, made._inherited = grad, True
             made._pack()
+        self._known_view(made)
         return made
 
     # ----- other shapes of the same memory -----------------------------------------------------

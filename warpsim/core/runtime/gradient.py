@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -24,6 +25,8 @@ class Sloped(Contents):
     _grad: Any
     _memory: Memory
     _cut = False  # whether a view was told to have no gradient, whatever its owner has
+    _inherited = False  # whether the gradient is a part of the owner's
+    _views: WeakSet[Sloped] | None = None
 
     def _pack(self) -> None:
         raise NotImplementedError
@@ -41,7 +44,7 @@ class Sloped(Contents):
     def requires_grad(self, wanted: bool) -> None:
         self._cut = not wanted
         if not wanted:
-            self._grad = None
+            self._grad, self._inherited = None, False
         elif self.grad is None and isinstance(self._owner, Sloped):
             self._owner.requires_grad = True  # one gradient for all views of the memory
             self._inherit()
@@ -50,6 +53,7 @@ class Sloped(Contents):
             self._grad = self._wrap(allocate_like(self._data), self.dtype, self.device)
             self._memory.has_gradient = True
         self._pack()
+        self._tell_views()
 
     @property
     def grad(self) -> Any:
@@ -70,9 +74,25 @@ class Sloped(Contents):
                 f"gradient with strides {value.strides}\n"
                 f"expected: {self.strides}, those of the array"
             )
-        self._grad, self._cut = value, value is None
+        self._grad, self._cut, self._inherited = value, value is None, False
         self._memory.has_gradient |= value is not None
         self._pack()
+        self._tell_views()
+
+    def _known_view(self, view: Sloped) -> None:
+        """Remember a view, to which another gradient of this array will be one, too."""
+        if self._views is None:
+            self._views = WeakSet()
+        self._views.add(view)
+
+    def _tell_views(self) -> None:
+        """Views that share this array's gradient get their part of the present one."""
+        for view in list(self._views or ()):
+            if view._inherited:
+                view._grad, view._inherited = None, False
+                view._pack()
+                view._inherit()
+                view._tell_views()
 
     def _inherit(self) -> None:
         """Take the part of the owner's gradient that lies as this view lies in the owner."""
@@ -81,7 +101,7 @@ class Sloped(Contents):
             return
         place = slopes.ptr + (self.ptr - self._owner.ptr)
         part = memory_at(place, self.dtype, self.shape, self.strides, None) if self.size else allocate_like(self._data)
-        self._grad = self._wrap(part, self.dtype, self.device, owner=slopes)
+        self._grad, self._inherited = self._wrap(part, self.dtype, self.device, owner=slopes), True
         self._pack()
 
     def mark_read(self) -> None:

@@ -1,0 +1,136 @@
+"""Elements that are reached by parts, chosen views, narrow indices, changed structs and replaced gradients."""
+
+import numpy as np
+import pytest
+
+import warpsim as wp
+from warpsim.errors import NotDifferentiableError
+
+D = wp.float64
+Numbers, Vectors, Grid = wp.array(dtype=D), wp.array(dtype=wp.vec2d), wp.array(dtype=D, ndim=2)
+
+
+@wp.struct
+class Quantity:
+    a: wp.array(dtype=wp.float64)
+    s: wp.float64
+
+
+def floats(*values, dtype=D):
+    return wp.array(np.array(values, float), dtype=dtype, requires_grad=True)
+
+
+def gradient(kernel, dim, *args, of):
+    loss = wp.zeros(1, dtype=D, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(kernel, dim, inputs=[*args, loss])
+    tape.backward(loss)
+    return of.grad.numpy()
+
+
+@wp.kernel
+def another_part(a: Vectors, j: wp.array(dtype=int), loss: Numbers):
+    i = wp.tid()
+    a[i].x *= D(2.0)
+    a[i].x *= D(1.5)
+    a[j[i]].y = D(3.0)
+    s = a[i].y * a[i].x
+    a[i].x *= D(0.5)
+    wp.atomic_add(loss, 0, s)
+
+
+def test_a_write_to_another_part_of_perhaps_the_same_element():
+    a = floats([2.0, 5.0], dtype=wp.vec2d)
+    with pytest.raises(NotDifferentiableError, match="overwrote"):
+        gradient(another_part, 1, a, wp.array([0], dtype=int), of=a)
+
+
+@wp.kernel
+def narrow_index(a: Numbers, loss: Numbers):
+    i = wp.tid()
+    x = a[i]
+    a[int(wp.uint8(i + 256))] = x * x
+    wp.atomic_add(loss, 0, a[i] * a[i])
+
+
+def test_an_index_that_is_cut_to_eight_bits():
+    a = floats(2.0, 3.0)
+    np.testing.assert_allclose(gradient(narrow_index, 2, a, of=a), [32.0, 108.0])
+
+
+@wp.kernel
+def changed_struct(q: Quantity, loss: Numbers):
+    i = wp.tid()
+    q.s = q.s * D(2.0)
+    q.a[i] = q.a[i] * q.a[i] * q.s
+    wp.atomic_add(loss, 0, q.a[i])
+
+
+def test_an_array_of_a_struct_that_the_kernel_changes():
+    q = Quantity()
+    q.a, q.s = floats(2.0, 3.0), 1.5
+    np.testing.assert_allclose(gradient(changed_struct, 2, q, of=q.a), [12.0, 18.0])
+
+
+@wp.kernel
+def chosen_row_read(x: Grid, c: int, loss: Numbers):
+    r = x[0]
+    if c > 0:
+        r = x[1]
+    loss[0] = r[0] * r[0] * x[0, 1]
+
+
+@wp.kernel
+def chosen_row_written(x: Grid, c: int, loss: Numbers):
+    r = x[0]
+    if c > 0:
+        r = x[1]
+    r[0] = r[0] * r[0]
+    loss[0] = r[0]
+
+
+def test_a_row_chosen_at_run_time():
+    x = floats([2.0, 5.0], [3.0, 7.0])
+    np.testing.assert_allclose(gradient(chosen_row_read, 1, x, 1, of=x), [[0.0, 9.0], [30.0, 0.0]])
+    with pytest.raises(NotDifferentiableError, match="overwrote"):
+        gradient(chosen_row_written, 1, x, 1, of=x)
+
+
+@wp.kernel
+def total(x: Numbers, loss: Numbers):
+    i = wp.tid()
+    wp.atomic_add(loss, 0, x[i] * x[i])
+
+
+@wp.kernel
+def doubled(x: Numbers):
+    i = wp.tid()
+    x[i] *= D(2.0)
+
+
+@pytest.mark.parametrize("how", ["assigned", "off and on"])
+def test_views_follow_a_gradient_that_is_replaced(how):
+    x, loss = floats(1.0, 2.0, 3.0), wp.zeros(1, dtype=D, requires_grad=True)
+    v = x[0:2]
+    part = v[1:2]
+    assert v.grad is not None and part.grad is not None
+    if how == "assigned":
+        x.grad = wp.zeros(3, dtype=D)
+    else:
+        x.requires_grad = False
+        assert v.grad is None and part.grad is None
+        x.requires_grad = True
+    with wp.Tape() as tape:
+        wp.launch(doubled, 2, inputs=[v])
+        wp.launch(total, 3, inputs=[x, loss])
+    tape.backward(loss)
+    np.testing.assert_allclose(x.grad.numpy(), [8.0, 16.0, 6.0])
+    np.testing.assert_allclose(part.grad.numpy(), [16.0])
+
+
+def test_a_view_with_a_gradient_of_its_own_keeps_it():
+    x = floats(1.0, 2.0, 3.0)
+    v = x[0:2]
+    v.grad = own = wp.zeros(2, dtype=D)
+    x.grad = wp.zeros(3, dtype=D)
+    assert v.grad is own
