@@ -20,7 +20,7 @@ from random_expressions import NUMBER_ARRAYS, Expressions
 
 PLACES = ("a", "b", "c")  # memory that the parameters p, q, r stand for, in any order
 NAMES = {"f": "wp.float64", "v": "wp.vec3d", "i": "int"}
-WILD = 12  # one kernel of so many has an array in the role wild
+WILD = 20  # one kernel of so many has an array in the role wild
 LONG = 70  # iterations: more than the reverse of a loop keeps states for
 HEADER = "from program_vocabulary import *\n\n\n"
 PARAMETERS = (

@@ -134,3 +134,21 @@ def test_a_view_with_a_gradient_of_its_own_keeps_it():
     v.grad = own = wp.zeros(2, dtype=D)
     x.grad = wp.zeros(3, dtype=D)
     assert v.grad is own
+
+
+@wp.kernel
+def struct_round_a_loop(q: Quantity, n: int, loss: Numbers):
+    for i in range(n):
+        q.s = q.s * q.a[i]
+    loss[0] = q.s
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+def test_a_struct_with_an_array_that_a_loop_carries(device):
+    q = Quantity()
+    q.a, q.s = wp.array(np.array([2.0, 3.0]), dtype=D, device=device, requires_grad=True), 1.5
+    loss = wp.zeros(1, dtype=D, device=device, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(struct_round_a_loop, 1, inputs=[q, 2, loss], device=device)
+    tape.backward(loss)
+    np.testing.assert_allclose(q.a.grad.numpy(), [4.5, 3.0])

@@ -20,13 +20,12 @@ from ..ir.nodes import Constant, For, Node, Region, Value, While
 from ..ops import construct, memory
 from ..ops.registry import TABLE
 from ..types import structs
-from ..types.arrays import array_type
+from ..types.arrays import ArrayType, array_type
 from ..types.scalars import int64
 from .activity import Activity
 from .cotangents import Cotangents, accumulated
 from .loop_shape import LoopShape, shape_of
 from .replay import Replay
-from .roots import holds_arrays
 from .rounds import CountedRounds, RepeatedRounds, Rounds
 
 _BUFFER_BYTES = 16384  # per level and loop
@@ -207,9 +206,9 @@ def slot_count(state: State) -> int:
 
 
 def refuse_arrays(node: For | While, shape: LoopShape) -> None:
-    """States are kept as numbers: arrays cannot be among them."""
+    """States are kept in memory: structs may refer to arrays there, but an array alone is no element."""
     params = node.body.params[1:] if isinstance(node, For) else node.before.params
-    if not shape.forward and any(holds_arrays(params[k].type) for k in shape.state):
+    if not shape.forward and any(isinstance(params[k].type, ArrayType) for k in shape.state):
         raise NotDifferentiableError(
             "a loop that rebinds an array variable has no derivative", node.location,
             help="index one array instead of switching between two in the loop",

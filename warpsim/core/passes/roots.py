@@ -2,8 +2,8 @@
 
 Guarantees: for every value that is or holds arrays, the set of arrays it may be or hold: parameters,
 arrays in struct parameters, local arrays, and the gradient arrays of all these. It follows views,
-choices, and structs made in the kernel. What comes out of memory, or of a loop that carries arrays,
-may be anything: `None` stands for memory unknown here.
+choices, loops, and structs made in the kernel. What comes out of memory may be anything: `None` stands for
+memory unknown here.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-from ..ir.nodes import Call, Function, If, Region, Value
+from ..ir.nodes import Call, For, Function, If, Region, Value, While
 from ..types import structs
 from ..types.arrays import ArrayType
 
@@ -69,7 +69,6 @@ class _Follower:
             elif holds_arrays(p.type):
                 self.sources[p] = frozenset(Root(p, path) for path, _ in array_fields(p.type))
                 self.parts[p] = (p, "")
-        self.anything = UNKNOWN.union(*self.sources.values())
         self.region(fn.body)
 
     def region(self, region: Region) -> None:
@@ -77,18 +76,37 @@ class _Follower:
             if isinstance(node, Call):
                 self.call(node)
                 continue
-            for inner in node.regions():
-                if not isinstance(node, If):
-                    self.set(inner.params, self.anything)
-                self.region(inner)
             if isinstance(node, If):
+                for arm in node.regions():
+                    self.region(arm)
                 for result, *arms in zip(node.results, node.then.yields, node.orelse.yields, strict=True):
-                    self.set((result,), self.union(tuple(arms)))
+                    self.set(result, self.union(tuple(arms)))
             else:
-                self.set(node.results, self.anything)
+                self.loop(node)  # type: ignore[arg-type]
 
-    def set(self, values: tuple[Value, ...], sources: Sources) -> None:
-        self.sources.update((v, sources) for v in values if holds_arrays(v.type))
+    def loop(self, node: For | While) -> None:
+        """What a loop carries is what it starts with, or what a round hands on: go round until nothing is new."""
+        carried = node.body.params[1:] if isinstance(node, For) else node.before.params
+        for param, start in zip(carried, node.init, strict=True):
+            self.set(param, self.union((start,)))
+        while True:
+            before = [self.sources.get(p) for p in carried]
+            if isinstance(node, While):
+                self.region(node.before)
+                for param, value in zip(node.body.params, node.before.yields[1:], strict=True):
+                    self.set(param, self.union((value,)))
+            self.region(node.body)
+            for param, value in zip(carried, node.body.yields, strict=True):
+                self.set(param, self.union((param, value)))
+            if before == [self.sources.get(p) for p in carried]:
+                break
+        handed_on = carried if isinstance(node, For) else node.body.params
+        for result, value in zip(node.results, handed_on, strict=True):
+            self.set(result, self.union((value,)))
+
+    def set(self, value: Value, sources: Sources) -> None:
+        if holds_arrays(value.type):
+            self.sources[value] = sources
 
     def union(self, values: tuple[Value, ...]) -> Sources:
         """Where the arrays in some values come from; constants hold none."""
@@ -113,7 +131,6 @@ class _Follower:
         if name == "with_field" and call.args[0] in self.parts and not holds_arrays(call.args[1].type):
             self.parts[result] = self.parts[call.args[0]]
         if name == "local_array":
-            self.anything = self.anything | {Root(result)}
             return frozenset({Root(result)})
         if name == "field":
             return self.field(call, result)
