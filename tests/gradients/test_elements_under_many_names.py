@@ -152,3 +152,18 @@ def test_a_struct_with_an_array_that_a_loop_carries(device):
         wp.launch(struct_round_a_loop, 1, inputs=[q, 2, loss], device=device)
     tape.backward(loss)
     np.testing.assert_allclose(q.a.grad.numpy(), [4.5, 3.0])
+
+
+@wp.kernel
+def element_of_a_struct_array_twice(q: Quantity, b: Numbers, loss: Numbers):
+    i = wp.tid()
+    q.a[i] = q.a[i] + b[i] * q.s
+    q.a[i] = q.a[i] * q.a[i]
+    wp.atomic_add(loss, 0, q.a[i] * q.a[i])
+
+
+def test_elements_of_arrays_in_structs_are_carried_too():
+    q, b = Quantity(), floats(0.5, 1.5)
+    q.a, q.s = floats(2.0, 3.0), 2.0
+    np.testing.assert_allclose(gradient(element_of_a_struct_array_twice, 2, q, b, of=q.a), [4 * 3.0**3, 4 * 6.0**3])
+    np.testing.assert_allclose(b.grad.numpy(), [8 * 3.0**3, 8 * 6.0**3])

@@ -5,7 +5,8 @@ whether it is read, written, or reached by atomics. For array parameters and the
 which atomics always hit one address that all threads agree on (*uniform*), which only ever hit the
 thread's own element (*injective*), and whether the array can be summed in private copies (*summed*):
 reached only by float `atomic_add`/`atomic_sub` whose results nobody uses. An access that may go to one
-of several arrays counts for each and makes none of them special. Atomics on arrays that came with structs, or out of memory, are on unknown arrays.
+of several arrays counts for each and makes none of them special. Atomics on arrays that came with
+structs, or out of memory, are on unknown arrays.
 """
 
 from __future__ import annotations

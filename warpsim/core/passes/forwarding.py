@@ -124,7 +124,7 @@ def _next_element(fn: Function) -> Story | None:
     homes = _Homes(fn.body)
     for access in addresses.accesses:
         at_stake = not access.writes and access.root in addresses.written and access.root not in addresses.vague
-        if at_stake and access.root.holder in fn.params and not access.root.path:
+        if at_stake and access.root.holder in fn.params:
             if len(written_around(access, addresses)) == 2:
                 story = _story(access, addresses, homes)
                 if story is not None:
@@ -152,7 +152,7 @@ def _story(read: Access, addresses: Addresses, homes: _Homes) -> Story | None:
     element = replace(read, parts=())
     if any(addresses.order(element, a) for a in others if homes.contains(region, a.call)) or not _plain(same):
         return None  # another write may hit the element
-    dtype = read.root.holder.type.dtype
+    dtype = read.root.type.dtype
     return Story(same, region, dtype, homes.involved(same, region), None, {}, first, homes, addresses.makers)
 
 
@@ -255,7 +255,9 @@ class _Carrier(Rewriter):
         """What the element held before the launch. The access may be behind a test: then look at the bounds."""
         first = self.story.first
         assert first is not None
-        array = first.root.holder
+        array = self.use(first.root.holder)
+        for name in filter(None, first.root.path.split(".")):
+            array = construct.field(array, name=name)
         indices = tuple(self.available(i, builder) for i in first.indices)
         if isinstance(node, Call):
             found: Value = memory.load(array, *indices)

@@ -30,6 +30,14 @@ class Root(NamedTuple):
     slope: bool = False
     """Whether this is the gradient array."""
 
+    @property
+    def type(self) -> ArrayType:
+        found = self.holder.type
+        for name in filter(None, self.path.split(".")):
+            found = found.fields[name]
+        assert isinstance(found, ArrayType)
+        return found
+
 
 Sources = frozenset[Root | None]
 UNKNOWN: Sources = frozenset({None})
