@@ -155,6 +155,12 @@ def extremes(x: Numbers, low: Numbers, high: Numbers):
     wp.atomic_max(high, 0, x[i] * D(2.0))
 
 
+@wp.kernel
+def extreme_then_store(x: Numbers, y: Numbers):
+    wp.atomic_max(y, 0, x[0])
+    y[0] = y[0] * x[1]
+
+
 N4 = np.int32(4)
 
 
@@ -172,6 +178,7 @@ N4 = np.int32(4)
     (functions, 3, [some(3) / 2, np.zeros(3), np.int32(3)], ["x", "y"], "y"),
     (extremes, 4, [some(4), np.full(1, 9.0), np.zeros(1)], ["x", "low", "high"], "low"),
     (extremes, 4, [some(4), np.full(1, 9.0), np.zeros(1)], ["x", "low", "high"], "high"),
+    (extreme_then_store, 1, [some(2), np.zeros(1)], ["x", "y"], "y"),
 ], ids=lambda v: getattr(v, "key", None))  # fmt: skip
 def test_gradients_equal_finite_differences(kernel, dim, args, wanted, out):
     check(kernel, dim, args, wanted, out)
@@ -243,6 +250,12 @@ def order_of_threads(x: Numbers, y: Numbers):
 
 
 @wp.kernel
+def extreme_then_sum(x: Numbers, y: Numbers):
+    wp.atomic_max(y, 0, x[0])
+    wp.atomic_add(y, 0, x[1])
+
+
+@wp.kernel
 def counter_in_a_loop(x: Numbers, y: Numbers, c: wp.array(dtype=int), n: int):
     for _ in range(n):
         j = wp.atomic_add(c, 0, 1)
@@ -269,6 +282,7 @@ def switched_arrays(x: Numbers, y: Numbers, n: int):
     (exchanged, "atomic_exch has no derivative", "wp.func_grad"),
     (swapped, "atomic_cas has no derivative", "wp.func_grad"),
     (order_of_threads, "depends on the order of threads", "second launch"),
+    (extreme_then_sum, "who won is not known", "second launch"),
     (counter_in_a_loop, "needs the value that atomic_add returned", "wp.func_replay"),
     (lost_element, "an element that the kernel overwrote after reading it", "another array"),
     (switched_arrays, "rebinds an array variable", "index one array"),

@@ -72,7 +72,7 @@ class Reverser(Loops):
         slope = self.active.about(call)
         if not self.matters(call, arrived, slope):
             return
-        self.refuse_unknown(call, arrived)
+        self.refuse_unknown(call, arrived, replay)
         if slope is MAYBE:
             self.reverse_if_gradient(call, replay, cotangents)
         else:
@@ -85,7 +85,7 @@ class Reverser(Loops):
             return (writes and any(a in self.active for a in call.args)) or (slope is not NO and (arrived or writes))
         return arrived and not is_blind(call)
 
-    def refuse_unknown(self, call: Call, arrived: bool) -> None:
+    def refuse_unknown(self, call: Call, arrived: bool, replay: Replay) -> None:
         if call.op.adjoint_rule is None:
             raise NotDifferentiableError(
                 f"{call.op.name} has no derivative: {call.op.nondiff or 'none is declared'}", call.location,
@@ -95,6 +95,11 @@ class Reverser(Loops):
             raise NotDifferentiableError(
                 "a local array that is passed on, chosen, too large, or of matrices or structs carries a derivative",
                 call.location, help="index the array directly, or use an array argument",
+            )  # fmt: skip
+        if call.op.name in ("atomic_min", "atomic_max") and not replay.contents.settled(call):
+            raise NotDifferentiableError(
+                f"the kernel may change an element again after {call.op.name}: who won is not known any more",
+                call.location, help="change the array in a second launch",
             )  # fmt: skip
         if arrived and call.op.effect == ATOMIC:
             raise NotDifferentiableError(

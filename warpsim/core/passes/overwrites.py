@@ -115,6 +115,17 @@ class Overwrites(Contents):
 
     # ----- atomics --------------------------------------------------------------------------
 
+    def settled(self, call: Call) -> bool:
+        """So it is unless something else changes the element later; a store that nobody reads before clears it."""
+        where = self.addresses
+        access = next((a for a in where.accesses if a.call is call), None)
+        if access is None or AFTER in where.blindly(access):
+            return False
+        later = [a for a in where.by_root[access.root] if a is not access and AFTER in where.order(access, a)]
+        changes = [a for a in later if a.writes and a.call.op.name != call.op.name]
+        cleared = all(a.call.op.name == "store" and where.same(a.indices, access.indices) for a in changes)
+        return not changes or (cleared and all(a.writes for a in later))
+
     def returned(self, call: Call, replay: Replay) -> Value | None:
         if call not in self.atomics:
             return None

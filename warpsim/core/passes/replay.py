@@ -45,6 +45,10 @@ class Contents:
         """What an atomic returned, traced, or None where it is not known."""
         return None
 
+    def settled(self, call: Call) -> bool:
+        """Whether what the array holds after the launch tells who won an `atomic_min` or `atomic_max`."""
+        return True
+
 
 class Replay(Cloner):
     """Copies nodes into the adjoint; `mapping` leads from values of the launch to those of the replay."""
