@@ -167,3 +167,35 @@ def test_elements_of_arrays_in_structs_are_carried_too():
     q.a, q.s = floats(2.0, 3.0), 2.0
     np.testing.assert_allclose(gradient(element_of_a_struct_array_twice, 2, q, b, of=q.a), [4 * 3.0**3, 4 * 6.0**3])
     np.testing.assert_allclose(b.grad.numpy(), [8 * 3.0**3, 8 * 6.0**3])
+
+
+def test_an_array_made_of_another_one_on_a_tape_is_a_copy():
+    x, loss = floats(1.0, 2.0, 3.0), wp.zeros(1, dtype=D, requires_grad=True)
+    with wp.Tape() as tape:
+        y = wp.array(x, requires_grad=True)
+        wp.launch(total, 3, inputs=[y, loss])
+    tape.backward(loss)
+    np.testing.assert_allclose(x.grad.numpy(), [2.0, 4.0, 6.0])
+    with wp.Tape(), pytest.raises(wp.errors.GradientError, match="array_cast"):
+        wp.array(x, dtype=float, requires_grad=True)
+
+
+@wp.struct
+class Two:
+    a: wp.array(dtype=wp.float64)
+    b: wp.array(dtype=wp.float64)
+    s: wp.float64
+
+
+@wp.kernel
+def array_field_assigned(q: Two, loss: Numbers):
+    q.s = q.s * q.a[0]
+    q.a = q.b
+    loss[0] = q.s * q.a[1]
+
+
+def test_an_array_field_that_the_kernel_exchanges():
+    q = Two()
+    q.a, q.b, q.s = floats(2.0, 3.0), floats(4.0, 5.0), 1.5
+    np.testing.assert_allclose(gradient(array_field_assigned, 1, q, of=q.a), [7.5, 0.0])
+    np.testing.assert_allclose(q.b.grad.numpy(), [0.0, 3.0])

@@ -293,6 +293,6 @@ def test_includes_move_in_front_of_the_function():
 
 @compiled
 def test_a_constant_struct_lends_constant_arrays():
-    s, facts = ("s", Outer), {"result": wp.float32}
-    assert snippets.compiles(Unit("f", "snippet", "s.count = 3; return s.values[0];", (s,), **facts, constants=frozenset("s")))
-    assert not snippets.compiles(Unit("f", "snippet", "return s.values[0] = 1.0f;", (s,), **facts, constants=frozenset("s")))
+    s, facts = ("s", Outer), {"result": wp.float32, "constants": frozenset("s")}
+    assert snippets.compiles(Unit("f", "snippet", "s.count = 3; return s.values[0];", (s,), **facts))
+    assert not snippets.compiles(Unit("f", "snippet", "return s.values[0] = 1.0f;", (s,), **facts))

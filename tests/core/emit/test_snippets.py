@@ -59,7 +59,8 @@ def test_arrays_that_are_constant_cannot_be_changed(text):
     for _ in range(2):
         assert snippets.compiles(unit(f"{text} return 0.0f;", x, **facts))
         assert not snippets.compiles(unit(f"{text} return 0.0f;", x, **facts, constants=frozenset("x")))
-    assert snippets.compiles(unit("const float *p = x; return x[0] + x(1) + p[2];", x, **facts, constants=frozenset("x")))
+    reading = "const float *p = x; return x[0] + x(1) + p[2];"
+    assert snippets.compiles(unit(reading, x, **facts, constants=frozenset("x")))
 
 
 # ----- names and the cache ------------------------------------------------------------------------

@@ -299,6 +299,8 @@ def with_field(s: Any, value: Any) -> Any:
 
 @with_field.adjoint
 def _(s, value, out, dout, *, name):
+    if isinstance(value.type, ArrayType):
+        return dout, None
     return with_field(dout, zero(value), name=name), field(dout, name=name)
 
 

@@ -76,7 +76,7 @@ def _local(fn: Function, maker: Call) -> Function:
         return fn
     homes = _Homes(fn.body)
     region = homes.region_of[maker]
-    shapes = dict(_extents(fn.body, root, addresses))
+    shapes: dict[Node, Constant] = dict(_extents(fn.body, root, addresses))
     story = Story(found, region, whole, homes.involved((*found, *shapes), region), maker, shapes)
     return replace(fn, body=_Carrier(story).region(fn.body))
 
@@ -195,10 +195,10 @@ class _Homes:
     def contains(self, region: Region, node: Node) -> bool:
         return any(r is region for r in self.chain(self.region_of[node]))
 
-    def involved(self, accesses: Iterable[Call], region: Region) -> set[Node]:
+    def involved(self, calls: Iterable[Node], region: Region) -> set[Node]:
         found: set[Node] = set()
-        for call in accesses:
-            node: Node = call
+        for call in calls:
+            node = call
             while node not in found:
                 found.add(node)
                 if self.region_of[node] is region:

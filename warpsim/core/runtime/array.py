@@ -119,6 +119,8 @@ class array(Sloped, metaclass=_ArrayMeta):
         self.requires_grad = requires_grad
         if grad is not None:
             self.grad = grad
+        if isinstance(data, array) and versions.active() and not overlap(self, data):
+            self._copied_from(data)
 
     @classmethod
     def _wrap(cls, memory: np.ndarray, element: Any, device: Device, owner: Any = None) -> array:

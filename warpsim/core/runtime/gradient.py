@@ -7,7 +7,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from ...errors import ArrayError
+from ...errors import ArrayError, GradientError
 from ..types.arrays import type_name
 from .contents import Contents
 from .graph import recorded
@@ -78,6 +78,17 @@ class Sloped(Contents):
         self._memory.has_gradient |= value is not None
         self._pack()
         self._tell_views()
+
+    def _copied_from(self, source: Sloped) -> None:
+        """An array that was made of another one while a tape records is a copy of it, as `clone` makes."""
+        if not (self.requires_grad and source.requires_grad):
+            return
+        if self.dtype is not source.dtype:
+            raise GradientError(
+                f"an array of {type_name(self.dtype)} made of one of {type_name(source.dtype)} while a tape records\n"
+                "expected: equal dtypes, so that the gradient can follow\nhelp: wp.utils.array_cast converts on a tape"
+            )
+        self.assign(source)
 
     def _known_view(self, view: Sloped) -> None:
         """Remember a view, to which another gradient of this array will be one, too."""
