@@ -1,8 +1,9 @@
 """The kernels of `benchmarks.kernels`, backwards: the adjoint of the launch that the forward row times.
 
 The workload is built by the module of the forward row, with arrays that have gradients; what it
-launches is noted and launched again as an adjoint. Before each timing all gradients are one, so the
-values to compare are the gradients after a single backward launch. `forward` is timed beside it. The
+launches is noted and launched again as an adjoint. Before each timing all gradients are one (or those that
+are asked for, the others zero), so the values to compare are the gradients after a single backward launch.
+`forward` is timed beside it. The
 structs are left out: their kernel overwrites what its adjoint needs, which takes a tape.
 """
 
@@ -22,8 +23,8 @@ SKIPPED = {"taichi": "no adjoint of a single kernel", "numba": "no gradients"}
 class Stage:
     """A framework whose float arrays get gradients and whose last launch is noted."""
 
-    def __init__(self, framework: Any) -> None:
-        self.framework = framework
+    def __init__(self, framework: Any, seeds: tuple[int, ...] | None = None) -> None:
+        self.framework, self.seeds = framework, seeds
         self.arrays: list[Any] = []
         self.launched: dict[str, Any] = {}
 
@@ -50,9 +51,9 @@ class Stage:
         self.framework.launch(**self.launched)
 
     def ones(self) -> None:
-        """Set all gradients to one."""
-        for memory in self.gradients().values():
-            memory[...] = 1.0
+        """Set gradients to one, or to zero where none is asked for."""
+        for k, memory in enumerate(self.gradients().values()):
+            memory[...] = 1.0 if self.seeds is None or k in self.seeds else 0.0
 
     def backward(self) -> None:
         """The adjoint of what was launched."""
@@ -74,11 +75,16 @@ def _is_float(dtype: Any) -> bool:
     return dtype is not int and "int" not in getattr(dtype, "__name__", "")
 
 
-def reverse_of(make: Callable[[Any, dict[str, int]], Case]) -> Callable[[Any, dict[str, int]], Case]:
-    """The case of the adjoint, from the function that makes the case of a kernel."""
+def reverse_of(
+    make: Callable[[Any, dict[str, int]], Case], seeds: tuple[int, ...] | None = None
+) -> Callable[[Any, dict[str, int]], Case]:
+    """The case of the adjoint, from the function that makes the case of a kernel.
+
+    `seeds` are the arrays, by the order in which they are made, whose gradients start at one.
+    """
 
     def backward_case(wp: Any, size: dict[str, int]) -> Case:
-        stage = Stage(wp)
+        stage = Stage(wp, seeds)
         make(stage, size).timed["time"].run()
         forward = Timed(lambda: wp.launch(**stage.launched))
         return Case({"forward": forward, "time": Timed(stage.backward, before=stage.ones)}, stage.gradients)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from types import CodeType
+from types import CodeType, FrameType
 from typing import NamedTuple
 
 
@@ -20,9 +20,9 @@ class Place(NamedTuple):
         return Place(frame.f_code, frame.f_lasti)
 
     @staticmethod
-    def outside() -> Place:
-        """The nearest call that stands outside this package."""
-        frame = sys._getframe(1)
+    def outside(frame: FrameType | None = None) -> Place:
+        """The nearest call that stands outside this package, from a frame (the caller's) upwards."""
+        frame = frame or sys._getframe(1)
         while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("warpsim."):
             frame = frame.f_back
         return Place(frame.f_code, frame.f_lasti)

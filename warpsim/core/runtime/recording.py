@@ -56,9 +56,9 @@ def watched(
     if tapes:
         for k in needs.float_arrays:
             if args[k]._memory.has_gradient:
-                reads = plain_reads(needs.plain_reads, args, tapes[0].session)
+                reads = plain_reads(needs.plain_reads, args, tapes[0].session, frame)
                 if needs.overlapping:
-                    reads += plain_reads(needs.plain_own[0], args, tapes[0].session)
+                    reads += plain_reads(needs.plain_own[0], args, tapes[0].session, frame)
                 break
     for k in needs.plain_writes:
         if args[k]._memory.reads:
@@ -72,7 +72,7 @@ def watched(
     else:
         execute(launcher, block, total, args, deterministic)
     if reads is not None and needs.overlapping:
-        reads += plain_reads(needs.plain_own[1], args, tapes[0].session)
+        reads += plain_reads(needs.plain_own[1], args, tapes[0].session, frame)
     if tapes:  # what `LaunchRecord` is made of, when somebody asks
         tapes[0].log.append(
             (needs, launcher, dim, (*args,), input_count, deterministic, reads, frame.f_code, frame.f_lasti)
@@ -104,14 +104,14 @@ def is_entangled(needs: Needs, args: Any) -> bool:
     return False
 
 
-def plain_reads(wanted: Any, args: Any, session: Any) -> list[Any]:
-    """The reads of the present contents of plain arrays, by position and user."""
+def plain_reads(wanted: Any, args: Any, session: Any, frame: Any) -> list[Any]:
+    """The reads of the present contents of plain arrays, by position and user; `frame` launched."""
     current, reads = session.current, []
     for k, user in wanted:
         a = args[k]
         read = current.get(id(a))
         if read is None:
-            read = a._memory.read(a, session, Place.outside())
+            read = a._memory.read(a, session, Place.outside(frame))
         if read.last is not user:
             read.add(user)
         reads.append(read)

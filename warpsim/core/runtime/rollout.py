@@ -295,9 +295,6 @@ class Rollout:
 
 def dismiss(tape: Tape) -> None:
     """End a tape so that what only it knew goes at once, without the garbage collector."""
-    for read in tape.session.reads:
-        if any(found is read for found in read.memory.reads):
-            read.memory.drop(read)
     tape.session.end()
     release(tape.log)
 

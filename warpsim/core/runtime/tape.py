@@ -280,7 +280,10 @@ class Tape:
         own = any(np.may_share_memory(values, g._data) for _, values in seeds for g in slopes)
         values = [held(v) if own else v for _, v in seeds]
         for g in slopes:
-            recorded(g.zero_)
+            if g._memory.reads or graph.active() is not None:
+                recorded(g.zero_)
+            else:
+                g._data.fill(0)  # what `zero_` comes down to
         for (a, _), value in zip(seeds, values, strict=True):
             assert a.grad is not None
             recorded(partial(set_values, a.grad._data, value))

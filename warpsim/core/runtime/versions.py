@@ -86,6 +86,10 @@ class Session:
         """Nothing is needed any more."""
         if self.live:
             self.live = False
+            with _guard:  # else arrays would keep the reads of tapes long gone
+                for read in self.reads:
+                    if read.there:
+                        read.memory.drop(read)
             for held in (self.current, self.kept, self.reads, self.copies):
                 held.clear()  # type: ignore[attr-defined]
             if self.begun:
@@ -95,8 +99,8 @@ class Session:
 class Read:
     """The contents of one view of memory, which some recorded operations need in reverse."""
 
-    __slots__ = ("copy", "high", "keys", "last", "low", "memory", "place", "print", "session", "spoiled", "users",
-                 "view", "writer")  # fmt: skip
+    __slots__ = ("copy", "high", "keys", "last", "low", "memory", "place", "print", "session", "spoiled", "there",
+                 "users", "view", "writer")  # fmt: skip
 
     def __init__(self, view: np.ndarray, reach: tuple[int, int], memory: Memory, session: Session, place: Place):
         self.view, self.memory, self.session, self.place = view, memory, session, place
@@ -104,6 +108,7 @@ class Read:
         self.copy: np.ndarray | None = None
         self.writer: Any = None  # what made the copy necessary
         self.spoiled = ""
+        self.there = False  # whether the memory knows of it
         self.keys: list[int] = []
         self.users: dict[Any, None] = {}
         """Objects with a method `needed()`: whether an adjoint really looks at the contents."""
@@ -223,6 +228,7 @@ class Memory:
             at = bisect_right(self.starts, low)
             self.starts.insert(at, low)
             self.reads.insert(at, found)
+            found.there = True
             self.reach = max(self.reach, high - low)
             if self.exposed:
                 found.note_exposed()
@@ -238,9 +244,12 @@ class Memory:
     def drop(self, read: Read) -> None:
         """A read needs this memory no more."""
         at = bisect_left(self.starts, read.low)
-        while self.reads[at] is not read:
+        while at < len(self.reads) and self.reads[at] is not read:
             at += 1
+        if at == len(self.reads):
+            return  # put aside for the moment
         del self.reads[at], self.starts[at]
+        read.there = False
         if not self.reads:
             self.reach = 0
         read.forget()
