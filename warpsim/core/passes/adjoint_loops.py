@@ -22,34 +22,17 @@ from ..ops.registry import TABLE
 from ..types import structs
 from ..types.arrays import ArrayType, array_type
 from ..types.scalars import int64
-from .activity import Activity
 from .cotangents import Cotangents, accumulated
 from .loop_shape import LoopShape, shape_of
 from .replay import Replay
-from .rounds import CountedRounds, RepeatedRounds, Rounds
+from .rounds import CountedRounds, RepeatedRounds, Rounds, Slopes, State, Sweeps
 
 _BUFFER_BYTES = 16384  # per level and loop
 _MOST_STATES, _FEWEST_STATES = 64, 8
 
-State = tuple[Value, ...]
-Slopes = dict[int, Value]
-"""Cotangents of carried values, by position."""
 
-
-class Loops:
+class Loops(Sweeps):
     """The loop half of the reverser."""
-
-    builder: Builder
-    active: Activity
-
-    def both_ways(self, nodes: list[Node], replay: Replay, cotangents: Cotangents) -> None:
-        raise NotImplementedError
-
-    def run_again(self, nodes: list[Node], replay: Replay) -> None:
-        raise NotImplementedError
-
-    def reverse(self, nodes: list[Node], replay: Replay, cotangents: Cotangents) -> None:
-        raise NotImplementedError
 
     def captured(self, node: Node) -> list[Value]:
         raise NotImplementedError

@@ -6,22 +6,38 @@ since nothing reads them. Rounds are numbered from 0.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..ir.nodes import For, Region, Value, While
+from ..ir.builder import Builder
+from ..ir.nodes import For, Node, Region, Value, While
 from ..ops import construct
 from ..ops.choice import cast
 from ..ops.registry import TABLE
 from ..types.scalars import int64
+from .activity import Activity
 from .cotangents import Cotangents, accumulated
 from .loop_shape import LoopShape
 from .replay import Replay
 
-if TYPE_CHECKING:
-    from .adjoint_loops import Loops
-
 State = tuple[Value, ...]
 Slopes = dict[int, Value]
+"""Cotangents of carried values, by position."""
+
+
+class Sweeps:
+    """What a round asks of the reverser: to run the nodes of a region forwards, backwards, or both ways."""
+
+    builder: Builder
+    active: Activity
+
+    def run_again(self, nodes: list[Node], replay: Replay) -> None:
+        raise NotImplementedError
+
+    def reverse(self, nodes: list[Node], replay: Replay, cotangents: Cotangents) -> None:
+        raise NotImplementedError
+
+    def both_ways(self, nodes: list[Node], replay: Replay, cotangents: Cotangents) -> None:
+        raise NotImplementedError
 
 
 class Rounds:
@@ -29,7 +45,7 @@ class Rounds:
 
     params: tuple[Value, ...]
 
-    def __init__(self, loops: Loops, node: Any, replay: Replay, shape: LoopShape):
+    def __init__(self, loops: Sweeps, node: Any, replay: Replay, shape: LoopShape):
         self.loops, self.node, self.replay, self.shape = loops, node, replay, shape
         start = replay.uses(node.init)
         self.initial: State = tuple(start[k] for k in shape.state)
@@ -86,7 +102,7 @@ class CountedRounds(Rounds):
 
     node: For
 
-    def __init__(self, loops: Loops, node: For, replay: Replay, shape: LoopShape):
+    def __init__(self, loops: Sweeps, node: For, replay: Replay, shape: LoopShape):
         self.params = node.body.params[1:]
         super().__init__(loops, node, replay, shape)
         self.start, self.stop, self.step = replay.uses((node.start, node.stop, node.step))
@@ -139,7 +155,7 @@ class RepeatedRounds(Rounds):
 
     node: While
 
-    def __init__(self, loops: Loops, node: While, replay: Replay, shape: LoopShape):
+    def __init__(self, loops: Sweeps, node: While, replay: Replay, shape: LoopShape):
         self.params = node.before.params
         super().__init__(loops, node, replay, shape)
 
