@@ -199,3 +199,26 @@ def test_an_array_field_that_the_kernel_exchanges():
     q.a, q.b, q.s = floats(2.0, 3.0), floats(4.0, 5.0), 1.5
     np.testing.assert_allclose(gradient(array_field_assigned, 1, q, of=q.a), [7.5, 0.0])
     np.testing.assert_allclose(q.b.grad.numpy(), [0.0, 3.0])
+
+
+@wp.kernel
+def two_names_of_one_array(p: Numbers, q: Numbers, m: Numbers, loss: Numbers):
+    i = wp.tid()
+    v = p[4 * i + 3]
+    q[4 * i + 3] -= m[i]
+    p[4 * i] = m[i]
+    wp.atomic_add(loss, 0, v * v)
+
+
+def test_an_array_that_is_read_and_written_under_two_names():
+    """Under one name each the kernel needs no copies: it overwrites other elements than it reads."""
+    b, m, loss = floats(*range(8)), floats(0.5, 0.25), wp.zeros(1, dtype=D, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(two_names_of_one_array, 2, inputs=[b, wp.zeros_like(b), m, loss])
+        assert tape.report().bytes == 0
+        wp.launch(two_names_of_one_array, 2, inputs=[b, b, m, loss])
+        wp.launch(two_names_of_one_array, 2, inputs=[b, b, m, loss])
+    tape.backward(loss)
+    assert b.numpy()[[3, 7]].tolist() == [2.0, 6.5]
+    np.testing.assert_allclose(b.grad.numpy()[[3, 7]], [2 * (3 + 3 + 2.5), 2 * (7 + 7 + 6.75)])
+    np.testing.assert_allclose(m.grad.numpy(), [-2 * 2.5, -2 * 6.75])

@@ -49,7 +49,9 @@ def watched(
     needs = launcher.needs or needs_for(launcher)
     tapes = versions.active()
     frame = sys._getframe(_USER)
-    if not needs.plain or len(tapes) > 1 or (tapes and not record):
+    special = not needs.plain or len(tapes) > 1 or (tapes and not record)
+    # What a kernel needs of arrays that it reads and writes is another thing when they have two names.
+    if special or (tapes and needs.overlapping and is_entangled(needs, args)):
         watched_generally(needs, launcher, dim, total, block, args, input_count, record, deterministic, frame)
         return
     reads = None
