@@ -173,6 +173,10 @@ class KernelAssertionError(WarpsimError, AssertionError):
     """An `assert` inside a kernel failed."""
 
 
+class StructureIdError(WarpsimError, ValueError):
+    """An id that stands for no structure, for one that is closed, or for one of another kind."""
+
+
 class InvalidNumberError(WarpsimError, ArithmeticError):
     """The interpreter met a NaN, an infinity or a cast that does not fit its integer type."""
 

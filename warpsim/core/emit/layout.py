@@ -66,14 +66,14 @@ def _python(x: Any, t: type) -> Any:
     return float(x) if scalars.is_float(t) else int(x)
 
 
-def load(b: Any, address: Any, t: Any) -> list[Any]:
-    """Read a value of type `t` from memory at a byte pointer."""
+def load(b: Any, address: Any, t: Any, constant: bool = False) -> list[Any]:
+    """Read a value of type `t` from memory at a byte pointer; `constant` memory keeps what it holds."""
     if isinstance(t, ArrayType):
-        return _load_descriptor(b, address, t)
+        return _load_descriptor(b, address, t, constant)
     if structs.is_struct(t):
         parts = ((structs.offsets(t)[name], field) for name, field in t.fields.items())
-        return [leaf for at, field in parts for leaf in load(b, _offset(b, address, at), field)]
-    return [_load_scalar(b, _offset(b, address, at), leaf) for leaf, at in structs.leaves(t)]
+        return [leaf for at, field in parts for leaf in load(b, _offset(b, address, at), field, constant)]
+    return [_load_scalar(b, _offset(b, address, at), leaf, constant) for leaf, at in structs.leaves(t)]
 
 
 def store(b: Any, address: Any, t: Any, flat: list[Any]) -> None:
@@ -94,17 +94,25 @@ def store(b: Any, address: Any, t: Any, flat: list[Any]) -> None:
             b.store(value, _typed(b, _offset(b, address, offset), value.type))
 
 
-def _load_descriptor(b: Any, address: Any, t: ArrayType) -> list[Any]:
+def _load_descriptor(b: Any, address: Any, t: ArrayType, constant: bool) -> list[Any]:
     kinds = register_types(t)
-    words = [b.load(_typed(b, _offset(b, address, k * WORD), I64)) for k in range(descriptor_words(t))]
+    places = [_typed(b, _offset(b, address, k * WORD), I64) for k in range(descriptor_words(t))]
+    words = [_load_word(b, place, constant) for place in places]
     pairs = zip(words, kinds, strict=True)
     return [b.inttoptr(w, BYTES) if isinstance(kind, ll.PointerType) else w for w, kind in pairs]
 
 
-def _load_scalar(b: Any, address: Any, t: type) -> Any:
+def _load_scalar(b: Any, address: Any, t: type, constant: bool) -> Any:
     if t is scalars.bool_:
-        return b.icmp_unsigned("!=", b.load(address), ll.Constant(I8, 0))
-    return b.load(_typed(b, address, llvm_type(t)))
+        return b.icmp_unsigned("!=", _load_word(b, address, constant), ll.Constant(I8, 0))
+    return _load_word(b, _typed(b, address, llvm_type(t)), constant)
+
+
+def _load_word(b: Any, pointer: Any, constant: bool) -> Any:
+    word = b.load(pointer)
+    if constant:  # so that loops need not load it again after each store
+        word.set_metadata("invariant.load", b.module.add_metadata([]))
+    return word
 
 
 def _typed(b: Any, address: Any, t: ll.Type) -> Any:

@@ -16,8 +16,8 @@ from ...errors import Location
 from ..ir.nodes import Call, Function, Value
 from ..ops.values import llvm_type
 from ..types import scalars, structs
-from ..types.arrays import ArrayType
-from ..types.compounds import scalar_of
+from ..types.arrays import ArrayType, type_name
+from ..types.handles import digest
 from . import layout
 from .layout import BYTES, I8, I64, WORD
 from .lower import used_values
@@ -130,6 +130,10 @@ class Target:
     def load(self, address: Any, t: Any) -> list[Any]:
         return layout.load(self.builder, address, t)
 
+    def load_constant(self, address: Any, t: Any) -> list[Any]:
+        """Read memory that does not change while kernels run."""
+        return layout.load(self.builder, address, t, constant=True)
+
     def store(self, address: Any, t: Any, flat: list[Any]) -> None:
         layout.store(self.builder, address, t, flat)
 
@@ -210,6 +214,18 @@ class Target:
         zero = ll.Constant(I64, 0)
         self.fail(self.builder.not_(condition), Site("assert", message, call.location), zero, zero)
 
+    def check_record(self, record: Any, number: Any, call: Call) -> None:
+        """On request: whether the record at an address is that of the structure with the id `number`."""
+        if not self.options.verify:
+            return
+        b, t = self.builder, call.attributes["to"]
+        words = b.bitcast(record, I64.as_pointer())
+        kind = b.load(b.gep(words, [ll.Constant(I64, 1)]))
+        other = b.or_(
+            b.icmp_unsigned("!=", b.load(words), number), b.icmp_unsigned("!=", kind, ll.Constant(I64, digest(t)))
+        )
+        self.fail(other, Site("id", type_name(t), call.location), number, kind)
+
     # ----- views and local arrays -----------------------------------------------------------
 
     def view(self, t: ArrayType, flat: list[Any], indices: list[Any], types: list[Any], call: Call) -> list[Any]:
@@ -269,6 +285,3 @@ class Target:
 
     def is_used(self, value: Value) -> bool:
         return value in self.used
-
-    def scalar_type(self, element: Any) -> type:
-        return scalar_of(element)

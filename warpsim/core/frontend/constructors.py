@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -147,6 +148,10 @@ class Constructors(Statements):
         if not isinstance(to, type):
             raise KernelTypeError(f"cast to {describe(to)}", expected="a scalar type")
         return self.call_type(to, [value], {})
+
+    def form_resolve(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
+        number, to = inspect.signature(callee).bind(*args, **keywords).args
+        return self.emit(TABLE["resolve"], number, to=to)
 
     def form_local_array(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
         given = dict(zip(("shape", "dtype"), args, strict=False)) | keywords

@@ -82,7 +82,32 @@ class Loops(Places):
             self.range_loop(node, node.iter)
             return
         with self.at(node.iter):
-            self.each(node, self.items_of(self.expr(node.iter)))
+            operand = self.expr(node.iter)
+        if isinstance(operand, Value) and hasattr(operand.type, "next_in_kernel"):
+            self.query_loop(node, operand)
+            return
+        with self.at(node.iter):
+            self.each(node, self.items_of(operand))
+
+    def query_loop(self, node: ast.For, query: Value) -> None:
+        """`for i in query`: as long as the query finds something. Its type says what finds the next one."""
+        at = f"<query {node.lineno}:{node.col_offset}>"
+        index = f"{at} index"
+        before = self.scope.copy()
+        self.scope[at], self.scope[index] = query, typed(0)
+
+        def test() -> Any:
+            found = query.type.next_in_kernel.call(self, [self.scope[at], self.scope[index]], {})
+            self.scope[at], self.scope[index], more = found
+            return self.truth(more)
+
+        def run() -> None:
+            self.assign(node.target, self.scope[index])
+            self.statements(node.body)
+
+        self.tested(node.body, test, run, [at, index])
+        del self.scope[at], self.scope[index]
+        self.leave_loop([node], before)
 
     def items_of(self, operand: Any) -> list[Any]:
         """What a loop runs over, when that is known at compile time."""
@@ -91,7 +116,7 @@ class Loops(Places):
         t = operand.type if isinstance(operand, Value) else type(operand)
         if not compounds.is_compound(t):
             cure = "loop over indices: for i in range(len(a))" if isinstance(t, ArrayType) else "for i in range(n)"
-            wanted = "range(...), a tuple or a vector"
+            wanted = "range(...), a tuple, a vector or a query"
             raise KernelTypeError(f"a loop over {describe(operand)}", expected=wanted, help=cure)
         return list(self.parts_of(operand))
 

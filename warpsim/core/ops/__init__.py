@@ -7,6 +7,7 @@ from .constructors import (
     identity, matrix, matrix_from_cols, matrix_from_rows, quaternion, transformation, vector,
 )  # fmt: skip
 from .debug import assert_, breakpoint_, expect_eq, expect_near, printf
+from .handles import resolve
 from .logic import bit_and, bit_count, bit_or, bit_xor, invert, lshift, rshift, unot
 from .math import (
     abs, acos, asin, atan, atan2, cbrt, ceil, copysign, cos, cosh, degrees, erf, erfc, exp, floor, frac, isfinite,
@@ -37,7 +38,7 @@ __all__ = [
     "insert", "inverse", "invert", "isfinite", "isinf", "isnan", "length", "length_sq", "lerp", "load", "log", "log2",
     "log10", "lshift", "matrix", "matrix_from_cols", "matrix_from_rows", "max", "min", "mod", "mul", "neg", "nonzero",
     "norm_huber", "norm_l1", "norm_l2", "norm_pseudo_huber", "normalize", "op", "outer", "pos", "pow", "printf",
-    "quaternion", "radians", "rint", "rotate", "round", "rshift", "sign", "sin", "sinh", "skew", "smooth_normalize",
+    "quaternion", "radians", "resolve", "rint", "rotate", "round", "rshift", "sign", "sin", "sinh", "skew", "smooth_normalize",
     "smoothstep", "sqrt", "step", "stop_gradient", "store", "sub", "tan", "tanh", "tid", "trace", "transformation",
     "transpose", "trunc", "unot", "vector", "view", "where",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import KernelAssertionError, OutOfBoundsError
+from ...errors import KernelAssertionError, OutOfBoundsError, StructureIdError
 from ..emit.layout import WORD
 
 _WORDS = 5  # claimed, site, index, extent, thread
@@ -36,4 +36,8 @@ class Report:
         where = f"{place}in kernel {self.launcher.kernel.key!r}, thread {thread}"
         if site.kind == "assert":
             raise KernelAssertionError(f"{site.text}\n{where}")
+        if site.kind == "id":
+            raise StructureIdError(
+                f"id {index & (1 << 64) - 1:#x} stands for no open structure that holds {site.text}\n{where}"
+            )
         raise OutOfBoundsError(f"index {index} is outside {site.text} of length {limit}\n{where}")
