@@ -23,8 +23,9 @@ from ..core.runtime.array import array
 from ..core.runtime.device import Device, get_device
 from ..core.runtime.dimensions import extent, normalized
 from ..core.runtime.kernel import Kernel
+from ..core.runtime.needs import needs_of
 from ..core.runtime.report import Report
-from ..core.runtime.traffic import traffic
+from ..core.runtime.traffic import of_needs
 from ..core.types import structs
 from ..core.types.arrays import ArrayType, type_name
 from ..errors import GradientError, LaunchError
@@ -43,12 +44,14 @@ class DualLaunch:
         self.dim: Any = dim if isinstance(dim, int) else normalized(dim)
         self.types = kernel.types_for(list(args))
         names = list(kernel.patterns)
-        self.args = [adapted(a, t, n, kernel.key, self.place) for a, t, n in zip(args, self.types, names, strict=True)]
+        own = [adapted(a, t, n, kernel.key, self.place) for a, t, n in zip(args, self.types, names, strict=True)]
+        self.needs = needs_of(kernel, self.types, kernel.settings())
+        self.args = self.needs.whole(own)
         for name, t in zip(names, self.types, strict=True):
             self._refuse_arrays_in_elements(name, t)
-        self.slots = {slot.name: slot for slot in parameter_slots(self.program("forward", ()).fn.params)}
-        self.written = [name for name in self.slots if name in traffic(kernel, self.args).written]
-        self.read = [name for name in self.slots if name in traffic(kernel, self.args).read]
+        self.slots = {slot.name: slot for slot in parameter_slots(self.needs.fn.params)}
+        self.written = [name for name in self.slots if name in of_needs(self.needs).written]
+        self.read = [name for name in self.slots if name in of_needs(self.needs).read]
 
     def _refuse_arrays_in_elements(self, name: str, t: Any) -> None:
         element = t.dtype if isinstance(t, ArrayType) else None

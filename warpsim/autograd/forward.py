@@ -28,6 +28,7 @@ from ..core.runtime.tape import Tape, check_loss
 from ..core.runtime.versions import Paused, bounds
 from ..core.types.arrays import ArrayType
 from ..errors import GradientError
+from .bound import Bound
 from .copies import PrivateCopies
 from .dual import Along, DualLaunch, as_type
 from .mirrors import Mirror
@@ -167,11 +168,12 @@ def second_order_of_launch(
     """Record one launch on private arguments, and differentiate that."""
     given = DualLaunch(kernel, dim, args, device)
     moved, seeds = given.named(vector), weights_of(given, cotangents)
-    own = DualLaunch(kernel, dim, PrivateCopies(given.args).args, device)
+    bound = Bound(PrivateCopies(given.args).args, given.needs.references)
+    own = DualLaunch(kernel, dim, bound.args, device)
     for name in own.arrays():
         base(own.value(name)).requires_grad = True
     with Paused(), Tape() as tape:
-        launch(kernel, dim, own.args, device=own.place)
+        launch(kernel, dim, bound.args, device=own.place)
     sweep = ForwardSweep(tape, {n: v for n, v in moved.items() if n not in own.arrays()}, for_reverse=True)
     with Paused():
         set_tangents(own, sweep.tangents, moved)

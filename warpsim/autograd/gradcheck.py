@@ -23,6 +23,7 @@ from ..core.runtime.records import LaunchRecord
 from ..core.runtime.tape import Tape
 from ..core.runtime.traffic import of_needs
 from ..errors import GradientMismatchError, JacobianError
+from .bound import Bound
 from .components import Components
 from .differences import Differences, central_differences
 from .jacobian import adjoint_rows
@@ -237,7 +238,8 @@ def record_subject(record: LaunchRecord) -> KernelSubject:
     last = [k for k, name in enumerate(names) if name in written]
     first = [k for k, name in enumerate(names) if name in read or name not in written]
     options = {"device": record.device, "deterministic": record.deterministic}
-    return KernelSubject(record.kernel, record.dim, record.args, first, last, options, FunctionMetadata())
+    args = Bound(record.args, record.needs.references)
+    return KernelSubject(record.kernel, record.dim, args.args, first, last, options, FunctionMetadata())
 
 
 def _known_kernels(known: set[str], masks: Mapping[str, Any], *lists: Sequence[str] | None) -> None:

@@ -15,9 +15,11 @@ from ..core.runtime.array import array
 from ..core.runtime.indexed import indexedarray
 from ..core.runtime.kernel import Kernel
 from ..core.runtime.launch import launch
+from ..core.runtime.needs import needs_of
 from ..core.runtime.traffic import arrays_in, traffic
 from ..core.runtime.versions import Paused
 from ..errors import JacobianError
+from .bound import Bound
 from .components import Components
 from .copies import PrivateCopies
 
@@ -94,12 +96,14 @@ class KernelSubject(Subject):
         self.title = f"kernel {self.key}"
         self.input_labels = _labels(metadata.input_labels, [names[k] for k in inputs], "inputs")
         self.output_labels = _labels(metadata.output_labels, [names[k] for k in outputs], "outputs")
-        self._copies = PrivateCopies(args)
+        needs = needs_of(kernel, kernel.types_for(list(args)), kernel.settings())
+        self._copies = PrivateCopies(needs.whole(args))
+        self._bound = Bound(self._copies.args, needs.references)
         self.inputs = _differentiable(self.input_labels, [self._copies.args[k] for k in inputs])
         self.outputs = _differentiable(self.output_labels, [self._copies.args[k] for k in outputs])
 
     def evaluate(self) -> None:
-        launch(self.kernel, self.dim, self._copies.args, **self.options)
+        launch(self.kernel, self.dim, self._bound.args, **self.options)
 
     def restore(self) -> None:
         self._copies.restore()

@@ -80,7 +80,7 @@ class MovedLaunch:
 
     def __init__(self, record: LaunchRecord, tangents: Mirror, numbers: Numbers):
         self.record, self.needs, self.tangents, self.numbers = record, record.needs, tangents, numbers
-        self.own = len(self.needs.types)
+        self.own = len(self.needs.arguments)
         if any(path[1] == HELD for path in (*self.needs.floats, *self.needs.written)):
             raise GradientError(
                 f"elements of arguments of kernel {self.needs.kernel.key!r} refer to arrays\n"

@@ -44,6 +44,7 @@ from .passes.forwarding import forward
 from .passes.inline import inline
 from .passes.overwrites import Extra
 from .passes.recording import recording
+from .passes.references import Reference, by_value, references
 from .passes.replay import refuse_lost
 from .passes.share import share
 from .passes.unroll import unroll
@@ -52,7 +53,7 @@ from .types.structs import is_struct
 
 log = logging.getLogger("warpsim")
 
-VERSION = "4"  # of generated code: raise it when emission changes without the program's text changing
+VERSION = "5"  # of generated code: raise it when emission changes without the program's text changing
 # Of the kernel itself; other forms add theirs, such as "adjoint" and "adjoint dce".
 STAGES = ("source", "lower", "inline", "unroll", "fold", "dce", "llvm")
 
@@ -94,7 +95,9 @@ class Program:
     checks: bool
     nanoseconds: float
     extras: tuple[Extra, ...] = ()
-    """What the parameters after the kernel's own are."""
+    """What the last parameters are."""
+    references: tuple[Reference, ...] = ()
+    """The structures that the kernel reaches by ids; derived programs take them behind the kernel's own parameters."""
 
 
 @dataclass(frozen=True)
@@ -120,16 +123,17 @@ def finish(fn: Function, max_unroll: int) -> Program:
         fn = step("unroll", unroll(fn, max_unroll))
         fn = step("fold", fold(fn))
         fn = step("dce", dce(fn))
-        return planned(fn, (), thread_rank(fn))
+        return replace(planned(fn, (), thread_rank(fn)), references=references(fn))
 
 
-def derive(fn: Function, max_unroll: int, form: Form, ndim: int) -> Program:
-    """The final program of another form of a kernel whose threads have `ndim` indices."""
+def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[Reference, ...]) -> Program:
+    """The final program of another form of a kernel: its threads have `ndim` indices, it reaches `known` structures."""
     with compiling:
         if form.kind == "adjoint tangent":
-            reverse = derive(fn, max_unroll, form._replace(kind="adjoint"), ndim)
+            reverse = derive(fn, max_unroll, form._replace(kind="adjoint"), ndim, known)
             return with_tangents(*second_order(reverse.fn, reverse.extras, form.gradients), ndim, total=True)
         fn = step("inline", inline(unified(fn, form.same), keep_gradients=True))
+        fn = step("by value", by_value(fn, known))
         fn = step("unroll", unroll(fn, max_unroll))
         fn = step("fold", fold(fn))
         fn = step("dce", dce(fn))

@@ -41,6 +41,20 @@ def repeats(x: Floats, y: Floats, n: int):
 
 
 @wp.kernel
+def long_block(x: Floats, y: Floats):
+    i = wp.tid()
+    for k in range(1000):
+        y[1000 * i + k] = wp.sin(x[1000 * i + k]) + 1.0
+
+
+@wp.kernel
+def backward_block(x: Floats, y: Floats):
+    i = wp.tid()
+    for k in range(999, -1, -1):
+        y[1000 * i + k] = wp.sin(x[1000 * i + k]) + 1.0
+
+
+@wp.kernel
 def nested(x: Floats, y: Floats, n: int):
     i = wp.tid()
     for _a in range(n):
@@ -52,6 +66,12 @@ def nested(x: Floats, y: Floats, n: int):
 def products(x: Matrices, y: Matrices):
     i = wp.tid()
     y[i] = x[i] * y[i]
+
+
+def test_trips_that_are_known_count():
+    one, block, backward = (work(kernel) for kernel in (curves, long_block, backward_block))
+    assert block.moved == backward.moved == 1000 * one.moved
+    assert 1000 * one.operations < block.operations == backward.operations < 1300 * one.operations
 
 
 def test_more_work_costs_more():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
+from warpsim.core.emit.layout import GATHERED_PRIVATE, SCATTERED_PRIVATE
 from warpsim.core.runtime import pool, scatter
 from warpsim.core.runtime.scatter import MOST_COPIES, copy_count
 
@@ -146,7 +147,7 @@ def test_arrays_inside_structs(flags):
         wp.atomic_add(own, i, 1.0)  # the struct may hold the same array, so this must be atomic too
 
     wp.launch(add, N, [AT, VALUE, Grid(mass=wp.zeros(N, dtype=float), hits=wp.zeros(BINS, dtype=int)), VALUE.copy()])
-    assert flags == [scatter._SCATTERED_PRIVATE | scatter._GATHERED_PRIVATE]
+    assert flags == [SCATTERED_PRIVATE | GATHERED_PRIVATE]
     for deterministic in (False, True):
         grid = Grid()
         grid.mass, grid.hits = wp.zeros(N, dtype=float), wp.zeros(BINS, dtype=int)

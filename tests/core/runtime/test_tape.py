@@ -5,39 +5,10 @@ import weakref
 
 import numpy as np
 import pytest
+from tape_programs import double, grad, leaf, scalar, square, total
 
 import warpsim as wp
 from warpsim.errors import TapeError
-
-
-@wp.kernel
-def double(x: wp.array(dtype=float), y: wp.array(dtype=float)):
-    i = wp.tid()
-    y[i] = x[i] * 2.0
-
-
-@wp.kernel
-def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
-    i = wp.tid()
-    y[i] = x[i] * x[i]
-
-
-@wp.kernel
-def total(x: wp.array(dtype=float), loss: wp.array(dtype=float)):
-    wp.atomic_add(loss, 0, x[wp.tid()])
-
-
-def leaf(*values):
-    return wp.array(list(values), dtype=float, requires_grad=True)
-
-
-def scalar():
-    return wp.zeros(1, dtype=float, requires_grad=True)
-
-
-def grad(a):
-    return a.grad.numpy().tolist()
-
 
 # ----- launches -----------------------------------------------------------------------------------
 

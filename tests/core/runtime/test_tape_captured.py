@@ -1,33 +1,10 @@
 """Tapes with recorded commands and captured graphs."""
 
 import pytest
+from tape_programs import grad, leaf, ones, square, square_in_place
 
 import warpsim as wp
 from warpsim.errors import TapeOverwriteError
-
-
-@wp.kernel
-def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
-    i = wp.tid()
-    y[i] = x[i] * x[i]
-
-
-@wp.kernel
-def square_in_place(x: wp.array(dtype=float)):
-    i = wp.tid()
-    x[i] = x[i] * x[i]
-
-
-def leaf(*values):
-    return wp.array(list(values), dtype=float, requires_grad=True)
-
-
-def ones(n):
-    return wp.ones(n, dtype=float)
-
-
-def grad(a):
-    return a.grad.numpy().tolist()
 
 
 @pytest.mark.parametrize("device", ["cpu", "interp"])

@@ -1,31 +1,9 @@
 """Copies, fills and item assignments on a tape: gradients go where the values came from."""
 
 import numpy as np
+from tape_programs import double, grad, leaf, scalar, total
 
 import warpsim as wp
-
-
-@wp.kernel
-def double(x: wp.array(dtype=float), y: wp.array(dtype=float)):
-    i = wp.tid()
-    y[i] = x[i] * 2.0
-
-
-@wp.kernel
-def total(x: wp.array(dtype=float), loss: wp.array(dtype=float)):
-    wp.atomic_add(loss, 0, x[wp.tid()])
-
-
-def leaf(*values):
-    return wp.array(list(values), dtype=float, requires_grad=True)
-
-
-def scalar():
-    return wp.zeros(1, dtype=float, requires_grad=True)
-
-
-def grad(a):
-    return a.grad.numpy().tolist()
 
 
 def test_copy_is_differentiable():

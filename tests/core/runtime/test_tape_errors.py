@@ -3,19 +3,10 @@
 import threading
 
 import pytest
+from tape_programs import leaf, square
 
 import warpsim as wp
 from warpsim.errors import GradientError, NotDifferentiableError, TapeError
-
-
-@wp.kernel
-def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
-    i = wp.tid()
-    y[i] = x[i] * x[i]
-
-
-def leaf(*values):
-    return wp.array(list(values), dtype=float, requires_grad=True)
 
 
 @pytest.fixture

@@ -2,40 +2,10 @@
 
 import numpy as np
 import pytest
+from tape_programs import double, grad, leaf, ones, square, square_in_place
 
 import warpsim as wp
 from warpsim.errors import TapeOverwriteError, WarpsimError
-
-
-@wp.kernel
-def double(x: wp.array(dtype=float), y: wp.array(dtype=float)):
-    i = wp.tid()
-    y[i] = x[i] * 2.0
-
-
-@wp.kernel
-def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):
-    i = wp.tid()
-    y[i] = x[i] * x[i]
-
-
-@wp.kernel
-def square_in_place(x: wp.array(dtype=float)):
-    i = wp.tid()
-    x[i] = x[i] * x[i]
-
-
-def leaf(*values):
-    return wp.array(list(values), dtype=float, requires_grad=True)
-
-
-def ones(n):
-    return wp.ones(n, dtype=float)
-
-
-def grad(a):
-    return a.grad.numpy().tolist()
-
 
 # ----- changes that no tape saw -----------------------------------------------------------------------------
 

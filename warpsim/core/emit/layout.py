@@ -26,6 +26,8 @@ I1, I8, I32, I64 = ll.IntType(1), ll.IntType(8), ll.IntType(32), ll.IntType(64)
 BYTES = I8.as_pointer()
 WORD = 8
 HEADER_WORDS = 5
+CONCURRENT, SCATTERED_PRIVATE, GATHERED_PRIVATE = 1, 2, 4
+"""Flags of a call: other threads run beside it; sums go to private copies, those at scattered or shared addresses."""
 
 
 def argument_offsets(types: list[Any]) -> tuple[list[int], int]:

@@ -8,7 +8,7 @@ from .constructors import (
 )  # fmt: skip
 from .debug import assert_, breakpoint_, expect_eq, expect_near, printf
 from .handles import resolve
-from .logic import bit_and, bit_count, bit_or, bit_xor, invert, lshift, rshift, unot
+from .logic import bit_and, bit_count, bit_or, bit_xor, invert, lshift, mask_at_most, rshift, unot
 from .math import (
     abs, acos, asin, atan, atan2, cbrt, ceil, copysign, cos, cosh, degrees, erf, erfc, exp, floor, frac, isfinite,
     isinf, isnan, lerp, log, log2, log10, nonzero, pow, radians, rint, round, sign, sin, sinh, smoothstep, sqrt, step,
@@ -36,9 +36,9 @@ __all__ = [
     "copysign", "cos", "cosh", "cross", "cw_div", "cw_mul", "ddot", "degrees", "determinant", "diag", "div", "dot",
     "erf", "erfc", "exp", "expect_eq", "expect_near", "extract", "floor", "floordiv", "frac", "get_diag", "identity",
     "insert", "inverse", "invert", "isfinite", "isinf", "isnan", "length", "length_sq", "lerp", "load", "log", "log2",
-    "log10", "lshift", "matrix", "matrix_from_cols", "matrix_from_rows", "max", "min", "mod", "mul", "neg", "nonzero",
+    "log10", "lshift", "mask_at_most", "matrix", "matrix_from_cols", "matrix_from_rows", "max", "min", "mod", "mul", "neg", "nonzero",
     "norm_huber", "norm_l1", "norm_l2", "norm_pseudo_huber", "normalize", "op", "outer", "pos", "pow", "printf",
-    "quaternion", "radians", "resolve", "rint", "rotate", "round", "rshift", "sign", "sin", "sinh", "skew", "smooth_normalize",
-    "smoothstep", "sqrt", "step", "stop_gradient", "store", "sub", "tan", "tanh", "tid", "trace", "transformation",
-    "transpose", "trunc", "unot", "vector", "view", "where",
+    "quaternion", "radians", "resolve", "rint", "rotate", "round", "rshift", "sign", "sin", "sinh", "skew",
+    "smooth_normalize", "smoothstep", "sqrt", "step", "stop_gradient", "store", "sub", "tan", "tanh", "tid", "trace",
+    "transformation", "transpose", "trunc", "unot", "vector", "view", "where",
 ]  # fmt: skip

@@ -1,39 +1,65 @@
 """`resolve`: from the id of a structure to its struct, in kernels.
 
 The row reads memory, yet counts as pure: no kernel writes records, and the host writes them between launches
-only. Derivatives flow through the arrays in the struct; a derived program takes the struct as a parameter
-instead (see `passes.references`).
+only. The id 0 stands for a structure in which everything is 0 or empty. Derivatives flow through the arrays in
+the struct; a derived program takes the struct as a parameter instead (see `passes.references`).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir as ll
 
 from ...errors import StructureIdError
 from ..types import structs
-from ..types.arrays import type_name
+from ..types.arrays import ArrayType, type_name
+from ..types.compounds import is_compound
 from ..types.handles import ADDRESS_BITS, HEADER, LIVE
 from ..types.scalars import uint64
+from .host_memory import HostArray
 from .registry import op
 
 
-def _rule(types: list[Any], attributes: dict) -> Any:
+def _rule(types: list[Any], attributes: dict[str, Any]) -> Any:
     return (types, [attributes["to"]]) if types == [uint64] and structs.is_struct(attributes["to"]) else None
 
 
 def _value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
-    [[number]], b = args, target.builder
-    kind = number.type
-    at = b.and_(number, ll.Constant(kind, (1 << ADDRESS_BITS) - 1))
-    record = b.inttoptr(at, ll.IntType(8).as_pointer())
+    [[number]], b, t = args, target.builder, call.attributes["to"]
+    word, byte = number.type, ll.IntType(8)
+    at = b.and_(number, ll.Constant(word, (1 << ADDRESS_BITS) - 1))
+    nothing = _empty_record(b.module, HEADER + structs.numpy_dtype(t).itemsize)
+    named = b.icmp_unsigned("!=", number, ll.Constant(word, 0))
+    record = b.select(named, b.inttoptr(at, byte.as_pointer()), b.bitcast(nothing, byte.as_pointer()))
     target.check_record(record, number, call)
-    return target.load_constant(b.gep(record, [ll.Constant(ll.IntType(64), HEADER)]), call.attributes["to"])
+    leaves: list[Any] = target.load_constant(b.gep(record, [ll.Constant(ll.IntType(64), HEADER)]), t)
+    return leaves
+
+
+def _empty_record(module: Any, size: int) -> Any:
+    """A record of zeros: what the id 0 stands for."""
+    name = f"warpsim_empty_{size}"
+    if name in module.globals:
+        return module.globals[name]
+    kind = ll.ArrayType(ll.IntType(8), size)
+    made = ll.GlobalVariable(module, kind, name)
+    made.linkage, made.global_constant, made.initializer, made.align = "internal", True, ll.Constant(kind, None), 16
+    return made
 
 
 def _oracle(number: Any, to: Any) -> Any:
-    return found(int(number), to).interpreted()
+    return found(int(number), to).interpreted() if number else _empty(to)
+
+
+def _empty(t: Any) -> Any:
+    """What the interpreter holds for a value of zeros."""
+    if structs.is_struct(t):
+        return {name: _empty(field) for name, field in t.fields.items()}
+    if isinstance(t, ArrayType):
+        return HostArray(np.zeros((0,) * t.ndim, structs.numpy_dtype(t.dtype)), t, "array of no structure")
+    return np.zeros(t.shape, t.dtype) if is_compound(t) else t(0)
 
 
 def found(number: int, t: Any, what: str = "an id") -> Any:
@@ -51,7 +77,7 @@ def found(number: int, t: Any, what: str = "an id") -> Any:
 
 
 @op(_value, numpy=_oracle, rule=_rule, name="resolve", nondiff="gradients flow through the arrays of the struct")
-def resolve_row(id: uint64) -> Any:
+def resolve_row(id: np.uint64) -> Any:
     """The struct that an id stands for."""
 
 

@@ -50,9 +50,6 @@ class Plan:
     """Of the gradient arrays of array parameters."""
     held: dict[Root, Use] = field(default_factory=dict)
     """Of arrays in struct parameters, and of their gradient arrays."""
-    reads_unknown: bool = False
-    writes_unknown: bool = False
-    """Whether arrays that nobody knows here are read or written: those that came out of memory."""
     uniform: dict[Call, bool] = field(default_factory=dict)
     """Uniform accumulations; the value says whether every thread that starts also executes it."""
     injective: set[Call] = field(default_factory=set)
@@ -168,9 +165,6 @@ class _Analysis:
         known = [a for a in arrays if a is not None]
         if len(arrays) > 1 or not known:
             self.vague |= arrays
-        if None in arrays:
-            self.plan.reads_unknown |= call.op.effect != WRITE
-            self.plan.writes_unknown |= call.op.effect != READ
         for root in known:
             self.accesses.setdefault(root, []).append(call)
         if call.op.effect == ATOMIC:
@@ -187,8 +181,6 @@ class _Analysis:
             data = self.sources.get(value, frozenset())
             held = {r._replace(slope=True) for r in data if r is not None and r.path}
             self.vague |= data | held
-            self.plan.reads_unknown |= None in data
-            self.plan.writes_unknown |= None in data and k in call.op.writes
             for root in data | held:
                 if root is not None:
                     self.accesses.setdefault(root, []).append(call)

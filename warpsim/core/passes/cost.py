@@ -1,15 +1,15 @@
 """Estimates how much work a thread does. An analysis: it changes nothing.
 
 Guarantees: the estimate depends on the program alone, so decisions taken by it (chunk sizes, whether
-to vectorise) are the same in every run. Bodies of loops count once, a loop with unknown trips eight
-times.
+to vectorise) are the same in every run. Branches count as if all were taken, a loop with unknown trips as
+eight.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..ir.nodes import Call, For, Function, Region, While
+from ..ir.nodes import Call, Constant, For, Function, Region, While
 from ..ops.construct import flat_size
 from ..ops.registry import ATOMIC, READ, WRITE
 from ..types.arrays import ArrayType
@@ -53,9 +53,17 @@ def _region(region: Region, times: float, work: Work) -> None:
     for node in region.nodes:
         if isinstance(node, Call):
             _call(node, times, work)
-        inner = times * _UNKNOWN_TRIPS if isinstance(node, (For, While)) else times
+        inner = times * _trips(node) if isinstance(node, For | While) else times
         for part in node.regions():
             _region(part, inner, work)
+
+
+def _trips(node: For | While) -> float:
+    bounds = (node.start, node.stop, node.step) if isinstance(node, For) else ()
+    known = [bound.value for bound in bounds if isinstance(bound, Constant)]
+    if len(known) < 3 or not known[2]:
+        return _UNKNOWN_TRIPS
+    return len(range(*map(int, known)))
 
 
 def _call(call: Call, times: float, work: Work) -> None:

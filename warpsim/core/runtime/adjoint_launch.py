@@ -87,6 +87,14 @@ def check_reversible(record: LaunchRecord, names: frozenset[str]) -> None:
                 f"it in the launch at {record.place}",
                 expected="an array whose elements are apart", help="write to a copy: wp.clone(x)",
             )
+    if needs.reaches and needs.hidden is not None:
+        raise NotDifferentiableError(
+            f"kernel {needs.kernel.key!r}, launched at {record.place}, reaches a structure by an id that is no "
+            "argument of the launch", needs.hidden,
+            expected="ids that are parameters of the kernel, or fields of struct parameters, and resolved outside of "
+            "functions with gradients of their own",
+            help="pass the id to the kernel, or launch it with record_tape=False",
+        )  # fmt: skip
     if record.reads is None:
         raise GradientError(
             f"the arguments of kernel {needs.kernel.key!r} had no gradients when it was launched at {record.place}, "
@@ -207,10 +215,10 @@ def adjoint_launch(
             args[k] = with_gradient(args[k], slopes, backs)
         else:
             sums[k] = slopes
-    form = needs.form("adjoint", names_given(needs, args, sums))
+    form = needs.form("adjoint", names_given(needs, needs.whole(args), sums))
     program = kernel.program(types, settings, False, form)
     more = [extra_by_hand(kernel, needs, extra, sums) for extra in program.extras]
-    launch = hand_launch(kernel, dim, [*args, *more], place, deterministic, form)
+    launch = hand_launch(kernel, dim, [*needs.whole(args), *more], place, deterministic, form)
     launch.with_gradient = partial(regraded, needs, program.extras)
     if record_cmd and not backs:
         return launch
@@ -249,7 +257,7 @@ def regraded(needs: Needs, extras: Sequence[Any], args: list[Any], k: int, slope
     if isinstance(t, ArrayType) and base(args[k]).grad is not None:
         made[k] = with_gradient(args[k], slopes, backs)
     elif any(e.kind == "sum" and e.position == k for e in extras):
-        made[len(needs.types) + [(e.kind, e.position) for e in extras].index(("sum", k))] = slopes
+        made[len(needs.arguments) + [(e.kind, e.position) for e in extras].index(("sum", k))] = slopes
     else:
         raise GradientError(f"{what} had no gradient when the launch was recorded\nexpected: one, to be replaced")
     if backs:
@@ -305,8 +313,7 @@ def with_gradient(arg: Any, slopes: array, backs: list[tuple[array, np.ndarray]]
 
 def names_given(needs: Needs, args: list[Any], sums: dict[int, array]) -> frozenset[str]:
     """The names of everything that has a gradient in a launch by hand."""
-    names = list(needs.kernel.patterns)
-    found = {names[k] for k in sums}
+    found = {needs.names[k] for k in sums}
     for path in needs.floats:
         if any(a.grad is not None for _, a in arrays_at(args, path, tables=False) if isinstance(a, array)):
             found.add(needs.name[path])

@@ -16,8 +16,10 @@ import numpy as np
 from ...errors import ArgumentTypeError, DeviceError, ReadOnlyError
 from ..emit.layout import WORD
 from ..frontend.functions import operand_pattern_type
+from ..ops.handles import found
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
+from ..types.handles import LIVE
 from .array import array
 from .device import Device
 from .indexed import indexedarray
@@ -45,6 +47,18 @@ def scalar_packer(t: type) -> Callable[[Any], bytes]:
         # struct would take anything as a bool; NumPy's has no index
         return lambda value: pack(bool(value if isinstance(value, np.bool_) else operator.index(value)))
     return pack
+
+
+def id_packer(t: Any, pack: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    """Packs the id of a structure that holds a `t`; raises `StructureIdError` on another one that is not 0."""
+
+    def packed(value: Any) -> bytes:
+        handle = LIVE.get(value)
+        if (handle is None or handle.type is not t) and value:
+            found(value, t)
+        return pack(value)
+
+    return packed
 
 
 def compound_packer(t: Any) -> Callable[[Any], bytes]:

@@ -157,7 +157,7 @@ def launch_interpreted(
     needs = needs_of(kernel, types, kernel.settings())
 
     def run(needs: Needs, noted: dict[int, Any]) -> None:
-        form, given = (recording_form(needs), [*args, *noted.values()]) if noted else (FORWARD, args)
+        form, given = (recording_form(needs), [*needs.whole(args), *noted.values()]) if noted else (FORWARD, args)
         graph.InterpretedLaunch(kernel, dim, given, lambda n, a: interp.prepared(kernel, n, a, place, form)).submit()
 
     launch_generally(needs, None, dim, args, input_count, record, deterministic, run, Place.of_caller(3))

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...config import config
-from ...errors import LaunchError
+from ...errors import LaunchError, StructureIdError
 from ..compile import FORWARD, Form
 from ..passes.access import Part
 from ..types.arrays import ArrayType
 from ..types.signatures import is_generic
 from . import graph, pool, scatter
-from .arguments import UNFIT, adapted, block_packer, check_writable, exact_packer, mismatch, packer, unfit
+from .arguments import UNFIT, adapted, block_packer, check_writable, exact_packer, id_packer, mismatch, packer, unfit
 from .array import array, overlap
 from .device import CPU, Device
 from .indexed import indexedarray
@@ -45,6 +45,9 @@ class Launcher:
         tags = [a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True)]
         open_types = [is_generic(p) for p in kernel.patterns.values()] + [False] * (len(types) - len(own))
         self.packers = [exact_packer(t) if generic else packer(t) for t, generic in zip(types, open_types, strict=True)]
+        for r in self.program.references:
+            if not r.path:
+                self.packers[r.position] = id_packer(r.type, self.packers[r.position])
         self.join = block_packer(tags, self.packers)
         self.code = kernel.compiled(own, layouts, settings, aliased, form)
         self.call = pool.KERNEL_PROTOTYPE(self.code.address)
@@ -159,6 +162,8 @@ def explain(launcher: Launcher, args: list[Any]) -> None:
             continue
         try:
             pack(arg)
+        except StructureIdError as error:
+            raise StructureIdError(f"parameter {name!r} of kernel {launcher.kernel.key!r}: {error}") from None
         except UNFIT as error:
             raise unfit(arg, t, name, launcher.kernel.key, error) from error
     raise LaunchError(mismatch("?", launcher.kernel.key, "changed during the launch", launcher.types[0]))

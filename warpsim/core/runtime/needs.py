@@ -8,16 +8,19 @@ decides exactly: a linear kernel needs no contents at all.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ...errors import KernelError
+from ...errors import KernelError, Location
 from ..compile import Form, Program
 from ..ir.nodes import Call, Function, walk
 from ..passes.cotangents import has_cotangent
+from ..passes.references import by_value, resolved
 from ..passes.touched import HELD, Path, Touched, array_paths, read_after_write, refers, touched
 from ..types.arrays import ArrayType
 from .kernel import Kernel, Settings
+from .structures import whole_arguments
 
 Same = tuple[tuple[int, int], ...]
 
@@ -70,14 +73,19 @@ class Needs:
 
     def __init__(self, kernel: Kernel, types: tuple[Any, ...], settings: Settings, same: Same = ()):
         self.kernel, self.types, self.settings, self.same = kernel, types, settings, same
-        names = list(kernel.patterns)
-        paths = dict(array_paths(types))
+        program = kernel.program(types, settings)
+        self.references = program.references
+        self.fn = by_value(program.fn, self.references)
+        self.arguments = tuple(p.type for p in self.fn.params)
+        """The types of the kernel's parameters, and those of the structures that it reaches by ids."""
+        self.names = [*kernel.patterns, *(p.hint for p in self.fn.params[len(types) :])]
+        names, paths = self.names, dict(array_paths(self.arguments))
         self.name = {path: f"{names[path[0]]}.{path[1]}" if path[1] else names[path[0]] for path in paths}
         self.floats = tuple(path for path, t in paths.items() if has_cotangent(t.dtype))
-        self.held: tuple[Path, ...] = tuple((k, HELD) for k, t in enumerate(types) if refers(t))
+        self.held: tuple[Path, ...] = tuple((k, HELD) for k, t in enumerate(self.arguments) if refers(t))
         """Parameters whose elements are structs that refer to arrays."""
         self.float_arrays = tuple(k for k, field in self.floats if not field)
-        self.touched: Touched = touched(kernel.program(types, settings).fn)
+        self.touched: Touched = touched(self.fn)
         self.reads: tuple[tuple[Path, User], ...] = ()
         if has_own_gradients(kernel.lowered(types)):  # their reverse may read what the kernel does not
             self.touched.read |= self.looked_at
@@ -88,7 +96,9 @@ class Needs:
         self.reads = tuple((path, User(self, path)) for path in reads)
         self.written = tuple(sorted(self.touched.written))
         special = any(path[1] or t.indexed or refers(t) for path, t in paths.items())
-        self.plain = not (special or same or self.touched.returning)
+        self.reaches = bool(self.references or resolved(self.fn))
+        """Whether the kernel reaches structures by ids."""
+        self.plain = not (special or same or self.touched.returning or self.reaches)
         """Whether all arrays are arguments of their own, so that launches can be recorded the short way."""
         self.plain_reads = tuple((path[0], user) for path, user in self.reads) if self.plain else ()
         self.array_positions = tuple(k for k, _ in paths)
@@ -104,20 +114,32 @@ class Needs:
             paths -= {path for path in paths if path[0] in first}
             paths |= renamed
 
+    def whole(self, args: Sequence[Any]) -> list[Any]:
+        """Arguments, and behind them the structures that they have ids of.
+
+        Raises `StructureIdError` for an id that stands for none.
+        """
+        return whole_arguments(args, self.references, self.names) if self.references else list(args)
+
+    @cached_property
+    def hidden(self) -> Location | None:
+        """Where the adjoint reaches a structure whose id does not come from an argument."""
+        calls = [] if self.adjoint is None else resolved(self.adjoint.fn)
+        return calls[0].location if calls else None
+
     def form(self, kind: str, gradients: frozenset[str]) -> Form:
         """A form of the kernel for these arguments."""
         return Form(kind, gradients, self.same)
 
     def words(self, path: Path) -> str:
         """An array in messages."""
-        name = list(self.kernel.patterns)[path[0]]
+        name = self.names[path[0]]
         return f"in elements of {name!r}" if path[1] == HELD else repr(self.name[path])
 
     def disorder(self, read: Path, written: Path) -> bool:
         """Whether a thread may read one array after it wrote the other."""
         if (read, written) not in self.orders:
-            fn = self.kernel.program(self.types, self.settings).fn
-            self.orders[read, written] = read_after_write(fn, read, written)
+            self.orders[read, written] = read_after_write(self.fn, read, written)
         return self.orders[read, written]
 
     def chosen(self, given: tuple[bool, ...]) -> frozenset[str]:
@@ -158,7 +180,7 @@ class Needs:
         """What must be kept of arrays that the kernel writes itself."""
         if not (self.overlapping or self.touched.returning) or self.adjoint is None:
             return Own({}, (), False)
-        extras, first = self.adjoint.extras, len(self.types)
+        extras, first = self.adjoint.extras, len(self.arguments)
         read = sorted(touched(self.adjoint.fn).read)
         before = {
             e.position: [field for n, field in read if n == first + k]

@@ -126,6 +126,7 @@ def launch_generally(
 ) -> None:  # fmt: skip
     """Run a launch of any kind. `launcher` is None on the device `interp`."""
     tapes = versions.active()
+    args = needs.whole(args)
     recorders = tapes if record else ()
     if recorders and (same := same_arrays(needs, args)):
         needs = needs_of(needs.kernel, needs.types, needs.settings, same)
@@ -210,7 +211,7 @@ def noted_arrays(needs: Needs, dim: Any) -> dict[int, array]:
         return {}
     program = needs.kernel.program(needs.types, needs.settings, False, recording_form(needs))
     shape = (dim,) if isinstance(dim, int) else dim
-    pairs = zip(program.extras, program.fn.params[len(needs.types) :], strict=True)
+    pairs = zip(program.extras, program.fn.params[len(needs.arguments) :], strict=True)
     return {extra.position: array(dtype=p.type.dtype, shape=shape) for extra, p in pairs}
 
 
@@ -223,7 +224,7 @@ def noting(launcher: Launcher, args: Any, needs: Needs, noted: dict[int, array])
     """The form of a kernel, and its arguments, for a launch that fills `noted`."""
     if not noted:
         return launcher, args
-    return prepared(launcher.kernel, [*args, *noted.values()], CPU, recording_form(needs))
+    return prepared(launcher.kernel, [*needs.whole(args), *noted.values()], CPU, recording_form(needs))
 
 
 def run_command(launch: Launch) -> None:
@@ -240,7 +241,7 @@ def run_command(launch: Launch) -> None:
         if not noted:
             launch.run()
         elif launcher is None:
-            interp.prepared(kernel, launch.dim, [*args, *noted.values()], INTERP, recording_form(needs))()
+            interp.prepared(kernel, launch.dim, [*needs.whole(args), *noted.values()], INTERP, recording_form(needs))()
         else:
             chosen, given = noting(launcher, args, needs, noted)
             NativeLaunch(chosen, launch.dim, given, deterministic).run()

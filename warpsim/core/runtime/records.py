@@ -45,7 +45,8 @@ class More:
 class LaunchRecord:
     """A recorded launch.
 
-    kernel, dim, args: those of the launch (`inputs` and `outputs` as they were given); device;
+    kernel, dim, args: those of the launch (`inputs` and `outputs` as they were given), and behind them the
+    structures that it reached by ids; device;
     deterministic; place: where `wp.launch` was called (file, line); metadata: that of `record_launch`.
     """
 
@@ -73,7 +74,7 @@ class LaunchRecord:
 
     @property
     def outputs(self) -> list[Any]:
-        return list(self.args[self.input_count :])
+        return list(self.args[self.input_count : len(self.needs.types)])
 
     @property
     def place(self) -> Place:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..emit.layout import WORD, argument_offsets
+from ..emit.layout import GATHERED_PRIVATE, SCATTERED_PRIVATE, WORD, argument_offsets
 from ..passes.access import Part
 from ..types.compounds import scalar_of, size_of
 from ..types.scalars import is_float
@@ -30,7 +30,6 @@ from .memory import ALIGNMENT, meets_itself
 
 MOST_COPIES = 64
 _SHORT = 1 << 18  # elements of all copies together
-_SCATTERED_PRIVATE, _GATHERED_PRIVATE = 2, 4  # flags of the kernel ABI, see emit.cpu
 _COMMUTATIVE = ("atomic_add", "atomic_sub", "atomic_and", "atomic_or", "atomic_xor")
 _EXTREMES = ("atomic_min", "atomic_max")
 
@@ -47,7 +46,7 @@ def execute(launcher: Any, block: bytes, total: int, size: int, args: list[Any],
     if many == 0 or own_elements_meet or (deterministic and not exact):
         launcher.call(block, 0, total, 0)
         return
-    flags = (_SCATTERED_PRIVATE if near or few else 0) | (_GATHERED_PRIVATE if many else 0)
+    flags = (SCATTERED_PRIVATE if near or few else 0) | (GATHERED_PRIVATE if many else 0)
     copied = [*(scattered if few and not near else ()), *gathered]
     private = [part for part in copied if memory_of_part(args, part).size]
     if near:

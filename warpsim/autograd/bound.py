@@ -1,0 +1,27 @@
+"""Launch arguments with ids of structures of one's own: what a launch does to them reaches no other structure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.passes.references import Reference
+from ..core.runtime.handles import Handle
+from ..core.runtime.records import frozen
+
+
+class Bound:
+    """Arguments for a launch whose ids stand for given structs, as long as this object lives: `args`."""
+
+    def __init__(self, whole: Sequence[Any], references: Sequence[Reference]):
+        count = len(whole) - len(references)
+        self.args = [frozen(a) for a in whole[:count]]
+        self._handles = [Handle(data) for data in whole[count:]]
+        for r, handle in zip(references, self._handles, strict=True):
+            if not r.path:
+                self.args[r.position] = handle.id
+                continue
+            holder = self.args[r.position]
+            for field in r.path[:-1]:
+                holder = getattr(holder, field)
+            setattr(holder, r.path[-1], handle.id)
