@@ -160,3 +160,29 @@ def prints(x: Ints, y: Ints):
 def test_print(device, capfd):
     ran(prints, [12345], device)
     assert "12345" in capfd.readouterr().out
+
+
+@wp.func
+def halved(n: int):
+    return n // 2
+
+
+@wp.func(overload_of=halved, inout=("half",))
+def halved(n: int, half: int, rest: int = 0):
+    return n // 2 + rest, n % 2 == 0
+
+
+@wp.kernel
+def halves(x: Ints, y: Ints):
+    i = wp.tid()
+    half, more = int(0), int(0)
+    even = halved(x[i], half)
+    halved(n=x[i], half=more, rest=100)
+    y[i] = 1000 * more + 10 * half + halved(x[i])
+    if even:
+        y[i] += 5
+
+
+def test_overloads_rebind_arguments_of_their_own(device):
+    """One overload returns a value, the other writes it to an argument: told apart by the number of arguments."""
+    assert ran(halves, [8, 5], device) == [104049, 102022]

@@ -28,12 +28,11 @@ from ..passes.cost import estimate
 from ..types import scalars
 from ..types.compounds import scalar_of
 from . import layout, native
-from .layout import BYTES, I1, I32, I64, WORD
+from .layout import BYTES, CONCURRENT, GATHERED_PRIVATE, I1, I32, I64, SCATTERED_PRIVATE, WORD
 from .lower import Lowering
 from .target import Options, Site, Target
 
 KERNEL = "warpsim_kernel"
-CONCURRENT, SCATTERED_PRIVATE, GATHERED_PRIVATE = 1, 2, 4
 LARGEST_VECTORIZED = 1000  # nodes; measured: 0.15 s of vectoriser at 1,000, 0.5 s at 2,000, 3.1 s at 5,000
 # Loops in a kernel up to which LLVM may unroll them. An adjoint has four for one of the kernel; measured on
 # products and nests of loops, unrolling takes half of the compile time there and gains nothing.
@@ -70,7 +69,15 @@ def emit(fn: Function, ndim: int, options: Options, plan: Plan) -> Artefact:
 
 
 class CpuTarget(Target):
-    """Emits the range function; op rows reach the builder and the helpers through it."""
+    """Emits the range function; op rows reach the builder and the helpers through it.
+
+    LLVM cannot vectorise across threads where a thread has a `while` loop. There the components of compounds are
+    computed in vector registers instead.
+    """
+
+    def __init__(self, fn: Function, ndim: int, options: Options, plan: Plan):
+        super().__init__(fn, ndim, options, plan)
+        self.packs = any(isinstance(n, While) for n in walk(fn.body))
 
     def module(self) -> ll.Module:
         module = ll.Module("warpsim")
@@ -86,7 +93,9 @@ class CpuTarget(Target):
         self.accumulators: dict[Call, tuple[list[Any], Any]] = {}
         self.kept: list[ll.Function] = []
         b = self.builder
-        self.concurrent, *private = (b.trunc(b.lshr(flags, ll.Constant(I64, k)), I1) for k in range(3))
+        kinds = (CONCURRENT, SCATTERED_PRIVATE, GATHERED_PRIVATE)
+        bits = (b.and_(flags, ll.Constant(I64, flag)) for flag in kinds)
+        self.concurrent, *private = (b.icmp_unsigned("!=", bit, ll.Constant(I64, 0)) for bit in bits)
         self.scattered, self.gathered = (b.and_(self.concurrent, b.not_(bit)) for bit in private)
         self.block = block
         self.lowering = Lowering(self)

@@ -8,7 +8,7 @@ steps that depend on anything else (checksums of the states that were kept).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,8 @@ def checkpoint(
     floats need gradients. parameters: arrays with gradients that steps only read. Naming them checks that;
     gradients reach every array with a gradient that steps read. outputs: arrays that steps only store to or
     add to, such as a loss or a trajectory; no copies are kept of them. scratch: arrays that every step fills
-    before it reads them. Any other array that a step writes must be its own: made in it, and dropped.
+    before it reads them, and structures (a HashGrid, a Mesh) that every step builds or refits. Any other array
+    that a step writes must be its own: made in it, and dropped.
 
     With n steps, states of m bytes, s slots, and r states copied by the tape while it records one step (about one
     for each time that a step overwrites what its gradient needs):
@@ -112,7 +113,7 @@ def declarations(state: Any, parameters: Any, outputs: Any, scratch: Any) -> dic
     for kind, given in ((STATE, state), (OUTPUTS, outputs), (SCRATCH, scratch), (PARAMETERS, parameters)):
         if isinstance(given, array | indexedarray) or not isinstance(given, Iterable):
             raise ArgumentTypeError(f"{kind} is {type(given).__name__}\nexpected: a list of arrays")
-        for a in given:
+        for a in arrays_of(given):
             if not isinstance(a, array):
                 raise ArgumentTypeError(f"{kind} holds {type(a).__name__}\nexpected: arrays")
             if a._held is not None and kind != PARAMETERS:
@@ -123,6 +124,12 @@ def declarations(state: Any, parameters: Any, outputs: Any, scratch: Any) -> dic
             if other != kind:
                 raise CheckpointError(f"{named(a)} is in {other}= and in {kind}=\nexpected: every array in one of them")
     return found
+
+
+def arrays_of(given: Iterable[Any]) -> Iterator[Any]:
+    """What a list holds, with the arrays of its own in the place of a structure such as a hash grid."""
+    for item in given:
+        yield from item.own_arrays() if hasattr(item, "own_arrays") else (item,)
 
 
 def check_gradients(declared: dict[Memory, tuple[str, array]], step: Any) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import gc
 import inspect
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -43,14 +43,28 @@ class Watch(Tape):
         """An operation of the user's own is about to write."""
         self.log.append(Told(a, Place.outside()))
 
+    def note_filled(self, arrays: Iterable[array]) -> None:
+        self.log.extend(Told(a, Place.outside()) for a in arrays)
+
     def clear(self) -> None:
         """Forget what was seen."""
         release(self.log)
         self.log.clear()
 
 
+class Replayed(Tape):
+    """A tape of steps that are run again; `filled` are the arrays that structures filled in the present step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.filled: list[Told] = []
+
+    def note_filled(self, arrays: Iterable[array]) -> None:
+        self.filled.extend(Told(a, Place.outside()) for a in arrays)
+
+
 class Told(NamedTuple):
-    """A write that `mark_write` announced."""
+    """A write that `mark_write` or a structure announced."""
 
     array: array
     place: Place

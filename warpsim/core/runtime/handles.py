@@ -7,9 +7,11 @@ id of a closed structure finds nothing; launches that are checked say so instead
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ import numpy as np
 from ...errors import StructureIdError
 from ..types import structs
 from ..types.handles import ADDRESS_BITS, HEADER, LIVE, digest
+from . import versions
 from .interp import interpreted
 from .memory import write_struct
 
@@ -72,6 +75,11 @@ class Handle:
             self._memory[:] = 0
             _resting.append(self._memory)
 
+    def note_filled(self, arrays: Iterable[Any]) -> None:
+        """Tell loops with checkpoints that a build is about to fill arrays of the structure's own."""
+        for tape in versions.active():
+            tape.note_filled(arrays)
+
     def interpreted(self) -> Any:
         """The struct as the interpreter holds it."""
         return interpreted(self.data, self.type, self.type.__name__, self.type.__name__)
@@ -83,4 +91,5 @@ class Handle:
             )
 
     def __del__(self) -> None:
-        self.close()
+        with contextlib.suppress(TypeError):  # when the interpreter ends, parts of it are gone
+            self.close()

@@ -19,7 +19,7 @@ from ..passes.cotangents import has_cotangent
 from . import versions
 from .array import array
 from .device import ScopedDevice, get_device
-from .footprint import PARAMETERS, STATE, Footprint, Watch, named, release
+from .footprint import PARAMETERS, STATE, Footprint, Replayed, Watch, named, release
 from .graph import recorded
 from .memory import allocate_like
 from .needs import Always
@@ -273,11 +273,12 @@ class Rollout:
 
     def reverse(self, action: Reverse) -> int:
         """Record a stretch and run it in reverse; returns the bytes that the tape copied."""
-        with Tape() as tape:
+        with Replayed() as tape:
             for k in range(action.start, action.stop):
                 begin = len(tape.log)
+                tape.filled.clear()
                 self.loop.run(k, replayed=True)
-                self.footprint.look(k, tape.log[begin:])
+                self.footprint.look(k, [*tape.filled, *tape.log[begin:]])
         self.check_replay(action.stop)
         tape._check_contents()
         tape._prepare()

@@ -17,7 +17,7 @@ whatever the tape overwrote since (see `versions`); arrays keep their contents. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -185,6 +185,9 @@ class Tape:
     def mark_write(self, a: array) -> None:
         """See `array.mark_write`."""
         self._told.append(a)
+
+    def note_filled(self, arrays: Iterable[array]) -> None:
+        """A structure fills its own arrays, which no gradient goes through: only loops that run again must know."""
 
     def record_scope_begin(self, scope_name: str, metadata: Any = None) -> None:
         """Begin a named group of operations, for pictures of the tape."""
