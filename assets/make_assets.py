@@ -8,9 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+import warpsim as wp
+from warpsim.geometry.marching_cubes import MarchingCubes
 from warpsim.usd import UsdWriter
 
 SHEET_POINTS = 65  # per side; 64 cells
+RING_CELL = 0.02  # [m]
 
 
 def cloth_sheet(side: int = SHEET_POINTS) -> tuple[np.ndarray, np.ndarray]:
@@ -31,14 +34,36 @@ def cloth_sheet(side: int = SHEET_POINTS) -> tuple[np.ndarray, np.ndarray]:
     return points.astype(np.float32), triangles.astype(np.int32)
 
 
+def ring() -> tuple[np.ndarray, np.ndarray]:
+    """A ring of 0.5 m that stands on a foot on the plane y = 0: points (n, 3) and triangles (m, 3), facing outwards.
+
+    The surface of two distances that blend into each other (the quadratic smooth minimum), by marching cubes. Only
+    operations that round alike everywhere are used, and points are rounded to a tenth of a millimetre.
+    """
+    low, high = np.array([-0.31, -0.03, -0.23]), np.array([0.31, 0.63, 0.23])
+    counts = np.round((high - low) / RING_CELL).astype(int) + 1
+    x, y, z = np.meshgrid(*[a + RING_CELL * np.arange(n) for a, n in zip(low, counts, strict=True)], indexing="ij")
+    around = np.sqrt(x * x + (y - 0.34) * (y - 0.34)) - 0.2
+    torus = np.sqrt(around * around + z * z) - 0.065
+    foot = np.sqrt(x * x + 9.0 * (y - 0.07) * (y - 0.07) + z * z) - 0.19
+    blend = np.maximum(0.1 - np.abs(torus - foot), 0.0)
+    field = np.minimum(torus, foot) - 2.5 * blend * blend
+    verts, indices = MarchingCubes.extract(wp.array(field, dtype=float, device="cpu"), lower=low, upper=high)
+    return np.round(verts.numpy(), 4) + np.float32(0.0), indices.numpy().reshape(-1, 3)
+
+
+ASSETS = {"cloth_sheet": (cloth_sheet, (0.6, 0.2, 0.1)), "ring": (ring, (0.30, 0.33, 0.38))}
+
+
 def write_assets(folder: Path) -> list[Path]:
     """Write every asset into `folder` and return their paths."""
-    target = folder / "cloth_sheet.usda"
-    points, triangles = cloth_sheet()
+    targets = []
     metadata = {"license": "Apache-2.0", "generator": "assets/make_assets.py"}
-    with UsdWriter(target, metadata=metadata) as usd:
-        usd.mesh("cloth_sheet", points, triangles, color=(0.6, 0.2, 0.1))
-    return [target]
+    for name, (make, color) in ASSETS.items():
+        targets.append(folder / f"{name}.usda")
+        with UsdWriter(targets[-1], metadata=metadata) as usd:
+            usd.mesh(name, *make(), color=color)
+    return targets
 
 
 def main(argv: list[str] | None = None) -> list[Path]:

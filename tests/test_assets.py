@@ -53,3 +53,14 @@ def test_the_sheet_is_as_stiff_to_the_left_as_to_the_right():
     assert (slope > 0).sum() == (slope < 0).sum()
     cells = {tuple(m) for m in np.round(middles[slope > 0] * 128).astype(int)}
     assert all((-x, y, z) not in cells for x, y, z in cells)
+
+
+def test_the_ring_is_closed_has_one_hole_and_stands_on_the_ground():
+    mesh = read_mesh(ASSETS / "ring.usda")
+    sides = mesh.triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2).tolist()
+    directed = set(map(tuple, sides))
+    assert len(directed) == len(sides) and all((q, p) in directed for p, q in directed)
+    assert len(mesh.points) - len(sides) // 2 + len(mesh.triangles) == 0  # as on a torus
+    assert 0.0 <= mesh.points[:, 1].min() < 0.01 and 0.58 < mesh.points[:, 1].max() < 0.62
+    a, b, c = (mesh.points[mesh.triangles[:, k]].astype(float) for k in range(3))
+    assert np.einsum("ij,ij->i", a, np.cross(b, c)).sum() > 0.0

@@ -55,11 +55,18 @@ def Mesh "m"
 {
     int[] faceVertexCounts = [3, 5, 4]
     int[] faceVertexIndices = [0, 1, 2, 3, 4, 5, 6, 7, 0, 2, 4, 6]
-    point3f[] points = [(0,0,0),(1,0,0),(2,1,0),(3,1,1),(4,0,1),(5,2,2),(6,3,1),(7,1,2)]
+    point3f[] points = [(0,0,0),(1,1,0),(2,4,0),(3,9,0),(4,16,0),(5,25,0),(6,36,0),(7,49,0)]
 }
 """
     triangles = read_mesh(stage_file(body)).triangles.tolist()
     assert triangles == [[0, 1, 2], [3, 4, 5], [3, 5, 6], [3, 6, 7], [0, 2, 4], [0, 4, 6]]
+
+
+def test_concave_polygons_are_not_fanned(stage_file):
+    """An arrowhead whose notch is corner 2: a fan from corner 0 would cover ground outside of it."""
+    notched = PLAIN.replace("(0, 0, 0), (1, 0, 0), (1, 1, 0)", "(0, 0, 0), (2, 0, 0), (0.5, 0.5, 0)")
+    notched = notched.replace("(0, 1, 0)", "(0, 2, 0)").replace("[0, 1, 2, 3]", "[1, 2, 3, 0]")
+    assert sorted(map(sorted, read_mesh(stage_file(notched)).triangles.tolist())) == [[0, 1, 2], [0, 2, 3]]
 
 
 @pytest.mark.parametrize(
@@ -158,22 +165,51 @@ def Xform "one" ( inherits = </proto>
     assert read_mesh(stage_file(body), "/one/square").points.shape == (4, 3)
 
 
-def test_holes_are_left_out_and_subsets_ignored(stage_file):
-    body = """
+PARTED = """
 def Mesh "m"
 {
-    int[] faceVertexCounts = [3, 3]
-    int[] faceVertexIndices = [0, 1, 2, 0, 2, 3]
+    int[] faceVertexCounts = [3, 3, 4]
+    int[] faceVertexIndices = [0, 1, 2, 0, 2, 3, 4, 5, 6, 7]
     int[] holeIndices = [0]
-    point3f[] points = [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0)]
+    point3f[] points = [(0,0,0), (1,0,0), (1,1,0), (0,1,0), (0,0,1), (1,0,1), (1,1,1), (0,1,1)]
     def GeomSubset "part"
     {
         uniform token elementType = "face"
-        int[] indices = [1]
+        int[] indices = %s
     }
 }
 """
-    assert read_mesh(stage_file(body)).triangles.tolist() == [[0, 2, 3]]
+
+
+def test_holes_are_left_out_and_subsets_ignored(stage_file):
+    mesh = read_mesh(stage_file(PARTED % "[2]"))
+    assert mesh.triangles.tolist() == [[0, 2, 3], [4, 5, 6], [4, 6, 7]] and len(mesh.points) == 8
+
+
+def test_a_subset_can_be_read_by_its_own_path(stage_file):
+    """Its faces, the points they use in the order of the mesh, and no holes."""
+    mesh = read_mesh(stage_file(PARTED % "[2, 0, 1, 2]"), "/m/part")
+    assert mesh.triangles.tolist() == [[0, 1, 2], [3, 4, 5], [3, 5, 6]]
+    assert mesh.points[:3].tolist() == [[0, 0, 0], [1, 1, 0], [0, 1, 0]] and len(mesh.points) == 7
+
+
+@pytest.mark.parametrize(
+    ("faces", "message"),
+    [
+        ("[3]", "the subset names face 3, but there are 3 faces"),
+        ("[-1]", "the subset names face -1"),
+        ("[]", "no face is left"),
+        ("[0]", "no face is left"),
+    ],
+)
+def test_unusable_subsets(stage_file, faces, message):
+    with pytest.raises(UsdError, match=message):
+        read_mesh(stage_file(PARTED % faces), "/m/part")
+
+
+def test_subsets_of_points_are_no_meshes(stage_file):
+    with pytest.raises(UsdError, match="is a subset of points, expected one of faces"):
+        read_mesh(stage_file((PARTED % "[0]").replace('"face"', '"point"')), "/m/part")
 
 
 TWO = PLAIN + PLAIN.replace("square", "other")
@@ -219,7 +255,7 @@ def Mesh "m"
         (mesh_with(points="[(0,0,0),(1,nan,0),(0,1,0)]"), "found nan in row 1"),
         (mesh_with(points="[(0,0,0),(1,inf,0),(0,1,0)]"), "found inf in row 1"),
         (mesh_with(extra="int[] holeIndices = [4]"), "holeIndices name face 4, but there are 1"),
-        (mesh_with(extra="int[] holeIndices = [0]"), "every face is a hole"),
+        (mesh_with(extra="int[] holeIndices = [0]"), "no face is left"),
     ],
 )
 def test_unusable_meshes(stage_file, body, message):

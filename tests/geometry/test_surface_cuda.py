@@ -1,0 +1,22 @@
+"""Marching cubes and mesh to volume become PTX, on a machine with neither GPU nor driver."""
+
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed; pip install 'warpsim[cuda]' brings it")
+
+from numba.cuda.cudadrv import nvvm
+
+import warpsim as wp
+from warpsim.core.emit import cuda
+from warpsim.core.emit.target import Options
+from warpsim.geometry import marching_cubes, mesh_to_volume
+
+pytestmark = pytest.mark.skipif(not nvvm.is_available(), reason="libNVVM is not installed; numba-cuda[cu13] brings it")
+
+KERNELS = [x for module in (marching_cubes, mesh_to_volume) for x in vars(module).values() if isinstance(x, wp.Kernel)]
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k.key.rpartition(".")[2])
+def test_kernels_become_ptx(kernel):
+    made = kernel.program(tuple(kernel.patterns.values()))
+    assert ".entry" in cuda.emit(made.fn, made.ndim, Options(), made.plan).ptx
