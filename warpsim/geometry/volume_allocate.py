@@ -1,0 +1,82 @@
+"""Grids for new volumes, from what users give: dense NumPy arrays, boxes, points in tiles, points in voxels.
+
+A tile here is a block of 8^3 voxels, the smallest piece of a grid of values. All voxels of new tiles are active
+and hold the background value.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import VolumeError
+from . import nanovdb_build
+from .nanovdb_grid import Grid
+from .nanovdb_layout import LEAF_LOG2, GridType, layout
+from .volume_data import MAX_BYTES
+from .volume_points import affine, background_of, point_rows, voxels_of
+
+
+def dense_grid(values: np.ndarray, min_world: Any, voxel_size: Any, bg_value: Any) -> Grid:
+    """All values (nx, ny, nz) or (nx, ny, nz, 3 or 4) of a box; voxel (0, 0, 0) stands at `min_world`.
+
+    The type is that of `bg_value`, with as many components as the array has.
+    """
+    values = np.asarray(values)
+    if values.ndim not in (3, 4) or (values.ndim == 4 and values.shape[3] not in (3, 4)) or 0 in values.shape:
+        raise VolumeError(f"an array of shape {values.shape}\nexpected: (x, y, z) or (x, y, z, 3 or 4), none of them 0")
+    matrix, translation = affine(voxel_size, None, min_world)
+    kind, background = background_of(bg_value)
+    if values.ndim == 4 and np.ndim(background) == 0:
+        kind = _vector_type(kind, values.shape[3])
+    if kind == GridType.INDEX:
+        raise VolumeError("bg_value is None\nexpected: a value; index volumes are made by allocate_by_voxels")
+    return nanovdb_build.from_dense(
+        values, sparse=False, type=kind, background=background, transform=matrix, translation=translation
+    )
+
+
+def _vector_type(kind: GridType, components: int) -> GridType:
+    """The vector type for an array of vectors whose background is one number."""
+    vectors = {3: (GridType.VEC3F, GridType.VEC3D), 4: (GridType.VEC4F, GridType.VEC4D)}[components]
+    return vectors[kind in (GridType.DOUBLE, GridType.INT64)]
+
+
+def box_grid(low: Any, high: Any, in_world: bool, bg_value: Any, voxel_size: Any, translation: Any) -> Grid:
+    """All tiles that meet the box from voxel `low` to voxel `high`, both inside."""
+    matrix, shift = affine(voxel_size, None, translation)
+    given = [point_rows(np.asarray(corner)[None], "a corner of the box") for corner in (low, high)]
+    corners = np.concatenate([c.astype(np.float64) if in_world else np.floor(c).astype(np.int64) for c in given])
+    voxels = voxels_of(corners, np.linalg.inv(matrix), shift, "corner")
+    if (voxels[1] < voxels[0]).any():
+        raise VolumeError(f"a box from {low} to {high}\nexpected: min <= max along each axis")
+    first, last = voxels >> LEAF_LOG2
+    counts = last - first + 1
+    _check_size(float(np.prod(counts, dtype=np.float64)), bg_value)
+    tiles = np.stack(np.meshgrid(*(np.arange(n) for n in counts), indexing="ij"), axis=-1).reshape(-1, 3) + first
+    return _tile_grid(tiles << LEAF_LOG2, bg_value, matrix, shift)
+
+
+def _check_size(tiles: float, bg_value: Any) -> None:
+    size = tiles * layout(background_of(bg_value)[0]).leaf.size
+    if size >= MAX_BYTES:
+        raise VolumeError(f"{tiles:.0f} tiles, {size:.2g} bytes\nexpected: less than {MAX_BYTES} bytes")
+
+
+def tile_grid(points: Any, bg_value: Any, voxel_size: Any, transform: Any, translation: Any) -> Grid:
+    """The tiles that contain the points."""
+    matrix, shift = affine(voxel_size, transform, translation)
+    return _tile_grid(voxels_of(points, np.linalg.inv(matrix), shift, "tile point"), bg_value, matrix, shift)
+
+
+def _tile_grid(voxels: np.ndarray, bg_value: Any, matrix: np.ndarray, translation: np.ndarray) -> Grid:
+    kind, background = background_of(bg_value)
+    return nanovdb_build.from_tiles(voxels, type=kind, background=background, transform=matrix, translation=translation)
+
+
+def voxel_grid(points: Any, voxel_size: Any, transform: Any, translation: Any) -> Grid:
+    """An index grid whose voxels are those that contain the points."""
+    matrix, shift = affine(voxel_size, transform, translation)
+    voxels = voxels_of(points, np.linalg.inv(matrix), shift, "voxel point")
+    return nanovdb_build.from_voxels(voxels, type=GridType.ONINDEX, transform=matrix, translation=shift)

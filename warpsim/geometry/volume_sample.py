@@ -1,0 +1,253 @@
+"""Values of volumes between voxels: `volume_sample` and `volume_sample_grad`.
+
+Index space has voxel (i, j, k) at the point with these coordinates. LINEAR is the trilinear interpolant of the
+eight voxels around a point; CLOSEST is the value of the nearest voxel, halves rounded away from zero. Voxels
+without a value of their own have that of the tile around them, or the background.
+
+Derivatives follow from the code: to the point (that of the interpolant in the cell which begins at
+floor(point), so on a face between cells the side of larger coordinates; of CLOSEST zero), and to the values, where
+the volume has `requires_grad` set. The gradient itself can be differentiated as well.
+
+A point with a coordinate that is NaN or infinite lies in the background; others beyond int32 are cut off at its
+limits. float32 coordinates come in steps of 1/16 at 2^19, and of 1 from 2^23 on; float64 points are taken as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.frontend.functions import func
+from ..core.ops import floor, isfinite, matrix_from_cols, resolve, round, vector, where
+from ..core.types.scalars import float32, float64, int32, is_float, uint64
+from ..core.types.signatures import Float, Int, N, TypeVariable, Vec
+from .nanovdb_read import VALUE_WORDS, VolumeData, leaf_slot, mat33f, place, read, vec3f, vec3i
+from .volume_directory import CORNERS, corner_entries, entry_of, vec8i
+from .volume_lookup import holds, value_at
+
+CLOSEST, LINEAR = 0, 1
+
+Coordinate = TypeVariable("Coordinate", is_float)
+"""The precision of points, whatever that of the values is."""
+
+_FAR = 1 << 30  # a coordinate far away from all voxels
+
+
+# ----- where ----------------------------------------------------------------------------------
+
+
+@func
+def nearest_voxel(p: Vec[3, Coordinate]) -> vec3i:
+    """The voxel closest to a point."""
+    v = vec3i()
+    for a in range(3):
+        v[a] = int(round(p[a])) if isfinite(p[a]) else _FAR
+    return v
+
+
+@func
+def cell(p: Vec[3, Coordinate]) -> tuple[vec3i, Vec[3, Coordinate]]:
+    """The lowest voxel of the cell around a point, and the point's coordinates in the cell, in [0, 1]."""
+    low, inside = vec3i(), type(p)()
+    for a in range(3):
+        floored = floor(p[a])
+        t = p[a] - floored
+        finite = t <= 1.0  # not so for NaN and infinities; just below an integer, t rounds to 1
+        low[a] = where(finite, int(floored), _FAR)
+        inside[a] = where(finite, t, type(t)(0.0))
+    return low, inside
+
+
+@func
+def corner_slots(low: vec3i) -> vec8i:
+    """The numbers of the eight voxels of a cell in their cubes."""
+    slots = vec8i()
+    for n, dx, dy, dz in CORNERS:
+        slots[n] = leaf_slot(low[0] + dx, low[1] + dy, low[2] + dz)
+    return slots
+
+
+@func
+def corner_places(data: VolumeData, low: vec3i, width: Any) -> vec8i:
+    """The places of the values of the eight voxels of a cell, two thirds of which lie in one cube."""
+    i, j, k = low[0], low[1], low[2]
+    if (i & 7 < 7) & (j & 7 < 7) & (k & 7 < 7):
+        entry = entry_of(data, i, j, k)
+        first, z = place(entry, leaf_slot(i, j, k), width), where(entry >= 0, width, 0)
+        y, x = 8 * z, 64 * z
+        return vec8i(first, first + z, first + y, first + y + z, first + x, first + x + z, first + x + y, first + x + y + z)
+    entries, slots = corner_entries(data, low[0], low[1], low[2]), corner_slots(low)
+    places = vec8i()
+    for n in range(8):
+        places[n] = place(entries[n], slots[n], width)
+    return places
+
+
+# ----- interpolation --------------------------------------------------------------------------
+
+
+@func
+def weight(t: Coordinate, like: float32) -> float32:
+    """A coordinate in the precision of the values."""
+    return float32(t)
+
+
+@func(overload_of=weight)
+def weight(t: Coordinate, like: float64) -> float64:
+    return float64(t)
+
+
+@func(overload_of=weight)
+def weight(t: Coordinate, like: Vec[N, Float]) -> Float:
+    return weight(t, like[0])
+
+
+@func
+def between(a: Any, b: Any, t: Any) -> Any:
+    """Linear from `a` at 0 to `b` at 1."""
+    return a + (b - a) * t
+
+
+@func
+def trilinear(v: Any, x: Any, y: Any, z: Any) -> Any:
+    """The interpolant of eight values in the order of `CORNERS` at (x, y, z) in the unit cube."""
+    below = between(between(v[0], v[1], z), between(v[2], v[3], z), y)
+    above = between(between(v[4], v[5], z), between(v[6], v[7], z), y)
+    return between(below, above, x)
+
+
+@func
+def slopes(v: Any, x: Any, y: Any, z: Any) -> Any:
+    """The derivatives of `trilinear` along the three axes."""
+    below, above = between(v[0], v[1], z), between(v[4], v[5], z)
+    below_up, above_up = between(v[2], v[3], z), between(v[6], v[7], z)
+    along_x = between(above - below, above_up - below_up, y)
+    along_y = between(below_up - below, above_up - above, x)
+    front = between(v[1] - v[0], v[3] - v[2], y)
+    back = between(v[5] - v[4], v[7] - v[6], y)
+    return along_x, along_y, between(front, back, x)
+
+
+@func
+def corner_values(data: VolumeData, low: vec3i, like: Any) -> Any:
+    """The values of the eight voxels of a cell."""
+    at = corner_places(data, low, VALUE_WORDS[type(like)])
+    return (
+        read(data, at[0], like), read(data, at[1], like), read(data, at[2], like), read(data, at[3], like),
+        read(data, at[4], like), read(data, at[5], like), read(data, at[6], like), read(data, at[7], like),
+    )  # fmt: skip
+
+
+# ----- the value ------------------------------------------------------------------------------
+
+
+@func
+def sampled(data: VolumeData, p: Vec[3, Coordinate], mode: int32, like: Float) -> Any:
+    """The value at a point of index space."""
+    return interpolated(data, p, like) if mode == LINEAR else closest(data, p, like)
+
+
+@func(overload_of=sampled)
+def sampled(data: VolumeData, p: Vec[3, Coordinate], mode: int32, like: Vec[N, Float]) -> Any:
+    return interpolated(data, p, like) if mode == LINEAR else closest(data, p, like)
+
+
+@func(overload_of=sampled)
+def sampled(data: VolumeData, p: Vec[3, Coordinate], mode: int32, like: Int) -> Any:
+    return closest(data, p, like)  # nothing lies between integers
+
+
+@func
+def interpolated(data: VolumeData, p: Vec[3, Coordinate], like: Any) -> Any:
+    """The trilinear interpolant at a point."""
+    low, t = cell(p)
+    return trilinear(corner_values(data, low, like), weight(t[0], like), weight(t[1], like), weight(t[2], like))
+
+
+@func
+def closest(data: VolumeData, p: Vec[3, Coordinate], like: Any) -> Any:
+    """The value of the voxel closest to a point."""
+    v = nearest_voxel(p)
+    return value_at(data, v[0], v[1], v[2], like)
+
+
+@func
+def volume_sample(id: uint64, uvw: Vec[3, Coordinate], sampling_mode: int32, dtype: Any) -> Any:
+    """The value, of type `dtype`, of a volume at the point `uvw` of index space.
+
+    sampling_mode: `Volume.CLOSEST` or `Volume.LINEAR`; integers are always those of the closest voxel.
+    dtype: what the volume holds: float32, float64, int32, int64, uint32, vec3f, vec3d, vec4f or vec4d.
+    A volume that holds something else makes the launch fail with a `KernelAssertionError`.
+    """
+    data, like = resolve(id, VolumeData), dtype()
+    return sampled(data, uvw, sampling_mode, like) if holds(data, like) else like
+
+
+@func
+def volume_sample_f(id: uint64, uvw: Vec[3, Coordinate], sampling_mode: int32) -> float32:
+    """`volume_sample` of float32."""
+    return volume_sample(id, uvw, sampling_mode, float32)
+
+
+@func
+def volume_sample_v(id: uint64, uvw: Vec[3, Coordinate], sampling_mode: int32) -> vec3f:
+    """`volume_sample` of vec3f."""
+    return volume_sample(id, uvw, sampling_mode, vec3f)
+
+
+@func
+def volume_sample_i(id: uint64, uvw: Vec[3, Coordinate]) -> int32:
+    """`volume_sample` of int32: the value of the closest voxel."""
+    return volume_sample(id, uvw, CLOSEST, int32)
+
+
+# ----- the value and its gradient -------------------------------------------------------------
+
+
+@func
+def sloped(data: VolumeData, p: Vec[3, Coordinate], mode: int32, grad: Any, like: Any) -> Any:
+    """The gradient and the value; `grad` tells the type of the gradient."""
+    if mode != LINEAR:
+        return type(grad)(), closest(data, p, like)
+    low, t = cell(p)
+    v, x, y, z = corner_values(data, low, like), weight(t[0], like), weight(t[1], like), weight(t[2], like)
+    dx, dy, dz = slopes(v, x, y, z)
+    return gathered(dx, dy, dz), trilinear(v, x, y, z)
+
+
+@func
+def gathered(dx: Float, dy: Float, dz: Float) -> Vec[3, Float]:
+    """Derivatives along the axes as a gradient: a vector, or for vectors a matrix with a row per component."""
+    return vector(dx, dy, dz)
+
+
+@func(overload_of=gathered)
+def gathered(dx: Vec[N, Float], dy: Vec[N, Float], dz: Vec[N, Float]) -> Any:
+    return matrix_from_cols(dx, dy, dz)
+
+
+@func(inout=("grad",))
+def volume_sample_grad(id: uint64, uvw: Vec[3, Coordinate], sampling_mode: int32, grad: Any, dtype: Any) -> Any:
+    """`volume_sample`; `grad` becomes the gradient with respect to `uvw`, which is zero for CLOSEST.
+
+    grad: a vector of three `dtype`; for vectors of N components a matrix of shape (N, 3).
+    """
+    data, like = resolve(id, VolumeData), dtype()
+    return sloped(data, uvw, sampling_mode, grad, like) if holds(data, like) else (type(grad)(), like)
+
+
+@func(inout=("grad",))
+def volume_sample_grad_f(
+    id: uint64, uvw: Vec[3, Coordinate], sampling_mode: int32, grad: vec3f
+) -> tuple[vec3f, float32]:
+    """`volume_sample_grad` of float32."""
+    data = resolve(id, VolumeData)
+    return sloped(data, uvw, sampling_mode, grad, 0.0) if holds(data, 0.0) else (vec3f(), 0.0)
+
+
+@func(inout=("grad",))
+def volume_sample_grad_v(
+    id: uint64, uvw: Vec[3, Coordinate], sampling_mode: int32, grad: mat33f
+) -> tuple[mat33f, vec3f]:
+    """`volume_sample_grad` of vec3f."""
+    data = resolve(id, VolumeData)
+    return sloped(data, uvw, sampling_mode, grad, vec3f()) if holds(data, vec3f()) else (mat33f(), vec3f())
