@@ -90,8 +90,8 @@ def test_loops_of_unknown_length_repeat():
     assert many == 8 * once and squared == 64 * once
 
 
-def test_the_widest_element_decides_against_vectors():
-    assert work(products).widest == 16 and not work(products).gains_from_vectors
+def test_wide_elements_decide_against_vectors():
+    assert work(products).wide == work(products).moved == 48.0 and not work(products).gains_from_vectors
     assert work(curves).gains_from_vectors
 
 

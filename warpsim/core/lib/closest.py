@@ -9,12 +9,19 @@ features are equally close, of the one that the function's text names first.
 from __future__ import annotations
 
 from ..frontend.functions import func
-from ..ops import clamp, cross, dot, length, vector, where
+from ..ops import clamp, cross, dot, length, max, vector, where
 from ..types.scalars import float32, float64
 from ..types.signatures import Float, Vec
 
-FLAT = {float32: 1.0e-10, float64: 1.0e-24}
-"""Squared sine of the sharpest angle that still has a plane: below it a triangle counts as a segment."""
+FLAT = {float32: 2.0**-23, float64: 2.0**-52}
+"""Squared sine of an angle below which a triangle counts as its edges.
+
+The plane of a sharper one is as uncertain as its width: edges are rounded. So what is found near a sliver of length l
+is off by up to l * sqrt(FLAT) / 2, and less the sharper, or the less sharp, its angle is.
+"""
+
+SMALL = {float32: 1.0e-34, float64: 1.0e-290}
+"""The square of twice an area below which a triangle counts as its edges: less has no precision."""
 
 
 @func
@@ -37,11 +44,22 @@ def closest_point_triangle(
     ab, ac, ap = b - a, c - a, p - a
     n = cross(ab, ac)
     area = dot(n, n)
-    v, w = dot(cross(ap, ac), n), dot(cross(ab, ap), n)
-    if v >= 0.0 and w >= 0.0 and v + w <= area and area > FLAT[type(area)] * dot(ab, ab) * dot(ac, ac):
-        v, w = v / area, w / area
-        return 1.0 - v - w, v
+    if area > max(FLAT[type(area)] * dot(ab, ab) * dot(ac, ac), SMALL[type(area)]):
+        v, w = _weights(ap, ab, ac, n, area)
+        again, more = _weights(ap - v * ab - w * ac, ab, ac, n, area)  # what rounding left
+        v, w = v + again, w + more
+        u = 1.0 - v - w
+        if u >= 0.0 and v >= 0.0 and w >= 0.0:
+            return u, v
     return _closest_on_edges(p, a, b, c)
+
+
+@func
+def _weights(
+    r: Vec[3, Float], ab: Vec[3, Float], ac: Vec[3, Float], n: Vec[3, Float], area: Float
+) -> tuple[Float, Float]:
+    """How much of `ab` and `ac` is in the part of `r` in their plane; n: their cross product."""
+    return dot(cross(r, ac), n) / area, dot(cross(ab, r), n) / area
 
 
 @func
@@ -57,3 +75,56 @@ def _closest_on_edges(
     if second <= third:
         return t.dtype(0.0), 1.0 - t
     return r, r.dtype(0.0)
+
+
+@func
+def closest_point_edge_edge(
+    p1: Vec[3, Float], q1: Vec[3, Float], p2: Vec[3, Float], q2: Vec[3, Float], epsilon: Float
+) -> Vec[3, Float]:
+    """(s, t, distance) of the closest points p1 + s (q1 - p1) and p2 + t (q2 - p2) of two segments.
+
+    A segment whose squared length is at most `epsilon` counts as its first point, and has weight 0. Of the
+    common perpendicular, if it meets both segments, and of the four ends, each with its closest point on the other
+    segment, the shortest wins: so parallel segments and nearly parallel ones are as exact as others.
+    """
+    d, e = q1 - p1, q2 - p2
+    first, second = dot(d, d) > epsilon, dot(e, e) > epsilon
+    zero = epsilon.dtype(0.0)
+    r = p2 - p1
+    n = cross(d, e)
+    area = dot(n, n)
+    if first and second and area > FLAT[type(area)] * dot(d, d) * dot(e, e):
+        s, t = dot(cross(r, e), n) / area, dot(cross(r, d), n) / area
+        if s >= 0.0 and s <= 1.0 and t >= 0.0 and t <= 1.0:
+            return vector(s, t, length(r + t * e - s * d))
+    s, t = _weight(r, d, first), zero
+    best = _apart(r, d, e, s, t)
+    for k in range(3):
+        x, y = zero, zero
+        if k == 0:
+            x, y = _weight(r + e, d, first), where(second, zero + 1.0, zero)
+        elif k == 1:
+            y = _weight(-r, e, second)
+        else:
+            x, y = where(first, zero + 1.0, zero), _weight(d - r, e, second)
+        squared = _apart(r, d, e, x, y)
+        if squared < best:
+            s, t, best = x, y, squared
+    gap = r + t * e - s * d
+    return vector(s, t, length(gap))
+
+
+@func
+def _weight(r: Vec[3, Float], d: Vec[3, Float], extended: bool) -> Float:
+    """The weight in [0, 1] of the point s d closest to `r`; 0 unless the segment is extended."""
+    s = d.dtype(0.0)
+    if extended:
+        s = clamp(dot(r, d) / dot(d, d), 0.0, 1.0)
+    return s
+
+
+@func
+def _apart(r: Vec[3, Float], d: Vec[3, Float], e: Vec[3, Float], s: Float, t: Float) -> Float:
+    """Squared distance of two points of the segments."""
+    gap = r + t * e - s * d
+    return dot(gap, gap)

@@ -1,0 +1,148 @@
+"""A hierarchy is a tree over all finite boxes, with true bounds, within its depth, the same on any thread count."""
+
+import threading
+
+import numpy as np
+import pytest
+from bvh_boxes import KINDS, SCALES, boxes, finite
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import warpsim as wp
+from warpsim.core.runtime.pool import get_pool
+from warpsim.geometry import bvh_build
+from warpsim.geometry.bvh_build import build
+from warpsim.geometry.bvh_nodes import EMPTY, MAX_DEPTH, MAX_LEAF, BvhNode
+from warpsim.geometry.bvh_refit import refit
+
+
+def arrays(lower, upper, device=None):
+    return wp.array(lower, dtype=wp.vec3, device=device), wp.array(upper, dtype=wp.vec3, device=device)
+
+
+def corners(nodes):
+    """Lower and upper corners of all slots, (nodes, 4, 3) each."""
+    return tuple(np.stack([nodes[f"{side}_{axis}"] for axis in "xyz"], -1) for side in ("lower", "upper"))
+
+
+def check(tree, lower, upper, leaf_size):
+    """Everything that `bvh_nodes` promises."""
+    nodes, items = tree.nodes.numpy(), tree.items.numpy()
+    assert sorted(items) == list(np.flatnonzero(finite(lower, upper)))
+    low, high = corners(nodes)
+    seen = np.zeros(len(items), int)
+    assert nodes[0]["parent"] == -1
+    assert nodes["depth"].max() < MAX_DEPTH
+    for at, node in enumerate(nodes):
+        used = node["child"] != EMPTY
+        assert list(used) == sorted(used, reverse=True)  # empty slots come last
+        assert np.isposinf(low[at][~used]).all() and np.isneginf(high[at][~used]).all()
+        below = 0
+        for s in np.flatnonzero(used):
+            child = node["child"][s]
+            if child >= 0:
+                assert (
+                    child > at and nodes[child]["parent"] == 4 * at + s and nodes[child]["depth"] == node["depth"] + 1
+                )
+                first, count = nodes[child]["first"], nodes[child]["count"]
+            else:
+                first, count = (-2 - child) >> 3, ((-2 - child) & 7) + 1
+                assert count <= leaf_size
+                seen[first : first + count] += 1
+            held = items[first : first + count]
+            assert np.array_equal(low[at, s], lower[held].min(0)) and np.array_equal(high[at, s], upper[held].max(0))
+            assert node["first"] <= first and first + count <= node["first"] + node["count"]
+            below += count
+        assert below == node["count"]
+    assert (seen == 1).all()
+    assert list(tree.spans.numpy()) == sorted(tree.spans.numpy()) and tree.spans.numpy()[-1] == len(nodes)
+
+
+def same(a, b):
+    return all(x.numpy().tobytes() == y.numpy().tobytes() for x, y in ((a.nodes, b.nodes), (a.items, b.items)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(sorted(KINDS)), st.integers(0, 300), st.integers(0, 2**32 - 1), st.sampled_from(SCALES),
+    st.sampled_from([0.0, 0.3, 1.0]), st.integers(1, MAX_LEAF),
+)  # fmt: skip
+def test_any_boxes_make_a_tree(kind, n, seed, scale, broken, leaf_size):
+    lower, upper = boxes(kind, n, seed, scale, broken)
+    check(build(*arrays(lower, upper), leaf_size), lower, upper, leaf_size)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_large_builds_make_trees(kind):
+    lower, upper = boxes(kind, 9000, 1, broken=0.01)
+    check(build(*arrays(lower, upper), 2), lower, upper, 2)
+
+
+@pytest.mark.parametrize("kind", ["scattered", "clustered", "spiral", "equal"])
+def test_the_number_of_threads_does_not_show(kind):
+    given = arrays(*boxes(kind, 30_000, 2))
+    before, trees = get_pool().threads, []
+    try:
+        for count in (1, 2, 4):
+            wp.set_num_threads(count)
+            trees.append(build(*given))
+            refit(trees[-1], *given)
+    finally:
+        wp.set_num_threads(before)
+    assert same(trees[0], trees[1]) and same(trees[0], trees[2])
+
+
+def test_python_threads_build_at_once():
+    given = [arrays(*boxes("scattered", 6000, seed)) for seed in range(4)]
+    alone = [build(*g) for g in given]
+    together = [None] * 4
+
+    def work(k):
+        for _ in range(3):
+            together[k] = build(*given[k])
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(same(a, b) for a, b in zip(alone, together, strict=True))
+
+
+def test_the_interpreter_builds_the_same_tree(monkeypatch):
+    # Small blocks and subtrees, so that few boxes take all paths.
+    monkeypatch.setattr(bvh_build, "_SMALLEST_SUBTREE", 16)
+    lower, upper = boxes("scattered", 150, 3, broken=0.1)
+    compiled, interpreted = (build(*arrays(lower, upper, device), 2) for device in ("cpu", "interp"))
+    check(compiled, lower, upper, 2)
+    assert compiled.spans.size > 4
+    assert same(compiled, interpreted)
+    moved = arrays(lower + 1, upper + 2)
+    refit(compiled, *moved)
+    refit(interpreted, *arrays(lower + 1, upper + 2, "interp"))
+    assert same(compiled, interpreted)
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 20_000])
+def test_refit_boxes_are_those_of_the_new_corners(n):
+    lower, upper = boxes("clustered", n, 4)
+    tree = build(*arrays(lower, upper))
+    moved = lower * -2 + 1, lower * -2 + 3
+    refit(tree, *arrays(*moved))
+    check(tree, *moved, 1)
+
+
+def test_refit_passes_over_what_became_nan():
+    lower, upper = boxes("scattered", 50, 5)
+    tree = build(*arrays(lower, upper))
+    lower[7], upper[7] = np.nan, np.nan
+    refit(tree, *arrays(lower, upper))
+    low, high = corners(tree.nodes.numpy())
+    rest = np.arange(50) != 7
+    used = tree.nodes.numpy()["child"][0] != EMPTY
+    assert np.array_equal(low[0][used].min(0), lower[rest].min(0))
+    assert np.array_equal(high[0][used].max(0), upper[rest].max(0))
+
+
+def test_a_node_is_two_lines_of_a_cache():
+    assert BvhNode.numpy_dtype().itemsize == 128
