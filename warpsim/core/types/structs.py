@@ -6,7 +6,7 @@ Fields are aligned as a C compiler aligns them. An array field is stored as the 
 
 from __future__ import annotations
 
-import typing
+import inspect
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -60,7 +60,9 @@ def struct(cls: type) -> type[Struct]:
 
     Raises `TypeError` for a field without a usable type, or for a method in the class.
     """
-    hints = {name: canonical(t) for name, t in typing.get_type_hints(cls).items()}
+    # typing.get_type_hints refuses what is no type: before Python 3.11 that is what array types are to it.
+    written = [inspect.get_annotations(base, eval_str=True) for base in reversed(cls.__mro__)]
+    hints = {name: canonical(t) for part in written for name, t in part.items()}
     if not hints:
         raise TypeError(f"struct {cls.__name__} has no annotated fields\nhelp: write `x: wp.vec3`")
     defaults = {name: cls.__dict__[name] for name in hints if name in cls.__dict__}
