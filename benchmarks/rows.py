@@ -15,7 +15,7 @@ Size = dict[str, int]
 
 @dataclass(frozen=True)
 class Probe:
-    """A workload in ``benchmarks.kernels`` or, with ``start``, a fresh process per timing.
+    """A workload in ``benchmarks.kernels`` or beside it, or, with ``start``, a fresh process per timing.
 
     ``start`` is ``import``, ``cold``, ``cold-forward`` or ``warm`` (see ``startup.clock``).
     ``tolerance`` is relative (see ``check.difference``); ``limit`` bounds one request in seconds;
@@ -89,6 +89,11 @@ def _backward(name: str, full: Size, quick: Size, module: str = "", **options: A
                  frameworks=("warpsim", "warp"), **options)
 
 
+def _search(name: str, full: Size, quick: Size, module: str = "", **options: Any) -> Probe:
+    return Probe(name, f"benchmarks.geometry.{module or name}", full, quick,
+                 frameworks=("warpsim", "warp"), **options)
+
+
 def _compile(ops: int) -> Probe:
     # some peers need most of a minute for the largest
     return _workload(f"compile_{ops}", {"ops": ops}, {"ops": ops // 10}, "compile_time",
@@ -102,7 +107,17 @@ def _sheet(side: int) -> Size:
             "springs": 2 * side * (side - 1) + (side - 1) ** 2 + 2 * side * (side - 2)}
 
 
+def _block(side: int, **more: int) -> Size:
+    return {"side": side, "points": side**3, **more}
+
+
+def _torus(side: int, **more: int) -> Size:
+    return {"side": side, "triangles": 2 * side * (side + 1), **more}
+
+
 COMPILE_OPS = (100, 300, 1000, 2000, 5000)
+# seconds for each run of a peer, against which cold caches do not count
+_LONG: dict[str, Any] = {"rounds": 5, "warm": False}
 _LAUNCH_QUICK, _LAUNCH_FULL = {"calls": 300}, {"calls": 2000}
 
 PROBES: dict[str, Probe] = {probe.name: probe for probe in (
@@ -137,11 +152,26 @@ PROBES: dict[str, Probe] = {probe.name: probe for probe in (
     _backward("svd3", {"n": 500_000}, {"n": 20_000}, tolerance=5.0e-3),
     _backward("mat33", {"n": 2_000_000, "k": 3}, {"n": 100_000, "k": 3}, "matrices"),
     _backward("mat44", {"n": 2_000_000, "k": 4}, {"n": 100_000, "k": 4}, "matrices"),
+    _search("hash_grid_97k", _block(46), _block(20), "hash_grid"),
+    _search("hash_grid_216k", _block(60), _block(24), "hash_grid"),
+    # the force of a contact is a small difference of positions
+    _search("dem", _block(46), _block(20), tolerance=1.0e-3),
+    _search("dem_wide", _block(46, wide=1), _block(20, wide=1), "dem", tolerance=1.0e-3),
+    _search("density", _block(60), _block(24)),
+    _search("mesh", _torus(315), _torus(60), tolerance=1.0e-4),
+    _search("closest_point", _torus(315, n=200_000), _torus(60, n=10_000), tolerance=1.0e-4, **_LONG),
+    _search("rays", _torus(315, n=1_000_000), _torus(60, n=10_000), tolerance=1.0e-4, **_LONG),
+    _search("boxes", _torus(315, n=200_000), _torus(60, n=10_000)),
+    _search("volume", {"side": 128, "n": 2_000_000}, {"side": 48, "n": 100_000}),
+    _backward("dem", _block(46), _block(20), tolerance=1.0e-3),
+    _backward("density", _block(60), _block(24), tolerance=1.0e-4),
+    _backward("closest_point", _torus(315, n=200_000), _torus(60, n=10_000), tolerance=1.0e-3, **_LONG),
+    _backward("volume", {"side": 128, "n": 2_000_000}, {"side": 48, "n": 100_000}, tolerance=1.0e-4),
     _workload("tape", {"calls": 10_000}, {"calls": 300}, frameworks=("warpsim", "warp")),
     *(_compile(ops) for ops in COMPILE_OPS),
 )}
 
-_FASTER = (Goal(ratio=1.8),)
+_FASTER, _TWICE = (Goal(ratio=1.8),), (Goal(ratio=2.0),)
 _REVERSE, _FAST_REVERSE = (Goal(cost=4.0),), (Goal(ratio=1.8), Goal(cost=4.0))
 
 
@@ -184,6 +214,23 @@ ROWS: tuple[Row, ...] = (
     _reverse("svd3", "svd3 {n}"),
     _reverse("mat33", "mat33 * mat33 {n}"),
     _reverse("mat44", "mat44 * vec4 {n}"),
+    Row("hash_grid_97k", "hash grid build {points}", "hash_grid_97k", goals=_FASTER),
+    Row("hash_grid_216k", "hash grid build {points}", "hash_grid_216k", goals=_FASTER),
+    Row("dem", "DEM forces {points}", "dem", goals=_TWICE),
+    Row("dem_wide", "DEM forces {points}, wide search", "dem_wide", goals=_TWICE),
+    Row("density", "SPH density {points}", "density", goals=_TWICE),
+    Row("mesh_build", "mesh build, {triangles} triangles", "mesh", goals=_FASTER),
+    Row("mesh_refit", "mesh refit, {triangles} triangles", "mesh", "refit", goals=_FASTER),
+    Row("closest_point", "signed closest point {n}", "closest_point", goals=(Goal(ratio=3.0),)),
+    Row("ray_first", "ray, first hit {n}", "rays", goals=_TWICE),
+    Row("ray_picture", "ray, first hit {n}, of a picture", "rays", "picture", goals=_TWICE),
+    Row("ray_any", "ray, any hit {n}", "rays", "any"),
+    Row("boxes", "triangles near a box {n}", "boxes"),
+    Row("volume", "volume sample {n}", "volume", goals=_TWICE),
+    _reverse("dem", "DEM forces {points}", ()),
+    _reverse("density", "SPH density {points}", ()),
+    _reverse("closest_point", "signed closest point {n}", ()),
+    _reverse("volume", "volume sample {n}", ()),
     Row("tape_record", "launch on a tape, 3 arguments", "tape", goals=(Goal(seconds=4.3e-6),), relative_to="launch"),
     Row("tape_backward", "backward of a tape of {calls}, per launch", "tape", "backward", (Goal(seconds=5.0e-6),)),
     *(Row(f"compile_{ops}", "compile {ops} operations", f"compile_{ops}") for ops in COMPILE_OPS),

@@ -142,8 +142,8 @@ def differences(inputs, radius, sigma, device):
     few = (queries[part], cloud, features, target[part])
     out, _, slopes, times = on_grid(*few, radius, sigma, device)
     expected, expected_slopes, torch_times = on_pairs(*few, radius, sigma)
-    print(f"{len(part)} queries with PyTorch: forward {1e3 * torch_times[0]:.1f} ms, backward {1e3 * torch_times[1]:.1f}")
-    print(f"{len(part)} queries on the grid:  forward {1e3 * times[:2].sum():.1f} ms, backward {1e3 * times[2]:.1f}")
+    for name, forward, backward in (("PyTorch", *torch_times), ("the grid", times[:2].sum(), times[2])):
+        print(f"{len(part)} queries with {name}: forward {1e3 * forward:.1f} ms, backward {1e3 * backward:.1f} ms")
     names = ("values", "slopes of queries", "slopes of the cloud", "slopes of features")
     pairs = zip(names, (out, *slopes), (expected, *expected_slopes), strict=True)
     return {name: float(np.abs(a - b).max() / np.abs(b).max()) for name, a, b in pairs}

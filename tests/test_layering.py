@@ -25,12 +25,12 @@ FLOORS = {
     "warpsim.core.compile": 7,
     "warpsim.core.runtime": 8,
     "warpsim.core.lib": 9,
+    "warpsim.usd": 9,
     "warpsim.autograd": 10,
     "warpsim.geometry": 10,
     "warpsim.interop": 10,
     "warpsim.optim": 10,
     "warpsim.plot": 10,
-    "warpsim.usd": 10,
     "warpsim.solvers": 11,
     # The face gathers public names and the command line; nothing inside imports it.
     "warpsim.types": 12,
@@ -47,10 +47,13 @@ LATE_IMPORTS = {
     ("warpsim.core.emit.snippets", "warpsim.core.emit.toolchain"): "programs without native code look for no compiler",
     ("warpsim.core.emit.cuda", "cuda.bindings"): "optional: PTX alone does without the linker",
     ("warpsim.autograd.plots", "warpsim.autograd.pictures"): "matplotlib is loaded by the first picture",
+    ("warpsim.geometry.mesh_files", "warpsim.usd"): "pxr is loaded by the first USD file",
+    ("warpsim.geometry.mesh_files", "trimesh"): "optional: USD needs none of it",
+    ("warpsim.geometry.nanovdb_codec", "blosc"): "optional: files without this codec need none of it",
 }
 
 # What `import warpsim` may not load: each costs more start-up time than warpsim itself.
-HEAVY = ("numba", "pxr", "matplotlib", "scipy", "tqdm", "torch", "jax", "cuda")
+HEAVY = ("numba", "pxr", "matplotlib", "scipy", "tqdm", "torch", "jax", "cuda", "trimesh")
 
 
 def module_name(path: Path) -> str:

@@ -62,6 +62,7 @@ NAMES = {
         get_preferred_device synchronize synchronize_device synchronize_stream synchronize_event
         Stream Event ScopedStream get_stream set_stream record_event wait_event wait_stream
         capture_begin capture_end capture_launch ScopedCapture ScopedTimer""",
+    "surfaces from fields and files": "MarchingCubes load_mesh mesh_from_file mesh_to_volume",
 }  # fmt: skip
 
 MEMBERS = {

@@ -181,6 +181,22 @@ class InvalidNumberError(WarpsimError, ArithmeticError):
     """The interpreter met a NaN, an infinity or a cast that does not fit its integer type."""
 
 
+class MeshError(WarpsimError, ValueError):
+    """Arrays that do not make a mesh: of another type, shape or device, or with indices out of range."""
+
+
+class BvhError(WarpsimError, ValueError):
+    """Boxes, groups or options that cannot make a bounding volume hierarchy."""
+
+
+class HashGridError(WarpsimError, ValueError):
+    """Dimensions, a radius, periods or groups that cannot make a hash grid."""
+
+
+class MeshFileError(WarpsimError, ValueError):
+    """A file that holds no usable triangle mesh."""
+
+
 class JacobianError(WarpsimError, ValueError):
     """A Jacobian of something that has none, or of inputs and outputs that do not exist."""
 
@@ -207,3 +223,23 @@ class CheckpointError(TapeError, ValueError):
 
 class NotConvergedError(WarpsimError, ArithmeticError):
     """An iterative solve that was required to converge did not."""
+
+
+class VolumeError(WarpsimError, ValueError):
+    """Values, coordinates or a transform that cannot make a volume, or a volume that cannot do what is asked."""
+
+
+class VolumeFormatError(VolumeError):
+    """NanoVDB bytes that break a rule of the format: `field` names what was read, then found and expected."""
+
+    def __init__(self, field: str, found: object, expected: str, help: str = ""):
+        self.field, self.found, self.expected, self.help = field, str(found), expected, help
+        super().__init__(field, self.found, expected, help)
+
+    def __str__(self) -> str:
+        lines = [f"NanoVDB: {self.field}", f"found: {self.found}", f"expected: {self.expected}"]
+        return "\n".join([*lines, f"help: {self.help}"] if self.help else lines)
+
+
+class MissingPackageError(WarpsimError, ImportError):
+    """Something needs an optional package that is not installed."""

@@ -1,10 +1,10 @@
-"""The kernels of `benchmarks.kernels`, backwards: the adjoint of the launch that the forward row times.
+"""The kernels of `benchmarks.kernels` and `benchmarks.geometry`, backwards.
 
-The workload is built by the module of the forward row, with arrays that have gradients; what it
-launches is noted and launched again as an adjoint. Before each timing all gradients are one (or those that
-are asked for, the others zero), so the values to compare are the gradients after a single backward launch.
-`forward` is timed beside it. The
-structs are left out: their kernel overwrites what its adjoint needs, which takes a tape.
+Timed is the adjoint of the launch that the forward row times. The workload is built by the module of the forward
+row, with arrays that have gradients; what it launches is noted and launched again as an adjoint. Before each timing
+all gradients are one (or those that are asked for, the others zero), so the values to compare are the gradients after
+a single backward launch. `forward` is timed beside it. The structs are left out: their kernel overwrites what its
+adjoint needs, which takes a tape.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import numpy as np
 
 from benchmarks.case import Case, Timed
 
+Start = Callable[[tuple[int, ...]], np.ndarray]
+
 # what is said of a peer that is left out of all of these rows
 SKIPPED = {"taichi": "no adjoint of a single kernel", "numba": "no gradients"}
 
@@ -23,10 +25,11 @@ SKIPPED = {"taichi": "no adjoint of a single kernel", "numba": "no gradients"}
 class Stage:
     """A framework whose float arrays get gradients and whose last launch is noted."""
 
-    def __init__(self, framework: Any, seeds: tuple[int, ...] | None = None) -> None:
-        self.framework, self.seeds = framework, seeds
+    def __init__(self, framework: Any, seeds: tuple[int, ...] | None = None, start: Start = np.ones) -> None:
+        self.framework, self.seeds, self.start = framework, seeds, start
         self.arrays: list[Any] = []
         self.launched: dict[str, Any] = {}
+        self.case: Case | None = None  # keeps grids and meshes, of which a launch knows the ids only
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.framework, name)
@@ -35,7 +38,7 @@ class Stage:
         """An array, or without data the type of one."""
         if not data:
             return self.framework.array(dtype=dtype, **options)
-        return self._kept(self.framework.array(*data, dtype=dtype, requires_grad=_is_float(dtype), **options))
+        return self._kept(self.framework.array(*data, dtype=dtype, **{"requires_grad": _is_float(dtype), **options}))
 
     def zeros(self, *shape: Any, dtype: Any = float, **options: Any) -> Any:
         """An array of zeros."""
@@ -50,10 +53,10 @@ class Stage:
         self.launched = {"kernel": kernel, "dim": dim, "inputs": [*inputs, *outputs], **options}
         self.framework.launch(**self.launched)
 
-    def ones(self) -> None:
-        """Set gradients to one, or to zero where none is asked for."""
+    def begin(self) -> None:
+        """Set gradients to what they start with, or to zero where none is asked for."""
         for k, memory in enumerate(self.gradients().values()):
-            memory[...] = 1.0 if self.seeds is None or k in self.seeds else 0.0
+            memory[...] = self.start(memory.shape) if self.seeds is None or k in self.seeds else 0.0
 
     def backward(self) -> None:
         """The adjoint of what was launched."""
@@ -76,17 +79,19 @@ def _is_float(dtype: Any) -> bool:
 
 
 def reverse_of(
-    make: Callable[[Any, dict[str, int]], Case], seeds: tuple[int, ...] | None = None
+    make: Callable[[Any, dict[str, int]], Case], seeds: tuple[int, ...] | None = None, start: Start = np.ones
 ) -> Callable[[Any, dict[str, int]], Case]:
     """The case of the adjoint, from the function that makes the case of a kernel.
 
-    `seeds` are the arrays, by the order in which they are made, whose gradients start at one.
+    `seeds` are the arrays, by the order in which they are made, whose gradients start at one, or at what `start`
+    makes of their shape.
     """
 
     def backward_case(wp: Any, size: dict[str, int]) -> Case:
-        stage = Stage(wp, seeds)
-        make(stage, size).timed["time"].run()
+        stage = Stage(wp, seeds, start)
+        stage.case = make(stage, size)
+        stage.case.timed["time"].run()
         forward = Timed(lambda: wp.launch(**stage.launched))
-        return Case({"forward": forward, "time": Timed(stage.backward, before=stage.ones)}, stage.gradients)
+        return Case({"forward": forward, "time": Timed(stage.backward, before=stage.begin)}, stage.gradients)
 
     return backward_case

@@ -139,6 +139,40 @@ def test_infinite_boxes_meet_everything():
     assert counts(bvh, np.full((1, 3), -np.inf), np.full((1, 3), np.inf)).all()
 
 
+@wp.kernel
+def attraction(
+    bvh: wp.uint64, centers: wp.array(dtype=wp.vec3), x: wp.array(dtype=wp.vec3), out: wp.array(dtype=float)
+):
+    p = x[wp.tid()]
+    total = float(0.0)
+    for i in bvh_query_sphere(bvh, p, 0.5):
+        total += wp.length_sq(centers[i] - p)
+    query = bvh_query_aabb(bvh, p - wp.vec3(0.3), p + wp.vec3(0.3))
+    i = int(0)
+    while bvh_query_next(query, i):
+        total += wp.dot(centers[i], p)
+    wp.atomic_add(out, 0, total)
+
+
+def test_gradients_flow_through_what_is_computed_of_found_boxes():
+    lower, upper = boxes("scattered", 60, 2)
+    bvh = bvh_of(lower, upper)
+    centers = wp.array((lower + upper) / 2, dtype=wp.vec3, requires_grad=True)
+    x = wp.array(lower[:9], dtype=wp.vec3, requires_grad=True)
+    out = wp.zeros(1, dtype=float, requires_grad=True)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(attraction, 9, [bvh.id, centers, x], [out])
+    tape.backward(out)
+    p, c = x.numpy().astype(np.float64), centers.numpy().astype(np.float64)
+    gap = np.maximum(np.maximum(lower - p[:, None], p[:, None] - upper), 0)
+    near = (np.linalg.norm(gap, axis=2) <= 0.5)[..., None]
+    meets = (gap <= 0.3).all(2)[..., None]
+    d = c - p[:, None]
+    assert np.allclose(x.grad.numpy(), (-2 * d * near).sum(1) + (c * meets).sum(1), atol=1e-4)
+    assert np.allclose(centers.grad.numpy(), (2 * d * near).sum(0) + (p[:, None] * meets).sum(0), atol=1e-4)
+
+
 # ----- changes ----------------------------------------------------------------------------------
 
 

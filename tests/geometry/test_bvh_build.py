@@ -13,7 +13,7 @@ from warpsim.core.runtime.pool import get_pool
 from warpsim.geometry import bvh_build
 from warpsim.geometry.bvh_build import build
 from warpsim.geometry.bvh_nodes import EMPTY, MAX_DEPTH, MAX_LEAF, BvhNode
-from warpsim.geometry.bvh_refit import refit
+from warpsim.geometry.bvh_refit import leaf_slots, refit
 
 
 def arrays(lower, upper, device=None):
@@ -78,6 +78,17 @@ def test_large_builds_make_trees(kind):
     check(build(*arrays(lower, upper), 2), lower, upper, 2)
 
 
+@pytest.mark.parametrize("equal", [1950, 9000])
+def test_depth_is_bounded_where_splits_cut_single_boxes_off(equal):
+    # Each of the first is far from all that follow, on the next axis; the others are in one place.
+    far = np.zeros((84, 3))
+    far[np.arange(84), np.arange(84) % 3] = 0.36 ** np.arange(84)
+    lower = np.concatenate([far, np.zeros((equal, 3))]).astype(np.float32)
+    tree = build(*arrays(lower, lower))
+    check(tree, lower, lower, 1)
+    assert equal > 2000 or tree.nodes.numpy()["depth"].max() == MAX_DEPTH - 1
+
+
 @pytest.mark.parametrize("kind", ["scattered", "clustered", "spiral", "equal"])
 def test_the_number_of_threads_does_not_show(kind):
     given = arrays(*boxes(kind, 30_000, 2))
@@ -86,7 +97,7 @@ def test_the_number_of_threads_does_not_show(kind):
         for count in (1, 2, 4):
             wp.set_num_threads(count)
             trees.append(build(*given))
-            refit(trees[-1], *given)
+            refit(trees[-1], leaf_slots(trees[-1]), *given)
     finally:
         wp.set_num_threads(before)
     assert same(trees[0], trees[1]) and same(trees[0], trees[2])
@@ -113,13 +124,13 @@ def test_the_interpreter_builds_the_same_tree(monkeypatch):
     # Small blocks and subtrees, so that few boxes take all paths.
     monkeypatch.setattr(bvh_build, "_SMALLEST_SUBTREE", 16)
     lower, upper = boxes("scattered", 150, 3, broken=0.1)
-    compiled, interpreted = (build(*arrays(lower, upper, device), 2) for device in ("cpu", "interp"))
-    check(compiled, lower, upper, 2)
+    compiled, interpreted = (build(*arrays(lower, upper, device)) for device in ("cpu", "interp"))
+    check(compiled, lower, upper, 1)
     assert compiled.spans.size > 4
     assert same(compiled, interpreted)
-    moved = arrays(lower + 1, upper + 2)
-    refit(compiled, *moved)
-    refit(interpreted, *arrays(lower + 1, upper + 2, "interp"))
+    lower[8, 1] = np.nan
+    for tree, device in ((compiled, "cpu"), (interpreted, "interp")):
+        refit(tree, leaf_slots(tree), *arrays(lower + 1, upper + 2, device))
     assert same(compiled, interpreted)
 
 
@@ -128,17 +139,19 @@ def test_refit_boxes_are_those_of_the_new_corners(n):
     lower, upper = boxes("clustered", n, 4)
     tree = build(*arrays(lower, upper))
     moved = lower * -2 + 1, lower * -2 + 3
-    refit(tree, *arrays(*moved))
+    refit(tree, leaf_slots(tree), *arrays(*moved))
     check(tree, *moved, 1)
 
 
-def test_refit_passes_over_what_became_nan():
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_refit_leaves_out_what_is_not_finite(value):
     lower, upper = boxes("scattered", 50, 5)
     tree = build(*arrays(lower, upper))
-    lower[7], upper[7] = np.nan, np.nan
-    refit(tree, *arrays(lower, upper))
+    lower[7, 1], upper[9, 2] = value, value
+    refit(tree, leaf_slots(tree), *arrays(lower, upper))
     low, high = corners(tree.nodes.numpy())
-    rest = np.arange(50) != 7
+    rest = finite(lower, upper)
+    assert rest.sum() == 48
     used = tree.nodes.numpy()["child"][0] != EMPTY
     assert np.array_equal(low[0][used].min(0), lower[rest].min(0))
     assert np.array_equal(high[0][used].max(0), upper[rest].max(0))

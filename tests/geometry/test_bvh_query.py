@@ -174,7 +174,11 @@ def nearest(start, direction, lower, upper):
 
 
 @settings(max_examples=80, deadline=None)
-@given(CASES.filter(lambda c: c[3] in (1.0, 1e-18, 1e18) and c[0] != "inverted"), st.sampled_from([0.0, 1e-3, 0.3, 2.0]), st.integers(0, 7))
+@given(
+    CASES.filter(lambda c: c[3] in (1.0, 1e-18, 1e18) and c[0] != "inverted"),
+    st.sampled_from([0.0, 1e-3, 0.3, 2.0]),
+    st.integers(0, 7),
+)
 def test_boxes_that_meet_a_capsule(case, size, zeros):
     kind, n, seed, scale, broken = case
     lower, upper = boxes(kind, n, seed, scale, broken)

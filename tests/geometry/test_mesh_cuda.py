@@ -41,5 +41,5 @@ def test_a_query_becomes_ptx(kernel):
     made = kernel.program(tuple(kernel.patterns.values()))
     ptx = cuda.emit(made.fn, made.ndim, Options(), made.plan).ptx
     assert ".target sm_90" in ptx
-    assert re.search(r"ld\.(global\.)?(v[24]\.)?[fb]32", ptx) and re.search(r"st\.global\.(f|b)32", ptx)
+    assert re.search(r"ld\.(global\.)?(v[24]\.)?[fb]32", ptx) and re.search(r"(st|red|atom)\.global\.", ptx)
     assert not re.search(r"NumbaEnv|\bcall\b.*_Z", ptx), "nothing of Numba's runtime is left"

@@ -211,13 +211,51 @@ def test_a_mesh_that_is_refitted_in_every_step():
     assert rollout(0.3, 4, wp.Tape()) == pytest.approx(slope, rel=1e-2)
 
 
+@wp.kernel
+def copied(source: wp.array(dtype=wp.vec3), target: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    target[i] = source[i]
+
+
+def test_a_loop_with_checkpoints():
+    """The same gradient as from a tape of all steps, with a refit in each."""
+    points, faces = sphere(5, 0.4)
+    start = np.float32(np.random.default_rng(3).uniform(-1.2, 1.2, (10, 3)))
+    slopes = []
+    for checkpoints in (False, True):
+        angle = wp.array([0.3], dtype=float, requires_grad=True)
+        x, p = (wp.array(a, dtype=wp.vec3, requires_grad=True) for a in (points, start))
+        new_x, new_p = wp.zeros_like(x, requires_grad=True), wp.zeros_like(p, requires_grad=True)
+        mesh = wp.Mesh(x, wp.array(faces.ravel(), dtype=int))
+
+        def step(k):
+            wp.launch(turned, dim=len(points), inputs=[x, angle, new_x])  # noqa: B023
+            wp.launch(copied, dim=len(points), inputs=[new_x, x])  # noqa: B023
+            mesh.refit()  # noqa: B023
+            wp.launch(pushed, dim=10, inputs=[mesh.id, p, new_p])  # noqa: B023
+            wp.launch(copied, dim=10, inputs=[new_p, p])  # noqa: B023
+
+        with wp.Tape() as tape:
+            if checkpoints:
+                wp.checkpoint(step, [x, p], 5, parameters=[angle], scratch=[new_x, new_p, mesh])
+            else:
+                for k in range(5):
+                    step(k)
+        tape.backward(grads={p: wp.ones(10, dtype=wp.vec3)})
+        slopes.append(float(angle.grad.numpy()[0]))
+    assert slopes[0] == slopes[1] != 0.0
+
+
 def test_a_tape_keeps_the_mesh_as_it_was():
-    """Gradients are those of the launch, though the mesh has other points since."""
+    """Gradients are those of the launch, though points were moved in place and the mesh refitted since."""
     mesh = mesh_of(CUBE, CUBE_FACES, grad=True)
     asked = wp.array(np.float32([[0.4, 0.3, 1.5]]), dtype=wp.vec3, requires_grad=True)
     out = wp.zeros(1, dtype=float, requires_grad=True)
     with wp.Tape() as tape:
         wp.launch(older_distance, dim=1, inputs=[mesh.id, asked, out])
-    mesh.points = wp.array(CUBE * np.float32([1, 1, 5]) - np.float32([0, 0, 5]), dtype=wp.vec3)
+        mesh.points.assign(CUBE * np.float32([1, 1, 5]) - np.float32([0, 0, 5]))
+        mesh.refit()
+        mesh.velocities = mesh.points
+        mesh.rebuild()
     tape.backward(grads={out: wp.ones(1, dtype=float)})
     np.testing.assert_allclose(asked.grad.numpy(), [[0, 0, 1]], atol=1e-6)

@@ -6,7 +6,9 @@ import pytest
 from volume_cases import FILES, asset, grids, looked_up, without_directory
 
 import warpsim as wp
-from warpsim.geometry import nanovdb_read
+from warpsim.errors import VolumeFormatError
+from warpsim.geometry import nanovdb_build, nanovdb_read
+from warpsim.geometry.nanovdb_check import check
 from warpsim.geometry.nanovdb_layout import GridType, layout
 
 VALUE_FILES = [name for name in FILES if name != "test_index_grid"]
@@ -115,3 +117,46 @@ def test_every_type_is_stored_and_read_back(t):
     assert (looked_up(volume, voxels) == flat).all()
     assert (volume.to_numpy((-5, -3, -9), (6, 5, 7)) == values).all()
     assert (looked_up(volume, [[100, 0, 0], [-17, 0, 0]]) == 7).all()
+
+
+def small_grids():
+    voxels = np.array([[0, 0, 0], [1, 2, 3], [-1, 0, 130], [5000, 0, 0]])
+    values = np.arange(4, dtype=np.float32)
+    return [nanovdb_build.from_voxels(voxels, values), nanovdb_build.from_voxels(voxels)]
+
+
+@wp.kernel
+def look_everywhere(
+    volume: wp.uint64, points: wp.array(dtype=wp.vec3), data: wp.array(dtype=float), index: int,
+    out: wp.array(dtype=float),
+):  # fmt: skip
+    n = wp.tid()
+    p = points[n]
+    if index == 0:
+        out[n] = wp.volume_sample_f(volume, p, wp.Volume.LINEAR)
+        wp.volume_store_f(volume, int(p[0]), int(p[1]), int(p[2]), 1.0)
+    out[n] += wp.volume_sample_index(volume, p, wp.Volume.LINEAR, data, 0.0)
+
+
+@pytest.mark.parametrize("walk", [False, True], ids=["directory", "tree"])
+@pytest.mark.parametrize("kind", [0, 1], ids=["values", "indices"])
+def test_whatever_passes_the_check_is_read_inside_its_memory(kind, walk):
+    """Damaged grids, with all accesses of kernels checked."""
+    rng, passed, base = np.random.default_rng(kind), 0, small_grids()[kind]
+    places = np.arange(672, len(base.buffer))
+    places = places[base.buffer[672:] != 0]  # there is a reason for these bytes
+    points = wp.array(rng.choice([-9.0, -1.5, -0.5, 0.0, 0.5, 2.5, 127.5, 129.5, 5000.5, 1e6], (200, 3)), dtype=wp.vec3)
+    wp.config.verify = True
+    for _ in range(150):
+        damaged = base.copy()
+        damaged.buffer[rng.choice(places, 2)] = rng.integers(0, 256, 2)
+        try:
+            check(damaged.buffer, verify_checksum=False)
+        except VolumeFormatError:
+            continue
+        passed += 1
+        volume = wp.Volume._of([damaged], None)
+        volume = without_directory(volume) if walk else volume
+        data = wp.zeros(volume.get_voxel_count(), dtype=float)
+        wp.launch(look_everywhere, 200, [volume.id, points, data, kind], [wp.zeros(200, dtype=float)])
+    assert passed > 20

@@ -2,6 +2,7 @@
 
 import gc
 import io
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -179,6 +180,29 @@ def test_coordinates_into_arrays_of_the_user(shape):
             volume.get_voxels(wrong)
     tiles = wp.zeros((8, 3), dtype=int)
     assert (volume.get_tiles(tiles).numpy() == volume.get_tiles().numpy()).all()
+
+
+def test_volumes_are_made_and_used_by_several_threads():
+    def work(n):
+        volume = wp.Volume.load_from_numpy(np.full((20, 20, 20), float(n), np.float32), bg_value=-1.0)
+        return (sampled(volume, np.full((5000, 3), 7.3)) == n).all()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(40)))
+
+
+def test_volumes_are_made_on_the_interpreter_as_well():
+    with wp.ScopedDevice("interp"):
+        volume = wp.Volume.load_from_numpy(np.ones((40, 40, 40), np.float32))
+        assert volume.device == "interp" and volume.get_tiles().device == "interp"
+        assert sampled(volume, [[3.5, 39.5, 0.0]], device="interp") == 0.5
+    assert sampled(volume, [[3.5, 39.5, 0.0]]) == 0.5
+
+
+def test_a_volume_made_while_a_tape_records_leaves_nothing_on_it():
+    with wp.Tape() as tape:
+        wp.Volume.allocate((0, 0, 0), (9, 9, 9), 1.0)
+    assert len(tape.launches) == 0
 
 
 # ----- the end --------------------------------------------------------------------------------

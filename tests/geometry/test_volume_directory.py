@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from volume_cases import grids, without_directory
+from volume_cases import grids
 
 import warpsim as wp
 from warpsim.geometry import nanovdb_build
 from warpsim.geometry.nanovdb_read import VolumeData, tree_entry
-from warpsim.geometry.volume_data import CUBES_PER_LEAF, FEW_CUBES, directory_box
+from warpsim.geometry.volume_data import CUBES_PER_LEAF, FEW_CUBES, directory_box, volume_data
 from warpsim.geometry.volume_directory import corner_entries, entry_of
 
 
@@ -20,24 +20,33 @@ def content(data: VolumeData, entry: int):
 
 
 @wp.kernel
-def compare(data: VolumeData, voxels: wp.array(dtype=wp.vec3i), out: wp.array2d(dtype=wp.int64)):
+def contents(data: VolumeData, voxels: wp.array(dtype=wp.vec3i), out: wp.array2d(dtype=wp.int64)):
     n = wp.tid()
     i, j, k = voxels[n][0], voxels[n][1], voxels[n][2]
+    out[n, 0] = content(data, entry_of(data, i, j, k))
     entries = corner_entries(data, i, j, k)
     for c in range(8):
-        out[n, c] = content(data, entries[c])
-        out[n, c + 8] = content(data, tree_entry(data, i + (c >> 2), j + (c >> 1 & 1), k + (c & 1)))
-    out[n, 16] = content(data, entry_of(data, i, j, k))
+        out[n, c + 1] = content(data, entries[c])
+
+
+@wp.kernel
+def contents_of_tree(data: VolumeData, voxels: wp.array(dtype=wp.vec3i), out: wp.array2d(dtype=wp.int64)):
+    n = wp.tid()
+    i, j, k = voxels[n][0], voxels[n][1], voxels[n][2]
+    out[n, 0] = content(data, tree_entry(data, i, j, k))
+    for c in range(8):
+        out[n, c + 1] = content(data, tree_entry(data, i + (c >> 2), j + (c >> 1 & 1), k + (c & 1)))
 
 
 def check(volume, voxels):
     voxels = wp.array(np.asarray(voxels, np.int32), dtype=wp.vec3i)
-    for walk in (False, True):
-        data = without_directory(volume)._data if walk else volume._data
-        out = wp.zeros((len(voxels), 17), dtype=wp.int64)
-        wp.launch(compare, len(voxels), [data, voxels, out])
-        found = out.numpy()
-        assert (found[:, :8] == found[:, 8:16]).all() and (found[:, 0] == found[:, 16]).all()
+    data, walking = volume._data, volume_data(volume._grid, directory=False)
+    found = []
+    for kernel, seen in ((contents, data), (contents, walking), (contents_of_tree, walking)):
+        found.append(wp.zeros((len(voxels), 9), dtype=wp.int64))
+        wp.launch(kernel, len(voxels), [seen, voxels], [found[-1]])
+    assert len(walking.entries) == 0
+    assert all((out.numpy() == found[0].numpy()).all() for out in found)
 
 
 @settings(max_examples=40)
@@ -56,7 +65,7 @@ def test_entries_are_those_of_the_tree(seed, spread, count):
 @pytest.mark.parametrize("name", ["torus", "test_grid", "test_vec_grid", "rocks", "test_index_grid"])
 def test_entries_of_files_are_those_of_the_tree(name):
     for volume in grids(name):
-        low, extent = directory_box(volume._grid)
+        low, extent = directory_box(volume._grid, FEW_CUBES)
         x, y, z = (np.arange(a - 2, a + n + 2) for a, n in zip(low, extent, strict=True))
         cubes = np.stack(np.meshgrid(x, y, z, indexing="ij"), axis=-1).reshape(-1, 3)
         check(volume, cubes * 8 + np.random.default_rng(0).integers(0, 8, cubes.shape))

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from volume_cases import without_directory
 
 import warpsim as wp
-from warpsim.autograd import gradcheck
+from warpsim.autograd import gradcheck, jvp
 from warpsim.geometry import nanovdb_build
+from warpsim.optim import Adam
 
 Doubles = wp.array(dtype=wp.float64)
 Points = wp.array(dtype=wp.vec3d)
@@ -79,6 +80,17 @@ def results(n, t=wp.float64):
 def test_gradient_to_the_point(walk):
     volume, points = smooth(walk=walk), points_array(inside_cells(12))
     assert gradcheck(value, 12, [volume.id, points, wp.Volume.LINEAR], [results(12)], show_summary=False)
+
+
+def test_forward_mode_agrees_with_differences():
+    volume, points = smooth(), inside_cells(10)
+    away, h = np.random.default_rng(1).normal(size=(10, 3)), 1e-6
+    tangents = jvp(value, 10, [volume.id, points_array(points), wp.Volume.LINEAR], [results(10)], {"points": away})
+    sides = [results(10), results(10)]
+    for side, step in zip(sides, (-h, h), strict=True):
+        wp.launch(value, 10, [volume.id, points_array(points + step * away), wp.Volume.LINEAR], [side])
+    difference = (sides[1].numpy() - sides[0].numpy()) / (2.0 * h)
+    assert np.abs(tangents["out"].numpy() - difference).max() < 1e-7 < np.abs(difference).min()
 
 
 def test_gradient_to_the_point_in_the_world():
@@ -304,3 +316,27 @@ def test_gradients_to_points_do_not_depend_on_threads(threads):
         tape.backward(grads={out: wp.ones(len(points), dtype=wp.float64)})
         found.append((out.numpy().copy(), array.grad.numpy().copy()))
     assert all((a == b).all() for a, b in zip(*found, strict=True))
+
+
+@wp.kernel
+def add_misfit(volume: wp.uint64, points: Points, wanted: Doubles, loss: Doubles):
+    n = wp.tid()
+    d = wp.volume_sample(volume, points[n], wp.Volume.LINEAR, wp.float64) - wanted[n]
+    wp.atomic_add(loss, 0, d * d)
+
+
+def test_an_optimiser_changes_the_values_in_place():
+    volume, rng = empty_volume(), np.random.default_rng(0)
+    points = rng.uniform(0.0, 7.0, (3000, 3))
+    wanted = wp.array(points[:, 0] * points[:, 1] - points[:, 2], dtype=wp.float64)  # trilinear: it can be met
+    places, losses = wp.array(points, dtype=wp.vec3d), []
+    optimiser = Adam([volume.leaf_values], lr=2.0)
+    for _ in range(60):
+        loss = results(1)
+        with wp.Tape() as tape:
+            wp.launch(add_misfit, 3000, [volume.id, places, wanted, loss])
+        tape.backward(loss)
+        optimiser.step([volume.leaf_values.grad])
+        tape.zero()
+        losses.append(float(loss.numpy()[0]))
+    assert losses[-1] < 0.02 * losses[0]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
+from warpsim.geometry.volume_data import volume_data
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 FILES = ("rocks", "torus", "test_grid", "test_int32_grid", "test_vec_grid", "test_index_grid")
@@ -70,6 +71,6 @@ def sampled(volume: wp.Volume, points, mode=wp.Volume.LINEAR, dtype=None, point=
 
 def without_directory(volume: wp.Volume) -> wp.Volume:
     """The same volume, made to walk its tree at every lookup."""
-    volume._data.entries = wp.zeros(0, dtype=int)
+    volume._data = volume_data(volume._grid, directory=False)
     volume._handle.update(volume._data)
     return volume

@@ -16,7 +16,7 @@ from ..errors import ArgumentTypeError, BvhError, DeviceError
 from .bvh_build import build, build_grouped
 from .bvh_groups import MAX_GROUPS
 from .bvh_nodes import MAX_PRIMITIVES, BvhData, vec3
-from .bvh_refit import refit
+from .bvh_refit import leaf_slots, refit
 
 _CONSTRUCTORS = (None, "sah", "median", "lbvh", "cubql")
 
@@ -67,7 +67,7 @@ class Bvh:
         """Take up the present contents of `lowers` and `uppers`; the tree stays as it is, and gets worse as boxes
         move far. Boxes that had a NaN or an infinity when the tree was built stay left out."""
         with self._lock:
-            refit(self._handle.data.tree, self.lowers, self.uppers)
+            refit(self._handle.data.tree, self._slots, self.lowers, self.uppers)
 
     def rebuild(self, constructor: str | None = None) -> None:
         """Build the tree anew from the present contents of `lowers` and `uppers`."""
@@ -76,11 +76,13 @@ class Bvh:
             self._handle.update(self._built())
 
     def _built(self) -> BvhData:
+        names, roots = empty(0, int32, self.device), empty(0, int32, self.device)
         if self.groups is None:
-            nothing = empty(0, int32, self.device)
-            return BvhData(tree=build(self.lowers, self.uppers), groups=nothing, roots=nothing)
-        tree, names, roots = build_grouped(self.lowers, self.uppers, self.groups)
-        names, roots = (array(x, dtype=int32, device=self.device) for x in (names, roots))
+            tree = build(self.lowers, self.uppers)
+        else:
+            tree, *lists = build_grouped(self.lowers, self.uppers, self.groups)
+            names, roots = (array(x, dtype=int32, device=self.device) for x in lists)
+        self._slots = leaf_slots(tree)
         return BvhData(tree=tree, groups=names, roots=roots)
 
 

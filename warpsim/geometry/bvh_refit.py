@@ -1,4 +1,4 @@
-"""New boxes for an old hierarchy: leaves take up the boxes of their primitives, nodes those of their children.
+"""New boxes for an old hierarchy of one primitive to a leaf, from the leaves up.
 
 Children have higher numbers than their parents, so each thread goes through the nodes of one subtree backwards;
 then one thread goes through the nodes above. No two threads write the same slot.
@@ -6,36 +6,54 @@ then one thread goes through the nodes above. No two threads write the same slot
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 from ..core.frontend.functions import func
-from ..core.ops import greater, lesser, tid
+from ..core.ops import greater, lesser, tid, where
 from ..core.runtime.array import array
+from ..core.runtime.array_ops import empty
 from ..core.runtime.kernel import kernel
 from ..core.runtime.launch import launch
 from ..core.types.scalars import int32
-from .bvh_nodes import EMPTY, BvhTree, leaf_count, leaf_first, vec3, vec4
-from .bvh_split import NOTHING
+from .bvh_nodes import EMPTY, BvhNode, BvhTree, leaf_first, vec3, vec4
+from .bvh_walk import LARGEST, extent
+
+_INFINITE = math.inf
+
+
+@kernel
+def _find_slots(tree: BvhTree, slots: array(dtype=int32)):
+    at = tid()
+    for s in range(4):
+        if tree.nodes[at].child[s] < EMPTY:
+            slots[leaf_first(tree.nodes[at].child[s])] = 4 * at + s
+
+
+def leaf_slots(tree: BvhTree) -> array:
+    """Where the box of each position in `items` is: 4 * node + slot."""
+    slots = empty(tree.items.size, int32, tree.nodes.device)
+    _run(_find_slots, tree.nodes.size, tree, slots)
+    return slots
 
 
 @func
-def _refit_leaf(tree: BvhTree, at: int32, s: int32, lowers: array(dtype=vec3), uppers: array(dtype=vec3)) -> None:
-    """Give slot `s` the union of the boxes in its leaf; numbers that are NaN are passed over."""
-    lower, upper = vec3(NOTHING[0]), vec3(-NOTHING[0])
-    first = leaf_first(tree.nodes[at].child[s])
-    for k in range(first, first + leaf_count(tree.nodes[at].child[s])):
-        item = tree.items[k]
-        lower = lesser(lower, lowers[item])
-        upper = greater(upper, uppers[item])
-    _put_box(tree, at, s, lower, upper)
+def _put_box(nodes: array(dtype=BvhNode), slot: int32, lower: vec3, upper: vec3) -> None:
+    at, s = slot >> 2, slot & 3
+    nodes[at].lower_x[s] = lower[0]
+    nodes[at].lower_y[s] = lower[1]
+    nodes[at].lower_z[s] = lower[2]
+    nodes[at].upper_x[s] = upper[0]
+    nodes[at].upper_y[s] = upper[1]
+    nodes[at].upper_z[s] = upper[2]
 
 
-@func
-def _put_box(tree: BvhTree, at: int32, s: int32, lower: vec3, upper: vec3) -> None:
-    tree.nodes[at].lower_x[s] = lower[0]
-    tree.nodes[at].lower_y[s] = lower[1]
-    tree.nodes[at].lower_z[s] = lower[2]
-    tree.nodes[at].upper_x[s] = upper[0]
-    tree.nodes[at].upper_y[s] = upper[1]
-    tree.nodes[at].upper_z[s] = upper[2]
+@kernel
+def _fill_leaves(tree: BvhTree, slots: array(dtype=int32), lowers: array(dtype=vec3), uppers: array(dtype=vec3)):
+    k = tid()
+    lower, upper = lowers[tree.items[k]], uppers[tree.items[k]]
+    good = 0.5 * extent(lower) + 0.5 * extent(upper) <= LARGEST
+    _put_box(tree.nodes, slots[k], where(good, lower, vec3(_INFINITE)), where(good, upper, vec3(-_INFINITE)))
 
 
 @func
@@ -49,38 +67,39 @@ def _greatest(x: vec4) -> float:
 
 
 @func
-def _refit_nodes(tree: BvhTree, first: int32, end: int32, lowers: array(dtype=vec3), uppers: array(dtype=vec3)) -> None:
-    """Refit nodes `first` to `end - 1`, the last first; each passes its box on to its parent."""
+def _fill_nodes(nodes: array(dtype=BvhNode), first: int32, end: int32) -> None:
+    """Pass the boxes of nodes `first` to `end - 1` on to their parents, the last first."""
     at = end - 1
     while at >= first:
-        for s in range(4):
-            if tree.nodes[at].child[s] < EMPTY:
-                _refit_leaf(tree, at, s, lowers, uppers)
-        node = tree.nodes[at]
-        lower = vec3(_smallest(node.lower_x), _smallest(node.lower_y), _smallest(node.lower_z))
-        upper = vec3(_greatest(node.upper_x), _greatest(node.upper_y), _greatest(node.upper_z))
+        node = nodes[at]
         if node.parent >= 0:
-            _put_box(tree, node.parent >> 2, node.parent & 3, lower, upper)
+            lower = vec3(_smallest(node.lower_x), _smallest(node.lower_y), _smallest(node.lower_z))
+            upper = vec3(_greatest(node.upper_x), _greatest(node.upper_y), _greatest(node.upper_z))
+            _put_box(nodes, node.parent, lower, upper)
         at -= 1
 
 
 @kernel
-def _refit_subtrees(tree: BvhTree, lowers: array(dtype=vec3), uppers: array(dtype=vec3)):
+def _fill_subtrees(tree: BvhTree):
     t = tid()
-    _refit_nodes(tree, tree.spans[t], tree.spans[t + 1], lowers, uppers)
+    _fill_nodes(tree.nodes, tree.spans[t], tree.spans[t + 1])
 
 
 @kernel
-def _refit_top(tree: BvhTree, lowers: array(dtype=vec3), uppers: array(dtype=vec3)):
+def _fill_top(tree: BvhTree):
     tid()
-    _refit_nodes(tree, 0, tree.spans[0], lowers, uppers)
+    _fill_nodes(tree.nodes, 0, tree.spans[0])
 
 
-def refit(tree: BvhTree, lowers: array, uppers: array) -> None:
-    """Fit the boxes of all nodes to new boxes of the primitives; the tree stays as it is.
+def refit(tree: BvhTree, slots: array, lowers: array, uppers: array) -> None:
+    """Fit the boxes of all nodes to new boxes of the primitives; the tree stays as it is. slots: by `leaf_slots`.
 
-    A primitive whose box has become NaN is not found any more; one that was left out by `build` stays out.
+    A primitive whose box is not finite is not found; one that was left out by `build` stays out.
     """
-    device = tree.nodes.device
-    launch(_refit_subtrees, tree.spans.size - 1, [tree, lowers, uppers], device=device)
-    launch(_refit_top, 1, [tree, lowers, uppers], device=device)
+    _run(_fill_leaves, tree.items.size, tree, slots, lowers, uppers)
+    _run(_fill_subtrees, tree.spans.size - 1, tree)
+    _run(_fill_top, 1, tree)
+
+
+def _run(code: Any, dim: int, tree: BvhTree, *args: array) -> None:
+    launch(code, dim, [tree, *args], device=tree.nodes.device, record_tape=False)

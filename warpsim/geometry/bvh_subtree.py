@@ -2,7 +2,7 @@
 
 A node is made of a range of boxes by three splits: of the range, then of the part with the largest surface
 that has more boxes than a leaf holds (Wald, Benthin, Boulos 2008, Getting rid of packets). Nodes are numbered
-in depth-first order.
+in depth-first order. With one box to a leaf, up to four boxes are a node without further ado.
 
 Depth is bounded: a range of m boxes at depth d is split by area only while d + 1 + ceil(log4 m) <= MAX_DEPTH;
 from there on it is quartered, and quartered ranges end in time.
@@ -17,7 +17,7 @@ from ..core.types.arrays import array_type
 from ..core.types.scalars import int32
 from ..core.types.structs import struct
 from .bvh_nodes import EMPTY, MAX_DEPTH, STACK_SIZE, BvhNode, leaf_code, vec4i
-from .bvh_split import NOTHING, Boxes, Range, half_area, split
+from .bvh_split import NOTHING, Boxes, Range, half_area, measured, split
 
 
 @struct
@@ -127,8 +127,13 @@ def build_subtree(
 def split_in_four(boxes: Boxes, parts: array_type(Range, 1), task: Waiting, leaf_size: int32) -> int32:
     """Split a range in up to four parts; returns how many."""
     parts[0] = task.range
-    balanced = must_balance(task.range.end - task.range.begin, task.depth)
-    count = where(task.range.end > task.range.begin, 1, 0)
+    total = task.range.end - task.range.begin
+    if leaf_size == 1 and total <= 4:
+        for k in range(total):  # however they are split, each ends up by itself
+            parts[k] = measured(boxes, task.range.begin + k, task.range.begin + k + 1)
+        return total
+    balanced = must_balance(total, task.depth)
+    count = where(total > 0, 1, 0)
     chosen = next_to_split(parts, count, leaf_size, balanced)
     while chosen >= 0:
         left, right = split(boxes, parts[chosen], balanced)

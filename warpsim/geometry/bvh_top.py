@@ -162,17 +162,19 @@ def _move(boxes: Boxes, plans: array(dtype=Plan), blocks: array(dtype=Block), pa
     plan = plans[block.owner]
     left, right = no_boxes(), no_boxes()
     to_left, to_right = block.left, block.right
+    away = zeros(shape=2, dtype=vec4)  # without branches, as in `parted`
+    away[0] = NOTHING
     i = block.begin
     while i < block.end:
         lower, upper = boxes.corners[i, 0], boxes.corners[i, 1]
-        to = to_right
-        if goes_left(boxes, i, plan):
-            left = joined(left, lower, upper, lower - upper, upper - lower)
-            to = to_left
-            to_left += 1
-        else:
-            right = joined(right, lower, upper, lower - upper, upper - lower)
-            to_right += 1
+        side = where(goes_left(boxes, i, plan), 1, 0)
+        to = where(side == 1, to_left, to_right)
+        to_left += side
+        to_right += 1 - side
+        centre_lower, centre_upper = lower - upper, upper - lower
+        here, there = away[side], away[1 - side]
+        left = joined(left, lower + here, upper + here, centre_lower + here, centre_upper + here)
+        right = joined(right, lower + there, upper + there, centre_lower + there, centre_upper + there)
         boxes.corners[to, 0], boxes.corners[to, 1] = lower, upper
         boxes.items[to] = boxes.items[i]
         i += 1

@@ -25,7 +25,7 @@ far and entered by no ray. A walk that looks for the nearest of something:
 from __future__ import annotations
 
 from ..core.frontend.functions import func
-from ..core.ops import abs, cw_mul, greater, isfinite, lesser, max, min, where
+from ..core.ops import abs, cw_mul, greater, lesser, max, min, where
 from ..core.types.scalars import float32
 from .bvh_nodes import BvhNode, vec3, vec4, vec4i
 
@@ -35,9 +35,15 @@ _NOTHING = vec4(0.0)
 
 
 @func
+def extent(x: vec3) -> float32:
+    """A sum of magnitudes that does not overflow: a number if all components are, else NaN or infinite."""
+    return 0.25 * abs(x[0]) + 0.25 * abs(x[1]) + 0.25 * abs(x[2])
+
+
+@func
 def is_finite(x: vec3) -> bool:
     """Whether no component is NaN or infinite."""
-    return isfinite(x[0]) and isfinite(x[1]) and isfinite(x[2])
+    return extent(x) <= LARGEST
 
 
 @func

@@ -8,13 +8,13 @@ import numpy as np
 
 from ..core.runtime import versions
 from ..core.runtime.array import array
-from ..core.runtime.array_ops import clone, empty, zeros
+from ..core.runtime.array_ops import empty, zeros
 from ..core.runtime.handles import Handle
 from ..core.runtime.launch import launch
 from ..core.types.scalars import float32, int32
 from ..errors import MeshError
 from .bvh_build import build
-from .bvh_nodes import MAX_LEAF, BvhTree
+from .bvh_nodes import MAX_LEAF
 from .mesh_data import MeshData, TrianglePack, WindingMoments, vec3
 from .mesh_pack import average_edges, bound_faces, gather_vertices, pack_triangles, refit_nodes, widened
 from .mesh_winding import leaf_moments, node_moments
@@ -92,19 +92,21 @@ class Mesh:
         """Follow changes of `points`; the tree keeps its shape. After large changes, `rebuild` makes queries faster.
 
         Faces that were found by no query when the tree was built, because a corner was not finite, stay so.
-        Queries that a tape has recorded keep the boxes and packs that they looked at: new ones are made then.
+        A tape keeps what queries that it has recorded looked at. In loops with checkpoints: `scratch=[mesh]`.
         """
+        self._handle.note_filled(self.own_arrays())
         data = _changed(self._handle.data, points=self._points)
-        if versions.alert:
-            nodes = clone(data.tree.nodes)
-            tree = BvhTree(nodes=nodes, items=data.tree.items, spans=data.tree.spans)
-            data = _changed(data, tree=tree, **self._emptied(nodes.size))
         self._fill(data)
         self._handle.update(data)
 
     def rebuild(self) -> None:
-        """Build the tree over again from the present points."""
+        """Build the tree over again from the present points. Not for steps of loops with checkpoints: `refit` is."""
         self._handle.update(self._built())
+
+    def own_arrays(self) -> list[array]:
+        """The arrays that a refit fills, for loops with checkpoints."""
+        data = self._handle.data
+        return [data.tree.nodes, data.packs, data.moments, data.average_edge]
 
     def close(self) -> None:
         """End the mesh: its id stands for a mesh without faces from now on."""
@@ -115,25 +117,19 @@ class Mesh:
         n, device = self.face_count, self.device
         lowers, uppers = empty(n, vec3, device), empty(n, vec3, device)
         _run(bound_faces, n, self._points, self.indices, lowers, uppers)
-        tree, self._owners = widened(build(lowers, uppers, self._leaf_size))
+        with versions.Paused():  # nothing in it that a tape could need
+            tree, self._owners = widened(build(lowers, uppers, self._leaf_size))
         self._top = array(np.array([0, tree.spans[:1].numpy()[0]]), dtype=int32, device=device)  # above all subtrees
         self._vertices = empty(3 * tree.items.size, int32, device)
         _run(gather_vertices, tree.items.size, self.indices, tree.items, self._vertices)
+        moments = 4 * tree.nodes.size if self.support_winding_number else 0
         data = MeshData(
             points=self._points, velocities=self._velocities_or_none(), indices=self.indices, tree=tree,
-            **self._emptied(tree.nodes.size),
+            packs=empty(self._owners.size, TrianglePack, device), moments=zeros(moments, WindingMoments, device),
+            average_edge=zeros(1, float32, device),
         )  # fmt: skip
         self._fill(data)
         return data
-
-    def _emptied(self, nodes: int) -> dict[str, array]:
-        """Memory for what `_fill` writes besides the boxes of nodes."""
-        moments = 4 * nodes if self.support_winding_number else 0
-        return {
-            "packs": empty(self._owners.size, TrianglePack, self.device),
-            "moments": zeros(moments, WindingMoments, self.device),
-            "average_edge": zeros(1, float32, self.device),
-        }
 
     def _fill(self, data: MeshData) -> None:
         """Write what depends on the positions of points: packs, boxes, moments."""

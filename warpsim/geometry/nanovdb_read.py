@@ -73,7 +73,7 @@ class VolumeData:
     longs: array_type(int64)
     floats: array_type(float32)
     doubles: array_type(float64)
-    # The buffer as far as it is not values, in memory of its own where values may be written.
+    # The nodes above leaves, in index grids the leaves too; empty where the directory does without.
     masks: array_type(uint32)
     links: array_type(int64)
     # The tree: keys of the root's tiles in ascending order with their places, and strides in words.

@@ -8,8 +8,8 @@ Derivatives follow from the code: to the point (that of the interpolant in the c
 floor(point), so on a face between cells the side of larger coordinates; of CLOSEST zero), and to the values, where
 the volume has `requires_grad` set. The gradient itself can be differentiated as well.
 
-A point with a coordinate that is NaN or infinite lies in the background; others beyond int32 are cut off at its
-limits. float32 coordinates come in steps of 1/16 at 2^19, and of 1 from 2^23 on; float64 points are taken as well.
+Points with a coordinate beyond 2^31 - 128 in magnitude, or NaN, lie in the background. float32 coordinates come in
+steps of 1/16 at 2^19, and of 1 from 2^23 on; float64 points are taken as well.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.frontend.functions import func
-from ..core.ops import floor, isfinite, matrix_from_cols, resolve, round, vector, where
-from ..core.types.scalars import float32, float64, int32, is_float, uint64
+from ..core.ops import abs, floor, matrix_from_cols, resolve, round, vector, where
+from ..core.types.scalars import float32, float64, int32, uint64
 from ..core.types.signatures import Float, Int, N, TypeVariable, Vec
 from .nanovdb_read import VALUE_WORDS, VolumeData, leaf_slot, mat33f, place, read, vec3f, vec3i
 from .volume_directory import CORNERS, corner_entries, entry_of, vec8i
@@ -26,10 +26,11 @@ from .volume_lookup import holds, value_at
 
 CLOSEST, LINEAR = 0, 1
 
-Coordinate = TypeVariable("Coordinate", is_float)
+Coordinate = TypeVariable("Coordinate", lambda t: t in (float32, float64))
 """The precision of points, whatever that of the values is."""
 
-_FAR = 1 << 30  # a coordinate far away from all voxels
+_LIMIT = 2.0**31 - 128.0  # the largest float32 that int32 holds
+_FAR = 2**31 - 8  # stands for all coordinates beyond: in the last cube
 
 
 # ----- where ----------------------------------------------------------------------------------
@@ -40,7 +41,8 @@ def nearest_voxel(p: Vec[3, Coordinate]) -> vec3i:
     """The voxel closest to a point."""
     v = vec3i()
     for a in range(3):
-        v[a] = int(round(p[a])) if isfinite(p[a]) else _FAR
+        rounded = round(p[a])
+        v[a] = int(rounded) if abs(rounded) <= _LIMIT else _FAR
     return v
 
 
@@ -50,10 +52,9 @@ def cell(p: Vec[3, Coordinate]) -> tuple[vec3i, Vec[3, Coordinate]]:
     low, inside = vec3i(), type(p)()
     for a in range(3):
         floored = floor(p[a])
-        t = p[a] - floored
-        finite = t <= 1.0  # not so for NaN and infinities; just below an integer, t rounds to 1
-        low[a] = where(finite, int(floored), _FAR)
-        inside[a] = where(finite, t, type(t)(0.0))
+        within = abs(floored) <= _LIMIT  # not so for NaN
+        low[a] = int(floored) if within else _FAR
+        inside[a] = p[a] - floored if within else type(floored)(0.0)
     return low, inside
 
 
@@ -74,7 +75,9 @@ def corner_places(data: VolumeData, low: vec3i, width: Any) -> vec8i:
         entry = entry_of(data, i, j, k)
         first, z = place(entry, leaf_slot(i, j, k), width), where(entry >= 0, width, 0)
         y, x = 8 * z, 64 * z
-        return vec8i(first, first + z, first + y, first + y + z, first + x, first + x + z, first + x + y, first + x + y + z)
+        return vec8i(
+            first, first + z, first + y, first + y + z, first + x, first + x + z, first + x + y, first + x + y + z
+        )
     entries, slots = corner_entries(data, low[0], low[1], low[2]), corner_slots(low)
     places = vec8i()
     for n in range(8):

@@ -189,6 +189,16 @@ class CpuTarget(Target):
         with b.goto_block(self.stack_block):
             return b.alloca(t, count)
 
+    def float_to_int(self, x: Any, source: type, wanted: type) -> Any:
+        """As LLVM's saturating conversion, which loops over doubles do not vectorise: the limits are doubles too."""
+        if source is not scalars.float64 or wanted is not scalars.int32:
+            return super().float_to_int(x, source, wanted)
+        b, t = self.builder, x.type
+        least, most = ll.Constant(t, -(2.0**31)), ll.Constant(t, 2.0**31 - 1.0)
+        number = b.select(b.fcmp_unordered("uno", x, x), ll.Constant(t, 0.0), x)
+        above = b.select(b.fcmp_ordered(">", number, least), number, least)
+        return b.fptosi(b.select(b.fcmp_ordered("<", above, most), above, most), I32)
+
     # ----- mathematics ----------------------------------------------------------------------
 
     def math(self, name: str, t: type, parts: tuple) -> Any:

@@ -12,7 +12,10 @@ from typing import Any
 from llvmlite import ir as ll
 
 from ..ir.nodes import Call, Constant, For, Function, If, Node, Region, Value, While, walk
+from ..ops.values import LANES, packed, unpacked
 from ..types import scalars
+from ..types.compounds import is_compound
+from ..types.structs import is_struct
 from .layout import I64, constant_leaves, register_types
 
 
@@ -70,22 +73,54 @@ class Lowering:
         arms = []
         for block, region in zip(blocks, node.regions(), strict=False):
             b.position_at_end(block)
-            flat = [x for part in self.region(region) for x in part]
-            arms.append((b.block, flat))
-            b.branch(blocks[2])
-        b.position_at_end(blocks[2])
-        self.join(node.results, arms)
+            arms.append((self.region(region), b.block))
+        self.join(node.results, arms, blocks[2])
 
-    def join(self, results: tuple[Value, ...], arms: list[tuple[Any, list[Any]]]) -> None:
-        """Bind results to phis over the arms (block, flat values)."""
+    def join(self, results: tuple[Value, ...], arms: list[tuple[list[list[Any]], Any]], joined: Any) -> None:
+        """Branch from every arm (what it yields, its last block) to `joined` and bind the results to phis there."""
+        same = [all(x is y for flats, _ in arms for x, y in zip(flats[k], arms[0][0][k], strict=True))
+                for k in range(len(results))]  # fmt: skip
+        differing = [k for k in range(len(results)) if not same[k]]
+        chosen = tuple(results[k] for k in differing)
+        incoming = []
+        for flats, block in arms:
+            self.b.position_at_end(block)
+            incoming.append((self.together(chosen, [flats[k] for k in differing]), block))
+            self.b.branch(joined)
+        self.b.position_at_end(joined)
+        count = len(incoming[0][0])
+        phis = [self.merged(incoming[0][0][k].type, [(x[k], block) for x, block in incoming]) for k in range(count)]
+        self.unbundle(chosen, phis)
+        self.env.update({results[k]: arms[0][0][k] for k in range(len(results)) if same[k]})
+
+    # ----- values in phis -------------------------------------------------------------------
+
+    def bundled(self, value: Value, flat: list[Any]) -> list[Any]:
+        """The same with components in vectors, where the target packs: a phi would keep them apart for ever."""
+        bundles, at = [], 0
+        for size in self.bundle_sizes(value.type):
+            part = flat[at : at + size]
+            bundles.append(packed(self.b, part) if size > 1 else part[0])
+            at += size
+        return bundles
+
+    def unbundle(self, values: tuple[Value, ...], bundles: list[Any]) -> None:
+        """Bind values to what `bundled` made of them and phis then joined."""
         at = 0
-        for result in results:
-            flat = []
-            for kind in register_types(result.type):
-                incoming = [(values[at], block) for block, values in arms]
-                flat.append(self.merged(kind, incoming))
+        for value in values:
+            flat: list[Any] = []
+            for size in self.bundle_sizes(value.type):
+                flat.extend(unpacked(self.b, bundles[at]) if size > 1 else [bundles[at]])
                 at += 1
-            self.env[result] = flat
+            self.env[value] = flat
+
+    def bundle_sizes(self, t: Any) -> list[int]:
+        """How many of the flat values of a type go together, in order."""
+        if is_struct(t):
+            return [size for field in t.fields.values() for size in self.bundle_sizes(field)]
+        if self.target.packs and is_compound(t) and t.size in LANES:
+            return [t.size]
+        return [1] * len(register_types(t))
 
     def merged(self, kind: ll.Type, incoming: list[tuple[Any, Any]]) -> Any:
         first = incoming[0][0]
@@ -96,22 +131,22 @@ class Lowering:
             phi.add_incoming(value, block)
         return phi
 
-    def enter(self, params: tuple[Value, ...], init: list[list[Any]], before: Any) -> list[Any]:
-        """Phis at a loop head for the carried values; returns them flat."""
+    def enter(self, bundles: list[Any], before: Any) -> list[Any]:
+        """Phis at a loop head for the carried values."""
         phis = []
-        for param, flat in zip(params, init, strict=True):
-            made = []
-            for value in flat:
-                phi = self.b.phi(value.type)
-                phi.add_incoming(value, before)
-                made.append(phi)
-            self.env[param] = made
-            phis.extend(made)
+        for value in bundles:
+            phi = self.b.phi(value.type)
+            phi.add_incoming(value, before)
+            phis.append(phi)
         return phis
 
-    def again(self, phis: list[Any], values: list[list[Any]]) -> None:
+    def together(self, values: tuple[Value, ...], flats: list[list[Any]]) -> list[Any]:
+        """Bundles of several values."""
+        return [x for value, flat in zip(values, flats, strict=True) for x in self.bundled(value, flat)]
+
+    def again(self, phis: list[Any], bundles: list[Any]) -> None:
         """Close a loop: the current block feeds the head."""
-        for phi, value in zip(phis, [x for part in values for x in part], strict=True):
+        for phi, value in zip(phis, bundles, strict=True):
             phi.add_incoming(value, self.b.block)
 
     def count(self, node: For) -> None:
@@ -119,6 +154,7 @@ class Lowering:
         [start], [stop], [step] = (self.get(v) for v in (node.start, node.stop, node.step))
         b, t = self.b, index.type
         trips = self.trips(node, start, stop, step, t)
+        init = self.together(tuple(carried), [self.get(v) for v in node.init])
         before = b.block
         head, body, done = (b.append_basic_block(name) for name in ("head", "loop", "done"))
         b.branch(head)
@@ -127,7 +163,8 @@ class Lowering:
         k.add_incoming(ll.Constant(I64, 0), before)
         i = b.phi(start.type)
         i.add_incoming(start, before)
-        phis = self.enter(tuple(carried), [self.get(v) for v in node.init], before)
+        phis = self.enter(init, before)
+        self.unbundle(tuple(carried), phis)
         less = b.icmp_unsigned if scalars.bits(t) == 64 else b.icmp_signed
         b.cbranch(less("<", k, trips), body, done)
         b.position_at_end(body)
@@ -136,7 +173,7 @@ class Lowering:
         flags = ("nsw",) if scalars.is_signed(t) else ()
         i.add_incoming(b.add(i, step, flags=flags), b.block)
         k.add_incoming(b.add(k, ll.Constant(I64, 1), flags=("nuw",)), b.block)
-        self.again(phis, yielded)
+        self.again(phis, self.together(tuple(carried), yielded))
         b.branch(head)
         b.position_at_end(done)
         self.bind(node.results, [self.env[p] for p in carried])
@@ -175,16 +212,18 @@ class Lowering:
 
     def repeat(self, node: While) -> None:
         b = self.b
+        init = self.together(node.before.params, [self.get(v) for v in node.init])
         before = b.block
         head, body, done = (b.append_basic_block(name) for name in ("test", "body", "done"))
         b.branch(head)
         b.position_at_end(head)
-        phis = self.enter(node.before.params, [self.get(v) for v in node.init], before)
+        phis = self.enter(init, before)
+        self.unbundle(node.before.params, phis)
         [go_on], *passed = self.region(node.before)
         b.cbranch(go_on, body, done)
         self.bind(node.body.params, passed)
         b.position_at_end(body)
-        self.again(phis, self.region(node.body))
+        self.again(phis, self.together(node.before.params, self.region(node.body)))
         b.branch(head)
         b.position_at_end(done)
         self.bind(node.results, passed)

@@ -50,6 +50,7 @@ class Target:
     """Emission of one kernel. `ndim` is the rank of its thread index (0 when it asks for none)."""
 
     index_names = ("thread",)
+    packs = False  # whether rows may emit LLVM vectors for the components of a compound
 
     def __init__(self, fn: Function, ndim: int, options: Options, plan: Any):
         self.fn, self.ndim, self.options, self.plan = fn, ndim, options, plan
@@ -224,6 +225,7 @@ class Target:
         other = b.or_(
             b.icmp_unsigned("!=", b.load(words), number), b.icmp_unsigned("!=", kind, ll.Constant(I64, digest(t)))
         )
+        other = b.and_(other, b.icmp_unsigned("!=", number, ll.Constant(I64, 0)))
         self.fail(other, Site("id", type_name(t), call.location), number, kind)
 
     # ----- views and local arrays -----------------------------------------------------------

@@ -164,13 +164,14 @@ class Calls(Constructors):
         args = [operand(a) for a in node.args]
         keywords = {str(k.arg): operand(k.value) for k in node.keywords}
         result = callee.call(self, args, keywords)
-        if not callee.inout:
+        rebound = inout_arguments(callee, node)
+        if not rebound:
             return result
         parts = result if isinstance(result, tuple) else (result,)
-        for argument, part in zip(inout_arguments(callee, node), parts, strict=False):
+        for argument, part in zip(rebound, parts, strict=False):
             if argument is not None and id(argument) in places:
                 self.write(places[id(argument)], part)
-        rest = parts[len(callee.inout) :]
+        rest = parts[len(rebound) :]
         return rest if len(rest) > 1 else (rest[0] if rest else None)
 
     def changed_arguments(self, node: ast.Call) -> Iterable[ast.expr]:
@@ -328,8 +329,8 @@ def callee_form(callee: Any) -> str:
 def inout_arguments(callee: Func, node: ast.Call) -> list[ast.expr | None]:
     """The arguments for the `inout` parameters of a function, None where a default stands."""
     by_name = {k.arg: k.value for k in node.keywords}
-    given = [(position, name) for position, name in callee.inout.items()]
-    return [node.args[position] if position < len(node.args) else by_name.get(name) for position, name in given]
+    given = callee.inout(len(node.args), [str(name) for name in by_name])
+    return [node.args[at] if at < len(node.args) else by_name.get(name) for at, name in given.items()]
 
 
 def _literal(text: str) -> str:

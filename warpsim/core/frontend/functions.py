@@ -31,11 +31,13 @@ FUNCTIONS: dict[tuple[str, str], Func] = {}
 
 
 class Overload:
-    """One Python function of a `Func`."""
+    """One Python function of a `Func`; `inout` are positions and names of what it rebinds, as they are returned."""
 
-    def __init__(self, function: Callable[..., Any]):
+    def __init__(self, function: Callable[..., Any], inout: tuple[str, ...] = ()):
         self.function = function
         self.signature = inspect.signature(function)
+        names = list(self.signature.parameters)
+        self.inout = {names.index(n): n for n in inout}
         self._source: Source | None = None
         self._patterns: dict[str, Any] | None = None
         self.translated: dict[Any, Function] = {}
@@ -123,13 +125,11 @@ class Static:
 
 
 class Func:
-    """A named set of overloads. `inout` names parameters that the function rebinds in its caller."""
+    """A named set of overloads. `inout` names parameters that a function rebinds in its caller."""
 
     def __init__(self, function: Callable[..., Any], inout: tuple[str, ...] = ()):
         self.name = function.__name__
-        self.overloads = [Overload(function)]
-        names = list(inspect.signature(function).parameters)
-        self.inout = {names.index(n): n for n in inout}  # position and name, in the order they are returned
+        self.overloads = [Overload(function, inout)]
         self.__doc__, self.__name__, self.__module__ = function.__doc__, self.name, function.__module__
         self.__wrapped__ = function
 
@@ -137,9 +137,10 @@ class Func:
     def key(self) -> str:
         return self.name
 
-    def add(self, function: Callable[..., Any]) -> None:
-        """Another overload; one with equal annotations replaces the old."""
-        new = Overload(function)
+    def add(self, function: Callable[..., Any], inout: tuple[str, ...] = ()) -> None:
+        """Another overload; one with equal annotations replaces the old. `inout`: as the first, unless given."""
+        known = inspect.signature(function).parameters
+        new = Overload(function, inout or tuple(n for n in self.overloads[0].inout.values() if n in known))
         self.overloads = [o for o in self.overloads if _annotations(o) != _annotations(new)]
         self.overloads.append(new)
 
@@ -150,14 +151,20 @@ class Func:
         overload = next(fitting, self.overloads[0])
         with np.errstate(over="ignore"):  # integers wrap in kernels
             result = overload.function(*args, **keywords)
-        if not self.inout:
+        if not overload.inout:
             return result
         # Python's caller keeps its variables: the new states have nowhere to go.
-        values = result[len(self.inout) :]
+        values = result[len(overload.inout) :]
         return values if len(values) > 1 else values[0]
 
     def __repr__(self) -> str:
         return f"<func {self.name}>"
+
+    def inout(self, count: int, keywords: list[str]) -> dict[int, str]:
+        """What a call with so many arguments rebinds, known before their types: overloads that differ in it take
+        different numbers of arguments."""
+        given = dict.fromkeys(keywords)
+        return next((o.inout for o in self.overloads if o.bind([None] * count, given) is not None), {})
 
     def find(self, args: list[Any], keywords: dict[str, Any]) -> tuple[Overload, list[Any]]:
         """The overload for the operands: exact ones before generic ones, then the fewest literals of another type."""
@@ -420,19 +427,20 @@ def func(
     """Make a Python function callable from kernels.
 
     Two functions of one name in one module are overloads, chosen by argument types. `inout` names
-    parameters whose new values the function returns first and its caller's variables receive.
+    parameters whose new values the function returns first and its caller's variables receive; overloads
+    that differ in that take different numbers of arguments.
     """
 
     def wrap(function: Callable[..., Any]) -> Func:
         if name is not None:
             function.__name__ = name
         if overload_of is not None:
-            overload_of.add(function)
+            overload_of.add(function, inout)
             return overload_of
         place = (function.__module__, function.__qualname__)
         existing = FUNCTIONS.get(place)
         if existing is not None and "<locals>" not in function.__qualname__:
-            existing.add(function)
+            existing.add(function, inout)
             return existing
         made = Func(function, inout)
         FUNCTIONS[place] = made

@@ -63,9 +63,7 @@ def _weights(
 
 
 @func
-def _closest_on_edges(
-    p: Vec[3, Float], a: Vec[3, Float], b: Vec[3, Float], c: Vec[3, Float]
-) -> tuple[Float, Float]:
+def _closest_on_edges(p: Vec[3, Float], a: Vec[3, Float], b: Vec[3, Float], c: Vec[3, Float]) -> tuple[Float, Float]:
     """The same on the border of the triangle."""
     s, t, r = closest_point_segment(p, a, b), closest_point_segment(p, b, c), closest_point_segment(p, c, a)
     on_ab, on_bc, on_ca = a + s * (b - a) - p, b + t * (c - b) - p, c + r * (a - c) - p

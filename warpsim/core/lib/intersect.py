@@ -42,9 +42,7 @@ def ray_frame(direction: vec3) -> mat33:
         first, second, axis = vec3(y, 1.0, 0.0), vec3(z, 0.0, 1.0), vec3(1.0 / k, 0.0, 0.0)
     elif along_y:
         first, second, axis = vec3(0.0, z, 1.0), vec3(1.0, x, 0.0), vec3(0.0, 1.0 / k, 0.0)
-    return mat33(
-        first[0], first[1], first[2], second[0], second[1], second[2], axis[0], axis[1], axis[2]
-    )
+    return mat33(first[0], first[1], first[2], second[0], second[1], second[2], axis[0], axis[1], axis[2])
 
 
 @func

@@ -23,7 +23,7 @@ from .registry import TABLE, Op, op, seal
 from .rotations import rotate
 from .threads import block_dim, tid
 from .vectors import (
-    argmax, argmin, cross, cw_div, cw_mul, ddot, dot, length, length_sq, norm_huber, norm_l1, norm_l2,
+    argmax, argmin, cross, cw_div, cw_mul, ddot, dot, greater, length, length_sq, lesser, norm_huber, norm_l1, norm_l2,
     norm_pseudo_huber, normalize, smooth_normalize,
 )  # fmt: skip
 
@@ -34,11 +34,11 @@ __all__ = [
     "atomic_and", "atomic_cas", "atomic_exch", "atomic_max", "atomic_min", "atomic_or", "atomic_sub", "atomic_xor",
     "bit_and", "bit_count", "bit_or", "bit_xor", "block_dim", "breakpoint_", "cast", "cbrt", "ceil", "clamp",
     "copysign", "cos", "cosh", "cross", "cw_div", "cw_mul", "ddot", "degrees", "determinant", "diag", "div", "dot",
-    "erf", "erfc", "exp", "expect_eq", "expect_near", "extract", "floor", "floordiv", "frac", "get_diag", "identity",
-    "insert", "inverse", "invert", "isfinite", "isinf", "isnan", "length", "length_sq", "lerp", "load", "log", "log2",
-    "log10", "lshift", "mask_at_most", "matrix", "matrix_from_cols", "matrix_from_rows", "max", "min", "mod", "mul", "neg", "nonzero",
-    "norm_huber", "norm_l1", "norm_l2", "norm_pseudo_huber", "normalize", "op", "outer", "pos", "pow", "printf",
-    "quaternion", "radians", "resolve", "rint", "rotate", "round", "rshift", "sign", "sin", "sinh", "skew",
-    "smooth_normalize", "smoothstep", "sqrt", "step", "stop_gradient", "store", "sub", "tan", "tanh", "tid", "trace",
-    "transformation", "transpose", "trunc", "unot", "vector", "view", "where",
+    "erf", "erfc", "exp", "expect_eq", "expect_near", "extract", "floor", "floordiv", "frac", "get_diag", "greater",
+    "identity", "insert", "inverse", "invert", "isfinite", "isinf", "isnan", "length", "length_sq", "lerp", "lesser",
+    "load", "log", "log2", "log10", "lshift", "mask_at_most", "matrix", "matrix_from_cols", "matrix_from_rows", "max",
+    "min", "mod", "mul", "neg", "nonzero", "norm_huber", "norm_l1", "norm_l2", "norm_pseudo_huber", "normalize", "op",
+    "outer", "pos", "pow", "printf", "quaternion", "radians", "resolve", "rint", "rotate", "round", "rshift", "sign",
+    "sin", "sinh", "skew", "smooth_normalize", "smoothstep", "sqrt", "step", "stop_gradient", "store", "sub", "tan",
+    "tanh", "tid", "trace", "transformation", "transpose", "trunc", "unot", "vector", "view", "where",
 ]  # fmt: skip

@@ -23,7 +23,7 @@ from .values import elementwise, instr, scaled, smallest_signed
 # ----- sums ---------------------------------------------------------------------------------
 
 
-@op(elementwise(instr("fadd", "add")), numpy=np.add)
+@op(elementwise(instr("fadd", "add"), packs=True), numpy=np.add)
 def add(x: Element, y: Element) -> Element:
     """Sum, component by component."""
 
@@ -33,7 +33,7 @@ def _(x, y, out, dout):
     return dout, dout
 
 
-@op(elementwise(instr("fsub", "sub")), numpy=np.subtract)
+@op(elementwise(instr("fsub", "sub"), packs=True), numpy=np.subtract)
 def sub(x: Element, y: Element) -> Element:
     """Difference, component by component."""
 
@@ -207,7 +207,7 @@ def fits_literal(t: Any, wanted: type) -> bool:
     return from_literal is not None and (scalars.is_float(wanted) or scalars.is_integer(from_literal))
 
 
-@op(scaled(_multiply), numpy=np.multiply, name="mul", rule=_scale_rule(scalar_first=False))
+@op(scaled(_multiply, packs=True), numpy=np.multiply, name="mul", rule=_scale_rule(scalar_first=False))
 def _mul_compound_scalar(x: Element, s: Scalar) -> Element:
     """Every component times `s`."""
 
@@ -217,7 +217,7 @@ def _(x, s, out, dout):
     return dout * s, TABLE["inner"](dout, x)
 
 
-@op(scaled(_multiply), numpy=np.multiply, name="mul", rule=_scale_rule(scalar_first=True))
+@op(scaled(_multiply, packs=True), numpy=np.multiply, name="mul", rule=_scale_rule(scalar_first=True))
 def _mul_scalar_compound(s: Scalar, x: Element) -> Element:
     """`s` times every component."""
 

@@ -18,7 +18,7 @@ from ..types.signatures import Element, Scalar
 from .arith import fits_literal, wrapped
 from .construct import zero
 from .registry import expansion, op
-from .values import compare, convert, elementwise
+from .values import LANES, compare, convert, elementwise, packed, unpacked
 
 
 def _cast_rule(types: list[Any], attributes: dict) -> Any:
@@ -83,6 +83,9 @@ def _select_rule(types: list[Any], attributes: dict) -> Any:
 
 def _selected(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     condition, yes, no = args
+    if target.packs and len(yes) in LANES:
+        b = target.builder
+        return unpacked(b, b.select(condition[0], packed(b, yes), packed(b, no)))
     return [target.builder.select(condition[0], a, b) for a, b in zip(yes, no, strict=True)]
 
 
@@ -97,17 +100,25 @@ def _(condition, if_true, if_false, out, dout):
     return None, where(condition, dout, nothing), where(condition, nothing, dout)
 
 
-def _picked(symbol: str) -> Any:
-    """Minimum or maximum: the first operand wins a tie; a NaN operand loses."""
+def picked(symbol: str) -> Any:
+    """Minimum (`<`) or maximum (`>`): the first operand wins a tie; a NaN operand loses."""
 
     def scalar_value(target: Any, t: type, x: Any, y: Any) -> Any:
         b = target.builder
-        first = compare(symbol)(target, t, x, y)
-        if scalars.is_float(t):
-            first = b.or_(first, b.fcmp_unordered("!=", y, y))
-        return b.select(first, x, y)
+        # One instruction on x86; the correction goes where LLVM sees that x is a number.
+        best = b.select(compare(symbol)(target, t, y, x), y, x)
+        return b.select(b.fcmp_unordered("!=", x, x), y, best) if scalars.is_float(t) else best
 
-    return elementwise(scalar_value)
+    return elementwise(scalar_value, packs=True)
+
+
+def nearest_instruction(symbol: str) -> Any:
+    """Minimum (`<`) or maximum (`>`) as x86 has it: the first operand wins a tie, and where one is NaN."""
+
+    def scalar_value(target: Any, t: type, x: Any, y: Any) -> Any:
+        return target.builder.select(compare(symbol)(target, t, y, x), y, x)
+
+    return elementwise(scalar_value, packs=True)
 
 
 def smaller(x: Any, y: Any) -> Any:
@@ -120,7 +131,7 @@ def larger(x: Any, y: Any) -> Any:
     return np.where((x >= y) | (y != y), x, y)
 
 
-@op(_picked("<="), numpy=smaller)
+@op(picked("<"), numpy=smaller)
 def min(x: Scalar, y: Scalar) -> Scalar:
     """The smaller of two; a tie goes to `x`, NaN loses against a number."""
 
@@ -130,7 +141,7 @@ def _(x, y, out, dout):
     return where(OPERATORS["=="](x, out), dout, 0.0), where(OPERATORS["=="](x, out), 0.0, dout)
 
 
-@op(_picked(">="), numpy=larger)
+@op(picked(">"), numpy=larger)
 def max(x: Scalar, y: Scalar) -> Scalar:
     """The larger of two; a tie goes to `x`, NaN loses against a number."""
 

@@ -23,7 +23,7 @@ from .registry import op
 
 
 def _rule(types: list[Any], attributes: dict[str, Any]) -> Any:
-    return (types, [attributes["to"]]) if types == [uint64] and structs.is_struct(attributes["to"]) else None
+    return (types, [attributes["to"]]) if types == [uint64] and structs.is_struct(attributes.get("to")) else None
 
 
 def _value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:

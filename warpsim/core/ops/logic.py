@@ -5,6 +5,7 @@ Comparisons with NaN are false, except `!=`. Shift counts are taken modulo the w
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,9 @@ from ..ir.builder import OPERATORS
 from ..types import scalars
 from ..types.compounds import scalar_of
 from ..types.scalars import bool_, int32
-from ..types.signatures import AnyScalar, Element, Int, Scalar
+from ..types.signatures import AnyScalar, Element, Int, N, Scalar, Vec
 from .registry import TABLE, expansion, op
-from .values import compare, convert, elementwise, instr
+from .values import LANES, compare, convert, elementwise, instr, packed
 
 # ----- comparison and logic -----------------------------------------------------------------
 
@@ -145,6 +146,25 @@ def _count_ones(x: Any) -> int:
 @op(_population, numpy=_count_ones, nondiff=_NO_BITS)
 def bit_count(x: Int) -> int32:
     """Number of one bits."""
+
+
+def _mask_at_most(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    x, [limit] = args
+    b, t, word = target.builder, scalar_of(call.args[0].type), ll.IntType(32)
+    holds = compare("<=")
+    if target.packs and len(x) in LANES:
+        together = holds(target, t, packed(b, x), packed(b, [limit] * len(x)))
+        return [b.zext(b.bitcast(together, ll.IntType(len(x))), word)]
+    bits = [b.select(holds(target, t, part, limit), word(1 << k), word(0)) for k, part in enumerate(x)]
+    return [functools.reduce(b.or_, bits)]
+
+
+@op(
+    _mask_at_most, numpy=lambda x, limit: int32(sum(1 << k for k, part in enumerate(x) if part <= limit)),
+    nondiff=_NO_BITS,
+)  # fmt: skip
+def mask_at_most(x: Vec[N, Scalar], limit: Scalar) -> int32:
+    """An integer whose bit k says whether component k of up to 31 is at most `limit`."""
 
 
 OPERATORS.update({

@@ -26,24 +26,47 @@ def llvm_type(t: type) -> ll.Type:
     return ll.IntType(scalars.bits(t))
 
 
-def elementwise(scalar_value: Callable[..., Any]) -> Callable[..., Any]:
-    """Apply `scalar_value(target, scalar type, *components)` to every component."""
+LANES = (4, 8, 16)
+"""Numbers of components that fill a vector register of some width."""
+
+
+def elementwise(scalar_value: Callable[..., Any], packs: bool = False) -> Callable[..., Any]:
+    """Apply `scalar_value(target, scalar type, *components)` to every component.
+
+    `packs`: it also works on LLVM vectors; targets that want them then get one instruction for all components.
+    """
 
     def value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
         t = scalar_of(call.args[0].type)
+        if packs and target.packs and len(args[0]) in LANES:
+            b = target.builder
+            return unpacked(b, scalar_value(target, t, *[packed(b, flat) for flat in args]))
         return [scalar_value(target, t, *parts) for parts in zip(*args, strict=True)]
 
     return value
 
 
-def scaled(scalar_value: Callable[..., Any]) -> Callable[..., Any]:
+def packed(b: Any, flat: list[Any]) -> Any:
+    """Scalars of one type as an LLVM vector."""
+    whole: Any = ll.Constant(ll.VectorType(flat[0].type, len(flat)), ll.Undefined)
+    for lane, x in enumerate(flat):
+        whole = b.insert_element(whole, x, ll.Constant(ll.IntType(32), lane))
+    return whole
+
+
+def unpacked(b: Any, whole: Any) -> list[Any]:
+    """The lanes of an LLVM vector."""
+    return [b.extract_element(whole, ll.Constant(ll.IntType(32), lane)) for lane in range(whole.type.count)]
+
+
+def scaled(scalar_value: Callable[..., Any], packs: bool = False) -> Callable[..., Any]:
     """Component-wise where one operand is a scalar that goes with every component of the other."""
+    together = elementwise(scalar_value, packs)
 
     def value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
-        t = scalar_of(call.args[0].type)
         size = max(len(a) for a in args)
-        wide = [a * size if len(a) == 1 else a for a in args]
-        return [scalar_value(target, t, *parts) for parts in zip(*wide, strict=True)]
+        made: list[Any] = together(target, call, [a * size if len(a) == 1 else a for a in args])
+        return made
 
     return value
 

@@ -16,7 +16,7 @@ from ..types.compounds import is_compound, size_of
 from ..types.scalars import uint32
 from ..types.signatures import Element, Float, K, Mat, N, Quat, R, Scalar, Vec
 from .arith import elementwise_quotient
-from .choice import larger, smaller, where
+from .choice import larger, nearest_instruction, picked, smaller, where
 from .choice import max as maximum
 from .choice import min as minimum
 from .construct import components, rebuild, zero
@@ -74,7 +74,7 @@ dot = _inner("dot", ("vector", "quaternion"), "Dot product.")
 ddot = _inner("ddot", ("matrix",), "Sum of products of all entries of two matrices.")
 
 
-@op(elementwise(instr("fmul", "mul")), numpy=np.multiply)
+@op(elementwise(instr("fmul", "mul"), packs=True), numpy=np.multiply)
 def cw_mul(x: Element, y: Element) -> Element:
     """Product, component by component."""
 
@@ -97,20 +97,58 @@ def _compound_pair(types: list[Any], attributes: dict) -> Any:
     return (types, [types[0]]) if fits else None
 
 
-def _componentwise(x: Value, y: Value, pick: Any) -> Value:
-    return rebuild(x, [pick(a, b) for a, b in zip(components(x), components(y), strict=True)])
+def _shared(x: Value, y: Value, out: Value, dout: Value) -> tuple[Value, Value]:
+    """A cotangent for the operand that each component was taken from."""
+    if not is_compound(x.type):
+        taken, nothing = OPERATORS["=="](x, out), zero(dout)
+        return where(taken, dout, nothing), where(taken, nothing, dout)
+    nothing = zero(components(dout)[0])
+    taken = [OPERATORS["=="](a, b) for a, b in zip(components(x), components(out), strict=True)]
+    shares = list(zip(taken, components(dout), strict=True))
+    return rebuild(x, [where(t, d, nothing) for t, d in shares]), rebuild(y, [where(t, nothing, d) for t, d in shares])
 
 
-@expansion(numpy=smaller, name="min", rule=_compound_pair)
+@op(picked("<"), numpy=smaller, name="min", rule=_compound_pair)
 def _min_compound(x: Element, y: Element) -> Element:
     """The smaller, component by component."""
-    return _componentwise(x, y, minimum)
 
 
-@expansion(numpy=larger, name="max", rule=_compound_pair)
+@_min_compound.adjoint
+def _(x, y, out, dout):
+    return _shared(x, y, out, dout)
+
+
+@op(picked(">"), numpy=larger, name="max", rule=_compound_pair)
 def _max_compound(x: Element, y: Element) -> Element:
     """The larger, component by component."""
-    return _componentwise(x, y, maximum)
+
+
+@_max_compound.adjoint
+def _(x, y, out, dout):
+    return _shared(x, y, out, dout)
+
+
+@op(nearest_instruction("<"), numpy=lambda x, y: np.where(y < x, y, x))
+def lesser(x: Element, y: Element) -> Element:
+    """`y` where it is smaller, else `x`, component by component: NaN in `y` loses, NaN in `x` stays.
+
+    One instruction, where `min` takes three.
+    """
+
+
+@lesser.adjoint
+def _(x, y, out, dout):
+    return _shared(x, y, out, dout)
+
+
+@op(nearest_instruction(">"), numpy=lambda x, y: np.where(y > x, y, x))
+def greater(x: Element, y: Element) -> Element:
+    """`y` where it is greater, else `x`, component by component; otherwise as `lesser`."""
+
+
+@greater.adjoint
+def _(x, y, out, dout):
+    return _shared(x, y, out, dout)
 
 
 def _folded(x: Value, pick: Any) -> Value:

@@ -16,16 +16,17 @@ from ..types.arrays import ArrayType
 from ..types.compounds import is_compound
 
 _UNKNOWN_TRIPS = 8
+_NARROW = 8  # components of an element
 _LIBRARY_CALL = 20  # a transcendental function, in additions
 
 
 @dataclass
 class Work:
-    """Per thread: arithmetic on scalars, scalars moved to and from memory, components of the widest element."""
+    """Per thread: arithmetic on scalars, scalars moved to and from memory, and those of them in wide elements."""
 
     operations: float = 0.0
     moved: float = 0.0
-    widest: int = 1
+    wide: float = 0.0
 
     @property
     def nanoseconds(self) -> float:
@@ -36,10 +37,10 @@ class Work:
     def gains_from_vectors(self) -> bool:
         """Whether vectorising across threads pays.
 
-        Elements of more than eight components are gathered scalar by scalar into vectors; measured on
+        Wide elements, of more than eight components, are gathered scalar by scalar into vectors; measured on
         matrix products that costs six times what plain code does, unless much arithmetic follows.
         """
-        return self.widest <= 8 or self.operations > 8 * self.moved
+        return 2 * self.wide <= self.moved or self.operations > 8 * self.moved
 
 
 def estimate(fn: Function) -> Work:
@@ -71,7 +72,7 @@ def _call(call: Call, times: float, work: Work) -> None:
     if array is not None and call.op.effect in (READ, WRITE, ATOMIC):
         size = flat_size(array.dtype)
         work.moved += times * size
-        work.widest = max(work.widest, size)
+        work.wide += times * size if size > _NARROW else 0.0
         return
     size = sum(flat_size(r.type) for r in call.results if not isinstance(r.type, ArrayType))
     each = _LIBRARY_CALL if call.op.ulps > 1 else 1

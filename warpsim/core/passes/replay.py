@@ -16,6 +16,7 @@ from ..ir.builder import Builder
 from ..ir.nodes import Call, Function, Node, Region, Value, walk
 from ..ir.rewrite import Cloner
 from ..ops.registry import ATOMIC, OUTPUT, PURE, READ, WRITE, Row
+from ..types.arrays import ArrayType
 from .roots import Root
 
 
@@ -56,10 +57,14 @@ class Replay(Cloner):
     def __init__(self, mapping: dict[Value, Value], contents: Contents, builder: Builder):
         super().__init__(mapping)
         self.contents, self.builder = contents, builder
+        self.own: set[Value] | None = None
+        """Arrays that a function made for itself, while its body is replayed: nobody else knows them."""
 
     def inner(self, more: dict[Value, Value] | None = None) -> Replay:
         """A replay of a region inside: what it defines stays there."""
-        return Replay({**self.mapping, **(more or {})}, self.contents, self.builder)
+        inner = Replay({**self.mapping, **(more or {})}, self.contents, self.builder)
+        inner.own = self.own
+        return inner
 
     def nodes(self, nodes: list[Node]) -> list[Node]:
         made: list[Node] = []
@@ -72,6 +77,9 @@ class Replay(Cloner):
             return self.function(call, call.op)
         if call.op.effect == OUTPUT:
             return []
+        if self.own is not None and self.takes_own(call):
+            self.own.update(r for r in call.results if isinstance(r.type, ArrayType))
+            return [self.node(call)]
         if call.op.effect == ATOMIC:
             return self.atomic(call)
         if call.op.effect == WRITE and call.op.name != "local_array":
@@ -81,6 +89,11 @@ class Replay(Cloner):
         if call.op.name == "load":
             return self.load(call)
         return [self.node(call)]
+
+    def takes_own(self, call: Call) -> bool:
+        """Whether a call makes an array of the function's own, or works on such arrays only: it runs again as it is."""
+        arrays = [a for a in call.args if isinstance(a.type, ArrayType)]
+        return call.op.name == "local_array" or bool(arrays) and all(a in (self.own or ()) for a in arrays)
 
     def load(self, call: Call) -> list[Node]:
         traced = Region()
@@ -103,13 +116,14 @@ class Replay(Cloner):
         return traced.nodes
 
     def function(self, call: Call, fn: Function) -> list[Node]:
-        """The replay that the user declared, with its effects; else the body without them."""
+        """The replay that the user declared, with its effects; else the body with none but on arrays of its own."""
         if fn.replay is not None:
             args = self.uses(call.args)
             return [Call(fn.replay, args, {}, results=self.define(call.results), location=call.location)]
         if fn.grad is not None and is_pure(fn):
             return [self.node(call)]  # as a call, so that a second differentiation finds the gradient too
         inner = Replay(dict(zip(fn.params, self.uses(call.args), strict=True)), self.contents, self.builder)
+        inner.own = set() if self.own is None else self.own
         nodes = inner.nodes(fn.body.nodes)
         self.rename(call.results, inner.uses(fn.body.yields))
         return nodes

@@ -1,0 +1,8 @@
+"""The adjoint of the launch of `benchmarks.geometry.volume`."""
+
+from benchmarks.backward import SKIPPED, reverse_of
+from benchmarks.geometry.volume import warp_case as forward_case
+
+__all__ = ["SKIPPED", "warp_case"]
+
+warp_case = reverse_of(forward_case)

@@ -1,0 +1,83 @@
+"""The aggregation example: values and slopes against all pairs in float64, its files, and refusals."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+from pxr import Usd, UsdGeom
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def example():
+    """The example as a module, loaded by its file as any user's script is."""
+    spec = importlib.util.spec_from_file_location("radius_aggregation", ROOT / "examples" / "radius_aggregation.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["radius_aggregation"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["radius_aggregation"]
+
+
+def run(example, folder, *options):
+    files = ["--output", str(folder / "points.usdc"), "--picture", str(folder / "points.png")]
+    return example.main([*files, *map(str, options)])
+
+
+def all_pairs(queries, cloud, features, target, radius, sigma):
+    """Results, loss and slopes (of queries, cloud, features) in float64, by hand."""
+    q, c, f, t = (a.astype(np.float64) for a in (queries, cloud, features, target))
+    d = q[:, None] - c[None]
+    distance = np.linalg.norm(d, axis=-1)
+    w = np.where(distance <= radius, np.exp(-distance / sigma), 0.0)
+    total = w.sum(axis=1, keepdims=True) + 1.0e-8
+    out = w @ f / total
+    d_out = 2.0 * (out - t) / out.size
+    d_w = (d_out @ f.T - (d_out * out).sum(axis=1, keepdims=True)) / total
+    d_pair = (d_w * w * -1.0 / sigma / np.maximum(distance, 1.0e-12))[..., None] * d
+    return out, ((out - t) ** 2).mean(), (d_pair.sum(axis=1), -d_pair.sum(axis=0), (w / total).T @ d_out)
+
+
+@pytest.mark.parametrize("radius", (0.2, 0.4, 5.0))
+def test_values_and_slopes_are_those_of_all_pairs(example, radius):
+    inputs = example.data(700, 6)
+    out, loss, slopes, _ = example.on_grid(*inputs, radius, 0.1, "cpu")
+    expected, expected_loss, expected_slopes = all_pairs(*inputs, radius, 0.1)
+    np.testing.assert_allclose(out, expected, atol=1e-5)
+    assert loss == pytest.approx(expected_loss, rel=1e-5)
+    for found, known in zip(slopes, expected_slopes, strict=True):
+        np.testing.assert_allclose(found, known, atol=1e-5 * np.abs(known).max())
+
+
+def test_a_small_run(example, tmp_path):
+    result = run(example, tmp_path, "--points", 6000, "--side", 8, "--radius", 0.3)
+    example.check(result)
+    stage = Usd.Stage.Open(str(tmp_path / "points.usdc"))
+    assert len(UsdGeom.Points.Get(stage, "/World/queries").GetPointsAttr().Get(0)) == 512
+    picture = imread(tmp_path / "points.png")[..., :3]
+    red, blue = ((picture[..., k] - picture[..., 2 - k] > 0.2).mean() for k in (0, 2))
+    assert red > 0.02 and blue > 0.02
+
+
+def test_pytorch_agrees(example):
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    found = example.differences(example.data(2000, 8), 0.3, 0.1, "cpu")
+    assert max(found.values()) < 1.0e-4
+
+
+def test_the_check_catches(example):
+    example.check(example.Result(0.3, 0.1, None))
+    with pytest.raises(AssertionError, match="is left"):
+        example.check(example.Result(0.3, 0.2, None))
+    with pytest.raises(AssertionError, match="values differ"):
+        example.check(example.Result(0.3, 0.1, {"values": 0.01}))
+
+
+def test_refusals(example, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run(example, tmp_path, "--radius", 0.0)
+    assert "must be above zero" in capsys.readouterr().err and list(tmp_path.iterdir()) == []
