@@ -45,10 +45,12 @@ def expected(size: dict[str, int]) -> dict[str, np.ndarray]:
 
 def warp_case(wp: Any, size: dict[str, int]) -> Case:
     """One launch over all points, in no order."""
+    linear = int(wp.Volume.LINEAR)
+
     @wp.kernel
     def sample(volume: wp.uint64, points: wp.array(dtype=wp.vec3), found: wp.array(dtype=float)):
         i = wp.tid()
-        found[i] = wp.volume_sample_f(volume, points[i], wp.Volume.LINEAR)
+        found[i] = wp.volume_sample_f(volume, points[i], linear)
 
     values = field(size["side"])
     grid = wp.Volume.load_from_numpy(values, bg_value=BAND)

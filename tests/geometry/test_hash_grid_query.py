@@ -184,6 +184,14 @@ def test_the_distance_is_that_of_the_precision(kind):
     assert not np.array_equal(expected, distances(lattice, lattice) <= 0.3), "rounding plays a part here"
 
 
+@KINDS
+def test_neighbours_that_rounding_brings_near_are_found_behind_the_last_cell(kind):
+    """The difference rounds to max_dist, but the point lies in a cell that ends before the ball begins."""
+    points = np.array([[-(np.finfo(kind).eps ** 2), 0.0, 0.0], [0.25, 0.0, 0.0]], kind)
+    assert points[1, 0] - points[0, 0] == kind(0.25) and points[0, 0] < 0.0
+    assert neighbours(built(points, 0.25), points, 0.25) == [[0, 1], [0, 1]]
+
+
 def test_the_order_is_by_cell_and_then_by_index():
     points = np.zeros((50, 3), np.float32)
     points[::2, 0] = 10.0
@@ -300,3 +308,9 @@ def test_nothing_is_found_without_points():
 def test_a_group_means_nothing_to_a_grid_without_groups():
     grid = built(np.zeros((3, 3), np.float32), 1.0)
     assert neighbours(grid, np.zeros((1, 3), np.float32), 1.0, np.array([5], np.int32)) == [[0, 1, 2]]
+
+
+def test_positions_of_the_other_precision_find_nothing():
+    for kind, other in ((np.float32, np.float64), (np.float64, np.float32)):
+        grid, at = built(np.zeros((3, 3), kind), 1.0), np.zeros((1, 3), other)
+        assert neighbours(grid, at, 1.0) == [[]]

@@ -46,7 +46,8 @@ class HashGrid:
     dim_x, dim_y, dim_z: the most cells of width `radius` along each axis. Where points spread farther, cells that
     are so far apart share a place in memory, which costs time and changes no result; large numbers cost
     nothing, because a grid has at most about two cells per point. device: where the grid lives, as do all its points.
-    dtype: `float` (float32) or `wp.float64`, the precision of points.
+    dtype: `float` (float32) or `wp.float64`, the precision of points. Positions may be anywhere; beyond 2^48 radii
+    from the origin they share one cell, which costs time and changes no result.
 
     A grid may be used from several Python threads, also to build it, but not while a launch that queries it runs.
     Its id stands for nothing once the grid is gone. Raises `HashGridError` for dimensions below 1,
@@ -86,8 +87,9 @@ class HashGrid:
         lengths after which space repeats along x, y and z, 0 for an axis along which it does not; points may
         lie in any period.
 
-        Not recorded by tapes: gradients flow through what kernels do with points. In a capture of a graph, `reserve`
-        first, and keep the points: every launch of the graph builds anew from them.
+        A tape may span builds: each launch is reversed with the grid that it saw, of which the tape keeps what a build
+        overwrites. Gradients flow through what kernels do with points, not through the build. In a capture of a
+        graph, `reserve` first, and keep the points: every launch of the graph builds anew from them.
 
         Raises `ArgumentTypeError` for arrays of another dtype or rank, `HashGridError` for a radius or period that is
         no positive, finite length or for another number of groups, `DeviceError` for arrays elsewhere.

@@ -5,7 +5,8 @@ the precision of the points, as `dot(d, d) <= max_dist * max_dist` for d = p_i -
 periodic grid d is the shortest difference between p, p_i and its images; each point comes once, however large
 `max_dist` is. The order is fixed by the grid: row of cells by row of cells, and by index within a cell. A point that
 is a neighbour of itself is found too. There is nothing near a NaN or an infinity, nor within a negative or NaN
-`max_dist`; an infinite one reaches everything.
+`max_dist`; an infinite one reaches everything. (Kernels compiled with `fast_math` leave that open.) A position of
+the other precision than the grid's finds nothing.
 
 Rows of cells along x are contiguous in the grid. So a query visits a few ranges of sorted points and tests
 `LANES` of them at once; what remains is a word with a bit for each hit.
@@ -34,7 +35,7 @@ from .hash_grid_data import (
     vec3d,
     vec3f,
     vec3i,
-)  # fmt: skip
+)
 
 _ROUNDING = 1.0 + 2.0**-20  # a test passes points that are a few units of rounding farther than max_dist
 _INFINITE = float("inf")
@@ -137,10 +138,21 @@ def covered(plan: HashGridPlan, axis: int, low: float64, high: float64):
 
 
 @func
+def has_points(q: HashGridQueryF) -> bool:
+    """Whether there are points of the precision of the query."""
+    return len(q.grid.x) > 0 and len(q.grid.plan) > 0
+
+
+@func(overload_of=has_points)
+def has_points(q: HashGridQueryD) -> bool:
+    return len(q.grid.xd) > 0 and len(q.grid.plan) > 0
+
+
+@func
 def begun(q: Any, grid: Any, point: Any, max_dist: Any, group: int32, one_group: bool) -> Any:
     """The query before its first neighbour. `q` is a fresh one."""
     q.grid = grid
-    if len(grid.plan) == 0 or not max_dist >= max_dist.dtype(0.0):
+    if not has_points(q) or not max_dist >= max_dist.dtype(0.0):
         return q
     if not (isfinite(point[0]) and isfinite(point[1]) and isfinite(point[2])):
         return q

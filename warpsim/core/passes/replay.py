@@ -93,7 +93,7 @@ class Replay(Cloner):
     def takes_own(self, call: Call) -> bool:
         """Whether a call makes an array of the function's own, or works on such arrays only: it runs again as it is."""
         arrays = [a for a in call.args if isinstance(a.type, ArrayType)]
-        return call.op.name == "local_array" or bool(arrays) and all(a in (self.own or ()) for a in arrays)
+        return call.op.name == "local_array" or (bool(arrays) and all(a in (self.own or ()) for a in arrays))
 
     def load(self, call: Call) -> list[Node]:
         traced = Region()
