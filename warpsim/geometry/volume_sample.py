@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.frontend.functions import func
-from ..core.ops import abs, floor, matrix_from_cols, resolve, round, vector, where
+from ..core.ops import abs, floor, matrix_from_cols, resolve, round, vector
 from ..core.types.scalars import float32, float64, int32, uint64
 from ..core.types.signatures import Float, Int, N, TypeVariable, Vec
 from .nanovdb_read import VALUE_WORDS, VolumeData, leaf_slot, mat33f, place, read, vec3f, vec3i
@@ -69,15 +69,7 @@ def corner_slots(low: vec3i) -> vec8i:
 
 @func
 def corner_places(data: VolumeData, low: vec3i, width: Any) -> vec8i:
-    """The places of the values of the eight voxels of a cell, two thirds of which lie in one cube."""
-    i, j, k = low[0], low[1], low[2]
-    if (i & 7 < 7) & (j & 7 < 7) & (k & 7 < 7):
-        entry = entry_of(data, i, j, k)
-        first, z = place(entry, leaf_slot(i, j, k), width), where(entry >= 0, width, 0)
-        y, x = 8 * z, 64 * z
-        return vec8i(
-            first, first + z, first + y, first + y + z, first + x, first + x + z, first + x + y, first + x + y + z
-        )
+    """The places of the values of the eight voxels of a cell."""
     entries, slots = corner_entries(data, low[0], low[1], low[2]), corner_slots(low)
     places = vec8i()
     for n in range(8):
@@ -132,8 +124,21 @@ def slopes(v: Any, x: Any, y: Any, z: Any) -> Any:
 
 @func
 def corner_values(data: VolumeData, low: vec3i, like: Any) -> Any:
-    """The values of the eight voxels of a cell."""
-    at = corner_places(data, low, VALUE_WORDS[type(like)])
+    """The values of the eight voxels of a cell. Two cells of three lie in one cube: these need no table of places."""
+    width = VALUE_WORDS[type(like)]
+    if (low[0] & 7 < 7) & (low[1] & 7 < 7) & (low[2] & 7 < 7):
+        entry = entry_of(data, low[0], low[1], low[2])
+        if entry < 0:
+            v = read(data, ~entry, like)
+            return v, v, v, v, v, v, v, v
+        z, y, x = width, 8 * width, 64 * width
+        at = entry + leaf_slot(low[0], low[1], low[2]) * width
+        return (
+            read(data, at, like), read(data, at + z, like), read(data, at + y, like), read(data, at + y + z, like),
+            read(data, at + x, like), read(data, at + x + z, like), read(data, at + x + y, like),
+            read(data, at + x + y + z, like),
+        )  # fmt: skip
+    at = corner_places(data, low, width)
     return (
         read(data, at[0], like), read(data, at[1], like), read(data, at[2], like), read(data, at[3], like),
         read(data, at[4], like), read(data, at[5], like), read(data, at[6], like), read(data, at[7], like),
