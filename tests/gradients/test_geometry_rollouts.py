@@ -105,7 +105,8 @@ def waving(wind, steps=4):
     faces = np.concatenate([square + 7 * i + j for i in range(6) for j in range(6)])
     x = wp.array(corners, dtype=wp.vec3, requires_grad=True)
     wind = wp.array(wind, dtype=wp.vec3, requires_grad=True)
-    at = wp.array(np.random.default_rng(7).uniform(-1, 1, (20, 3)) + [0, 0, 1.5], dtype=wp.vec3)
+    above = np.array([0.0, 0.0, 1.5])
+    at = wp.array(np.random.default_rng(7).uniform(-1, 1, (20, 3)) + above, dtype=wp.vec3)
     loss, mesh = wp.zeros(1, dtype=float, requires_grad=True), wp.Mesh(x, wp.array(faces, dtype=int))
     with wp.Tape() as tape:
         for _ in range(steps):
