@@ -316,3 +316,38 @@ def test_a_grid_that_is_rebuilt_every_step_of_a_tape():
     step = 1.0e-6
     high, low = (rollout(points + s * step * direction, grids(1) * 4, kernel)[0].sum() for s in (1, -1))
     assert (slope * direction).sum() == pytest.approx((high - low) / (2 * step), rel=1e-6)
+
+
+@pytest.mark.parametrize("between", [20, 400, 0])
+def test_a_graph_finds_its_own_points_after_builds_of_other_sizes(between):
+    @wp.kernel
+    def count_near(grid: wp.uint64, x: wp.array(dtype=wp.vec3), found: wp.array(dtype=int)):
+        i = wp.tid()
+        for _j in wp.hash_grid_query(grid, x[i], 0.5):
+            found[i] += 1
+
+    clouds = {n: np.random.default_rng(n).uniform(0, 2, (n, 3)).astype(np.float32) for n in (100, between)}
+    points = {n: wp.array(cloud.reshape(-1, 3), dtype=wp.vec3) for n, cloud in clouds.items()}
+    found = {n: wp.zeros(n, dtype=int) for n in clouds}
+    near = {n: (np.linalg.norm(c[:, None] - c[None], axis=2) <= 0.5).sum(1) for n, c in clouds.items()}
+    grid = wp.HashGrid(8, 8, 8)
+    grid.build(points[100], 0.5)
+
+    def count(n):
+        found[n].zero_()
+        wp.launch(count_near, n, inputs=[grid.id, points[n], found[n]])
+
+    with wp.ScopedCapture() as capture:
+        grid.build(points[100], 0.5)
+        count(100)
+    for _ in range(2):
+        grid.build(points[between], 0.5)
+        count(between)
+        np.testing.assert_array_equal(found[between].numpy(), near[between])
+        wp.capture_launch(capture.graph)
+        np.testing.assert_array_equal(found[100].numpy(), near[100])
+
+
+def test_a_period_is_three_lengths():
+    with pytest.raises(ArgumentTypeError, match="period is 5"):
+        wp.HashGrid(8, 8, 8).build(wp.zeros(1, dtype=wp.vec3), 1.0, period=5)

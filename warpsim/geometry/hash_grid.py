@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 import operator
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ..core.runtime import graph
 from ..core.runtime.array import array
 from ..core.runtime.array_ops import empty, zeros
 from ..core.runtime.device import get_device
@@ -63,7 +65,8 @@ class HashGrid:
         self._size = (0, False)  # number of points, and whether they have groups
         with self._lock:
             self._allocate(0)
-            self._handle = Handle(self._data(0, False))
+            self._present = self._data(0, False)
+            self._handle = Handle(self._present)
 
     @property
     def id(self) -> int:
@@ -105,8 +108,13 @@ class HashGrid:
             self._sort(given, width, kinds, repeat)
             size = (given.size, kinds is not None)
             if size != self._size:
-                self._size = size
-                self._handle.update(self._data(*size))
+                self._size, self._present = size, self._data(*size)
+            graph.recorded(partial(self._show, self._present))
+
+    def _show(self, data: HashGridData) -> None:
+        """Let the id stand for `data`. A graph does so at every launch, as it fills the arrays of its capture."""
+        if self._handle.data is not data:
+            self._handle.update(data)
 
     def own_arrays(self) -> list[Any]:
         """The arrays that a build fills, for loops with checkpoints: `scratch=[grid]`."""
@@ -253,6 +261,8 @@ def _checked_length(x: Any, name: str) -> float:
 def _checked_period(period: Any) -> tuple[float, ...]:
     if period is None:
         return (0.0, 0.0, 0.0)
+    if not isinstance(period, Iterable):
+        raise ArgumentTypeError(f"build: period is {period!r}\nexpected: three lengths, 0 for axes without a period")
     lengths = tuple(period)
     if len(lengths) != 3:
         raise HashGridError(f"build: period has {len(lengths)} lengths\nexpected: 3, with 0 for axes without a period")

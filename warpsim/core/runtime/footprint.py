@@ -44,7 +44,7 @@ class Watch(Tape):
         self.log.append(Told(a, Place.outside()))
 
     def note_filled(self, arrays: Iterable[array]) -> None:
-        self.log.extend(Told(a, Place.outside()) for a in arrays)
+        self.log.extend(Told(a, Place.outside(), "a structure that is built") for a in arrays)
 
     def clear(self) -> None:
         """Forget what was seen."""
@@ -60,14 +60,15 @@ class Replayed(Tape):
         self.filled: list[Told] = []
 
     def note_filled(self, arrays: Iterable[array]) -> None:
-        self.filled.extend(Told(a, Place.outside()) for a in arrays)
+        self.filled.extend(Told(a, Place.outside(), "a structure that is built") for a in arrays)
 
 
 class Told(NamedTuple):
-    """A write that `mark_write` or a structure announced."""
+    """A write that `mark_write`, or a structure that fills its own arrays, announced."""
 
     array: array
     place: Place
+    what: str = "mark_write"
 
 
 class _Known(dict[int, Any]):
@@ -154,8 +155,7 @@ def described(access: Access) -> tuple[str, Place]:
     about = LaunchRecord(*access.about) if access.about.__class__ is tuple else access.about
     if isinstance(about, LaunchRecord):
         return f"argument {access.what!r} of kernel {about.kernel.key!r}, launched at", about.place
-    name = "mark_write" if isinstance(about, Told) else getattr(about, "what", "a recorded function")
-    return f"{name}, called at", about.place
+    return f"{getattr(about, 'what', 'a recorded function')}, called at", about.place
 
 
 # ----- judging ----------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ class Footprint:
         return self._refusal("writes", a, "", words, (
             "expected: steps that write what is declared, so that replays find it as it was\n"
             "help: state= for what goes from step to step, outputs= for what steps only store or add to, "
-            "scratch= for what each step fills anew"
+            "scratch= for what each step fills anew; make room in structures before the loop (grid.reserve(n))"
         ))  # fmt: skip
 
     def _refusal(self, verb: str, a: array, kind: str, words: tuple[str, Place], rest: str) -> CheckpointError:
