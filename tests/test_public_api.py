@@ -62,6 +62,25 @@ NAMES = {
         get_preferred_device synchronize synchronize_device synchronize_stream synchronize_event
         Stream Event ScopedStream get_stream set_stream record_event wait_event wait_stream
         capture_begin capture_end capture_launch ScopedCapture ScopedTimer""",
+    "neighbours and boxes": """
+        HashGrid HashGridQuery HashGridQueryD hash_grid_query hash_grid_query_next hash_grid_point_id
+        nearest_image Bvh BvhQueryAabb BvhQuerySphere BvhQueryRay BvhQueryCapsule bvh_query_aabb
+        bvh_query_sphere bvh_query_ray bvh_query_capsule bvh_query_next bvh_get_group_root""",
+    "meshes": """
+        Mesh MeshData MeshQueryPoint MeshQueryRay MeshQueryAABB MeshQuerySphere mesh_query_point
+        mesh_query_point_no_sign mesh_query_point_sign_normal mesh_query_point_sign_winding_number
+        mesh_query_point_sign_parity mesh_query_furthest_point_no_sign mesh_query_ray
+        mesh_query_ray_anyhit mesh_query_ray_count_intersections mesh_query_aabb mesh_query_aabb_next
+        mesh_query_sphere mesh_query_next mesh_eval_position mesh_eval_velocity mesh_eval_face_normal
+        mesh_get mesh_get_point mesh_get_velocity mesh_get_index closest_point_edge_edge
+        intersect_tri_tri""",
+    "volumes": """
+        Volume volume_sample volume_sample_f volume_sample_v volume_sample_i volume_sample_index
+        volume_sample_grad volume_sample_grad_f volume_sample_grad_v volume_sample_grad_index
+        volume_lookup volume_lookup_f volume_lookup_v volume_lookup_i volume_lookup_index volume_store
+        volume_store_f volume_store_v volume_store_i volume_voxel_count volume_world_to_index
+        volume_index_to_world volume_world_to_index_dir volume_index_to_world_dir volume_sample_world
+        volume_sample_local volume_transform volume_transform_inv""",
     "surfaces from fields and files": "MarchingCubes load_mesh mesh_from_file mesh_to_volume",
 }  # fmt: skip
 
@@ -77,6 +96,14 @@ MEMBERS = {
         array_scan array_sum array_inner radix_sort_pairs segmented_sort_pairs runlength_encode
         array_cast""",
     "types": "vector matrix quaternion transformation",
+    "HashGrid": "id build reserve",
+    "Bvh": "id refit rebuild",
+    "Mesh": "id refit rebuild points velocities indices",
+    "Volume": """
+        CLOSEST LINEAR id load_from_nvdb load_next_grid save_to_nvdb load_from_numpy to_numpy allocate
+        allocate_by_tiles allocate_by_voxels dtype is_index array get_grid_info get_voxel_size
+        get_tile_count get_tiles get_voxel_count get_voxels get_active_stats get_feature_array_count
+        get_feature_array_info feature_array GridInfo FeatureArrayInfo ActiveStats""",
     "config": """
         verify dump fast_math kernel_cache_dir enable_backward max_unroll log_level deterministic""",
 }  # fmt: skip
@@ -86,6 +113,9 @@ INSTANCES = {
     "array": lambda: wp.zeros(2),
     "indexedarray": lambda: wp.indexedarray(wp.zeros(4), [wp.array([0, 2], dtype=int)]),
     "Kernel": lambda: nothing,
+    "HashGrid": lambda: wp.HashGrid(1, 1, 1),
+    "Bvh": lambda: wp.Bvh(wp.zeros(1, dtype=wp.vec3), wp.zeros(1, dtype=wp.vec3)),
+    "Mesh": lambda: wp.Mesh(wp.zeros(3, dtype=wp.vec3), wp.array([0, 1, 2], dtype=int)),
 }
 
 
@@ -125,6 +155,37 @@ def test_members_exist(owner):
     value = INSTANCES[owner]() if owner in INSTANCES else getattr(wp, owner)
     missing = [name for name in MEMBERS[owner].split() if not hasattr(value, name)]
     assert missing == []
+
+
+@wp.func
+def rest(query: wp.HashGridQuery) -> int:
+    total = int(0)
+    for index in query:
+        total += index
+    return total
+
+
+@wp.func(overload_of=rest)
+def rest(query: wp.HashGridQueryD) -> int:
+    total = int(0)
+    for index in query:
+        total += 10 * index
+    return total
+
+
+@wp.kernel
+def hand_over_queries(single: wp.uint64, double: wp.uint64, out: wp.array(dtype=int)):
+    out[0] = rest(wp.hash_grid_query(single, wp.vec3(), 1.0))
+    out[1] = rest(wp.hash_grid_query(double, wp.vec3d(), wp.float64(1.0)))
+
+
+def test_types_of_queries_annotate_functions():
+    grids = [wp.HashGrid(2, 2, 2, dtype=t) for t in (wp.float32, wp.float64)]
+    for grid, t in zip(grids, (wp.vec3, wp.vec3d), strict=True):
+        grid.build(wp.array([[0.5, 0, 0], [3.0, 0, 0], [0, 0.5, 0], [0, 0, 0.1]], dtype=t), 1.0)
+    out = wp.zeros(2, dtype=int)
+    wp.launch(hand_over_queries, 1, [grid.id for grid in grids] + [out])
+    assert out.numpy().tolist() == [5, 50]
 
 
 def test_all_is_the_truth():

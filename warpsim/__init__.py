@@ -97,7 +97,9 @@ from .geometry.bvh_query import (
     bvh_query_next, bvh_query_ray, bvh_query_sphere,
 )  # fmt: skip
 from .geometry.hash_grid import HashGrid
-from .geometry.hash_grid_query import hash_grid_point_id, hash_grid_query, hash_grid_query_next, nearest_image
+from .geometry.hash_grid_query import (
+    HashGridQuery, HashGridQueryD, hash_grid_point_id, hash_grid_query, hash_grid_query_next, nearest_image,
+)  # fmt: skip
 from .geometry.marching_cubes import MarchingCubes
 from .geometry.mesh import Mesh
 from .geometry.mesh_data import MeshData

@@ -9,7 +9,7 @@ from mesh_cases import CUBE, CUBE_FACES, KINDS, case, mesh_of, sphere, vectors
 import warpsim as wp
 from warpsim.config import config
 from warpsim.core.runtime.pool import get_pool
-from warpsim.errors import MeshError, StructureIdError
+from warpsim.errors import CheckpointError, LaunchError, MeshError, StructureIdError
 from warpsim.geometry.bvh_nodes import EMPTY
 from warpsim.geometry.mesh_data import LANES
 
@@ -205,6 +205,96 @@ def test_after_the_end():
     for device in ("cpu", "interp"):
         with pytest.raises(StructureIdError):
             wp.launch(nearest, dim=1, inputs=inputs, device=device)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda mesh: mesh.refit(),
+        lambda mesh: mesh.rebuild(),
+        lambda mesh: setattr(mesh, "points", vectors(2 * CUBE)),
+        lambda mesh: setattr(mesh, "velocities", vectors(CUBE)),
+        lambda mesh: mesh.own_arrays(),
+    ],
+)
+def test_a_closed_mesh_says_so(use):
+    """And stays as it was."""
+    mesh = mesh_of(CUBE, CUBE_FACES)
+    points = mesh.points
+    mesh.close()
+    with pytest.raises(StructureIdError, match="MeshData is closed"):
+        use(mesh)
+    assert mesh.points is points and mesh.velocities is None
+
+
+def test_indices_cannot_be_exchanged():
+    mesh = mesh_of(CUBE, CUBE_FACES)
+    np.testing.assert_array_equal(mesh.indices.numpy(), CUBE_FACES.ravel())
+    with pytest.raises(AttributeError):
+        mesh.indices = ints([0, 1, 2])
+
+
+# ----- graphs and loops with checkpoints ------------------------------------------------------
+
+
+def test_captures_refuse_builds_and_take_refits():
+    """Sizes of trees are not known in a capture; a refit in it runs with the graph."""
+    points, faces = sphere(8)
+    mesh, p = mesh_of(points, faces), np.random.default_rng(0).uniform(-2, 2, (40, 3)).astype(np.float32)
+    before, moved = ask(mesh, p), ask(mesh_of(2 * points, faces), p)
+    indices = mesh.indices
+    with wp.ScopedCapture() as capture:
+        for build in (mesh.rebuild, lambda: wp.Mesh(mesh.points, indices)):
+            with pytest.raises(LaunchError, match="while a graph is captured"):
+                build()
+        mesh.refit()
+    mesh.points.assign(2 * points)
+    for k, found in enumerate(ask(mesh, p[:0])):
+        assert found.shape == before[k][:0].shape
+    wp.capture_launch(capture.graph)
+    for k, found in enumerate(ask(mesh, p)):
+        np.testing.assert_array_equal(found, moved[k])
+
+
+@wp.kernel
+def attract(mesh: wp.uint64, x: wp.array(dtype=wp.vec3), y: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    q = wp.mesh_query_point(mesh, x[i], 1.0e9)
+    y[i] = 0.5 * (x[i] + wp.mesh_eval_position(mesh, q.face, q.u, q.v))
+
+
+def test_loops_with_checkpoints():
+    """`scratch=[mesh]` allows refits; a rebuild is refused by name, a mesh made in the step is not."""
+    mesh = mesh_of(CUBE, CUBE_FACES)
+    start = np.float32([[2, 0.5, 0.5], [0.3, 3, 0.1]])
+
+    def slope(prepare, scratch):
+        x, y = (wp.array(start, dtype=wp.vec3, requires_grad=True) for _ in range(2))
+
+        def step(k):
+            used = prepare()
+            wp.launch(attract, dim=2, inputs=[used.id, x], outputs=[y])
+            wp.copy(x, y)
+
+        with wp.Tape() as tape:
+            wp.checkpoint(step, [x], 4, scratch=[y, *scratch])
+        tape.backward(grads={x: wp.ones(2, dtype=wp.vec3)})
+        return x.grad.numpy()
+
+    def refitted():
+        mesh.refit()
+        return mesh
+
+    def rebuilt():
+        mesh.rebuild()
+        return mesh
+
+    expected = slope(refitted, [mesh])
+    np.testing.assert_allclose(expected, [[1 / 16, 1, 1], [1, 1 / 16, 1]], atol=1e-6)
+    np.testing.assert_array_equal(slope(lambda: wp.Mesh(mesh.points, mesh.indices), []), expected)
+    for scratch in ([mesh], []):
+        with pytest.raises(CheckpointError, match=r"Mesh.rebuild\(\) in a step(.|\n)*help: mesh.refit\(\)"):
+            slope(rebuilt, scratch)
 
 
 # ----- the tree -------------------------------------------------------------------------------

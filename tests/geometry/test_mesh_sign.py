@@ -197,3 +197,101 @@ def test_winding_on_interp():
     p = np.random.default_rng(0).uniform(-2, 2, (6, 3)).astype(np.float32)
     results = [winding(mesh_of(points, faces, d, support_winding_number=True), p, 2.0) for d in ("interp", "cpu")]
     np.testing.assert_allclose(*results, atol=1e-6)
+
+
+# ----- where rays graze, where sides are close ------------------------------------------------
+
+
+def torus(around=30, across=12, radius=0.3):
+    """A closed ring in the plane z = 0."""
+    i, j = (x.ravel() for x in np.meshgrid(np.arange(around), np.arange(across), indexing="ij"))
+    a, b = 2 * np.pi * i / around, 2 * np.pi * j / across
+    ring = 1 + radius * np.cos(b)
+    points = np.stack([ring * np.cos(a), ring * np.sin(a), radius * np.sin(b)], axis=1)
+    p, q = i * across + j, (i + 1) % around * across + j
+    r, s = (i + 1) % around * across + (j + 1) % across, i * across + (j + 1) % across
+    return points.astype(np.float32), np.concatenate([np.stack([p, q, r], 1), np.stack([p, r, s], 1)])
+
+
+def slab(thickness):
+    return CUBE * np.float32([1, 1, thickness])
+
+
+def test_rays_that_graze():
+    """A lattice whose lines touch silhouettes, and lines in the plane of the ring of top corners, far from the surface."""
+    points, faces = torus()
+    steps = np.linspace(-1.95, 1.95, 13)
+    p = np.stack(np.meshgrid(steps, steps, [-0.3, 0.0, 0.15, 0.3], indexing="ij"), -1).reshape(-1, 3)
+    named = [[0, 0, 0.3], [0.65, -0.646439254283905, 0.3], [6.622738468742284e-10, -1.29287850856781, -0.30000001192]]
+    p = np.concatenate([p, points * 1.5, named]).astype(np.float32)
+    expected = np.where(solid_angles(points, faces, p) > 0.5, -1, 1)
+    clear = ~(p[:, None] == points).all(axis=-1).any(axis=1)
+    for order in (slice(None), slice(None, None, -1)):  # whatever the numbers of faces are
+        found = ask(mesh_of(points, faces[order]), p)
+        np.testing.assert_array_equal(found[clear, 0], expected[clear])
+
+
+def test_rays_through_walls_that_touch():
+    """Two cubes side by side, both with their wall: a ray that leaves one enters the other at once."""
+    points = np.concatenate([CUBE, CUBE + np.float32([1, 0, 0])])
+    faces = np.concatenate([CUBE_FACES, CUBE_FACES + 8])
+    p = np.float32([[0.4, 0.3, 0.6], [1.4, 0.3, 0.6], [-0.5, 0.3, 0.6], [2.5, 0.3, 0.6], [0.4, 0.3, 1.6]])
+    assert ask(mesh_of(points, faces), p)[:, 0].tolist() == [-1, -1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("thickness", [5e-3, 1e-3, 1e-4, 1e-5])
+def test_thin_slabs(thickness):
+    """Above faces, over their diagonals, beside edges and corners, and inside: every method is right."""
+    rng, points = np.random.default_rng(0), slab(thickness)
+    x, y = rng.uniform(0.05, 0.95, (2, 200))
+    z = thickness * rng.uniform(0.1, 20, 200) * rng.choice([-1, 1], 200)
+    beside = np.where(rng.random(200) < 0.5, 1 + np.abs(z), -np.abs(z))
+    about = points[rng.integers(0, 8, 400)] + 10 * thickness * rng.normal(size=(400, 3))
+    inside = thickness * rng.uniform(0.2, 0.8, 200)
+    parts = [(x, y, z), (x, x, z), (beside, y, z), (x, beside, inside), (x, y, inside), (x, x, inside)]
+    p = np.concatenate([*(np.stack(part, 1) for part in parts), about]).astype(np.float32)
+    gap = np.abs(np.maximum(np.maximum(-p, p - points[6]), 0)).max(axis=1)
+    expected = np.where(gap > 0, 1, -1)
+    far = (gap == 0) | (gap > 1e-6)
+    found = ask(mesh_of(points, CUBE_FACES, support_winding_number=True), p[far])
+    for column, name in enumerate(COLUMNS):
+        np.testing.assert_array_equal(found[:, column], expected[far], err_msg=name)
+
+
+def test_thin_slabs_have_winding_numbers():
+    """Near the edges of large triangles as well, where float32 would be off by a half."""
+    points = slab(1e-4)
+    rng = np.random.default_rng(1)
+    z = rng.uniform(-30, 30, 2000) * 1e-4
+    p = np.stack([1 - 0.1 * np.abs(z), rng.uniform(0, 1, 2000), z], axis=1).astype(np.float32)
+    mesh = mesh_of(points, CUBE_FACES, support_winding_number=True)
+    np.testing.assert_allclose(winding(mesh, p, 1e9), solid_angles(points, CUBE_FACES, p), atol=1e-6)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e-5])
+def test_corners_in_the_middle_of_edges(shift):
+    """A wedge whose sharp edge is one edge of its top and two of its bottom, also up to rounding: faces meet by epsilon."""
+    points = np.array([[0, 0, 0], [2, 0, 0], [0, 2, 0.4], [2, 2, 0.4], [0, 2, -0.4], [2, 2, -0.4], [1, 0, 0]], np.float32)
+    points[6, 2] = shift
+    top, bottom = [[0, 1, 3], [0, 3, 2]], [[0, 4, 6], [6, 4, 5], [6, 5, 1]]
+    faces = np.array([*top, *bottom, [2, 3, 5], [2, 5, 4], [0, 2, 4], [1, 5, 3]])
+    rng = np.random.default_rng(0)
+    x, turn = rng.uniform(0.1, 1.9, 300), rng.uniform(-1.7, 1.7, 300)
+    outside = np.stack([x, -0.2 * np.cos(turn), 0.2 * np.sin(turn)], axis=1)
+    inside = np.stack([x, np.full(300, 0.2), rng.uniform(-0.03, 0.03, 300)], axis=1)
+    p = np.concatenate([outside, inside]).astype(np.float32)
+    np.testing.assert_array_equal(ask(mesh_of(points, faces), p)[:, 2], np.repeat([1, -1], 300))
+
+
+@wp.kernel
+def parities(mesh: wp.uint64, p: wp.array(dtype=wp.vec3), samples: int, out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = wp.mesh_query_point_sign_parity(mesh, p[i], 1.0e9, samples).sign
+
+
+@pytest.mark.parametrize("samples", [0, -3])
+def test_parity_without_samples_takes_one(samples):
+    p = cube_points(100)
+    mesh, out = mesh_of(CUBE, CUBE_FACES), wp.zeros(len(p), dtype=float)
+    wp.launch(parities, dim=len(p), inputs=[mesh.id, vectors(p), samples, out])
+    np.testing.assert_array_equal(out.numpy(), np.where(((p > 0) & (p < 1)).all(axis=1), -1, 1))

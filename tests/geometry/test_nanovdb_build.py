@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warpsim.errors import VolumeError
-from warpsim.geometry.nanovdb_build import from_dense, from_tiles, from_voxels
+from warpsim.geometry.nanovdb_build import from_dense, from_tiles, from_voxels, node_offsets
 from warpsim.geometry.nanovdb_check import check
 from warpsim.geometry.nanovdb_grid import feature_type
 from warpsim.geometry.nanovdb_layout import KINDS, GridClass, GridType, layout
@@ -51,6 +51,14 @@ def test_voxels_come_back(kind):
     assert np.array_equal(lookup(grid, voxels), values)
     assert np.array_equal(lookup(grid, voxels + np.array([0, 0, 7000]))[0], background)
     assert as_set(active_voxels(grid)) == as_set(voxels)
+
+
+@pytest.mark.parametrize("kind", [*VALUE_TYPES, GridType.INDEX, GridType.ONINDEX], ids=lambda kind: kind.name)
+def test_sizes_are_known_beforehand(kind):
+    voxels = np.random.default_rng(1).integers(-9000, 9000, (30, 3))
+    grid = check(from_tiles(voxels, type=kind).buffer)
+    counts = [len(np.unique(voxels >> span, axis=0)) for span in (3, 7, 12)]
+    assert node_offsets(layout(kind), *counts) == (*(grid.node_offset(n) for n in (2, 1, 0)), len(grid.buffer))
 
 
 def test_the_background_is_left_out():

@@ -53,6 +53,20 @@ def test_files_of_several_grids():
     assert both.get_grid_count() == 2 and (both.load_next_grid().array().numpy() == second.array().numpy()).all()
 
 
+@pytest.mark.parametrize("name, expected", [
+    ("rocks", (764416, 1493, 8, 8)), ("torus", (12288, 24, 8, 8)), ("test_index_grid", (16, 14, 7, 7)),
+])  # fmt: skip
+def test_statistics_of_files(name, expected):
+    assert grids(name)[0].get_active_stats() == expected
+
+
+def test_statistics_count_nodes():
+    tiles = [[0, 0, 0], [0, 0, 8], [0, 0, 128], [4096, 0, 0], [-1, 0, 0], [-100, 0, 0]]
+    stats = wp.Volume.allocate_by_tiles(tiles, 1.0).get_active_stats()
+    assert (stats.voxel_count, stats.leaf_node_count, stats.lower_node_count, stats.upper_node_count) == (3072, 6, 4, 3)
+    assert wp.Volume.allocate_by_voxels(tiles, 1.0).get_active_stats() == (6, 6, 4, 3)
+
+
 def test_feature_arrays():
     [volume, _] = grids("test_index_grid")
     info = volume.get_feature_array_info(0)

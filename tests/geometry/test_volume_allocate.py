@@ -1,5 +1,7 @@
 """New volumes: from dense arrays, boxes, tiles and voxels; their types, places and errors."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -91,6 +93,38 @@ def test_boxes(low, high, options, tiles):
     assert index.is_index and index.get_voxel_count() == 512 * tiles
 
 
+def test_boxes_end_where_space_ends():
+    for low, high in (([-(2.0**31)] * 3, [-(2.0**31) + 9] * 3), ([2**31 - 9] * 3, [2**31 - 1] * 3)):
+        volume = wp.Volume.allocate(low, high, 1.0)
+        assert volume.get_tile_count() == 8 and (looked_up(volume, [low, high]) == 0.0).all()
+
+
+def scattered(count):
+    """Voxels all over space, which hardly share a node."""
+    return np.random.default_rng(0).integers(-(2**31), 2**31, (count, 3)).astype(np.int32)
+
+
+@pytest.mark.parametrize("make, leaf_bytes", [
+    (lambda: wp.Volume.allocate_by_tiles(scattered(40000), 1.0), 2144),
+    (lambda: wp.Volume.allocate_by_voxels(scattered(40000), 1.0), 96),
+    (lambda: wp.Volume.allocate_by_tiles(scattered(40000).astype(np.float32), 1.0, bg_value=None), 96),
+    (lambda: wp.Volume.allocate((0, 0, 0), (4000, 4000, 4000), 1.0), 2144),
+    (lambda: wp.Volume.allocate((0, 0, 0), (3535, 3535, 3535), 1.0, bg_value=None), 96),  # without inner nodes 7.7 GiB
+], ids=["tiles", "voxels", "points", "box", "inner nodes of a box"])  # fmt: skip
+def test_what_is_too_large_is_refused_before_it_takes_memory(make, leaf_bytes):
+    tracemalloc.start()
+    try:
+        with pytest.raises(VolumeError) as error:
+            make()
+        assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    finally:
+        tracemalloc.stop()
+    text = str(error.value)
+    assert "GiB" in text and f"tiles with {leaf_bytes} bytes each" in text and "expected: less than 8 GiB" in text
+    assert "help: take larger voxels" in text
+
+
+@pytest.mark.filterwarnings("error")
 def test_bad_input_is_refused_with_what_was_found():
     make, tile = wp.Volume.allocate_by_tiles, [[0, 0, 0]]
     cases = [
@@ -110,8 +144,14 @@ def test_bad_input_is_refused_with_what_was_found():
         (lambda: make(wp.zeros(3, dtype=wp.vec2), 1.0), "expected: an array of vec3i or vec3f"),
         (lambda: make([[0, 0, 2**40]], 1.0), "fit int32"),
         (lambda: wp.Volume.allocate_by_voxels([[1e30, 0.0, 0.0]], 1.0), "voxel point number 0"),
+        (lambda: make([[1e308, 0.0, 0.0]], 0.1), r"tile point number 0 is voxel \[inf, 0.0, 0.0\]"),
+        (lambda: make([[1e308, -1e308, 0.0]], transform=[[0.1, 0.1, 0], [-0.1, 0.1, 0], [0, 0, 1]]), "fit int32"),
         (lambda: wp.Volume.allocate((1, 0, 0), (0, 5, 5), 1.0), "min <= max"),
-        (lambda: wp.Volume.allocate((0, 0, 0), (2**30, 2**30, 2**30), 1.0), "tiles, .* bytes"),
+        (lambda: wp.Volume.allocate((0, 0, 0), (1e30, 1, 1), 1.0), r"corner number 1 is voxel \[1e\+30, 1.0, 1.0\]"),
+        (lambda: wp.Volume.allocate((0, 0, 0), np.float32([2.0**31, 1, 1]), 1.0), r"voxel \[2147483648.0, 1.0, 1.0\]"),
+        (lambda: wp.Volume.allocate((0, 0, -(2**31) - 1), (0, 0, 0), 1.0), "corner number 0 .*\nexpected: .* int32"),
+        (lambda: wp.Volume.allocate((0, 0, 0), (1e308, 1, 1), 0.1, points_in_world_space=True), "corner number 1"),
+        (lambda: wp.Volume.allocate((0, 0, 0), (2**30, 2**30, 2**30), 1.0), "tiles with .* bytes"),
         (lambda: wp.Volume.load_from_numpy(np.zeros((3, 3))), r"shape \(3, 3\)"),
         (lambda: wp.Volume.load_from_numpy(np.zeros((3, 3, 3, 2))), r"shape \(3, 3, 3, 2\)"),
         (lambda: wp.Volume.load_from_numpy(np.zeros((0, 3, 3))), "none of them 0"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from volume_cases import grids, sampled, without_directory
+from volume_cases import grids, looked_up, sampled, without_directory
 
 import warpsim as wp
 from warpsim.errors import KernelAssertionError, KernelValueError
@@ -120,6 +120,43 @@ def test_points_that_are_nowhere_give_the_background(point, walk):
         for device in ("cpu", "interp"):
             assert (sampled(volume, points, mode, point=point, device=device) == -3.0).all()
             assert (sampled(volume, [[4.0, 4.5, 4.25]], mode, point=point, device=device) == 1.0).all()
+
+
+@wp.kernel
+def sample_all(
+    volume: wp.uint64, points: wp.array(dtype=wp.vec3d), data: wp.array(dtype=float), out: wp.array2d(dtype=float),
+    slope: wp.array(dtype=wp.vec3),
+):  # fmt: skip
+    i = wp.tid()
+    grad = wp.vec3(1.0)
+    for mode in range(2):
+        out[i, mode] = wp.volume_sample_f(volume, points[i], mode)
+        out[i, 2 + mode] = wp.volume_sample_index(volume, points[i], mode, data, -3.0)
+    out[i, 4] = wp.volume_sample_grad_f(volume, points[i], wp.Volume.LINEAR, grad)
+    slope[i] = grad
+
+
+@pytest.mark.parametrize("others", [[], [[64, 64, 64]]], ids=["directory", "tree"])
+@pytest.mark.parametrize("corner, device", [
+    ((1, 1, 1), "cpu"), ((1, 0, 0), "cpu"), ((0, 1, 0), "cpu"), ((0, 0, 1), "cpu"), ((-1, -1, -1), "cpu"),
+    ((0, -1, 1), "cpu"), ((1, 1, 1), "interp"),
+], ids=str)  # fmt: skip
+def test_points_that_are_nowhere_do_not_see_tiles_at_the_end_of_space(corner, others, device):
+    tile = [{1: 2**31 - 8, 0: 0, -1: -(2**31)}[c] for c in corner]
+    volume = wp.Volume.allocate_by_tiles([tile, *others], 1.0, bg_value=-3.0)
+    assert (len(volume._data.entries) == 0) == bool(others)  # a box around two tiles far apart is too large
+    volume.leaf_values.fill_(9.0)
+    assert looked_up(volume, [tile, [9, 0, 0]], device=device).tolist() == [9.0, -3.0]
+    lost = [np.nan, np.inf, -np.inf, 2.0**31 - 8, 2.0**31 - 6.5, -(2.0**31), 1e300]
+    places = [2.0, 3.5, *tile]
+    points = [[x if a == axis else p for a in range(3)] for x in lost for axis in range(3) for p in places]
+    points += [[x] * 3 for x in lost] + [[66.0, 67.5, 65.0]]
+    with wp.ScopedDevice(device):
+        found, slopes = wp.zeros((len(points), 5), dtype=float), wp.zeros(len(points), dtype=wp.vec3)
+        data = wp.full(volume.get_voxel_count(), 9.0, dtype=float)
+        wp.launch(sample_all, len(points), [volume.id, wp.array(points, dtype=wp.vec3d), data, found, slopes])
+    assert (found.numpy()[:-1] == -3.0).all() and (slopes.numpy() == 0.0).all()
+    assert (found.numpy()[-1] == (9.0 if others else -3.0)).all()
 
 
 def test_clusters_far_apart_need_no_directory():

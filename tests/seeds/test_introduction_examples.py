@@ -1,6 +1,6 @@
 """Programs of the article that introduced NVIDIA Warp, with only the import line changed.
 
-The parts on meshes, volumes, hash grids and gradients wait for the layers that they need.
+The parts on meshes and hash grids stand in `test_mesh_example` and `test_hash_grid_examples`.
 """
 
 import numpy as np

@@ -13,7 +13,7 @@ from ..core.runtime.handles import Handle
 from ..core.types.arrays import type_name
 from ..core.types.scalars import int32
 from ..errors import ArgumentTypeError, BvhError, DeviceError
-from .bvh_build import build, build_grouped
+from .bvh_build import build, build_grouped, check_not_captured
 from .bvh_groups import MAX_GROUPS
 from .bvh_nodes import MAX_PRIMITIVES, BvhData, vec3
 from .bvh_refit import leaf_slots, refit
@@ -41,13 +41,15 @@ class Bvh:
     be refit or rebuilt while a launch that queries it runs. Its id stands for nothing once it is gone.
 
     Raises `ArgumentTypeError` for arrays of another dtype or rank, `BvhError` for different numbers of boxes, more than
-    2**27 of them, or an unknown constructor, `DeviceError` for arrays on different devices.
+    2**27 of them, or an unknown constructor, `DeviceError` for arrays on different devices, `LaunchError` while a graph
+    is captured: there, only `refit` is possible.
     """
 
     def __init__(
         self, lowers: array, uppers: array, constructor: str | None = None, groups: array | None = None,
         leaf_size: int = 1,
     ):  # fmt: skip
+        check_not_captured("Bvh(...)")
         _check_constructor(constructor)
         _check_leaf_size(leaf_size)
         _check_boxes(lowers, uppers)
@@ -65,15 +67,28 @@ class Bvh:
 
     def refit(self) -> None:
         """Take up the present contents of `lowers` and `uppers`; the tree stays as it is, and gets worse as boxes
-        move far. Boxes that had a NaN or an infinity when the tree was built stay left out."""
+        move far. Boxes that had a NaN or an infinity when the tree was built stay left out.
+
+        In loops with checkpoints: `scratch=[bvh]`.
+        """
         with self._lock:
+            self._handle.note_filled(self.own_arrays())
             refit(self._handle.data.tree, self._slots, self.lowers, self.uppers)
 
     def rebuild(self, constructor: str | None = None) -> None:
-        """Build the tree anew from the present contents of `lowers` and `uppers`."""
+        """Build the tree anew from the present contents of `lowers` and `uppers`.
+
+        Raises `LaunchError` while a graph is captured, `CheckpointError` in steps of loops with checkpoints.
+        """
+        check_not_captured("Bvh.rebuild()")
         _check_constructor(constructor)
         with self._lock:
+            self._handle.note_replaced("Bvh.rebuild()", "bvh.refit(), or make a new Bvh in the step")
             self._handle.update(self._built())
+
+    def own_arrays(self) -> list[array]:
+        """The arrays that a refit fills, for loops with checkpoints."""
+        return [self._handle.data.tree.nodes]
 
     def _built(self) -> BvhData:
         names, roots = empty(0, int32, self.device), empty(0, int32, self.device)

@@ -14,11 +14,13 @@ import numpy as np
 
 from ..core.frontend.functions import func
 from ..core.ops import min, tid
+from ..core.runtime import graph
 from ..core.runtime.array import array
 from ..core.runtime.array_ops import empty
 from ..core.runtime.kernel import kernel
 from ..core.runtime.launch import launch
 from ..core.types.scalars import float32, int32
+from ..errors import LaunchError
 from .bvh_assemble import assembled
 from .bvh_groups import grafted, grouped, halved_list, most_levels
 from .bvh_nodes import BvhTree, vec3, vec4
@@ -29,6 +31,15 @@ from .bvh_walk import is_finite
 _BLOCK = 4096  # boxes that are gathered by one thread
 _SMALLEST_SUBTREE, _LARGEST_SUBTREE, _SUBTREES = 2048, 16384, 64
 _NO_NODE = 2**31 - 1
+
+
+def check_not_captured(what: str) -> None:
+    """Raise `LaunchError` while a graph is captured: sizes of a tree follow from numbers that launches compute."""
+    if graph.active() is not None:
+        raise LaunchError(
+            f"{what} while a graph is captured: the size of its tree is not known yet\n"
+            "help: make it before the capture; in the capture, refit()"
+        )
 
 
 def build(lowers: array, uppers: array, leaf_size: int = 1) -> BvhTree:

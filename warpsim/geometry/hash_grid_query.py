@@ -43,7 +43,7 @@ _IMAGE_ROUNDING = 2.0**-19  # of a period, twice that of a wrapped float32 coord
 
 
 @struct
-class HashGridQueryF:
+class HashGridQuery:
     """A query of a grid of float32 points, by value."""
 
     grid: HashGridData
@@ -74,7 +74,7 @@ class HashGridQueryF:
 
 @struct
 class HashGridQueryD:
-    """A query of a grid of float64 points, see `HashGridQueryF`."""
+    """A query of a grid of float64 points, see `HashGridQuery`."""
 
     grid: HashGridData
     point: vec3d
@@ -138,7 +138,7 @@ def covered(plan: HashGridPlan, axis: int, low: float64, high: float64):
 
 
 @func
-def has_points(q: HashGridQueryF) -> bool:
+def has_points(q: HashGridQuery) -> bool:
     """Whether there are points of the precision of the query."""
     return len(q.grid.x) > 0 and len(q.grid.plan) > 0
 
@@ -231,7 +231,7 @@ def next_row(q: Any) -> Any:
 
 
 @func
-def window(q: HashGridQueryF, k: int32):
+def window(q: HashGridQuery, k: int32):
     """Coordinates of sorted points k to k + LANES - 1."""
     return q.grid.x[k], q.grid.y[k], q.grid.z[k]
 
@@ -310,17 +310,17 @@ def advanced(q: Any, index: int32):
 
 
 @func
-def hash_grid_query(id: uint64, point: vec3f, max_dist: float32) -> HashGridQueryF:
+def hash_grid_query(id: uint64, point: vec3f, max_dist: float32) -> HashGridQuery:
     """A query of all points within `max_dist` of `point`. See `hash_grid_query_next`."""
     grid = resolve(id, HashGridData)
-    return begun(HashGridQueryF(), grid, stop_gradient(point), stop_gradient(max_dist), 0, False)
+    return begun(HashGridQuery(), grid, stop_gradient(point), stop_gradient(max_dist), 0, False)
 
 
 @func(overload_of=hash_grid_query)
-def hash_grid_query(id: uint64, point: vec3f, max_dist: float32, group: int32) -> HashGridQueryF:
+def hash_grid_query(id: uint64, point: vec3f, max_dist: float32, group: int32) -> HashGridQuery:
     """A query of the points of one group. Groups that the grid was built without play no part."""
     grid = resolve(id, HashGridData)
-    return begun(HashGridQueryF(), grid, stop_gradient(point), stop_gradient(max_dist), group, True)
+    return begun(HashGridQuery(), grid, stop_gradient(point), stop_gradient(max_dist), group, True)
 
 
 @func(overload_of=hash_grid_query)
@@ -338,7 +338,7 @@ def hash_grid_query(id: uint64, point: vec3d, max_dist: float64, group: int32) -
 
 
 @func(inout=("query", "index"))
-def hash_grid_query_next(query: HashGridQueryF, index: int32) -> tuple[HashGridQueryF, int32, bool]:
+def hash_grid_query_next(query: HashGridQuery, index: int32) -> tuple[HashGridQuery, int32, bool]:
     """Whether there is another neighbour; its index in the user's array goes to `index`.
 
     At the end `index` keeps its value.
@@ -351,7 +351,7 @@ def hash_grid_query_next(query: HashGridQueryD, index: int32) -> tuple[HashGridQ
     return advanced(query, index)
 
 
-HashGridQueryF.next_in_kernel = hash_grid_query_next
+HashGridQuery.next_in_kernel = hash_grid_query_next
 HashGridQueryD.next_in_kernel = hash_grid_query_next
 
 

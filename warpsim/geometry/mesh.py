@@ -13,7 +13,7 @@ from ..core.runtime.handles import Handle
 from ..core.runtime.launch import launch
 from ..core.types.scalars import float32, int32
 from ..errors import MeshError
-from .bvh_build import build
+from .bvh_build import build, check_not_captured
 from .bvh_nodes import MAX_LEAF
 from .mesh_data import MeshData, TrianglePack, WindingMoments, vec3
 from .mesh_pack import average_edges, bound_faces, gather_vertices, pack_triangles, refit_nodes, widened
@@ -34,13 +34,17 @@ class Mesh:
     vertices and velocities arrive in `points.grad` and `velocities.grad`. Points that are not finite are allowed:
     faces that use them are not found by any query. A mesh may have no faces.
 
-    Raises `MeshError` for arrays of the wrong type, shape or device, and for indices out of range.
+    Lengths of edges should be between 1e-8 and 1e9, see `mesh_query_point_no_sign` and `mesh_query_sphere`.
+
+    Raises `MeshError` for arrays of the wrong type, shape or device, and for indices out of range, `LaunchError` while
+    a graph is captured: there, only `refit` is possible. What is asked of a closed mesh raises `StructureIdError`.
     """
 
     def __init__(
         self, points: array, indices: array, velocities: array | None = None, support_winding_number: bool = False,
         bvh_constructor: str | None = None, bvh_leaf_size: int | None = None,
     ):  # fmt: skip
+        check_not_captured("Mesh(...)")
         _check_points(points, "points")
         _check_indices(indices, points)
         if velocities is not None:
@@ -50,9 +54,9 @@ class Mesh:
         if bvh_leaf_size is not None and not 1 <= bvh_leaf_size <= MAX_LEAF:
             raise MeshError(f"bvh_leaf_size is {bvh_leaf_size}\nexpected: 1 to {MAX_LEAF}, or None")
         self.device = points.device
-        self.indices = indices
         self.support_winding_number = support_winding_number
-        self._points, self._velocities, self._leaf_size = points, velocities, bvh_leaf_size or MAX_LEAF
+        self._points, self._indices, self._velocities = points, indices, velocities
+        self._leaf_size = bvh_leaf_size or MAX_LEAF
         self._handle = Handle(self._built())
 
     @property
@@ -68,8 +72,13 @@ class Mesh:
     @points.setter
     def points(self, points: array) -> None:
         _check_points(points, "points", like=self._points)
+        self._refit(points)
         self._points = points
-        self.refit()
+
+    @property
+    def indices(self) -> array:
+        """Three vertices per face. They belong to the tree: other faces need another mesh."""
+        return self._indices
 
     @property
     def velocities(self) -> array | None:
@@ -80,8 +89,9 @@ class Mesh:
     def velocities(self, velocities: array | None) -> None:
         if velocities is not None:
             _check_points(velocities, "velocities", like=self._points)
+        given = self._velocities_or_none(velocities)
+        self._handle.update(_changed(self._handle.data, velocities=given))
         self._velocities = velocities
-        self._handle.update(_changed(self._handle.data, velocities=self._velocities_or_none()))
 
     @property
     def face_count(self) -> int:
@@ -94,13 +104,17 @@ class Mesh:
         Faces that were found by no query when the tree was built, because a corner was not finite, stay so.
         A tape keeps what queries that it has recorded looked at. In loops with checkpoints: `scratch=[mesh]`.
         """
-        self._handle.note_filled(self.own_arrays())
-        data = _changed(self._handle.data, points=self._points)
-        self._fill(data)
-        self._handle.update(data)
+        self._refit(self._points)
 
     def rebuild(self) -> None:
-        """Build the tree over again from the present points. Not for steps of loops with checkpoints: `refit` is."""
+        """Build the tree over again from the present points.
+
+        Raises `LaunchError` while a graph is captured, `CheckpointError` in steps of loops with checkpoints: `refit`
+        is for both.
+        """
+        check_not_captured("Mesh.rebuild()")
+        _ = self._handle.data  # nothing is built for a closed mesh
+        self._handle.note_replaced("Mesh.rebuild()", "mesh.refit(), or make a new Mesh in the step")
         self._handle.update(self._built())
 
     def own_arrays(self) -> list[array]:
@@ -111,6 +125,13 @@ class Mesh:
     def close(self) -> None:
         """End the mesh: its id stands for a mesh without faces from now on."""
         self._handle.close()
+
+    def _refit(self, points: array) -> None:
+        """Follow `points`."""
+        data = _changed(self._handle.data, points=points)
+        self._handle.note_filled(self.own_arrays())
+        self._fill(data)
+        self._handle.update(data)
 
     def _built(self) -> MeshData:
         """The structure for the present points, from nothing."""
@@ -124,7 +145,7 @@ class Mesh:
         _run(gather_vertices, tree.items.size, self.indices, tree.items, self._vertices)
         moments = 4 * tree.nodes.size if self.support_winding_number else 0
         data = MeshData(
-            points=self._points, velocities=self._velocities_or_none(), indices=self.indices, tree=tree,
+            points=self._points, velocities=self._velocities_or_none(self._velocities), indices=self.indices, tree=tree,
             packs=empty(self._owners.size, TrianglePack, device), moments=zeros(moments, WindingMoments, device),
             average_edge=zeros(1, float32, device),
         )  # fmt: skip
@@ -145,8 +166,8 @@ class Mesh:
                 _run(node_moments, part.size - 1, data, data.moments, part)
         _run(average_edges, 1, edges, self.face_count, data.average_edge)
 
-    def _velocities_or_none(self) -> array:
-        return zeros(0, vec3, self.device) if self._velocities is None else self._velocities
+    def _velocities_or_none(self, velocities: array | None) -> array:
+        return zeros(0, vec3, self.device) if velocities is None else velocities
 
     def __repr__(self) -> str:
         return f"<Mesh of {self._points.size} points, {self.face_count} faces on {self.device}>"

@@ -12,7 +12,7 @@ Packs have no gradients: they serve searches. What has a derivative is computed 
 from __future__ import annotations
 
 from ..core.frontend.functions import func
-from ..core.ops import bit_count, cross, normalize
+from ..core.ops import abs, bit_count, cross, max, normalize, stop_gradient, where
 from ..core.types.arrays import array_type
 from ..core.types.compounds import vector as vector_type
 from ..core.types.scalars import float32, int32
@@ -85,8 +85,19 @@ def known(a: vec3, b: vec3, c: vec3) -> bool:
 
 @func
 def face_normal(a: vec3, b: vec3, c: vec3) -> vec3:
-    """Unit vector towards which a triangle turns counter-clockwise; zero where it has no area."""
-    return normalize(cross(b - a, c - a))
+    """Unit vector towards which a triangle turns counter-clockwise; zero where it has no area.
+
+    Edges are scaled first, so that triangles of all sizes have one; lengths do not matter to it, nor to its derivative.
+    """
+    first, second = b - a, c - a
+    return normalize(cross(first / stop_gradient(size_of(first)), second / stop_gradient(size_of(second))))
+
+
+@func
+def size_of(x: vec3) -> float32:
+    """The largest component, without its sign; 1 for zero, so that one can divide by it."""
+    size = max(abs(x[0]), max(abs(x[1]), abs(x[2])))
+    return where(size > 0.0, size, 1.0)
 
 
 @func

@@ -60,10 +60,15 @@ def mesh_query_aabb(id: uint64, low: vec3, high: vec3) -> MeshQueryAABB:
 
 @func
 def mesh_query_sphere(id: uint64, center: vec3, radius: float32) -> MeshQuerySphere:
-    """The faces that have a point within `radius` of `center`, touching included; a negative radius counts as 0."""
+    """The faces that have a point within `radius` of `center`, touching included.
+
+    A negative radius counts as 0; one that is not a number finds nothing. Squares of areas must be numbers of float32:
+    inside of triangles larger than about 1e9, or smaller than about 1e-8, points may be missed, their edges are not.
+    """
     query = MeshQuerySphere()
     query.id, query.center, query.squared = id, center, max(radius, 0.0) * max(radius, 0.0)
-    query.slot = where(is_finite(center) and resolve(id, MeshData).tree.nodes.shape[0] > 0, 0, -1)
+    known = is_finite(center) and radius == radius
+    query.slot = where(known and resolve(id, MeshData).tree.nodes.shape[0] > 0, 0, -1)
     return query
 
 

@@ -44,7 +44,11 @@ def closest_of(data: MeshData, face: int32, point: vec3, sign: float32) -> MeshQ
 
 @func
 def mesh_query_point_no_sign(id: uint64, point: vec3, max_dist: float32) -> MeshQueryPoint:
-    """The point of the mesh closest to `point`, if it is strictly closer than `max_dist`."""
+    """The point of the mesh closest to `point`, if it is strictly closer than `max_dist`.
+
+    Of equally close faces that with the smallest number. Squares of areas must be numbers of float32: distances may
+    be up to 1e9, and triangles smaller than about 1e-8 count as their edges. That holds for all queries for points.
+    """
     data = resolve(id, MeshData)
     return closest_of(data, closest_face(data, point, max_dist), point, 0.0)
 
@@ -93,8 +97,8 @@ def mesh_query_point(id: uint64, point: vec3, max_dist: float32) -> MeshQueryPoi
     """The point of the mesh closest to `point`, if it is strictly closer than `max_dist`, and a sign.
 
     `sign` is -1 where at least two of the three rays from `point` along the positive axes first hit the back of a
-    face, else 1. Rays look at the whole mesh, whatever `max_dist` is. Right for closed meshes; in a mesh with
-    holes, a vote of what is seen.
+    face, else 1. A front and a back that are hit at once, where a ray grazes an edge, do not count. Rays look at the
+    whole mesh, whatever `max_dist` is. Right for closed meshes; in a mesh with holes, a vote of what is seen.
     """
     data = resolve(id, MeshData)
     face = closest_face(data, point, max_dist)
@@ -121,8 +125,11 @@ def mesh_query_point_sign_normal(
 ) -> MeshQueryPoint:
     """As `mesh_query_point`, with the sign by the angle-weighted normals at the closest point.
 
-    Exact for closed meshes without self-intersections, and faster than rays. epsilon: distance, as a fraction of
-    the average edge, within which faces count as meeting at the closest point.
+    Exact for closed meshes without self-intersections, however thin, and faster than rays: faces meet at an edge or a
+    corner where they have the same coordinates, whatever their indices. epsilon: only where the faces around the
+    closest edge or corner do not close up (holes, corners in the middle of edges, coordinates that differ by
+    rounding), those within `epsilon` times the average edge count as meeting. Signs around what is thinner than that
+    may then be wrong.
     """
     data = resolve(id, MeshData)
     face = closest_face(data, point, max_dist)
@@ -183,6 +190,7 @@ def mesh_query_point_sign_parity(
     """As `mesh_query_point`, with -1 where at least half of `n_sample` rays cross the mesh an odd number of times.
 
     The orientation of faces does not matter. No ray slips between two faces, so one is enough for closed meshes.
+    `n_sample` below 1 counts as 1.
     """
     data = resolve(id, MeshData)
     face = closest_face(data, point, max_dist)

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from ..core.frontend.functions import func
 from ..core.frontend.gradients import func_grad, func_replay
-from ..core.ops import atan2, cross, dot, length, max, tid, where
+from ..core.ops import abs, atan2, cross, dot, length, max, tid, where
 from ..core.runtime.array import array
 from ..core.runtime.array_ops import zeros
 from ..core.runtime.kernel import kernel
-from ..core.types.scalars import float32, int32
+from ..core.types.compounds import vector as vector_type
+from ..core.types.scalars import float32, float64, int32
 from .bvh_nodes import STACK_SIZE, leaf_count, leaf_first
 from .bvh_walk import is_finite
 from .mesh_data import MeshData, WindingMoments, corners_of, known, vec3
+
+vec3d = vector_type(3, float64)
 
 _OVER_4_PI = 0.07957747154594767
 _OVER_2_PI = 0.15915494309189535
@@ -26,14 +29,19 @@ _OVER_2_PI = 0.15915494309189535
 
 
 @func
-def solid_angle(a: vec3, b: vec3, c: vec3) -> float32:
-    """Half the solid angle of a triangle seen from the origin, positive from behind (Van Oosterom & Strackee 1983)."""
+def solid_angle(point: vec3, first: vec3, second: vec3, third: vec3) -> float32:
+    """Half the solid angle of a triangle seen from a point, positive from behind (Van Oosterom & Strackee 1983).
+
+    Near an edge of a large triangle both terms are small differences of large numbers, hence float64.
+    """
+    a, b, c = vec3d(first) - vec3d(point), vec3d(second) - vec3d(point), vec3d(third) - vec3d(point)
     x, y, z = length(a), length(b), length(c)
     spread = x * y * z + dot(a, b) * z + dot(b, c) * x + dot(c, a) * y
     volume = dot(a, cross(b, c))
     half = float32(0.0)
     if volume != 0.0 or spread > 0.0:  # in the plane of the triangle, inside it: on the surface, no side is better
-        half = atan2(volume, spread)
+        larger = max(abs(volume), abs(spread))
+        half = atan2(float32(volume / larger), float32(spread / larger))
     return half
 
 
@@ -77,7 +85,7 @@ def winding_number(data: MeshData, point: vec3, accuracy: float32) -> float32:
             for k in range(leaf_count(child)):
                 a, b, c = corners_of(data, data.tree.items[leaf_first(child) + k])
                 if known(a, b, c):
-                    number += solid_angle(a - point, b - point, c - point) * _OVER_2_PI
+                    number += solid_angle(point, a, b, c) * _OVER_2_PI
     return number
 
 

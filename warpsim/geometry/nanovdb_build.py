@@ -25,12 +25,14 @@ from .nanovdb_layout import (
     LOWER_SPAN_LOG2,
     MAGIC_GRID,
     MAGIC_OLD,
+    MAX_BYTES,
     NEW_MAGIC,
     TREE,
     TREE_OFFSET,
     UPPER_LOG2,
     UPPER_SPAN_LOG2,
     GridFlag,
+    GridLayout,
     GridType,
     pack_version,
 )
@@ -174,6 +176,28 @@ def _sort_keys(voxels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return key << _LEAF_BITS | slots_of(voxels, LEAF_LOG2, 0), tiles
 
 
+def node_offsets(parts: GridLayout, leaves: int, lowers: int, uppers: int) -> tuple[int, int, int, int]:
+    """The bytes where upper nodes, lower nodes and leaves of a grid begin and where it ends, from their numbers.
+
+    Raises `VolumeError` for a grid of 8 GiB and more, which kernels could not read, before anything is allocated.
+    """
+    first_upper = TREE_OFFSET + TREE.size + parts.root.size + uppers * parts.tile.size
+    first_lower = first_upper + uppers * parts.upper.size
+    first_leaf = first_lower + lowers * parts.lower.size
+    end = first_leaf + leaves * parts.leaf.size
+    if end >= MAX_BYTES:
+        kinds = (
+            (leaves, "tiles", parts.leaf), (lowers, "nodes of 128^3 voxels", parts.lower),
+            (uppers, "of 4096^3", parts.upper),
+        )  # fmt: skip
+        found = ", ".join(f"{count} {kind} with {record.size} bytes each" for count, kind, record in kinds)
+        raise VolumeError(
+            f"a grid of {end / 2**30:.3g} GiB: {found}\nexpected: less than {MAX_BYTES >> 30} GiB\n"
+            "help: take larger voxels, or leave out what lies far from the rest"
+        )
+    return first_upper, first_lower, first_leaf, end
+
+
 def _allocate(about: Settled, origins: np.ndarray) -> tuple[Grid, np.ndarray]:
     """A grid with a leaf at each origin (n, 3), all different; and their order in the grid."""
     keys, tiles = _sort_keys(origins)
@@ -185,10 +209,8 @@ def _allocate_sorted(about: Settled, leaf_keys: np.ndarray, tiles: np.ndarray) -
     """A grid with leaves for sorted keys (without the bits of the voxel), in which no voxel is active yet."""
     lower_keys = leaf_keys[np.flatnonzero(np.diff(leaf_keys >> _LOWER_BITS, prepend=-1))] >> _LOWER_BITS
     parts, counts = about.layout, (len(leaf_keys), len(lower_keys), len(tiles))
-    uppers = TREE_OFFSET + TREE.size + parts.root.size + len(tiles) * parts.tile.size
-    lowers = uppers + counts[2] * parts.upper.size
-    leaves = lowers + counts[1] * parts.lower.size
-    grid = Grid(aligned_zeros(leaves + counts[0] * parts.leaf.size))
+    uppers, lowers, leaves, end = node_offsets(parts, *counts)
+    grid = Grid(aligned_zeros(end))
     _describe(grid, about)
     grid.tree["node_offset"] = [begin - TREE_OFFSET for begin in (leaves, lowers, uppers, TREE_OFFSET + TREE.size)]
     grid.tree["node_count"] = counts

@@ -30,6 +30,7 @@ UPPER_SLOTS, LOWER_SLOTS, LEAF_SLOTS = (1 << 3 * log2 for log2 in (UPPER_LOG2, L
 LEAF_SPAN_LOG2 = LEAF_LOG2  # voxels that a node spans along an axis, as powers of two
 LOWER_SPAN_LOG2 = LEAF_SPAN_LOG2 + LOWER_LOG2
 UPPER_SPAN_LOG2 = LOWER_SPAN_LOG2 + UPPER_LOG2
+MAX_BYTES = 4 << 31  # kernels tell places in a grid by the int32 numbers of words of 4 bytes
 KEY_BITS = 21  # a root tile's key packs x, y, z, 21 bits each; coordinates >> 12 fill 20 of them
 
 MAGIC_OLD, MAGIC_GRID, MAGIC_FILE = b"NanoVDB0", b"NanoVDB1", b"NanoVDB2"

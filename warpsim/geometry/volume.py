@@ -60,6 +60,14 @@ class Volume:
         translation: np.ndarray
         transform_matrix: np.ndarray
 
+    class ActiveStats(NamedTuple):
+        """How many voxels there are, and how many nodes of 8^3, 128^3 and 4096^3 voxels the tree has."""
+
+        voxel_count: int
+        leaf_node_count: int
+        lower_node_count: int
+        upper_node_count: int
+
     class FeatureArrayInfo(NamedTuple):
         """What a grid says about an array that it carries beside its tree."""
 
@@ -160,6 +168,7 @@ class Volume:
         min, max: voxels, or points of the world with `points_in_world_space`. voxel_size: a number or three.
         bg_value: the value of all voxels for now; it decides the type as in `load_from_numpy`, a vector or list
         of three or four asks for vectors, and None for an index volume.
+        Raises `VolumeError` for corners outside of int32 and for what would be a grid of 8 GiB or more.
         """
         grid = box_grid(min, max, points_in_world_space, bg_value, voxel_size, translation)
         return cls._of([grid], device)
@@ -174,6 +183,7 @@ class Volume:
         tile_points: vec3i or (n, 3) integers are voxels; vec3f or (n, 3) floats are points of the world, which
         belong to the nearest voxel. They may repeat. voxel_size: a number or three; or transform: (3, 3), with
         world = transform @ index + translation. bg_value: as in `allocate`.
+        A tile with no other one near costs 300 kB. Raises `VolumeError` as `allocate` does.
         """
         return cls._of([tile_grid(tile_points, bg_value, voxel_size, transform, translation)], device)
 
@@ -240,6 +250,10 @@ class Volume:
     def get_voxel_count(self) -> int:
         """The number of voxels with an index: all 512 of each tile, in on-index volumes the active ones."""
         return voxel_count(self._grid)
+
+    def get_active_stats(self) -> Volume.ActiveStats:
+        """The number of voxels, as `get_voxel_count` counts them, and the numbers of leaves and inner nodes."""
+        return Volume.ActiveStats(self.get_voxel_count(), *self._grid.node_counts)
 
     def get_voxels(self, out: Array | None = None) -> Array:
         """The voxels in the order of their indices, (voxels,) vec3i. `out`: an array to write to."""

@@ -6,6 +6,7 @@ and hold the background value.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,8 @@ import numpy as np
 from ..errors import VolumeError
 from . import nanovdb_build
 from .nanovdb_grid import Grid
-from .nanovdb_layout import LEAF_LOG2, GridType, layout
-from .volume_data import MAX_BYTES
-from .volume_points import affine, background_of, point_rows, voxels_of
+from .nanovdb_layout import LEAF_LOG2, LEAF_SPAN_LOG2, LOWER_SPAN_LOG2, UPPER_SPAN_LOG2, GridType, layout
+from .volume_points import affine, as_voxels, background_of, point_rows, voxels_of
 
 
 def dense_grid(values: np.ndarray, min_world: Any, voxel_size: Any, bg_value: Any) -> Grid:
@@ -46,22 +46,27 @@ def _vector_type(kind: GridType, components: int) -> GridType:
 def box_grid(low: Any, high: Any, in_world: bool, bg_value: Any, voxel_size: Any, translation: Any) -> Grid:
     """All tiles that meet the box from voxel `low` to voxel `high`, both inside."""
     matrix, shift = affine(voxel_size, None, translation)
-    given = [point_rows(np.asarray(corner)[None], "a corner of the box") for corner in (low, high)]
-    corners = np.concatenate([c.astype(np.float64) if in_world else np.floor(c).astype(np.int64) for c in given])
-    voxels = voxels_of(corners, np.linalg.inv(matrix), shift, "corner")
+    rows = [point_rows(np.asarray(corner)[None], "a corner of the box") for corner in (low, high)]
+    corners = np.concatenate(rows).astype(np.float64)
+    if in_world:
+        voxels = voxels_of(corners, np.linalg.inv(matrix), shift, "corner")
+    else:
+        voxels = as_voxels(np.floor(corners), "corner")
     if (voxels[1] < voxels[0]).any():
         raise VolumeError(f"a box from {low} to {high}\nexpected: min <= max along each axis")
     first, last = voxels >> LEAF_LOG2
     counts = last - first + 1
-    _check_size(float(np.prod(counts, dtype=np.float64)), bg_value)
+    _check_size(voxels, bg_value)
     tiles = np.stack(np.meshgrid(*(np.arange(n) for n in counts), indexing="ij"), axis=-1).reshape(-1, 3) + first
     return _tile_grid(tiles << LEAF_LOG2, bg_value, matrix, shift)
 
 
-def _check_size(tiles: float, bg_value: Any) -> None:
-    size = tiles * layout(background_of(bg_value)[0]).leaf.size
-    if size >= MAX_BYTES:
-        raise VolumeError(f"{tiles:.0f} tiles, {size:.2g} bytes\nexpected: less than {MAX_BYTES} bytes")
+def _check_size(corners: np.ndarray, bg_value: Any) -> None:
+    """Refuse a box whose grid would be too large, before its tiles are listed."""
+    low, high = corners
+    spans = LEAF_SPAN_LOG2, LOWER_SPAN_LOG2, UPPER_SPAN_LOG2
+    nodes = [prod(((high >> span) - (low >> span) + 1).tolist()) for span in spans]
+    nanovdb_build.node_offsets(layout(background_of(bg_value)[0]), *nodes)
 
 
 def tile_grid(points: Any, bg_value: Any, voxel_size: Any, transform: Any, translation: Any) -> Grid:

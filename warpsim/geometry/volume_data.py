@@ -16,13 +16,10 @@ from ..core.runtime.launch import launch
 from ..core.types.scalars import float32, float64, int32, int64, uint32
 from ..errors import VolumeError
 from .nanovdb_grid import Grid
-from .nanovdb_layout import LEAF_LOG2, LEAF_SLOTS
+from .nanovdb_layout import LEAF_LOG2, LEAF_SLOTS, MAX_BYTES
 from .nanovdb_read import VALUE_TYPES, WORD, VolumeData
 from .nanovdb_voxels import leaf_origins, value_tiles
 from .volume_directory import fill_directory
-
-MAX_BYTES = (1 << 31) * WORD
-"""Places are int32 words."""
 
 CUBES_PER_LEAF, FEW_CUBES = 64, 1 << 17
 """How large a directory may become: an eighth of what the leaves need, or half a megabyte."""

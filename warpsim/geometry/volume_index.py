@@ -14,10 +14,21 @@ from ..core.ops import resolve
 from ..core.runtime.array_ops import zeros
 from ..core.types.scalars import int32, uint64
 from ..core.types.signatures import Array, Element, Int, Vec
-from .nanovdb_read import VolumeData, vec3i, voxel_index
-from .volume_directory import corner_entries, vec8i
-from .volume_lookup import volume_lookup_index
-from .volume_sample import LINEAR, Coordinate, cell, corner_slots, gathered, nearest_voxel, slopes, trilinear, weight
+from .nanovdb_read import VolumeData, leaf_slot, vec3i, voxel_index
+from .volume_directory import vec8i
+from .volume_sample import (
+    LINEAR,
+    Coordinate,
+    cell,
+    corner_slots,
+    entries_around,
+    entry_around,
+    gathered,
+    nearest_voxel,
+    slopes,
+    trilinear,
+    weight,
+)
 
 
 @func
@@ -32,7 +43,7 @@ def corner_indices(id: uint64, low: vec3i) -> vec8i:
     data = resolve(id, VolumeData)
     if data.grid_type == 0:
         return vec8i(-1)
-    entries, slots = corner_entries(data, low[0], low[1], low[2]), corner_slots(low)
+    entries, slots = entries_around(data, low), corner_slots(low)
     found = zeros(shape=8, dtype=int32)
     n = int32(0)
     while n < 8:  # not a `for`, which would be unrolled to eight copies
@@ -55,8 +66,11 @@ def corner_elements(id: uint64, low: vec3i, values: Array[Element, 1], backgroun
 @func
 def closest_element(id: uint64, p: Vec[3, Coordinate], values: Array[Element, 1], background: Element) -> Element:
     """The element of the voxel closest to a point."""
-    v = nearest_voxel(p)
-    return element(values, volume_lookup_index(id, v[0], v[1], v[2]), background)
+    data, v = resolve(id, VolumeData), nearest_voxel(p)
+    if data.grid_type == 0:
+        return background
+    index = voxel_index(data, entry_around(data, v), leaf_slot(v[0], v[1], v[2]))
+    return element(values, index, background)
 
 
 # ----- the value ------------------------------------------------------------------------------

@@ -39,10 +39,16 @@ def voxels_of(points: Any, inverse: np.ndarray, translation: np.ndarray, what: s
     """
     rows = point_rows(points, what)
     if rows.dtype.kind == "f":
-        rows = np.floor((rows.astype(np.float64) - translation) @ inverse.T + 0.5)
-    outside = (rows < _INT32.min) | (rows > _INT32.max)
-    if outside.any():
-        k = int(np.flatnonzero(outside.any(axis=1))[0])
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large for float64 is refused below
+            rows = np.floor((rows.astype(np.float64) - translation) @ inverse.T + 0.5)
+    return as_voxels(rows, what)
+
+
+def as_voxels(rows: np.ndarray, what: str) -> np.ndarray:
+    """Whole numbers (n, 3) as int64. Raises `VolumeError` for coordinates that int32 does not hold."""
+    inside = ((rows >= _INT32.min) & (rows <= _INT32.max)).all(axis=1)  # NaN is not
+    if not inside.all():
+        k = int(np.argmin(inside))
         raise VolumeError(f"{what} number {k} is voxel {rows[k].tolist()}\nexpected: coordinates that fit int32")
     return rows.astype(np.int64)
 

@@ -22,7 +22,7 @@ from ..core.types.scalars import float32, float64, int32, uint64
 from ..core.types.signatures import Float, Int, N, TypeVariable, Vec
 from .nanovdb_read import VALUE_WORDS, VolumeData, leaf_slot, mat33f, place, read, vec3f, vec3i
 from .volume_directory import CORNERS, corner_entries, entry_of, vec8i
-from .volume_lookup import holds, value_at
+from .volume_lookup import holds
 
 CLOSEST, LINEAR = 0, 1
 
@@ -30,7 +30,7 @@ Coordinate = TypeVariable("Coordinate", lambda t: t in (float32, float64))
 """The precision of points, whatever that of the values is."""
 
 _LIMIT = 2.0**31 - 128.0  # the largest float32 that int32 holds
-_FAR = 2**31 - 8  # stands for all coordinates beyond: in the last cube
+_FAR = 2**31 - 8  # along all axes, for every point beyond: no other gets there, and the cell lies in one cube
 
 
 # ----- where ----------------------------------------------------------------------------------
@@ -39,23 +39,35 @@ _FAR = 2**31 - 8  # stands for all coordinates beyond: in the last cube
 @func
 def nearest_voxel(p: Vec[3, Coordinate]) -> vec3i:
     """The voxel closest to a point."""
-    v = vec3i()
-    for a in range(3):
-        rounded = round(p[a])
-        v[a] = int(rounded) if abs(rounded) <= _LIMIT else _FAR
-    return v
+    return voxel_at(type(p)(round(p[0]), round(p[1]), round(p[2])))
 
 
 @func
 def cell(p: Vec[3, Coordinate]) -> tuple[vec3i, Vec[3, Coordinate]]:
     """The lowest voxel of the cell around a point, and the point's coordinates in the cell, in [0, 1]."""
-    low, inside = vec3i(), type(p)()
-    for a in range(3):
-        floored = floor(p[a])
-        within = abs(floored) <= _LIMIT  # not so for NaN
-        low[a] = int(floored) if within else _FAR
-        inside[a] = p[a] - floored if within else type(floored)(0.0)
-    return low, inside
+    floored = type(p)(floor(p[0]), floor(p[1]), floor(p[2]))
+    low = voxel_at(floored)
+    return low, (p - floored if low[0] != _FAR else type(p)())
+
+
+@func
+def voxel_at(p: Vec[3, Coordinate]) -> vec3i:
+    """The voxel with some whole coordinates; (_FAR, _FAR, _FAR) where one of them is beyond the limit, or NaN."""
+    if (abs(p[0]) <= _LIMIT) & (abs(p[1]) <= _LIMIT) & (abs(p[2]) <= _LIMIT):
+        return vec3i(int(p[0]), int(p[1]), int(p[2]))
+    return vec3i(_FAR)
+
+
+@func
+def entry_around(data: VolumeData, voxel: vec3i) -> int32:
+    """The entry of the cube around a voxel that `voxel_at` gave."""
+    return entry_of(data, voxel[0], voxel[1], voxel[2]) if voxel[0] != _FAR else ~data.background
+
+
+@func
+def entries_around(data: VolumeData, low: vec3i) -> vec8i:
+    """The entries of the eight voxels of a cell, whose lowest one `voxel_at` gave."""
+    return corner_entries(data, low[0], low[1], low[2]) if low[0] != _FAR else vec8i(~data.background)
 
 
 @func
@@ -127,7 +139,7 @@ def corner_values(data: VolumeData, low: vec3i, like: Any) -> Any:
     """The values of the eight voxels of a cell. Two cells of three lie in one cube: these need no table of places."""
     width = VALUE_WORDS[type(like)]
     if (low[0] & 7 < 7) & (low[1] & 7 < 7) & (low[2] & 7 < 7):
-        entry = entry_of(data, low[0], low[1], low[2])
+        entry = entry_around(data, low)
         if entry < 0:
             v = read(data, ~entry, like)
             return v, v, v, v, v, v, v, v
@@ -175,7 +187,7 @@ def interpolated(data: VolumeData, p: Vec[3, Coordinate], like: Any) -> Any:
 def closest(data: VolumeData, p: Vec[3, Coordinate], like: Any) -> Any:
     """The value of the voxel closest to a point."""
     v = nearest_voxel(p)
-    return value_at(data, v[0], v[1], v[2], like)
+    return read(data, place(entry_around(data, v), leaf_slot(v[0], v[1], v[2]), VALUE_WORDS[type(like)]), like)
 
 
 @func

@@ -46,6 +46,13 @@ class Watch(Tape):
     def note_filled(self, arrays: Iterable[array]) -> None:
         self.log.extend(Told(a, Place.outside(), "a structure that is built") for a in arrays)
 
+    def note_replaced(self, what: str, instead: str) -> None:
+        """Refuse what gives a structure arrays that were not there when the loop began."""
+        raise CheckpointError(
+            f"{what} in a step of a loop with checkpoints, called at {Place.outside()}\n"
+            f"expected: structures that keep their arrays from step to step\nhelp: {instead}"
+        )
+
     def clear(self) -> None:
         """Forget what was seen."""
         release(self.log)

@@ -48,7 +48,7 @@ class Handle:
         self._id = self._memory.ctypes.data | number % (1 << 64 - ADDRESS_BITS) << ADDRESS_BITS
         self._words[:] = self._id, digest(self.type)
         write_struct(self._record, 0, data)
-        self.data = data
+        self._data = data
         LIVE[self._id] = self
 
     @property
@@ -58,19 +58,25 @@ class Handle:
         return self._id
 
     @property
+    def data(self) -> structs.Struct:
+        """The struct. Raises `StructureIdError` once closed."""
+        self._check_open()
+        return self._data
+
+    @property
     def is_open(self) -> bool:
-        return hasattr(self, "data")
+        return hasattr(self, "_data")
 
     def update(self, data: structs.Struct) -> None:
         """Take a struct of the same type in the place of the present one. No launch may be using the id."""
         self._check_open()
         write_struct(self._record, 0, data)
-        self.data = data
+        self._data = data
 
     def close(self) -> None:
         """End the structure: its id stands for nothing from now on. Closing twice does no harm."""
         if self.is_open:
-            del self.data
+            del self._data
             LIVE.pop(self._id, None)
             self._memory[:] = 0
             _resting.append(self._memory)
@@ -79,6 +85,14 @@ class Handle:
         """Tell loops with checkpoints that a build is about to fill arrays of the structure's own."""
         for tape in versions.active():
             tape.note_filled(arrays)
+
+    def note_replaced(self, what: str, instead: str) -> None:
+        """Tell tapes that a structure is about to take new arrays. Raises `CheckpointError` in loops with checkpoints.
+
+        what: the call that does so; instead: what steps of loops can do.
+        """
+        for tape in versions.active():
+            tape.note_replaced(what, instead)
 
     def interpreted(self) -> Any:
         """The struct as the interpreter holds it."""

@@ -189,6 +189,9 @@ class Tape:
     def note_filled(self, arrays: Iterable[array]) -> None:
         """A structure fills its own arrays, which no gradient goes through: only loops that run again must know."""
 
+    def note_replaced(self, what: str, instead: str) -> None:
+        """A structure takes new arrays: a tape keeps those that it saw, loops that run again could not."""
+
     def record_scope_begin(self, scope_name: str, metadata: Any = None) -> None:
         """Begin a named group of operations, for pictures of the tape."""
         self.scopes.append(Scope(len(self.log), scope_name, metadata))
