@@ -8,7 +8,7 @@ from bvh_boxes import boxes
 
 import warpsim as wp
 from warpsim.core.runtime.pool import get_pool
-from warpsim.errors import ArgumentTypeError, BvhError, DeviceError, StructureIdError
+from warpsim.errors import ArgumentTypeError, BvhError, CheckpointError, DeviceError, LaunchError, StructureIdError
 from warpsim.geometry.bvh import Bvh
 from warpsim.geometry.bvh_query import (
     bvh_get_group_root,
@@ -18,6 +18,8 @@ from warpsim.geometry.bvh_query import (
     bvh_query_ray,
     bvh_query_sphere,
 )  # fmt: skip
+
+LOW = np.random.default_rng(5).uniform(-1, 1, (60, 3)).astype(np.float32)
 
 
 @wp.kernel
@@ -203,6 +205,58 @@ def test_rebuild_takes_in_boxes_that_were_left_out():
     assert list(np.flatnonzero(counts(bvh, *SPACE)[0] == 0)) == [3]
     bvh.rebuild()
     assert counts(bvh, *SPACE).all()
+
+
+def test_captures_refuse_builds_and_take_refits():
+    """Sizes of trees are not known in a capture; a refit in it runs with the graph."""
+    low, high = LOW, LOW + np.float32(0.1)
+    bvh, lowers, uppers = bvh_of(low, high), vectors(low), vectors(high)
+    grouped = wp.zeros(len(low), dtype=int)
+    everywhere = np.float32([[-3, -3, -3]]), np.float32([[3, 3, 3]])
+    with wp.ScopedCapture() as capture:
+        for build in (bvh.rebuild, lambda: Bvh(lowers, uppers), lambda: Bvh(lowers, uppers, groups=grouped)):
+            with pytest.raises(LaunchError, match="while a graph is captured"):
+                build()
+        bvh.refit()
+    assert counts(bvh, *everywhere).all()
+    bvh.lowers.assign(low + 10)
+    bvh.uppers.assign(high + 10)
+    assert counts(bvh, *everywhere).all()
+    wp.capture_launch(capture.graph)
+    assert not counts(bvh, *everywhere).any()
+    assert counts(bvh, everywhere[0] + 10, everywhere[1] + 10).all()
+
+
+@wp.kernel
+def pull(bvh: wp.uint64, lowers: wp.array(dtype=wp.vec3), x: wp.array(dtype=wp.vec3), y: wp.array(dtype=wp.vec3)):
+    t = wp.tid()
+    y[t] = x[t]
+    for i in bvh_query_sphere(bvh, x[t], 100.0):
+        y[t] += 0.125 * (lowers[i] - x[t])
+
+
+def test_loops_with_checkpoints():
+    """`scratch=[bvh]` allows refits, which are refused without; a rebuild is refused by name."""
+    bvh = bvh_of(LOW[:2], LOW[:2] + np.float32(0.1))
+
+    def slope(change, scratch):
+        x, y = (wp.array(LOW[2:5], dtype=wp.vec3, requires_grad=True) for _ in range(2))
+
+        def step(k):
+            change()
+            wp.launch(pull, dim=3, inputs=[bvh.id, bvh.lowers, x], outputs=[y])
+            wp.copy(x, y)
+
+        with wp.Tape() as tape:
+            wp.checkpoint(step, [x], 4, scratch=[y, *scratch])
+        tape.backward(grads={x: wp.ones(3, dtype=wp.vec3)})
+        return x.grad.numpy()
+
+    np.testing.assert_allclose(slope(bvh.refit, [bvh]), np.full((3, 3), 0.75**4), atol=1e-6)
+    with pytest.raises(CheckpointError, match="which is not declared"):
+        slope(bvh.refit, [])
+    with pytest.raises(CheckpointError, match=r"Bvh.rebuild\(\) in a step(.|\n)*help: bvh.refit\(\)"):
+        slope(bvh.rebuild, [bvh])
 
 
 # ----- groups -----------------------------------------------------------------------------------

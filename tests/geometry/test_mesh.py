@@ -248,9 +248,9 @@ def test_captures_refuse_builds_and_take_refits():
             with pytest.raises(LaunchError, match="while a graph is captured"):
                 build()
         mesh.refit()
+    for k, found in enumerate(ask(mesh, p)):
+        np.testing.assert_array_equal(found, before[k])  # nothing has run yet
     mesh.points.assign(2 * points)
-    for k, found in enumerate(ask(mesh, p[:0])):
-        assert found.shape == before[k][:0].shape
     wp.capture_launch(capture.graph)
     for k, found in enumerate(ask(mesh, p)):
         np.testing.assert_array_equal(found, moved[k])

@@ -104,6 +104,16 @@ def test_nothing_near_what_is_no_number():
     assert not ask(near_spheres, mesh, np.full((1, 3), 5.0), np.nan).any()
 
 
+def test_a_radius():
+    """That is no number finds nothing, one without end everything, a negative one what it touches."""
+    mesh = mesh_of(CUBE, CUBE_FACES)
+    p = np.float32([[0.5, 0.5, 0.5], [0.25, 0.5, 0], [9, 9, 9]])
+    assert ask(near_spheres, mesh, p, np.nan).sum() == 0
+    assert (ask(near_spheres, mesh, p, np.inf) == 1).all()
+    found = ask(near_spheres, mesh, p, -1.0)
+    assert found.sum() == found[1].sum() == 1
+
+
 @wp.kernel
 def weigh(mesh: wp.uint64, p: wp.array(dtype=wp.vec3), out: wp.array(dtype=float)):
     i = wp.tid()

@@ -181,3 +181,12 @@ def test_interp_and_threads_give_the_same_bits():
             assert ask(mesh_of(points, faces), o, d).tobytes() == expected.tobytes()
     finally:
         wp.set_num_threads(before)
+
+
+@pytest.mark.parametrize("scale", [1e-15, 1e-9, 1.0, 1e9, 1e12])
+def test_normals_of_triangles_of_all_sizes(scale):
+    points = np.float32([[0, 0, 0], [1, 0, 0], [0, 2, 1]]) * np.float32(scale)
+    o, d = points.mean(axis=0)[None] + np.float32([[0, 0, scale]]), np.float32([[0, 0, -1]])
+    found = ask(mesh_of(points, [[0, 1, 2]]), o, d)
+    np.testing.assert_allclose(found[0, 2], scale, rtol=1e-5)
+    np.testing.assert_allclose(found[0, 6:9], np.float32([0, -1, 2]) / np.sqrt(5), atol=1e-6)

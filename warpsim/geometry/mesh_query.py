@@ -125,11 +125,13 @@ def mesh_query_point_sign_normal(
 ) -> MeshQueryPoint:
     """As `mesh_query_point`, with the sign by the angle-weighted normals at the closest point.
 
-    Exact for closed meshes without self-intersections, however thin, and faster than rays: faces meet at an edge or a
-    corner where they have the same coordinates, whatever their indices. epsilon: only where the faces around the
-    closest edge or corner do not close up (holes, corners in the middle of edges, coordinates that differ by
-    rounding), those within `epsilon` times the average edge count as meeting. Signs around what is thinner than that
-    may then be wrong.
+    Exact for closed meshes without self-intersections, also thin ones, and faster than rays: faces meet at an edge or a
+    corner where they have the same coordinates, whatever their indices. Triangles with an angle below 3.5e-4 count as
+    their edges, so beside them the sign may be wrong.
+
+    epsilon: only where the faces around the closest edge or corner do not close up (holes, corners in the middle of
+    edges, coordinates that differ by rounding), those within `epsilon` times the average edge count as meeting.
+    Signs around what is thinner than that may then be wrong.
     """
     data = resolve(id, MeshData)
     face = closest_face(data, point, max_dist)

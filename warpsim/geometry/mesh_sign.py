@@ -35,7 +35,7 @@ _BEFORE_START = -1.0e-300
 
 @func
 def crossing_of(frame: mat33, start: vec3, a: vec3, b: vec3, c: vec3) -> tuple[bool, float64, float64, int32]:
-    """(whether a ray crosses a triangle, t, size of the numbers that t is made of, 1 for its front and -1 for its back).
+    """(hit, t, size of the numbers that t is made of, 1 for the front and -1 for the back) of a ray and a triangle.
 
     As `ray_triangle` and `ray_crosses`, with t in float64, in which faces agree about it on the edges that they share.
     """
