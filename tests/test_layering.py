@@ -47,6 +47,7 @@ LATE_IMPORTS = {
     ("warpsim.core.emit.snippets", "warpsim.core.emit.toolchain"): "programs without native code look for no compiler",
     ("warpsim.core.emit.cuda", "cuda.bindings"): "optional: PTX alone does without the linker",
     ("warpsim.autograd.plots", "warpsim.autograd.pictures"): "matplotlib is loaded by the first picture",
+    ("warpsim.geometry", "<computed: f'.{HOME[name]}'>"): "a public name loads its module",
     ("warpsim.geometry.mesh_files", "warpsim.usd"): "pxr is loaded by the first USD file",
     ("warpsim.geometry.mesh_files", "trimesh"): "optional: USD needs none of it",
     ("warpsim.geometry.nanovdb_codec", "blosc"): "optional: files without this codec need none of it",

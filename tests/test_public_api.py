@@ -6,11 +6,14 @@ The table below is the promise to users: names follow NVIDIA Warp's, so that a s
 
 import ast
 import inspect
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import warpsim as wp
+from warpsim import geometry
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -205,3 +208,16 @@ def test_the_face_only_gathers():
 def test_an_unknown_switch_is_refused_with_the_known_ones():
     with pytest.raises(wp.errors.WarpsimError, match=r"config has no switch 'verfy'[\s\S]*verify"):
         wp.config.verfy = True
+
+
+def test_geometry_is_loaded_when_it_is_asked_for():
+    """What editors are told in `__init__.py` is what `geometry.NAMES` loads, and `import warpsim` loads none of it."""
+    tree = ast.parse((ROOT / "warpsim" / "__init__.py").read_text(encoding="utf-8"))
+    [told] = [node for node in tree.body if isinstance(node, ast.If)]
+    homes = {alias.name: node.module.removeprefix("geometry.") for node in told.body for alias in node.names}
+    assert homes == geometry.HOME
+    code = "import sys, warpsim; print([m for m in sys.modules if m.startswith('warpsim.geometry.')])"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    assert shown.strip() == "[]"
+    with pytest.raises(AttributeError, match="has no attribute 'hash_grid_qeury'"):
+        _ = wp.hash_grid_qeury

@@ -13,8 +13,9 @@ This file only gathers public names; each is defined in the file that its neighb
 """
 
 from math import e, inf, nan, pi, tau
+from typing import TYPE_CHECKING
 
-from . import autograd, types
+from . import autograd, geometry, types
 from .config import config
 from .core.frontend.derivatives import grad
 from .core.frontend.forms import adjoint, cast, constant, select, static
@@ -91,50 +92,52 @@ from .core.types.scalars import (
 from .core.types.scalars import bool_ as bool
 from .core.types.signatures import Float, Int, Scalar
 from .core.types.structs import struct
-from .geometry.bvh import Bvh
-from .geometry.bvh_query import (
-    BvhQueryAabb, BvhQueryCapsule, BvhQueryRay, BvhQuerySphere, bvh_get_group_root, bvh_query_aabb, bvh_query_capsule,
-    bvh_query_next, bvh_query_ray, bvh_query_sphere,
-)  # fmt: skip
-from .geometry.hash_grid import HashGrid
-from .geometry.hash_grid_query import (
-    HashGridQuery, HashGridQueryD, hash_grid_point_id, hash_grid_query, hash_grid_query_next, nearest_image,
-)  # fmt: skip
-from .geometry.marching_cubes import MarchingCubes
-from .geometry.mesh import Mesh
-from .geometry.mesh_data import MeshData
-from .geometry.mesh_eval import (
-    mesh_eval_face_normal, mesh_eval_position, mesh_eval_velocity, mesh_get, mesh_get_index, mesh_get_point,
-    mesh_get_velocity,
-)  # fmt: skip
-from .geometry.mesh_files import load_mesh, mesh_from_file
-from .geometry.mesh_overlap import (
-    MeshQueryAABB, MeshQuerySphere, mesh_query_aabb, mesh_query_aabb_next, mesh_query_next, mesh_query_sphere,
-)  # fmt: skip
-from .geometry.mesh_query import (
-    MeshQueryPoint, mesh_query_furthest_point_no_sign, mesh_query_point, mesh_query_point_no_sign,
-    mesh_query_point_sign_normal, mesh_query_point_sign_parity, mesh_query_point_sign_winding_number,
-)  # fmt: skip
-from .geometry.mesh_ray import (
-    MeshQueryRay, mesh_query_ray, mesh_query_ray_anyhit, mesh_query_ray_count_intersections,
-)  # fmt: skip
-from .geometry.mesh_to_volume import mesh_to_volume
-from .geometry.volume import Volume
-from .geometry.volume_index import volume_sample_grad_index, volume_sample_index
-from .geometry.volume_lookup import (
-    volume_lookup, volume_lookup_f, volume_lookup_i, volume_lookup_index, volume_lookup_v, volume_store,
-    volume_store_f, volume_store_i, volume_store_v, volume_voxel_count,
-)  # fmt: skip
-from .geometry.volume_older import (
-    volume_sample_local, volume_sample_world, volume_transform, volume_transform_inv,
-)  # fmt: skip
-from .geometry.volume_sample import (
-    volume_sample, volume_sample_f, volume_sample_grad, volume_sample_grad_f, volume_sample_grad_v, volume_sample_i,
-    volume_sample_v,
-)  # fmt: skip
-from .geometry.volume_transform import (
-    volume_index_to_world, volume_index_to_world_dir, volume_world_to_index, volume_world_to_index_dir,
-)  # fmt: skip
+
+if TYPE_CHECKING:  # for editors: `geometry.NAMES` says the same, and loads them when they are first asked for
+    from .geometry.bvh import Bvh
+    from .geometry.bvh_query import (
+        BvhQueryAabb, BvhQueryCapsule, BvhQueryRay, BvhQuerySphere, bvh_get_group_root, bvh_query_aabb,
+        bvh_query_capsule, bvh_query_next, bvh_query_ray, bvh_query_sphere,
+    )  # fmt: skip
+    from .geometry.hash_grid import HashGrid
+    from .geometry.hash_grid_query import (
+        HashGridQuery, HashGridQueryD, hash_grid_point_id, hash_grid_query, hash_grid_query_next, nearest_image,
+    )  # fmt: skip
+    from .geometry.marching_cubes import MarchingCubes
+    from .geometry.mesh import Mesh
+    from .geometry.mesh_data import MeshData
+    from .geometry.mesh_eval import (
+        mesh_eval_face_normal, mesh_eval_position, mesh_eval_velocity, mesh_get, mesh_get_index, mesh_get_point,
+        mesh_get_velocity,
+    )  # fmt: skip
+    from .geometry.mesh_files import load_mesh, mesh_from_file
+    from .geometry.mesh_overlap import (
+        MeshQueryAABB, MeshQuerySphere, mesh_query_aabb, mesh_query_aabb_next, mesh_query_next, mesh_query_sphere,
+    )  # fmt: skip
+    from .geometry.mesh_query import (
+        MeshQueryPoint, mesh_query_furthest_point_no_sign, mesh_query_point, mesh_query_point_no_sign,
+        mesh_query_point_sign_normal, mesh_query_point_sign_parity, mesh_query_point_sign_winding_number,
+    )  # fmt: skip
+    from .geometry.mesh_ray import (
+        MeshQueryRay, mesh_query_ray, mesh_query_ray_anyhit, mesh_query_ray_count_intersections,
+    )  # fmt: skip
+    from .geometry.mesh_to_volume import mesh_to_volume
+    from .geometry.volume import Volume
+    from .geometry.volume_index import volume_sample_grad_index, volume_sample_index
+    from .geometry.volume_lookup import (
+        volume_lookup, volume_lookup_f, volume_lookup_i, volume_lookup_index, volume_lookup_v, volume_store,
+        volume_store_f, volume_store_i, volume_store_v, volume_voxel_count,
+    )  # fmt: skip
+    from .geometry.volume_older import (
+        volume_sample_local, volume_sample_world, volume_transform, volume_transform_inv,
+    )  # fmt: skip
+    from .geometry.volume_sample import (
+        volume_sample, volume_sample_f, volume_sample_grad, volume_sample_grad_f, volume_sample_grad_v, volume_sample_i,
+        volume_sample_v,
+    )  # fmt: skip
+    from .geometry.volume_transform import (
+        volume_index_to_world, volume_index_to_world_dir, volume_world_to_index, volume_world_to_index_dir,
+    )  # fmt: skip
 
 __version__ = "0.1.0"
 
@@ -145,5 +148,8 @@ half_pi = HALF_PI = pi / 2.0
 # vec3, mat33d, quath, transform, spatial_vector, ...: one table makes them all
 globals().update(standard_names())
 
-_INNER = ("core", "errors", "geometry", "standard_names")
-__all__ = [name for name in globals() if not name.startswith("_") and name not in _INNER]
+__getattr__ = geometry.loader(globals())
+
+_INNER = ("TYPE_CHECKING", "core", "errors", "geometry", "standard_names")
+__all__ = [name for name in (*globals(), *geometry.HOME) if not name.startswith("_") and name not in _INNER]
+__dir__ = __all__.copy
