@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 from warpsim.config import config
+from warpsim.core.runtime.pool import get_pool
 
 TESTS = Path(__file__).resolve().parent
 GOLDEN = TESTS / "golden"
@@ -43,6 +44,20 @@ def _switches_as_found():
     for name, value in before.items():
         if getattr(config, name) != value:
             setattr(config, name, value)
+
+
+@pytest.fixture(autouse=True)
+def _one_core_per_worker(request):
+    """Simulations of many small launches: under `pytest -n`, threads of one worker would wait for those of another."""
+    folder = request.path.relative_to(TESTS).parts[0]
+    if folder not in ("examples", "geometry", "gradients") or "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    pool = get_pool()
+    before = pool.threads
+    pool.set_num_threads(1)
+    yield
+    pool.set_num_threads(before)
 
 
 @pytest.fixture
