@@ -17,15 +17,16 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
 from ..config import config
 from ..errors import Location
-from .emit import snippets
+from .emit import cuda_tools, snippets
 from .emit.cache import object_cache
+from .emit.cuda_code import CudaCode
 from .emit.native import NativeObject, host_signature
 from .emit.target import Options, Site
 from .frontend.function import function_results, kernel_function, thread_rank
@@ -222,18 +223,33 @@ def has_checks(fn: Function) -> bool:
 def build(program: Program, options: Options) -> Compiled:
     """Machine code for this CPU: from the disk, else compiled and kept there."""
     with compiling:
-        payload = cached(program, options)
+        payload = cached(program, options, host_signature(), lambda: compile_native(program, options))
         header, code = unpack(payload)
         native = NativeObject(code, snippets.addresses(program.fn))
         return Compiled(native.address("warpsim_kernel"), tuple(site_of(s) for s in header), native)
 
 
-def cached(program: Program, options: Options) -> bytes:
-    key = cache_key(program, options)
+def build_cuda(program: Program, options: Options, arch: tuple[int, int]) -> CudaCode:
+    """Machine code for GPUs of compute capability `arch`: from the disk, else compiled and kept there.
+
+    Raises `ImportError` for packages of the extra `cuda` that are missing, `KernelTypeError` for more arguments
+    than a CUDA kernel can be given, `DeviceError` for an `arch` that the tools do not know, and
+    `NativeCodeError` for native text that does not compile.
+    """
+    with compiling:
+        processor = f"sm_{arch[0]}{arch[1]} {cuda_tools.versions()}"
+        payload = cached(program, options, processor, lambda: compile_cuda(program, options, arch))
+        (sites, *facts), code = unpack(payload)
+        return CudaCode(code, tuple(site_of(s) for s in sites), *facts)
+
+
+def cached(program: Program, options: Options, processor: str, compile_: Callable[[], bytes]) -> bytes:
+    """The code of a program for a processor from the disk, else compiled and kept there."""
+    key = cache_key(program, options, processor)
     store = object_cache()
     payload = store.load(key) if store is not None and config.dump not in ("llvm", "all") else None
     if payload is None:
-        payload = compile_native(program, options)
+        payload = compile_()
         if store is not None:
             store.store(key, payload, program.fn.name)
     elif config.verbose:
@@ -241,11 +257,11 @@ def cached(program: Program, options: Options) -> bytes:
     return payload
 
 
-def cache_key(program: Program, options: Options) -> str:
+def cache_key(program: Program, options: Options, processor: str) -> str:
     """A digest of all that decides the code: the program, layouts of structs, options, processor."""
     fn = program.fn
-    parts = [VERSION, host_signature(), repr(options), str(program.ndim), print_function(fn), *struct_layouts(fn)]
-    if program.checks or options.verify:
+    parts = [VERSION, processor, repr(options), str(program.ndim), print_function(fn), *struct_layouts(fn)]
+    if program.checks or options.verify or options.lineinfo:
         parts.extend(check_places(fn))  # failed checks report them; other code does not depend on them
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -287,6 +303,17 @@ def compile_native(program: Program, options: Options) -> bytes:
     if config.verbose:
         log.info("kernel %s compiled", program.fn.name)
     return pack([site_words(s) for s in artefact.sites], artefact.code)
+
+
+def compile_cuda(program: Program, options: Options, arch: tuple[int, int]) -> bytes:
+    """Run the CUDA back end; the result holds the places of checks, facts for launches, and the cubin."""
+    emitter = importlib.import_module("warpsim.core.emit.cuda")
+    show("llvm", program.fn.name, lambda: emitter.translated(program.fn, program.ndim, options, program.plan)[1])
+    made = emitter.machine_code(program.fn, program.ndim, options, program.plan, arch, lineinfo=options.lineinfo)
+    if config.verbose:
+        log.info("kernel %s compiled for compute capability %d.%d", program.fn.name, *arch)
+    header = [[site_words(s) for s in made.sites], made.block_bytes, made.reduces, made.max_threads]
+    return pack(header, made.code)
 
 
 def pack(header: list[Any], code: bytes) -> bytes:

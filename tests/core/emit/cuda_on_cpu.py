@@ -1,8 +1,9 @@
 """Runs what the CUDA target emits on the CPU, a grid of threads one after the other, where there is no GPU.
 
 The LLVM code is the one that NVVM gets. Only what the GPU supplies is replaced, each by a body of the
-documented meaning: special registers, libdevice (by libm), float atomic addition and `vprintf`. So
-the grid loop, thread indices, the argument block, atomics, conversions and reports are the real ones.
+documented meaning: special registers, libdevice (by libm), float atomic addition and `vprintf`; and each
+thread updates shared addresses by itself instead of with its block. So the grid loop, thread indices, the
+argument block, atomics, conversions and reports are the real ones.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from llvmlite import ir as ll
 
 from warpsim.core.emit import layout
+from warpsim.core.emit.cuda_reduce import BLOCK
 from warpsim.core.emit.cuda_target import CudaTarget
 from warpsim.core.emit.native import NativeObject, assemble
 from warpsim.core.emit.target import Options, Site
@@ -24,6 +26,10 @@ KERNEL = "emulated_kernel"
 _REGISTERS = ("ctaid.x", "ntid.x", "tid.x", "nctaid.x")
 _PRINTER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
 _DECLARATION = re.compile(r'declare (?P<result>\w+) @"(?P<name>[^"]+)"\((?P<params>[^)]*)\)')
+_REDUCTION = re.compile(
+    r'call void asm sideeffect "red\.global\.(?P<kind>\w+)\.(?P<letter>\w)\d+ \[\$0\], \$1;", "[^"]*"\s*'
+    r"\((?P<pointer>[^,]*), (?P<value>[^)]*)\)"
+)
 _INTEGERS = {"int": ("s", 32), "uint": ("u", 32), "ll": ("s", 64), "ull": ("u", 64)}
 
 
@@ -72,10 +78,21 @@ def emulation(target: CudaTarget, types: tuple[Any, ...]) -> str:
     builder = ll.IRBuilder(fn.append_basic_block("entry"))
     target.function(builder, builder.load(fn.args[0]), fn.args[1])
     builder.ret_void()
+    for own in module.functions:
+        if own.name.startswith(BLOCK):
+            own.blocks.clear()
+            ll.IRBuilder(own.append_basic_block()).ret(own.args[0])
     text = str(module).replace('@"llvm.nvvm.', '@"nvvm.').replace('@"vprintf"', '@"emulated_vprintf"')
+    text = _REDUCTION.sub(_exchanged, text)
     text = re.sub(r'call i16 asm +"mov[^(]*\(i16 ([^)]*)\)', r"add i16 \1, 0", text)
     text = re.sub(r'@"__nv_(?!float2|double2)', '@"', text)
     return _DECLARATION.sub(_supplied, text) + '\n@"registers" = global [4 x i32] zeroinitializer\n'
+
+
+def _exchanged(found: re.Match[str]) -> str:
+    """An update without an answer as one whose answer nobody reads."""
+    kind = {"f": "fadd", "u": {"min": "umin", "max": "umax"}.get(found["kind"], found["kind"])}
+    return f"atomicrmw {kind.get(found['letter'], found['kind'])} {found['pointer']}, {found['value']} monotonic"
 
 
 def _supplied(found: re.Match[str]) -> str:

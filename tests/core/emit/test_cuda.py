@@ -1,6 +1,5 @@
 """Every kind of kernel becomes PTX and machine code for CUDA, on a machine with neither GPU nor driver."""
 
-import importlib.util
 import os
 import re
 import subprocess
@@ -9,26 +8,18 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("numba_cuda", reason="numba-cuda is not installed; pip install 'warpsim[cuda]' brings it")
-
 from cuda_corpus import CORPUS
-from numba.cuda.cudadrv import nvvm
 
 import warpsim as wp
 from warpsim.core.compile import FORWARD, Form
-from warpsim.core.emit import cpu, cuda, layout
+from warpsim.core.emit import cpu, cuda, cuda_tools, layout
 from warpsim.core.emit.cuda_target import CudaTarget
 from warpsim.core.emit.target import Options
 from warpsim.core.ir.printer import print_function
 from warpsim.errors import CompilerError, DeviceError, KernelTypeError, NativeCodeError
 
-pytestmark = pytest.mark.skipif(not nvvm.is_available(), reason="libNVVM is not installed; numba-cuda[cu13] brings it")
+pytestmark = pytest.mark.skipif(bool(cuda_tools.missing()), reason=f"without {', '.join(cuda_tools.missing())}")
 
-HAS_LINKER = importlib.util.find_spec("nvidia") and importlib.util.find_spec("cuda.bindings.nvjitlink")
-HAS_NVRTC = importlib.util.find_spec("nvidia") and importlib.util.find_spec("cuda.bindings.nvrtc")
-needs_nvrtc = pytest.mark.skipif(not HAS_NVRTC, reason="nvidia-cuda-nvrtc is not installed")
-needs_linker = pytest.mark.skipif(not HAS_LINKER, reason="nvidia-nvjitlink is not installed")
 
 ELF_MACHINE_CUDA = 190
 
@@ -54,7 +45,7 @@ EXPECTED = {
     "vectors": [r"ld\.param\.v?\d?\.?f32", r"ld\.global\.f32", r"st\.global\.f32", r"sqrt\.rn\.f32", r"fma\.rn\.f32"],
     "matrices": [r"ld\.global\.f64", r"(div|rcp)\.rn\.f64"],
     "computed_indices": [r"\.local \.align", r"st\.local", r"ld\.local"],
-    "loops": [r"atom\.global\.add\.u64|red\.global\.add\.u64"],
+    "loops": [r"ld\.global\.u64", r"st\.global\.u64"],
     "two_dimensions": [r"%ctaid\.x", r"%nctaid\.x", r"div\.u64|div\.u32", r"st\.global\.u8"],
     "atomics_float32": [r"(atom|red)\.global\.add\.f32", r"atom\.global\.min\.s32", r"atom\.global\.cas\.b32"],
     "atomics_float64": [r"(atom|red)\.global\.add\.f64", r"atom\.global\.max\.u64", r"atom\.global\.exch\.b64"],
@@ -84,12 +75,10 @@ def test_a_kernel_becomes_ptx(name):
     assert head[0] == cuda.KERNEL
     assert re.split(r",\s*", head[1]) == [block, f".param .u64 {cuda.KERNEL}_param_1"]
     assert ".target sm_90" in made.ptx
-    assert not re.search(r"NumbaEnv|\bcall\b.*_Z", made.ptx), "nothing of Numba's runtime is left"
     for pattern in EXPECTED.get(name, ()):
         assert re.search(pattern, made.ptx), pattern
 
 
-@needs_linker
 @pytest.mark.parametrize("name", CORPUS)
 def test_its_ptx_becomes_machine_code(name):
     made = corpus_ptx(name)
@@ -121,8 +110,7 @@ def test_other_generations_compile_too(name, arch):
     """From compute capability 10.0 on, NVVM reads a newer dialect of LLVM."""
     made = compiled(CORPUS[name].kernel, arch=arch)
     assert f".target sm_{arch[0]}{arch[1]}\n" in made.ptx
-    if HAS_LINKER:
-        assert cuda.assemble(made.ptx, arch).startswith(b"\x7fELF")
+    assert cuda.assemble(made.ptx, arch).startswith(b"\x7fELF")
 
 
 @pytest.mark.parametrize("name", ("vectors", "atomics_float32", "structs", "randomness"))
@@ -165,6 +153,20 @@ def test_machine_code_can_be_related_to_source_lines():
     lines = {int(line) for line in re.findall(rf"\.loc\s+{number} (\d+)", text)}
     assert {first + 3, first + 4} <= lines
     assert ".loc" not in compiled(gather).ptx
+
+
+@pytest.mark.parametrize("arch", ((9, 0), (12, 0)), ids=str)
+def test_blocks_are_bounded_on_request(arch):
+    def directives(bounds):
+        text = compiled(gather, Options(bounds=bounds), arch=arch).ptx
+        return re.findall(r"^\.(maxntid|minnctapersm) ([\d, ]+)", text, re.M)
+
+    assert directives((0, 0)) == []
+    assert [(name, int(numbers.split(",")[0])) for name, numbers in directives((192, 0))] == [("maxntid", 192)]
+    assert dict(directives((256, 2)))["minnctapersm"] == "2"
+    made = program(gather)
+    codes = [cuda.machine_code(made.fn, made.ndim, Options(bounds=b), made.plan, arch) for b in ((0, 0), (256, 2))]
+    assert [code.max_threads for code in codes] == [0, 256]
 
 
 def test_contiguous_arrays_need_no_strides():
@@ -212,8 +214,7 @@ def test_arguments_beyond_what_a_kernel_can_take_are_refused():
         compiled(exceeds)
     assert "the arguments of kernel 'exceeds' take 32840 bytes" in str(refusal.value)
     assert f"expected: at most {cuda.MAX_BLOCK} on CUDA\nhelp: pass large values in an array" in str(refusal.value)
-    if HAS_LINKER:
-        assert cuda.assemble(made.ptx, made.arch)
+    assert cuda.assemble(made.ptx, made.arch)
 
 
 def test_code_that_nvvm_refuses_is_a_defect_of_the_compiler(monkeypatch):
@@ -221,11 +222,10 @@ def test_code_that_nvvm_refuses_is_a_defect_of_the_compiler(monkeypatch):
         return target.builder.fneg(parts[0])  # NVVM's older dialect has no such instruction
 
     monkeypatch.setattr(CudaTarget, "math", negated)
-    with pytest.raises(CompilerError, match=r"NVVM refuses the code of kernel 'body'.*INVALID_IR"):
+    with pytest.raises(CompilerError, match=r"NVVM refuses the code of kernel 'body'(.|\n)*expected instruction"):
         compiled(CORPUS["mathematics_float32"].kernel)
 
 
-@needs_linker
 @wp.func_native(
     """
     __shared__ float sum[128];
@@ -252,8 +252,6 @@ def native_artefact(kernel, form):
     return cuda.emit(made.fn, made.ndim, Options(), made.plan)
 
 
-@needs_linker
-@needs_nvrtc
 @pytest.mark.parametrize("form", [FORWARD, Form("adjoint", frozenset({"x", "out"}))], ids=lambda form: form.kind)
 def test_native_text_is_carried_compiled_and_linked(form):
     made = native_artefact(norms, form)
@@ -265,7 +263,14 @@ def test_native_text_is_carried_compiled_and_linked(form):
         cuda.assemble(made.ptx, made.arch)
 
 
-@needs_nvrtc
+def test_native_text_is_inlined_in_machine_code():
+    made = program(norms)
+    code = cuda.machine_code(made.fn, made.ndim, Options(), made.plan, (9, 0)).code
+    [name] = re.findall(r"\.extern \.func (\w+)", cuda.emit(made.fn, made.ndim, Options(), made.plan).ptx)
+    assert f".text.{cuda.KERNEL}".encode() in code
+    assert f".text.{name}".encode() not in code, "no function of its own is left"
+
+
 def test_native_text_that_does_not_compile_for_cuda_is_quoted():
     made = native_artefact(norms, FORWARD)
     broken = made.natives[0].replace("sum[i] = wp::dot", "sum[i] = wp::missing")
@@ -280,11 +285,10 @@ def test_ptx_that_the_assembler_refuses_is_named():
 
 
 def test_a_generation_without_support_is_named():
-    with pytest.raises(DeviceError, match=r"no code for compute capability 5\.0: .*requires >=7"):
+    with pytest.raises(DeviceError, match=r"no code for compute capability 5\.0\nexpected: one of 7\.5, "):
         compiled(CORPUS["branches"].kernel, arch=(5, 0))
 
 
-@needs_linker
 def test_a_generation_that_the_assembler_does_not_know_is_named():
     with pytest.raises(DeviceError, match=r"no assembler for compute capability 9\.1(.|\n)*newer nvidia-nvjitlink"):
         cuda.assemble(corpus_ptx("branches").ptx, (9, 1))

@@ -3,24 +3,17 @@
 The adjoint of every kernel of the corpus, and of kernels for each way to reverse a loop.
 """
 
-import importlib.util
-
 import pytest
-
-pytest.importorskip("numba_cuda", reason="numba-cuda is not installed; pip install 'warpsim[cuda]' brings it")
-
 from cuda_corpus import CORPUS
-from numba.cuda.cudadrv import nvvm
 
 import warpsim as wp
 from warpsim.core.compile import Form
-from warpsim.core.emit import cuda
+from warpsim.core.emit import cuda, cuda_tools
 from warpsim.core.emit.target import Options
 from warpsim.core.types.arrays import ArrayType
 from warpsim.errors import NotDifferentiableError
 
-pytestmark = pytest.mark.skipif(not nvvm.is_available(), reason="libNVVM is not installed; numba-cuda[cu13] brings it")
-HAS_LINKER = importlib.util.find_spec("nvidia") and importlib.util.find_spec("cuda.bindings.nvjitlink")
+pytestmark = pytest.mark.skipif(bool(cuda_tools.missing()), reason=f"without {', '.join(cuda_tools.missing())}")
 
 Floats = wp.array(dtype=float)
 
@@ -67,8 +60,7 @@ def assembled(kernel):
     made = kernel.program(tuple(kernel.patterns.values()), form=form_of(kernel))
     artefact = cuda.emit(made.fn, made.ndim, Options(), made.plan)
     assert ".target sm_90" in artefact.ptx
-    if HAS_LINKER:
-        assert cuda.assemble(artefact.ptx, artefact.arch).startswith(b"\x7fELF")
+    assert cuda.assemble(artefact.ptx, artefact.arch).startswith(b"\x7fELF")
     return artefact.ptx
 
 

@@ -8,11 +8,7 @@ import itertools
 
 import pytest
 
-pytest.importorskip("numba_cuda", reason="numba-cuda is not installed; pip install 'warpsim[cuda]' brings it")
-
-from numba.cuda.cudadrv import nvvm
-
-from warpsim.core.emit import cuda
+from warpsim.core.emit import cuda, cuda_tools
 from warpsim.core.emit.target import Options
 from warpsim.core.ir.builder import Builder, constant
 from warpsim.core.ir.nodes import Function, Region, Value
@@ -26,7 +22,7 @@ from warpsim.core.types import compounds, scalars
 from warpsim.core.types.arrays import array_type
 from warpsim.errors import CompilerError
 
-pytestmark = pytest.mark.skipif(not nvvm.is_available(), reason="libNVVM is not installed; numba-cuda[cu13] brings it")
+pytestmark = pytest.mark.skipif(bool(cuda_tools.missing()), reason=f"without {', '.join(cuda_tools.missing())}")
 
 # Rows that act on memory, threads or output, or need attributes: kernels of the corpus and tests below use them.
 ELSEWHERE = {

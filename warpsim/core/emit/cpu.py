@@ -21,7 +21,7 @@ from typing import Any
 from llvmlite import binding
 from llvmlite import ir as ll
 
-from ..ir.nodes import Call, Constant, For, Function, Value, While, count, walk
+from ..ir.nodes import Call, For, Function, While, count, walk
 from ..ops.values import llvm_type
 from ..passes.access import Plan
 from ..passes.cost import estimate
@@ -360,25 +360,10 @@ class CpuTarget(Target):
         for call, (slots, touched) in list(self.accumulators.items()):
             del self.accumulators[call]
             if touched is None:
-                self.flush(call, slots)
+                self.flush("add", [self.builder.load(slot) for slot in slots], call)
             else:
                 with self.builder.if_then(self.builder.load(touched)):
-                    self.flush(call, slots)
-
-    def flush(self, call: Call, slots: list[Any]) -> None:
-        flat = [self.builder.load(slot) for slot in slots]
-        array, *indices = (self.again(v) for v in call.args[:-1])
-        types = [v.type for v in call.args[1:-1]]
-        address = self.address(call.args[0].type, array, [i[0] for i in indices], types, call)
-        self.atomic("add", address, call.args[0].type.dtype, [flat], call)
-
-    def again(self, value: Value) -> list[Any]:
-        """A uniform value recomputed here, since the body's copy does not reach the exit."""
-        if isinstance(value, Constant) or value in self.fn.params:
-            return self.lowering.get(value)
-        maker = self.plan.makers[value]
-        made = maker.op.value(self, maker, [self.again(a) for a in maker.args])
-        return made if len(maker.results) == 1 else made[maker.results.index(value)]
+                    self.flush("add", [self.builder.load(slot) for slot in slots], call)
 
     # ----- reports --------------------------------------------------------------------------
 

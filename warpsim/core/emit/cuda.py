@@ -3,39 +3,31 @@
     void warpsim_kernel(<argument block> by value, int64 count)
 
 runs threads [0, count) of the launch on any one-dimensional grid. The argument block is the CPU's (see
-`layout`), passed as one kernel parameter. numba-cuda supplies the module, NVVM and libdevice; one
-intrinsic carries the whole body (see `cuda_target`), and Numba never sees the kernel. NVVM contracts
-a * b + c to one rounding, as CUDA compilers do by default.
+`layout`), passed as one kernel parameter. `cuda_target` emits the body, `nvvm` makes PTX of it and
+`nvjitlink` a cubin. NVVM contracts a * b + c to one rounding, as CUDA compilers do by default.
 
-This module needs numba-cuda: import it only when CUDA code is asked for.
+This module needs the packages of the extra `cuda`: import it only when CUDA code is asked for.
 """
 
 from __future__ import annotations
 
-import itertools
-import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from cuda.bindings.nvvm import nvvmError
 from llvmlite import ir as ll
-from numba import cuda
-from numba.cuda import types as cuda_types
-from numba.cuda.cudadrv.error import CCSupportError
-from numba.cuda.datamodel.models import PrimitiveModel
-from numba.cuda.extending import intrinsic, register_model
 
-from ...errors import CompilerError, DeviceError, KernelTypeError
+from ...errors import KernelTypeError, Location
 from ..ir.nodes import Function
 from ..passes.access import Plan
-from . import layout, snippets
+from . import layout, nvjitlink, nvvm, snippets
 from .cpp import cpp_source
-from .cuda_native import native_ptx
+from .cuda_code import KERNEL, CudaCode
+from .cuda_native import native_lto, native_ptx
 from .cuda_target import CudaTarget
-from .layout import I64, WORD
+from .layout import BYTES, I32, I64, WORD
 from .target import Options, Site
 
-KERNEL = "warpsim_kernel"
 MAX_BLOCK = 32764 - WORD  # bytes of kernel parameters, less the count
 
 
@@ -58,108 +50,105 @@ class CudaArtefact:
     """C++ sources of the native functions that the PTX only declares; `assemble` compiles and links them."""
 
 
+def machine_code(
+    fn: Function, ndim: int, options: Options, plan: Plan, arch: tuple[int, int], lineinfo: bool = False
+) -> CudaCode:
+    """Compile a kernel whose calls are inlined to machine code for compute capability `arch`.
+
+    Native functions are compiled by NVRTC and inlined when all is linked. `lineinfo` relates the code to
+    the user's source lines, for profilers and debuggers. Raises `KernelTypeError` when the arguments exceed
+    what a CUDA kernel can be given, `DeviceError` for an `arch` that the tools do not know, `NativeCodeError`
+    for native text that does not compile, `ImportError` for a package that is missing, and `CompilerError`
+    when NVVM or the assembler refuses the code, which is a defect of the emitter.
+    """
+    target, text, size = translated(fn, ndim, options, plan, lineinfo)
+    natives = [cpp_source(unit) for unit in snippets.units(fn)]
+    if natives:
+        kernel = nvvm.lto(text, fn.name, arch, options.fast_math)
+        parts = [kernel, *(native_lto(source, arch) for source in natives)]
+    else:
+        parts = [nvvm.ptx(text, fn.name, arch, options.fast_math).encode()]
+    code = nvjitlink.assemble(parts, arch, lto=bool(natives), lineinfo=lineinfo)
+    return CudaCode(code, tuple(target.sites), size, target.accumulators.used, options.bounds[0])
+
+
 def emit(
     fn: Function, ndim: int, options: Options, plan: Plan, *, arch: tuple[int, int] = (9, 0), lineinfo: bool = False
 ) -> CudaArtefact:
-    """Compile a kernel whose calls are inlined to PTX for compute capability `arch`.
+    """The PTX that `machine_code` assembles; raises what that raises but for the assembler's refusals."""
+    target, text, size = translated(fn, ndim, options, plan, lineinfo)
+    offsets, _ = layout.argument_offsets([p.type for p in fn.params])
+    natives = tuple(cpp_source(unit) for unit in snippets.units(fn))
+    made = nvvm.ptx(text, fn.name, arch, options.fast_math)
+    return CudaArtefact(made, KERNEL, tuple(target.sites), size, tuple(offsets), arch, natives)
 
-    `lineinfo` relates the machine code to the user's source lines, for profilers and debuggers.
-    Raises `KernelTypeError` when the arguments exceed what a CUDA kernel can be given, `DeviceError`
-    for an `arch` that NVVM no longer knows, and `CompilerError` when NVVM refuses the code, which is a
-    defect of the emitter.
-    """
-    offsets, size = layout.argument_offsets([p.type for p in fn.params])
+
+def assemble(ptx: str, arch: tuple[int, int], natives: tuple[str, ...] = ()) -> bytes:
+    """Machine code of PTX and the native sources that it calls."""
+    return nvjitlink.assemble([ptx.encode(), *(native_ptx(source, arch) for source in natives)], arch)
+
+
+# ----- the module ---------------------------------------------------------------------------
+
+
+def translated(
+    fn: Function, ndim: int, options: Options, plan: Plan, lineinfo: bool = False
+) -> tuple[CudaTarget, str, int]:
+    """What emitted the kernel, its module as LLVM text for NVVM, and the bytes of its argument block."""
+    _, size = layout.argument_offsets([p.type for p in fn.params])
     if size > MAX_BLOCK:
         raise KernelTypeError(
             f"the arguments of kernel {fn.name!r} take {size} bytes", fn.location,
             expected=f"at most {MAX_BLOCK} on CUDA", help="pass large values in an array",
         )  # fmt: skip
-    target = CudaTarget(fn, ndim, options, plan, lineinfo)
-    block = _Block(target, size // WORD)
-    signature = cuda_types.void(block, cuda_types.int64)
-    try:
-        ptx, _ = cuda.compile(
-            _wrapper, signature, device=False, abi="numba", cc=arch, fastmath=options.fast_math, lineinfo=lineinfo
-        )
-    except CCSupportError as error:
-        raise DeviceError(f"no code for compute capability {arch[0]}.{arch[1]}: {error}") from error
-    except nvvmError as error:
-        raise CompilerError(f"NVVM refuses the code of kernel {fn.name!r}: {error}") from error
-    finally:
-        block.target = None  # Numba keeps types for ever
-    natives = tuple(cpp_source(unit) for unit in snippets.units(fn))
-    return CudaArtefact(_renamed(ptx), KERNEL, tuple(target.sites), size, tuple(offsets), arch, natives)
+    target = CudaTarget(fn, ndim, options, plan)
+    return target, str(_module(target, size // WORD, fn.location if lineinfo else None)), size
 
 
-def _renamed(ptx: str) -> str:
-    """The PTX under a stable name, without Numba's unused environment."""
-    [name] = re.findall(r"\.entry\s+([\w$]+)", ptx)
-    lines = (line for line in ptx.splitlines() if "NumbaEnv" not in line)
-    return "\n".join(lines).replace(name, KERNEL) + "\n"
+def _module(target: CudaTarget, words: int, place: Location | None) -> ll.Module:
+    """The kernel as a module for NVVM; with a `place`, its instructions carry source lines."""
+    module = ll.Module(KERNEL)
+    module.triple, module.data_layout = nvvm.TRIPLE, nvvm.DATA_LAYOUT
+    kernel = ll.Function(module, ll.FunctionType(ll.VoidType(), [ll.ArrayType(I64, words), I64]), KERNEL)
+    builder = ll.IRBuilder(kernel.append_basic_block("entry"))
+    if place is not None:
+        builder.debug_metadata = _line_table(module, kernel, place)
+    target.function(builder, *kernel.args)
+    builder.ret_void()
+    _keep(module, kernel)
+    most, least = target.options.bounds
+    for name, number in (("kernel", 1), ("maxntidx", most), ("minctasm", least)):
+        if number:
+            module.add_named_metadata("nvvm.annotations", [kernel, name, ll.Constant(I32, number)])
+    module.add_named_metadata("nvvmir.version", [ll.Constant(I32, n) for n in nvvm.ir_version()])
+    return module
 
 
-def assemble(ptx: str, arch: tuple[int, int], natives: tuple[str, ...] = ()) -> bytes:
-    """Machine code (a cubin) of PTX and native sources, linked by nvJitLink; needs no driver.
-
-    Raises `ImportError` without nvidia-nvjitlink (with `natives` also without nvidia-cuda-nvrtc),
-    `DeviceError` for an `arch` that it does not know, `NativeCodeError` for a native source that does not
-    compile, and `CompilerError` with the assembler's words when it refuses the text.
-    """
-    texts = [ptx.encode(), *(native_ptx(source, arch) for source in natives)]
-    from cuda.bindings import nvjitlink as linker  # noqa: PLC0415  (optional: PTX alone does without it)
-
-    try:
-        handle = linker.create(1, [f"-arch=sm_{arch[0]}{arch[1]}"])
-    except linker.nvJitLinkError as error:
-        raise DeviceError(
-            f"nvJitLink has no assembler for compute capability {arch[0]}.{arch[1]}: {error}\n"
-            "help: newer GPUs need a newer nvidia-nvjitlink"
-        ) from error
-    try:
-        for data in texts:
-            linker.add_data(handle, linker.InputType.PTX, data, len(data), KERNEL)
-        linker.complete(handle)
-        code = bytearray(linker.get_linked_cubin_size(handle))
-        linker.get_linked_cubin(handle, code)
-    except linker.nvJitLinkError as error:
-        log = bytearray(linker.get_error_log_size(handle))
-        linker.get_error_log(handle, log)
-        raise CompilerError(f"the assembler refuses this PTX: {error}\n{log.decode().rstrip(chr(0))}") from error
-    finally:
-        linker.destroy(handle)
-    return bytes(code)
+def _keep(module: ll.Module, kernel: ll.Function) -> None:
+    """Say that the kernel is wanted: optimisation at link time removes what no one calls."""
+    used = ll.GlobalVariable(module, ll.ArrayType(BYTES, 1), "llvm.used")
+    used.linkage, used.section = "appending", "llvm.metadata"
+    used.initializer = ll.Constant(used.value_type, [kernel.bitcast(BYTES)])
 
 
-# ----- what Numba sees ----------------------------------------------------------------------
-
-_serial = itertools.count()
-
-
-class _Block(cuda_types.Type):
-    """The type of an argument block of so many words; it brings the body's emitter along."""
-
-    def __init__(self, target: CudaTarget, words: int):
-        self.target: CudaTarget | None = target
-        self.words = words
-        super().__init__(f"WarpsimBlock{next(_serial)}")
-
-
-@register_model(_Block)
-class _BlockModel(PrimitiveModel):
-    """One aggregate, so that it becomes one kernel parameter."""
-
-    def __init__(self, manager: Any, kind: _Block):
-        super().__init__(manager, kind, ll.ArrayType(I64, kind.words))
-
-
-@intrinsic
-def _body(typing_context, block, count):  # type: ignore[no-untyped-def]
-    def generate(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        block.target.function(builder, *args)
-        return context.get_dummy_value()
-
-    return cuda_types.void(block, count), generate
-
-
-def _wrapper(block, count):  # type: ignore[no-untyped-def]
-    _body(block, count)
+def _line_table(module: ll.Module, kernel: ll.Function, place: Location) -> Any:
+    """Where the kernel begins, as debug information; `CudaTarget` adds the place of each instruction."""
+    path = Path(place.file)
+    file = module.add_debug_info("DIFile", {"filename": path.name, "directory": str(path.parent)})
+    unit = {
+        "language": ll.DIToken("DW_LANG_C_plus_plus"), "file": file, "producer": "warpsim", "isOptimized": True,
+        "runtimeVersion": 0, "emissionKind": ll.DIToken("DebugDirectivesOnly"),
+    }  # fmt: skip
+    compiled = module.add_debug_info("DICompileUnit", unit, is_distinct=True)
+    nothing = module.add_debug_info("DISubroutineType", {"types": module.add_metadata([None])})
+    function = {
+        "name": KERNEL, "linkageName": KERNEL, "scope": file, "file": file, "line": place.line, "type": nothing,
+        "isLocal": False, "isDefinition": True, "scopeLine": place.line, "isOptimized": True, "unit": compiled,
+    }  # fmt: skip
+    scope = module.add_debug_info("DISubprogram", function, is_distinct=True)
+    kernel.set_metadata("dbg", scope)
+    module.add_named_metadata("llvm.dbg.cu", compiled)
+    for name, version in (("Dwarf Version", 4), ("Debug Info Version", 3)):
+        flag = [ll.Constant(I32, 2), name, ll.Constant(I32, version)]  # 2: modules that differ only warn
+        module.add_named_metadata("llvm.module.flags", flag)
+    return module.add_debug_info("DILocation", {"line": place.line, "column": place.column + 1, "scope": scope})

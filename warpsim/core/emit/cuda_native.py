@@ -1,7 +1,7 @@
-"""Native text for CUDA: from C++ source to PTX that is linked to a kernel's, by NVRTC.
+"""Native text for CUDA: from C++ source to what is linked to a kernel, by NVRTC.
 
-A kernel's PTX declares the functions that native texts define; `cuda.assemble` compiles the texts with
-this module and links both. There the texts see CUDA's own functions: shared memory, barriers, atomics.
+A kernel declares the functions that native texts define; `cuda` compiles the texts with this module and
+links both. There the texts see CUDA's own functions: shared memory, barriers, atomics.
 Neither a GPU nor a driver is needed. The source is that of the CPU (see `cpp`).
 """
 
@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuda.bindings import nvrtc
-from cuda.pathfinder import DynamicLibNotFoundError
-
 from ...errors import DeviceError, NativeCodeError
+from . import cuda_tools
 
 _SHOWN_LINES = 12
 
@@ -23,36 +21,43 @@ def native_ptx(source: str, arch: tuple[int, int]) -> bytes:
     Raises `NativeCodeError` with the compiler's words, `DeviceError` for an `arch` that NVRTC does not
     know, and `ImportError` without nvidia-cuda-nvrtc.
     """
+    # Without -rdc a function that no kernel calls is dropped.
+    return _compiled(source, arch, b"-rdc=true", "PTX").rstrip(b"\0")
+
+
+def native_lto(source: str, arch: tuple[int, int]) -> bytes:
+    """As `native_ptx`, but in NVIDIA's form for optimisation when all is linked: calls can be inlined then."""
+    return _compiled(source, arch, b"-dlto", "LTOIR")
+
+
+def _compiled(source: str, arch: tuple[int, int], option: bytes, form: str) -> bytes:
+    nvrtc = cuda_tools.binding("nvrtc")
+    program = _checked(nvrtc, nvrtc.nvrtcCreateProgram(source.encode(), b"unit.cpp", 0, [], []))
     try:
-        program = _checked(nvrtc.nvrtcCreateProgram(source.encode(), b"unit.cpp", 0, [], []))
-    except DynamicLibNotFoundError as error:
-        raise ImportError(f"native functions on CUDA need NVRTC: {error}\nhelp: pip install warpsim[cuda]") from error
-    try:
-        # Without -rdc a function that no kernel calls is dropped.
-        options = [f"--gpu-architecture=compute_{arch[0]}{arch[1]}".encode(), b"-std=c++17", b"-rdc=true"]
+        options = [f"--gpu-architecture=compute_{arch[0]}{arch[1]}".encode(), b"-std=c++17", option]
         [status] = nvrtc.nvrtcCompileProgram(program, len(options), options)
         if status == nvrtc.nvrtcResult.NVRTC_ERROR_INVALID_OPTION:
             raise DeviceError(f"NVRTC has no compute capability {arch[0]}.{arch[1]}")
         if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            said = _text(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog).decode(errors="replace")
+            said = _kept(nvrtc, program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
             shown = [line for line in said.splitlines() if line.strip()][:_SHOWN_LINES]
             raise NativeCodeError(
                 "the text of a native function does not compile for CUDA", found="\n".join(shown),
                 help="lines are those of the text given to func_native",
             )  # fmt: skip
-        return _text(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
+        return _kept(nvrtc, program, form)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def _text(program: Any, size_of: Any, fill: Any) -> bytes:
-    """What NVRTC keeps for a program, without the zero at its end."""
-    content = b" " * _checked(size_of(program))  # NVRTC writes into it
-    _checked(fill(program, content))
-    return content.rstrip(b"\0")
+def _kept(nvrtc: Any, program: Any, form: str) -> bytes:
+    """What NVRTC keeps for a program: `PTX`, `LTOIR` or `ProgramLog`."""
+    content = b" " * _checked(nvrtc, getattr(nvrtc, f"nvrtcGet{form}Size")(program))  # NVRTC writes into it
+    _checked(nvrtc, getattr(nvrtc, f"nvrtcGet{form}")(program, content))
+    return content
 
 
-def _checked(answer: tuple[Any, ...]) -> Any:
+def _checked(nvrtc: Any, answer: tuple[Any, ...]) -> Any:
     status, *found = answer
     if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         raise DeviceError(f"NVRTC fails: {status}")

@@ -4,8 +4,7 @@ The thread at place i of the grid runs threads i, i + size of the grid, and so o
 any launch. The argument block arrives as a value; no launch copies it anywhere. What differs from the CPU:
 
 - mathematics calls libdevice (`__nv_sinf`); half precision computes in single;
-- every atomic is real but those on a thread's own stack; floats take their minimum and maximum by
-  integer order, 8- and 16-bit elements by compare-and-swap of the word around them;
+- atomics are plain, combined or real, see `cuda_atomics`;
 - a failed check writes the report and ends its own thread; others run on.
 """
 
@@ -19,15 +18,15 @@ import numpy as np
 from llvmlite import ir as ll
 
 from ...errors import Location
-from ..ir.nodes import Call, Function
+from ..ir.nodes import Function
 from ..ops.values import llvm_type
 from ..passes.access import Plan
 from ..types import scalars, structs
-from ..types.compounds import scalar_of
 from . import layout
+from .cuda_atomics import GLOBAL, CudaAtomics
 from .layout import BYTES, I8, I32, I64, WORD
 from .lower import Lowering
-from .target import Options, Site, Target
+from .target import Options, Site
 
 MAX_PRINTED = 32  # arguments that vprintf reads
 
@@ -35,8 +34,7 @@ MAX_PRINTED = 32  # arguments that vprintf reads
 _FAST = {"sin", "cos", "tan", "exp", "log", "log2", "log10", "pow"}
 
 I16 = ll.IntType(16)
-_GLOBAL = 1  # address space
-_CONSTANT = 4
+_CONSTANT = 4  # address space
 
 
 class _Builder(ll.IRBuilder):
@@ -60,13 +58,13 @@ class _Builder(ll.IRBuilder):
         return self.asm(ll.FunctionType(I16, [I16]), "mov.b16 $0, $1;", "=h,h", [bits], side_effect=False)
 
 
-class CudaTarget(Target):
+class CudaTarget(CudaAtomics):
     """Emits the grid-stride loop; op rows reach the builder and the helpers through it."""
 
     memset_name = "llvm.memset.p0i8.i64"  # NVVM's older dialect names the pointee
 
-    def __init__(self, fn: Function, ndim: int, options: Options, plan: Plan, lineinfo: bool = False):
-        self.lineinfo = lineinfo
+    def __init__(self, fn: Function, ndim: int, options: Options, plan: Plan):
+        self.outer_location: Any = None
         super().__init__(fn, ndim, options, plan)
 
     def function(self, builder: Any, words: Any, count: Any) -> None:
@@ -76,7 +74,9 @@ class CudaTarget(Target):
         self.words = words
         self.lowering = Lowering(self)
         self.lowering.env.update(self.parameters(words))
+        self.accumulators.open()
         self.grid_loop(count)
+        self.accumulators.close()
         builder.position_at_end(self.builder.block)
 
     def argument(self, block: Any, t: Any, at: int) -> list[Any]:
@@ -99,7 +99,7 @@ class CudaTarget(Target):
 
     def in_global_memory(self, flat: list[Any]) -> list[Any]:
         """Pointers that were read from memory lead to global memory; saying so gives the direct instructions."""
-        b, there = self.builder, ll.PointerType(I8, _GLOBAL)
+        b, there = self.builder, ll.PointerType(I8, GLOBAL)
         known = [isinstance(x.type, ll.PointerType) for x in flat]
         return [b.addrspacecast(b.addrspacecast(x, there), BYTES) if k else x for x, k in zip(flat, known, strict=True)]
 
@@ -156,13 +156,13 @@ class CudaTarget(Target):
 
     @property
     def location(self) -> Location | None:
-        """The user's source that is being emitted; with `lineinfo`, new instructions carry it."""
+        """The user's source that is being emitted; where the kernel has a line table, new instructions carry it."""
         return self._location
 
     @location.setter
     def location(self, place: Location | None) -> None:
         self._location = place
-        if not self.lineinfo or place is None or self.builder is None or self.outer_location is None:
+        if place is None or self.outer_location is None:
             return
         module, path = self.builder.module, Path(place.file)
         scope = dict(self.outer_location.operands)["scope"]
@@ -205,131 +205,6 @@ class CudaTarget(Target):
         x = b.select(less(">", x, high), high, x)
         low = ll.Constant(x.type, -(1 << bits) if signed else 0)
         return b.select(less("<", x, low), low, x)
-
-    # ----- atomics --------------------------------------------------------------------------
-
-    def atomic(self, kind: str, address: Any, element: Any, operands: list[list[Any]], call: Call) -> list[Any]:
-        b, t = self.builder, scalar_of(element)
-        old = []
-        for k, parts in enumerate(zip(*operands, strict=True)):
-            at = b.gep(address, [ll.Constant(I64, k * (scalars.bits(t) // 8))]) if k else address
-            pointer = b.bitcast(at, llvm_type(t).as_pointer())
-            private = call in self.plan.local
-            old.append(self.update(kind, pointer, t, parts) if private else self.exchange(kind, pointer, t, parts))
-        return old
-
-    def exchange(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
-        """The atomic update of one component; returns the value before."""
-        if scalars.bits(t) < 32:
-            return self.exchange_in_word(kind, pointer, t, parts)
-        if scalars.is_float(t):
-            return self.exchange_float(kind, pointer, t, parts)
-        b = self.builder
-        if kind == "cas":
-            return b.extract_value(b.cmpxchg(pointer, *parts, "monotonic", "monotonic"), 0)
-        name = {"exch": "xchg"}.get(kind, kind)
-        name = f"u{name}" if kind in ("min", "max") and not scalars.is_signed(t) else name
-        return b.atomic_rmw(name, pointer, parts[0], "monotonic")
-
-    def exchange_float(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
-        b, x, bits = self.builder, parts[0], scalars.bits(t)
-        if kind in ("add", "sub"):
-            share = x if kind == "add" else b.fsub(ll.Constant(x.type, -0.0), x)
-            add = self.external(
-                f"llvm.nvvm.atomic.load.add.f{bits}.p0f{bits}", ll.FunctionType(x.type, [pointer.type, x.type])
-            )
-            return b.call(add, [pointer, share])
-        word = ll.IntType(bits)
-        place = b.bitcast(pointer, word.as_pointer())
-        if kind in ("min", "max"):
-            return b.bitcast(self.extreme_float(kind, place, x), x.type)
-        integer = scalars.int32 if bits == 32 else scalars.int64
-        return b.bitcast(self.exchange(kind, place, integer, tuple(b.bitcast(p, word) for p in parts)), x.type)
-
-    def extreme_float(self, kind: str, place: Any, x: Any) -> Any:
-        """Minimum or maximum; a NaN loses against every number, and -0 is less than +0.
-
-        The atomic on bits may leave a NaN in place; then that very NaN is swapped for `x`, or, when
-        another thread was faster, all begins again.
-        """
-        b, word = self.builder, place.type.pointee
-        value = b.bitcast(x, word)
-        names = ("skip", "attempt", "rescue", "ordered")
-        skip, attempt, rescue, done = (b.append_basic_block(name) for name in names)
-        b.cbranch(b.fcmp_unordered("uno", x, x), skip, attempt)
-        b.position_at_end(skip)
-        unchanged = b.atomic_rmw("or", place, ll.Constant(word, 0), "monotonic")
-        b.branch(done)
-        b.position_at_end(attempt)
-        old = self.extreme_of_bits(kind, place, value)
-        tried, number = b.block, b.bitcast(old, x.type)
-        stays = b.select(
-            b.icmp_signed("<", value, ll.Constant(word, 0)),
-            b.icmp_unsigned(">" if kind == "min" else "<", old, value),
-            b.icmp_signed("<" if kind == "min" else ">", old, value),
-        )
-        b.cbranch(b.and_(b.fcmp_unordered("uno", number, number), stays), rescue, done)
-        b.position_at_end(rescue)
-        pair = b.cmpxchg(place, old, value, "monotonic", "monotonic")
-        b.cbranch(b.extract_value(pair, 1), done, attempt)
-        b.position_at_end(done)
-        found = b.phi(word)
-        for bits, block in ((unchanged, skip), (old, tried), (old, rescue)):
-            found.add_incoming(bits, block)
-        return found
-
-    def extreme_of_bits(self, kind: str, place: Any, value: Any) -> Any:
-        """The atomic on the bits of a float, which is right where memory holds a number too.
-
-        The bits of non-negative floats order as signed integers do, those of negative floats the other
-        way round as unsigned ones, and in both readings the other sign stands on the right side.
-        """
-        b, word = self.builder, value.type
-        with b.if_else(b.icmp_signed("<", value, ll.Constant(word, 0))) as (negative, positive):
-            with negative:
-                first = b.atomic_rmw("umax" if kind == "min" else "umin", place, value, "monotonic"), b.block
-            with positive:
-                second = b.atomic_rmw(kind, place, value, "monotonic"), b.block
-        old = b.phi(word)
-        for bits, block in (first, second):
-            old.add_incoming(bits, block)
-        return old
-
-    def combined(self, kind: str, t: type, old: Any, parts: tuple) -> Any:
-        """As on every target, but floats follow the rules of the atomics above."""
-        b, x = self.builder, parts[0]
-        if not scalars.is_float(t) or kind not in ("min", "max", "cas"):
-            return super().combined(kind, t, old, parts)
-        bits = [b.bitcast(v, ll.IntType(scalars.bits(t))) for v in (x, old)]
-        if kind == "cas":
-            return b.select(b.icmp_unsigned("==", *bits), parts[1], old)
-        symbol = "<" if kind == "min" else ">"
-        signs = b.and_(b.fcmp_ordered("==", x, old), b.icmp_signed(symbol, *bits))
-        rescue = b.and_(b.fcmp_ordered("ord", x, x), b.fcmp_unordered("uno", old, old))
-        return b.select(b.or_(b.fcmp_ordered(symbol, x, old), b.or_(signs, rescue)), x, old)
-
-    def exchange_in_word(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
-        """8 and 16 bits: swap the aligned 32-bit word around the element until nobody came between."""
-        b, narrow = self.builder, ll.IntType(scalars.bits(t))
-        offset = b.and_(b.ptrtoint(pointer, I64), ll.Constant(I64, 3))
-        shift = b.trunc(b.shl(offset, ll.Constant(I64, 3)), I32)
-        start = b.gep(b.bitcast(pointer, BYTES), [b.neg(offset)])
-        place = b.bitcast(start, I32.as_pointer())
-        others = b.not_(b.shl(ll.Constant(I32, (1 << narrow.width) - 1), shift))
-        guess, before = b.load(place), b.block
-        attempt, done = b.append_basic_block("attempt"), b.append_basic_block("swapped")
-        b.branch(attempt)
-        b.position_at_end(attempt)
-        seen = b.phi(I32)
-        seen.add_incoming(guess, before)
-        old = b.bitcast(b.trunc(b.lshr(seen, shift), narrow), llvm_type(t))
-        new = b.zext(b.bitcast(self.combined(kind, t, old, parts), narrow), I32)
-        wanted = b.or_(b.and_(seen, others), b.shl(new, shift))
-        pair = b.cmpxchg(place, seen, wanted, "monotonic", "monotonic")
-        seen.add_incoming(b.extract_value(pair, 0), b.block)
-        b.cbranch(b.extract_value(pair, 1), done, attempt)
-        b.position_at_end(done)
-        return old
 
     # ----- reports --------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ import numpy as np
 from llvmlite import ir as ll
 
 from ...errors import Location
-from ..ir.nodes import Call, Function, Value
+from ..ir.nodes import Call, Constant, Function, Value
 from ..ops.values import llvm_type
 from ..types import scalars, structs
 from ..types.arrays import ArrayType, type_name
@@ -28,13 +28,16 @@ class Options:
     """What changes generated code; part of the cache key.
 
     `layouts`: per parameter `C` (contiguous) or `A`. `aliased`: arrays that are summed into overlap
-    others, so the plan assumes nothing about atomics.
+    others, so the plan assumes nothing about atomics. For CUDA alone: `lineinfo` keeps the relation to
+    source lines, and `bounds` are the most threads of a block and the least blocks of a multiprocessor, 0 where free.
     """
 
     layouts: tuple[str, ...] = ()
     fast_math: bool = False
     verify: bool = False
     aliased: bool = False
+    lineinfo: bool = False
+    bounds: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class Target:
     def __init__(self, fn: Function, ndim: int, options: Options, plan: Any):
         self.fn, self.ndim, self.options, self.plan = fn, ndim, options, plan
         self.builder: Any = None
+        self.lowering: Any = None
         self.location: Location | None = None
         self.sites: list[Site] = []
         self.used = used_values(fn)
@@ -193,6 +197,23 @@ class Target:
         if kind in ("add", "sub"):
             return getattr(b, f"f{kind}" if scalars.is_float(t) else kind)(old, x)
         return {"and": b.and_, "or": b.or_, "xor": b.xor}[kind](old, x)
+
+    # ----- updates of one shared address ----------------------------------------------------
+
+    def flush(self, kind: str, flat: list[Any], call: Call) -> None:
+        """At the end of a kernel, update memory with what threads had in registers for an atomic."""
+        array, *indices = (self.again(v) for v in call.args[:-1])
+        types = [v.type for v in call.args[1:-1]]
+        address = self.address(call.args[0].type, array, [i[0] for i in indices], types, call)
+        self.atomic(kind, address, call.args[0].type.dtype, [flat], call)
+
+    def again(self, value: Value) -> list[Any]:
+        """A uniform value recomputed here, since the body's copy does not reach the exit."""
+        if isinstance(value, Constant) or value in self.fn.params:
+            return self.lowering.get(value)
+        maker = self.plan.makers[value]
+        made = maker.op.value(self, maker, [self.again(a) for a in maker.args])
+        return made if len(maker.results) == 1 else made[maker.results.index(value)]
 
     # ----- checks ---------------------------------------------------------------------------
 

@@ -1,0 +1,103 @@
+"""LLVM text to PTX by libNVVM, called directly: neither a GPU nor a driver is needed.
+
+NVVM reads two dialects of LLVM: that of version 7 for compute capabilities below 10.0, and a recent one
+from there on. llvmlite's text is both where pointers name what they point to and every intrinsic has its
+older name, which the emitter takes care of. libdevice is linked lazily: only what a kernel calls is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ...errors import CompilerError, DeviceError
+from . import cuda_tools
+
+TRIPLE = "nvptx64-nvidia-cuda"
+DATA_LAYOUT = (
+    "e-p:64:64:64-i1:8:8-i8:8:8-i16:16:16-i32:32:32-i64:64:64-i128:128:128-"
+    "f32:32:32-f64:64:64-v16:16:16-v32:32:32-v64:64:64-v128:128:128-n16:32:64"
+)
+_OLDEST, _NEWEST = 50, 199  # compute capabilities that may be asked about, as NVVM writes them
+
+
+def ptx(text: str, name: str, arch: tuple[int, int], fast_math: bool = False) -> str:
+    """The PTX of a module for compute capability `arch`; a * b + c is contracted to one rounding.
+
+    `fast_math` approximates division and square roots and flushes subnormal numbers to zero. Raises
+    `ImportError` without libNVVM, `DeviceError` for an `arch` that it does not know, and `CompilerError`
+    with its words when it refuses the text of the kernel `name`, which is a defect of the emitter.
+    """
+    options = [*_options(arch, fast_math), "-opt=3"]
+    return _compiled(text, name, options).decode().rstrip("\0")
+
+
+def lto(text: str, name: str, arch: tuple[int, int], fast_math: bool = False) -> bytes:
+    """As `ptx`, but in NVIDIA's form for optimisation when modules are linked."""
+    return _compiled(text, name, [*_options(arch, fast_math), "-opt=3", "-gen-lto"])
+
+
+def ir_version() -> tuple[int, ...]:
+    """The version of NVVM's language and of its debug information, which modules state."""
+    return tuple(_library().ir_version())
+
+
+def known_archs() -> tuple[tuple[int, int], ...]:
+    """The compute capabilities that this libNVVM makes code for."""
+    numbers = (n for n in range(_OLDEST, _NEWEST + 1) if _knows(_library(), n))
+    return tuple((n // 10, n % 10) for n in numbers)
+
+
+def _options(arch: tuple[int, int], fast_math: bool) -> list[str]:
+    number = 10 * arch[0] + arch[1]
+    if not _knows(_library(), number):
+        known = ", ".join(f"{major}.{minor}" for major, minor in known_archs())
+        raise DeviceError(
+            f"no code for compute capability {arch[0]}.{arch[1]}\nexpected: one of {known}\n"
+            "help: newer GPUs need a newer nvidia-nvvm; older ones are no longer supported by NVIDIA"
+        )
+    fast = int(fast_math)
+    return [f"-arch=compute_{number}", f"-ftz={fast}", f"-prec-sqrt={1 - fast}", f"-prec-div={1 - fast}", "-fma=1"]
+
+
+def _compiled(text: str, name: str, options: list[str]) -> bytes:
+    content, library, device = text.encode(), _library(), cuda_tools.device_functions()
+    with _program(library) as program:
+        try:
+            library.add_module_to_program(program, content, len(content), name)
+            library.lazy_add_module_to_program(program, device, len(device), "libdevice")
+            library.compile_program(program, len(options), options)
+        except library.nvvmError as error:
+            said = f"NVVM refuses the code of kernel {name!r}: {error}\n{_log(library, program)}"
+            raise CompilerError(said.rstrip()) from error
+        found = bytearray(library.get_compiled_result_size(program))
+        library.get_compiled_result(program, found)
+    return bytes(found)
+
+
+@contextmanager
+def _program(library: Any) -> Iterator[int]:
+    program = library.create_program()
+    try:
+        yield program
+    finally:
+        library.destroy_program(program)
+
+
+def _log(library: Any, program: int) -> str:
+    text = bytearray(library.get_program_log_size(program))
+    library.get_program_log(program, text)
+    return text.decode(errors="replace").strip("\0\n ")
+
+
+def _knows(library: Any, number: int) -> bool:
+    try:
+        library.llvm_version(f"compute_{number}")
+    except library.nvvmError:
+        return False
+    return True
+
+
+def _library() -> Any:
+    return cuda_tools.binding("nvvm")
