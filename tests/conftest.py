@@ -1,6 +1,7 @@
 """What every test shares: a kernel cache of its own, clean switches, and texts kept beside the tests.
 
 `pytest --update-golden` rewrites the kept texts; look at the difference before you commit it.
+`pytest --simulated-cuda` runs tests on "cuda:0" of a simulated driver, see cuda_simulator/README.md.
 """
 
 import dataclasses
@@ -10,8 +11,10 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from cuda_simulator import simulator
 from hypothesis import settings
 
+import warpsim as wp
 from warpsim.config import config
 from warpsim.core.runtime.pool import get_pool
 
@@ -27,6 +30,7 @@ settings.load_profile("random" if os.environ.get("WARPSIM_RANDOM_TESTS") else "f
 
 def pytest_addoption(parser):
     parser.addoption("--update-golden", action="store_true", help="rewrite the texts under tests/golden")
+    parser.addoption("--simulated-cuda", action="store_true", help='run tests on "cuda:0" of a simulated driver')
 
 
 def pytest_configure(config):
@@ -34,6 +38,9 @@ def pytest_configure(config):
     if _CACHE not in os.environ:
         os.environ[_CACHE] = tempfile.mkdtemp(prefix="warpsim-tests-")
         config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(_CACHE), ignore_errors=True))
+    config.addinivalue_line("markers", "cpu: about the CPU alone, which stays the current device with --simulated-cuda")
+    if config.getoption("--simulated-cuda"):
+        simulator.start()
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +51,14 @@ def _switches_as_found():
     for name, value in before.items():
         if getattr(config, name) != value:
             setattr(config, name, value)
+
+
+@pytest.fixture(autouse=True)
+def _device(request):
+    """The device on which a test runs what names none."""
+    simulated = request.config.getoption("--simulated-cuda") and request.node.get_closest_marker("cpu") is None
+    with wp.ScopedDevice("cuda:0" if simulated else None):
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -161,6 +161,10 @@ class DeviceError(WarpsimError, RuntimeError):
     """An unknown or unavailable device, or an array on the wrong one."""
 
 
+class DeviceMemoryError(DeviceError, MemoryError):
+    """A device that has no room for an array; what exists is intact."""
+
+
 class ArrayError(WarpsimError, ValueError):
     """Data, shape, strides or dtype that cannot make an array."""
 

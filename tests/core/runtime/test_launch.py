@@ -434,10 +434,10 @@ def test_device_stream_and_options_for_cuda():
 
 def test_launchers_are_made_once_per_kind_of_argument():
     scale.launchers.clear()
-    scale.latest = None
+    scale.latest.clear()
     for n in (3, 4):
         for memory in (line(n), wp.array(np.arange(2 * n, dtype=np.float32)[::2], copy=False)):
             wp.launch(scale, dim=n, inputs=[memory, 1.0, line(n)])
     assert len(scale.launchers) == 2
     assert all(isinstance(found, Launcher) for found in scale.launchers.values())
-    assert config.generation == scale.latest.generation
+    assert config.generation == scale.latest["cpu"].generation

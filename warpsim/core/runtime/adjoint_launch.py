@@ -23,7 +23,7 @@ from ..types.arrays import ArrayType, type_name
 from . import graph, interp
 from .arguments import adapted
 from .array import array
-from .device import CPU, INTERP, Device
+from .device import INTERP, Device
 from .dimensions import extent
 from .indexed import indexedarray
 from .kernel import Kernel
@@ -112,7 +112,7 @@ def first_step(record: LaunchRecord, key: Any, form: Form) -> Step:
         args += [extra_argument(record, extra) for extra in program.extras]
     if forward is None:
         return around(record, interp.prepared(needs.kernel, record.dim, args, INTERP, form))
-    launcher, args = prepared(needs.kernel, args, CPU, form)
+    launcher, args = prepared(needs.kernel, args, forward.device, form)
     forward.reverses[key] = launcher
     total, header = extent(record.dim, needs.kernel.key, forward.ndim)
     block = launcher.packed(args, header)

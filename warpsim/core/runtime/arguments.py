@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentTypeError, DeviceError, ReadOnlyError
+from ...errors import ArgumentTypeError, DeviceError, ReadOnlyError, StructureIdError
 from ..emit.layout import WORD
 from ..frontend.functions import operand_pattern_type
 from ..ops.handles import found
@@ -49,13 +49,18 @@ def scalar_packer(t: type) -> Callable[[Any], bytes]:
     return pack
 
 
-def id_packer(t: Any, pack: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+def id_packer(t: Any, pack: Callable[[Any], bytes], device: Device) -> Callable[[Any], bytes]:
     """Packs the id of a structure that holds a `t`; raises `StructureIdError` on another one that is not 0."""
+    space = device.memory_space
 
     def packed(value: Any) -> bytes:
         handle = LIVE.get(value)
         if (handle is None or handle.type is not t) and value:
             found(value, t)
+        if handle is not None and handle.device.memory_space != space:
+            raise StructureIdError(
+                f"the structure of this id is on {handle.device}\nexpected: one on {device}, where the kernel is launched"
+            )
         return pack(value)
 
     return packed
@@ -154,7 +159,7 @@ def check_array(value: array | indexedarray, t: ArrayType, name: str, kernel: st
     """Raise unless the array has the kernel's dtype, rank and device."""
     if value.type is not t and not fits(value, t):
         raise ArgumentTypeError(mismatch(name, kernel, repr(value.type), t))
-    if value.device is not device and not (value.device.shares_host_memory and device.shares_host_memory):
+    if value.device.memory_space != device.memory_space:
         raise DeviceError(
             f"argument {name!r} of kernel {kernel!r} is on {value.device}\n"
             f"expected: {device}, where the kernel is launched\n"

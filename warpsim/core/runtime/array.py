@@ -2,7 +2,8 @@
 
 On `cpu` an array is a NumPy array in 64-byte aligned memory plus its element type: a vec3 array of
 shape (n,) is a float32 NumPy array of shape (n, 3). Views (slices, reshapes) share memory. Strides
-are in bytes and never negative.
+are in bytes and never negative. On a CUDA device the NumPy array knows addresses of the GPU (see
+`cuda.memory`), and what the host reads are copies.
 
 `array(dtype=float, ndim=1)` without data is the type of an array, for annotations.
 """
@@ -34,6 +35,7 @@ from .memory import (
     memory_at,
     memory_of,
     normalized_shape,
+    on_host,
     refused,
     reinterpreted,
 )
@@ -45,21 +47,21 @@ _WORDS = [struct.Struct(f"<{2 + 2 * n}Q") for n in range(MAX_NDIM + 1)]
 class Tag:
     """What a compiled kernel must know of an array argument; one object per combination."""
 
-    __slots__ = ("apart", "contiguous", "host", "type", "writable")
-    _made: ClassVar[dict[tuple[ArrayType, bool, bool, bool, bool], Tag]] = {}
+    __slots__ = ("apart", "contiguous", "space", "type", "writable")
+    _made: ClassVar[dict[tuple[ArrayType, bool, bool, str, bool], Tag]] = {}
 
-    def __new__(cls, t: ArrayType, contiguous: bool, writable: bool, host: bool, apart: bool = True) -> Tag:
-        """apart: no two elements share memory."""
-        key = (t, contiguous, writable, host, apart)
+    def __new__(cls, t: ArrayType, contiguous: bool, writable: bool, space: str, apart: bool = True) -> Tag:
+        """space: which memory it is, as devices name it. apart: no two elements share memory."""
+        key = (t, contiguous, writable, space, apart)
         found = cls._made.get(key)
         if found is None:
             tag = super().__new__(cls)
-            tag.type, tag.contiguous, tag.writable, tag.host, tag.apart = key
+            tag.type, tag.contiguous, tag.writable, tag.space, tag.apart = key
             found = cls._made.setdefault(key, tag)  # one object, whichever thread comes first
         return found
 
     def __reduce__(self) -> tuple:
-        return Tag, (self.type, self.contiguous, self.writable, self.host, self.apart)
+        return Tag, (self.type, self.contiguous, self.writable, self.space, self.apart)
 
 
 class _ArrayMeta(type):
@@ -102,12 +104,12 @@ class array(Sloped, metaclass=_ArrayMeta):
             raise ArrayError("strides=, capacity= and deleter= describe memory given by ptr=")
         held: dict[bytes, Any] = {}
         if ptr is not None:
-            memory = memory_at(ptr, element, extents, strides, capacity, deleter)
+            memory = memory_at(ptr, element, extents, strides, capacity, deleter, place)
         elif data is not None:
-            memory, element = memory_of(data, element, extents, copy, held)
+            memory, element = memory_of(data, element, extents, copy, held, place)
         else:
             element = element or scalars.float32
-            memory = allocate(extents or (0,), element)
+            memory = allocate(extents or (0,), element, device=place, pinned=pinned)
         self._adopt(memory, element, place)
         if ptr is not None or (not copy and data is not None):
             self._memory = foreign_memory(memory)
@@ -154,7 +156,7 @@ class array(Sloped, metaclass=_ArrayMeta):
         self.is_contiguous = memory.flags.c_contiguous
         self.type = array_type(element, ndim)
         apart = self.is_contiguous or not meets_itself(memory)
-        self._tag = Tag(self.type, self.is_contiguous, memory.flags.writeable, device.shares_host_memory, apart)
+        self._tag = Tag(self.type, self.is_contiguous, memory.flags.writeable, device.memory_space, apart)
         self._owner: Any = None
         self._held = Held(memory, element) if holds_arrays(element) else None
         self._grad: array | None = None
@@ -169,29 +171,41 @@ class array(Sloped, metaclass=_ArrayMeta):
     # ----- NumPy and other frameworks ---------------------------------------------------------
 
     def numpy(self) -> np.ndarray:
-        """The memory as a NumPy array, without a copy: extents of elements are trailing axes."""
+        """The memory as a NumPy array, without a copy: extents of elements are trailing axes.
+
+        Of an array on a CUDA device a copy, once the work on the current stream is done.
+        """
+        if self.device.is_cuda:
+            return on_host(self._data)
         self._memory.expose(self._data)
         return self._data
 
     def _contents(self) -> np.ndarray:
+        return on_host(self._data)
+
+    def _source(self) -> np.ndarray:
         return self._data
 
     def list(self) -> list:
         """All elements in order, as host values."""
-        flat = self._data.reshape((self.size, *self._data.shape[self.ndim :]))
+        flat = self._contents().reshape((self.size, *self._data.shape[self.ndim :]))
         return [host_element(flat[i], self.dtype, self._held) for i in range(self.size)]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False and dtype is not None and np.dtype(dtype) != self._data.dtype:
             raise ValueError(f"{self!r} as {np.dtype(dtype)} needs a copy\nhelp: allow it: copy=None")
-        self._memory.expose(self._data)
-        return self._data.astype(dtype or self._data.dtype, copy=bool(copy))
+        if copy is False and self.device.is_cuda:
+            raise ValueError(f"{self!r} is on {self.device}, which NumPy cannot see\nhelp: allow a copy: copy=None")
+        found = self.numpy()
+        return found.astype(dtype or found.dtype, copy=bool(copy))
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
         if self._data.dtype.names is not None:
             # NumPy would read padding as fields; without this attribute it asks __array__.
             raise AttributeError("arrays of structs have no __array_interface__\nhelp: a.numpy() shares the memory")
+        if self.device.is_cuda:
+            raise AttributeError(f"an array on {self.device} has no __array_interface__\nhelp: a.numpy() copies it")
         self._memory.expose(self._data)
         return self._data.__array_interface__
 
@@ -216,7 +230,7 @@ class array(Sloped, metaclass=_ArrayMeta):
         if any(_is_table(k) for k in keys):
             return self._gathered(keys)
         try:
-            part = self._data[keys]
+            part = self._data[keys] if len(keys) < self.ndim else on_host(self._data[keys])
         except IndexError as error:
             raise OutOfBoundsError(f"{error}, for an array of shape {self.shape}") from None
         if len(keys) == self.ndim and not any(isinstance(k, slice) for k in keys):
@@ -302,7 +316,7 @@ class array(Sloped, metaclass=_ArrayMeta):
         return self._copied(place, self.requires_grad if requires_grad is None else requires_grad)
 
     def _copied(self, device: Device, requires_grad: bool) -> array:
-        made = array._wrap(allocate(self.shape, self.dtype, zero=False), self.dtype, device)
+        made = array._wrap(allocate(self.shape, self.dtype, zero=False, device=device), self.dtype, device)
         made.assign(self)
         made.requires_grad = requires_grad
         return made
@@ -328,10 +342,11 @@ class array(Sloped, metaclass=_ArrayMeta):
             raise TypeError("arrays of structs that refer to arrays are not pickled\nhelp: pickle the arrays they hold")
         compound = element_rank(self.dtype) > 0
         element = (self.dtype.kind, self.dtype.shape, self.dtype.dtype) if compound else self.dtype
-        return _restored, (self._data.copy(), element, str(self.device), self._grad and self._grad._data.copy())
+        slopes = self._grad and np.array(self._grad._contents())
+        return _restored, (np.array(self._contents()), element, str(self.device), slopes)
 
     def __str__(self) -> str:
-        return str(self._data)
+        return str(self._contents())
 
     def __repr__(self) -> str:
         return f"array(shape={self.shape}, dtype={type_name(self.dtype)})"

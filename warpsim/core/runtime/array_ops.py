@@ -77,7 +77,8 @@ def _made(
     extents: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool, pinned: bool, retain_grad: bool, zero: bool
 ) -> array:
     element = checked_dtype(dtype)
-    made = array._wrap(allocate(extents, element, zero), element, get_device(device))
+    place = get_device(device)
+    made = array._wrap(allocate(extents, element, zero, place, pinned), element, place)
     made.requires_grad, made.pinned, made.retain_grad = requires_grad, pinned, retain_grad
     return made
 

@@ -15,6 +15,8 @@ from ...errors import ArrayError, OutOfBoundsError, ReadOnlyError
 from ..types import structs
 from ..types.arrays import type_name
 from . import versions
+from .cuda.memory import DeviceMemory, on_host
+from .device import CPU
 from .graph import active as capturing
 from .graph import recorded
 from .memory import TypedMemory, as_numpy, check_range, record_of
@@ -27,10 +29,19 @@ def _whole(memory: np.ndarray) -> np.ndarray:
     return memory
 
 
+def _broadcasts(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether NumPy repeats something of a shape over another one."""
+    try:
+        return np.broadcast_shapes(shape, wanted) == wanted
+    except ValueError:
+        return False
+
+
 class Contents(TypedMemory):
     """The writing half of `array`."""
 
     _data: np.ndarray
+    device: Any
     ndim: int
     shape: tuple[int, ...]
     size: int
@@ -80,7 +91,7 @@ class Contents(TypedMemory):
         Raises `ReadOnlyError`, and `ArrayError` when dtypes of arrays, or numbers of elements differ.
         """
         self._require_writable()
-        source = src if isinstance(src, TypedMemory) else type(self)(src, dtype=self.dtype)
+        source = src if isinstance(src, TypedMemory) else type(self)(src, dtype=self.dtype, device=CPU)
         if source.dtype is not self.dtype:
             raise ArrayError(
                 f"assign from {type_name(source.dtype)} to {type_name(self.dtype)}\n"
@@ -89,25 +100,23 @@ class Contents(TypedMemory):
         if source.size != self.size:
             raise ArrayError(f"assign from shape {source.shape} to shape {self.shape}")
         shape = self._data.shape
-        step = lambda: self._store(self._data, source._contents().reshape(shape), source._held)  # noqa: E731
+        step = lambda: self._store(self._data, source._source().reshape(shape), source._held)  # noqa: E731
         self._change(step, self._data, "assign", _whole, source)
 
     def _write(self, target: np.ndarray, value: Any, what: str, select: Select) -> None:
         """Copy a value into a part of the memory, which `select` finds in the gradient."""
         found: dict[bytes, Any] = {}
-        source = value._contents() if isinstance(value, TypedMemory) else self._source_of(value, found)
+        source = value._source() if isinstance(value, TypedMemory) else self._source_of(value, found)
         numbers = source.dtype.kind in "biuf" and self._data.dtype.names is None
         if not numbers and source.dtype != self._data.dtype:
             raise ArrayError(f"value {value!r}\nexpected: {type_name(self.dtype)}")
-        try:
-            np.broadcast_to(source, target.shape)
-        except ValueError:
+        if not _broadcasts(source.shape, target.shape):
             raise ArrayError(
                 f"a value of shape {source.shape} does not fit shape {target.shape}\n"
                 f"expected: {type_name(self.dtype)}, or an array of them"
-            ) from None
+            )
         if isinstance(value, TypedMemory):  # read when the copy is made, which may be in a later replay
-            self._change(lambda: self._store(target, value._contents(), value._held), target, what, select, value)
+            self._change(lambda: self._store(target, value._source(), value._held), target, what, select, value)
         else:
             self._change(lambda: self._store(target, source, found), target, what, select)
 
@@ -119,10 +128,10 @@ class Contents(TypedMemory):
             recorded(lambda: self._change(step, target, what, select, source))  # tapes are told when it runs
             return
         if not versions.alert:
-            recorded(step)
+            recorded(step, self.device)
             return
         versions.about_to_write(self, target, what, recorded)
-        recorded(step)
+        recorded(step, self.device)
         for tape in versions.active():
             tape.record_write(self, select, source, what)
 
@@ -143,6 +152,6 @@ class Contents(TypedMemory):
     def _store(self, target: np.ndarray, source: Any, found: dict[bytes, Any] | None) -> None:
         # What does not fit is converted as C does; NumPy's warnings would come at odd places.
         with np.errstate(invalid="ignore", over="ignore"):
-            target[...] = source
+            target[...] = source if isinstance(target, DeviceMemory) else on_host(source)
         if self._held is not None:
             self._held.add(found or {})

@@ -1,16 +1,18 @@
 """Devices: `cpu` (compiled, all cores) and `interp` (the interpreter); `cuda:N` where a driver is found.
 
-The default device is the CPU. A device is its own name: `str(device) == "cpu"`.
+The default device is the CPU. A device is its own name: `str(device) == "cpu"`. What CUDA devices can do
+stands in `cuda.device`; the driver is looked for when somebody asks for one.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from ...errors import DeviceError
+from .cuda import driver
 
 
 class Device:
@@ -40,11 +42,21 @@ class Device:
         """Whether NumPy can see the memory: `cpu` and `interp` share arrays."""
         return not self.is_cuda
 
+    @property
+    def memory_space(self) -> str:
+        """The name of the memory that arrays of the device lie in."""
+        return self.alias if self.is_cuda else "host"
+
+    def synchronize(self) -> None:
+        """Wait for all work on the device: on the CPU it has finished when `launch` returns."""
+
 
 CPU = Device("cpu", "CPU")
 INTERP = Device("interp", "Interpreter")
 _DEVICES = {"cpu": CPU, "interp": INTERP}
 _current = threading.local()
+find_cuda: Callable[[], list[Device]] = list
+"""Lists the CUDA devices; bound by `cuda.device`."""
 
 
 def get_device(ident: Any = None) -> Device:
@@ -54,24 +66,35 @@ def get_device(ident: Any = None) -> Device:
     if isinstance(ident, Device):
         return ident
     found = _DEVICES.get(str(ident))
-    if found is not None:
-        return found
-    if str(ident).startswith("cuda"):
+    return found if found is not None else _cuda_device(str(ident))
+
+
+def _cuda_device(name: str) -> Device:
+    """The CUDA device of a name: `cuda` is the current one if that is a GPU, else the first."""
+    kind, _, number = name.partition(":")
+    if kind != "cuda" or not (number.isdigit() or name == "cuda"):
+        raise DeviceError(f"unknown device {name!r}\nexpected: {', '.join(map(str, [*_DEVICES, 'cuda', 'cuda:0']))}")
+    devices = find_cuda()
+    if not devices:
         raise DeviceError(
-            f"device {str(ident)!r} is not available: warpsim runs kernels on the CPU in this version\n"
-            f"expected: {', '.join(_DEVICES)}\nhelp: leave device out, or use device=\"cpu\""
+            f"device {name!r} is not available: {driver.reason()}\nexpected: {', '.join(_DEVICES)}\n"
+            "help: leave device out, or use device=\"cpu\"; `warpsim info` says what CUDA needs"
         )
-    raise DeviceError(f"unknown device {ident!r}\nexpected: {', '.join(_DEVICES)}")
+    if not number and get_device().is_cuda:
+        return get_device()
+    if int(number or 0) >= len(devices):
+        raise DeviceError(f"device {name!r} does not exist\nexpected: {', '.join(map(str, devices))}")
+    return _DEVICES.setdefault(name, devices[int(number)]) if number else devices[0]
 
 
 def get_devices() -> list[Device]:
     """All devices that kernels can run on for production work."""
-    return [CPU]
+    return [CPU, *find_cuda()]
 
 
 def get_preferred_device() -> Device:
     """The first CUDA device, else the CPU."""
-    return CPU
+    return next(iter(find_cuda()), CPU)
 
 
 def set_device(ident: Any) -> None:
@@ -94,15 +117,22 @@ def is_cpu_available() -> bool:
 
 def is_cuda_available() -> bool:
     """Whether kernels can be launched on CUDA here."""
-    return False
+    return bool(find_cuda())
 
 
 def get_cuda_devices() -> list[Device]:
-    return []
+    """The GPUs, in the order of their numbers."""
+    return find_cuda()
 
 
 def get_cuda_device_count() -> int:
-    return 0
+    """How many GPUs there are."""
+    return len(find_cuda())
+
+
+def get_cuda_device(ordinal: int | None = None) -> Device:
+    """The GPU of a number; without one the current GPU, else the first. Raises `DeviceError`."""
+    return get_device("cuda" if ordinal is None else f"cuda:{ordinal}")
 
 
 @contextmanager
@@ -131,9 +161,11 @@ class ScopedDevice:
 
 
 def synchronize() -> None:
-    """Wait for all work: CPU launches have finished when `launch` returns."""
+    """Wait for all work on all devices."""
+    for device in _DEVICES.copy().values():
+        device.synchronize()
 
 
 def synchronize_device(device: Any = None) -> None:
     """Wait for all work on a device."""
-    get_device(device)
+    get_device(device).synchronize()

@@ -111,7 +111,8 @@ class Sloped(Contents):
         if slopes is None:
             return
         place = slopes.ptr + (self.ptr - self._owner.ptr)
-        part = memory_at(place, self.dtype, self.shape, self.strides, None) if self.size else allocate_like(self._data)
+        layout = (self.dtype, self.shape, self.strides)
+        part = memory_at(place, *layout, None, None, self.device) if self.size else allocate_like(self._data)
         self._grad, self._inherited = self._wrap(part, self.dtype, self.device, owner=slopes), True
         self._pack()
 

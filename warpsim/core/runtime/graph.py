@@ -1,8 +1,9 @@
 """Recorded launches and captured graphs: lists of commands that replay without Python work.
 
 A `Launch` keeps a packed argument block whose parameters can be exchanged. A graph is what was
-launched between `capture_begin` and `capture_end`; on the CPU its kernels run in one native call.
-While capturing, launches and array operations are recorded, not run.
+launched between `capture_begin` and `capture_end`; on the CPU its kernels run in one native call, and
+neighbouring work on a CUDA device in one CUDA graph. While capturing, launches and array operations are
+recorded, not run.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import ctypes
 import itertools
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from ...errors import LaunchError
 from . import pool, versions
-from .device import get_device
+from .cuda import graphs
+from .device import Device, get_device
 from .dimensions import extent, normalized
+from .stream import ScopedStream
 
 _state = threading.local()
 
@@ -27,13 +30,26 @@ def active() -> Graph | None:
     return getattr(_state, "graph", None)
 
 
-def recorded(step: Callable[[], None]) -> None:
-    """Run a host operation now, or put it into the graph being captured."""
+def recorded(step: Callable[[], None], device: Device | None = None) -> None:
+    """Run a host operation now, or put it into the graph being captured.
+
+    device: the CUDA device on whose current stream the operation is done, if it is nothing else.
+    """
     capture = active()
     if capture is None:
         step()
     else:
-        capture.add(step)
+        capture.add(step if device is None or not device.is_cuda else StreamWork(step, device))
+
+
+class StreamWork(NamedTuple):
+    """A host operation that is work on the stream of a device."""
+
+    run: Callable[[], None]
+    device: Device
+
+    def __call__(self) -> None:
+        self.run()
 
 
 def address_of(block: bytes) -> int:
@@ -50,7 +66,7 @@ class Launch:
     kernel: Any
     dim: Any
     args: list[Any]
-    native = False  # whether `command` alone is all there is to run
+    native = False  # whether a command for the pool is all there is to run
     reverse = False  # whether it runs an adjoint, which tapes do not care about
     with_gradient: Callable[[list[Any], int, Any], list[Any]] | None = None
     """The arguments with another gradient at a position."""
@@ -113,7 +129,8 @@ class Launch:
         if capture is not None:
             # A copy: parameters that are set later belong to later launches.
             capture.add(copy.copy(self))
-        else:
+            return
+        with ScopedStream(stream, sync_enter=False):
             self.replay()
 
     def submit(self) -> None:
@@ -150,13 +167,17 @@ class NativeLaunch(Launch):
             total, header = extent(dim, self.kernel.key, launcher.ndim)
             block = launcher.packed(args, header)
         self.launcher, self.dim, self.args, self.total, self.block = launcher, dim, args, total, block
-        serial = total <= launcher.serial_limit
-        self.native = not launcher.reports and (serial or not launcher.has_atomics)
-        size = pool.chunk_size(total, launcher.cost)
-        self.command = pool.COMMAND.pack(launcher.code.address, address_of(block), 0, total, size, 0)
+        self.command: bytes | None = launcher.command(block, total)
+        self.native = self.command is not None
+
+    @property
+    def device(self) -> Device | None:
+        """The CUDA device that the launch is work for, if it is nothing else."""
+        device: Device = self.launcher.device
+        return device if device.is_cuda and not self.launcher.reports else None
 
     def run(self) -> None:
-        if self.native:
+        if self.command is not None:
             pool.get_pool().run(self.command, 1)
         else:
             self.launcher.execute(self.block, self.total, self.args, self.deterministic)
@@ -204,12 +225,20 @@ class Graph:
                 batch()
 
     def _batched(self) -> Iterator[tuple[bytes, int] | Callable[[], None]]:
-        for native, steps in itertools.groupby(self.steps, lambda s: isinstance(s, NativeLaunch) and s.native):
-            if native:
-                commands = [step.command for step in steps]  # type: ignore[union-attr]
-                yield b"".join(commands), len(commands)
-            else:
-                yield from (step.run if isinstance(step, Launch) else step for step in steps)
+        for kind, group in itertools.groupby(self.steps, _kind):
+            steps = list(group)
+            if kind is True:
+                yield b"".join(step.command for step in steps), len(steps)  # type: ignore[union-attr, misc]
+                continue
+            runs = [step.run if isinstance(step, Launch) else step for step in steps]
+            yield from runs if kind is False else graphs.sections(kind, runs)
+
+
+def _kind(step: Any) -> Any:
+    """What neighbouring steps must have in common to run together: True native, a device, or False for nothing."""
+    if isinstance(step, NativeLaunch | StreamWork):
+        return (isinstance(step, NativeLaunch) and step.native) or step.device or False
+    return False
 
 
 def capture_begin(
@@ -238,7 +267,8 @@ def capture_launch(graph: Graph, stream: Any = None) -> None:
     """Run a captured graph; while another is captured, make it a step of that one."""
     if not isinstance(graph, Graph):
         raise LaunchError(f"{graph!r} is not a graph\nexpected: what capture_end() returned, or capture.graph")
-    recorded(graph.launch)
+    with ScopedStream(stream, sync_enter=False):
+        recorded(graph.launch)
 
 
 class ScopedCapture:

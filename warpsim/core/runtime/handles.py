@@ -2,7 +2,8 @@
 
 A handle keeps a struct of arrays and a record of it in memory that kernels read (see `types.handles`).
 Closed records stay readable for a long time and say that everything is empty, so a kernel that is launched with the
-id of a closed structure finds nothing; launches that are checked say so instead.
+id of a closed structure finds nothing; launches that are checked say so instead. The record of a structure on a CUDA
+device is a copy there, which changes in the order of the current stream.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import StructureIdError
+from ...errors import DeviceError, StructureIdError
 from ..types import structs
 from ..types.handles import ADDRESS_BITS, HEADER, LIVE, digest
+from ..types.scalars import uint8
 from . import versions
+from .device import get_device
 from .interp import interpreted
-from .memory import write_struct
+from .memory import allocate, write_struct
 
 _RESTING = 4096
 """How many closed records are kept, so that stale ids still lead to memory that says so."""
@@ -34,22 +37,38 @@ _lock = threading.Lock()
 class Handle:
     """A struct under an id. `data` is the struct, `id` what kernels are given.
 
-    Safe to make and close from several threads. Raises `StructureIdError` for the use of a closed handle.
+    device: where the arrays of the struct are, by default the current one. Safe to make and close from several
+    threads. Raises `StructureIdError` for the use of a closed handle.
     """
 
-    def __init__(self, data: structs.Struct):
-        self.type = type(data)
+    def __init__(self, data: structs.Struct, device: Any = None):
+        self.type, self.device = type(data), get_device(device)
         layout = structs.numpy_dtype(self.type)
         self._memory = np.zeros(HEADER + layout.itemsize + layout.alignment, np.uint8)
         self._words = self._memory[:HEADER].view(np.uint64)
         self._record = self._memory[HEADER : HEADER + layout.itemsize].view(layout)
         with _lock:
             number = next(_numbers)
-        self._id = self._memory.ctypes.data | number % (1 << 64 - ADDRESS_BITS) << ADDRESS_BITS
+        self._there: np.ndarray = self._memory
+        if self.device.is_cuda:
+            self._there = allocate(self._memory.shape, uint8, zero=False, device=self.device)
+        address = self._there.ctypes.data
+        if address >> ADDRESS_BITS:
+            raise DeviceError(f"a record at {address:#x}\nexpected: an address of {ADDRESS_BITS} bits, as ids hold")
+        self._id = address | number % (1 << 64 - ADDRESS_BITS) << ADDRESS_BITS
         self._words[:] = self._id, digest(self.type)
+        self._write(data)
+        LIVE[self._id] = self
+
+    def _write(self, data: structs.Struct) -> None:
         write_struct(self._record, 0, data)
         self._data = data
-        LIVE[self._id] = self
+        self._publish()
+
+    def _publish(self) -> None:
+        """Bring the record to where kernels read it."""
+        if self._there is not self._memory:
+            self._there[...] = self._memory
 
     @property
     def id(self) -> int:
@@ -70,8 +89,7 @@ class Handle:
     def update(self, data: structs.Struct) -> None:
         """Take a struct of the same type in the place of the present one. No launch may be using the id."""
         self._check_open()
-        write_struct(self._record, 0, data)
-        self._data = data
+        self._write(data)
 
     def close(self) -> None:
         """End the structure: its id stands for nothing from now on. Closing twice does no harm."""
@@ -79,7 +97,8 @@ class Handle:
             del self._data
             LIVE.pop(self._id, None)
             self._memory[:] = 0
-            _resting.append(self._memory)
+            self._publish()
+            _resting.append(self._there)
 
     def note_filled(self, arrays: Iterable[Any]) -> None:
         """Tell loops with checkpoints that a build is about to fill arrays of the structure's own."""

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArrayError
+from ...errors import ArrayError, DeviceError
 from ..types import scalars
 from ..types.arrays import array_type, type_name
 from . import versions
 from .array import Tag, array
+from .device import CPU, Device
 from .graph import active as capturing
 from .graph import recorded
 from .memory import TypedMemory, allocate, checked_dtype
@@ -49,7 +50,7 @@ class indexedarray(TypedMemory):
             raise ArrayError(f"dtype {asked}\nexpected: {found}, that of the data")
         if ndim is not None and ndim != data.ndim:
             raise ArrayError(f"data has rank {data.ndim}\nexpected: rank {ndim}, as ndim says")
-        tables = [_index_table(i, n) for i, n in zip(given, data.shape, strict=False)]
+        tables = [_index_table(i, n, data.device) for i, n in zip(given, data.shape, strict=False)]
         tables += [None] * (data.ndim - len(tables))
         self.data, self.indices = data, tables
         self.dtype, self.ndim, self.device, self._held = data.dtype, data.ndim, data.device, data._held
@@ -57,7 +58,7 @@ class indexedarray(TypedMemory):
         self.size = math.prod(self.shape)
         self.is_contiguous = False
         self.type = array_type(data.dtype, data.ndim, True)
-        self._tag = Tag(self.type, False, data._tag.writable, data.device.shares_host_memory, data._tag.apart)
+        self._tag = Tag(self.type, False, data._tag.writable, data.device.memory_space, data._tag.apart)
 
     @property
     def _words(self) -> bytes:
@@ -102,7 +103,7 @@ class indexedarray(TypedMemory):
 
     def contiguous(self) -> array:
         """A contiguous copy of the selected elements."""
-        made = array._wrap(allocate(self.shape, self.dtype, zero=False), self.dtype, self.device)
+        made = array._wrap(allocate(self.shape, self.dtype, zero=False, device=self.device), self.dtype, self.device)
         made.assign(self)
         made.requires_grad = self.requires_grad
         return made
@@ -110,7 +111,7 @@ class indexedarray(TypedMemory):
     def assign(self, src: Any) -> None:
         """Copy from an array, NumPy array or list of the same shape into the selected elements."""
         self.data._require_writable()
-        source = src if isinstance(src, TypedMemory) else array(src, dtype=self.dtype)
+        source = src if isinstance(src, TypedMemory) else array(src, dtype=self.dtype, device=CPU)
         if source.dtype is not self.dtype or source.shape != self.shape:
             raise ArrayError(f"assign from {source!r}\nexpected: {self!r}")
         self._change(lambda: self.data._data.__setitem__(self._picks, source._contents()), source)
@@ -130,13 +131,13 @@ class indexedarray(TypedMemory):
 
     def fill_(self, value: Any) -> None:
         """Set every selected element to `value`."""
-        filled = array._wrap(allocate(self.shape, self.dtype), self.dtype, self.device)
+        filled = array._wrap(allocate(self.shape, self.dtype, device=self.device), self.dtype, self.device)
         filled.fill_(value)
         self.assign(filled)
 
     def zero_(self) -> None:
         """Set every selected element to zero."""
-        self.assign(array._wrap(allocate(self.shape, self.dtype), self.dtype, self.device))
+        self.assign(array._wrap(allocate(self.shape, self.dtype, device=self.device), self.dtype, self.device))
 
     def __reduce__(self) -> tuple:
         return indexedarray, (self.data, self.indices)
@@ -151,7 +152,7 @@ class indexedarray(TypedMemory):
         return f"indexedarray(shape={self.shape}, dtype={type_name(self.dtype)})"
 
 
-def _index_table(indices: Any, extent: int) -> array | None:
+def _index_table(indices: Any, extent: int, device: Device) -> array | None:
     if indices is None:
         return None
     table = indices
@@ -162,9 +163,11 @@ def _index_table(indices: Any, extent: int) -> array | None:
                 f"indices are {plain.dtype} of shape {plain.shape}\n"
                 "expected: one dimension of integers\nhelp: a mask becomes indices by np.nonzero(mask)[0]"
             )
-        table = array(plain, dtype=scalars.int32)
+        table = array(plain, dtype=scalars.int32, device=device)
     if table.ndim != 1 or table.dtype is not scalars.int32:
         raise ArrayError(f"indices are {table!r}\nexpected: one dimension of int32")
+    if table.device.memory_space != device.memory_space:
+        raise DeviceError(f"indices are on {table.device}\nexpected: {device}, where the data is")
     values = table.numpy()
     if values.size and (values.min() < 0 or values.max() >= extent):
         raise ArrayError(f"indices reach from {values.min()} to {values.max()}\nexpected: 0 to {extent - 1}")

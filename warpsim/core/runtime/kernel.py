@@ -25,8 +25,11 @@ from ..ir.nodes import Function
 from ..types import scalars, structs
 from ..types.arrays import ArrayType, array_type, type_name
 from ..types.signatures import Weak, is_generic, match, match_weak, resolve
+from .cuda.function import CudaFunction
+from .device import Device, get_device
 
-OPTIONS = ("fast_math", "max_unroll", "verify", "deterministic", "enable_backward")
+OPTIONS = ("fast_math", "max_unroll", "verify", "deterministic", "enable_backward", "lineinfo")
+_MOST_THREADS = 1024  # of a block, on any GPU
 
 
 class Settings(NamedTuple):
@@ -52,7 +55,7 @@ class Module:
         for kernel in list(self.all):
             try:
                 if not kernel.generic:
-                    kernel.prepare()
+                    kernel.prepare(get_device(device))
             except KernelError as error:
                 errors.append(error)
         if errors:
@@ -79,6 +82,23 @@ def forget_kernels() -> None:
 
 
 FORGET.append(forget_kernels)
+
+
+def block_bounds(given: int | tuple[int, ...] | None) -> tuple[int, int]:
+    """The most threads of a block and the least blocks of a multiprocessor, 0 where free.
+
+    Raises `ValueError` for what is neither a number of threads nor such a pair.
+    """
+    if given is None:
+        return 0, 0
+    numbers = given if isinstance(given, tuple) else (given,)
+    whole = all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in numbers)
+    if not whole or len(numbers) not in (1, 2) or numbers[0] > _MOST_THREADS:
+        raise ValueError(
+            f"launch_bounds is {given!r}\nexpected: the most threads of a block, up to {_MOST_THREADS}, "
+            "or with it the least blocks of a multiprocessor: launch_bounds=256, launch_bounds=(256, 2)"
+        )
+    return numbers[0], numbers[1] if len(numbers) > 1 else 0
 
 
 def calling_module(module: Any) -> Module:
@@ -130,8 +150,10 @@ class Kernel:
         key: str | None = None,
         module: Any = None,
         options: dict[str, Any] | None = None,
+        launch_bounds: int | tuple[int, ...] | None = None,
     ):
         check_options(options or {})
+        self.bounds = block_bounds(launch_bounds)
         self.function = func
         self.key = key or func.__qualname__.replace("<locals>.", "")
         self.module = calling_module(module) if module is not None else get_module(func.__module__ or "__main__")
@@ -141,9 +163,9 @@ class Kernel:
         self._patterns: dict[str, Any] | None = None
         self._lowered: dict[Any, Function] = {}
         self._programs: dict[Any, compiler.Program] = {}
-        self._compiled: dict[Any, compiler.Compiled] = {}
+        self._compiled: dict[Any, Any] = {}  # machine code for the CPU, and on CUDA devices
         self.launchers: dict[Any, Any] = {}
-        self.latest: Any = None  # the launcher used last, tried first
+        self.latest: dict[str, Any] = {}  # the launcher used last on each device, tried first
         self.needs: dict[Any, Any] = {}  # what tapes must know of it, by types, see `needs`
         self.module.kernels[self.key] = self
         self.module.all.add(self)
@@ -267,17 +289,34 @@ class Kernel:
                     self._compiled[key] = compiler.build(self.program(types, settings, aliased, form), options)
         return self._compiled[key]
 
-    def prepare(self) -> None:
+    def loaded(
+        self, types: tuple[Any, ...], layouts: tuple[str, ...], settings: Settings, device: Any, aliased: bool = False,
+        form: compiler.Form = compiler.FORWARD,
+    ) -> CudaFunction:  # fmt: skip
+        """Machine code on a CUDA device; arguments as of `compiled`."""
+        lineinfo = bool(self.option("lineinfo"))
+        options = Options(layouts, settings.fast_math, settings.verify, aliased, lineinfo, self.bounds)
+        key = (types, options, settings.max_unroll, form, device.alias)
+        if key not in self._compiled:
+            with compiler.compiling:
+                if key not in self._compiled:
+                    code = compiler.build_cuda(self.program(types, settings, aliased, form), options, device.arch)
+                    self._compiled[key] = CudaFunction(code, device)
+        return self._compiled[key]
+
+    def prepare(self, device: Device) -> None:
         """Compile for contiguous arrays, as `load_module` asks."""
         types = tuple(self.patterns.values())
         layouts = tuple("C" if isinstance(t, ArrayType) and not t.indexed else "" for t in types)
-        self.compiled(types, layouts, self.settings())
+        if device.is_cuda:
+            self.loaded(types, layouts, self.settings(), device)
+        else:
+            self.compiled(types, layouts, self.settings())
 
     def forget(self) -> None:
         """Compile again at the next launch: something that the kernel calls was declared anew."""
-        for kept in (self._lowered, self._programs, self._compiled, self.launchers, self.needs):
+        for kept in (self._lowered, self._programs, self._compiled, self.launchers, self.needs, self.latest):
             kept.clear()
-        self.latest = None
 
     def add_overload(self, types: Any) -> Kernel:
         """Check that concrete types fit this generic kernel (they compile at their first launch)."""
@@ -321,23 +360,25 @@ def argument_type(value: Any) -> Any:
 def kernel(
     f: Callable[..., None] | None = None, *, key: str | None = None, module: Any = None,
     enable_backward: bool | None = None, deterministic: bool | None = None, fast_math: bool | None = None,
-    max_unroll: int | None = None, verify: bool | None = None, **misspelt: Any,
+    max_unroll: int | None = None, verify: bool | None = None, lineinfo: bool | None = None,
+    launch_bounds: int | tuple[int, ...] | None = None, **misspelt: Any,
 ) -> Any:  # fmt: skip
     """Make a kernel of a typed Python function.
 
     Every parameter needs a type; the function returns nothing and asks for its thread index with
-    `wp.tid()`. Options override those of the module and of `config`.
+    `wp.tid()`. Options override those of the module and of `config`. `launch_bounds` is for CUDA: the most
+    threads of a block, or a pair of that and the least blocks that a multiprocessor should hold at a time.
     """
     given = {
         "enable_backward": enable_backward, "deterministic": deterministic, "fast_math": fast_math,
-        "max_unroll": max_unroll, "verify": verify,
+        "max_unroll": max_unroll, "verify": verify, "lineinfo": lineinfo,
     }  # fmt: skip
     check_options(misspelt)
     options = {name: value for name, value in given.items() if value is not None}
 
     def wrap(function: Callable[..., None]) -> Kernel:
         place = None if module in (None, "unique") else module
-        return Kernel(function, key, place, options)
+        return Kernel(function, key, place, options, launch_bounds)
 
     return wrap(f) if f is not None else wrap
 

@@ -6,24 +6,26 @@ Launches under a tape go through `recording`, adjoint launches through `adjoint_
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import inspect
 from collections.abc import Sequence
 from typing import Any
 
 from ...config import config
-from ...errors import ArgumentTypeError, LaunchError
+from ...errors import ArgumentTypeError, DeviceError, LaunchError
 from ..compile import FORWARD
 from . import graph, interp, versions
 from .adjoint_launch import adjoint_launch
 from .arguments import adapted
-from .device import CPU, Device, get_device
+from .device import Device, get_device
 from .dimensions import extent, normalized
 from .kernel import Kernel
-from .launcher import Launcher, execute, meets_others, prepared
+from .launcher import CudaLauncher, Launcher, execute, meets_others, prepared
 from .needs import Needs, needs_of
 from .place import Place
 from .recording import launch_generally, needs_for, noting, recording_form, watched
+from .stream import ScopedStream
 
 __all__ = ["Launcher", "execute", "launch", "meets_others", "prepared"]
 
@@ -37,15 +39,18 @@ def launch(
     """Run `kernel` on `dim` threads (an integer, or up to four extents).
 
     inputs, outputs: the kernel's arguments in order; arrays, numbers, vectors, structs, NumPy arrays
-    and objects with an array protocol. device: where to run. record_cmd: return a `Launch` instead of
+    and objects with an array protocol. device, stream: where to run. record_cmd: return a `Launch` instead of
     running. deterministic: independence of scheduling for scattered float atomics as well (they are
-    summed in private copies or serially). max_blocks, block_dim: for CUDA.
+    summed in private copies or serially; on CUDA always serially, which is slow). block_dim: threads of a
+    block on CUDA, 256 by default; max_blocks: the most blocks of a launch, whose threads then run on.
 
     adjoint: run the adjoint of the kernel instead; adj_inputs, adj_outputs: see `adjoint_launch`.
     record_tape: let active tapes record the launch.
 
     Any number of Python threads may launch at once. Atomics are atomic among the threads of one
     launch: launches that run at the same time must not update one array.
+
+    A launch on CUDA returns at once, one with assertions or `config.verify` waits for its end.
 
     Raises `ArgumentTypeError`, `ArgumentCountError`, `DimensionError`, `ReadOnlyError`,
     `DeviceError`, `GradientError` for gradients that do not fit, or a `KernelError` when the kernel
@@ -56,17 +61,27 @@ def launch(
     args = [*inputs, *outputs] if outputs else inputs
     if dim.__class__ is not int:
         dim = normalized(dim)
-    on_cpu = device is None or device is CPU or device == "cpu"
-    if on_cpu and stream is None and deterministic is None and not (adjoint or record_cmd):
-        if launch_again(kernel, dim, args, len(inputs), record_tape):
-            return None
     place = get_device(device if device is not None or stream is None else stream.device)
+    usual = stream is None and deterministic is None and block_dim is None and not (adjoint or record_cmd or max_blocks)
+    if usual and launch_again(kernel, dim, args, len(inputs), record_tape, place):
+        return None
     if not isinstance(kernel, Kernel):
         raise LaunchError(f"{kernel!r} is not a kernel\nhelp: decorate the function with @wp.kernel")
     wanted = bool(kernel.option("deterministic") if deterministic is None else deterministic)
-    if adjoint:
-        return adjoint_launch(kernel, dim, inputs, outputs, adj_inputs, adj_outputs, place, wanted, record_cmd)
-    return launch_slowly(kernel, dim, list(args), place, len(inputs), record_tape, record_cmd, wanted)
+    with on_stream(stream, place):
+        if adjoint:
+            return adjoint_launch(kernel, dim, inputs, outputs, adj_inputs, adj_outputs, place, wanted, record_cmd)
+        shape = (block_dim, max_blocks)
+        return launch_slowly(kernel, dim, list(args), place, len(inputs), record_tape, record_cmd, wanted, shape)
+
+
+def on_stream(stream: Any, place: Device) -> Any:
+    """A block whose work goes to a stream; None is the current one. Raises `DeviceError` for another device's."""
+    if stream is None:
+        return contextlib.nullcontext()
+    if stream.device is not place:
+        raise DeviceError(f"the stream is one of {stream.device}\nexpected: {place}, where the kernel is launched")
+    return ScopedStream(stream, sync_enter=False)
 
 
 def refuse_call(misspelt: dict[str, Any], inputs: Any) -> None:
@@ -79,10 +94,15 @@ def refuse_call(misspelt: dict[str, Any], inputs: Any) -> None:
     raise ArgumentTypeError(f"inputs is {type(inputs).__name__}\nexpected: a list of arguments\nhelp: inputs=[...]")
 
 
-def launch_again(kernel: Kernel, dim: Any, args: Sequence[Any], input_count: int, record: bool) -> bool:
+def launch_again(
+    kernel: Kernel, dim: Any, args: Sequence[Any], input_count: int, record: bool, place: Device
+) -> bool:
     """The fast path: run the compiled form used last, if it fits these arguments. Returns whether it did."""
-    latest = getattr(kernel, "latest", None)
-    if latest is None or latest.generation != config.generation or special():
+    try:
+        latest = kernel.latest[place.alias]
+    except (AttributeError, KeyError):
+        return False
+    if latest.generation != config.generation or graph.active() is not None:
         return False
     total, header = extent(dim, kernel.key, latest.ndim)
     block = latest.pack(args, header)
@@ -97,19 +117,16 @@ def launch_again(kernel: Kernel, dim: Any, args: Sequence[Any], input_count: int
     return True
 
 
-def special() -> bool:
-    """Whether this thread captures a graph or has another device than the CPU as its current one."""
-    return graph.active() is not None or get_device() is not CPU
-
-
 def launch_slowly(
     kernel: Kernel, dim: Any, args: list[Any], place: Device, input_count: int, record: bool, record_cmd: bool,
-    deterministic: bool,
+    deterministic: bool, shape: tuple[int | None, int],
 ) -> Any:  # fmt: skip
     """The general path: find or make the compiled form, adapt arguments, pack, run or record."""
     if place.is_interp:
         return launch_interpreted(kernel, dim, args, place, input_count, record, record_cmd, deterministic)
     launcher, args = prepared(kernel, args, place)
+    if isinstance(launcher, CudaLauncher):
+        launcher = launcher.shaped(*shape)
     if record_cmd:
         return graph.NativeLaunch(launcher, dim, args, deterministic)
     if graph.active() is not None:

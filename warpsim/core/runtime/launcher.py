@@ -3,11 +3,13 @@
 A `Launcher` belongs to one form of a kernel (itself, or its adjoint) at fixed tags of its array
 arguments. A launch of few threads runs on the calling thread; a large one is cut into chunks whose
 boundaries depend on the number of threads alone, and all cores take chunks. Float atomics that scatter
-go to private copies (see `scatter`), so results do not depend on scheduling.
+go to private copies (see `scatter`), so results do not depend on scheduling. Launches on CUDA devices go
+to the current stream (see `cuda.launcher`).
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,10 +29,12 @@ from .report import Report
 
 
 class Launcher:
-    """One compiled form of a kernel, for fixed tags of its array arguments.
+    """One form of a kernel compiled for the CPU, for fixed tags of its array arguments.
 
     types, args: those of the kernel's parameters, then those of the extra parameters of the form.
     """
+
+    device: Device = CPU
 
     def __init__(
         self, kernel: Kernel, types: tuple[Any, ...], args: list[Any], settings: Settings, aliased: bool,
@@ -47,13 +51,10 @@ class Launcher:
         self.packers = [exact_packer(t) if generic else packer(t) for t, generic in zip(types, open_types, strict=True)]
         for r in self.program.references:
             if not r.path:
-                self.packers[r.position] = id_packer(r.type, self.packers[r.position])
+                self.packers[r.position] = id_packer(r.type, self.packers[r.position], self.device)
         self.join = block_packer(tags, self.packers)
-        self.code = kernel.compiled(own, layouts, settings, aliased, form)
-        self.call = pool.KERNEL_PROTOTYPE(self.code.address)
         self.ndim = self.program.ndim
-        self.cost = max(0.25, self.program.nanoseconds)
-        self.serial_limit = serial_limit(self.cost)
+        self._load(own, layouts)
         self.reports = bool(self.code.sites)
         plan = self.program.plan
         self.sums = plan.summed()
@@ -62,6 +63,14 @@ class Launcher:
         self.deterministic = bool(kernel.option("deterministic"))
         self.needs: Any = None  # what recording a launch has to look at, see `needs`
         self.reverses: dict[Any, Launcher | None] = {}  # adjoint forms used last, by which arrays have gradients
+
+    def _load(self, own: tuple[Any, ...], layouts: tuple[str, ...]) -> None:
+        """Make the machine code, and `call(block, 0, total, 0)`, which runs it whole and without checks."""
+        self.code = self.kernel.compiled(own, layouts, self.settings, self.aliased, self.form)
+        self.call: Any = pool.KERNEL_PROTOTYPE(self.code.address)
+        self.cost = max(0.25, self.program.nanoseconds)
+        self.serial_limit = serial_limit(self.cost)
+        """The largest launch that `call` is right for."""
 
     def pack(self, args: Sequence[Any], header: bytes) -> bytes | None:
         """The argument block, or None when an argument needs a closer look."""
@@ -84,11 +93,72 @@ class Launcher:
 
     def prepared(self, args: list[Any]) -> tuple[Launcher, list[Any]]:
         """The same form of the kernel for other arguments."""
-        return prepared(self.kernel, args, CPU, self.form)
+        return prepared(self.kernel, args, self.device, self.form)
 
     def execute(self, block: bytes, total: int, args: list[Any], deterministic: bool) -> None:
         """Run with an argument block."""
         execute(self, block, total, args, deterministic)
+
+    def command(self, block: bytes, total: int) -> bytes | None:
+        """The launch as a command for the pool, or None where that is not all there is to do."""
+        if self.reports or (total > self.serial_limit and self.has_atomics):
+            return None
+        size = pool.chunk_size(total, self.cost)
+        return pool.COMMAND.pack(self.code.address, graph.address_of(block), 0, total, size, 0)
+
+    def run(self, block: bytes, total: int, args: Any, deterministic: bool) -> None:
+        """Run a launch of any size, whose checks nobody asks for."""
+        if total <= self.serial_limit:
+            self.call(block, 0, total, 0)
+            return
+        size = pool.chunk_size(total, self.cost)
+        if self.has_atomics:
+            scatter.execute(self, block, total, size, args, deterministic)
+        else:
+            work = pool.COMMAND.pack(self.code.address, graph.address_of(block), 0, total, size, 0)
+            pool.get_pool().run(work, 1)
+
+
+class CudaLauncher(Launcher):
+    """One form of a kernel compiled for a CUDA device."""
+
+    def __init__(self, device: Any, *given: Any, block_dim: int | None = None, max_blocks: int = 0):
+        self.device, self.block_dim, self.max_blocks = device, block_dim, max_blocks
+        self.shapes: dict[tuple[int | None, int], CudaLauncher] = {}
+        super().__init__(*given)
+
+    def _load(self, own: tuple[Any, ...], layouts: tuple[str, ...]) -> None:
+        self.code: Any = self.kernel.loaded(own, layouts, self.settings, self.device, self.aliased, self.form)
+        self.threads = self.code.checked_block_dim(self.block_dim, self.kernel.key)
+        run, threads, blocks = self.code.run, self.threads, self.max_blocks
+        self.call = lambda block, begin, total, flags: run(block, total, threads, blocks)
+        # Launches that the order of threads may show in are looked at one by one.
+        self.serial_limit = -1 if self.program.plan.atomics() else 1 << 63
+
+    def command(self, block: bytes, total: int) -> bytes | None:
+        return None
+
+    def shaped(self, block_dim: int | None, max_blocks: int) -> CudaLauncher:
+        """The same with another number of threads in a block (None: as usual), or of blocks (0: as many as fit)."""
+        key = (block_dim, max_blocks)
+        if key == (self.block_dim, self.max_blocks):
+            return self
+        if key not in self.shapes:
+            made = copy.copy(self)
+            made.block_dim, made.max_blocks = key
+            made.threads = self.code.checked_block_dim(block_dim, self.kernel.key)
+            run, threads = self.code.run, made.threads
+            made.call = lambda block, begin, total, flags: run(block, total, threads, max_blocks)
+            self.shapes[key] = made
+        return self.shapes[key]
+
+    def run(self, block: bytes, total: int, args: Any, deterministic: bool) -> None:
+        """Run a launch: by one thread, one element after the other, where the order of threads would show."""
+        plan = self.program.plan
+        if (deterministic and scatter.is_ordered(plan)) or (plan.injective and scatter.any_overlap(args)):
+            self.code.run(block, total, 1, 1)
+        else:
+            self.call(block, 0, total, 0)
 
 
 def is_aliased(form: Form, args: Sequence[Any], summed: list[Part], types: tuple[Any, ...]) -> bool:
@@ -142,16 +212,18 @@ def prepared(kernel: Kernel, args: list[Any], place: Device, form: Form = FORWAR
     types = tuple(p.type for p in program.fn.params) if form is not FORWARD else own
     tags = tuple(a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True))
     aliased = is_aliased(form, args, program.plan.summed(), types)
-    key = (types, tags, settings, aliased, form)
+    key = (types, tags, settings, aliased, form, place.alias)
     launcher = kernel.launchers.get(key)
     if launcher is None:
-        launcher = kernel.launchers[key] = Launcher(kernel, types, args, settings, aliased, form)
+        made = CudaLauncher(place, kernel, types, args, settings, aliased, form) if place.is_cuda else None
+        launcher = made or Launcher(kernel, types, args, settings, aliased, form)
+        kernel.launchers[key] = launcher
     launcher.generation, launcher.deterministic = generation, bool(kernel.option("deterministic"))
     for k, use in launcher.program.plan.uses.items():
         if use.written and form.kind != "adjoint":
             check_writable(args[k], names[k] if k < len(names) else "", kernel.key)
     if form is FORWARD:
-        kernel.latest = launcher
+        kernel.latest[place.alias] = launcher
     return launcher, args
 
 
@@ -169,26 +241,11 @@ def explain(launcher: Launcher, args: list[Any]) -> None:
     raise LaunchError(mismatch("?", launcher.kernel.key, "changed during the launch", launcher.types[0]))
 
 
-def command(launcher: Launcher, block: bytes, total: int, size: int) -> bytes:
-    return pool.COMMAND.pack(launcher.code.address, graph.address_of(block), 0, total, size, 0)
-
-
 def execute(launcher: Launcher, block: bytes, total: int, args: Sequence[Any], deterministic: bool) -> None:
     """Run a kernel of any kind; raises what its checks report."""
     if not launcher.reports:
-        execute_unchecked(launcher, block, total, args, deterministic)
+        launcher.run(block, total, args, deterministic)
         return
     report = Report(launcher, list(args))
-    execute_unchecked(launcher, report.attached(block), total, args, deterministic)
+    launcher.run(report.attached(block), total, args, deterministic)
     report.raise_if_failed()
-
-
-def execute_unchecked(launcher: Launcher, block: bytes, total: int, args: Any, deterministic: bool) -> None:
-    if total <= launcher.serial_limit:
-        launcher.call(block, 0, total, 0)
-        return
-    size = pool.chunk_size(total, launcher.cost)
-    if launcher.has_atomics:
-        scatter.execute(launcher, block, total, size, args, deterministic)
-    else:
-        pool.get_pool().run(command(launcher, block, total, size), 1)

@@ -18,6 +18,9 @@ from ...errors import ArrayError
 from ..types import compounds, structs
 from ..types.arrays import MAX_NDIM, ArrayType, type_name
 from ..types.scalars import canonical
+from .cuda import memory as cuda_memory
+from .cuda.memory import DeviceMemory, on_host
+from .device import Device, get_cuda_devices
 
 ALIGNMENT = 64  # [bytes] of fresh memory: a cache line, and the widest vector register
 _PRUNE_SLACK = 64
@@ -53,6 +56,10 @@ class TypedMemory:
     def _contents(self) -> np.ndarray:
         """What `numpy` returns, for use in here: nobody keeps it and writes to it later."""
         raise NotImplementedError
+
+    def _source(self) -> np.ndarray:
+        """The contents where they are: a copy to the same device need not travel over the host."""
+        return self._contents()
 
 
 # ----- types and shapes -------------------------------------------------------------------------
@@ -121,8 +128,14 @@ def contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]
 # ----- making memory ----------------------------------------------------------------------------
 
 
-def allocate(shape: tuple[int, ...], element: Any, zero: bool = True) -> np.ndarray:
-    """Fresh aligned memory in the layout of `element`. Raises `ArrayError` for a bad size."""
+def allocate(
+    shape: tuple[int, ...], element: Any, zero: bool = True, device: Device | None = None, pinned: bool = False
+) -> np.ndarray:
+    """Fresh aligned memory of a device, the host's by default, in the layout of `element`.
+
+    pinned: page-locked memory of the host, where there is a CUDA device to copy to or from.
+    Raises `ArrayError` for a bad size, `DeviceMemoryError` for more than the device has.
+    """
     if any(n < 0 for n in shape):
         raise ArrayError(f"shape {shape} has a negative extent")
     layout = structs.numpy_dtype(element)
@@ -130,11 +143,29 @@ def allocate(shape: tuple[int, ...], element: Any, zero: bool = True) -> np.ndar
     size = math.prod((*shape, *inner)) * base.itemsize
     if size >= 2**63:
         raise ArrayError(f"shape {shape} of {type_name(element)} needs more than 2**63 bytes")
+    if device is not None and device.is_cuda:
+        made = cuda_memory.empty((*shape, *inner), base, device)
+        return cuda_memory.zero(made) if zero else made
+    if pinned and (gpu := next(iter(get_cuda_devices()), None)) is not None:
+        return np.ndarray((*shape, *inner), base, np.asarray(cuda_memory.Pinned(size, gpu, zero)))
     return np.ndarray((*shape, *inner), base, *_aligned(size, zero))
 
 
+def moved(memory: np.ndarray, device: Device) -> np.ndarray:
+    """The contents in packed memory of a device; the memory itself where it is there already."""
+    if isinstance(memory, DeviceMemory) and memory.device is device:
+        return memory
+    if not device.is_cuda:
+        return on_host(memory)
+    made = cuda_memory.empty(memory.shape, memory.dtype, device)
+    made.put(memory)
+    return made
+
+
 def allocate_like(memory: np.ndarray) -> np.ndarray:
-    """Fresh zeros with the shape and the strides of `memory`: what a gradient must have."""
+    """Fresh zeros with the shape and the strides of `memory`, on its device: what a gradient must have."""
+    if isinstance(memory, DeviceMemory):
+        return cuda_memory.zero_span(cuda_memory.empty_like(memory))
     span = memory.itemsize + sum(
         (n - 1) * s for n, s in zip(memory.shape, memory.strides, strict=True)
     )
@@ -150,9 +181,9 @@ def _aligned(size: int, zero: bool) -> tuple[Any, int]:
 
 def memory_at(
     ptr: int, element: Any, shape: Any, strides: Any, capacity: int | None,
-    deleter: Callable[[int, int], None] | None = None,
+    deleter: Callable[[int, int], None] | None = None, device: Device | None = None,
 ) -> np.ndarray:  # fmt: skip
-    """Foreign memory at an address; the caller keeps it alive, or gives `deleter(ptr, bytes)`.
+    """Foreign memory of a device at an address; the caller keeps it alive, or gives `deleter(ptr, bytes)`.
 
     The deleter runs when the last view of the memory is gone.
     """
@@ -182,37 +213,53 @@ def memory_at(
         freed = weakref.finalize(holder, deleter, ptr, span if capacity is None else capacity)
         freed.atexit = False  # what the deleter needs may be gone by then
     found = np.asarray(holder)
-    return found.view(layout) if layout.names is not None else found
+    found = found.view(layout) if layout.names is not None else found
+    return cuda_memory.adopted(found, device) if device is not None and device.is_cuda else found
 
 
 # ----- adopting memory --------------------------------------------------------------------------
 
 
 def memory_of(
-    data: Any, element: Any, shape: tuple[int, ...] | None, copy: bool, held: dict[bytes, Any]
+    data: Any, element: Any, shape: tuple[int, ...] | None, copy: bool, held: dict[bytes, Any], device: Device
 ) -> tuple[np.ndarray, Any]:
-    """Memory with the contents of `data`, and the element type; `held` collects arrays in structs.
+    """Memory of a device with the contents of `data`, and the element type; `held` collects arrays in structs.
 
-    Without `copy` the memory of `data` itself where it fits. Raises `ArrayError` for data that
-    cannot be elements of the type, and for negative strides without `copy`.
+    Without `copy` the memory of `data` itself where it fits and is the device's. Raises `ArrayError` for
+    data that cannot be elements of the type, and for negative strides without `copy`.
     """
-    source, found = as_numpy(data, held)
+    source, found = as_memory(data, device, held)
     if element is None:
         element = found if found is not None else checked_dtype(source.dtype.type)
     layout = structs.numpy_dtype(element)
     if isinstance(data, list | tuple):
         check_range(source, layout.base)
     source = fitted(source, element, layout, shape)
-    if not copy and source.dtype == layout.base:
+    if not copy and source.dtype == layout.base and is_memory_of(source, device):
         problem = refused(source, source.ndim - element_rank(element))
         if problem.startswith("negative"):
             raise ArrayError(problem)
         if not problem:
             return source, element
-    memory = allocate(source.shape[: source.ndim - element_rank(element)], element, zero=False)
+    memory = allocate(source.shape[: source.ndim - element_rank(element)], element, zero=False, device=device)
     with np.errstate(invalid="ignore", over="ignore"):
         memory[...] = source
     return memory, element
+
+
+def as_memory(data: Any, device: Device, held: dict[bytes, Any]) -> tuple[np.ndarray, Any]:
+    """Any array-like as NumPy sees it, left on the device where it is there, and its element type if it has one."""
+    if not device.is_cuda:
+        return as_numpy(data, held)
+    if isinstance(data, TypedMemory):
+        held.update(data._held or {})
+        return data._source(), data.dtype
+    return as_numpy(data, held)
+
+
+def is_memory_of(memory: np.ndarray, device: Device) -> bool:
+    """Whether memory is where arrays of the device have theirs."""
+    return memory.device is device if isinstance(memory, DeviceMemory) else not device.is_cuda
 
 
 def refused(memory: np.ndarray, ndim: int) -> str:
@@ -338,7 +385,7 @@ def reinterpreted(memory: np.ndarray, ndim: int, layout: np.dtype) -> np.ndarray
     """The same memory as elements of another layout of equal size."""
     outer = memory.shape[:ndim]
     if not memory.size:
-        return np.zeros((*outer, *layout.shape), layout.base)
+        return memory.reshape(0)[:0].view(layout.base).reshape((*outer, *layout.shape))
     packed = memory.reshape((*outer, -1)) if memory.ndim > ndim else memory[..., np.newaxis]
     return packed.view(layout.base).reshape((*outer, *layout.shape))
 

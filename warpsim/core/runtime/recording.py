@@ -18,7 +18,7 @@ from ..passes.touched import HELD, Path
 from . import interp, versions
 from .arguments import adapted
 from .array import array
-from .device import CPU, INTERP
+from .device import INTERP, Device
 from .dimensions import extent
 from .graph import Launch, NativeLaunch, recorded
 from .launcher import Launcher, execute, prepared
@@ -137,7 +137,7 @@ def launch_generally(
     for _, a in wrote:
         if a._memory.reads:
             a._memory.overwrite(a, a._data, tapes, writer, recorded)
-    noted = noted_arrays(needs, dim) if notes else {}
+    noted = noted_arrays(needs, dim, launcher.device if launcher is not None else INTERP) if notes else {}
     run(needs, noted)
     for tape in recorders:
         made = LaunchRecord(
@@ -205,14 +205,14 @@ def register(a: array, user: Any, session: Any, place: Place) -> Any:
     return read
 
 
-def noted_arrays(needs: Needs, dim: Any) -> dict[int, array]:
+def noted_arrays(needs: Needs, dim: Any, device: Device) -> dict[int, array]:
     """Fresh arrays for what atomics return, in the order in which the recording form of the kernel takes them."""
     if not needs.own.recording:
         return {}
     program = needs.kernel.program(needs.types, needs.settings, False, recording_form(needs))
     shape = (dim,) if isinstance(dim, int) else dim
     pairs = zip(program.extras, program.fn.params[len(needs.arguments) :], strict=True)
-    return {extra.position: array(dtype=p.type.dtype, shape=shape) for extra, p in pairs}
+    return {extra.position: array(dtype=p.type.dtype, shape=shape, device=device) for extra, p in pairs}
 
 
 def recording_form(needs: Needs) -> Form:
@@ -224,7 +224,7 @@ def noting(launcher: Launcher, args: Any, needs: Needs, noted: dict[int, array])
     """The form of a kernel, and its arguments, for a launch that fills `noted`."""
     if not noted:
         return launcher, args
-    return prepared(launcher.kernel, [*needs.whole(args), *noted.values()], CPU, recording_form(needs))
+    return prepared(launcher.kernel, [*needs.whole(args), *noted.values()], launcher.device, recording_form(needs))
 
 
 def run_command(launch: Launch) -> None:
@@ -233,7 +233,8 @@ def run_command(launch: Launch) -> None:
     place, settings = Place.outside(), kernel.settings()
     types = kernel.types_for(launch.args)
     named = zip(launch.args, types, kernel.patterns, strict=True)
-    args = [adapted(a, t, name, kernel.key, CPU) for a, t, name in named]
+    device = INTERP if launcher is None else launcher.device
+    args = [adapted(a, t, name, kernel.key, device) for a, t, name in named]
     needs = needs_of(kernel, types, settings) if launcher is None else needs_for(launcher)
     deterministic = bool(getattr(launch, "deterministic", False))
 

@@ -16,7 +16,7 @@ from ..passes.cotangents import has_cotangent
 from ..passes.touched import HELD, Path
 from ..types import structs
 from .array import array
-from .device import CPU, INTERP, Device
+from .device import INTERP, Device
 from .indexed import indexedarray
 from .needs import Needs
 from .place import Place
@@ -86,7 +86,8 @@ class LaunchRecord:
 
     @property
     def device(self) -> Device:
-        return INTERP if self.launcher is None else CPU
+        device: Device = INTERP if self.launcher is None else self.launcher.device
+        return device
 
     def note(self, metadata: Any, max_blocks: int, block_dim: int) -> None:
         """Keep what only a caller of `record_launch` knows."""

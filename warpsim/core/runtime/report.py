@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ...errors import KernelAssertionError, OutOfBoundsError, StructureIdError
 from ..emit.layout import WORD
+from ..types.scalars import int64
+from .memory import allocate, on_host
 
 _WORDS = 5  # claimed, site, index, extent, thread
 
@@ -21,14 +21,14 @@ class Report:
 
     def __init__(self, launcher: Any, args: list[Any]):
         self.launcher, self.args = launcher, args
-        self.record = np.zeros(_WORDS, np.int64)
+        self.record = allocate((_WORDS,), int64, device=launcher.device)
 
     def attached(self, block: bytes) -> bytes:
         """The argument block with the record's address in its first word."""
         return int(self.record.ctypes.data).to_bytes(WORD, "little") + block[WORD:]
 
     def raise_if_failed(self) -> None:
-        claimed, number, index, limit, thread = (int(x) for x in self.record)
+        claimed, number, index, limit, thread = (int(x) for x in on_host(self.record))
         if not claimed:
             return
         site = self.launcher.code.sites[number]

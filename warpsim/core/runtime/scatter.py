@@ -41,8 +41,8 @@ def execute(launcher: Any, block: bytes, total: int, size: int, args: list[Any],
     gathered = [part for part in launcher.sums if plan.use(part).gathered]
     near = bool(scattered) and all(_is_near(part, plan, args) for part in scattered)
     few, many = (copy_count(total, [memory_of_part(args, part) for part in parts]) for parts in (scattered, gathered))
-    exact = (near or few > 0) and _order_free(plan)
-    own_elements_meet = bool(plan.injective) and _any_overlap(args)
+    exact = (near or few > 0) and order_free(plan)
+    own_elements_meet = bool(plan.injective) and any_overlap(args)
     if many == 0 or own_elements_meet or (deterministic and not exact):
         launcher.call(block, 0, total, 0)
         return
@@ -93,9 +93,14 @@ def copy_count(total: int, arrays: list[Any]) -> int:
     return min(MOST_COPIES, max(4, total // (4 * max(elements, 1))))
 
 
-def _order_free(plan: Any) -> bool:
+def order_free(plan: Any) -> bool:
     """Whether all atomics but sums give the same result in any order."""
     return all(call in plan.injective or call in plan.sums or _commutes(call, plan) for call in plan.atomics())
+
+
+def is_ordered(plan: Any) -> bool:
+    """Whether the order of threads shows in a result where every atomic is real: sums of floats round."""
+    return not all(call in plan.injective or _commutes(call, plan) for call in plan.atomics())
 
 
 def _commutes(call: Any, plan: Any) -> bool:
@@ -105,7 +110,8 @@ def _commutes(call: Any, plan: Any) -> bool:
     return free and call.results[0] not in plan.used
 
 
-def _any_overlap(args: list[Any]) -> bool:
+def any_overlap(args: list[Any]) -> bool:
+    """Whether two arrays or gradients among the arguments share memory, or one shares some with itself."""
     arrays = [a for a in args if hasattr(a, "_tag")]
     arrays += [a.grad for a in arrays if isinstance(a, array) and a.grad is not None]
     if any(overlap(a, b) for i, a in enumerate(arrays) for b in arrays[:i]):

@@ -134,7 +134,7 @@ class Tape:
         """
         place = get_device(device)
         args, dims, tapes = [*inputs, *outputs], normalized(dim), versions.active()
-        launcher, args = prepared(kernel, args, CPU)
+        launcher, args = prepared(kernel, args, CPU if place.is_interp else place)
         needs = needs_for(launcher)
         if needs.own.before or needs.own.recording:
             raise TapeError(

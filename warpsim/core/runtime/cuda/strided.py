@@ -1,0 +1,65 @@
+"""Copies between memory of one device whose elements do not lie packed: a kernel of our own.
+
+Elements travel as words of 1, 2, 4 or 8 bytes, the widest that strides and addresses allow. Extents that
+lie in one line are joined first; where more than four are left, the outermost are walked here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from typing import Any
+
+from ...ops import tid
+from ...types.arrays import array_type
+from ...types.scalars import uint8, uint16, uint32, uint64
+from ..dimensions import extent
+from ..kernel import kernel
+
+_WORDS = {8: uint64, 4: uint32, 2: uint16, 1: uint8}
+_RANK = 4
+
+
+@kernel
+def move(target: Any, source: Any):
+    i, j, k, m = tid()
+    target[i, j, k, m] = source[i, j, k, m]
+
+
+def copy(target: Any, source: Any) -> None:
+    """target[...] = source on the current stream, for views of one shape and dtype that share no element."""
+    lines = joined([(n, t, s) for n, t, s in zip(target.shape, target.strides, source.strides, strict=True) if n != 1])
+    size = target.itemsize
+    word = next(w for w in _WORDS if all(not x % w for x in (size, target.address, source.address, *_steps(lines))))
+    if size > word:
+        lines = joined([*lines, (size // word, word, word)])
+    outer, inner = lines[:-_RANK], lines[-_RANK:]
+    for place in itertools.product(*(range(n) for n, _, _ in outer)):
+        at = [sum(k * line[which] for k, line in zip(place, outer, strict=True)) for which in (1, 2)]
+        _run(target.device, word, inner, target.address + at[0], source.address + at[1])
+
+
+def joined(lines: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Extents with their strides [bytes] in both views, neighbours joined where they lie in one line."""
+    found: list[tuple[int, int, int]] = []
+    for n, t, s in lines:
+        if found and found[-1][1] == n * t and found[-1][2] == n * s:
+            found[-1] = (found[-1][0] * n, t, s)
+        else:
+            found.append((n, t, s))
+    return found
+
+
+def _steps(lines: list[tuple[int, int, int]]) -> list[int]:
+    return [step for _, t, s in lines for step in (t, s)]
+
+
+def _run(device: Any, word: int, lines: list[tuple[int, int, int]], target: int, source: int) -> None:
+    """Launch the kernel over up to four extents."""
+    lines = [(1, 0, 0)] * (_RANK - len(lines)) + lines
+    shape = tuple(n for n, _, _ in lines)
+    views = [(address, 0, *shape, *(line[k] for line in lines)) for k, address in ((1, target), (2, source))]
+    total, header = extent(shape, move.key, _RANK)
+    t = array_type(_WORDS[word], _RANK)
+    loaded = move.loaded((t, t), ("A", "A"), move.settings(), device)
+    loaded.run(header + b"".join(struct.pack("<10Q", *v) for v in views), total, loaded.checked_block_dim(None, ""), 0)
