@@ -1,7 +1,9 @@
 """What every test shares: a kernel cache of its own, clean switches, and texts kept beside the tests.
 
 `pytest --update-golden` rewrites the kept texts; look at the difference before you commit it.
-`pytest --simulated-cuda` runs tests on "cuda:0" of a simulated driver, see cuda_simulator/README.md.
+Every kernel that a test makes is assembled for CUDA too, see cuda_assembly/every_program.py.
+`pytest --simulated-cuda` runs tests on "cuda:0" of a simulated driver, see cuda_simulator/README.md, and
+`pytest -m device` on a GPU, see device_run.py.
 """
 
 import dataclasses
@@ -10,7 +12,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import device_run
 import pytest
+from cuda_assembly import every_program
 from cuda_simulator import simulator
 from hypothesis import settings
 
@@ -31,6 +35,7 @@ settings.load_profile("random" if os.environ.get("WARPSIM_RANDOM_TESTS") else "f
 def pytest_addoption(parser):
     parser.addoption("--update-golden", action="store_true", help="rewrite the texts under tests/golden")
     parser.addoption("--simulated-cuda", action="store_true", help='run tests on "cuda:0" of a simulated driver')
+    parser.addoption("--assembly", choices=every_program.CHOICES, default="auto", help="machine code for GPUs as well")
 
 
 def pytest_configure(config):
@@ -39,8 +44,30 @@ def pytest_configure(config):
         os.environ[_CACHE] = tempfile.mkdtemp(prefix="warpsim-tests-")
         config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(_CACHE), ignore_errors=True))
     config.addinivalue_line("markers", "cpu: about the CPU alone, which stays the current device with --simulated-cuda")
+    every_program.configure(config)
     if config.getoption("--simulated-cuda"):
         simulator.start()
+    device_run.configure(config)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """On a GPU, tests that name the device "cpu" as a parameter get the GPU, and the interpreter rests."""
+    device_run.mark(config, items)
+    if not device_run.on_gpu(config):
+        return
+    resting = []
+    for item in items:
+        given = getattr(item, "callspec", None)
+        if given is None or item.get_closest_marker("cpu") is not None:
+            continue
+        if given.params.get("device") == "cpu":
+            given.params["device"] = "cuda:0"
+        elif given.params.get("device") == "interp":
+            resting.append(item)
+    config.hook.pytest_deselected(items=resting)
+    gone = set(resting)
+    items[:] = [item for item in items if item not in gone]
 
 
 @pytest.fixture(autouse=True)
@@ -56,8 +83,8 @@ def _switches_as_found():
 @pytest.fixture(autouse=True)
 def _device(request):
     """The device on which a test runs what names none."""
-    simulated = request.config.getoption("--simulated-cuda") and request.node.get_closest_marker("cpu") is None
-    with wp.ScopedDevice("cuda:0" if simulated else None):
+    on_gpu = device_run.on_gpu(request.config) and request.node.get_closest_marker("cpu") is None
+    with wp.ScopedDevice("cuda:0" if on_gpu else None):
         yield
 
 

@@ -70,7 +70,7 @@ static copy flat_copy(uint64_t to, uint64_t from, size_t bytes) {
     return (copy){.to = (char *)to, .from = (char *)from, .width = bytes, .height = 1, .depth = 1};
 }
 
-/* ----- entries: one-dimensional copies -------------------------------------------------------------------------- */
+/* ----- entries: one-dimensional copies ------------------------------------------------------------------ */
 
 API CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
     ENTER_CONTEXT(cuMemcpy);
@@ -136,7 +136,7 @@ API CUresult cuMemcpyPeerAsync(
     return enqueue_copy(flat_copy(to, from, bytes), DEVICE_TO_DEVICE, stream, false);
 }
 
-/* ----- entries: boxes --------------------------------------------------------------------------------------------- */
+/* ----- entries: boxes ----------------------------------------------------------------------------------- */
 
 typedef struct {
     size_t from_x, from_y;
@@ -245,9 +245,11 @@ API CUresult cuMemcpy3DPeerAsync(const box_copy *wanted, CUstream stream) {
     return enqueue_box(wanted, stream, false);
 }
 
-/* ----- entries: fills ----------------------------------------------------------------------------------------------- */
+/* ----- entries: fills ----------------------------------------------------------------------------------- */
 
-static CUresult enqueue_fill(CUdeviceptr to, size_t pitch, uint32_t value, int size, size_t width, size_t height, CUstream handle) {
+static CUresult enqueue_fill(
+    CUdeviceptr to, size_t pitch, uint32_t value, int size, size_t width, size_t height, CUstream handle
+) {
     CUstream s;
     TRY(resolve(handle, &s));
     REQUIRE(to % (unsigned)size == 0 && (height <= 1 || pitch % (unsigned)size == 0), INVALID_VALUE);
@@ -259,24 +261,24 @@ static CUresult enqueue_fill(CUdeviceptr to, size_t pitch, uint32_t value, int s
     return enqueue(s, (op){.kind = OP_FILL, .fill = f});
 }
 
-#define FILLS(function, plane, type, size)                                                                          \
-    API CUresult function##_v2(CUdeviceptr to, type value, size_t count) {                                          \
-        ENTER_CONTEXT(function##_v2);                                                                               \
-        TRY(unsafe_call());                                                                                         \
-        return enqueue_fill(to, 0, value, size, count, 1, NULL);                                                    \
-    }                                                                                                               \
-    API CUresult function##Async(CUdeviceptr to, type value, size_t count, CUstream stream) {                       \
-        ENTER_CONTEXT(function##Async);                                                                             \
-        return enqueue_fill(to, 0, value, size, count, 1, stream);                                                  \
-    }                                                                                                               \
-    API CUresult plane##_v2(CUdeviceptr to, size_t pitch, type value, size_t width, size_t height) {                \
-        ENTER_CONTEXT(plane##_v2);                                                                                  \
-        TRY(unsafe_call());                                                                                         \
-        return enqueue_fill(to, pitch, value, size, width, height, NULL);                                           \
-    }                                                                                                               \
-    API CUresult plane##Async(CUdeviceptr to, size_t pitch, type value, size_t width, size_t height, CUstream stream) { \
-        ENTER_CONTEXT(plane##Async);                                                                                \
-        return enqueue_fill(to, pitch, value, size, width, height, stream);                                         \
+#define FILLS(function, plane, type, size)                                                                            \
+    API CUresult function##_v2(CUdeviceptr to, type value, size_t count) {                                            \
+        ENTER_CONTEXT(function##_v2);                                                                                 \
+        TRY(unsafe_call());                                                                                           \
+        return enqueue_fill(to, 0, value, size, count, 1, NULL);                                                      \
+    }                                                                                                                 \
+    API CUresult function##Async(CUdeviceptr to, type value, size_t count, CUstream stream) {                         \
+        ENTER_CONTEXT(function##Async);                                                                               \
+        return enqueue_fill(to, 0, value, size, count, 1, stream);                                                    \
+    }                                                                                                                 \
+    API CUresult plane##_v2(CUdeviceptr to, size_t pitch, type value, size_t width, size_t height) {                  \
+        ENTER_CONTEXT(plane##_v2);                                                                                    \
+        TRY(unsafe_call());                                                                                           \
+        return enqueue_fill(to, pitch, value, size, width, height, NULL);                                             \
+    }                                                                                                                 \
+    API CUresult plane##Async(CUdeviceptr to, size_t pitch, type value, size_t width, size_t height, CUstream s) {    \
+        ENTER_CONTEXT(plane##Async);                                                                                  \
+        return enqueue_fill(to, pitch, value, size, width, height, s);                                                \
     }
 
 FILLS(cuMemsetD8, cuMemsetD2D8, unsigned char, 1)

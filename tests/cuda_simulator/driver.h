@@ -17,45 +17,44 @@
 #define MAX_DEVICES 8
 #define MAX_REGIONS (2 * MAX_DEVICES)
 
-#define ERRORS(X)                                                                                             \
-    X(0, SUCCESS, "no error")                                                                                 \
-    X(1, INVALID_VALUE, "invalid argument")                                                                   \
-    X(2, OUT_OF_MEMORY, "out of memory")                                                                      \
-    X(3, NOT_INITIALIZED, "initialization error")                                                             \
-    X(4, DEINITIALIZED, "driver shutting down")                                                               \
-    X(34, STUB_LIBRARY, "CUDA driver is a stub library")                                                      \
-    X(46, DEVICE_UNAVAILABLE, "CUDA-capable device(s) is/are busy or unavailable")                            \
-    X(100, NO_DEVICE, "no CUDA-capable device is detected")                                                   \
-    X(101, INVALID_DEVICE, "invalid device ordinal")                                                          \
-    X(200, INVALID_IMAGE, "device kernel image is invalid")                                                   \
-    X(201, INVALID_CONTEXT, "invalid device context")                                                         \
-    X(209, NO_BINARY_FOR_GPU, "no kernel image is available for execution on the device")                     \
-    X(217, PEER_ACCESS_UNSUPPORTED, "peer access is not supported between these two devices")                 \
-    X(218, INVALID_PTX, "a PTX JIT compilation failed")                                                       \
-    X(400, INVALID_HANDLE, "invalid resource handle")                                                         \
-    X(401, ILLEGAL_STATE, "the operation cannot be performed in the present state")                           \
-    X(500, NOT_FOUND, "named symbol not found")                                                               \
-    X(600, NOT_READY, "device not ready")                                                                     \
-    X(700, ILLEGAL_ADDRESS, "an illegal memory access was encountered")                                       \
-    X(701, LAUNCH_OUT_OF_RESOURCES, "too many resources requested for launch")                                \
-    X(704, PEER_ACCESS_ALREADY_ENABLED, "peer access is already enabled")                                     \
-    X(705, PEER_ACCESS_NOT_ENABLED, "peer access has not been enabled")                                       \
-    X(709, CONTEXT_IS_DESTROYED, "context is destroyed")                                                      \
-    X(712, HOST_MEMORY_ALREADY_REGISTERED, "part or all of the requested memory range is already mapped")     \
-    X(713, HOST_MEMORY_NOT_REGISTERED, "pointer does not correspond to a registered memory region")           \
-    X(719, LAUNCH_FAILED, "unspecified launch failure")                                                       \
-    X(800, NOT_PERMITTED, "operation not permitted")                                                          \
-    X(801, NOT_SUPPORTED, "operation not supported")                                                          \
-    X(900, STREAM_CAPTURE_UNSUPPORTED, "operation not permitted when stream is capturing")                    \
-    X(901, STREAM_CAPTURE_INVALIDATED, "operation failed due to a previous error during capture")             \
-    X(902, STREAM_CAPTURE_MERGE, "operation would result in a merge of separate capture sequences")           \
-    X(903, STREAM_CAPTURE_UNMATCHED, "capture was not ended in the same stream as it began")                  \
-    X(904, STREAM_CAPTURE_UNJOINED, "capturing stream has unjoined work")                                     \
-    X(905, STREAM_CAPTURE_ISOLATION, "dependency created on uncaptured work in another stream")               \
-    X(906, STREAM_CAPTURE_IMPLICIT, "operation would make the legacy stream depend on a capturing blocking stream") \
-    X(907, CAPTURED_EVENT, "operation not permitted on an event last recorded in a capturing stream")         \
-    X(908, STREAM_CAPTURE_WRONG_THREAD, "attempt to terminate a thread-local capture sequence from another thread") \
-    X(910, GRAPH_EXEC_UPDATE_FAILURE, "the graph update was not performed because it included changes which violated constraints") \
+#define ERRORS(X)                                                                                                     \
+    X(0, SUCCESS, "no error")                                                                                         \
+    X(1, INVALID_VALUE, "invalid argument")                                                                           \
+    X(2, OUT_OF_MEMORY, "out of memory")                                                                              \
+    X(3, NOT_INITIALIZED, "initialization error")                                                                     \
+    X(4, DEINITIALIZED, "driver shutting down")                                                                       \
+    X(34, STUB_LIBRARY, "CUDA driver is a stub library")                                                              \
+    X(46, DEVICE_UNAVAILABLE, "CUDA-capable device(s) is/are busy or unavailable")                                    \
+    X(100, NO_DEVICE, "no CUDA-capable device is detected")                                                           \
+    X(101, INVALID_DEVICE, "invalid device ordinal")                                                                  \
+    X(200, INVALID_IMAGE, "device kernel image is invalid")                                                           \
+    X(201, INVALID_CONTEXT, "invalid device context")                                                                 \
+    X(209, NO_BINARY_FOR_GPU, "no kernel image is available for execution on the device")                             \
+    X(217, PEER_ACCESS_UNSUPPORTED, "peer access is not supported between these two devices")                         \
+    X(218, INVALID_PTX, "a PTX JIT compilation failed")                                                               \
+    X(400, INVALID_HANDLE, "invalid resource handle")                                                                 \
+    X(401, ILLEGAL_STATE, "the operation cannot be performed in the present state")                                   \
+    X(500, NOT_FOUND, "named symbol not found")                                                                       \
+    X(600, NOT_READY, "device not ready")                                                                             \
+    X(700, ILLEGAL_ADDRESS, "an illegal memory access was encountered")                                               \
+    X(701, LAUNCH_OUT_OF_RESOURCES, "too many resources requested for launch")                                        \
+    X(704, PEER_ACCESS_ALREADY_ENABLED, "peer access is already enabled")                                             \
+    X(705, PEER_ACCESS_NOT_ENABLED, "peer access has not been enabled")                                               \
+    X(709, CONTEXT_IS_DESTROYED, "context is destroyed")                                                              \
+    X(712, HOST_MEMORY_ALREADY_REGISTERED, "part or all of the requested memory range is already mapped")             \
+    X(713, HOST_MEMORY_NOT_REGISTERED, "pointer does not correspond to a registered memory region")                   \
+    X(719, LAUNCH_FAILED, "unspecified launch failure")                                                               \
+    X(800, NOT_PERMITTED, "operation not permitted")                                                                  \
+    X(801, NOT_SUPPORTED, "operation not supported")                                                                  \
+    X(900, STREAM_CAPTURE_UNSUPPORTED, "operation not permitted when stream is capturing")                            \
+    X(901, STREAM_CAPTURE_INVALIDATED, "operation failed due to a previous error during capture")                     \
+    X(902, STREAM_CAPTURE_MERGE, "operation would result in a merge of separate capture sequences")                   \
+    X(903, STREAM_CAPTURE_UNMATCHED, "capture was not ended in the same stream as it began")                          \
+    X(904, STREAM_CAPTURE_UNJOINED, "capturing stream has unjoined work")                                             \
+    X(905, STREAM_CAPTURE_ISOLATION, "dependency created on uncaptured work in another stream")                       \
+    X(906, STREAM_CAPTURE_IMPLICIT, "operation would make the legacy stream depend on a capturing blocking stream")   \
+    X(907, CAPTURED_EVENT, "operation not permitted on an event last recorded in a capturing stream")                 \
+    X(908, STREAM_CAPTURE_WRONG_THREAD, "attempt to terminate a thread-local capture sequence from another thread")   \
     X(999, UNKNOWN, "unknown error")
 
 #define ERROR_CODE(code, name, text) name = code,
@@ -239,7 +238,7 @@ struct function {
 #define EXEC_MAGIC 0x45584543u
 #define NONBLOCKING 1u
 
-/* ----- settings and the frame of entries (libcuda.c) ------------------------------------------------------ */
+/* ----- settings and the frame of entries (libcuda.c) ---------------------------------------------------- */
 
 extern struct settings {
     int devices;
@@ -261,24 +260,24 @@ uintptr_t this_thread(void);
 uint64_t counter_add(const char *name, int64_t more);
 
 /* The lock, injected failures, and the closing of device memory at the end. */
-#define ENTER(name)                                             \
-    __attribute__((cleanup(leave), unused)) int frame_ = 0;     \
+#define ENTER(name)                                                                                                   \
+    __attribute__((cleanup(leave), unused)) int frame_ = 0;                                                           \
     TRY(enter(ID_##name))
-#define ENTER_CONTEXT(name)                                     \
-    ENTER(name);                                                \
-    CUcontext ctx = current();                                  \
+#define ENTER_CONTEXT(name)                                                                                           \
+    ENTER(name);                                                                                                      \
+    CUcontext ctx = current();                                                                                        \
     if (ctx == NULL) return INVALID_CONTEXT
-#define TRY(expression)                                         \
-    do {                                                        \
-        CUresult status_ = (expression);                        \
-        if (status_ != SUCCESS) return status_;                 \
+#define TRY(expression)                                                                                               \
+    do {                                                                                                              \
+        CUresult status_ = (expression);                                                                              \
+        if (status_ != SUCCESS) return status_;                                                                       \
     } while (0)
-#define REQUIRE(condition, error)                               \
-    do {                                                        \
-        if (!(condition)) return error;                         \
+#define REQUIRE(condition, error)                                                                                     \
+    do {                                                                                                              \
+        if (!(condition)) return error;                                                                               \
     } while (0)
 
-/* ----- memory.c --------------------------------------------------------------------------------------------- */
+/* ----- memory.c ----------------------------------------------------------------------------------------- */
 
 void memory_start(void);
 block *block_of(uint64_t address, size_t bytes); /* the live allocation that holds all of it, or NULL */
@@ -293,7 +292,7 @@ void memory_end(block *b);   /* free reaches its place in the stream */
 void release_block(block *b);
 void trim_pools(void);
 
-/* ----- streams.c -------------------------------------------------------------------------------------------- */
+/* ----- streams.c ---------------------------------------------------------------------------------------- */
 
 CUresult resolve(CUstream handle, CUstream *found);
 CUresult enqueue(CUstream s, op work);
@@ -305,7 +304,7 @@ CUresult execute(op *work);
 void drop(op *work);
 CUstream new_stream(CUcontext ctx, unsigned flags, int priority);
 
-/* ----- graphs.c --------------------------------------------------------------------------------------------- */
+/* ----- graphs.c ----------------------------------------------------------------------------------------- */
 
 CUresult unsafe_call(void); /* refuses, and invalidates captures, where one forbids calls such as cuMemAlloc */
 CUresult refuse_capture(capture *c, CUresult error);

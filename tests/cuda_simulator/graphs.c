@@ -20,7 +20,7 @@
 static capture *captures; /* those that are going on */
 static __thread int thread_mode = GLOBAL;
 
-/* ----- what a capture forbids ------------------------------------------------------------------------------------ */
+/* ----- what a capture forbids --------------------------------------------------------------------------- */
 
 /* Invalidates a capture; returns the error. */
 CUresult refuse_capture(capture *c, CUresult error) {
@@ -46,7 +46,7 @@ CUresult refuse_context_wait(CUcontext ctx) {
     return status;
 }
 
-/* ----- nodes ----------------------------------------------------------------------------------------------------- */
+/* ----- nodes -------------------------------------------------------------------------------------------- */
 
 static void add_to(CUgraphNode **list, size_t *count, CUgraphNode node) {
     for (size_t k = 0; k < *count; k++)
@@ -138,7 +138,7 @@ static void release_graph(CUgraph g) {
     free(g);
 }
 
-/* ----- running ------------------------------------------------------------------------------------------------------ */
+/* ----- running ------------------------------------------------------------------------------------------ */
 
 static bool ready(CUgraphNode node, const bool *done) {
     for (size_t k = 0; k < node->after_count; k++)
@@ -168,7 +168,7 @@ void release_exec(CUgraphExec exec) {
     free(exec);
 }
 
-/* ----- entries: capture ---------------------------------------------------------------------------------------------- */
+/* ----- entries: capture --------------------------------------------------------------------------------- */
 
 API CUresult cuStreamBeginCapture_v2(CUstream handle, int mode) {
     ENTER_CONTEXT(cuStreamBeginCapture_v2);
@@ -271,11 +271,17 @@ API CUresult cuStreamGetCaptureInfo_v2(
 }
 
 API CUresult cuStreamGetCaptureInfo_v3(
-    CUstream stream, int *status, uint64_t *id, CUgraph *graph, const CUgraphNode **after, const void **edges, size_t *count
+    CUstream stream, int *status, uint64_t *id, CUgraph *graph, const CUgraphNode **after, const void **edges,
+    size_t *count
 ) {
     ENTER_CONTEXT(cuStreamGetCaptureInfo_v3);
-    if (edges != NULL) *edges = NULL;
-    return capture_info(stream, status, id, graph, after, count);
+    static const uint64_t plain_edges[64]; /* 8 bytes each, all zero */
+    size_t found = 0;
+    TRY(capture_info(stream, status, id, graph, after, &found));
+    REQUIRE(edges == NULL || found <= 64, NOT_SUPPORTED);
+    if (edges != NULL) *edges = plain_edges;
+    if (count != NULL) *count = found;
+    return SUCCESS;
 }
 
 API CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
@@ -287,7 +293,7 @@ API CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
     return SUCCESS;
 }
 
-/* ----- entries: graphs ------------------------------------------------------------------------------------------------ */
+/* ----- entries: graphs ---------------------------------------------------------------------------------- */
 
 static bool is_graph(CUgraph g) { return g != NULL && g->magic == GRAPH_MAGIC; }
 static bool is_exec(CUgraphExec e) { return e != NULL && e->magic == EXEC_MAGIC; }
@@ -317,13 +323,16 @@ API CUresult cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *count) {
 
 API CUresult cuGraphDebugDotPrint(CUgraph g, const char *path, unsigned flags) {
     ENTER(cuGraphDebugDotPrint);
-    static const char *const kinds[] = {"WAIT", "EVENT", "KERNEL", "MEMCPY", "MEMSET", "MEM_ALLOC", "MEM_FREE", "HOST", "GRAPH"};
+    static const char *const kinds[] = {
+        "WAIT", "EVENT", "KERNEL", "MEMCPY", "MEMSET", "MEM_ALLOC", "MEM_FREE", "HOST", "GRAPH",
+    };
     (void)flags;
     REQUIRE(is_graph(g) && path != NULL, INVALID_VALUE);
     FILE *file = fopen(path, "w");
     REQUIRE(file != NULL, INVALID_VALUE);
     fprintf(file, "digraph dot {\n");
-    for (size_t k = 0; k < g->count; k++) fprintf(file, "\"node_%zu\" [label=\"%s\"];\n", k, kinds[g->nodes[k]->work.kind]);
+    for (size_t k = 0; k < g->count; k++)
+        fprintf(file, "\"node_%zu\" [label=\"%s\"];\n", k, kinds[g->nodes[k]->work.kind]);
     for (size_t k = 0; k < g->count; k++)
         for (size_t j = 0; j < g->nodes[k]->after_count; j++)
             fprintf(file, "\"node_%zu\" -> \"node_%zu\";\n", g->nodes[k]->after[j]->place, k);

@@ -110,7 +110,7 @@ API CUresult cuMemHostGetFlags(unsigned *flags, void *address) {
     return SUCCESS;
 }
 
-/* ----- what a pointer points to ---------------------------------------------------------------------------- */
+/* ----- what a pointer points to ------------------------------------------------------------------------- */
 
 /* Attribute numbers and sizes are those of the interface; false for what the driver does not know. */
 static bool pointer_attribute(void *data, int attribute, CUdeviceptr address, CUresult *status) {

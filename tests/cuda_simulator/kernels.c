@@ -15,7 +15,7 @@
 #define MAX_THREADS 1024u
 #define MAX_SHARED 49152
 
-/* ----- modules --------------------------------------------------------------------------------------------------- */
+/* ----- modules ------------------------------------------------------------------------------------------ */
 
 static CUresult load(CUmodule *found, const void *image, CUcontext ctx) {
     REQUIRE(found != NULL && image != NULL, INVALID_VALUE);
@@ -104,7 +104,7 @@ API CUresult cuModuleGetLoadingMode(int *mode) {
     return SUCCESS;
 }
 
-/* ----- functions ------------------------------------------------------------------------------------------------- */
+/* ----- functions ---------------------------------------------------------------------------------------- */
 
 static bool usable(CUfunction f) { return f != NULL && loaded(f->module); }
 
@@ -199,7 +199,7 @@ API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction
     return SUCCESS;
 }
 
-/* ----- launches --------------------------------------------------------------------------------------------------- */
+/* ----- launches ----------------------------------------------------------------------------------------- */
 
 /* The argument block and the count behind it, from a list of parameters or from one buffer. */
 static CUresult pack(CUfunction f, void **parameters, void **extra, char **packed) {
@@ -253,8 +253,8 @@ static CUresult launch(const launch_config *c, CUfunction f, void **parameters, 
 }
 
 API CUresult cuLaunchKernel(
-    CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned x, unsigned y, unsigned z, unsigned shared,
-    CUstream stream, void **parameters, void **extra
+    CUfunction f, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned x, unsigned y, unsigned z,
+    unsigned shared, CUstream stream, void **parameters, void **extra
 ) {
     ENTER_CONTEXT(cuLaunchKernel);
     launch_config c = {{grid_x, grid_y, grid_z}, {x, y, z}, shared, stream, NULL, 0};
@@ -290,7 +290,7 @@ void run_kernel(op *work) {
     fflush(stdout);
 }
 
-/* ----- host functions, and what kernels call ------------------------------------------------------------------------ */
+/* ----- host functions, and what kernels call ------------------------------------------------------------ */
 
 static CUresult launch_host(CUstream handle, void (*call)(void *), void *data) {
     CUstream s;

@@ -61,6 +61,10 @@ static uint64_t number(const char *variable, uint64_t otherwise) {
     return text != NULL && *text != 0 ? strtoull(text, NULL, 0) : otherwise;
 }
 
+static const char *const counted[] = {
+    "launches", "kernels", "executed", "graph_launches", "live_bytes", "live_blocks", "pinned_bytes", "live_modules",
+};
+
 __attribute__((constructor)) static void start(void) {
     pthread_mutexattr_t attributes;
     pthread_mutexattr_init(&attributes);
@@ -72,9 +76,11 @@ __attribute__((constructor)) static void start(void) {
     settings.memory = number("FAKE_CUDA_MEMORY", 2ull << 30);
     settings.eager = number("FAKE_CUDA_EAGER", 0) != 0;
     settings.capability = (int)number("FAKE_CUDA_CAPABILITY", 90);
-    settings.order = order == NULL ? FORWARD : !strcmp(order, "reverse") ? REVERSE : !strcmp(order, "shuffled") ? SHUFFLED : FORWARD;
+    if (order != NULL && !strcmp(order, "reverse")) settings.order = REVERSE;
+    if (order != NULL && !strcmp(order, "shuffled")) settings.order = SHUFFLED;
     list_entries(add_entry);
     memory_start();
+    for (size_t k = 0; k < sizeof counted / sizeof *counted; k++) counter_add(counted[k], 0);
     fail_as_asked(getenv("FAKE_CUDA_FAIL"));
 }
 
@@ -146,7 +152,7 @@ API CUresult cuGetProcAddress(const char *symbol, void **address, int version, u
     return cuGetProcAddress_v2(symbol, address, version, flags, NULL);
 }
 
-/* ----- errors --------------------------------------------------------------------------------------------- */
+/* ----- errors ------------------------------------------------------------------------------------------- */
 
 API CUresult cuGetErrorName(int error, const char **found) {
     switch (error) {
@@ -166,7 +172,7 @@ API CUresult cuGetErrorString(int error, const char **found) {
     return INVALID_VALUE;
 }
 
-/* ----- devices -------------------------------------------------------------------------------------------- */
+/* ----- devices ------------------------------------------------------------------------------------------ */
 
 API CUresult cuInit(unsigned flags) {
     ENTER(cuInit);
@@ -270,7 +276,7 @@ API CUresult cuDeviceGetP2PAttribute(int *value, int attribute, CUdevice device,
     return SUCCESS;
 }
 
-/* ----- contexts: the primary one of each device ------------------------------------------------------------- */
+/* ----- contexts: the primary one of each device --------------------------------------------------------- */
 
 #define STACK 64
 static __thread CUcontext stack[STACK];

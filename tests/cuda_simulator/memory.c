@@ -40,12 +40,13 @@ void memory_start(void) {
     }
 }
 
-/* ----- who may look -------------------------------------------------------------------------------------- */
+/* ----- who may look ------------------------------------------------------------------------------------- */
 
 void open_regions(unsigned mask) {
     for (int k = 0; k < 2 * settings.devices; k++) {
         bool wanted = mask >> k & 1;
-        if (regions[k].open != wanted) mprotect(regions[k].base, regions[k].size, wanted ? PROT_READ | PROT_WRITE : PROT_NONE);
+        if (regions[k].open == wanted) continue;
+        mprotect(regions[k].base, regions[k].size, wanted ? PROT_READ | PROT_WRITE : PROT_NONE);
         regions[k].open = wanted;
     }
 }
@@ -63,8 +64,8 @@ unsigned readable_regions(int device) {
 }
 
 static region *region_of(uint64_t address) {
-    for (int k = 0; k < 2 * settings.devices; k++)
-        if (address >= (uint64_t)regions[k].base && address < (uint64_t)regions[k].base + regions[k].size) return &regions[k];
+    for (region *r = regions; r < regions + 2 * settings.devices; r++)
+        if (address >= (uint64_t)r->base && address < (uint64_t)r->base + r->size) return r;
     return NULL;
 }
 
@@ -75,7 +76,7 @@ unsigned regions_of(uint64_t address) {
     return r == NULL ? 0 : 1u << (r - regions);
 }
 
-/* ----- blocks ------------------------------------------------------------------------------------------------ */
+/* ----- blocks ------------------------------------------------------------------------------------------- */
 
 /* The place of the last block that starts at or before an address, or -1. */
 static long place_of(region *r, uint64_t address) {
@@ -184,7 +185,7 @@ static void check_rim(const block *b) {
     const unsigned char *rim = (const unsigned char *)b->address + b->size;
     for (size_t k = 0; k < b->span - b->size; k++)
         if (rim[k] != RIM_BYTE) {
-            fprintf(stderr, "simulated GPU: an allocation of %zu bytes was written %zu bytes behind its end\n", b->size, k);
+            fprintf(stderr, "simulated GPU: byte %zu behind an allocation of %zu bytes was written\n", k, b->size);
             abort();
         }
 }
@@ -225,7 +226,7 @@ static CUresult retire(CUdeviceptr address, block **found) {
     return SUCCESS;
 }
 
-/* ----- entries: allocation ------------------------------------------------------------------------------------- */
+/* ----- entries: allocation ------------------------------------------------------------------------------ */
 
 API CUresult cuMemGetInfo_v2(size_t *available, size_t *total) {
     ENTER_CONTEXT(cuMemGetInfo_v2);
@@ -289,7 +290,8 @@ API CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
     if (address == 0) return SUCCESS;
     bool capturing = s->capturing != NULL;
     block *named = block_of(address, 0);
-    if (capturing) REQUIRE(named != NULL && named->owner == s->capturing->graph, refuse_capture(s->capturing, INVALID_VALUE));
+    bool own = capturing && named != NULL && named->owner == s->capturing->graph;
+    if (capturing && !own) return refuse_capture(s->capturing, INVALID_VALUE);
     TRY(retire(address, &b));
     b->freed_by_owner = capturing;
     return enqueue(s, (op){.kind = OP_FREE, .block = b});
@@ -304,7 +306,7 @@ API CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdevicept
     return SUCCESS;
 }
 
-/* ----- entries: pools -------------------------------------------------------------------------------------------- */
+/* ----- entries: pools ----------------------------------------------------------------------------------- */
 
 API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device) {
     ENTER(cuDeviceGetDefaultMemPool);

@@ -57,7 +57,7 @@ def build(folder: Path, *more: Path) -> Path:
 
 
 def start_driver(built: Path | None = None) -> ctypes.CDLL:
-    """Put the simulated driver in place of the real one. Raises `SimulatorUnavailable`."""
+    """Put the simulated driver, built now or before, in place of the real one. Raises `SimulatorUnavailable`."""
     global _library
     if _library is None:
         if why := missing():
@@ -79,9 +79,9 @@ def _is_loaded() -> bool:
     return True
 
 
-def start() -> ctypes.CDLL:
+def start(built: Path | None = None) -> ctypes.CDLL:
     """Put the simulated driver in place, and let warpsim compile its kernels for it. Repeated calls do nothing."""
-    library = start_driver()
+    library = start_driver(built)
     # Only now: warpsim looks for a driver once.
     from warpsim.core import compile as compiler  # noqa: PLC0415
 

@@ -19,7 +19,7 @@
 
 static bool running; /* an operation that calls back must not call the driver */
 
-/* ----- which stream ------------------------------------------------------------------------------------------ */
+/* ----- which stream ------------------------------------------------------------------------------------- */
 
 CUstream new_stream(CUcontext ctx, unsigned flags, int priority) {
     static uint64_t serial;
@@ -53,7 +53,7 @@ CUresult resolve(CUstream handle, CUstream *found) {
     return SUCCESS;
 }
 
-/* ----- queues -------------------------------------------------------------------------------------------------- */
+/* ----- queues ------------------------------------------------------------------------------------------- */
 
 static void add_moment(op *work, CUstream s, uint64_t number) {
     if (s->done >= number) return;
@@ -139,7 +139,8 @@ static void run_fill(const fill *f) {
     for (size_t row = 0; row < f->height; row++) {
         char *at = f->to + row * f->pitch;
         if (f->size == 1) memset(at, (int)f->value, f->width);
-        for (size_t k = 0; f->size > 1 && k < f->width; k++) memcpy(at + k * (size_t)f->size, &f->value, (size_t)f->size);
+        size_t size = f->size == 1 ? 0 : (size_t)f->size;
+        for (size_t k = 0; size > 0 && k < f->width; k++) memcpy(at + k * size, &f->value, size);
     }
 }
 
@@ -184,7 +185,7 @@ CUresult execute(op *work) {
     return SUCCESS;
 }
 
-/* ----- entries: streams ------------------------------------------------------------------------------------------ */
+/* ----- entries: streams --------------------------------------------------------------------------------- */
 
 API CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority) {
     ENTER_CONTEXT(cuStreamCreateWithPriority);
@@ -294,7 +295,7 @@ API CUresult cuStreamWaitEvent(CUstream handle, CUevent e, unsigned flags) {
     return enqueue(s, work);
 }
 
-/* ----- entries: events --------------------------------------------------------------------------------------------- */
+/* ----- entries: events ---------------------------------------------------------------------------------- */
 
 static bool is_event(CUevent e) { return e != NULL && e->magic == EVENT_MAGIC; }
 static bool reached(CUevent e) { return !e->recorded || e->when.stream->done >= e->when.number; }

@@ -129,7 +129,7 @@ def run_form(kernel: Kernel, dim: Any, args: list[Any], place: Device, form: For
         launcher.execute(ready, block, total, args, bool(kernel.option("deterministic")))
         return
     report = Report(ready, args)
-    ready.call(report.attached(block) if ready.reports else block, 0, total, 0)
+    ready.run_in_order(report.attached(block) if ready.reports else block, total)
     report.raise_if_failed()
 
 

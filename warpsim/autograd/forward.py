@@ -20,6 +20,7 @@ import numpy as np
 
 from ..core.passes.cotangents import has_cotangent
 from ..core.runtime.array import array
+from ..core.runtime.cuda.memory import on_host
 from ..core.runtime.indexed import indexedarray
 from ..core.runtime.kernel import Kernel
 from ..core.runtime.launch import launch
@@ -147,7 +148,7 @@ def products(tape: Tape, loss: Any, cotangents: Mapping[Any, Any], vector: Mappi
     seeds = dict(cotangents)
     if loss is not None:
         check_loss(loss)
-        seeds[loss] = np.ones_like(loss._data)
+        seeds[loss] = np.ones(loss._data.shape, loss._data.dtype)
     if not seeds:
         raise GradientError(
             "hvp got neither a loss nor cotangents\nexpected: hvp(tape, loss=loss, vector={array: direction})"
@@ -191,7 +192,7 @@ def product_of_number(dual: DualLaunch, name: str, reverse: ReverseSweep) -> arr
     values = reverse.sums[slot.position]._data
     for field in slot.path:
         values = values[field]
-    return array(values, dtype=slot.type)
+    return array(on_host(values), dtype=slot.type, device=dual.place)
 
 
 def weights_of(dual: DualLaunch, cotangents: Along | None) -> dict[str, Any]:

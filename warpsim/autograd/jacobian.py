@@ -70,8 +70,8 @@ def jacobian(
     metadata: other names for tables and pictures. restore_inputs: put back what a Python function did to
     the contents and gradients of its inputs. A kernel runs on copies and changes nothing.
 
-    Returns a dict from (input name, output name) to an array (output numbers, input numbers), float64
-    where one of them is, else float32. Raises `JacobianError`.
+    Returns a dict from (input name, output name) to an array (output numbers, input numbers) on the device of
+    the output, float64 where one of them is, else float32. Raises `JacobianError`.
     """
     options = {"device": device, "max_blocks": max_blocks, "block_dim": block_dim}
     subject = subject_of(function, dim, inputs, outputs, options, metadata, restore_inputs)
@@ -148,8 +148,9 @@ def _limited(count: int, limit: int) -> int:
 def _result(subject: Subject, matrices: Matrices, plot: bool, method: str) -> Jacobians:
     arrays = {}
     for (source, target), values in matrices.items():
-        types = (Components(subject.inputs[source]).dtype, Components(subject.outputs[target]).dtype)
-        arrays[source, target] = array(values, dtype=np.result_type(np.float32, *types).type)
+        out = subject.outputs[target]
+        types = (Components(subject.inputs[source]).dtype, Components(out).dtype)
+        arrays[source, target] = array(values, dtype=np.result_type(np.float32, *types).type, device=out.device)
     found = Jacobians(arrays, subject.metadata())
     if plot:
         found.figure = plot_kernel_jacobians(found, title=f"Jacobians of {subject.key} by {method}")

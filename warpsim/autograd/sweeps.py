@@ -166,10 +166,10 @@ class MovedLaunch:
                 pairs.append((extra_argument(self.record, extra), self.before[extra.position]))
             elif extra.kind == "recorded":
                 noted = extra_argument(self.record, extra)
-                pairs.append((noted, array(dtype=noted.dtype, shape=noted.shape)))  # atomics return no derivative
+                pairs.append((noted, self.zeros(noted.dtype, noted.shape)))  # atomics return no derivative
             elif extra.kind == "sum":
                 t = self.needs.types[extra.position]
-                pairs.append((array(dtype=t, shape=1), array(dtype=t, shape=1)))
+                pairs.append((self.zeros(t, 1), self.zeros(t, 1)))
                 sums[extra.position] = pairs[-1][1]
             elif extra.kind == "gradient":
                 a = next(arrays)
@@ -177,6 +177,10 @@ class MovedLaunch:
         further = [part(pairs[slot.position - self.own][1], slot) for slot in self.slots if slot.position >= self.own]
         self.run(form, [*(value for value, _ in pairs), *self.kept, *further])
         return sums
+
+    def zeros(self, dtype: Any, shape: Any) -> array:
+        """A fresh array on the device of the launch."""
+        return array(dtype=dtype, shape=shape, device=self.record.device)
 
     def _arrays_with_gradients(self, program: Program, form: Form) -> list[Any]:
         """The arguments that have gradient parameters, in their order."""

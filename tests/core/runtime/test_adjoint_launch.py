@@ -92,6 +92,7 @@ def test_a_given_gradient_may_lie_otherwise_than_its_array():
     assert dx.numpy().tolist() == [2.0, 20.0, 200.0]
 
 
+@pytest.mark.cpu(reason="NumPy memory as an argument")
 def test_numpy_arrays_as_arguments():
     x, out = np.ones(2, np.float32), np.zeros(2, np.float32)
     dx = plain(0, 0)

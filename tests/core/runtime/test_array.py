@@ -130,6 +130,7 @@ def test_unknown_devices_are_refused():
 # ----- memory -----------------------------------------------------------------------------------
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 @pytest.mark.parametrize("n", [0, 1, 3, 1000])
 @pytest.mark.parametrize("dtype", [wp.int8, float, wp.vec3, wp.mat33d, Particle])
 def test_fresh_memory_is_aligned(dtype, n):
@@ -139,6 +140,7 @@ def test_fresh_memory_is_aligned(dtype, n):
     assert all(a.ptr == a.numpy().ctypes.data for a in arrays)
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_data_is_copied_unless_asked_otherwise():
     x = grid()
     copied, shared = wp.array(x), wp.array(x, copy=False)
@@ -147,6 +149,7 @@ def test_data_is_copied_unless_asked_otherwise():
     assert shared.ptr == x.ctypes.data
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 @pytest.mark.parametrize(
     ("memory", "dtype", "shares"),
     [
@@ -169,6 +172,7 @@ def test_misaligned_memory_is_copied():
     assert not np.shares_memory(wp.array(packed, dtype=float, copy=False).numpy(), packed)
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_negative_strides_are_refused():
     assert wp.array(grid()[::-1]).numpy()[0, 0] == 8.0  # a copy is fine
     with pytest.raises(ArrayError, match=r"negative strides\nhelp: copy the data first: np.ascontiguousarray"):
@@ -177,6 +181,7 @@ def test_negative_strides_are_refused():
         wp.array(grid())[::-1]
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_numpy_sees_the_memory():
     a = wp.zeros((2, 3), dtype=wp.vec2)
     assert a.numpy().shape == (2, 3, 2)
@@ -187,6 +192,7 @@ def test_numpy_sees_the_memory():
     assert not np.shares_memory(np.array(a, copy=True), a.numpy())
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_numpy_conversion_of_another_dtype():
     a = wp.array(grid())
     assert a.__array__(np.float64).dtype == np.float64
@@ -196,6 +202,7 @@ def test_numpy_conversion_of_another_dtype():
         a.__array__(np.float64, copy=False)
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_arrays_of_structs_as_numpy():
     a = wp.array([Particle(mass=1.0, position=wp.vec3(1, 2, 3), cell=7), Particle(mass=2.0)])
     assert a.numpy().dtype == wp.dtype_to_numpy(Particle) == np.asarray(a).dtype
@@ -228,6 +235,7 @@ class Capsule:
         return self.a.__dlpack_device__()
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 @pytest.mark.parametrize("wrap", [Interface, Capsule])
 def test_protocols_both_ways(wrap):
     x = grid()
@@ -239,6 +247,7 @@ def test_protocols_both_ways(wrap):
     assert np.shares_memory(again, x)
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_dlpack():
     a = wp.array(grid(), dtype=wp.vec4)
     assert a.__dlpack_device__() == (1, 0)
@@ -263,6 +272,7 @@ def test_torch_shares_memory():
 # ----- foreign addresses ------------------------------------------------------------------------
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_memory_at_an_address():
     x = grid()
     a = wp.array(ptr=x.ctypes.data, dtype=wp.vec2, shape=(3, 2), capacity=48)
@@ -278,6 +288,7 @@ def test_memory_at_an_address():
     assert structs["mass"].tolist() == [0.0, 3.0]
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_the_deleter_runs_when_the_last_view_is_gone():
     x, freed = grid(), []
     a = wp.array(ptr=x.ctypes.data, dtype=float, shape=12, deleter=lambda ptr, size: freed.append((ptr, size)))
@@ -307,6 +318,7 @@ def test_addresses_without_a_usable_layout_are_refused(options, message):
         wp.array(ptr=x.ctypes.data, **options)
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_misaligned_addresses_are_refused():
     x = grid()
     with pytest.raises(ArrayError, match=r"memory at 0x[0-9a-f]+ does not fit the alignment of float32"):
@@ -316,6 +328,7 @@ def test_misaligned_addresses_are_refused():
 # ----- parts and other shapes -------------------------------------------------------------------
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_slices_are_views():
     a = wp.array(grid())
     for key in (0, -1, slice(1, 3), (slice(None), 2), (slice(0, 3, 2), slice(1, 4)), (slice(None, None, 2),)):
@@ -365,6 +378,7 @@ def test_other_shapes_of_the_same_memory():
     assert wp.zeros((0, 3), dtype=float).reshape((3, 0)).shape == (3, 0)
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_views_of_another_type():
     a = wp.array(np.array([1.0, 2.0], np.float32))
     assert a.view(wp.uint32).numpy().tolist() == [0x3F800000, 0x40000000]

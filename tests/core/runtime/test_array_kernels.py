@@ -68,7 +68,7 @@ def test_views_are_written(name, device):
     """Only the elements of the view change."""
     a = wp.array(cube())
     expected = cube()
-    expected_view = wp.array(expected, copy=False)
+    expected_view = wp.array(expected, copy=False, device="cpu")
     VIEWS[name](expected_view).numpy()[...] *= 10.0
     view = VIEWS[name](a)
     wp.launch(scale_in_place, dim=view.shape, inputs=[view, 10.0], device=device)
@@ -85,6 +85,7 @@ def test_one_kernel_meets_all_layouts_in_turn(device):
             assert np.array_equal(out.numpy(), 2.0 * source.numpy())
 
 
+@pytest.mark.cpu(reason="NumPy memory as an argument")
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize(
     "memory",
@@ -97,6 +98,7 @@ def test_numpy_memory_of_any_layout(memory, device):
     assert np.array_equal(out, 2.0 * memory)
 
 
+@pytest.mark.cpu(reason="NumPy memory as an argument")
 @pytest.mark.parametrize("device", DEVICES)
 def test_vectors_in_strided_memory(device):
     records = np.zeros(4, [("id", "i4"), ("x", "f4", 3), ("w", "f4")])
@@ -108,6 +110,7 @@ def test_vectors_in_strided_memory(device):
         assert np.array_equal(out.numpy(), memory[:, ::-1])
 
 
+@pytest.mark.cpu(reason="NumPy memory as an argument")
 @pytest.mark.parametrize(
     ("memory", "message"),
     [
@@ -293,6 +296,7 @@ def test_a_plain_array_is_no_indexed_array():
         wp.launch(double_indexed, dim=(1, 1), inputs=[wp.zeros((1, 1), dtype=float), wp.zeros((1, 1), dtype=float)])
 
 
+@pytest.mark.cpu(reason="names its devices")
 def test_bounds_of_views_are_checked():
     """An index inside the memory but outside the view is an error with `verify` and in the interpreter."""
 

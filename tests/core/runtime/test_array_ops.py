@@ -93,6 +93,7 @@ def test_clones_and_gradients():
     assert wp.clone(wp.array(grid()), requires_grad=True).requires_grad
 
 
+@pytest.mark.cpu(reason="names its devices")
 def test_devices_share_host_memory_but_not_arrays():
     a = wp.array(grid())
     assert a.to("cpu") is a
@@ -196,6 +197,7 @@ def test_gradients_are_made_and_dropped():
     assert wp.array(grid(), grad=wp.zeros((3, 4), dtype=float)).requires_grad
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_gradients_have_the_strides_of_their_array():
     """Kernels reach both with one set of strides."""
     memory = np.zeros((4, 6), np.float32)
@@ -208,6 +210,7 @@ def test_gradients_have_the_strides_of_their_array():
         assert (a.grad.numpy() == 1.0).all()
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_views_see_the_gradients():
     a = wp.zeros((3, 4), dtype=wp.vec2, requires_grad=True)
     a.grad.numpy()[...] = np.arange(24).reshape(3, 4, 2)

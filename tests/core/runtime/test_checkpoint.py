@@ -73,6 +73,7 @@ def test_on_the_interpreter(schedule):
         assert equal(differentiated(6, schedule), expected)
 
 
+@pytest.mark.cpu(reason="names its devices")
 def test_backward_runs_steps_where_the_loop_ran():
     x, seen = floats(4), []
 

@@ -145,6 +145,7 @@ def test_a_write_to_what_earlier_steps_read():
     refused(CheckpointError, step, [x, v], "step 2 writes array 'table'", f"found: fill_, called at {__file__}:")
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_a_write_through_a_view_or_a_struct_or_numpy():
     x, force = floats(4), floats(4)
     refused(CheckpointError, lambda k: wp.copy(force[1:3], x[1:3]), [x], "step 0 writes array 'force'", "found: assign")
@@ -320,6 +321,7 @@ def test_a_replay_that_reads_something_else():
     backward_refused(CheckpointError, tape, loss, text, "expected: steps that do the same in every run")
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_a_step_that_writes_through_numpy():
     x, y, loss = floats(4), floats(4), loss_array()
 
@@ -345,6 +347,7 @@ def test_a_parameter_that_changed_since():
     )  # fmt: skip
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_a_constant_that_changed_since_through_numpy():
     x, v, table, loss = floats(4), floats(4), floats(4, requires_grad=False), loss_array()
     numbers = table.numpy()

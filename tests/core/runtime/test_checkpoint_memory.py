@@ -10,6 +10,8 @@ from checkpoint_loops import SCHEDULES, Pendulums, equal, floats, loss_array, sq
 import warpsim as wp
 from warpsim.core.runtime.schedules import Store, binomial
 
+pytestmark = pytest.mark.cpu(reason="counts memory of the host")
+
 
 def long_loop(steps, schedule=None, **options):
     """Gradients after a loop with a loss at its end, and the report."""

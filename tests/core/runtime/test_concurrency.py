@@ -22,6 +22,8 @@ from warpsim.config import config
 from warpsim.core import compile as compiler
 from warpsim.core.runtime import pool
 
+pytestmark = pytest.mark.cpu(reason="threads of the CPU, whose device it is")
+
 ROOT = Path(__file__).resolve().parents[3]
 LAYERS = ["tbb", "workqueue", *(pytest.param(layer, marks=pytest.mark.slow) for layer in ("omp", "serial"))]
 PATIENCE = 60.0  # [s] for a process that may hang

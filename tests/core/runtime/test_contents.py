@@ -132,6 +132,7 @@ def test_tables_are_not_set_by_brackets():
         wp.array(grid())[[0, 1]] = 1.0
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 @pytest.mark.parametrize(
     "change",
     [

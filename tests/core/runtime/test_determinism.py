@@ -19,6 +19,8 @@ import warpsim as wp
 from warpsim.config import config
 from warpsim.core.runtime import pool
 
+pytestmark = pytest.mark.cpu(reason="numbers of CPU threads")
+
 ROOT = Path(__file__).resolve().parents[3]
 THREADS = (1, 2, 4)
 

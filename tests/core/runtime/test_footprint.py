@@ -1,6 +1,7 @@
 """What a watched step touched, by kernels, host writes, functions and structs."""
 
 import numpy as np
+import pytest
 from checkpoint_loops import Pendulums, curve, floats, square_sum, swing
 
 import warpsim as wp
@@ -95,6 +96,7 @@ def test_watching_keeps_nothing():
     assert system.x._memory.reads == []
 
 
+@pytest.mark.cpu(reason="NumPy memory as an argument")
 def test_new_constants_are_told_once():
     x, y, numbers = floats(3), floats(3), np.ones(3, np.float32)
     footprint = Footprint({x._memory: STATE}, None)

@@ -71,6 +71,7 @@ def test_views_of_another_dtype():
     assert seen[1:].grad.numpy().tolist() == [[5.0, 6.0, 7.0, 8.0]]
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_arrays_of_structs():
     @wp.struct
     class Body:
@@ -90,6 +91,7 @@ def test_indexed_arrays_see_the_gradient_of_the_array():
     assert picked.grad.numpy().tolist() == [3.0, 1.0]
 
 
+@pytest.mark.cpu(reason="names its devices")
 def test_clones_and_copies_to_devices():
     a = leaf(1, 2)
     a.grad.fill_(7.0)

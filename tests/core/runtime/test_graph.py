@@ -85,6 +85,7 @@ def test_every_way_to_change_parameters(device):
     assert y.numpy().tolist() == [0.0, 14.0, 25.0, 37.5]
 
 
+@pytest.mark.cpu(reason="NumPy memory as an argument")
 def test_parameters_of_another_kind_recompile():
     """Strided memory, and NumPy arrays, after contiguous ones."""
     x, y = line(8), wp.zeros(4, dtype=float)
@@ -97,6 +98,7 @@ def test_parameters_of_another_kind_recompile():
     assert y.numpy().tolist() == [10.0, 12.0, 14.0, 16.0]
 
 
+@pytest.mark.cpu(reason="NumPy memory as an argument")
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_refused_change_changes_nothing(device):
     x, y = line(), wp.zeros(4, dtype=float)
@@ -167,6 +169,7 @@ def test_many_small_and_large_launches():
         assert (large.numpy() == times * 50).all()
 
 
+@pytest.mark.cpu(reason="NumPy memory as an argument")
 def test_a_graph_keeps_what_it_needs():
     y = wp.zeros(1000, dtype=float)
     with wp.ScopedCapture() as capture:
@@ -296,6 +299,7 @@ def test_map_in_a_graph():
     assert squares.numpy().tolist() == [1.0, 4.0, 9.0, 25.0]
 
 
+@pytest.mark.cpu(reason="other threads have the CPU as their device")
 def test_captures_belong_to_their_thread():
     x, y = wp.ones(4, dtype=float), wp.zeros(4, dtype=float)
     with wp.ScopedCapture() as capture:

@@ -35,6 +35,7 @@ def test_brackets_with_tables():
     assert a[1, [0, 2]].shape == (2,)
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_memory_and_tables_are_shared():
     a, table = wp.array(grid()), wp.array([0, 1], dtype=int)
     picked = a[table]
@@ -65,6 +66,7 @@ def test_copies_of_the_selection():
         assert not np.shares_memory(copied.numpy(), a.numpy())
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_gradients_follow_the_array():
     a = wp.array(grid())
     picked = a[[1]]
@@ -99,6 +101,7 @@ def test_what_selects_nothing_sensible_is_refused(make, message):
         make(wp.array(grid()))
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_read_only_memory_stays():
     memory = grid()
     memory.flags.writeable = False

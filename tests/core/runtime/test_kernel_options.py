@@ -178,6 +178,7 @@ def make_histogram(**options):
     return histogram
 
 
+@pytest.mark.cpu(reason="chunks of CPU launches")
 def test_deterministic_of_launch_kernel_module_and_config(asked, module_options):
     n = 100_000
     x, bins = wp.array(np.arange(n, dtype=np.int32) % 7), wp.zeros(7, dtype=float)
@@ -291,6 +292,7 @@ def test_kernels_of_equal_names_are_different_kernels():
     assert x.list() == [12.0]
 
 
+@pytest.mark.cpu(reason="counts objects in the cache, which the simulator leaves alone")
 def test_modules_load_all_their_kernels(monkeypatch):
     built = []
     build = compiler.build
@@ -356,6 +358,7 @@ def test_recording_runs_nothing(recorded):
     assert command.kernel is mix
 
 
+@pytest.mark.cpu(reason="NumPy memory as an argument")
 def test_parameters_are_exchanged(recorded):
     command, x, y = recorded
     command.set_param_at_index(1, 3.0)
@@ -380,6 +383,7 @@ def test_parameters_are_exchanged(recorded):
     command.launch()
 
 
+@pytest.mark.cpu(reason="NumPy memory as an argument")
 def test_a_refused_parameter_leaves_the_command_as_it_was(recorded):
     command, _, y = recorded
     frozen = np.zeros(4, np.float32)
@@ -430,3 +434,26 @@ def test_recorded_launches_in_parallel_with_sums_and_checks():
     checked = wp.launch(total, dim=n, inputs=[x[:5], out], record_cmd=True)
     with pytest.raises(OutOfBoundsError, match="axis 0 of x of length 5"):
         checked.launch()
+
+
+# ----- for CUDA alone -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given, wanted", [(None, (0, 0)), (256, (256, 0)), ((128,), (128, 0)), ((1024, 2), (1024, 2))])
+def test_blocks_may_be_bounded(given, wanted):
+    assert make_reader(launch_bounds=given).bounds == wanted
+
+
+@pytest.mark.parametrize("given", [0, -1, 1025, 2.5, True, "256", (), (256, 0), (256, 2, 1), [256]])
+def test_other_bounds_are_refused(given):
+    with pytest.raises(ValueError, match=r"launch_bounds is .*\nexpected: the most threads of a block, up to 1024"):
+        make_reader(launch_bounds=given)
+
+
+def test_line_tables_are_wanted_by_kernel_module_or_config(module_options):
+    assert not make_reader().option("lineinfo")
+    assert make_reader(lineinfo=True).option("lineinfo")
+    config.lineinfo = True
+    assert make_reader().option("lineinfo")
+    module_options(lineinfo=False)
+    assert not make_reader().option("lineinfo")

@@ -34,7 +34,7 @@ def echo(t):
     return write
 
 
-def echoed(value, t, device="cpu"):
+def echoed(value, t, device=None):
     """What the kernel saw of `value` as an argument of type `t`."""
     out = wp.zeros(3, dtype=t)
     wp.launch(echo(t), dim=3, inputs=[value], outputs=[out], device=device)
@@ -216,6 +216,7 @@ class Capsule:
         return self.memory.__dlpack_device__()
 
 
+@pytest.mark.cpu(reason="NumPy memory as an argument")
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("wrap", [lambda m: m, Interface, Capsule, lambda m: wp.array(m, copy=False)])
 def test_foreign_arrays_are_used_in_place(wrap, device):
@@ -225,6 +226,7 @@ def test_foreign_arrays_are_used_in_place(wrap, device):
         assert np.array_equal(y, factor * x)
 
 
+@pytest.mark.cpu(reason="NumPy memory as an argument")
 def test_numpy_arrays_of_vectors_and_structs():
     @wp.kernel
     def move(x: wp.array2d(dtype=wp.vec3), m: wp.array(dtype=Material)):
@@ -251,6 +253,7 @@ def test_none_is_an_array_without_elements():
     assert out.list() == [5]
 
 
+@pytest.mark.cpu(reason="NumPy memory as an argument")
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -271,6 +274,7 @@ def test_arrays_that_do_not_fit_are_refused(value, message):
         wp.launch(scale, dim=2, inputs=[value, 1.0, wp.zeros(3, dtype=float)])
 
 
+@pytest.mark.cpu(reason="NumPy memory as an argument")
 def test_read_only_memory_is_refused_where_it_is_written():
     x, y = np.ones(3, np.float32), np.zeros(3, np.float32)
     x.flags.writeable = False
@@ -283,6 +287,7 @@ def test_read_only_memory_is_refused_where_it_is_written():
     assert list(y) == [2, 2, 2]
 
 
+@pytest.mark.cpu(reason="NumPy memory as an argument")
 @pytest.mark.parametrize("device", DEVICES)
 def test_contiguous_strided_and_indexed_memory_in_turn(device):
     base = np.arange(24, dtype=np.float32)
@@ -418,6 +423,7 @@ def test_dimensions_that_do_not_fit_tid():
 # ----- devices and streams --------------------------------------------------------------------
 
 
+@pytest.mark.cpu(reason="names the CPU and the interpreter")
 def test_device_stream_and_options_for_cuda():
     y = wp.zeros(3, dtype=float)
     places = [{"device": "cpu"}, {"device": wp.get_device()}, {"stream": wp.Stream("cpu")}, {"device": "interp"}]
@@ -427,11 +433,12 @@ def test_device_stream_and_options_for_cuda():
     with wp.ScopedDevice("interp"):
         wp.launch(scale, dim=3, inputs=[line(3), 9.0, y], max_blocks=4, block_dim=64, record_tape=False)
     assert y.list() == [0, 9, 18]
-    for name in ("cuda:0", "tpu"):
+    for name in ("cuda:99", "tpu"):
         with pytest.raises(DeviceError, match=f"device '{name}'"):
             wp.launch(scale, dim=3, inputs=[line(3), 1.0, y], device=name)
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_launchers_are_made_once_per_kind_of_argument():
     scale.launchers.clear()
     scale.latest.clear()

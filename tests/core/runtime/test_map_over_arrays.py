@@ -198,6 +198,7 @@ def test_kernels_can_be_had():
     assert outs[0].numpy().tolist() == [5.0, 4.0]
 
 
+@pytest.mark.cpu(reason="negative strides of NumPy memory are copied away on a GPU")
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
@@ -233,6 +234,7 @@ def test_errors_point_into_the_function():
         wp.map(wrong, line())
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_read_only_outputs():
     memory = np.zeros(4, np.float32)
     memory.flags.writeable = False

@@ -6,6 +6,8 @@ import pytest
 import warpsim as wp
 from warpsim.core.runtime import pool
 
+pytestmark = pytest.mark.cpu(reason="chunks of CPU launches")
+
 Floats, Grid = wp.array(dtype=float), wp.array(dtype=float, ndim=2)
 
 

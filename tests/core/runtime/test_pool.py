@@ -19,6 +19,8 @@ from warpsim.core.runtime import pool as pool_module
 from warpsim.core.runtime.pool import KERNEL_PROTOTYPE, Pool, chunk_size, get_pool
 from warpsim.errors import DeviceError
 
+pytestmark = pytest.mark.cpu(reason="the pool of CPU threads")
+
 ROOT = Path(pool_module.__file__).parents[3]
 
 

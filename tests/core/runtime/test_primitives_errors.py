@@ -92,13 +92,24 @@ def test_wrong_axes_are_refused(axis):
             call()
 
 
-def test_memory_of_other_devices_is_refused():
-    a = f()
-    a.device = Device("cuda:0", "a device whose memory NumPy does not see")
-    with pytest.raises(DeviceError, match="values is on cuda:0\nexpected: cpu"):
-        utils.array_sum(a)
+def test_arrays_on_several_devices_are_refused():
+    far, near, wide, number = f(), f(), f(8), wp.zeros(8, dtype=int)
+    far.device = Device("cuda:5", "another device")
+    calls = {
+        "out_array": lambda: utils.array_scan(near, far),
+        "out": lambda: utils.array_sum(f(1), out=far[:1]),
+        "b": lambda: utils.array_inner(near, far),
+        "values": lambda: utils.radix_sort_pairs(number, far, 2),
+        "run_values": lambda: utils.runlength_encode(near, far, number),
+    }
+    for name, call in calls.items():
+        with pytest.raises(DeviceError, match=f"{name} is on cuda:5\nexpected: {near.device}, where [a-z_]+ is\nhelp: "):
+            call()
+    with pytest.raises(DeviceError, match="in_array is|out_array is on"):
+        utils.array_cast(far, wide)
 
 
+@pytest.mark.cpu  # memory that was adopted is read-only; a copy on a device is not
 def test_read_only_outputs_are_refused():
     memory = np.zeros(8, np.int32)
     memory.flags.writeable = False

@@ -11,6 +11,8 @@ from warpsim.core.emit.layout import GATHERED_PRIVATE, SCATTERED_PRIVATE
 from warpsim.core.runtime import pool, scatter
 from warpsim.core.runtime.scatter import MOST_COPIES, copy_count
 
+pytestmark = pytest.mark.cpu(reason="private copies of CPU launches")
+
 Ints, Floats = wp.array(dtype=int), wp.array(dtype=float)
 N = 120_000
 BINS = 97

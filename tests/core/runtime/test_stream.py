@@ -7,6 +7,8 @@ import pytest
 import warpsim as wp
 from warpsim.errors import DeviceError
 
+pytestmark = pytest.mark.cpu(reason="streams of the host; those of CUDA have tests of their own")
+
 
 @wp.kernel
 def count(out: wp.array(dtype=int)):

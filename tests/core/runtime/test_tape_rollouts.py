@@ -209,6 +209,7 @@ def test_a_kernel_without_a_derivative_is_refused_by_backward_not_by_the_launch(
         tape.backward(grads={y: wp.ones(1, dtype=float)})
 
 
+@pytest.mark.cpu(reason="other threads have the CPU as their device")
 def test_launches_of_other_threads_are_noticed_while_a_tape_records():
     @wp.kernel
     def square(x: wp.array(dtype=float), y: wp.array(dtype=float)):

@@ -30,7 +30,7 @@ def line_of(kernel, text):
     return next(k for k, line in enumerate(lines, 1) if k > first and text in line)
 
 
-def refused(kernel, dim, arguments, device="cpu"):
+def refused(kernel, dim, arguments, device=None):
     """The message of the failed launch."""
     with pytest.raises(OutOfBoundsError) as caught:
         wp.launch(kernel, dim, arguments, device=device)
@@ -81,6 +81,7 @@ def test_reads_writes_and_atomics(kernel, text, array):
         wp.launch(kernel, 8, [x, 0, out])  # the program goes on
 
 
+@pytest.mark.cpu(reason="compares the two devices of the host")
 def test_the_interpreter_refuses_the_same():
     x, out = wp.ones(8, dtype=float), wp.zeros(8, dtype=float)
     for kernel in (read, write, add):
@@ -112,10 +113,10 @@ def test_every_axis_of_every_rank(operation, ndim):
     )  # fmt: skip
     shape = (3, 4, 5, 6)[:ndim]
     x, out = wp.zeros(shape, dtype=float), wp.zeros(1, dtype=float)
-    wp.launch(kernel, shape, [x, np.zeros(ndim, np.int32), out])
+    wp.launch(kernel, shape, [x, wp.zeros(ndim, dtype=int), out])
     for axis in range(ndim):
         for shift, index in ((1, shape[axis]), (-1, -1), (2**31 - 1 - shape[axis], 2**31 - 1 - shape[axis])):
-            at = np.zeros(ndim, np.int32)
+            at = wp.zeros(ndim, dtype=int)
             at[axis] = shift
             thread = np.ravel_multi_index([(index - shift) * (k == axis) for k in range(ndim)], shape)
             message = refused(kernel, shape, [x, at, out])
@@ -254,7 +255,7 @@ def conditional(x: wp.array2d(dtype=float), at: int, limit: float, out: wp.array
 
 
 def test_shared_sums_are_checked_where_they_run():
-    x, out = np.arange(12, dtype=np.float32).reshape(3, 4), wp.zeros(2, dtype=float)
+    x, out = wp.array(np.arange(12, dtype=np.float32).reshape(3, 4)), wp.zeros(2, dtype=float)
     wp.launch(conditional, (3, 4), [x, 5, 11.0, out])  # the condition never holds
     wp.launch(conditional, (3, 4), [x, 1, 8.0, out])
     assert out.list() == [0, 9 + 10 + 11]
@@ -296,7 +297,7 @@ def test_nothing_is_reported_where_nothing_is_wrong():
             out[i, j] = total
             j += x.shape[1]
 
-    x = np.ones((300, 200), np.float32)
+    x = wp.ones((300, 200), dtype=float)
     out, checked = wp.zeros(x.shape, dtype=float), wp.zeros(x.shape, dtype=float)
     wp.launch(careful, x.shape, [x, checked])
     config.verify = False
@@ -306,6 +307,7 @@ def test_nothing_is_reported_where_nothing_is_wrong():
     assert out.numpy()[1, 0] == 3
 
 
+@pytest.mark.cpu(reason="names its devices")
 def test_negative_constants_count_from_the_end():
     @wp.kernel
     def last(x: wp.array2d(dtype=float), out: wp.array(dtype=float)):
@@ -334,7 +336,7 @@ def strict(x: wp.array(dtype=float), out: wp.array(dtype=float)):
 def test_assertions_stop_the_launch(device, verify):
     config.verify = verify
     n = 50 if device == "interp" else 50_000
-    x, out = np.ones(n, np.float32), wp.zeros(n, dtype=float)
+    x, out = wp.ones(n, dtype=float), wp.zeros(n, dtype=float)
     wp.launch(strict, n, [x, out], device=device)
     x[n - 3] = -4.0
     with pytest.raises(KernelAssertionError, match=r"^x must not be negative") as caught:
@@ -353,6 +355,6 @@ def test_assertions_stop_the_launch(device, verify):
 
 def test_failures_are_python_s_own_kinds_too():
     with pytest.raises(AssertionError):
-        wp.launch(strict, 1, [-np.ones(1, np.float32), wp.zeros(1, dtype=float)])
+        wp.launch(strict, 1, [wp.full(1, -1.0), wp.zeros(1, dtype=float)])
     with pytest.raises(IndexError):
         wp.launch(read, 1, [wp.zeros(1, dtype=float), 1, wp.zeros(1, dtype=float)])

@@ -17,6 +17,7 @@ def spoiled_tape():
     return tape, a, b
 
 
+@pytest.mark.cpu(reason="changes memory through NumPy and the interpreter")
 @pytest.mark.parametrize(
     ("change", "what"),
     [
@@ -50,6 +51,7 @@ def test_changes_outside_the_tape_are_refused_and_name_both_places(change, what)
     assert "help: write inside `with tape:`, which keeps a copy" in text
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_a_view_handed_to_numpy_earlier_is_watched():
     a, b = leaf(1, 2), leaf(0, 0)
     seen = a.numpy()
@@ -62,6 +64,7 @@ def test_a_view_handed_to_numpy_earlier_is_watched():
         tape.backward(grads={b: ones(2)})
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_numpy_memory_that_was_not_copied_is_watched():
     memory = np.array([1.0, 2.0], np.float32)
     a, b = wp.array(memory, copy=False, requires_grad=True), leaf(0, 0)
@@ -73,6 +76,7 @@ def test_numpy_memory_that_was_not_copied_is_watched():
         tape.backward(grads={b: ones(2)})
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
 def test_a_change_through_numpy_before_a_recorded_overwrite_is_noticed():
     a, b = leaf(1, 2), leaf(0, 0)
     with wp.Tape() as tape:

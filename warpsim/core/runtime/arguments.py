@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentTypeError, DeviceError, ReadOnlyError, StructureIdError
+from ...errors import ArgumentTypeError, ArrayError, DeviceError, ReadOnlyError, StructureIdError
 from ..emit.layout import WORD
 from ..frontend.functions import operand_pattern_type
 from ..ops.handles import found
@@ -21,15 +21,18 @@ from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
 from ..types.handles import LIVE
 from .array import array
+from .cuda import interop
 from .device import Device
 from .indexed import indexedarray
-from .memory import as_numpy, element_rank, fitted, write_struct
+from .memory import as_numpy, element_rank, fitted, is_memory_of, write_struct
 
 _FORMATS: dict[type, str] = {
     scalars.bool_: "?", scalars.int8: "b", scalars.uint8: "B", scalars.int16: "h", scalars.uint16: "H",
     scalars.int32: "i", scalars.uint32: "I", scalars.int64: "q", scalars.uint64: "Q",
     scalars.float16: "e", scalars.float32: "f", scalars.float64: "d",
 }  # fmt: skip
+
+_PROTOCOLS = ("__array_interface__", "__cuda_array_interface__", "__dlpack__")
 
 UNFIT = (AttributeError, TypeError, ValueError, OverflowError, struct.error)
 """What packing an argument that does not fit may raise."""
@@ -173,20 +176,35 @@ def fits(value: Any, t: ArrayType) -> bool:
 
 
 def wrapped(value: Any, t: ArrayType, name: str, kernel: str, device: Device) -> array:
-    """A NumPy (or protocol) array as an argument, without copying."""
-    try:
-        memory, _ = as_numpy(value)
-    except Exception as error:
-        raise ArgumentTypeError(mismatch(name, kernel, type(value).__name__, t)) from error
+    """An array of NumPy or another framework as an argument, without copying."""
+    memory = _foreign(value, t, name, kernel, device)
     layout = structs.numpy_dtype(t.dtype)
-    owns_memory = hasattr(value, "__array_interface__") or hasattr(value, "__dlpack__") or isinstance(value, np.ndarray)
-    if memory.dtype != layout.base or not owns_memory:
+    if memory.dtype != layout.base or not any(hasattr(value, protocol) for protocol in _PROTOCOLS):
         found = f"{type(value).__name__} of {memory.dtype}"
         raise ArgumentTypeError(mismatch(name, kernel, found, t))
     inner = memory.shape[memory.ndim - len(layout.shape) :]
     if memory.ndim != t.ndim + element_rank(t.dtype) or inner != layout.shape:
         raise ArgumentTypeError(mismatch(name, kernel, f"an array of shape {memory.shape}", t))
     return array._wrap(fitted(memory, t.dtype, layout, None), t.dtype, device, owner=value)
+
+
+def _foreign(value: Any, t: ArrayType, name: str, kernel: str, device: Device) -> np.ndarray:
+    """The memory of a foreign array where it is, which must be where the kernel runs."""
+    try:
+        there = interop.memory_of(value, device)
+    except (ArrayError, DeviceError) as error:
+        raise type(error)(f"argument {name!r} of kernel {kernel!r}: {error}") from error
+    try:
+        memory = as_numpy(value)[0] if there is None else there
+    except Exception as error:
+        raise ArgumentTypeError(mismatch(name, kernel, type(value).__name__, t)) from error
+    if not is_memory_of(memory, device):
+        place = "memory of the host" if there is None else f"on {there.device}"
+        raise DeviceError(
+            f"argument {name!r} of kernel {kernel!r} is {type(value).__name__} {place}\nexpected: memory of {device}, "
+            f"where the kernel is launched\nhelp: wp.array({name}, device={str(device)!r}) makes a copy there"
+        )
+    return memory
 
 
 def empty_array(t: ArrayType, device: Device) -> array:

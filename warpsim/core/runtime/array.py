@@ -21,6 +21,7 @@ from ...errors import ArrayError, OutOfBoundsError
 from ..types import compounds, scalars, structs
 from ..types.arrays import MAX_NDIM, ArrayType, array_type, type_name
 from . import versions
+from .cuda import interop
 from .device import Device, get_device
 from .gradient import Sloped
 from .memory import (
@@ -209,12 +210,24 @@ class array(Sloped, metaclass=_ArrayMeta):
         self._memory.expose(self._data)
         return self._data.__array_interface__
 
-    def __dlpack__(self, **options: Any) -> Any:
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if not self.device.is_cuda or self._data.dtype.names is not None:
+            what = "of structs" if self.device.is_cuda else f"on {self.device}"
+            raise AttributeError(f"arrays {what} have no __cuda_array_interface__")
         self._memory.expose(self._data)
-        return self._data.__dlpack__(**options)
+        return interop.interface(self._data)
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
+        self._memory.expose(self._data)
+        if self.device.is_cuda:
+            return interop.export(self._data, stream, max_version, dl_device, copy)
+        return self._data.__dlpack__(stream=stream, **_given(max_version=max_version, dl_device=dl_device, copy=copy))
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self._data.__dlpack_device__()
+        return (interop.CUDA, self.device.ordinal) if self.device.is_cuda else self._data.__dlpack_device__()
 
     # ----- parts ------------------------------------------------------------------------------
 
@@ -230,11 +243,11 @@ class array(Sloped, metaclass=_ArrayMeta):
         if any(_is_table(k) for k in keys):
             return self._gathered(keys)
         try:
-            part = self._data[keys] if len(keys) < self.ndim else on_host(self._data[keys])
+            part = self._data[keys]
         except IndexError as error:
             raise OutOfBoundsError(f"{error}, for an array of shape {self.shape}") from None
         if len(keys) == self.ndim and not any(isinstance(k, slice) for k in keys):
-            return host_element(part, self.dtype, self._held)
+            return host_element(on_host(part), self.dtype, self._held)
         return self._view(part, lambda g: g[keys])
 
     def _keys(self, key: Any) -> tuple:
@@ -374,6 +387,11 @@ class RankedArray:
 
 
 array1d, array2d, array3d, array4d = (RankedArray(n) for n in (1, 2, 3, 4))
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Options that were named: NumPy before 2.1 knows none of them."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _is_table(key: Any) -> bool:

@@ -15,7 +15,9 @@ from ..types import compounds, scalars, structs
 from ..types.arrays import type_name
 from . import graph
 from .array import array
-from .device import get_device
+from .cuda import interop
+from .cuda.memory import DeviceMemory
+from .device import CPU, get_device
 from .graph import recorded
 from .memory import TypedMemory, allocate, checked_dtype, normalized_shape
 
@@ -238,19 +240,27 @@ def from_ptr(ptr: int, length: int, dtype: Any = None, shape: Any = None, device
 
 
 def from_dlpack(source: Any, dtype: Any = None) -> array:
-    """An array over the memory of any object with `__dlpack__`, without copying.
+    """An array over the memory of any object with `__dlpack__`, or of a bare capsule, without copying.
 
-    Raises `DeviceError` for memory that is not on this CPU, `ArrayError` for memory that `dtype`
-    does not fit.
+    It is on the device that the memory is on; see `cuda.interop` for the order of work there. Raises `DeviceError`
+    for memory on a device that is not there, `ArrayError` for memory that `dtype` does not fit.
     """
-    try:
-        memory = np.from_dlpack(source)
-    except (AttributeError, BufferError, RuntimeError, TypeError) as error:
-        raise DeviceError(f"memory of {type(source).__name__} cannot be shared: {error}") from error
-    made = array(memory, dtype=dtype or checked_dtype(memory.dtype.type), copy=False)
-    if memory.size and not np.may_share_memory(made.numpy(), memory):
+    memory = _lent(source)
+    place = memory.device if isinstance(memory, DeviceMemory) else CPU
+    made = array(memory, dtype=dtype or checked_dtype(memory.dtype.type), device=place, copy=False)
+    if memory.size and not np.may_share_memory(made._data, memory):
         raise ArrayError(f"{memory.dtype} memory of shape {memory.shape} cannot be shared as {type_name(made.dtype)}")
     return made
+
+
+def _lent(source: Any) -> np.ndarray:
+    if type(source).__name__ == "PyCapsule":
+        return interop.lent(source)
+    found = interop.memory_of(source)
+    try:
+        return np.from_dlpack(source) if found is None else found
+    except (AttributeError, BufferError, RuntimeError, TypeError) as error:
+        raise DeviceError(f"memory of {type(source).__name__} cannot be shared: {error}") from error
 
 
 def dtype_from_numpy(numpy_dtype: Any) -> Any:

@@ -230,7 +230,7 @@ class Graph:
             if kind is True:
                 yield b"".join(step.command for step in steps), len(steps)  # type: ignore[union-attr, misc]
                 continue
-            runs = [step.run if isinstance(step, Launch) else step for step in steps]
+            runs = [step.run if isinstance(step, Launch | StreamWork) else step for step in steps]
             yield from runs if kind is False else graphs.sections(kind, runs)
 
 

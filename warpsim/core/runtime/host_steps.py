@@ -1,4 +1,4 @@
-"""Operations that NumPy does on whole arrays, under the eyes of tapes.
+"""Operations on whole arrays, by NumPy or by steps of a CUDA device, under the eyes of tapes.
 
 `host_step` runs such an operation (or puts it into a graph that is captured), after it told tapes which
 arrays it overwrites; tapes that record keep how its gradients move, or that it has none.
@@ -15,6 +15,7 @@ from ...errors import NotDifferentiableError
 from ..passes.cotangents import has_cotangent
 from . import versions
 from .array import array
+from .device import Device
 from .graph import active as capturing
 from .graph import recorded
 from .needs import Always
@@ -49,24 +50,26 @@ class StepRecord:
                 f"wp.utils.{self.what} at {self.place} has no derivative here, and its arrays have gradients",
                 help="do it in a kernel, outside the tape, or with arrays that have no gradient",
             )
-        self.pull([a._contents() if read.copy is None else read.copy for a, read in self.reads])
+        self.pull([a._source() if read.copy is None else read.copy for a, read in self.reads])
 
     def groups(self) -> tuple[list[Any], list[Any]]:
         return self.results, [a for a, _ in self.reads]
 
 
 def host_step(
-    what: str, step: Step, results: list[array], operands: list[Any], pull: Pull | None = None, contents: bool = False
-) -> None:
+    what: str, step: Step, results: list[array], operands: list[Any], pull: Pull | None = None, contents: bool = False,
+    device: Device | None = None,
+) -> None:  # fmt: skip
     """Run an operation that reads `operands` and writes `results`.
 
-    contents: whether `pull` looks at the contents of the operands.
+    contents: whether `pull` looks at the contents of the operands. device: see `recorded`.
     """
     if capturing() and not versions.active():
-        recorded(lambda: host_step(what, step, results, operands, pull, contents))  # tapes are told when it runs
+        # Tapes are told when it runs.
+        recorded(lambda: host_step(what, step, results, operands, pull, contents, device), device)
         return
     if not versions.alert:
-        recorded(step)
+        recorded(step, device)
         return
     place, tapes = Place.outside(), versions.active()
     user = Always(f"an argument of wp.utils.{what}") if contents else Never()
@@ -76,7 +79,7 @@ def host_step(
     ]
     for a in results:
         versions.about_to_write(a, a._data, f"wp.utils.{what}", recorded)
-    recorded(step)
+    recorded(step, device)
     for tape, record in zip(tapes, made, strict=True):
         tape.log.append(record)
 

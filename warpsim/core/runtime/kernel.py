@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...config import config
 from ...errors import ArgumentCountError, ArgumentTypeError, KernelError, KernelErrors, KernelTypeError
 from .. import compile as compiler
@@ -354,6 +356,8 @@ def argument_type(value: Any) -> Any:
         return found
     if hasattr(value, "__array_interface__") and not isinstance(value, (int, float)) and getattr(value, "ndim", 0):
         return array_type(scalars.canonical(value.dtype), value.ndim)
+    if (on_device := getattr(value, "__cuda_array_interface__", None)) is not None:
+        return array_type(scalars.canonical(np.dtype(on_device["typestr"])), len(on_device["shape"]))
     return operand_pattern_type(value)
 
 

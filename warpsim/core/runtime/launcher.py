@@ -44,7 +44,8 @@ class Launcher:
         own = types[: len(kernel.patterns)]
         self.own_types = own
         self.program = kernel.program(own, settings, aliased, form)
-        self.summed = kernel.program(own, settings, False, form).plan.summed()
+        whole = kernel.program(own, settings, False, form).plan
+        self.summed, self.lone = whole.summed(), whole.lone()
         layouts = tuple("C" if _contiguous(a, t) else "" for a, t in zip(args, types, strict=True))
         tags = [a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True)]
         open_types = [is_generic(p) for p in kernel.patterns.values()] + [False] * (len(types) - len(own))
@@ -78,8 +79,8 @@ class Launcher:
             block = self.join(args, header)
         except UNFIT:
             return None
-        if block is not None and (self.summed or self.form is not FORWARD):
-            if is_aliased(self.form, args, self.summed, self.types) is not self.aliased:
+        if block is not None and (self.summed or self.lone or self.form is not FORWARD):
+            if is_aliased(self.form, args, self.summed, self.types, self.lone) is not self.aliased:
                 return None
         return block
 
@@ -117,6 +118,10 @@ class Launcher:
         else:
             work = pool.COMMAND.pack(self.code.address, graph.address_of(block), 0, total, size, 0)
             pool.get_pool().run(work, 1)
+
+    def run_in_order(self, block: bytes, total: int) -> None:
+        """Run a launch of any size, one thread after the other."""
+        self.call(block, 0, total, 0)
 
 
 class CudaLauncher(Launcher):
@@ -156,20 +161,30 @@ class CudaLauncher(Launcher):
         """Run a launch: by one thread, one element after the other, where the order of threads would show."""
         plan = self.program.plan
         if (deterministic and scatter.is_ordered(plan)) or (plan.injective and scatter.any_overlap(args)):
-            self.code.run(block, total, 1, 1)
+            self.run_in_order(block, total)
         else:
             self.call(block, 0, total, 0)
 
+    def run_in_order(self, block: bytes, total: int) -> None:
+        self.code.run(block, total, 1, 1)
 
-def is_aliased(form: Form, args: Sequence[Any], summed: list[Part], types: tuple[Any, ...]) -> bool:
+
+def is_aliased(
+    form: Form, args: Sequence[Any], summed: list[Part], types: tuple[Any, ...], lone: Sequence[Part] = ()
+) -> bool:
     """Whether sums may be kept neither in registers nor in private copies: another name would not see them."""
-    return gradients_meet(args) if form.kind == "adjoint" else meets_others(args, summed, types)
+    return gradients_meet(args) if form.kind == "adjoint" else meets_others(args, summed, types, lone)
 
 
-def meets_others(args: Sequence[Any], summed: list[Part], types: tuple[Any, ...]) -> bool:
-    """Whether an array that is only summed into shares memory with one that is used otherwise."""
-    others = [k for k, t in enumerate(types) if isinstance(t, ArrayType) and (k, False) not in summed]
-    return any(overlap(args[k], args[other]) for k, slope in summed if not slope for other in others)
+def meets_others(
+    args: Sequence[Any], summed: list[Part], types: tuple[Any, ...], lone: Sequence[Part] = ()
+) -> bool:
+    """Whether an array that is only summed into shares memory with one that is used otherwise, a lone one with any."""
+    arrays = [k for k, t in enumerate(types) if isinstance(t, ArrayType)]
+    others = [k for k in arrays if (k, False) not in summed]
+    if any(overlap(args[k], args[other]) for k, slope in summed if not slope for other in others):
+        return True
+    return any(overlap(args[k], args[other]) for k, slope in lone if not slope for other in arrays if other != k)
 
 
 def gradients_meet(args: Sequence[Any]) -> bool:
@@ -211,7 +226,7 @@ def prepared(kernel: Kernel, args: list[Any], place: Device, form: Form = FORWAR
     program = kernel.program(own, settings, False, form)
     types = tuple(p.type for p in program.fn.params) if form is not FORWARD else own
     tags = tuple(a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True))
-    aliased = is_aliased(form, args, program.plan.summed(), types)
+    aliased = is_aliased(form, args, program.plan.summed(), types, program.plan.lone())
     key = (types, tags, settings, aliased, form, place.alias)
     launcher = kernel.launchers.get(key)
     if launcher is None:

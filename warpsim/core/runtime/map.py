@@ -89,7 +89,8 @@ def _operand(value: Any, position: int) -> Any:
     known = (TypedMemory, compounds.Compound, structs.Struct, bool, int, float, np.number, np.bool_)
     if isinstance(value, known):
         return value
-    if any(hasattr(value, name) for name in ("__array__", "__array_interface__", "__dlpack__")):
+    protocols = ("__array__", "__array_interface__", "__cuda_array_interface__", "__dlpack__")
+    if any(hasattr(value, name) for name in protocols):
         return array(value, copy=False)
     raise ArgumentTypeError(
         f"input {position} of map is {type(value).__name__}\nexpected: an array, number, vector, matrix or struct\n"

@@ -18,6 +18,7 @@ from ...errors import ArrayError
 from ..types import compounds, structs
 from ..types.arrays import MAX_NDIM, ArrayType, type_name
 from ..types.scalars import canonical
+from .cuda import interop
 from .cuda import memory as cuda_memory
 from .cuda.memory import DeviceMemory, on_host
 from .device import Device, get_cuda_devices
@@ -79,10 +80,7 @@ def checked_dtype(dtype: Any) -> Any:
 
 
 def _not_an_element(dtype: Any) -> ArrayError:
-    return ArrayError(
-        f"dtype {dtype!r}\n"
-        "expected: a scalar, vector, matrix, quaternion, transform or struct type"
-    )
+    return ArrayError(f"dtype {dtype!r}\nexpected: a scalar, vector, matrix, quaternion, transform or struct type")
 
 
 def element_rank(element: Any) -> int:
@@ -166,9 +164,7 @@ def allocate_like(memory: np.ndarray) -> np.ndarray:
     """Fresh zeros with the shape and the strides of `memory`, on its device: what a gradient must have."""
     if isinstance(memory, DeviceMemory):
         return cuda_memory.zero_span(cuda_memory.empty_like(memory))
-    span = memory.itemsize + sum(
-        (n - 1) * s for n, s in zip(memory.shape, memory.strides, strict=True)
-    )
+    span = memory.itemsize + sum((n - 1) * s for n, s in zip(memory.shape, memory.strides, strict=True))
     buffer, start = _aligned(span if memory.size else 0, True)
     return np.ndarray(memory.shape, memory.dtype, buffer, start, memory.strides)
 
@@ -200,9 +196,9 @@ def memory_at(
     reach = sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
     span = layout.itemsize + reach if all(shape) else 0
     if capacity is not None and span > capacity:
-        raise ArrayError(
-            f"shape {shape} with strides {steps} spans {span} bytes, capacity is {capacity}"
-        )
+        raise ArrayError(f"shape {shape} with strides {steps} spans {span} bytes, capacity is {capacity}")
+    if device is not None and device.is_cuda:
+        interop.check_address(ptr, span, device)
     inner = contiguous_strides(layout.shape, layout.base.itemsize)
     interface = {
         "data": (ptr, False), "shape": (*shape, *layout.shape), "strides": (*steps, *inner),
@@ -254,7 +250,8 @@ def as_memory(data: Any, device: Device, held: dict[bytes, Any]) -> tuple[np.nda
     if isinstance(data, TypedMemory):
         held.update(data._held or {})
         return data._source(), data.dtype
-    return as_numpy(data, held)
+    found = interop.memory_of(data, device)
+    return (found, None) if found is not None else as_numpy(data, held)
 
 
 def is_memory_of(memory: np.ndarray, device: Device) -> bool:
@@ -290,6 +287,8 @@ def as_numpy(data: Any, held: dict[bytes, Any] | None = None) -> tuple[np.ndarra
         return data._contents(), data.dtype
     if isinstance(data, list | tuple):
         return _from_sequence(data, {} if held is None else held)
+    if (there := interop.memory_of(data)) is not None:
+        return there.host(), None
     if not isinstance(data, np.ndarray) and not hasattr(data, "__array__"):
         if hasattr(data, "__array_interface__"):
             return np.asarray(data), None
@@ -375,7 +374,7 @@ def _as_records(source: np.ndarray, element: Any, layout: np.dtype) -> np.ndarra
             f"data has dtype {source.dtype}\n"
             f"expected: the layout of struct {type_name(element)}: {layout}"
         )
-    records = np.zeros(source.shape, layout)
+    records, source = np.zeros(source.shape, layout), on_host(source)
     for name in source.dtype.names:
         records[name] = source[name]
     return records

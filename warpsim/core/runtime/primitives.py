@@ -1,13 +1,14 @@
 """Scans, sums, sorts, run lengths and casts over whole arrays: `wp.utils`.
 
-NumPy does the work on the CPU: it sees the memory without a copy. Results never depend on the
-number of threads: sums of floats are accumulated in float64 in one order, sorts are stable. While a
-graph is captured everything is recorded; what is checked then is what can be known then, and a
-result that would be returned as a number needs an output array instead.
+NumPy does the work on the CPU: it sees the memory without a copy. Arrays of a CUDA device stay there
+(see `cuda.primitives`). Results never depend on the number of threads: sums of floats are accumulated
+in float64 in one order (another one on a GPU), sorts are stable. While a graph is captured everything is
+recorded; what is checked then is what can be known then, and a result that would be returned as a
+number needs an output array instead.
 
 Integers wrap around where they overflow. Every function raises `ArgumentTypeError` for something
 that is no array or has the wrong dtype or rank, `ArrayError` for sizes that do not fit,
-`DeviceError` for memory that is not the CPU's, `ReadOnlyError` for an output in read-only memory.
+`DeviceError` for arrays on several devices, `ReadOnlyError` for an output in read-only memory.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentTypeError, ArrayError, DeviceError, LaunchError, OutOfBoundsError
+from ...errors import ArgumentTypeError, ArrayError, LaunchError
 from ..types import compounds, scalars, structs
 from ..types.arrays import type_name
 from . import graph
 from .array import array
 from .array_ops import zeros
+from .cuda import primitives as on_device
+from .cuda.memory import on_host
 from .host_steps import host_step
-from .memory import TypedMemory
+from .operands import check, check_output, checked_axis, checked_count, cuda_of, flat, inner
 from .radix import KEYS, sort_order
 from .records import add_gradient, spent
 
@@ -45,15 +48,20 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
     """Running sums over all elements in order, component by component.
 
     Element i of `out_array` is the sum of elements 0 to i (`inclusive`) or 0 to i - 1. Both arrays
-    have one dtype of numbers and one size, and may be the same array.
+    have one dtype of numbers and one size, and may be the same array. Sums of floats are rounded to their
+    dtype at every element on the CPU, and accumulated in float64 on CUDA.
     """
-    _check(in_array, "in_array", number=True)
-    _check_output(out_array, "out_array", in_array.dtype)
+    check(in_array, "in_array", number=True)
+    check_output(out_array, "out_array", in_array.dtype)
     if out_array.size != in_array.size:
         raise ArrayError(f"out_array has {out_array.size} elements\nexpected: {in_array.size}, as many as in_array")
+    if device := cuda_of(in_array=in_array, out_array=out_array):
+        made = on_device.array_scan(in_array, out_array, inclusive)
+        host_step("array_scan", made[0], [out_array], [in_array], made[1], device=device)
+        return
 
     def step() -> None:
-        source = _flat(in_array)
+        source = flat(in_array)
         sums = np.cumsum(source, axis=0, dtype=source.dtype)
         if not inclusive:
             sums[1:] = sums[:-1]
@@ -62,7 +70,7 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
 
     def pull(_: list[np.ndarray]) -> None:
         slopes = spent(out_array)
-        later = np.cumsum(slopes.reshape((out_array.size, *_inner(out_array)))[::-1], axis=0)[::-1]
+        later = np.cumsum(slopes.reshape((out_array.size, *inner(out_array)))[::-1], axis=0)[::-1]
         if not inclusive:
             later = np.concatenate([later[1:], np.zeros_like(later[:1])])
         add_gradient(in_array, later.reshape(in_array.grad._contents().shape))
@@ -78,7 +86,7 @@ def array_sum(values: array, out: array | None = None, value_count: int | None =
     `axis` otherwise. With an axis, `value_count` counts along it. Raises `OutOfBoundsError` for a
     bad axis.
     """
-    _check(values, "values", number=True)
+    check(values, "values", number=True)
     return _reduced("array_sum", _total, (values,), values.dtype, out, value_count, axis, "value_count")
 
 
@@ -90,8 +98,8 @@ def array_inner(
     Products of components are summed too, so the result is a scalar for every dtype; `out`, `count`
     and `axis` as in `array_sum`. Both arrays have one shape and one dtype.
     """
-    _check(a, "a", number=True)
-    _check(b, "b", a.dtype)
+    check(a, "a", number=True)
+    check(b, "b", a.dtype)
     if a.shape != b.shape:
         raise ArrayError(f"b has shape {b.shape}\nexpected: {a.shape}, that of a")
     return _reduced("array_inner", _product, (a, b), compounds.scalar_of(a.dtype), out, count, axis, "count")
@@ -105,37 +113,42 @@ def _reduced(
     first = sources[0]
     shape, place = (1,), 0
     if axis is not None:
-        place = _checked_axis(axis, first)
+        place = checked_axis(axis, first)
         shape = tuple(1 if k == place else n for k, n in enumerate(first.shape))
-    number = _checked_count(count, first.size if axis is None else first.shape[place], name)
+    number = checked_count(count, first.size if axis is None else first.shape[place], name)
     if out is None and axis is None and graph.active() is not None:
         raise LaunchError("the sum is not known while a graph is captured\nhelp: give it an array: out=")
     target = zeros(shape, dtype, first.device) if out is None else out
-    _check_output(target, "out", dtype)
+    check_output(target, "out", dtype)
     if target.shape != shape:
         raise ArrayError(f"out has shape {target.shape}\nexpected: {shape}")
+    device = cuda_of(**dict(zip("ab" if len(sources) == 2 else ["values"], sources, strict=True)), out=target)
 
     def step() -> None:
-        parts = [_flat(s) if axis is None else s._contents() for s in sources]
+        parts = [flat(s) if axis is None else s._contents() for s in sources]
         kept = [p[(*[slice(None)] * place, slice(number))] for p in parts]
         target._data[...] = reduce(place, first.ndim if axis is not None else 1, *kept).reshape(target._data.shape)
 
     def pull(contents: list[np.ndarray]) -> None:
         slopes = spent(target)
         if what == "array_inner":  # of each product, every component of the one times that of the other
-            slopes = slopes.reshape(slopes.shape + (1,) * len(_inner(first)))
+            slopes = slopes.reshape(slopes.shape + (1,) * len(inner(first)))
         if axis is None:
-            contents = [c.reshape((first.size, *_inner(first))) for c in contents]
+            contents = [c.reshape((first.size, *inner(first))) for c in contents]
         kept = (*[slice(None)] * place, slice(number))
         factors = contents[::-1] if what == "array_inner" else [np.ones((), slopes.dtype)]
         for source, factor in zip(sources, factors, strict=True):
             share = np.zeros_like(contents[0])
             share[kept] = slopes * (factor[kept] if factor.ndim else factor)
-            add_gradient(source, share)
+            add_gradient(source, share.reshape((*source.shape, *inner(source))))
 
-    host_step(what, step, [target], list(sources), pull, contents=what == "array_inner")
+    made = (step, pull)
+    if device:
+        build: Any = on_device.array_inner if what == "array_inner" else on_device.array_sum
+        made = build(*sources, target, None if axis is None else place, number)
+    host_step(what, made[0], [target], list(sources), made[1], what == "array_inner", device)
     if out is None and axis is None:
-        return target._data[0]
+        return on_host(target._data[0])
     return target
 
 
@@ -181,6 +194,10 @@ def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0,
     begin, end = operator.index(begin_bit), width if end_bit is None else operator.index(end_bit)
     if not 0 <= begin <= end <= width:
         raise ArrayError(f"bits {begin} to {end} of {width}-bit keys\nexpected: 0 <= begin_bit <= end_bit <= {width}")
+    if device := cuda_of(keys=keys, values=values):
+        sorting = on_device.radix_sort_pairs(keys, values, number, begin, end)
+        host_step("radix_sort_pairs", sorting, [keys, values], [keys, values], device=device)
+        return
 
     def step() -> None:
         order = sort_order(keys._data[:number], begin, end)
@@ -201,16 +218,27 @@ def segmented_sort_pairs(
     """
     number = _check_pairs(keys, values, count)
     starts, ends = segment_start_indices, segment_end_indices
-    _check(starts, "segment_start_indices", scalars.int32, ndim=1)
+    check(starts, "segment_start_indices", scalars.int32, ndim=1)
     if ends is not None:
-        _check(ends, "segment_end_indices", scalars.int32, ndim=1)
+        check(ends, "segment_end_indices", scalars.int32, ndim=1)
         if ends.size != starts.size:
             raise ArrayError(f"segment_end_indices has {ends.size} elements\nexpected: {starts.size}, one per start")
 
+    def bounds() -> tuple[np.ndarray, np.ndarray]:
+        found = starts._contents().astype(np.int64)
+        return (found[:-1], found[1:]) if ends is None else (found, ends._contents().astype(np.int64))
+
+    named = {"segment_start_indices": starts} | ({} if ends is None else {"segment_end_indices": ends})
+    if device := cuda_of(keys=keys, values=values, **named):
+        segments = max(0, starts.size - (ends is None))
+        sorting = on_device.segmented_sort_pairs(
+            keys, values, number, segments, lambda: _in_order(*bounds(), number)
+        )
+        host_step("segmented_sort_pairs", sorting, [keys, values], [keys, values], device=device)
+        return
+
     def step() -> None:
-        bounds = starts._contents().astype(np.int64)
-        pairs = (bounds[:-1], bounds[1:]) if ends is None else (bounds, ends._contents().astype(np.int64))
-        at, segment = _segment_members(*pairs, number)
+        at, segment = _segment_members(*bounds(), number)
         width = 8 * np.dtype(keys.dtype).itemsize
         order = sort_order(keys._data[at], 0, width)
         order = order[sort_order(segment[order], 0, 32)]
@@ -222,26 +250,32 @@ def segmented_sort_pairs(
 
 def _segment_members(starts: np.ndarray, ends: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The indices of all elements in segments, ordered by segment, and the segment of each."""
-    bad = np.flatnonzero((starts < 0) | (ends < starts) | (ends > count))
-    if bad.size:
-        i = int(bad[0])
-        raise ArrayError(f"segment {i} is [{starts[i]}, {ends[i]})\nexpected: 0 <= start <= end <= count = {count}")
+    _in_order(starts, ends, count)
     lengths = ends - starts
-    full = np.flatnonzero(lengths)
-    by_start = full[np.argsort(starts[full], kind="stable")]
-    overlapping = np.flatnonzero(ends[by_start[:-1]] > starts[by_start[1:]])
-    if overlapping.size:
-        i, j = (int(by_start[overlapping[0] + k]) for k in (0, 1))
-        raise ArrayError(f"segments {i} and {j} overlap\nexpected: segments that share no element")
     first = np.cumsum(lengths) - lengths
     segment = np.repeat(np.arange(lengths.size, dtype=np.uint32), lengths)
     return np.arange(lengths.sum()) + np.repeat(starts - first, lengths), segment
 
 
+def _in_order(starts: np.ndarray, ends: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Starts and ends of the segments that hold something, ordered by start; raises for segments that do not fit."""
+    bad = np.flatnonzero((starts < 0) | (ends < starts) | (ends > count))
+    if bad.size:
+        i = int(bad[0])
+        raise ArrayError(f"segment {i} is [{starts[i]}, {ends[i]})\nexpected: 0 <= start <= end <= count = {count}")
+    full = np.flatnonzero(ends - starts)
+    by_start = full[np.argsort(starts[full], kind="stable")]
+    overlapping = np.flatnonzero(ends[by_start[:-1]] > starts[by_start[1:]])
+    if overlapping.size:
+        i, j = (int(by_start[overlapping[0] + k]) for k in (0, 1))
+        raise ArrayError(f"segments {i} and {j} overlap\nexpected: segments that share no element")
+    return starts[by_start], ends[by_start]
+
+
 def _check_pairs(keys: array, values: array, count: int) -> int:
-    number = _checked_count(count, None, "count")
-    _check_output(keys, "keys")
-    _check_output(values, "values")
+    number = checked_count(count, None, "count")
+    check_output(keys, "keys")
+    check_output(values, "values")
     if keys.dtype not in KEYS:
         known = ", ".join(map(type_name, KEYS))
         raise ArgumentTypeError(f"keys have dtype {type_name(keys.dtype)}\nexpected: {known}")
@@ -265,28 +299,33 @@ def runlength_encode(
     must have room for as many. The number of runs goes to `run_count` (int32, shape (1,)), which is
     returned; without it the number is returned.
     """
-    _check(values, "values")
-    number = _checked_count(value_count, values.size, "value_count")
-    _check_output(run_values, "run_values", values.dtype)
-    _check_output(run_lengths, "run_lengths", scalars.int32)
+    check(values, "values")
+    number = checked_count(value_count, values.size, "value_count")
+    check_output(run_values, "run_values", values.dtype)
+    check_output(run_lengths, "run_lengths", scalars.int32)
     for name, a in (("run_values", run_values), ("run_lengths", run_lengths)):
         if a.size < number or a.ndim != 1:
             raise ArrayError(f"{name} has shape {a.shape}\nexpected: one dimension of at least {number} elements")
     if run_count is None and graph.active() is not None:
         raise LaunchError("the number of runs is not known during a capture\nhelp: give it an array: run_count=")
     total = zeros(1, scalars.int32, values.device) if run_count is None else run_count
-    _check_output(total, "run_count", scalars.int32)
+    check_output(total, "run_count", scalars.int32)
     if total.size < 1:
         raise ArrayError("run_count is empty\nexpected: room for one element")
+    device = cuda_of(values=values, run_values=run_values, run_lengths=run_lengths, run_count=total)
 
     def step() -> None:
-        source = _flat(values)[:number]
+        source = flat(values)[:number]
         starts = _run_starts(source)
         run_values._data[: starts.size] = source[starts]
         run_lengths._data[: starts.size] = np.diff(starts, append=number)
-        total._data.flat[0] = starts.size
+        total._data[(0,) * total._data.ndim] = starts.size
 
-    host_step("runlength_encode", step, [run_values, run_lengths, total], [values])
+    if device and not structs.is_struct(values.dtype):
+        step = on_device.runlength_encode(values, run_values, run_lengths, total, number)
+    else:
+        device = None  # structs are compared by the host
+    host_step("runlength_encode", step, [run_values, run_lengths, total], [values], device=device)
     return int(total._data[0]) if run_count is None else run_count
 
 
@@ -307,21 +346,30 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
     rank whose elements have equal shape are converted element by element: the first `count` of one
     dimension, or all of arrays of one shape. Others are read as flat lists of components.
     """
-    _check(in_array, "in_array")
-    _check_output(out_array, "out_array")
+    check(in_array, "in_array")
+    check_output(out_array, "out_array")
     for name, a in (("in_array", in_array), ("out_array", out_array)):
         if structs.is_struct(a.dtype):
             raise ArgumentTypeError(f"{name} has dtype {type_name(a.dtype)}\nexpected: scalars, vectors or matrices")
-    same = in_array.ndim == out_array.ndim and _inner(in_array) == _inner(out_array)
+    same = in_array.ndim == out_array.ndim and inner(in_array) == inner(out_array)
     if same and in_array.ndim > 1:
         if count is not None:
             raise ArrayError("count= with arrays of more than one dimension\nhelp: leave it out, or flatten the arrays")
         if in_array.shape != out_array.shape:
             raise ArrayError(f"out_array has shape {out_array.shape}\nexpected: {in_array.shape}, that of in_array")
     sizes = [a.size if same else a.size * compounds.size_of(a.dtype) for a in (in_array, out_array)]
-    number = _checked_count(count, sizes[0], "count")
+    number = checked_count(count, sizes[0], "count")
     if number > sizes[1]:
         raise ArrayError(f"out_array has room for {sizes[1]} elements\nexpected: {number}")
+
+    def spend() -> np.ndarray:
+        return spent(out_array, None if same and in_array.ndim > 1 else number, flat=not same)
+
+    if device := cuda_of(in_array=in_array, out_array=out_array):
+        components = number * math.prod(inner(in_array)) if same else number
+        made = on_device.array_cast(in_array, out_array, components, spend)
+        host_step("array_cast", made[0], [out_array], [in_array], made[1], device=device)
+        return
 
     def step() -> None:
         base = out_array._data.dtype
@@ -333,7 +381,7 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
             out_array._data.flat[:number] = converted(in_array._contents().reshape(-1)[:number], base)
 
     def pull(contents: list[np.ndarray]) -> None:
-        slopes = spent(out_array, None if same and in_array.ndim > 1 else number, flat=not same)
+        slopes = spend()
         share = np.zeros(contents[0].shape, contents[0].dtype)
         if same and in_array.ndim > 1:
             share[...] = slopes
@@ -358,58 +406,3 @@ def converted(x: np.ndarray, base: np.dtype) -> np.ndarray:
         above, below = wide >= 2.0 ** (limits.bits - (base.kind == "i")), wide < float(limits.min)
         whole = np.where(above | below | np.isnan(wide), 0.0, wide).astype(base)
         return np.where(above, limits.max, np.where(below, limits.min, whole)).astype(base)
-
-
-# ----- checks -----------------------------------------------------------------------------------
-
-
-def _flat(a: Any) -> np.ndarray:
-    """All elements in order: extents of elements are trailing axes."""
-    return np.asarray(a._contents().reshape((a.size, *_inner(a))))
-
-
-def _inner(a: Any) -> tuple[int, ...]:
-    return a.dtype.shape if compounds.is_compound(a.dtype) else ()
-
-
-def _check(
-    a: Any, name: str, dtype: Any = None, *, number: bool = False, ndim: int | None = None
-) -> None:
-    """Raise unless `a` is an array of the dtype (or of numbers) and the rank, in memory of the CPU."""
-    if not isinstance(a, TypedMemory):
-        raise ArgumentTypeError(f"{name} is {type(a).__name__}\nexpected: an array\nhelp: wp.array(x) makes one")
-    if dtype is not None and a.dtype is not dtype:
-        raise ArgumentTypeError(f"{name} has dtype {type_name(a.dtype)}\nexpected: {type_name(dtype)}")
-    if number and compounds.scalar_of(a.dtype) not in scalars.NUMBERS:
-        raise ArgumentTypeError(f"{name} has dtype {type_name(a.dtype)}\nexpected: numbers, or vectors of numbers")
-    if ndim is not None and a.ndim != ndim:
-        raise ArgumentTypeError(f"{name} has rank {a.ndim}\nexpected: {ndim}")
-    if not a.device.shares_host_memory:
-        raise DeviceError(f"{name} is on {a.device}\nexpected: cpu, whose memory NumPy sees\nhelp: {name}.to('cpu')")
-
-
-def _check_output(a: Any, name: str, dtype: Any = None) -> None:
-    _check(a, name, dtype)
-    if not isinstance(a, array):
-        raise ArgumentTypeError(f"{name} is an indexedarray\nexpected: an array, whose memory is written")
-    a._require_writable()
-
-
-def _checked_count(count: Any, limit: int | None, name: str) -> int:
-    if count is None and limit is not None:
-        return limit
-    try:
-        number = operator.index(count)
-    except TypeError:
-        raise ArgumentTypeError(f"{name} is {count!r}\nexpected: an integer") from None
-    if number < 0 or (limit is not None and number > limit):
-        expected = "at least 0" if limit is None else f"0 to {limit}"
-        raise ArrayError(f"{name} is {number}\nexpected: {expected}")
-    return number
-
-
-def _checked_axis(axis: Any, a: Any) -> int:
-    place = operator.index(axis)
-    if not -a.ndim <= place < a.ndim:
-        raise OutOfBoundsError(f"axis {place} of an array of rank {a.ndim}\nexpected: {-a.ndim} to {a.ndim - 1}")
-    return place % a.ndim

@@ -235,7 +235,7 @@ class Tape:
             self._start(seeds)
             kept = self._run(watch)
             for slopes, values in kept:
-                recorded(partial(np.copyto, slopes._data, values))
+                recorded(partial(np.copyto, slopes._data, values), slopes.device)
 
     def _seeds(self, loss: Any, grads: Any) -> list[tuple[array, np.ndarray]]:
         """Arrays with the gradients to start from, which are copied where backward changes them."""
@@ -254,7 +254,7 @@ class Tape:
             check_seed(a, given)
             if a.grad is None:
                 a.requires_grad = True
-            found.append((a, given._contents()))
+            found.append((a, given._source()))
         return found
 
     def _check_contents(self) -> None:
@@ -287,12 +287,12 @@ class Tape:
         values = [held(v) if own else v for _, v in seeds]
         for g in slopes:
             if g._memory.reads or graph.active() is not None:
-                recorded(g.zero_)
+                recorded(g.zero_, g.device)
             else:
                 g._data.fill(0)  # what `zero_` comes down to
         for (a, _), value in zip(seeds, values, strict=True):
             assert a.grad is not None
-            recorded(partial(set_values, a.grad._data, value))
+            recorded(partial(set_values, a.grad._data, value), a.device)
 
     def _run(self, watch: Callable[[Record], None] | None) -> list[tuple[array, np.ndarray]]:
         """Run all steps; returns the gradients to keep of arrays with `retain_grad`, and their values."""
@@ -306,13 +306,13 @@ class Tape:
                     open_ones.remove(a)
                     assert a.grad is not None
                     values = np.empty_like(a.grad._data)
-                    recorded(partial(np.copyto, values, a.grad._data))
+                    recorded(partial(np.copyto, values, a.grad._data), a.device)
                     kept.append((a.grad, values))
             step: Any = record.step if watch is None else partial(watch, record)
             if step and at_once:
                 step()
             elif step:
-                recorded(step)
+                recorded(step, record.device if isinstance(record, LaunchRecord) else None)
         return kept
 
     # ----- gradients --------------------------------------------------------------------------

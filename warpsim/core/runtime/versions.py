@@ -21,7 +21,7 @@ import numpy as np
 
 from ...config import config
 from ...errors import TapeOverwriteError
-from .cuda.memory import DeviceMemory
+from .cuda.memory import DeviceMemory, on_host
 from .memory import allocate_like
 from .place import Place
 
@@ -156,8 +156,12 @@ class Read:
         self.session.copies.append(self)
 
     def note_exposed(self) -> None:
-        """NumPy may write from now on: remember what is here."""
-        if self.print is None:
+        """NumPy may write from now on: remember what is here.
+
+        Of memory on a GPU NumPy has copies alone; other frameworks' writes are not looked for, as that would cost
+        more than their work.
+        """
+        if self.print is None and not isinstance(self.view, DeviceMemory):
             self.print = fingerprint(self.view)
 
     def changed(self) -> bool:
@@ -327,6 +331,4 @@ def meets(a: np.ndarray, b: np.ndarray) -> bool:
 
 def fingerprint(view: np.ndarray) -> int:
     """A checksum of the contents."""
-    if isinstance(view, DeviceMemory):
-        return 0  # NumPy has copies of it alone, and looking at it would cost more than a launch
-    return zlib.crc32(np.ascontiguousarray(view).view(np.uint8).data if view.size else b"")
+    return zlib.crc32(np.ascontiguousarray(on_host(view)).view(np.uint8).data if view.size else b"")

@@ -110,8 +110,8 @@ class Words:
 
 def on_device(*values: int) -> Any:
     """Memory that holds these words."""
-    address = call("cuMemAlloc", 8 * len(values))
-    call("cuMemcpyHtoD", address, Words(len(values)).set(*values).address, 8 * len(values))
+    address, host = call("cuMemAlloc", 8 * len(values)), Words(len(values)).set(*values)
+    call("cuMemcpyHtoD", address, host.address, host.bytes)
     call("cuCtxSynchronize")
     return address
 

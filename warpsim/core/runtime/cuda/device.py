@@ -161,12 +161,14 @@ class CudaDevice(Device):
             return int(call("cuMemAllocAsync", size, stream))
         return int(call("cuMemAlloc", size))
 
-    def give_back(self, address: int, stream: Any) -> None:
-        """Free memory once all work that may use it is done."""
+    def give_back(self, address: int, stream: Any, lent: bool = False) -> None:
+        """Free memory once all work that may use it is done; lent: also work on streams that we do not know."""
         if self.building:
-            self._waiting.append((address, stream))
+            self._waiting.append((address, stream, lent))
             return
         self.enter()
+        if lent:
+            self.synchronize()
         if not self.is_mempool_supported:
             call("cuMemFree", address)
             return
@@ -177,8 +179,8 @@ class CudaDevice(Device):
     def release_waiting(self) -> None:
         """Free what was let go while graphs were made."""
         waiting, self._waiting = self._waiting, []
-        for address, stream in waiting:
-            self.give_back(address, stream)
+        for given in waiting:
+            self.give_back(*given)
 
     def trim(self) -> None:
         """Give memory that the pool keeps for later back to the driver."""
@@ -215,10 +217,12 @@ class CudaDevice(Device):
 class Allocation:
     """Memory on a device, freed when nothing refers to it any more."""
 
-    __slots__ = ("__weakref__", "address", "device", "size", "stream")
+    __slots__ = ("__weakref__", "address", "device", "lent", "size", "stream")
 
     def __init__(self, device: CudaDevice, address: int, size: int, stream: Any):
         self.device, self.address, self.size, self.stream = device, address, size, stream
+        self.lent = False
+        """Whether another framework uses it on a stream that we do not know."""
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -228,7 +232,7 @@ class Allocation:
     def __del__(self) -> None:
         if sys is not None and not sys.is_finalizing() and not driver.reason():
             with contextlib.suppress(Exception):  # a dead context: there is nobody to tell
-                self.device.give_back(self.address, self.stream)
+                self.device.give_back(self.address, self.stream, self.lent)
 
 
 def wait_for(waiting: Any, awaited: Any) -> None:
