@@ -16,12 +16,15 @@ import numpy as np
 class Timed:
     """One thing to time: ``run()`` does the work of ``units`` units; seconds are given per unit.
 
-    ``before``, if given, is called before every run and is not timed.
+    ``before``, if given, is called before every run and is not timed; ``again`` says that a run may
+    also follow another one. ``host``: what is timed is the calls, not the work that they start on a GPU.
     """
 
     run: Callable[[], object]
     units: int = 1
     before: Callable[[], object] | None = None
+    host: bool = False
+    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ def single(
     *,
     units: int = 1,
     note: str = "",
+    host: bool = False,
 ) -> Case:
     """A case with the one metric ``time``."""
-    return Case({"time": Timed(run, units)}, values, note)
+    return Case({"time": Timed(run, units, host=host)}, values, note)

@@ -21,6 +21,7 @@ from benchmarks.rows import PROBES, Goal, Row
 
 SCHEMA = 1
 BASE = "warpsim"
+TRAFFIC = {"saxpy": 12, "copy": 8}  # bytes of memory traffic for each element
 STATISTICS: dict[str, Callable[[list[float]], float]] = {"median": median, "min": min}
 
 
@@ -135,6 +136,17 @@ def growth(rows: list[dict[str, Any]]) -> dict[str, float]:
             (small, quick), (large, slow) = sorted(points)[-2:]
             exponents[name] = math.log(slow / quick) / math.log(large / small)
     return exponents
+
+
+def bandwidth(rows: list[dict[str, Any]]) -> list[str]:
+    """What saxpy moves in a second, beside what a copy moves, by framework; nothing without both rows."""
+    moved: dict[str, dict[str, float]] = {}
+    for row in rows:
+        for name, result in row["results"].items():
+            if row["name"] in TRAFFIC and "time" in result:
+                moved.setdefault(name, {})[row["name"]] = TRAFFIC[row["name"]] * row["size"]["n"] / result["time"]
+    return [f"{name} {found['saxpy'] / 1.0e9:.0f} GB/s in saxpy, {found['copy'] / 1.0e9:.0f} GB/s in a copy "
+            f"({found['saxpy'] / found['copy']:.0%})" for name, found in moved.items() if len(found) == len(TRAFFIC)]
 
 
 def save(document: dict[str, Any], path: Path) -> None:

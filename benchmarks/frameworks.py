@@ -1,13 +1,15 @@
 """The frameworks that take part: module names, environment, set-up, version and thread count.
 
 Guarantees that each one runs on the CPU, with its default options otherwise, with all cores or
-with the number of threads asked for, and that its disk cache lies in the directory it is given.
+with the number of threads asked for, or on the GPU that was asked for, and that its disk cache lies
+in the directory it is given.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -16,10 +18,11 @@ MODULES = {"warpsim": "warpsim", "warp": "warp", "taichi": "taichi", "numba": "n
 DIALECTS = {"warpsim": "warp", "warp": "warp", "taichi": "taichi", "numba": "numba"}
 
 
-def environment(cache: str, threads: int | None) -> dict[str, str]:
+def environment(cache: str, threads: int | None, device: str = "cpu") -> dict[str, str]:
     """Variables that a child needs before it imports a framework; ``cache`` is a directory."""
     variables = {
         "BENCH_CACHE": cache,
+        "BENCH_DEVICE": device,
         "TMPDIR": cache,  # what a framework leaves behind goes when the run ends
         "NUMBA_CACHE_DIR": os.path.join(cache, "numba"),
         "WARPSIM_CACHE_PATH": os.path.join(cache, "warpsim"),
@@ -31,15 +34,27 @@ def environment(cache: str, threads: int | None) -> dict[str, str]:
     return variables
 
 
+def able(device: str) -> tuple[str, ...]:
+    """The frameworks whose workloads here run on a device."""
+    return ORDER if device == "cpu" else tuple(name for name in ORDER if DIALECTS[name] == "warp")
+
+
+def device() -> str:
+    """Where the workloads of this process run."""
+    return os.environ.get("BENCH_DEVICE", "cpu")
+
+
 def load(name: str) -> ModuleType:
     """Import a framework. Raises ``ModuleNotFoundError`` where it is not installed."""
     return importlib.import_module(MODULES[name])
 
 
 def prepare(name: str, module: ModuleType, *, forward_only: bool = False) -> None:
-    """Do what a CPU user's script does after the import, before its first kernel."""
+    """Do what a user's script does after the import, before its first kernel."""
     cache = os.environ["BENCH_CACHE"]
-    if name == "warp":
+    if name == "warpsim" and device() != "cpu":
+        module.set_device(device())
+    elif name == "warp":
         _prepare_warp(module, os.path.join(cache, "warp"), forward_only)
     elif name == "taichi":
         threads = os.environ.get("BENCH_THREADS")
@@ -53,7 +68,14 @@ def _prepare_warp(wp: Any, folder: str, forward_only: bool) -> None:
     wp.config.kernel_cache_dir = folder
     if forward_only:
         wp.config.enable_backward = False
-    wp.set_device("cpu")
+    wp.set_device(device())
+
+
+def settle(module: Any) -> Callable[[], object] | None:
+    """What waits until all work on the GPU is done; ``None`` on the CPU, where calls return when it is."""
+    if device() == "cpu":
+        return None
+    return lambda: module.synchronize_device(device())
 
 
 def describe(name: str, module: Any) -> dict[str, Any]:
@@ -65,16 +87,16 @@ def describe(name: str, module: Any) -> dict[str, Any]:
 
 
 def _describe_warpsim(wp: Any) -> dict[str, Any]:
+    if device() != "cpu":
+        return {"threads": 1, "note": f"default options, {wp.get_device().name}"}
     pool = importlib.import_module("warpsim.core.runtime.pool").get_pool()
     return {"threads": pool.threads, "note": f"default options, {pool.layer} threads"}
 
 
 def _describe_warp(wp: Any) -> dict[str, Any]:
-    return {
-        "threads": 1,
-        "version": wp.config.version,
-        "note": "CPU launches run on one thread; adjoint code is compiled with each module",
-    }
+    where = "CPU launches run on one thread" if device() == "cpu" else wp.get_device().name
+    note = f"{where}; adjoint code is compiled with each module"
+    return {"threads": 1, "version": wp.config.version, "note": note}
 
 
 def _describe_taichi(ti: Any) -> dict[str, Any]:

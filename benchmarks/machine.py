@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 import time
 from datetime import datetime, timezone
 from pathlib import Path
 
 
-def describe() -> dict[str, str | int | float]:
-    """Facts about this machine and this moment (UTC)."""
+def describe(device: str = "cpu") -> dict[str, str | int | float]:
+    """Facts about this machine and this moment (UTC), and about the GPU ``device``."""
+    gpu = {} if device == "cpu" else {"gpu": _gpu(device)}
     return {
+        **gpu,
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
         "processor": _processor(),
         "cores": _cores(),
@@ -66,3 +69,18 @@ def _memory_gib() -> int | str:
         return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
     except (AttributeError, OSError, ValueError):
         return "unknown"
+
+
+def _gpu(device: str) -> str:
+    """Name, driver and clocks as nvidia-smi tells them; CUDA_VISIBLE_DEVICES may renumber devices."""
+    visible = [part for part in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if part]
+    number = int(device.partition(":")[2] or 0)
+    asked = ("name", "driver_version", "clocks.sm", "clocks.max.sm", "clocks.mem", "power.limit")
+    command = ["nvidia-smi", f"--id={visible[number] if number < len(visible) else number}",
+               f"--query-gpu={','.join(asked)}", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+        name, driver, clock, most, memory, power = (part.strip() for part in done.stdout.strip().split(","))
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return "unknown"
+    return f"{name}, driver {driver}, cores at {clock} of at most {most}, memory at {memory}, power limit {power}"

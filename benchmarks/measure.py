@@ -57,6 +57,7 @@ class Bench:
     quick: bool = False
     rounds: int | None = None
     threads: int | None = None
+    device: str = "cpu"
     tell: Callable[[str], None] = lambda text: None
     worker_module: str = "benchmarks.worker"
     clock_module: str = "benchmarks.startup.clock"
@@ -158,7 +159,7 @@ class Bench:
             command = start_command(self._python(name), self.worker_module)
             folder = str(Path(self._folder.name) / name)
             Path(folder).mkdir(exist_ok=True)
-            worker = WorkerProcess(command, child_environment(folder, self.threads), name)
+            worker = WorkerProcess(command, self._environment(folder), name)
             self._workers[name] = worker
             self.facts[name] = worker.ask({"do": "hello", "framework": name}, START_LIMIT)
         return worker
@@ -170,12 +171,15 @@ class Bench:
             if probe.start == "warm":
                 kept = Path(self._folder.name) / f"warm-{name}"
                 kept.mkdir(exist_ok=True)
-                return run_fresh(command, child_environment(str(kept), self.threads), probe.limit)
+                return run_fresh(command, self._environment(str(kept)), probe.limit)
             with tempfile.TemporaryDirectory(dir=self._folder.name) as empty:
-                return run_fresh(command, child_environment(empty, self.threads), probe.limit)
+                return run_fresh(command, self._environment(empty), probe.limit)
         except ChildFailed as problem:
             outcome.stop("failed", str(problem))
             return {}
+
+    def _environment(self, folder: str) -> dict[str, str]:
+        return child_environment(folder, self.threads, self.device)
 
     def _python(self, name: str) -> str:
         return self.pythons.get(name, sys.executable)

@@ -29,9 +29,9 @@ class ChildFailed(RuntimeError):
         self.absent = absent
 
 
-def child_environment(cache: str, threads: int | None) -> dict[str, str]:
+def child_environment(cache: str, threads: int | None, device: str = "cpu") -> dict[str, str]:
     """The parent's environment, with this checkout importable and bytecode files allowed."""
-    variables = {**os.environ, **frameworks.environment(cache, threads)}
+    variables = {**os.environ, **frameworks.environment(cache, threads, device)}
     # without bytecode files every timed import would pay for parsing
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
     checkout = BOOT.parent.parent

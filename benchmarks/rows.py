@@ -6,7 +6,7 @@ decides sizes, tolerances, rounds and goals; adding a benchmark is one module an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from typing import Any
 
@@ -132,6 +132,7 @@ PROBES: dict[str, Probe] = {probe.name: probe for probe in (
     _workload("recorded_command", _LAUNCH_FULL, _LAUNCH_QUICK),
     _workload("replay", {"length": 100}, {"length": 100}),
     _workload("saxpy", {"n": 20_000_000}, {"n": 1_000_000}),
+    _workload("copy", {"n": 20_000_000}, {"n": 1_000_000}, frameworks=("warpsim", "warp")),
     _workload("integrate", {"n": 4_000_000}, {"n": 200_000}),
     _workload("springs", _sheet(450), _sheet(100), tolerance=2.0e-4),
     _workload("springs_deterministic", _sheet(450), _sheet(100), tolerance=2.0e-4,
@@ -237,16 +238,41 @@ ROWS: tuple[Row, ...] = (
 )
 
 
-def select(patterns: list[str]) -> list[Row]:
+_ONLY_ON_CPU = ("import", "springs_deterministic")
+_CUDA_GOALS: dict[str, tuple[Goal, ...]] = {
+    "cold_*": (Goal(ratio=3.0),), "compile_*": (Goal(ratio=3.0),),
+    "launch_*": (Goal(ratio=2.0), Goal(seconds=4.0e-6)),
+    "warm_*": (), "recorded_command": (), "replay": (), "copy": (), "tape_*": (),
+    "*": (Goal(ratio=1.0),),
+}
+
+
+def _on_cuda(row: Row) -> Row:
+    return replace(row, goals=next(goals for name, goals in _CUDA_GOALS.items() if fnmatch(row.name, name)))
+
+
+CUDA_ROWS: tuple[Row, ...] = tuple(_on_cuda(row) for row in (
+    Row("copy", "copy {n}, for comparison with saxpy", "copy"),
+    *(row for row in ROWS if row.name not in _ONLY_ON_CPU)))
+"""The rows on a GPU, with goals of their own."""
+
+
+def rows_on(device: str) -> tuple[Row, ...]:
+    """All rows of a device."""
+    return ROWS if device == "cpu" else CUDA_ROWS
+
+
+def select(patterns: list[str], device: str = "cpu") -> list[Row]:
     """Rows whose name matches one of the patterns (``*`` allowed); all when there are none.
 
     Raises ``ValueError`` for a pattern that matches nothing.
     """
+    rows = rows_on(device)
     for pattern in patterns:
-        if not any(fnmatch(row.name, pattern) for row in ROWS):
+        if not any(fnmatch(row.name, pattern) for row in rows):
             raise ValueError(
                 f"--rows: no row is named {pattern!r}; expected one of "
-                f"{', '.join(row.name for row in ROWS)}"
+                f"{', '.join(row.name for row in rows)}"
             )
-    return [row for row in ROWS
+    return [row for row in rows
             if not patterns or any(fnmatch(row.name, pattern) for pattern in patterns)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.document import BASE, digits, duration, growth
+from benchmarks.document import BASE, bandwidth, digits, duration, growth
 
 Document = dict[str, Any]
 
@@ -42,6 +42,8 @@ def preamble(document: Document) -> list[str]:
     lines = [f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
              f"{machine['system']}, Python {machine['python']}, {machine['date']}"
              + (", quick run" if options.get("quick") else "")]
+    if "gpu" in machine:
+        lines.append(f"{options['device']}: {machine['gpu']}")
     if machine["busy"] != "unknown" and machine["busy"] > BUSY:
         lines.append(f"Other programs kept {machine['busy']} cores busy before the start: "
                      "times are too long and ratios uncertain.")
@@ -111,6 +113,8 @@ def _legend(document: Document) -> list[str]:
         lines[0] += f" A ratio is the peer's time divided by {BASE}'s: above 1, {BASE} is faster."
     if any("cost" in result for row in document["rows"] for result in row["results"].values()):
         lines.append("In brackets: time relative to the same work in the default mode.")
+    if moved := bandwidth(document["rows"]):
+        lines.append(f"Memory traffic: {'; '.join(moved)}.")
     exponents = growth(document["rows"])
     if exponents:
         shown = ", ".join(f"{name} {value:.2f}" for name, value in exponents.items())

@@ -21,6 +21,9 @@ from benchmarks.case import Case, Timed
 from benchmarks.channel import claim_stdout
 from benchmarks.check import digest
 
+# a batch on a GPU is long against the wait for its end, and short against a person's patience
+BATCH_SECONDS, LARGEST_BATCH = 5.0e-3, 200
+
 
 class Worker:
     """Holds the framework and the one workload that is set up at a time."""
@@ -29,12 +32,14 @@ class Worker:
         self.name = ""
         self.module: ModuleType | None = None
         self.case: Case | None = None
+        self.watch = Watch(None)
 
     def hello(self, request: dict[str, Any]) -> dict[str, Any]:
         """Import and prepare the framework named in the request."""
         self.name = request["framework"]
         self.module = frameworks.load(self.name)
         frameworks.prepare(self.name, self.module)
+        self.watch = Watch(frameworks.settle(self.module))
         facts = frameworks.describe(self.name, self.module)
         return {**facts, "python": sys.version.split()[0]}
 
@@ -47,7 +52,7 @@ class Worker:
             return {"skipped": workload.SKIPPED[dialect]}
         case: Case = make(self.module, request["size"])
         for timed in case.timed.values():
-            _once(timed)
+            self.watch.once(timed)
         self.case = case
         answer = {"digest": digest(case.values()), "note": case.note}
         gc.collect()
@@ -58,7 +63,7 @@ class Worker:
         if self.case is None:
             raise RuntimeError("no workload is set up: send 'setup' before 'time'")
         warm = bool(request.get("warm", True))
-        return {"seconds": {name: _sample(part, warm) for name, part in self.case.timed.items()}}
+        return {"seconds": {name: self.watch.sample(part, warm) for name, part in self.case.timed.items()}}
 
     def drop(self, request: dict[str, Any]) -> dict[str, Any]:
         """Free the workload."""
@@ -67,22 +72,43 @@ class Worker:
         return {}
 
 
-def _sample(timed: Timed, warm: bool) -> float:
-    # other frameworks ran since the last sample: wake the threads and the caches up first
-    if warm:
-        _once(timed)
-    gc.disable()
-    seconds = _once(timed)
-    gc.enable()
-    return seconds / timed.units
+class Watch:
+    """A stopwatch. ``settle`` waits for a GPU, whose work goes on when a call has returned."""
 
+    def __init__(self, settle: Callable[[], object] | None) -> None:
+        self.settle = settle
 
-def _once(timed: Timed) -> float:
-    if timed.before is not None:
-        timed.before()
-    start = time.perf_counter()
-    timed.run()
-    return time.perf_counter() - start
+    def sample(self, timed: Timed, warm: bool) -> float:
+        """Seconds of a unit, of one run or, on a GPU, of a batch of runs without a pause."""
+        # other frameworks ran since the last sample: wake the threads and the caches up first
+        count = self._batch(timed, self.once(timed)) if warm else 1
+        gc.disable()
+        seconds = self.once(timed, count)
+        gc.enable()
+        return seconds / (count * timed.units)
+
+    def once(self, timed: Timed, count: int = 1) -> float:
+        """Seconds of a run, or of several in a row."""
+        if timed.before is not None:
+            timed.before()
+        self._wait()
+        start = time.perf_counter()
+        for _ in range(count):
+            timed.run()
+        if not timed.host:
+            self._wait()
+        seconds = time.perf_counter() - start
+        self._wait()
+        return seconds
+
+    def _wait(self) -> None:
+        if self.settle is not None:
+            self.settle()
+
+    def _batch(self, timed: Timed, seconds: float) -> int:
+        if self.settle is None or timed.host or (timed.before is not None and not timed.again):
+            return 1
+        return min(LARGEST_BATCH, 1 + int(BATCH_SECONDS / max(seconds, 1.0e-9)))
 
 
 def answer(worker: Worker, line: str) -> dict[str, Any]:

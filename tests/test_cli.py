@@ -101,42 +101,75 @@ def test_info_says_what_is_here(warpsim):
     assert re.fullmatch(r"\d+, run by (tbb|omp|workqueue|serial)", rows["threads"])
     assert re.search(r"\d+ entries, [\d.]+ MB of at most 536.9 MB in ", rows["kernel cache"])
     assert re.search(r"\d+ of \d+ cores usable", rows["CPU"])
-    assert {"llvmlite", "numba", "CUDA driver", "CUDA kernels", *cli.OPTIONAL} <= rows.keys()
+    asked = {"llvmlite", "numba", "CUDA driver", "CUDA compiles", "CUDA runs", *cli.CUDA_PACKAGES, *cli.OPTIONAL}
+    assert asked <= rows.keys()
 
 
 def test_info_tells_how_to_get_what_is_missing(warpsim, monkeypatch):
     monkeypatch.setitem(cli.OPTIONAL, "no-such-package", "pip install no-such-package")
-    monkeypatch.setattr(cli.ctypes, "CDLL", lambda name: (_ for _ in ()).throw(OSError("not here")))
+    monkeypatch.setitem(cli.CUDA_PACKAGES, "no-such-tool", "tea")
     _, out, _ = warpsim("info")
     assert re.search(r"^no-such-package +not installed: pip install no-such-package$", out, re.MULTILINE)
-    assert re.search(r"^CUDA driver +not found \(.+\): kernels run on the CPU$", out, re.MULTILINE)
-    monkeypatch.setattr(cli, "version_of", lambda name: "")
-    _, out, _ = warpsim("info")
-    assert re.search(r"^CUDA kernels +not possible without numba-cuda: pip install", out, re.MULTILINE)
+    assert re.search(r"^no-such-tool +not installed \(tea\): pip install 'warpsim\[cuda\]'$", out, re.MULTILINE)
 
 
-class Driver:
-    """What a driver library answers."""
+class Found:
+    """What a look at the machine may find."""
 
-    def __init__(self, status=0):
-        self.status = status
-
-    def cuInit(self, flags):
-        return self.status
-
-    def cuDriverGetVersion(self, version):
-        version._obj.value = 12090
-        return 0
-
-    def cuDeviceGetCount(self, count):
-        count._obj.value = 2
-        return 0
+    def __init__(self, reason="", count=0, version=0):
+        self.reason, self.count, self.version = reason, count, version
 
 
-@pytest.mark.parametrize(("status", "text"), [(0, "CUDA 12.9, 2 devices"), (999, "does not start: no usable device")])
-def test_info_asks_the_driver(monkeypatch, status, text):
-    monkeypatch.setattr(cli.ctypes, "CDLL", lambda name: Driver(status))
-    assert text in cli.cuda_driver()
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (Found("no NVIDIA driver is installed"), "no NVIDIA driver is installed; kernels run on the CPU"),
+        (Found("", 1, 13000), "for CUDA 13.0, 1 device"),
+        (Found("", 2, 13050), "for CUDA 13.5, 2 devices"),
+        # the driver is fine, and cuda-bindings, which talks to it, is missing
+        (Found("pip install 'warpsim[cuda]'", 1, 13000), "for CUDA 13.0, 1 device"),
+    ],
+)
+def test_info_says_which_driver_there_is(monkeypatch, found, text):
+    monkeypatch.setattr(cli.driver, "found", lambda: found)
+    assert cli.cuda_driver() == text
+
+
+def test_info_lists_devices(monkeypatch):
+    device = type("GPU", (), {"handle": 7, "name": "Some GPU", "arch": (9, 0), "sm_count": 132,
+                              "__str__": lambda self: "cuda:3"})()  # fmt: skip
+    monkeypatch.setattr(cli.warpsim, "get_cuda_devices", lambda: [device])
+    monkeypatch.setattr(cli.driver, "call", lambda name, handle: {("cuDeviceTotalMem", 7): 85 << 30}[name, handle])
+    told = "Some GPU, compute capability 9.0, 85.0 GiB, 132 multiprocessors"
+    assert list(cli.cuda_devices()) == [("cuda:3", told)]
+
+
+def test_info_tells_what_kernels_cannot_be_compiled_for(monkeypatch):
+    monkeypatch.setattr(cli.cuda_tools, "missing", lambda: ["nvidia-nvjitlink", "nvidia-nvvm"])
+    assert cli.cuda_compiles() == (False, "no, not without nvidia-nvjitlink, nvidia-nvvm: pip install 'warpsim[cuda]'")
+
+
+def test_info_tries_to_compile(monkeypatch):
+    if missing := cli.cuda_tools.missing():
+        pytest.skip(f"{', '.join(missing)} missing")
+    able, text = cli.cuda_compiles()
+    assert able and re.fullmatch(r"yes, for compute capabilities from \d+\.\d to \d+\.\d", text)
+    monkeypatch.setattr(cli.warpsim, "get_cuda_devices", lambda: [type("Old", (), {"arch": (3, 5)})()])
+    able, text = cli.cuda_compiles()
+    assert not able and text.startswith("no: no code for compute capability 3.5; expected: one of ")
+
+
+@pytest.mark.parametrize(
+    ("reason", "compiles", "text"),
+    [
+        ("", True, "yes"),
+        ("", False, "only what the kernel cache holds"),
+        ("the NVIDIA driver finds no GPU", True, "no: the NVIDIA driver finds no GPU"),
+    ],
+)
+def test_info_says_whether_kernels_run(monkeypatch, reason, compiles, text):
+    monkeypatch.setattr(cli.driver, "reason", lambda: reason)
+    assert cli.cuda_runs(compiles) == text
 
 
 def test_info_survives_a_wrong_environment():
@@ -161,7 +194,7 @@ def cached(tmp_path):
     def kept_on_disk(x: wp.array(dtype=float)):
         x[wp.tid()] = 1.0
 
-    wp.launch(kept_on_disk, dim=1, inputs=[wp.zeros(1, dtype=float)])
+    wp.launch(kept_on_disk, dim=1, inputs=[wp.zeros(1, dtype=float, device="cpu")], device="cpu")
     return tmp_path / "kernels"
 
 

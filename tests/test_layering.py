@@ -45,7 +45,11 @@ WITHOUT_IMPORTS = ("warpsim.core",)  # a folder that only holds the map
 LATE_IMPORTS = {
     ("warpsim.core.compile", "warpsim.core.emit.cpu"): "a warm start finds machine code on disk and needs no emitter",
     ("warpsim.core.emit.snippets", "warpsim.core.emit.toolchain"): "programs without native code look for no compiler",
-    ("warpsim.core.emit.cuda", "cuda.bindings"): "optional: PTX alone does without the linker",
+    ("warpsim.core.compile", "warpsim.core.emit.cuda"): "the same for CUDA",
+    ("warpsim.core.emit.cuda_tools", "cuda.pathfinder"): "optional: CUDA alone needs it",
+    ("warpsim.core.emit.cuda_tools", "<computed: f'cuda.bindings.{name.lower()}'>"): "optional: CUDA alone needs them",
+    ("warpsim.core.emit.cuda_tools", "importlib.metadata"): "it takes 15 ms, and CUDA alone needs it",
+    ("warpsim.core.runtime.cuda.compute", "cuda.compute"): "optional: large arrays on CUDA alone need it",
     ("warpsim.autograd.plots", "warpsim.autograd.pictures"): "matplotlib is loaded by the first picture",
     ("warpsim.geometry", "<computed: f'.{HOME[name]}'>"): "a public name loads its module",
     ("warpsim.geometry.mesh_files", "warpsim.usd"): "pxr is loaded by the first USD file",

@@ -8,7 +8,6 @@ one anyway.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import difflib
 import importlib
 import importlib.util
@@ -26,17 +25,36 @@ from typing import Any
 import warpsim
 
 from .config import config
+from .core.emit import cuda_tools, nvjitlink, nvvm
 from .core.emit.cache import ObjectCache, default_directory
 from .core.runtime import pool
+from .core.runtime.cuda import driver
 from .errors import WarpsimError
 
 PACKAGE = Path(__file__).resolve().parent
 _TRACEBACK = "WARPSIM_TRACEBACK"
 
+CUDA_PACKAGES = {
+    "cuda-bindings": "the driver, from Python",
+    "nvidia-nvvm": "kernels to PTX",
+    "nvidia-nvjitlink": "PTX to machine code",
+    "nvidia-cuda-nvrtc": "native functions",
+    "cuda-cccl": "sums, scans and sorts of large arrays, which take longer without",
+}
+"""What the extra `cuda` brings, and what each is for."""
+
+_CUDA_CURE = "pip install 'warpsim[cuda]'"
+_PROGRAM = """
+target triple = "{}"
+target datalayout = "{}"
+!nvvmir.version = !{{!0}}
+!0 = !{{{}}}
+define void @nothing() {{
+  ret void
+}}
+"""
+
 OPTIONAL = {
-    "numba-cuda": "pip install 'warpsim[cuda]'",
-    "cuda-core": "pip install 'warpsim[cuda]'",
-    "cuda-cccl": "pip install 'warpsim[cuda]'",
     "usd-core": "pip install usd-core",
     "matplotlib": "pip install matplotlib",
     "tbb": "pip install tbb",
@@ -126,7 +144,12 @@ def facts() -> Iterator[tuple[str, str]]:
     yield "threads", threads()
     yield "kernel cache", cache_summary(cache())
     yield "CUDA driver", cuda_driver()
-    yield "CUDA kernels", cuda_compiler()
+    yield from cuda_devices()
+    for name, purpose in CUDA_PACKAGES.items():
+        yield name, version_of(name) or f"not installed ({purpose}): {_CUDA_CURE}"
+    compiles, answer = cuda_compiles()
+    yield "CUDA compiles", answer
+    yield "CUDA runs", cuda_runs(compiles)
     for name, cure in OPTIONAL.items():
         yield name, version_of(name) or f"not installed: {cure}"
 
@@ -164,24 +187,44 @@ def threads() -> str:
 
 
 def cuda_driver() -> str:
-    """The version of the NVIDIA driver, and how many devices it has."""
-    name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
-    try:
-        driver = ctypes.CDLL(name)
-    except OSError:
-        return f"not found ({name}): kernels run on the CPU"
-    version, count = ctypes.c_int(), ctypes.c_int()
-    if driver.cuInit(0) != 0 or driver.cuDriverGetVersion(ctypes.byref(version)) != 0:
-        return f"{name} is there and does not start: no usable device"
-    driver.cuDeviceGetCount(ctypes.byref(count))
-    return f"CUDA {version.value // 1000}.{version.value % 1000 // 10}, {count.value} devices"
+    """The driver that was found, or why there is none to use."""
+    found = driver.found()
+    if not found.version:
+        return f"{found.reason}; kernels run on the CPU"
+    return f"for CUDA {driver.shown(found.version)}, {found.count} device{'s' if found.count > 1 else ''}"
 
 
-def cuda_compiler() -> str:
-    """What can be done with kernels on CUDA."""
-    if not version_of("numba-cuda"):
-        return f"not possible without numba-cuda: {OPTIONAL['numba-cuda']}"
-    return "compile to PTX; this version does not launch them"
+def cuda_devices() -> Iterator[tuple[str, str]]:
+    """The GPUs that kernels can run on; none of them is touched."""
+    for device in warpsim.get_cuda_devices():
+        major, minor = device.arch
+        size = int(driver.call("cuDeviceTotalMem", device.handle)) / 2**30
+        yield str(device), (
+            f"{device.name}, compute capability {major}.{minor}, {size:.1f} GiB, {device.sm_count} multiprocessors"
+        )
+
+
+def cuda_compiles() -> tuple[bool, str]:
+    """Whether kernels become machine code here, which needs no GPU: tried with the tools themselves."""
+    if absent := cuda_tools.missing():
+        return False, f"no, not without {', '.join(absent)}: {_CUDA_CURE}"
+    version = ", ".join(f"i32 {n}" for n in nvvm.ir_version())
+    program = _PROGRAM.format(nvvm.TRIPLE, nvvm.DATA_LAYOUT, version)
+    known = nvvm.known_archs()
+    for arch in dict.fromkeys([*(device.arch for device in warpsim.get_cuda_devices()), known[0], known[-1]]):
+        try:
+            nvjitlink.assemble([nvvm.ptx(program, "nothing", arch).encode()], arch)
+        except WarpsimError as error:
+            return False, f"no: {'; '.join(str(error).splitlines())}"
+    first, last = (f"{major}.{minor}" for major, minor in (known[0], known[-1]))
+    return True, f"yes, for compute capabilities from {first} to {last}"
+
+
+def cuda_runs(compiles: bool) -> str:
+    """Whether kernels can be launched on a GPU here."""
+    if why := driver.reason():
+        return f"no: {why}"
+    return "yes" if compiles else "only what the kernel cache holds"
 
 
 # ----- cache ------------------------------------------------------------------------------------

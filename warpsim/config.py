@@ -25,6 +25,8 @@ class Config:
     """Let the compiler reorder and contract floating-point operations and assume no NaN."""
     deterministic: bool = False
     """Make scattered float atomics independent of scheduling too, see `launch`."""
+    lineinfo: bool = False
+    """Relate CUDA machine code to source lines, for profilers and debuggers."""
     max_unroll: int = 16
     """Loops with a constant trip count up to this are unrolled."""
     enable_backward: bool = True

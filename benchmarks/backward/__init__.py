@@ -55,8 +55,12 @@ class Stage:
 
     def begin(self) -> None:
         """Set gradients to what they start with, or to zero where none is asked for."""
-        for k, memory in enumerate(self.gradients().values()):
+        found = self.gradients()
+        for k, memory in enumerate(found.values()):
             memory[...] = self.start(memory.shape) if self.seeds is None or k in self.seeds else 0.0
+        for k, a in enumerate(self.arrays):
+            if a.requires_grad and a.device.is_cuda:  # what was written to is a copy
+                a.grad.assign(found[f"gradient {k}"])
 
     def backward(self) -> None:
         """The adjoint of what was launched."""
@@ -92,6 +96,7 @@ def reverse_of(
         stage.case = make(stage, size)
         stage.case.timed["time"].run()
         forward = Timed(lambda: wp.launch(**stage.launched))
-        return Case({"forward": forward, "time": Timed(stage.backward, before=stage.begin)}, stage.gradients)
+        backward = Timed(stage.backward, before=stage.begin, again=True)
+        return Case({"forward": forward, "time": backward}, stage.gradients)
 
     return backward_case

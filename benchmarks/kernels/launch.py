@@ -57,7 +57,7 @@ def warp_case(wp: Any, size: dict[str, int]) -> Case:
     else:
         launch = lambda: wp.launch(six, dim=N, inputs=[x, y, out, 2.0, 3.0, 4])  # noqa: E731
     return single(repeated(launch, size["calls"]), lambda: {"out": out.numpy()},
-                  units=size["calls"])
+                  units=size["calls"], host=True)
 
 
 def taichi_case(ti: Any, size: dict[str, int]) -> Case:

@@ -28,4 +28,4 @@ def warp_case(wp: Any, size: dict[str, int]) -> Case:
     x, out = wp.array(inputs()[0], dtype=float), wp.zeros(N, dtype=float)
     command = wp.launch(three, dim=N, inputs=[x, out, 2.0], record_cmd=True)
     return single(repeated(command.launch, size["calls"]), lambda: {"out": out.numpy()},
-                  units=size["calls"])
+                  units=size["calls"], host=True)

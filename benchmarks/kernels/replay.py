@@ -25,10 +25,10 @@ def warp_case(wp: Any, size: dict[str, int]) -> Case:
     x, out = wp.array(inputs()[0], dtype=float), wp.zeros(N, dtype=float)
     arguments = [x, out, 2.0]
     wp.launch(three, dim=N, inputs=arguments)  # compiled before the capture
-    wp.capture_begin(device="cpu")
+    wp.capture_begin()
     for _ in range(size["length"]):
         wp.launch(three, dim=N, inputs=arguments)
-    graph = wp.capture_end(device="cpu")
+    graph = wp.capture_end()
     # what ran before the first replay does not count, whether or not a capture executes
     out.zero_()
     return single(lambda: wp.capture_launch(graph), lambda: {"out": out.numpy()})

@@ -56,7 +56,7 @@ def warp_case(wp: Any, size: dict[str, int]) -> Case:
         tapes.clear()
 
     parts = {
-        "launch": Timed(launches, calls, forget), "time": Timed(recorded, calls, fresh),
-        "backward": Timed(lambda: tapes[0].backward(grads={links[-1]: ones}), calls, ready),
+        "launch": Timed(launches, calls, forget, host=True), "time": Timed(recorded, calls, fresh, host=True),
+        "backward": Timed(lambda: tapes[0].backward(grads={links[-1]: ones}), calls, ready, host=True),
     }
     return Case(parts, lambda: {"gradient": links[0].grad.numpy()})

@@ -158,8 +158,7 @@ def momentum(bodies: wp.array(dtype=Body), state: State, out: wp.array(dtype=wp.
 
 @BOTH
 def test_structs_in_arrays_and_arrays_in_structs(method):
-    bodies = wp.zeros(1, dtype=Body, requires_grad=True)
-    bodies.numpy()["x"], bodies.numpy()["mass"] = [1.0, 2.0, 3.0], 4.0
+    bodies = wp.array([Body(x=wp.vec3(1.0, 2.0, 3.0), mass=4.0)], dtype=Body, requires_grad=True)
     state = State()
     state.q, state.dt = wp.array([5.0], dtype=float, requires_grad=True), 0.5
     found = method(momentum, dim=1, inputs=[bodies, state], outputs=[wp.zeros(1, dtype=wp.vec3, requires_grad=True)])

@@ -10,7 +10,7 @@ from benchmarks import document, table
 from benchmarks.__main__ import main
 from benchmarks.check import difference, digest
 from benchmarks.measure import Outcome
-from benchmarks.rows import PROBES, ROWS, Goal, Row, select
+from benchmarks.rows import CUDA_ROWS, PROBES, ROWS, Goal, Row, select
 
 MACHINE = {"date": "2026-01-01 00:00 UTC", "processor": "Some CPU", "cores": 2, "memory_gib": 8,
            "system": "Linux 6", "python": "3.11.7", "busy": 0.1}
@@ -137,7 +137,7 @@ def test_digests_differ_where_values_do():
 def test_every_row_has_a_probe_and_a_distinct_name():
     assert all(row.probe in PROBES for row in ROWS)
     assert len({row.name for row in ROWS}) == len(ROWS)
-    assert set(PROBES) == {row.probe for row in ROWS}
+    assert set(PROBES) == {row.probe for row in (*ROWS, *CUDA_ROWS)}
 
 
 def test_rows_are_chosen_by_pattern():

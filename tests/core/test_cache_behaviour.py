@@ -18,6 +18,8 @@ from warpsim.core import compile as compiler
 from warpsim.core.emit.cache import ObjectCache
 from warpsim.errors import KernelAssertionError, OutOfBoundsError
 
+pytestmark = pytest.mark.cpu(reason="about the cache of the CPU's machine code")
+
 ROOT = Path(compiler.__file__).parents[2]
 PATIENCE = 120.0  # [s]
 

@@ -1,7 +1,7 @@
 """Random kernels mean the same everywhere: in Python, on the interpreter, after every pass, and as machine code.
 
 Every example is one text (see `random_kernels`), run four ways: as plain Python on the host forms of the op rows,
-on the interpreter before and after the passes, and on the CPU with and without bounds checks. Memory must be equal
+on the interpreter before and after the passes, and as machine code with and without bounds checks. Memory must be equal
 to the bit; only a NaN may differ from another NaN.
 
 WARPSIM_FUZZ=5000 runs that many random examples instead of the fixed ones of every day.
@@ -25,6 +25,7 @@ from warpsim.core.ir.interpret import Interpreter
 from warpsim.core.ops.host_memory import HostArray
 from warpsim.core.passes.inline import inline
 
+pytestmark = pytest.mark.assembled_one_in(10)
 EXAMPLES = int(os.environ.get("WARPSIM_FUZZ", "0"))
 _numbers = itertools.count()
 
@@ -98,10 +99,10 @@ def check(text):
     want = by_python(text, struct)
     assert_same(want, before_passes(kernel, struct), "before the passes")
     assert_same(want, on_device(kernel, struct, "interp"), "on interp")
-    assert_same(want, on_device(kernel, struct, "cpu"), "on cpu")
+    assert_same(want, on_device(kernel, struct, None), "compiled")
     if EXAMPLES or len(text) % 3 == 0:
         wp.config.verify = True
-        assert_same(want, on_device(kernel, struct, "cpu"), "on cpu with checks")
+        assert_same(want, on_device(kernel, struct, None), "compiled with checks")
 
 
 @pytest.fixture(autouse=True)

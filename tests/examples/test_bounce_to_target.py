@@ -52,7 +52,7 @@ THROWS = [(4.0, -3.5, 0.2), (6.0, -6.0, -1.4), (1.0, 2.0, 0.5), (5.0, 0.5, -1.0)
 @pytest.mark.parametrize("velocity", THROWS)
 @pytest.mark.parametrize("steps", [11, 110])
 def test_flights_are_exact_for_any_step(example, velocity, steps):
-    throw = example.Throw(steps, "cpu")
+    throw = example.Throw(steps, None)
     throw.v[0].assign([velocity])
     throw.forward()
     expected = reference(example, velocity, example.SECONDS)
@@ -65,7 +65,7 @@ def test_the_gradient_is_that_of_the_exact_flight(example, velocity):
     def loss(at):
         return ((reference(example, at, example.SECONDS) - example.TARGET) ** 2).sum()
 
-    throw = example.Throw(60, "cpu")
+    throw = example.Throw(60, None)
     throw.v[0].assign([velocity])
     throw.closure()
     h = 1e-5 * np.eye(3)

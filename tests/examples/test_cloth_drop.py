@@ -105,7 +105,7 @@ def hang_chain(example, count, mass, stiffness, substeps, iterations):
     wp = example.wp
 
     def array(values, dtype=float):
-        return wp.array(np.asarray(values, dtype=np.float32), dtype=dtype, device="cpu")
+        return wp.array(np.asarray(values, dtype=np.float32), dtype=dtype)
 
     links = 0.1  # [m]; a long chain would drown g h^2 in the rounding of its float32 positions
     points = np.array([[0.0, -links * k, 0.0] for k in range(count + 1)])
@@ -115,18 +115,18 @@ def hang_chain(example, count, mass, stiffness, substeps, iterations):
     assert np.bincount(colors).tolist() == [count // 2, count // 2]
     x, start, v = (array(p, wp.vec3) for p in (points, points, 0.0 * points))
     w, lam = array([0.0] + [1.0 / mass] * count), array(np.zeros(count))
-    bonds = [wp.array(pairs[order].astype(np.int32), dtype=wp.vec2i, device="cpu")]
+    bonds = [wp.array(pairs[order].astype(np.int32), dtype=wp.vec2i)]
     bonds += [array(np.full(count, links)), array(np.full(count, 1.0 / stiffness)), lam, w]
     h = 1.0 / (60 * substeps)
     for _ in range(360 * substeps):
         free = [x[1:], v[1:], start[1:], -9.81, 5.0, h]
-        wp.launch(example.predict, dim=count, inputs=free, device="cpu")
-        wp.launch(example.forget, dim=count, inputs=[lam], device="cpu")
+        wp.launch(example.predict, dim=count, inputs=free)
+        wp.launch(example.forget, dim=count, inputs=[lam])
         for _ in range(iterations):
             for first in (0, count // 2):
                 inputs = [first, *bonds, h, x]
-                wp.launch(example.project, dim=count // 2, inputs=inputs, device="cpu")
-        wp.launch(example.update_velocity, dim=count + 1, inputs=[x, start, h, v], device="cpu")
+                wp.launch(example.project, dim=count // 2, inputs=inputs)
+        wp.launch(example.update_velocity, dim=count + 1, inputs=[x, start, h, v])
     return points[-1, 1] - x.numpy()[-1, 1]
 
 
@@ -144,9 +144,9 @@ def test_friction_holds_below_its_cone_and_yields_above(example):
     drags = np.array([0.001, 0.0039, 0.0041, 0.02])
     start = np.stack([5.0 + 0.0 * drags, np.full(4, floor), 0.0 * drags], axis=1)
     moved = start + np.stack([drags, np.full(4, -depth), 0.0 * drags], axis=1)
-    x, begin = (wp.array(p.astype(np.float32), dtype=wp.vec3, device="cpu") for p in (moved, start))
+    x, begin = (wp.array(p.astype(np.float32), dtype=wp.vec3) for p in (moved, start))
     inputs = [begin, wp.vec3(*example.BALL), example.RADIUS, floor, example.FRICTION, x]
-    wp.launch(example.collide, dim=4, inputs=inputs, device="cpu")
+    wp.launch(example.collide, dim=4, inputs=inputs)
     slid = np.maximum(drags - example.FRICTION * depth, 0.0)
     np.testing.assert_allclose(x.numpy()[:, 0] - 5.0, slid, atol=2e-6)
     np.testing.assert_allclose(x.numpy()[:, 1], floor, atol=1e-7)
@@ -193,7 +193,7 @@ def test_substeps_agree_with_the_algorithm_in_plain_numpy(example):
     points[:4, 1] = 0.001  # one row starts in the floor
     quads = [[a, a + 4, a + 5, a + 1] for a in range(11) if a % 4 < 3]
     triangles = np.array([[q[0], q[k], q[k + 1]] for q in quads for k in (1, 2)])
-    cloth = example.Cloth(points, triangles, "cpu")
+    cloth = example.Cloth(points, triangles, None)
     # Strained from the start, and soft enough that the multipliers matter.
     ends, rest = cloth.pairs.numpy(), 0.9 * cloth.rest.numpy()
     alpha = rng.uniform(1e-5, 1e-3, len(rest)).astype(np.float32)

@@ -55,7 +55,7 @@ def box_distance(points):
 
 
 def array(example, values):
-    return example.wp.array(np.asarray(values, dtype=np.float32), dtype=example.wp.vec3, device="cpu")
+    return example.wp.array(np.asarray(values, dtype=np.float32), dtype=example.wp.vec3)
 
 
 def constraints(shape, di, dj):
@@ -74,7 +74,7 @@ def test_two_launches_solve_every_constraint_of_a_direction_once(example, direct
     rest, soft, w = 0.4, 0.7, 3.0
     axis = 0 if direction[0] else 1
     for odd in (0, 1):
-        example.wp.launch(example.project, x.shape, [x, *direction, odd, rest, soft, w], device="cpu")
+        example.wp.launch(example.project, x.shape, [x, *direction, odd, rest, soft, w])
         for a, b in constraints(start.shape[:2], *direction):
             if a[axis] // direction[axis] % 2 == odd:
                 touched.update([a, b])
@@ -89,7 +89,7 @@ def test_two_launches_solve_every_constraint_of_a_direction_once(example, direct
 
 def test_vertices_leave_the_box_and_the_floor(example, tmp_path):
     """Outside and near: to the thickness, along the distance. Inside: out through the nearest face."""
-    mesh, points, triangles = example.load(box_file(tmp_path), None, "cpu")
+    mesh, points, triangles = example.load(box_file(tmp_path), None, None)
     np.testing.assert_allclose(points, BOX, atol=1e-6)
     assert triangles.shape == (12, 3)
     gap = example.THICKNESS
@@ -102,7 +102,7 @@ def test_vertices_leave_the_box_and_the_floor(example, tmp_path):
 
 def test_friction_holds_below_its_cone_and_yields_above(example, tmp_path):
     """A vertex pressed by d into the top and dragged by s ends where Coulomb's law says: at 0 or at s - mu d."""
-    mesh, _, _ = example.load(box_file(tmp_path), None, "cpu")
+    mesh, _, _ = example.load(box_file(tmp_path), None, None)
     depth, gap, mu = 0.01, example.THICKNESS, example.FRICTION
     drags = np.array([0.001, 0.0049, 0.0051, 0.02])
     start = np.stack([0.0 * drags, np.full(4, 0.6 + gap), 0.0 * drags], axis=1)

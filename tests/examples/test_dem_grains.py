@@ -57,7 +57,7 @@ def test_the_column_has_as_many_grains_as_asked_and_none_that_touch(example):
 
 def opened(example, points):
     """Grains without the pipe."""
-    grains = example.Grains(points, "cpu")
+    grains = example.Grains(points, None)
     grains.pipe.fill_(np.inf)
     return grains
 
@@ -96,7 +96,7 @@ def test_the_same_bits_on_any_number_of_threads(example):
     before, seen = get_pool().threads, set()
     for threads in (1, 2, 4):
         wp.set_num_threads(threads)
-        grains = example.Grains(example.column(3000, 1.0), "cpu")
+        grains = example.Grains(example.column(3000, 1.0), None)
         for _ in range(200):
             grains.step()
         seen.add(grains.x.numpy().tobytes())

@@ -45,7 +45,7 @@ def all_pairs(queries, cloud, features, target, radius, sigma):
 @pytest.mark.parametrize("radius", (0.2, 0.4, 5.0))
 def test_values_and_slopes_are_those_of_all_pairs(example, radius):
     inputs = example.data(700, 6)
-    out, loss, slopes, _ = example.on_grid(*inputs, radius, 0.1, "cpu")
+    out, loss, slopes, _ = example.on_grid(*inputs, radius, 0.1, None)
     expected, expected_loss, expected_slopes = all_pairs(*inputs, radius, 0.1)
     np.testing.assert_allclose(out, expected, atol=1e-5)
     assert loss == pytest.approx(expected_loss, rel=1e-5)
@@ -65,7 +65,7 @@ def test_a_small_run(example, tmp_path):
 
 def test_pytorch_agrees(example):
     pytest.importorskip("torch", reason="PyTorch is not installed")
-    found = example.differences(example.data(2000, 8), 0.3, 0.1, "cpu")
+    found = example.differences(example.data(2000, 8), 0.3, 0.1, None)
     assert max(found.values()) < 1.0e-4
 
 

@@ -66,7 +66,7 @@ def test_the_kernel_has_a_unit_of_mass_and_the_slope_of_its_value(example):
 def test_still_water_stays_still(example, monkeypatch):
     """A tank as wide as the column: nothing can break, and pressure is the weight above."""
     monkeypatch.setattr(example, "TANK", example.WIDTH)
-    dam = example.Dam(16, "cpu")
+    dam = example.Dam(16, None)
     for _ in range(1500):
         dam.step()
     x, v, _, p = dam.state()

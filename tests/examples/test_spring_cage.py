@@ -45,7 +45,7 @@ def reference(example, anchors, rest, steps):
 @pytest.fixture(scope="module")
 def swing(example):
     """A cage with uneven springs after a swing, and its numbers in float64."""
-    cage = example.Cage(60, "cpu")
+    cage = example.Cage(60, None)
     cage.rest.assign(np.linspace(0.9, 1.6, 8))
     with example.wp.Tape() as tape:
         cage.swing()

@@ -52,7 +52,7 @@ def exact(example, start, picture, steps, courant):
 
 
 def test_loss_and_gradient_are_those_of_numpy(example):
-    pool = example.Pool(20, 15, 0.6, "cpu")
+    pool = example.Pool(20, 15, 0.6, None)
     start = np.random.default_rng(0).standard_normal((20, 20)).astype(np.float32)
     pool.heights[0].assign(start)
     loss = pool.closure().numpy()[0]

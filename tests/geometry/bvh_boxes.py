@@ -62,6 +62,9 @@ KINDS = {
     "scattered": _scattered, "clustered": _clustered, "points": _points, "flat": _flat, "plane": _plane,
     "cells": _cells, "equal": _equal, "spiral": _spiral, "nested": _nested, "inverted": _inverted,
 }  # fmt: skip
+DEFAULTS = {}
+"""How tests build trees where they do not say: `constructor`, see `conftest`."""
+
 SCALES = (1.0, 1e-18, 1e18, 1e-30, 1e30)
 
 

@@ -1,6 +1,7 @@
 """Meshes of all kinds for tests of queries, made of a seed, and brute force in float64 as their oracle."""
 
 import numpy as np
+from bvh_boxes import DEFAULTS
 from hypothesis import strategies as st
 
 import warpsim as wp
@@ -74,13 +75,14 @@ cases = st.builds(
 )
 
 
-def mesh_of(points, faces, device="cpu", grad=False, **options):
+def mesh_of(points, faces, device=None, grad=False, **options):
     """A `Mesh` of NumPy arrays."""
+    options.setdefault("bvh_constructor", DEFAULTS.get("constructor"))
     made = wp.array(np.asarray(points, np.float32), dtype=wp.vec3, device=device, requires_grad=grad)
     return wp.Mesh(made, wp.array(np.asarray(faces, np.int32).ravel(), dtype=int, device=device), **options)
 
 
-def vectors(a, device="cpu"):
+def vectors(a, device=None):
     return wp.array(np.asarray(a, np.float32), dtype=wp.vec3, device=device)
 
 

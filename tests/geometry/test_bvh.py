@@ -4,7 +4,7 @@ import threading
 
 import numpy as np
 import pytest
-from bvh_boxes import boxes
+from bvh_boxes import DEFAULTS, boxes
 
 import warpsim as wp
 from warpsim.core.runtime.pool import get_pool
@@ -18,6 +18,8 @@ from warpsim.geometry.bvh_query import (
     bvh_query_ray,
     bvh_query_sphere,
 )  # fmt: skip
+
+pytestmark = pytest.mark.usefixtures("every_constructor")
 
 LOW = np.random.default_rng(5).uniform(-1, 1, (60, 3)).astype(np.float32)
 
@@ -74,7 +76,7 @@ def vectors(x, device=None):
 
 
 def bvh_of(lower, upper, device=None, **options):
-    return Bvh(vectors(lower, device), vectors(upper, device), **options)
+    return Bvh(vectors(lower, device), vectors(upper, device), **{**DEFAULTS, **options})
 
 
 def counts(bvh, low, high):

@@ -2,12 +2,8 @@
 
 import pytest
 
-pytest.importorskip("numba_cuda", reason="numba-cuda is not installed; pip install 'warpsim[cuda]' brings it")
-
-from numba.cuda.cudadrv import nvvm
-
 import warpsim as wp
-from warpsim.core.emit import cuda
+from warpsim.core.emit import cuda, cuda_tools
 from warpsim.core.emit.target import Options
 from warpsim.geometry import bvh_assemble, bvh_build, bvh_groups, bvh_refit, bvh_top
 from warpsim.geometry.bvh_query import (
@@ -19,7 +15,7 @@ from warpsim.geometry.bvh_query import (
     bvh_query_sphere,
 )  # fmt: skip
 
-pytestmark = pytest.mark.skipif(not nvvm.is_available(), reason="libNVVM is not installed; numba-cuda[cu13] brings it")
+pytestmark = pytest.mark.skipif(bool(cuda_tools.missing()), reason=f"without {', '.join(cuda_tools.missing())}")
 
 
 @wp.kernel

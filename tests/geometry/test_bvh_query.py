@@ -3,7 +3,8 @@
 import math
 
 import numpy as np
-from bvh_boxes import KINDS, SCALES, boxes, finite
+import pytest
+from bvh_boxes import DEFAULTS, KINDS, SCALES, boxes, finite
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,8 @@ from warpsim.geometry.bvh_query import (
     bvh_query_ray,
     bvh_query_sphere,
 )  # fmt: skip
+
+pytestmark = pytest.mark.usefixtures("every_constructor")
 
 QUERIES = 4
 VECTORS = wp.array(dtype=wp.vec3)
@@ -64,7 +67,7 @@ def found(kernel, bvh, count, a, b, size=0.0):
 
 
 def bvh_of(lower, upper, device=None):
-    return Bvh(wp.array(lower, dtype=wp.vec3, device=device), wp.array(upper, dtype=wp.vec3, device=device))
+    return Bvh(*(wp.array(x, dtype=wp.vec3, device=device) for x in (lower, upper)), **DEFAULTS)
 
 
 def gaps(p, lower, upper):

@@ -12,6 +12,8 @@ from warpsim.errors import ArgumentTypeError, DeviceError, HashGridError, Struct
 from warpsim.geometry.hash_grid import HashGrid
 from warpsim.geometry.hash_grid_query import hash_grid_point_id, hash_grid_query, hash_grid_query_next, nearest_image
 
+pytestmark = pytest.mark.usefixtures("every_sort")
+
 
 @wp.kernel
 def count(grid: wp.uint64, x: wp.array(dtype=wp.vec3), r: float, out: wp.array(dtype=int)):
@@ -107,7 +109,7 @@ def test_periods_that_are_none(period):
         (wp.zeros((3, 3), dtype=wp.vec3), ArgumentTypeError, "rank 2"),
         (wp.zeros(3, dtype=float), ArgumentTypeError, "points has dtype float"),
         (None, ArgumentTypeError, "points is NoneType"),
-        (wp.zeros(3, dtype=wp.vec3, device="interp"), DeviceError, "on interp\nexpected: cpu"),
+        (wp.zeros(3, dtype=wp.vec3, device="interp"), DeviceError, "on interp\nexpected: c"),
     ),
 )
 def test_points_that_do_not_fit(points, error, message):
@@ -167,7 +169,8 @@ def test_the_id_of_a_grid_that_is_gone():
     wp.launch(count_in_each, dim=3, inputs=[ids, points, 1.0, out])
     assert out.numpy().tolist() == [0, 103, 0]
     with pytest.raises(StructureIdError):
-        wp.launch(count_in_each, dim=1, inputs=[ids, points, 1.0, out], device="interp")
+        given = [a.to("interp") for a in (ids, points, out)]
+        wp.launch(count_in_each, dim=1, inputs=[*given[:2], 1.0, given[2]], device="interp")
     wp.config.verify = True
     try:
         with pytest.raises(StructureIdError):

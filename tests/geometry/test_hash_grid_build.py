@@ -1,16 +1,17 @@
 """The sort behind hash grids: the one stable order by cell, on any number of threads, in a table of bounded size."""
 
-import importlib
-
 import numpy as np
 import pytest
 
 import warpsim as wp
+from warpsim.core.emit import cuda, cuda_tools
 from warpsim.core.emit.target import Options
 from warpsim.core.runtime.pool import get_pool
-from warpsim.geometry import hash_grid, hash_grid_build
+from warpsim.geometry import hash_grid, hash_grid_buckets, hash_grid_build, hash_grid_sort
 from warpsim.geometry.hash_grid import HashGrid, most_cells
 from warpsim.geometry.hash_grid_query import hash_grid_query
+
+pytestmark = pytest.mark.usefixtures("every_sort")
 
 
 def built(points, radius, dims=(128, 128, 128), dtype=np.float32, **options):
@@ -72,6 +73,23 @@ def test_points_are_sorted_by_cell_and_then_by_index(name, dims, dtype):
             assert np.array_equal(grid._group.numpy()[:n], kinds[order])
 
 
+@pytest.mark.parametrize("name", CLOUDS)
+def test_both_sorts_make_the_same_grid(name, monkeypatch):
+    """With groups, a period, strays."""
+    points = CLOUDS[name](np.random.default_rng(0))
+    points[::9, 1] = np.inf
+    n, made = len(points), []
+    for sort in (hash_grid_buckets.Buckets, hash_grid_sort.Sort):
+        monkeypatch.setattr(hash_grid, "builder_for", lambda device, sort=sort: sort)
+        kinds = wp.array(np.arange(n) % 5, dtype=int)
+        grid = built(points, 0.1, (64, 64, 64), groups=kinds, period=(0.0, 1.7, 0.0))
+        plan = grid._plan.numpy()[0]
+        fields = [plan[name] for name in plan.dtype.names if name != "shift"]  # which only one of them uses
+        made.append([*contents(grid, n), grid._group.numpy()[:n], *fields])
+    for a, b in zip(*made, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_tables_of_any_length_wrap_at_whole_multiples():
     """49 * (1 / 49) is below 1 in float64: a quotient that is floored as it stands would end behind the table."""
     points = np.zeros((2000, 3))
@@ -120,7 +138,8 @@ def test_the_same_bits_on_any_number_of_threads():
 def test_work_and_memory_follow_the_points_not_the_space(monkeypatch):
     """A few points far apart in a table of 10^18 cells, and in one cell, take the memory of a few points."""
     sizes = []
-    monkeypatch.setattr(hash_grid, "empty", lambda n, dtype, device: sizes.append(n) or wp.empty(n, dtype, device))
+    for module in (hash_grid, hash_grid_buckets, hash_grid_sort):
+        monkeypatch.setattr(module, "empty", lambda n, dtype, device: sizes.append(n) or wp.empty(n, dtype, device))
     for side in (1.0e-3, 1.0e6):
         sizes.clear()
         built(np.random.default_rng(5).uniform(-side, side, (100, 3)), 1.0, (10**6, 10**6, 10**6))
@@ -145,16 +164,15 @@ def crowd_in_group(grid: wp.uint64, x: wp.array(dtype=wp.vec3d), out: wp.array(d
 
 
 def test_builds_and_queries_become_ptx(monkeypatch):
-    pytest.importorskip("numba_cuda", reason="numba-cuda is not installed; pip install 'warpsim[cuda]' brings it")
-    cuda = importlib.import_module("warpsim.core.emit.cuda")
-    if not importlib.import_module("numba.cuda.cudadrv.nvvm").is_available():
-        pytest.skip("libNVVM is not installed")
+    if cuda_tools.missing():
+        pytest.skip(f"without {', '.join(cuda_tools.missing())}")
     launched = []
-    monkeypatch.setattr(hash_grid, "launch", lambda kernel, dim, args, **_: launched.append((kernel, args)))
+    for module in (hash_grid_buckets, hash_grid_sort):
+        monkeypatch.setattr(module, "launch", lambda kernel, dim, args, **_: launched.append((kernel, args)))
     points = np.zeros((10, 3))
     for dtype in (np.float32, np.float64):
         built(points, 0.1, dtype=dtype, groups=wp.zeros(10, dtype=int))
-    assert len(launched) == 14
+    assert len(launched) >= 2 * 5
     launched += [(crowd, []), (crowd_in_group, [])]
     for kernel, args in launched:
         types = kernel.types_for(args) if args else tuple(kernel.patterns.values())

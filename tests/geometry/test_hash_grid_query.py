@@ -13,6 +13,9 @@ from warpsim.geometry.hash_grid import HashGrid
 from warpsim.geometry.hash_grid_query import hash_grid_point_id, hash_grid_query, hash_grid_query_next
 
 VEC3 = {np.float32: wp.vec3, np.float64: wp.vec3d}
+
+pytestmark = pytest.mark.usefixtures("every_sort")
+
 SCALAR = {np.float32: wp.float32, np.float64: wp.float64}
 KINDS = pytest.mark.parametrize("kind", (np.float32, np.float64), ids=("float32", "float64"))
 MOST = 64  # neighbours that are written down; tests below have fewer points
@@ -47,7 +50,7 @@ def find_in_group(
     total[i] = n
 
 
-def built(points, radius, dims=(8, 8, 8), device="cpu", **options):
+def built(points, radius, dims=(8, 8, 8), device=None, **options):
     kind = points.dtype.type
     grid = HashGrid(*dims, device=device, dtype=SCALAR[kind])
     grid.build(wp.array(points, dtype=VEC3[kind], device=device), radius, **options)

@@ -13,6 +13,8 @@ from warpsim.errors import CheckpointError, LaunchError, MeshError, StructureIdE
 from warpsim.geometry.bvh_nodes import EMPTY
 from warpsim.geometry.mesh_data import LANES
 
+pytestmark = pytest.mark.usefixtures("every_constructor")
+
 
 @wp.kernel
 def nearest(mesh: wp.uint64, p: wp.array(dtype=wp.vec3), face: wp.array(dtype=int), at: wp.array(dtype=wp.vec3)):
@@ -47,7 +49,7 @@ def everything(mesh: wp.uint64, p: wp.vec3, found: wp.array(dtype=int)):
         found[9] = 1
 
 
-def answers(id, device="cpu"):
+def answers(id, device=None):
     found = wp.zeros(10, dtype=int, device=device)
     wp.launch(everything, dim=1, inputs=[id, wp.vec3(0.3, 0.4, 2.0), found], device=device)
     return found.numpy()

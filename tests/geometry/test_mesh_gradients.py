@@ -6,6 +6,8 @@ from mesh_cases import CUBE, CUBE_FACES, mesh_of, sphere
 
 import warpsim as wp
 
+pytestmark = pytest.mark.usefixtures("every_constructor")
+
 STEP = 2e-3
 
 

@@ -7,6 +7,8 @@ from mesh_cases import CUBE, CUBE_FACES, case, cases, distances, mesh_of, size_o
 
 import warpsim as wp
 
+pytestmark = pytest.mark.usefixtures("every_constructor")
+
 
 @wp.kernel
 def near_spheres(mesh: wp.uint64, p: wp.array(dtype=wp.vec3), radius: float, found: wp.array2d(dtype=int)):
@@ -37,7 +39,7 @@ def by_while(mesh: wp.uint64, p: wp.array(dtype=wp.vec3), half: float, found: wp
     wp.expect_eq(wp.mesh_query_next(boxes, last), False)
 
 
-def ask(kernel, mesh, p, reach, device="cpu"):
+def ask(kernel, mesh, p, reach, device=None):
     found = wp.zeros((len(p), mesh.face_count), dtype=int, device=device)
     wp.launch(kernel, dim=len(p), inputs=[mesh.id, vectors(p, device), float(reach), found], device=device)
     return found.numpy()

@@ -8,6 +8,8 @@ from mesh_cases import CUBE, CUBE_FACES, case, cases, distances, mesh_of, positi
 import warpsim as wp
 from warpsim.core.runtime.pool import get_pool
 
+pytestmark = pytest.mark.usefixtures("every_constructor")
+
 FAR = 1e30
 
 
@@ -43,7 +45,7 @@ def furthest(mesh: wp.uint64, p: wp.array(dtype=wp.vec3), limit: float, out: wp.
     out[i, 3] = q.v
 
 
-def ask(kernel, mesh, p, limit=FAR, device="cpu"):
+def ask(kernel, mesh, p, limit=FAR, device=None):
     out = wp.zeros((len(p), 5), dtype=float, device=device)
     wp.launch(kernel, dim=len(p), inputs=[mesh.id, vectors(p, device), limit, out], device=device)
     return out.numpy()

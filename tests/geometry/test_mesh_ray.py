@@ -8,6 +8,8 @@ from mesh_cases import CUBE, CUBE_FACES, cases, mesh_of, position, size_of, sphe
 import warpsim as wp
 from warpsim.core.runtime.pool import get_pool
 
+pytestmark = pytest.mark.usefixtures("every_constructor")
+
 FAR = 1e30
 
 
@@ -29,7 +31,7 @@ def cast(
     out[i, 10] = float(wp.mesh_query_ray_count_intersections(mesh, o[i], d[i]))
 
 
-def ask(mesh, o, d, limit=FAR, device="cpu"):
+def ask(mesh, o, d, limit=FAR, device=None):
     out = wp.zeros((len(o), 11), dtype=float, device=device)
     wp.launch(cast, dim=len(o), inputs=[mesh.id, vectors(o, device), vectors(d, device), limit, out], device=device)
     return out.numpy()

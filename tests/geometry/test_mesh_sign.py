@@ -8,6 +8,8 @@ import warpsim as wp
 from warpsim.geometry.mesh_data import MeshData
 from warpsim.geometry.mesh_winding import winding_number
 
+pytestmark = pytest.mark.usefixtures("every_constructor")
+
 FAR = 1e30
 COLUMNS = ("rays", "parity", "normal", "winding")
 
@@ -39,7 +41,7 @@ def older_forms(mesh: wp.uint64, p: wp.array(dtype=wp.vec3), out: wp.array2d(dty
         out[i, 2 * k + 1] = found
 
 
-def ask(mesh, p, limit=FAR, device="cpu"):
+def ask(mesh, p, limit=FAR, device=None):
     out = wp.zeros((len(p), 4), dtype=float, device=device)
     wp.launch(signs, dim=len(p), inputs=[mesh.id, vectors(p, device), limit, out], device=device)
     return out.numpy()

@@ -2,16 +2,12 @@
 
 import pytest
 
-pytest.importorskip("numba_cuda", reason="numba-cuda is not installed; pip install 'warpsim[cuda]' brings it")
-
-from numba.cuda.cudadrv import nvvm
-
 import warpsim as wp
-from warpsim.core.emit import cuda
+from warpsim.core.emit import cuda, cuda_tools
 from warpsim.core.emit.target import Options
 from warpsim.geometry import marching_cubes, mesh_to_volume
 
-pytestmark = pytest.mark.skipif(not nvvm.is_available(), reason="libNVVM is not installed; numba-cuda[cu13] brings it")
+pytestmark = pytest.mark.skipif(bool(cuda_tools.missing()), reason=f"without {', '.join(cuda_tools.missing())}")
 
 KERNELS = [x for module in (marching_cubes, mesh_to_volume) for x in vars(module).values() if isinstance(x, wp.Kernel)]
 

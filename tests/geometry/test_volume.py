@@ -205,6 +205,7 @@ def test_volumes_are_made_and_used_by_several_threads():
         assert all(pool.map(work, range(40)))
 
 
+@pytest.mark.cpu
 def test_volumes_are_made_on_the_interpreter_as_well():
     with wp.ScopedDevice("interp"):
         volume = wp.Volume.load_from_numpy(np.ones((40, 40, 40), np.float32))

@@ -1,23 +1,16 @@
 """Kernels that use volumes become PTX and machine code for CUDA, on a machine with neither GPU nor driver."""
 
-import importlib.util
-
 import pytest
-
-pytest.importorskip("numba_cuda", reason="numba-cuda is not installed; pip install 'warpsim[cuda]' brings it")
-
-from numba.cuda.cudadrv import nvvm
 
 import warpsim as wp
 from warpsim.core.compile import FORWARD, Form
-from warpsim.core.emit import cuda
+from warpsim.core.emit import cuda, cuda_tools
 from warpsim.core.emit.target import Options
 from warpsim.geometry.nanovdb_read import VolumeData
 from warpsim.geometry.volume_directory import fill_directory
 from warpsim.geometry.volume_sample import sampled
 
-pytestmark = pytest.mark.skipif(not nvvm.is_available(), reason="libNVVM is not installed; numba-cuda[cu13] brings it")
-HAS_LINKER = importlib.util.find_spec("nvidia") and importlib.util.find_spec("cuda.bindings.nvjitlink")
+pytestmark = pytest.mark.skipif(bool(cuda_tools.missing()), reason=f"without {', '.join(cuda_tools.missing())}")
 
 Floats = wp.array(dtype=float)
 Points = wp.array(dtype=wp.vec3)
@@ -58,8 +51,7 @@ def sample_data(data: VolumeData, points: Points, out: Floats):
 def ptx_of(kernel, form=FORWARD):
     made = kernel.program(tuple(kernel.patterns.values()), form=form)
     artefact = cuda.emit(made.fn, made.ndim, Options(), made.plan)
-    if HAS_LINKER:
-        assert cuda.assemble(artefact.ptx, artefact.arch).startswith(b"\x7fELF")
+    assert cuda.assemble(artefact.ptx, artefact.arch).startswith(b"\x7fELF")
     return artefact.ptx
 
 

@@ -71,6 +71,6 @@ def sampled(volume: wp.Volume, points, mode=wp.Volume.LINEAR, dtype=None, point=
 
 def without_directory(volume: wp.Volume) -> wp.Volume:
     """The same volume, made to walk its tree at every lookup."""
-    volume._data = volume_data(volume._grid, directory=False)
+    volume._data = volume_data(volume._grid, volume.device, directory=False)
     volume._handle.update(volume._data)
     return volume

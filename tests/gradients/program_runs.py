@@ -99,7 +99,7 @@ def launch(kernels, program, arrays, replicas):
     return loss
 
 
-def by_tape(kernels, program, numbers, device="cpu"):
+def by_tape(kernels, program, numbers, device=None):
     """The loss and its gradient, number by number."""
     with wp.ScopedDevice(device):
         arrays = memory(numbers[None], requires_grad=True)

@@ -22,6 +22,7 @@ from random_programs import programs
 import warpsim as wp
 from warpsim.errors import NotDifferentiableError
 
+pytestmark = pytest.mark.assembled_one_in(20)
 MORE = int(os.environ.get("WARPSIM_GRADIENT_PROGRAMS", "0"))
 COUNT = MORE or 2000
 CHUNK = 100
@@ -34,7 +35,7 @@ def _switches():
     wp.config.cache_kernels = False
 
 
-def outcome(program, device="cpu"):
+def outcome(program, device=None):
     """What became of a program: right, refused, rough. A wrong gradient raises."""
     kernels = program_runs.module(program.text)
     numbers = program_runs.start()
@@ -75,7 +76,7 @@ def test_gradients_of_random_programs(chunk):
     @given(programs())
     def one(program):
         if program not in seen and counts.total() < wanted:  # hypothesis repeats itself
-            counts[outcome(program, "cpu" if MORE or counts.total() % 4 == 0 else "interp")] += 1
+            counts[outcome(program, None if MORE or counts.total() % 4 == 0 else "interp")] += 1
             seen.add(program)  # not those that fail: they are run again to find smaller ones
 
     one()

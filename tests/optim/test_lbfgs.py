@@ -10,7 +10,7 @@ from warpsim.errors import ArgumentTypeError, ArrayError, GradientError
 from warpsim.optim import LBFGS
 
 
-def parameter(start, dtype=wp.float64, device="cpu"):
+def parameter(start, dtype=wp.float64, device=None):
     return wp.array(start, dtype=dtype, device=device, requires_grad=True)
 
 
@@ -22,7 +22,7 @@ def closure_of(params, loss, gradient):
         values = [x.numpy().astype(np.float64) for x in params]
         with np.errstate(all="ignore"):
             for x, g in zip(params, gradient(*values), strict=True):
-                x.grad.numpy()[...] += g  # adds, as a tape does: gradients must come in zeroed
+                x.grad.assign(x.grad.numpy() + g)  # adds, as a tape does: gradients must come in zeroed
             return loss(*values)
 
     closure.calls = 0

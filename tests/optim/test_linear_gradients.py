@@ -108,7 +108,7 @@ def chain(k, **options):
         wp.launch(_springs, dim=x.size, inputs=[k, x, y, z, alpha, beta])
 
     n = k.size - 1
-    return LinearOperator((n, n), wp.float64, "cpu", matvec, **options)
+    return LinearOperator((n, n), wp.float64, None, matvec, **options)
 
 
 def stiffness(k):
@@ -190,6 +190,7 @@ def test_what_an_operator_launches_with_may_be_overwritten_later():
     )
 
 
+@pytest.mark.cpu
 def test_a_matrix_that_numpy_changes_is_noticed():
     matrix, b, c = system()
     A = array(matrix)

@@ -173,10 +173,10 @@ def test_marks_beside_a_recorded_function():
         b.mark_read()
         c.mark_write()
         with_numpy = b.numpy() ** 3
-        c.numpy()[:] = with_numpy
+        c.assign(with_numpy)
 
         def backward():
-            b.grad.numpy()[:] += 3.0 * b.numpy() ** 2 * c.grad.numpy()
+            b.grad.assign(b.grad.numpy() + 3.0 * b.numpy() ** 2 * c.grad.numpy())
 
         tape.record_func(backward, [b, c])
     tape.backward(grads={c: wp.ones_like(c)})

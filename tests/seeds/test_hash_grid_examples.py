@@ -24,7 +24,7 @@ def test_the_sum_of_all_neighboring_positions():
     points = np.random.default_rng(0).uniform(-2.0, 2.0, (500, 3)).astype(np.float32)
     p = wp.array(points, dtype=wp.vec3)
     out = wp.zeros_like(p)
-    grid = wp.HashGrid(dim_x=128, dim_y=128, dim_z=128, device="cpu")
+    grid = wp.HashGrid(dim_x=128, dim_y=128, dim_z=128)
     grid.build(points=p, radius=0.5)
     wp.launch(sum_of_neighbors, dim=500, inputs=[grid.id, p, out, 0.5])
     near = np.linalg.norm(points[:, None] - points[None], axis=-1) <= 0.5

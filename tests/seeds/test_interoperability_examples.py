@@ -1,7 +1,7 @@
 """Programs of the interoperability guide for NVIDIA Warp, with only the import line changed.
 
-What needs a GPU, another framework or gradients is left out; the kernels that the guide hands to JAX
-are launched with NumPy arrays in their place.
+What needs another framework or gradients is left out; the kernels that the guide hands to JAX are launched
+with arrays in the place of its own, or with NumPy's.
 """
 
 import math
@@ -18,6 +18,7 @@ def saxpy(x: wp.array(dtype=float), y: wp.array(dtype=float), a: float):
     y[i] = a * x[i] + y[i]
 
 
+@pytest.mark.cpu
 def test_numpy_arrays_are_launched_directly():
     n = 1000
     x = np.arange(n, dtype=np.float32)
@@ -31,17 +32,18 @@ def test_converted_once_and_launched_ten_times():
     x_w = wp.from_numpy(np.arange(n, dtype=np.float32))
     y_w = wp.from_numpy(np.ones(n, dtype=np.float32))
     for _ in range(10):
-        wp.launch(saxpy, dim=n, inputs=[x_w, y_w, 1.0], device="cpu")
+        wp.launch(saxpy, dim=n, inputs=[x_w, y_w, 1.0])
     np.testing.assert_array_equal(y_w.numpy(), 10.0 * np.arange(n) + 1.0)
 
 
 def test_a_numpy_array_of_an_array_prints_as_in_the_guide(capsys):
-    w = wp.array([1.0, 2.0, 3.0], dtype=float, device="cpu")
+    w = wp.array([1.0, 2.0, 3.0], dtype=float)
     a = np.array(w)
     print(a)
     assert capsys.readouterr().out == "[1. 2. 3.]\n"
 
 
+@pytest.mark.cpu
 def test_numpy_is_a_view_of_a_cpu_array():
     w = wp.array([1.0, 2.0, 3.0], dtype=float, device="cpu")
     w.numpy()[1] = 20.0
@@ -62,7 +64,7 @@ def test_data_types_convert_both_ways():
 def test_from_numpy_takes_dtype_shape_and_device():
     rows = np.arange(12, dtype=np.float32).reshape(4, 3)
     assert wp.from_numpy(rows).dtype is wp.vec3
-    w = wp.from_numpy(rows, dtype=wp.vec3, device="cpu", requires_grad=True)
+    w = wp.from_numpy(rows, dtype=wp.vec3, device=wp.get_device(), requires_grad=True)
     assert w.shape == (4,) and w.requires_grad
     np.testing.assert_array_equal(w.numpy(), rows)
     flat = wp.from_numpy(np.arange(6, dtype=np.float32), dtype=float, shape=(2, 3))
@@ -124,6 +126,7 @@ def triple_kernel(input: wp.array(dtype=float), output: wp.array(dtype=float)):
     output[tid] = 3.0 * input[tid]
 
 
+@pytest.mark.cpu(reason="launches over NumPy arrays")
 def test_triple():
     x = np.arange(0, 64, dtype=np.float32)
     output = np.zeros_like(x)
@@ -147,7 +150,7 @@ def multiarg_kernel(
 
 
 def test_several_inputs_and_outputs():
-    a, b, c = (np.full(64, v, dtype=np.float32) for v in (1, 2, 3))
+    a, b, c = (wp.array(np.full(64, v, dtype=np.float32)) for v in (1, 2, 3))
     x, y = wp.zeros(64), wp.zeros(64)
     wp.launch(multiarg_kernel, dim=64, inputs=[a, b, c], outputs=[x, y])
     assert (x.numpy() == 3.0).all() and (y.numpy() == 5.0).all()
@@ -173,8 +176,8 @@ def matmul_kernel(
 
 def test_a_matrix_product_on_a_grid_of_threads():
     N, M, K = 3, 4, 2
-    a = np.full((N, K), 2, dtype=np.float32)
-    b = np.full((K, M), 3, dtype=np.float32)
+    a = wp.array(np.full((N, K), 2, dtype=np.float32))
+    b = wp.array(np.full((K, M), 3, dtype=np.float32))
     c = wp.zeros((N, M), dtype=float)
     wp.launch(matmul_kernel, dim=(N, M), inputs=[a, b], outputs=[c])
     np.testing.assert_array_equal(c.numpy(), np.full((N, M), 12.0))
@@ -184,7 +187,7 @@ def test_threads_outside_the_matrix_do_nothing():
     rng = np.random.default_rng(0)
     a, b = rng.random((3, 5), dtype=np.float32), rng.random((5, 4), dtype=np.float32)
     c = wp.zeros((3, 4), dtype=float)
-    wp.launch(matmul_kernel, dim=(16, 16), inputs=[a, b], outputs=[c])
+    wp.launch(matmul_kernel, dim=(16, 16), inputs=[wp.array(a), wp.array(b)], outputs=[c])
     np.testing.assert_allclose(c.numpy(), a @ b, rtol=1e-5)
 
 
@@ -196,8 +199,8 @@ def add_kernel(a: wp.array(dtype=int), b: wp.array(dtype=int), output: wp.array(
 
 def test_integer_arrays():
     n = 10
-    output = wp.empty(n, dtype=int)
-    wp.launch(add_kernel, dim=n, inputs=[np.arange(n, dtype=np.int32), np.ones(n, dtype=np.int32)], outputs=[output])
+    a, b, output = wp.array(np.arange(n, dtype=np.int32)), wp.ones(n, dtype=int), wp.empty(n, dtype=int)
+    wp.launch(add_kernel, dim=n, inputs=[a, b], outputs=[output])
     assert output.list() == list(range(1, n + 1))
 
 
@@ -216,7 +219,7 @@ def sincos_kernel(
 def test_sine_and_cosine():
     a = np.linspace(0, 2 * math.pi, 32, dtype=np.float32)
     s, c = wp.empty(32), wp.empty(32)
-    wp.launch(sincos_kernel, dim=32, inputs=[a], outputs=[s, c])
+    wp.launch(sincos_kernel, dim=32, inputs=[wp.array(a)], outputs=[s, c])
     np.testing.assert_allclose(s.numpy(), np.sin(a), atol=2e-7)
     np.testing.assert_allclose(c.numpy(), np.cos(a), atol=2e-7)
 
@@ -278,12 +281,13 @@ def multiply_by_two_kernel(
 
 
 def test_a_kernel_that_names_its_scalar_type():
-    a_in = np.arange(5, dtype=np.float32)
-    a_out = wp.zeros_like(wp.array(a_in))
+    a_in = wp.array(np.arange(5, dtype=np.float32))
+    a_out = wp.zeros_like(a_in)
     wp.launch(multiply_by_two_kernel, dim=a_in.shape, inputs=[a_in, a_out])
-    np.testing.assert_array_equal(a_out.numpy(), 2.0 * a_in)
+    np.testing.assert_array_equal(a_out.numpy(), 2.0 * a_in.numpy())
 
 
+@pytest.mark.cpu
 def test_dlpack_shares_memory_both_ways():
     source = np.arange(6, dtype=np.float32)
     warp_array = wp.from_dlpack(source)

@@ -10,7 +10,7 @@ import warpsim as wp
 
 wp.init()
 
-DEVICE = "cpu"  # the article's programs say "cuda"
+DEVICE = None  # the current device; the article's programs say "cuda"
 
 
 @wp.kernel
@@ -135,6 +135,6 @@ def sum_neighbors(points: wp.array(dtype=wp.vec3), output: wp.array(dtype=wp.vec
 def test_the_neighbour_sum():
     points = np.random.default_rng(3).random((200, 3), dtype=np.float32)
     out = wp.zeros(200, dtype=wp.vec3)
-    wp.launch(sum_neighbors, dim=200, inputs=[points, out, 0.3])
+    wp.launch(sum_neighbors, dim=200, inputs=[wp.array(points, dtype=wp.vec3), out, 0.3])
     near = np.linalg.norm(points[:, None] - points[None], axis=2) <= 0.3
     np.testing.assert_allclose(out.numpy(), near.astype(np.float32) @ points, rtol=1e-5)

@@ -5,20 +5,15 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-import numpy as np
-
 from ..core.runtime.array import array
-from ..core.runtime.array_ops import empty
 from ..core.runtime.handles import Handle
 from ..core.types.arrays import type_name
 from ..core.types.scalars import int32
 from ..errors import ArgumentTypeError, BvhError, DeviceError
-from .bvh_build import build, build_grouped, check_not_captured
-from .bvh_groups import MAX_GROUPS
+from .bvh_build import check_not_captured
+from .bvh_constructors import CONSTRUCTORS, construct
 from .bvh_nodes import MAX_PRIMITIVES, BvhData, vec3
 from .bvh_refit import leaf_slots, refit
-
-_CONSTRUCTORS = (None, "sah", "median", "lbvh", "cubql")
 
 
 class Bvh:
@@ -50,7 +45,7 @@ class Bvh:
         leaf_size: int = 1,
     ):  # fmt: skip
         check_not_captured("Bvh(...)")
-        _check_constructor(constructor)
+        self._constructor = _checked_constructor(constructor)
         _check_leaf_size(leaf_size)
         _check_boxes(lowers, uppers)
         if groups is not None:
@@ -58,7 +53,7 @@ class Bvh:
         self.lowers, self.uppers, self.groups = lowers, uppers, groups
         self.device = lowers.device
         self._lock = threading.Lock()
-        self._handle = Handle(self._built())
+        self._handle = Handle(self._made(), device=self.device)
 
     @property
     def id(self) -> int:
@@ -73,37 +68,34 @@ class Bvh:
         """
         with self._lock:
             self._handle.note_filled(self.own_arrays())
-            refit(self._handle.data.tree, self._slots, self.lowers, self.uppers)
+            refit(self._built, self._slots, self.lowers, self.uppers)
 
     def rebuild(self, constructor: str | None = None) -> None:
-        """Build the tree anew from the present contents of `lowers` and `uppers`.
+        """Build the tree anew from the present contents of `lowers` and `uppers`; without a constructor, as before.
 
         Raises `LaunchError` while a graph is captured, `CheckpointError` in steps of loops with checkpoints.
         """
         check_not_captured("Bvh.rebuild()")
-        _check_constructor(constructor)
+        if constructor is not None:
+            self._constructor = _checked_constructor(constructor)
         with self._lock:
             self._handle.note_replaced("Bvh.rebuild()", "bvh.refit(), or make a new Bvh in the step")
-            self._handle.update(self._built())
+            self._handle.update(self._made())
 
     def own_arrays(self) -> list[array]:
         """The arrays that a refit fills, for loops with checkpoints."""
         return [self._handle.data.tree.nodes]
 
-    def _built(self) -> BvhData:
-        names, roots = empty(0, int32, self.device), empty(0, int32, self.device)
-        if self.groups is None:
-            tree = build(self.lowers, self.uppers)
-        else:
-            tree, *lists = build_grouped(self.lowers, self.uppers, self.groups)
-            names, roots = (array(x, dtype=int32, device=self.device) for x in lists)
-        self._slots = leaf_slots(tree)
-        return BvhData(tree=tree, groups=names, roots=roots)
+    def _made(self) -> BvhData:
+        self._built, names, roots = construct(self._constructor, self.lowers, self.uppers, 1, self.groups)
+        self._slots = leaf_slots(self._built.tree)
+        return BvhData(tree=self._built.tree, groups=names, roots=roots)
 
 
-def _check_constructor(constructor: Any) -> None:
-    if constructor not in _CONSTRUCTORS:
-        raise BvhError(f"Bvh: constructor is {constructor!r}\nexpected: one of {', '.join(map(repr, _CONSTRUCTORS))}")
+def _checked_constructor(constructor: Any) -> str | None:
+    if constructor not in CONSTRUCTORS:
+        raise BvhError(f"Bvh: constructor is {constructor!r}\nexpected: one of {', '.join(map(repr, CONSTRUCTORS))}")
+    return constructor
 
 
 def _check_leaf_size(leaf_size: Any) -> None:
@@ -132,5 +124,3 @@ def _check_groups(groups: Any, lowers: array) -> None:
         raise DeviceError(f"Bvh: lowers are on {lowers.device}, groups on {groups.device}\nexpected: one device")
     if groups.size != lowers.size:
         raise BvhError(f"Bvh: {groups.size} groups for {lowers.size} boxes\nexpected: one group per box")
-    if (count := np.unique(groups.numpy()).size) > MAX_GROUPS:
-        raise BvhError(f"Bvh: {count} different groups\nexpected: at most {MAX_GROUPS}")

@@ -18,6 +18,7 @@ from ..core.runtime.launch import launch
 from ..core.types.arrays import array_type
 from ..core.types.scalars import float32, int32
 from .bvh_nodes import EMPTY, BvhNode, BvhTree, leaf_code
+from .bvh_refit import Built
 from .bvh_split import Boxes, Range, half_area
 from .bvh_subtree import Waiting, build_subtree, new_node, position, put_child
 from .bvh_walk import LARGEST
@@ -157,7 +158,7 @@ def _note_top_nodes(queue: array(dtype=int32), node_of: array(dtype=int32)):
 
 def assembled(
     boxes: Boxes, table: np.ndarray, links: np.ndarray, kinds: np.ndarray, n: int, leaf_size: int, device: Any
-) -> tuple[BvhTree, array]:  # fmt: skip
+) -> tuple[Built, array]:  # fmt: skip
     """Nodes over the ranges of a binary tree, and below them; and the nodes that are made of the ranges.
 
     table: the ranges. links: the number of the left child of each, or -1. kinds: what stands over how many groups
@@ -180,4 +181,5 @@ def assembled(
     launch(_settle_leaves, count, [boxes, half, ranges, children, leaf_size], [items], device=device)
     launch(_note_nodes, task_count, [owners, spans], [node_of], device=device)
     launch(_note_top_nodes, top_count, [queue], [node_of], device=device)
-    return BvhTree(nodes=nodes, items=items, spans=spans), node_of
+    top = array(np.array([0, top_count]), dtype=int32, device=device)
+    return Built(BvhTree(nodes=nodes, items=items), (spans, top)), node_of

@@ -4,6 +4,8 @@ Large ranges are split by all threads together (`bvh_top`), until each has few e
 thread (`bvh_subtree`). The nodes over these subtrees come first, then the subtrees one after the other, each in
 depth-first order.
 
+Host and threads take turns, so boxes are to be in memory of the host; `bvh_constructors` knows what GPUs do.
+
 Boxes with a coordinate that is NaN or infinite are left out. A lower corner above the upper one is taken as it
 stands: what queries compare are these numbers.
 """
@@ -23,14 +25,14 @@ from ..core.types.scalars import float32, int32
 from ..errors import LaunchError
 from .bvh_assemble import assembled
 from .bvh_groups import grafted, grouped, halved_list, most_levels
-from .bvh_nodes import BvhTree, vec3, vec4
+from .bvh_nodes import NO_NODE, vec3, vec4
+from .bvh_refit import Built
 from .bvh_split import Boxes, Range, joined, no_boxes
 from .bvh_top import MAX_LEVELS, split_top
 from .bvh_walk import is_finite
 
 _BLOCK = 4096  # boxes that are gathered by one thread
 _SMALLEST_SUBTREE, _LARGEST_SUBTREE, _SUBTREES = 2048, 16384, 64
-_NO_NODE = 2**31 - 1
 
 
 def check_not_captured(what: str) -> None:
@@ -42,16 +44,16 @@ def check_not_captured(what: str) -> None:
         )
 
 
-def build(lowers: array, uppers: array, leaf_size: int = 1) -> BvhTree:
+def build(lowers: array, uppers: array, leaf_size: int = 1) -> Built:
     """The hierarchy over boxes (n vec3 each), with up to `leaf_size` <= MAX_LEAF boxes to a leaf."""
     boxes, whole = gathered(lowers, uppers)
     n, device = int(whole["end"][0]), lowers.device
     ranges, children = split_top(boxes, whole, _subtree_size(n), MAX_LEVELS, device)
-    tree, _ = assembled(boxes, ranges, children, np.zeros(ranges.size, np.int32), n, leaf_size, device)
-    return tree
+    built, _ = assembled(boxes, ranges, children, np.zeros(ranges.size, np.int32), n, leaf_size, device)
+    return built
 
 
-def build_grouped(lowers: array, uppers: array, groups: array) -> tuple[BvhTree, np.ndarray, np.ndarray]:
+def build_grouped(lowers: array, uppers: array, groups: array) -> tuple[Built, np.ndarray, np.ndarray]:
     """The hierarchy in which the boxes of each group make up one node; the groups, ascending, and their nodes.
 
     The nodes above those of groups halve the list of groups, so that no path becomes too long. A group whose boxes are
@@ -67,10 +69,10 @@ def build_grouped(lowers: array, uppers: array, groups: array) -> tuple[BvhTree,
     ranges, children = grafted(above, links, places, ranges, links_below)
     kinds = np.zeros(ranges.size, np.int32)
     kinds[: above.size] = counts
-    tree, node_of = assembled(boxes, ranges, children, kinds, n, 1, device)
-    roots = np.full(names.size, _NO_NODE, np.int32)
+    built, node_of = assembled(boxes, ranges, children, kinds, n, 1, device)
+    roots = np.full(names.size, NO_NODE, np.int32)
     roots[present] = node_of.numpy()[places[: present.size]]
-    return tree, names, roots
+    return built, names, roots
 
 
 def _subtree_size(n: int) -> int:

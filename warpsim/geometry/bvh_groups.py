@@ -8,9 +8,12 @@ import numpy as np
 
 from ..core.ops import tid
 from ..core.runtime.array import array
+from ..core.runtime.array_ops import clone, empty
 from ..core.runtime.kernel import kernel
 from ..core.runtime.launch import launch
+from ..core.runtime.primitives import radix_sort_pairs, runlength_encode
 from ..core.types.scalars import int32
+from ..errors import BvhError
 from .bvh_split import Boxes, Range, measured
 from .bvh_top import MAX_LEVELS
 
@@ -35,14 +38,32 @@ def _measure(boxes: Boxes, begins: array(dtype=int32), ends: array(dtype=int32),
     ranges[t] = measured(boxes, begins[t], ends[t])
 
 
+def names_of(groups: array) -> array:
+    """All groups that occur, ascending. Raises `BvhError` for too many. The host waits for the device once."""
+    n, device = groups.size, groups.device
+    names, unused, lengths = (empty(k, int32, device) for k in (2 * n, 2 * n, n))
+    names[:n].assign(groups)
+    radix_sort_pairs(names, unused, n)
+    runs = empty(n, int32, device)
+    return clone(runs[: _checked(runlength_encode(names, runs, lengths, value_count=n))])
+
+
+def _checked(count: int) -> int:
+    if count > MAX_GROUPS:
+        raise BvhError(f"Bvh: {count} different groups\nexpected: at most {MAX_GROUPS}")
+    return count
+
+
 def grouped(boxes: Boxes, n: int, groups: array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Sort `n` boxes by group into the second half of the buffer.
 
     Returns all groups, ascending; the positions in that list of groups that have boxes; and the ranges of these.
+    Raises `BvhError` for too many groups.
     """
     device, half = boxes.items.device, boxes.items.size // 2
     of = groups.numpy()
     names = np.unique(of)
+    _checked(names.size)
     held = of[boxes.items.numpy()[:n]]
     order = np.argsort(held, kind="stable").astype(np.int32)
     launch(_reorder, n, [boxes, array(order, dtype=int32, device=device), half], device=device)

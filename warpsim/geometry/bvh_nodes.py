@@ -37,6 +37,7 @@ EMPTY = -1
 MAX_LEAF = 8
 MAX_DEPTH = 31
 STACK_SIZE = 96
+NO_NODE = 2**31 - 1  # a number beyond all nodes
 MAX_PRIMITIVES = 1 << 27  # leaves have 8 * first + count - 1 to store
 
 
@@ -81,7 +82,6 @@ class BvhTree:
 
     nodes: array_type(BvhNode, 1)
     items: array_type(int32, 1)
-    spans: array_type(int32, 1)  # numbers of the first nodes of subtrees that follow the nodes above them; the end
 
 
 @struct
@@ -90,4 +90,4 @@ class BvhData:
 
     tree: BvhTree
     groups: array_type(int32, 1)  # of primitives, ascending and each once; empty without groups
-    roots: array_type(int32, 1)  # the node of each group
+    roots: array_type(int32, 1)  # the node of each group; NO_NODE where all of its boxes are left out

@@ -20,17 +20,14 @@ from ..core.runtime.array import array
 from ..core.runtime.array_ops import empty, zeros
 from ..core.runtime.device import get_device
 from ..core.runtime.handles import Handle
-from ..core.runtime.launch import launch
 from ..core.types.arrays import type_name
 from ..core.types.scalars import canonical, float32, float64, int32
 from ..errors import ArgumentTypeError, DeviceError, HashGridError
-from . import hash_grid_build as kernels
-from .hash_grid_data import LANES, DealtD, DealtF, HashGridData, HashGridPlan, lanes_d, lanes_f, vec3d, vec3f, vec3i
+from .hash_grid_buckets import Buckets
+from .hash_grid_build import Table, Task, most_cells
+from .hash_grid_data import LANES, HashGridData, HashGridPlan, lanes_d, lanes_f, vec3d, vec3f, vec3i
+from .hash_grid_sort import Sort
 
-_MOST_BUCKETS = 1000  # no power of two: places a power of two apart compete for the same lines of a cache
-_BUCKET_POINTS = 500  # so few that a bucket is sorted in the fastest cache
-_CELLS_PER_POINT = 2
-_FEWEST_CELLS = 64
 _SMALLEST, _LARGEST = 1.0e-300, 1.0e300  # lengths whose inverse is a number with full precision
 
 
@@ -66,7 +63,7 @@ class HashGrid:
         with self._lock:
             self._allocate(0)
             self._present = self._data(0, False)
-            self._handle = Handle(self._present)
+            self._handle = Handle(self._present, device=self.device)
 
     @property
     def id(self) -> int:
@@ -105,7 +102,10 @@ class HashGrid:
         with self._lock:
             self._reserve(given.size, kinds is not None)
             self._handle.note_filled(self.own_arrays())
-            self._sort(given, width, kinds, repeat)
+            if given.size:
+                labels = self._group[:0] if kinds is None else kinds
+                table = Table(self._plan, self._starts, self._point, self._group, self._coordinates)
+                self._builder.sort(Task(given, labels, width, vec3d(*repeat), vec3i(*self.dims)), table)
             size = (given.size, kinds is not None)
             if size != self._size:
                 self._size, self._present = size, self._data(*size)
@@ -118,9 +118,8 @@ class HashGrid:
 
     def own_arrays(self) -> list[Any]:
         """The arrays that a build fills, for loops with checkpoints: `scratch=[grid]`."""
-        numbers = [self._point, self._group, self._starts, self._plan, self._cells, self._dealt]
-        extents = [self._low, self._high, self._low_group, self._high_group]
-        return [*self._coordinates, *numbers, *extents, self._counts, self._firsts]
+        table = [self._point, self._group, self._starts, self._plan]
+        return [*self._coordinates, *table, *self._builder.arrays()]
 
     # ----- memory ---------------------------------------------------------------------------
 
@@ -141,12 +140,7 @@ class HashGrid:
         self._point, self._group = self._ints(count), self._ints(0)
         self._starts = self._ints(most_cells(count) + 2)
         self._plan = zeros(1, HashGridPlan, self.device)
-        pieces, buckets = piece_count(count), bucket_count(count)
-        self._low, self._high = (empty(pieces, vec3d, self.device) for _ in range(2))
-        self._low_group, self._high_group = self._ints(pieces), self._ints(pieces)
-        self._cells = self._ints(count)
-        self._dealt = empty(count, DealtF if self.dtype is float32 else DealtD, self.device)
-        self._counts, self._firsts = self._ints(pieces * buckets), self._ints(buckets + 1)
+        self._builder = builder_for(self.device)(count, self.dtype, self.device)
 
     def _ints(self, count: int) -> Any:
         return empty(count, int32, self.device)
@@ -164,38 +158,12 @@ class HashGrid:
         made.starts, made.plan = self._starts, self._plan[: 1 if count else 0]
         return made
 
-    # ----- build ----------------------------------------------------------------------------
-
-    def _sort(self, points: Any, radius: float, groups: Any, period: tuple[float, ...]) -> None:
-        count = points.size
-        if count == 0:
-            return
-        pieces, buckets, grouped = piece_count(count), bucket_count(count), int(groups is not None)
-        kinds = groups if groups is not None else self._group[:0]
-        extents = [self._low, self._high, self._low_group, self._high_group]
-        table = [vec3i(*self.dims), vec3d(*period), most_cells(count), buckets, self._plan, self._starts]
-        self._launch(kernels.find_extent, pieces, points, kinds, grouped, count, *extents)
-        self._launch(kernels.make_plan, 1, *extents, pieces, grouped, radius, *table)
-        self._launch(
-            kernels.count_buckets, pieces, points, kinds, count, self._plan, buckets, self._cells, self._counts
-        )
-        self._launch(kernels.add_pieces, buckets, buckets, pieces, self._counts, self._firsts)
-        self._launch(kernels.add_buckets, 1, buckets, self._firsts)
-        deal = [self._plan, buckets, self._cells, self._firsts, self._counts, self._dealt]
-        self._launch(kernels.deal, pieces, points, count, *deal)
-        self._launch(
-            kernels.sort_buckets, buckets, kinds, self._plan, self._firsts, self._dealt, self._starts,
-            self._point, self._group, *self._coordinates,
-        )  # fmt: skip
-
-    def _launch(self, kernel: Any, dim: int, *args: Any) -> None:
-        launch(kernel, dim, list(args), device=self.device, record_tape=False)
-
     # ----- checks ---------------------------------------------------------------------------
 
     def _checked_array(self, given: Any, name: str, dtype: Any) -> Any:
         if not isinstance(given, array):
-            if not hasattr(given, "__array_interface__") and not hasattr(given, "__dlpack__"):
+            protocols = ("__array_interface__", "__cuda_array_interface__", "__dlpack__")
+            if not any(hasattr(given, protocol) for protocol in protocols):
                 raise ArgumentTypeError(f"build: {name} is {type(given).__name__}\nexpected: an array")
             given = array(given, dtype=dtype, device=self.device, copy=False)
         if given.dtype is not dtype or given.ndim != 1:
@@ -208,26 +176,16 @@ class HashGrid:
         return given
 
 
-def piece_count(count: int) -> int:
-    """In how many pieces a build cuts `count` points."""
-    return -(-count // kernels.PIECE)
-
-
-def bucket_count(count: int) -> int:
-    """Into how many buckets a build deals `count` points."""
-    return max(1, min(count // _BUCKET_POINTS, _MOST_BUCKETS))
-
-
-def most_cells(count: int) -> int:
-    """How many cells the table of `count` points has at most."""
-    return min(_CELLS_PER_POINT * count + _FEWEST_CELLS, 2**31 - 3)
+def builder_for(device: Any) -> Any:
+    """What sorts points on a device."""
+    return Sort if device.is_cuda else Buckets
 
 
 def _windows(coordinates: Any, lanes: Any) -> Any:
     """Element k of the result is elements k to k + LANES - 1 of `coordinates`."""
     memory, size = coordinates._data, coordinates.size
     step = memory.strides[0]
-    windows = np.lib.stride_tricks.as_strided(memory, (size - LANES + 1, LANES), (step, step))
+    windows = np.lib.stride_tricks.as_strided(memory, (size - LANES + 1, LANES), (step, step), subok=True)
     return array._wrap(windows, lanes, coordinates.device, owner=coordinates)
 
 

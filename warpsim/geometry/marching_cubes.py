@@ -32,7 +32,7 @@ from ..core.runtime.launch import launch
 from ..core.runtime.primitives import array_scan
 from ..core.types.arrays import type_name
 from ..core.types.compounds import vector as vector_type
-from ..core.types.scalars import float32, int32, uint8
+from ..core.types.scalars import float32, int32, int64, uint8
 from ..errors import ArgumentTypeError, ArrayError, DeviceError, LaunchError
 from .marching_cubes_table import case_table
 
@@ -80,6 +80,17 @@ def _classify(
             count += table[case + 1] - table[case]
         low = high
     corners[i, j] = count
+
+
+@kernel
+def _sum_rows(corners: array2d(dtype=int32), vertices: array2d(dtype=int32), sums: array2d(dtype=int64)):
+    """What the columns of one row need together, in numbers that do not overflow."""
+    i = tid()
+    corner_sum, vertex_sum = int64(0), int64(0)
+    for j in range(corners.shape[1]):
+        corner_sum += int64(corners[i, j])
+        vertex_sum += int64(vertices[i, j])
+    sums[i, 0], sums[i, 1] = corner_sum, vertex_sum
 
 
 @func
@@ -276,8 +287,8 @@ def _topology(field: array, threshold: float) -> tuple[array, array]:
     corner_counts, vertex_counts = (zeros((nx, ny), int32, device) for _ in range(2))
     run(_classify, (nx - 1, ny - 1), field, threshold, table, cases, corner_counts)
     run(_number, (nx, ny), cases, vertices, vertex_counts)
-    first_corner, corner_count = _starts(corner_counts, "triangle corners")
-    first_vertex, vertex_count = _starts(vertex_counts, "vertices")
+    corner_count, vertex_count = _totals(corner_counts, vertex_counts)
+    first_corner, first_vertex = _starts(corner_counts), _starts(vertex_counts)
     edges, indices = empty(vertex_count, vec4i, device), empty(corner_count, int32, device)
     if vertex_count:
         run(_list_edges, (nx, ny), cases, first_vertex, edges)
@@ -286,14 +297,25 @@ def _topology(field: array, threshold: float) -> tuple[array, array]:
     return edges, indices
 
 
-def _starts(counts: array, what: str) -> tuple[array, int]:
-    """Where the items of each column start, and how many there are together."""
-    total = int(counts.numpy().sum(dtype="int64"))
-    if total > _MOST:
-        raise ArrayError(f"the surface has {total} {what}\nexpected: fewer than 2^31\nhelp: cut the field into blocks")
+def _totals(*counts: array) -> list[int]:
+    """How many triangle corners, and vertices, all columns have together. The host waits for the device once."""
+    rows, device = counts[0].shape[0], counts[0].device
+    sums = empty((rows, 2), int64, device)
+    launch(_sum_rows, rows, counts, [sums], device=device, record_tape=False)
+    totals: list[int] = sums.numpy().sum(axis=0).tolist()
+    for total, what in zip(totals, ("triangle corners", "vertices"), strict=True):
+        if total > _MOST:
+            raise ArrayError(
+                f"the surface has {total} {what}\nexpected: fewer than 2^31\nhelp: cut the field into blocks"
+            )
+    return totals
+
+
+def _starts(counts: array) -> array:
+    """Where the items of each column start."""
     starts = empty(counts.shape, int32, counts.device)
     array_scan(counts, starts, inclusive=False)
-    return starts, total
+    return starts
 
 
 @functools.cache

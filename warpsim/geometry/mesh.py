@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..core.runtime import versions
 from ..core.runtime.array import array
 from ..core.runtime.array_ops import empty, zeros
@@ -13,13 +11,13 @@ from ..core.runtime.handles import Handle
 from ..core.runtime.launch import launch
 from ..core.types.scalars import float32, int32
 from ..errors import MeshError
-from .bvh_build import build, check_not_captured
+from .bvh_build import check_not_captured
+from .bvh_constructors import CONSTRUCTORS, construct
 from .bvh_nodes import MAX_LEAF
+from .bvh_refit import fill_nodes
 from .mesh_data import MeshData, TrianglePack, WindingMoments, vec3
-from .mesh_pack import average_edges, bound_faces, gather_vertices, pack_triangles, refit_nodes, widened
+from .mesh_pack import average_edges, bound_faces, gather_vertices, out_of_range, pack_triangles, widened
 from .mesh_winding import leaf_moments, node_moments
-
-_CONSTRUCTORS = (None, "sah", "median", "lbvh", "cubql")
 
 
 class Mesh:
@@ -27,8 +25,8 @@ class Mesh:
 
     points: positions of vertices, array of vec3. indices: three vertices per face, array of 3 * faces int32,
     counter-clockwise seen from outside. velocities: of vertices, array of vec3, for `mesh_eval_velocity`.
-    support_winding_number: prepare `mesh_query_point_sign_winding_number`. bvh_constructor: accepted for scripts
-    that name one; there is one, binned surface area heuristic.
+    support_winding_number: prepare `mesh_query_point_sign_winding_number`. bvh_constructor: how the tree over the
+    faces is built, as of `Bvh`: None is "lbvh" on CUDA and "sah" elsewhere.
 
     The arrays stay those of the caller: after writing to `points`, call `refit`. Gradients with respect to
     vertices and velocities arrive in `points.grad` and `velocities.grad`. Points that are not finite are allowed:
@@ -49,15 +47,15 @@ class Mesh:
         _check_indices(indices, points)
         if velocities is not None:
             _check_points(velocities, "velocities", like=points)
-        if bvh_constructor not in _CONSTRUCTORS:
-            raise MeshError(f"bvh_constructor is {bvh_constructor!r}\nexpected: one of {_CONSTRUCTORS}")
+        if bvh_constructor not in CONSTRUCTORS:
+            raise MeshError(f"bvh_constructor is {bvh_constructor!r}\nexpected: one of {CONSTRUCTORS}")
         if bvh_leaf_size is not None and not 1 <= bvh_leaf_size <= MAX_LEAF:
             raise MeshError(f"bvh_leaf_size is {bvh_leaf_size}\nexpected: 1 to {MAX_LEAF}, or None")
         self.device = points.device
         self.support_winding_number = support_winding_number
         self._points, self._indices, self._velocities = points, indices, velocities
-        self._leaf_size = bvh_leaf_size or MAX_LEAF
-        self._handle = Handle(self._built())
+        self._leaf_size, self._constructor = bvh_leaf_size or MAX_LEAF, bvh_constructor
+        self._handle = Handle(self._built(), device=self.device)
 
     @property
     def id(self) -> int:
@@ -138,9 +136,10 @@ class Mesh:
         n, device = self.face_count, self.device
         lowers, uppers = empty(n, vec3, device), empty(n, vec3, device)
         _run(bound_faces, n, self._points, self.indices, lowers, uppers)
+        built, _, _ = construct(self._constructor, lowers, uppers, self._leaf_size)
         with versions.Paused():  # nothing in it that a tape could need
-            tree, self._owners = widened(build(lowers, uppers, self._leaf_size))
-        self._top = array(np.array([0, tree.spans[:1].numpy()[0]]), dtype=int32, device=device)  # above all subtrees
+            tree, self._owners = widened(built.tree)
+        self._stages = built.stages
         self._vertices = empty(3 * tree.items.size, int32, device)
         _run(gather_vertices, tree.items.size, self.indices, tree.items, self._vertices)
         moments = 4 * tree.nodes.size if self.support_winding_number else 0
@@ -157,14 +156,13 @@ class Mesh:
         nodes, leaves = data.tree.nodes, self._owners.size
         edges = empty(leaves, float32, self.device)
         _run(pack_triangles, leaves, data.points, self._vertices, self._owners, data.packs, nodes, edges)
-        spans = data.tree.spans
-        for part in (spans, self._top):
-            _run(refit_nodes, part.size - 1, nodes, part)
+        for stage in self._stages:
+            _run(fill_nodes, stage.size - 1, nodes, stage)
         if data.moments.size:
             _run(leaf_moments, leaves, data, self._owners, data.moments)
-            for part in (spans, self._top):
-                _run(node_moments, part.size - 1, data, data.moments, part)
-        _run(average_edges, 1, edges, self.face_count, data.average_edge)
+            for stage in self._stages:
+                _run(node_moments, stage.size - 1, data, data.moments, stage)
+        average_edges(edges, self.face_count, data.average_edge)
 
     def _velocities_or_none(self, velocities: array | None) -> array:
         return zeros(0, vec3, self.device) if velocities is None else velocities
@@ -206,12 +204,10 @@ def _check_indices(indices: Any, points: array) -> None:
             f"indices of a mesh: {indices.size} on {indices.device}\n"
             f"expected: three per face, on {points.device} as its points"
         )
-    numbers = indices.numpy()
-    wrong = np.flatnonzero((numbers < 0) | (numbers >= points.size))
-    if wrong.size:
-        at = int(wrong[0])
+    wrong, at = out_of_range(indices, points.size)
+    if wrong:
         raise MeshError(
-            f"indices[{at}] of a mesh (face {at // 3}) is {numbers[at]}\n"
+            f"indices[{at}] of a mesh (face {at // 3}) is {indices[at : at + 1].numpy()[0]}\n"
             f"expected: 0 to {points.size - 1}, a number of a point\n"
-            f"help: {wrong.size} of {numbers.size} indices are out of range; do they count from 1?"
+            f"help: {wrong} of {indices.size} indices are out of range; do they count from 1?"
         )

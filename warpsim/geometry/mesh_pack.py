@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 
-from ..core.frontend.functions import func
-from ..core.ops import greater, length_sq, lesser, max, min, sqrt, tid, where
+from ..core.ops import atomic_add, atomic_min, greater, length_sq, lesser, max, min, sqrt, tid, where
 from ..core.runtime.array import array
 from ..core.runtime.array_ops import empty, zeros
 from ..core.runtime.kernel import kernel
@@ -17,6 +16,7 @@ from ..core.runtime.launch import launch
 from ..core.runtime.primitives import array_scan
 from ..core.types.scalars import float32, float64, int32
 from .bvh_nodes import BvhNode, BvhTree, leaf_code, leaf_count, leaf_first
+from .bvh_refit import put_box
 from .bvh_walk import LARGEST
 from .mesh_data import LANES, TrianglePack, known, vec3
 
@@ -34,6 +34,23 @@ def bound_faces(
     else:
         lowers[face] = vec3(math.nan)
         uppers[face] = vec3(math.nan)
+
+
+@kernel
+def _find_wrong(indices: array(dtype=int32), points: int32, found: array(dtype=int32)):
+    """How many indices are no numbers of points, and the first of them."""
+    i = tid()
+    if indices[i] < 0 or indices[i] >= points:
+        atomic_add(found, 0, 1)
+        atomic_min(found, 1, i)
+
+
+def out_of_range(indices: array, points: int) -> tuple[int, int]:
+    """How many indices are not from 0 to `points` - 1, and where the first is. The host waits for the device once."""
+    found = array([0, indices.size], dtype=int32, device=indices.device)
+    launch(_find_wrong, indices.size, [indices, points], [found], device=indices.device, record_tape=False)
+    wrong, first = found.numpy().tolist()
+    return wrong, first
 
 
 # ----- leaves of eight positions --------------------------------------------------------------
@@ -84,7 +101,7 @@ def widened(tree: BvhTree) -> tuple[BvhTree, array]:
     nodes, owners = empty(tree.nodes.size, BvhNode, device), empty(count, int32, device)
     items = empty(LANES * count, int32, device)
     launch(_widen, tree.nodes.size, [tree.nodes, tree.items, leaves], [nodes, items, owners], device=device)
-    return BvhTree(nodes=nodes, items=items, spans=tree.spans), owners
+    return BvhTree(nodes=nodes, items=items), owners
 
 
 # ----- packs ----------------------------------------------------------------------------------
@@ -126,41 +143,35 @@ def pack_triangles(
         pack.cx[k], pack.cy[k], pack.cz[k] = c[0], c[1], c[2]
     packs[leaf] = pack
     edges[leaf] = total
-    set_box(nodes, slot, lower, upper)
-
-
-@func
-def set_box(nodes: array(dtype=BvhNode), slot: int32, lower: vec3, upper: vec3):
-    """Write the box of a child, given as 4 * node + slot."""
-    node, k = slot // 4, slot % 4
-    nodes[node].lower_x[k] = lower[0]
-    nodes[node].lower_y[k] = lower[1]
-    nodes[node].lower_z[k] = lower[2]
-    nodes[node].upper_x[k] = upper[0]
-    nodes[node].upper_y[k] = upper[1]
-    nodes[node].upper_z[k] = upper[2]
+    put_box(nodes, slot, lower, upper)
 
 
 @kernel
-def refit_nodes(nodes: array(dtype=BvhNode), spans: array(dtype=int32)):
-    """Boxes of inner children of the nodes from spans[t] on, the last first, for children follow their parents.
-
-    Nodes of one span are one subtree. No two threads write to the same slot.
-    """
+def _sum_squares(edges: array(dtype=float32), share: int32, sums: array(dtype=float64)):
+    """Sum `share` numbers in order."""
     t = tid()
-    for i in range(spans[t + 1] - spans[t]):
-        node = nodes[spans[t + 1] - 1 - i]
-        if node.parent >= 0:
-            lower = vec3(min(node.lower_x), min(node.lower_y), min(node.lower_z))
-            upper = vec3(max(node.upper_x), max(node.upper_y), max(node.upper_z))
-            set_box(nodes, node.parent, lower, upper)
+    total = float64(0.0)
+    for i in range(share * t, min(share * (t + 1), edges.shape[0])):
+        total += float64(edges[i])
+    sums[t] = total
 
 
 @kernel
-def average_edges(edges: array(dtype=float32), count: int32, average: array(dtype=float32)):
-    """The root of the mean of squared lengths whose sums are `edges`."""
+def _average(sums: array(dtype=float64), count: int32, average: array(dtype=float32)):
     tid()
     total = float64(0.0)
-    for i in range(edges.shape[0]):
-        total += float64(edges[i])
+    for i in range(sums.shape[0]):
+        total += sums[i]
     average[0] = float32(sqrt(total / float64(max(count, 1))))
+
+
+def average_edges(edges: array, count: int, average: array) -> None:
+    """The root of the mean of `count` squared lengths, whose sums over leaves are `edges`.
+
+    Where there are many threads, each sums the square root of all.
+    """
+    device = edges.device
+    share = math.isqrt(edges.size) + 1 if device.is_cuda else edges.size or 1
+    sums = empty(-(-edges.size // share), float64, device)
+    launch(_sum_squares, sums.size, [edges, share], [sums], device=device, record_tape=False)
+    launch(_average, 1, [sums, count], [average], device=device, record_tape=False)

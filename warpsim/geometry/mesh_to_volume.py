@@ -20,17 +20,19 @@ from ..core.frontend.functions import func
 from ..core.ops import length, min, resolve, tid
 from ..core.runtime import graph
 from ..core.runtime.array import array, array2d
-from ..core.runtime.array_ops import zeros
+from ..core.runtime.array_ops import empty, zeros
 from ..core.runtime.kernel import kernel
 from ..core.runtime.launch import launch
 from ..core.types.compounds import vector as vector_type
 from ..core.types.scalars import float32, int32, uint8, uint64
 from ..errors import LaunchError, MeshError, VolumeError
 from . import nanovdb_build, nanovdb_checksum, nanovdb_statistics
+from .bvh_extent import extent_of
 from .mesh import Mesh
 from .mesh_closest import closest_face
 from .mesh_data import MeshData
 from .mesh_eval import mesh_eval_position
+from .mesh_pack import bound_faces
 from .mesh_query import mesh_query_point_no_sign
 from .mesh_sign import sign_by_rays
 from .mesh_winding import winding_number
@@ -166,17 +168,19 @@ def _near_blocks(mesh: Mesh, voxel_size: float, band: float, low: np.ndarray, hi
 
 def _box(mesh: Mesh, voxel_size: float) -> tuple[np.ndarray, np.ndarray]:
     """The lowest and highest voxel of the box around all faces with finite corners."""
-    points, faces = mesh.points.numpy().astype(np.float64), mesh.indices.numpy().reshape(-1, 3)
-    used = points[faces]
-    used = used[np.isfinite(used).all(axis=(1, 2))].reshape(-1, 3) / voxel_size
-    if not len(used):
-        raise MeshError(f"a mesh of {len(faces)} faces has none with finite corners\nexpected: a surface")
-    if np.abs(used).max() > _FARTHEST:
+    n, device = mesh.face_count, mesh.device
+    lowers, uppers = empty(n, vec3, device), empty(n, vec3, device)
+    launch(bound_faces, n, [mesh.points, mesh.indices], [lowers, uppers], device=device, record_tape=False)
+    [extent] = extent_of(lowers, uppers).numpy()
+    if not extent["count"]:
+        raise MeshError(f"a mesh of {n} faces has none with finite corners\nexpected: a surface")
+    ends = np.stack([extent["lower"], extent["upper"]]).astype(np.float64) / voxel_size
+    if np.abs(ends).max() > _FARTHEST:
         raise VolumeError(
-            f"the mesh ends {np.abs(used).max():.3g} voxels from the origin\nexpected: at most {_FARTHEST}\n"
+            f"the mesh ends {np.abs(ends).max():.3g} voxels from the origin\nexpected: at most {_FARTHEST}\n"
             "help: make voxels larger, or move the mesh to the origin"
         )
-    low, high = np.floor(used.min(axis=0)).astype(np.int64), np.ceil(used.max(axis=0)).astype(np.int64)
+    low, high = np.floor(ends[0]).astype(np.int64), np.ceil(ends[1]).astype(np.int64)
     span = 1 << UPPER_SPAN_LOG2
     if (-(-low // span) < (high + 1) // span).all():  # its inside might be that of a whole tile of the root
         raise VolumeError(

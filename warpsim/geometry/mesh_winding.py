@@ -159,11 +159,11 @@ def leaf_moments(data: MeshData, owners: array(dtype=int32), moments: array(dtyp
 
 
 @kernel
-def node_moments(data: MeshData, moments: array(dtype=WindingMoments), spans: array(dtype=int32)):
-    """Moments of inner children of the nodes from spans[t] on, the last first, for children follow their parents."""
+def node_moments(data: MeshData, moments: array(dtype=WindingMoments), stage: array(dtype=int32)):
+    """Moments of inner children of the nodes of one range, the last first; see `bvh_refit`."""
     t = tid()
-    for i in range(spans[t + 1] - spans[t]):
-        n = spans[t + 1] - 1 - i
+    for i in range(stage[t + 1] - stage[t]):
+        n = stage[t + 1] - 1 - i
         node = data.tree.nodes[n]
         center, area, last = vec3(), float32(0.0), vec3()
         for k in range(4):

@@ -23,11 +23,11 @@ from ..core.types.structs import numpy_dtype
 from ..errors import VolumeError
 from . import nanovdb_file, nanovdb_statistics, nanovdb_voxels
 from .nanovdb_check import check
-from .nanovdb_grid import Grid
-from .nanovdb_layout import LEAF_LOG2, LEAF_SLOTS, GridFlag, GridType
+from .nanovdb_grid import Grid, aligned_copy
+from .nanovdb_layout import ALIGNMENT, LEAF_LOG2, LEAF_SLOTS, GridFlag, GridType
 from .nanovdb_read import VALUE_TYPES
 from .volume_allocate import box_grid, dense_grid, tile_grid, voxel_grid
-from .volume_data import leaf_values, volume_data, voxel_count
+from .volume_data import leaf_values, present, seen_by_kernels, volume_data, voxel_count
 from .volume_sample import CLOSEST, LINEAR
 
 vec3i = standard_names()["vec3i"]
@@ -43,7 +43,9 @@ class Volume:
     """A sparse grid; `id` stands for it in kernels.
 
     data: the bytes of an .nvdb file or of a grid, as an array of uint8 or any buffer.
-    copy: with False the volume works on the memory of `data`: one grid, which begins at a multiple of 32 bytes.
+    copy: with False the volume works on the memory of `data`: one grid, which begins at a multiple of 32 bytes. Bytes
+    of the host cannot be those of a volume on CUDA, or the other way round: they are copied then.
+    device: where kernels are to use it; by default where `data` is. Bytes are checked on the host.
     Raises `VolumeFormatError` for bytes that are no sound grid.
     """
 
@@ -81,15 +83,21 @@ class Volume:
         memory = data.numpy() if isinstance(data, array) else np.frombuffer(data, np.uint8)
         if memory.dtype != np.uint8 or memory.ndim != 1:
             raise VolumeError(f"data of a volume: dtype {memory.dtype}, shape {memory.shape}\nexpected: bytes in a row")
-        if device is None and isinstance(data, array):
-            device = data.device
-        self._adopt(nanovdb_file.read(memory.tobytes()) if copy else [check(memory)], 0, device)
+        place = get_device(data.device if device is None and isinstance(data, array) else device)
+        if copy:
+            self._adopt(nanovdb_file.read(memory.tobytes()), 0, place)
+        elif place.is_cuda and isinstance(data, array) and data.device is place:
+            if data.ptr % ALIGNMENT or not data.is_contiguous:
+                raise VolumeError(f"data of a volume at {data.ptr:#x}\nexpected: bytes in a row, at a multiple of 32")
+            self._adopt([check(aligned_copy(memory))], 0, place, data)
+        else:
+            self._adopt([check(memory)], 0, place)
 
-    def _adopt(self, grids: list[Grid], position: int, device: Any) -> Volume:
+    def _adopt(self, grids: list[Grid], position: int, device: Any, shared: Array | None = None) -> Volume:
         self._grids, self._position, self._grid, self.device = grids, position, grids[position], get_device(device)
-        self._data = volume_data(self._grid)
+        self._data = volume_data(self._grid, self.device, shared=shared)
         self._saved = zlib.crc32(self._grid.buffer.data)
-        self._handle = Handle(self._data)
+        self._handle = Handle(self._data, device=self.device)
         return self
 
     @classmethod
@@ -125,7 +133,7 @@ class Volume:
 
         path: a path or a binary file object. codec: "none", "zip", or "blosc", which needs the package of that name.
         """
-        grid = self._grid
+        grid = present(self._data, self._grid)
         if zlib.crc32(grid.buffer.data) != self._saved:
             grid = grid.copy()
             ordered = grid.flags & GridFlag.BREADTH_FIRST and not grid.tree["tile_count"].any()
@@ -153,7 +161,7 @@ class Volume:
         min, max: voxels, three integers each; by default the box around all active voxels.
         Of index volumes these are the indices, from 0, and -1 for voxels that have none.
         """
-        found = nanovdb_voxels.to_dense(self._grid, min, max)
+        found = nanovdb_voxels.to_dense(present(self._data, self._grid), min, max)
         return found.astype(np.int64) - 1 if self.is_index else found
 
     # ----- new volumes ----------------------------------------------------------------------------
@@ -214,7 +222,11 @@ class Volume:
 
     def array(self) -> Array:
         """All bytes of the grid, as an array of uint8 over the volume's memory."""
-        return array._wrap(self._grid.buffer, uint8, self.device, owner=self._data.words)
+        return self._over(self._grid.buffer, uint8)
+
+    def _over(self, view: np.ndarray, element: Any) -> Array:
+        """An array over the memory that kernels have where a view of the host's buffer lies."""
+        return array._wrap(seen_by_kernels(self._data, self._grid, view), element, self.device, owner=self._data.words)
 
     def get_grid_info(self) -> Volume.GridInfo:
         """Name, size, place in its file, type and transform."""
@@ -317,7 +329,7 @@ class Volume:
         meta, values = self._grid.blind_descriptions[feature_index], feature.array
         count = int(meta["value_count"])
         size = values.nbytes // count if count else 0
-        address = values.__array_interface__["data"][0]
+        address = seen_by_kernels(self._data, self._grid, values).ctypes.data
         return Volume.FeatureArrayInfo(feature.name, address, size, count, _type_name(feature.data_type))
 
     def feature_array(self, feature_index: int, dtype: Any = None) -> Array:
@@ -333,7 +345,7 @@ class Volume:
             found = f"feature array {feature_index} has {data.nbytes} bytes"
             raise VolumeError(f"{found}\nexpected: elements of {layout.itemsize}, the size of {type_name(element)}")
         values = np.ndarray((data.nbytes // layout.itemsize, *layout.shape), layout.base, data)
-        return array._wrap(values, element, self.device, owner=self._data.words)
+        return self._over(values, element)
 
     def _feature(self, index: int) -> Any:
         count = self.get_feature_array_count()

@@ -1,7 +1,8 @@
 """Grids for new volumes, from what users give: dense NumPy arrays, boxes, points in tiles, points in voxels.
 
 A tile here is a block of 8^3 voxels, the smallest piece of a grid of values. All voxels of new tiles are active
-and hold the background value.
+and hold the background value. Trees are built on the host, from the list of tiles; where points are on a GPU, the list
+is made there.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ..core.runtime.array import array
 from ..errors import VolumeError
 from . import nanovdb_build
 from .nanovdb_grid import Grid
 from .nanovdb_layout import LEAF_LOG2, LEAF_SPAN_LOG2, LOWER_SPAN_LOG2, UPPER_SPAN_LOG2, GridType, layout
+from .volume_distinct import distinct_cubes
 from .volume_points import affine, as_voxels, background_of, point_rows, voxels_of
 
 
@@ -72,7 +75,18 @@ def _check_size(corners: np.ndarray, bg_value: Any) -> None:
 def tile_grid(points: Any, bg_value: Any, voxel_size: Any, transform: Any, translation: Any) -> Grid:
     """The tiles that contain the points."""
     matrix, shift = affine(voxel_size, transform, translation)
-    return _tile_grid(voxels_of(points, np.linalg.inv(matrix), shift, "tile point"), bg_value, matrix, shift)
+    voxels = _voxels(points, matrix, shift, "tile point", LEAF_LOG2)
+    return _tile_grid(voxels, bg_value, matrix, shift)
+
+
+def _voxels(points: Any, matrix: np.ndarray, shift: np.ndarray, what: str, log2: int) -> np.ndarray:
+    """Voxels of points; of those on a GPU only one of each cube of 2^log2 voxels along an axis."""
+    inverse = np.linalg.inv(matrix)
+    if isinstance(points, array) and points.device.is_cuda:
+        found = distinct_cubes(points, inverse, shift, log2)
+        if found is not None:
+            return found.astype(np.int64)
+    return voxels_of(points, inverse, shift, what)
 
 
 def _tile_grid(voxels: np.ndarray, bg_value: Any, matrix: np.ndarray, translation: np.ndarray) -> Grid:
@@ -83,5 +97,5 @@ def _tile_grid(voxels: np.ndarray, bg_value: Any, matrix: np.ndarray, translatio
 def voxel_grid(points: Any, voxel_size: Any, transform: Any, translation: Any) -> Grid:
     """An index grid whose voxels are those that contain the points."""
     matrix, shift = affine(voxel_size, transform, translation)
-    voxels = voxels_of(points, np.linalg.inv(matrix), shift, "voxel point")
+    voxels = _voxels(points, matrix, shift, "voxel point", 0)
     return nanovdb_build.from_voxels(voxels, type=GridType.ONINDEX, transform=matrix, translation=shift)

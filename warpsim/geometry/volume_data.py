@@ -3,9 +3,14 @@
 Values are not copied: what kernels store is in the grid, and the other way round. A kernel that writes values never
 writes what it finds its way by: that is the directory, or a copy of root and inner nodes. Gradients of values, if there
 are any, are a second buffer of the same size: a value and its gradient stand at the same place.
+
+On CUDA the grid's buffer is copied to the device, once. From then on, values are those there, and the buffer on the
+host says only where they are; `present` reads them back. On the CPU both are one.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -25,20 +30,27 @@ CUBES_PER_LEAF, FEW_CUBES = 64, 1 << 17
 """How large a directory may become: an eighth of what the leaves need, or half a megabyte."""
 
 
-def volume_data(grid: Grid, directory: bool = True) -> VolumeData:
-    """A grid as kernels see it; without `directory` they walk the tree at every lookup.
+def volume_data(
+    grid: Grid, device: Any = CPU, directory: bool = True, shared: array | None = None
+) -> VolumeData:  # fmt: skip
+    """A grid as kernels of a device see it; without `directory` they walk the tree at every lookup.
 
+    shared: the bytes of the grid on a CUDA device, (n,) uint8, to be used where they are.
     Raises `VolumeError` for a grid of 8 GiB and more.
     """
     if len(grid.buffer) >= MAX_BYTES:
         raise VolumeError(f"a grid of {len(grid.buffer)} bytes\nexpected: less than {MAX_BYTES}")
-    data, whole = VolumeData(), grid.buffer[: len(grid.buffer) // 8 * 8]  # blind data may end at any byte
-    _see_values(data, whole)
+    place = device if device.is_cuda else CPU
+    data = VolumeData()
+    data.words = _words(grid.buffer, place) if shared is None else _words_of(shared)
+    whole = data.words._data.view(np.uint8)
+    for name, t in (("integers", int32), ("floats", float32), ("longs", int64), ("doubles", float64)):
+        setattr(data, name, array._wrap(whole.view(t), t, place, owner=data.words))
     _see_nodes(data, whole)
     _see_tree(data, grid)
     _see_map(data, grid)
     if not (directory and _filled_directory(data, grid)):
-        data.entries = zeros(0, dtype=int32, device=CPU)
+        data.entries = zeros(0, dtype=int32, device=place)
         if not grid.layout.is_index:
             _see_nodes(data, whole[: _end_of_tree(grid)].copy())
     elif not grid.layout.is_index:  # the directory knows all that the tree does
@@ -46,15 +58,47 @@ def volume_data(grid: Grid, directory: bool = True) -> VolumeData:
     return data
 
 
-def _see_values(data: VolumeData, memory: np.ndarray) -> None:
-    data.words = array(memory.view(np.uint32), dtype=uint32, copy=False, device=CPU)
-    for name, t in (("integers", int32), ("floats", float32), ("longs", int64), ("doubles", float64)):
-        setattr(data, name, array._wrap(memory.view(t), t, CPU, owner=data.words))
+def _words(buffer: np.ndarray, place: Any) -> array:
+    """The memory of values: the buffer itself, or a copy of it on a device. Blind data may end at any byte."""
+    if place.is_cuda:
+        padded = np.concatenate([buffer, np.zeros(-len(buffer) % 8, np.uint8)])
+        return array(padded.view(np.uint32), dtype=uint32, device=place)
+    return array(buffer[: len(buffer) // 8 * 8].view(np.uint32), dtype=uint32, copy=False, device=place)
+
+
+def _words_of(shared: array) -> array:
+    """The same memory of a device as words."""
+    memory = shared._data[: shared.size // 8 * 8].view(np.uint32)
+    return array._wrap(memory, uint32, shared.device, owner=shared)
 
 
 def _see_nodes(data: VolumeData, memory: np.ndarray) -> None:
-    data.masks = array(memory.view(np.uint32), dtype=uint32, copy=False, device=CPU)
-    data.links = array._wrap(memory.view(np.int64), int64, CPU, owner=data.masks)
+    place = data.words.device
+    if place.is_cuda:
+        data.masks = array._wrap(memory.view(np.uint32), uint32, place)
+    else:
+        data.masks = array(memory.view(np.uint32), dtype=uint32, copy=False, device=place)
+    data.links = array._wrap(memory.view(np.int64), int64, place, owner=data.masks)
+
+
+def present(data: VolumeData, grid: Grid) -> Grid:
+    """The grid with the values of now, on the host; waits for a device."""
+    if not data.words.device.is_cuda:
+        return grid
+    now = grid.copy()
+    found = data.words.numpy().view(np.uint8)[: len(grid.buffer)]
+    now.buffer[: len(found)] = found
+    return now
+
+
+def seen_by_kernels(data: VolumeData, grid: Grid, view: np.ndarray) -> np.ndarray:
+    """What kernels have where a view of the grid's buffer lies."""
+    memory = data.words._data
+    if not data.words.device.is_cuda:
+        return view
+    begin = view.ctypes.data - grid.buffer.ctypes.data if view.size else 0
+    first = memory.view(np.uint8)[begin : begin + view.itemsize].view(view.dtype)
+    return np.lib.stride_tricks.as_strided(first, view.shape, view.strides, subok=True)
 
 
 def _end_of_tree(grid: Grid) -> int:
@@ -66,13 +110,13 @@ def _end_of_tree(grid: Grid) -> int:
 
 
 def _see_tree(data: VolumeData, grid: Grid) -> None:
-    parts, root = grid.layout, grid.root_offset
+    parts, root, place = grid.layout, grid.root_offset, data.words.device
     data.grid_type = int(grid.type)
     data.root, data.background = root // WORD, (root + parts.background) // WORD
     order = np.argsort(grid.tiles["key"], kind="stable")
     places = (root + parts.root.size + order * parts.tile.size) // WORD
-    data.keys = array(grid.tiles["key"][order].astype(np.int64), dtype=int64, device=CPU)
-    data.tiles = array(places.astype(np.int32), dtype=int32, device=CPU)
+    data.keys = array(grid.tiles["key"][order].astype(np.int64), dtype=int64, device=place)
+    data.tiles = array(places.astype(np.int32), dtype=int32, device=place)
     data.tile_value, data.table_stride = parts.tile_value // WORD, parts.table_stride // WORD
     data.upper_table, data.lower_table = parts.upper_table // WORD, parts.lower_table // WORD
     data.leaf_values = 0 if parts.is_index else parts.leaf_values // WORD
@@ -103,8 +147,9 @@ def _filled_directory(data: VolumeData, grid: Grid) -> bool:
         return False
     low, extent = box
     data.low, data.extent = low.tolist(), extent.tolist()
-    data.entries = empty(int(extent.prod()), dtype=int32, device=CPU)
-    launch(fill_directory, dim=tuple(extent.tolist()), inputs=[data], device=CPU, record_tape=False)
+    place = data.words.device
+    data.entries = empty(int(extent.prod()), dtype=int32, device=place)
+    launch(fill_directory, dim=tuple(extent.tolist()), inputs=[data], device=place, record_tape=False)
     return True
 
 
@@ -134,5 +179,6 @@ def _count(corners: list[np.ndarray]) -> float:
 
 
 def leaf_values(data: VolumeData, grid: Grid) -> array:
-    """The values in leaves as an array (leaves, 512) over the grid's memory, with the gradients that belong to it."""
-    return array._wrap(grid.leaves["values"], VALUE_TYPES[grid.type], CPU, owner=data.words)
+    """The values in leaves as an array (leaves, 512) over the volume's memory, with their gradients."""
+    values = seen_by_kernels(data, grid, grid.leaves["values"])
+    return array._wrap(values, VALUE_TYPES[grid.type], data.words.device, owner=data.words)

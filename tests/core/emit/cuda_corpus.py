@@ -274,6 +274,34 @@ def _compound_atomics(r: np.random.Generator) -> list[Any]:
 
 add(compound_atomics, N, _compound_atomics, rtol=1e-5)
 
+@wp.kernel
+def shared_updates(
+    x: wp.array(dtype=wp.vec3), total: wp.array(dtype=wp.vec3), count: wp.array(dtype=wp.uint64),
+    low: wp.array(dtype=int), high: wp.array(dtype=wp.vec3d), row: wp.array2d(dtype=float), n: int,
+):  # fmt: skip
+    i = wp.tid()
+    wp.atomic_sub(total, n - 1, x[i] * 0.5)
+    if x[i][0] > 0.0:
+        wp.atomic_add(count, 1, wp.uint64(3))
+    wp.atomic_min(low, 0, i * 5 % 7 - 4)
+    if i > 1000:
+        wp.atomic_min(low, 1000000, i)
+    wp.atomic_max(high, 0, wp.vec3d(x[i]))
+    middle = row[n]
+    for j in range(i):
+        wp.atomic_add(middle, n + 1, float(j))
+
+
+def _shared_updates(r: np.random.Generator) -> list[Any]:
+    high = wp.array([(np.nan, -0.0, 5.0)], dtype=wp.vec3d)
+    low = wp.array([2, 7], dtype=int)
+    return [
+        numbers(r, N, wp.vec3), numbers(r, 2, wp.vec3), wp.zeros(2, dtype=wp.uint64), low, high, numbers(r, (3, 4)), 1,
+    ]  # fmt: skip
+
+
+add(shared_updates, N, _shared_updates, rtol=1e-5)
+
 # ----- library ------------------------------------------------------------------------------
 
 

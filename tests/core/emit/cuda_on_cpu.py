@@ -9,6 +9,7 @@ argument block, atomics, conversions and reports are the real ones.
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 from typing import Any
 
@@ -49,6 +50,10 @@ class EmulatedKernel:
 
     def launch(self, dim: int | tuple[int, ...], args: list[Any], grid: int = 2, block: int = 3) -> np.ndarray:
         """Run every thread of a grid of `grid` blocks of `block` threads; returns the report."""
+        return self.run(dim, args, [(k // block, block, k % block, grid) for k in range(grid * block)])
+
+    def run(self, dim: int | tuple[int, ...], args: list[Any], threads: list[tuple[int, ...]]) -> np.ndarray:
+        """Run some threads of a launch, which are told their block, its size, their place in it, and the blocks."""
         dims = (dim,) if isinstance(dim, int) else dim
         report = np.zeros(5, np.int64)
         header = np.array([report.ctypes.data, *dims, *[1] * (4 - len(dims))], np.int64).tobytes()
@@ -56,9 +61,9 @@ class EmulatedKernel:
         data = ctypes.create_string_buffer(header + b"".join(parts))
         run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(self._native.address(KERNEL))
         registers = (ctypes.c_int32 * 4).from_address(self._native.address("registers"))
-        for thread in range(grid * block):
-            registers[:] = [thread // block, block, thread % block, grid]
-            run(ctypes.addressof(data), int(np.prod(dims)))
+        for thread in threads:
+            registers[:] = thread
+            run(ctypes.addressof(data), math.prod(dims))
         return report
 
     def _print(self, text: bytes, values: int) -> int:

@@ -24,6 +24,9 @@ from warpsim.errors import CompilerError
 
 pytestmark = pytest.mark.skipif(bool(cuda_tools.missing()), reason=f"without {', '.join(cuda_tools.missing())}")
 
+DIALECTS = ((9, 0), (12, 0))  # NVVM reads an old dialect of LLVM below 10.0, and a recent one from there on
+ASSEMBLED = (scalars.float16, scalars.float32, scalars.uint64)  # of one width each; it takes as long as compiling
+
 # Rows that act on memory, threads or output, or need attributes: kernels of the corpus and tests below use them.
 ELSEWHERE = {
     "construct", "field", "with_field", "cast", "printf", "assert", "breakpoint", "load", "store", "view", "field_view",
@@ -74,20 +77,20 @@ def kernel(cases):
         return dce(fold(unroll(inline(Function("rows", region)), 16)))
 
 
-def compiled(cases):
+def compiled(cases, arch=(9, 0)):
     """The PTX of all cases in one kernel; when NVVM refuses it, the error names the rows at fault."""
     fn = kernel(cases)
     try:
-        return cuda.emit(fn, 1, Options(), analyse(fn))
+        return cuda.emit(fn, 1, Options(), analyse(fn), arch=arch)
     except CompilerError:
-        assert [_describe(case) for case in cases if _refused(case)] == []
+        assert [_describe(case) for case in cases if _refused(case, arch)] == []
         raise  # only all rows together are refused
 
 
-def _refused(case):
+def _refused(case, arch):
     fn = kernel([case])
     try:
-        cuda.emit(fn, 1, Options(), analyse(fn))
+        cuda.emit(fn, 1, Options(), analyse(fn), arch=arch)
     except CompilerError:
         return True
     return False
@@ -97,11 +100,14 @@ def _describe(case):
     return f"{case[0].name}({', '.join(t.__name__ for t in case[1])})"
 
 
+@pytest.mark.parametrize("arch", DIALECTS, ids=str)
 @pytest.mark.parametrize("dtype", scalars.NUMBERS, ids=lambda t: t.__name__)
-def test_every_row_compiles(dtype):
+def test_every_row_compiles(dtype, arch):
     cases = list(overloads(dtype))
     assert len(cases) > 60
-    made = compiled(cases)
+    made = compiled(cases, arch)
+    if dtype in ASSEMBLED:
+        assert cuda.assemble(made.ptx, arch).startswith(b"\x7fELF")
     stored = sum("st.global" in line for line in made.ptx.splitlines())
     assert stored >= len(cases), "every case has an effect"
 
@@ -112,11 +118,12 @@ def test_no_row_was_left_out():
     assert missing <= ELSEWHERE
 
 
-def test_every_conversion_compiles():
+@pytest.mark.parametrize("arch", DIALECTS, ids=str)
+def test_every_conversion_compiles(arch):
     cast = TABLE["cast"].rows[0]
     pairs = [(a, b) for a in scalars.SCALARS for b in scalars.SCALARS if a is not b]
     assert len(pairs) == 132
-    compiled([(cast, (a,), (b,), {"to": b}) for a, b in pairs])
+    compiled([(cast, (a,), (b,), {"to": b}) for a, b in pairs], arch)
 
 
 def test_a_refused_row_is_named(monkeypatch):

@@ -81,3 +81,11 @@ def test_known_generations():
     known = nvvm.known_archs()
     assert {(7, 5), (9, 0), (10, 0), (12, 0)} <= set(known)
     assert list(known) == sorted(known)
+
+
+@complete
+def test_a_gpu_newer_than_the_tools_runs_code_of_its_generation():
+    assert nvvm.runs_on((9, 0)) == (9, 0)
+    assert nvvm.runs_on((9, 7)) == (9, 0)
+    assert nvvm.runs_on((12, 99)) == max(a for a in nvvm.known_archs() if a[0] == 12)
+    assert nvvm.runs_on((5, 2)) == (5, 2)

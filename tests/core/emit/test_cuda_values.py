@@ -57,6 +57,23 @@ def test_each_thread_runs_once(grid):
         np.testing.assert_array_equal(count.numpy(), expected)
 
 
+def test_launches_have_more_threads_than_32_bits_count():
+    @wp.kernel
+    def place(found: wp.array(dtype=int), row: wp.array2d(dtype=int)):
+        i, j, k = wp.tid()
+        n = wp.atomic_add(found, 0, 1)
+        row[n, 0] = i
+        row[n, 1] = j
+        row[n, 2] = k
+
+    emulated, found, row = EmulatedKernel(place), wp.zeros(1, dtype=int), wp.zeros((4, 3), dtype=int)
+    dims, blocks, threads = (4096, 4096, 1024), 1 << 24, 1024  # 2**34 threads; each of the 2**34 of the grid runs one
+    emulated.run(dims, [found, row], [(blocks - 1, threads, 1023, blocks), (1 << 21, threads, 5, blocks)])
+    assert row.numpy().tolist()[:2] == [[4095, 4095, 1023], [512, 0, 5]]
+    emulated.run(dims, [found, row], [(1 << 23, threads, 7, 3 << 22)])  # one round of a grid that is smaller
+    assert row.numpy().tolist()[2:] == [[2048, 0, 7], [0, 0, 0]]
+
+
 SPECIAL = (np.nan, -np.nan, 0.0, -0.0, 1.0, -1.0, np.inf, -np.inf)
 
 

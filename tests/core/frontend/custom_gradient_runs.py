@@ -7,11 +7,11 @@ import warpsim as wp
 from warpsim.errors import CustomGradientError
 
 
-def array(values, dtype=float, grad=True, device="cpu"):
+def array(values, dtype=float, grad=True, device=None):
     return wp.array(np.asarray(values), dtype=dtype, requires_grad=grad, device=device)
 
 
-def backward(kernel, dim, inputs, outputs, seeds=None, device="cpu"):
+def backward(kernel, dim, inputs, outputs, seeds=None, device=None):
     """Launch on a tape and go back with seeds (ones) for the outputs; gradients are in the arrays afterwards."""
     with wp.Tape() as tape:
         wp.launch(kernel, dim=dim, inputs=list(inputs), outputs=list(outputs), device=device)

@@ -1,4 +1,4 @@
-"""Runs a kernel on the interpreter, on the CPU, and as plain Python; all must leave the same in memory."""
+"""Runs a kernel on the interpreter, on the current device, and as plain Python; all must leave the same in memory."""
 
 import itertools
 import linecache
@@ -16,15 +16,18 @@ _numbers = itertools.count()
 
 
 def ran(kernel, dim, *args, verify=False):
-    """What the array arguments hold after a launch, equal on both devices; one array alone is not wrapped in a list."""
+    """What the array arguments hold after a launch, equal on the interpreter and the current device.
+
+    One array alone is not wrapped in a list.
+    """
     wp.config.verify = verify
     found = []
-    for device in ("interp", "cpu"):
+    for device in ("interp", None):
         ready = [prepared(a, t, device) for a, t in zip(args, kernel.patterns.values(), strict=True)]
         wp.launch(kernel, dim=dim, inputs=ready, device=device)
         found.append([a.numpy() for a in ready if isinstance(a, wp.array)])
-    for interp, cpu in zip(*found, strict=True):
-        np.testing.assert_array_equal(interp, cpu)
+    for interpreted, compiled in zip(*found, strict=True):
+        np.testing.assert_array_equal(interpreted, compiled)
     return found[0] if len(found[0]) != 1 else found[0][0]
 
 
@@ -76,7 +79,7 @@ def module(text, **names):
 def refusal(kernel, *args, dim=1):
     """The error that a kernel's first launch raises while it is translated."""
     with pytest.raises(KernelError) as caught:
-        wp.launch(kernel, dim=dim, inputs=list(args), device="interp")
+        wp.launch(kernel, dim=dim, inputs=list(args))
     return caught.value
 
 

@@ -162,6 +162,7 @@ def test_arrays_join():
     assert y_after.tolist() == y.tolist()
 
 
+@pytest.mark.cpu(reason="launches over NumPy arrays")
 def test_writes_through_a_chosen_array_are_seen_by_launches():
     """A read-only argument is refused even where another name writes to it."""
     frozen = np.zeros(4, np.float32)

@@ -152,6 +152,7 @@ def writes(x: wp.array(dtype=float)):
 
 @compiled
 @DEVICES
+@pytest.mark.cpu(reason="adopts memory of NumPy's")
 def test_a_text_that_only_reads_takes_memory_that_is_read_only(device):
     data = np.ones(2, np.float32)
     data.flags.writeable = False

@@ -164,11 +164,11 @@ def weights(table: wp.array(dtype=wp.float64), x: wp.array(dtype=wp.float64), ou
 @compiled
 def test_threads_that_share_gradients_add_with_atomics():
     n, before = 40000, get_pool().threads
-    table, x = leaf(np.arange(1.0, 5.0), "cpu", wp.float64), leaf(np.ones(n), "cpu", wp.float64)
-    out = leaf(np.zeros(n), "cpu", wp.float64)
+    table, x = leaf(np.arange(1.0, 5.0), None, wp.float64), leaf(np.ones(n), None, wp.float64)
+    out = leaf(np.zeros(n), None, wp.float64)
     wp.set_num_threads(4)
     try:
-        slopes = gradients(weights, n, [table, x], out, "cpu")
+        slopes = gradients(weights, n, [table, x], out, None)
     finally:
         wp.set_num_threads(before)
     seed, t, i = np.arange(1.0, n + 1.0), np.arange(1.0, 5.0), np.arange(n)
@@ -321,7 +321,7 @@ def test_unknown_names_in_an_adjoint_text_are_compile_errors():
         out[wp.tid()] = f(x[wp.tid()])
 
     with pytest.raises(NativeCodeError, match=r"f\.adj_snippet:1:1: error: .*adj_y"):
-        gradients(k, 2, [leaf([1.0, 2.0], "cpu")], leaf([0.0, 0.0], "cpu"), "cpu")
+        gradients(k, 2, [leaf([1.0, 2.0], None)], leaf([0.0, 0.0], None), None)
 
 
 @wp.kernel
@@ -385,7 +385,7 @@ def test_a_second_derivative_is_refused():
         out[wp.tid()] = slope(x[wp.tid()])
 
     with pytest.raises(NotDifferentiableError, match="the adj_snippet of native function 'line' has no derivative"):
-        gradients(k, 2, [leaf([1.0, 2.0], "cpu")], leaf([0.0, 0.0], "cpu"), "cpu")
+        gradients(k, 2, [leaf([1.0, 2.0], None)], leaf([0.0, 0.0], None), None)
 
 
 # ----- arrays that change around the call -----------------------------------------------------------------

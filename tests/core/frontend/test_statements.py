@@ -85,9 +85,9 @@ def shared_sum(total: Ints, floats: Floats, x: Ints):
 def test_adding_to_an_element_is_atomic():
     """Launched over many threads on all cores, nothing is lost."""
     n = 200_000
-    total, floats = wp.zeros(2, dtype=int, device="cpu"), wp.zeros(2, dtype=float, device="cpu")
-    x = wp.array(np.arange(n) % 7, dtype=int, device="cpu")
-    wp.launch(shared_sum, dim=n, inputs=[total, floats, x], device="cpu")
+    total, floats = wp.zeros(2, dtype=int), wp.zeros(2, dtype=float)
+    x = wp.array(np.arange(n) % 7, dtype=int)
+    wp.launch(shared_sum, dim=n, inputs=[total, floats, x])
     values = np.arange(n) % 7
     assert total.numpy().tolist() == [values.sum(), -n]
     assert floats.numpy().tolist() == [values[::2].sum(), values[1::2].sum()]

@@ -74,7 +74,7 @@ def samples(n: int, device: str, cdf: tuple[float, ...] = CDF) -> tuple[np.ndarr
 
 @pytest.fixture(scope="module")
 def many() -> dict[str, np.ndarray]:
-    p, q, bins, _ = samples(40000, "cpu")
+    p, q, bins, _ = samples(40000, None)
     named = {name: p[:, k].astype(float) for k, name in enumerate(PLANE)}
     named |= {name: q[:, k].astype(float) for k, name in enumerate(SPACE)}
     return named | {"bins": bins}

@@ -81,22 +81,22 @@ def test_ends_of_the_domain(device, dtype):
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize(("name", "outside"), [("erfinv", (1.5, -1.5)), ("erfcinv", (-0.5, 2.5))])
 def test_outside_of_the_domain(dtype, name, outside):
-    assert np.isnan(evaluate(name, np.array([*outside, math.nan], dtype), "cpu")).all()
+    assert np.isnan(evaluate(name, np.array([*outside, math.nan], dtype), None)).all()
     with pytest.raises(InvalidNumberError, match="log makes NaN"):
         evaluate(name, np.array(outside, dtype), "interp")
 
 
 def test_round_trip_in_double_precision():
     x = np.linspace(-0.999, 0.999, 4001)
-    back = np.array([math.erf(y) for y in evaluate("erfinv", x, "cpu")])
+    back = np.array([math.erf(y) for y in evaluate("erfinv", x, None)])
     np.testing.assert_allclose(back, x, atol=4e-16, rtol=1e-15)
     x = np.linspace(0.001, 1.999, 4001)
-    back = np.array([math.erfc(y) for y in evaluate("erfcinv", x, "cpu")])
+    back = np.array([math.erfc(y) for y in evaluate("erfcinv", x, None)])
     np.testing.assert_allclose(back, x, rtol=1e-14)  # erfc magnifies relative errors up to tenfold here
 
 
 def test_odd_and_increasing():
     x = np.linspace(-1, 1, 20001).astype(np.float32)
-    y = evaluate("erfinv", x, "cpu")
+    y = evaluate("erfinv", x, None)
     np.testing.assert_array_equal(y, -y[::-1])
     assert (np.diff(y[1:-1]) >= 0).all()

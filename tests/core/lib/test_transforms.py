@@ -14,7 +14,7 @@ TYPES = {
     "f": (wp.vec3f, wp.quatf, wp.transformf, wp.mat44f, wp.spatial_vectorf),
     "d": (wp.vec3d, wp.quatd, wp.transformd, wp.mat44d, wp.spatial_vectord),
 }
-COUNT = {"interp": 5, "cpu": 500}
+COUNT, MANY = {"interp": 5}, 500
 everywhere = pytest.mark.parametrize(("device", "suffix"), list(product(("interp", "cpu"), "fd")))
 
 
@@ -55,12 +55,12 @@ def apply(function, types, device, *arrays):
 
 
 def transforms(device: str, suffix: str, seed: int) -> np.ndarray:
-    p = np.random.default_rng(seed).normal(size=(COUNT[device], 3))
+    p = np.random.default_rng(seed).normal(size=(COUNT.get(device, MANY), 3))
     return np.concatenate([p, Rotation.random(len(p), rng=seed).as_quat()], axis=1).astype(dtype(suffix))
 
 
 def vectors(device: str, suffix: str, seed: int, size: int = 3) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=(COUNT[device], size)).astype(dtype(suffix))
+    return np.random.default_rng(seed).normal(size=(COUNT.get(device, MANY), size)).astype(dtype(suffix))
 
 
 def matrices(t: np.ndarray) -> np.ndarray:
@@ -180,7 +180,7 @@ def test_composing_what_was_taken_apart(device, suffix, kind):
 
 
 def test_nothing_decomposes_to_the_identity_scaled_to_zero():
-    parts = launch(SCALING["d"][1], (wp.mat44d, wp.vec3d, wp.quatd, wp.vec3d), "cpu", np.zeros((1, 4, 4)))
+    parts = launch(SCALING["d"][1], (wp.mat44d, wp.vec3d, wp.quatd, wp.vec3d), None, np.zeros((1, 4, 4)))
     np.testing.assert_array_equal(np.concatenate([x[0] for x in parts]), [0, 0, 0, 0, 0, 0, 1, 0, 0, 0])
 
 
@@ -192,9 +192,9 @@ ENTRY = st.floats(-4, 4, width=32)  # squares of smaller numbers vanish
 def test_any_scaled_rotation_survives(turn, scale):
     compose, split = SCALING["d"]
     q, s = Rotation.from_rotvec([turn]).as_quat(), np.array([scale])
-    m = launch(compose, (wp.vec3d, wp.quatd, wp.vec3d, wp.mat44d), "cpu", np.array([turn]), q, s)
-    parts = launch(split, (wp.mat44d, wp.vec3d, wp.quatd, wp.vec3d), "cpu", m)
-    again = launch(compose, (wp.vec3d, wp.quatd, wp.vec3d, wp.mat44d), "cpu", *parts)
+    m = launch(compose, (wp.vec3d, wp.quatd, wp.vec3d, wp.mat44d), None, np.array([turn]), q, s)
+    parts = launch(split, (wp.mat44d, wp.vec3d, wp.quatd, wp.vec3d), None, m)
+    again = launch(compose, (wp.vec3d, wp.quatd, wp.vec3d, wp.mat44d), None, *parts)
     np.testing.assert_allclose(again, m, atol=1e-13)
 
 

@@ -95,12 +95,12 @@ def test_closed_ids_in_memory_find_nothing_and_are_reported_on_request():
     del gone
     wp.launch(read_several, 3, inputs=[ids, out])
     np.testing.assert_array_equal(out.numpy(), [5.0, 0.0, 0.0])
-    with pytest.raises(StructureIdError, match="not the id of a structure that exists"):
-        wp.launch(read_several, 3, inputs=[ids, out], device="interp")
     wp.config.verify = True
     with pytest.raises(StructureIdError, match="stands for no open structure that holds Table") as caught:
         wp.launch(read_several, 3, inputs=[ids, out])
     assert "thread 1" in str(caught.value) and "resolve(ids[i], Table)" in str(caught.value)
+    with pytest.raises(StructureIdError, match="not the id of a structure that exists"):
+        wp.launch(read_several, 3, inputs=[ids.to("interp"), out.to("interp")], device="interp")
 
 
 def test_an_id_is_not_used_again():

@@ -369,3 +369,72 @@ def one_of_two_on_the_stack(a: Floats, at: Ints):
         z = y
     wp.atomic_add(z, 0, 1.0)
     a[i] = x[0] - y[0]
+
+
+# ----- sums and extremes at shared addresses ------------------------------------------------
+
+COMBINED = []
+
+
+def combined(*always):
+    """Note a kernel with what its atomics on `a` are in order: combined from every thread, or from some."""
+
+    def add_to_gallery(function):
+        COMBINED.append(pytest.param(wp.kernel(function), list(always), id=function.__name__))
+        return function
+
+    return add_to_gallery
+
+
+@combined(True, False)
+def counters(a: Ints, x: Floats):
+    i = wp.tid()
+    wp.atomic_add(a, 0, 1)
+    if x[i] > 0.0:
+        wp.atomic_sub(a, 1, 2)
+
+
+@combined(True, True)
+def largest_of_floats(a: Vectors, x: Vectors, n: int):
+    i = wp.tid()
+    wp.atomic_max(a, n + 1, x[i])
+    wp.atomic_max(a, n, x[i])
+
+
+@combined(True)
+def a_sum_of_floats(a: Floats, x: Floats):
+    wp.atomic_add(a, 0, x[wp.tid()])
+
+
+@combined()
+def kinds_that_do_not_commute(a: Ints, x: Ints):
+    i = wp.tid()
+    wp.atomic_add(a, 0, x[i])
+    wp.atomic_max(a, 1, x[i])
+
+
+@combined()
+def an_answer_that_is_read(a: Ints, x: Ints):
+    i = wp.tid()
+    x[i] = wp.atomic_add(a, 0, 1)
+
+
+@combined()
+def elements_that_are_read(a: Ints, x: Ints):
+    i = wp.tid()
+    wp.atomic_min(a, 0, x[i])
+    x[i] = a[1]
+
+
+@combined()
+def elements_of_views_that_differ(a: Grid, x: Floats):
+    i = wp.tid()
+    row = a[i]
+    wp.atomic_max(row, 0, x[i])
+
+
+@combined(True)
+def some_addresses_differ(a: Ints, x: Ints):
+    i = wp.tid()
+    wp.atomic_max(a, x[i], 3)
+    wp.atomic_max(a, 0, 2)

@@ -46,6 +46,16 @@ def test_whether_every_thread_takes_part_in_a_shared_sum():
         assert list(program(kernel).plan.uniform.values()) == [always]
 
 
+@pytest.mark.parametrize("kernel, always", kernels.COMBINED)
+def test_sums_and_extremes_at_shared_addresses_can_be_combined(kernel, always):
+    plan = program(kernel).plan
+    assert list(plan.combined.values()) == always
+    integers = kernel.patterns["a"].dtype is int32
+    assert plan.lone() == ([(0, False)] if always and not plan.uniform else [])
+    assert not (integers and plan.uniform), "private copies are of floats"
+    assert not plan.without_assumptions().combined
+
+
 def test_atomics_on_arrays_of_unknown_origin_are_listed():
     """Launches look there: such an array may overlap a parameter."""
     assert len(program(kernels.through_a_struct_parameter).plan.unknown) == 1
@@ -125,7 +135,7 @@ def left_by(kernel, device):
 
 @pytest.mark.parametrize("kernel, wanted, facts", kernels.GALLERY)
 def test_the_cpu_leaves_what_the_interpreter_leaves(kernel, wanted, facts):
-    for simulated, compiled in zip(left_by(kernel, "interp"), left_by(kernel, "cpu"), strict=True):
+    for simulated, compiled in zip(left_by(kernel, "interp"), left_by(kernel, None), strict=True):
         np.testing.assert_array_equal(compiled, simulated)
 
 
@@ -133,7 +143,7 @@ N = 200_000
 
 
 def launched(kernel, *arguments, dim=N):
-    wp.launch(kernel, dim, list(arguments), device="cpu")
+    wp.launch(kernel, dim, list(arguments))
 
 
 def zeros(n, dtype=float):

@@ -11,6 +11,7 @@ This module needs the packages of the extra `cuda`: import it only when CUDA cod
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ class CudaArtefact:
 def machine_code(
     fn: Function, ndim: int, options: Options, plan: Plan, arch: tuple[int, int], lineinfo: bool = False
 ) -> CudaCode:
-    """Compile a kernel whose calls are inlined to machine code for compute capability `arch`.
+    """Compile a kernel whose calls are inlined to machine code that GPUs of compute capability `arch` run.
 
     Native functions are compiled by NVRTC and inlined when all is linked. `lineinfo` relates the code to
     the user's source lines, for profilers and debuggers. Raises `KernelTypeError` when the arguments exceed
@@ -61,15 +62,27 @@ def machine_code(
     for native text that does not compile, `ImportError` for a package that is missing, and `CompilerError`
     when NVVM or the assembler refuses the code, which is a defect of the emitter.
     """
+    [code] = machine_codes(fn, ndim, options, plan, [arch], lineinfo)
+    return code
+
+
+def machine_codes(
+    fn: Function, ndim: int, options: Options, plan: Plan, archs: Sequence[tuple[int, int]], lineinfo: bool = False
+) -> list[CudaCode]:
+    """As `machine_code`, for several compute capabilities: the kernel is emitted once."""
     target, text, size = translated(fn, ndim, options, plan, lineinfo)
     natives = [cpp_source(unit) for unit in snippets.units(fn)]
+    codes = [_cubin(text, natives, fn.name, nvvm.runs_on(arch), options.fast_math, lineinfo) for arch in archs]
+    return [CudaCode(c, tuple(target.sites), size, target.accumulators.used, options.bounds[0]) for c in codes]
+
+
+def _cubin(text: str, natives: list[str], name: str, arch: tuple[int, int], fast_math: bool, lineinfo: bool) -> bytes:
+    """Machine code of a module for NVVM and the native sources that it calls."""
     if natives:
-        kernel = nvvm.lto(text, fn.name, arch, options.fast_math)
-        parts = [kernel, *(native_lto(source, arch) for source in natives)]
+        parts = [nvvm.lto(text, name, arch, fast_math), *(native_lto(source, arch) for source in natives)]
     else:
-        parts = [nvvm.ptx(text, fn.name, arch, options.fast_math).encode()]
-    code = nvjitlink.assemble(parts, arch, lto=bool(natives), lineinfo=lineinfo)
-    return CudaCode(code, tuple(target.sites), size, target.accumulators.used, options.bounds[0])
+        parts = [nvvm.ptx(text, name, arch, fast_math).encode()]
+    return nvjitlink.assemble(parts, arch, lto=bool(natives), lineinfo=lineinfo)
 
 
 def emit(

@@ -46,7 +46,7 @@ class Accumulators:
         """A register for each component of each update, and one for whether this thread executed it."""
         if self.target.options.verify:
             return  # a bad index is reported by the thread that has it
-        for call in self.target.plan.uniform:
+        for call in self.target.plan.combined:
             element = call.args[0].type.dtype
             t = scalar_of(element)
             if scalars.bits(t) >= _LEAST_BITS:

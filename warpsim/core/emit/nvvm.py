@@ -7,6 +7,7 @@ older name, which the emitter takes care of. libdevice is linked lazily: only wh
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -29,13 +30,12 @@ def ptx(text: str, name: str, arch: tuple[int, int], fast_math: bool = False) ->
     `ImportError` without libNVVM, `DeviceError` for an `arch` that it does not know, and `CompilerError`
     with its words when it refuses the text of the kernel `name`, which is a defect of the emitter.
     """
-    options = [*_options(arch, fast_math), "-opt=3"]
-    return _compiled(text, name, options).decode().rstrip("\0")
+    return _compiled(text, name, arch, fast_math).decode().rstrip("\0")
 
 
 def lto(text: str, name: str, arch: tuple[int, int], fast_math: bool = False) -> bytes:
     """As `ptx`, but in NVIDIA's form for optimisation when modules are linked."""
-    return _compiled(text, name, [*_options(arch, fast_math), "-opt=3", "-gen-lto"])
+    return _compiled(text, name, arch, fast_math, "-gen-lto")
 
 
 def ir_version() -> tuple[int, ...]:
@@ -43,25 +43,25 @@ def ir_version() -> tuple[int, ...]:
     return tuple(_library().ir_version())
 
 
+def runs_on(arch: tuple[int, int]) -> tuple[int, int]:
+    """The newest known compute capability whose machine code a GPU of `arch` runs: of the same generation.
+
+    `arch` itself where there is none, about which `ptx` then complains.
+    """
+    return max((known for known in known_archs() if known[0] == arch[0] and known <= arch), default=arch)
+
+
+@functools.cache
 def known_archs() -> tuple[tuple[int, int], ...]:
     """The compute capabilities that this libNVVM makes code for."""
     numbers = (n for n in range(_OLDEST, _NEWEST + 1) if _knows(_library(), n))
     return tuple((n // 10, n % 10) for n in numbers)
 
 
-def _options(arch: tuple[int, int], fast_math: bool) -> list[str]:
-    number = 10 * arch[0] + arch[1]
-    if not _knows(_library(), number):
-        known = ", ".join(f"{major}.{minor}" for major, minor in known_archs())
-        raise DeviceError(
-            f"no code for compute capability {arch[0]}.{arch[1]}\nexpected: one of {known}\n"
-            "help: newer GPUs need a newer nvidia-nvvm; older ones are no longer supported by NVIDIA"
-        )
+def _compiled(text: str, name: str, arch: tuple[int, int], fast_math: bool, *more: str) -> bytes:
     fast = int(fast_math)
-    return [f"-arch=compute_{number}", f"-ftz={fast}", f"-prec-sqrt={1 - fast}", f"-prec-div={1 - fast}", "-fma=1"]
-
-
-def _compiled(text: str, name: str, options: list[str]) -> bytes:
+    options = [f"-arch=compute_{arch[0]}{arch[1]}", f"-ftz={fast}", f"-prec-sqrt={1 - fast}", f"-prec-div={1 - fast}"]
+    options += ["-fma=1", "-opt=3", *more]
     content, library, device = text.encode(), _library(), cuda_tools.device_functions()
     with _program(library) as program:
         try:
@@ -69,6 +69,8 @@ def _compiled(text: str, name: str, options: list[str]) -> bytes:
             library.lazy_add_module_to_program(program, device, len(device), "libdevice")
             library.compile_program(program, len(options), options)
         except library.nvvmError as error:
+            if error.status == library.Result.ERROR_INVALID_OPTION:  # the other options are right for every arch
+                raise _unknown(arch) from error
             said = f"NVVM refuses the code of kernel {name!r}: {error}\n{_log(library, program)}"
             raise CompilerError(said.rstrip()) from error
         found = bytearray(library.get_compiled_result_size(program))
@@ -91,11 +93,22 @@ def _log(library: Any, program: int) -> str:
     return text.decode(errors="replace").strip("\0\n ")
 
 
+def _unknown(arch: tuple[int, int]) -> DeviceError:
+    known = ", ".join(f"{major}.{minor}" for major, minor in known_archs())
+    return DeviceError(
+        f"no code for compute capability {arch[0]}.{arch[1]}\nexpected: one of {known}\n"
+        "help: newer GPUs need a newer nvidia-nvvm; older ones are no longer supported by NVIDIA"
+    )
+
+
 def _knows(library: Any, number: int) -> bool:
-    try:
-        library.llvm_version(f"compute_{number}")
-    except library.nvvmError:
-        return False
+    empty = f'target triple = "{TRIPLE}"\ntarget datalayout = "{DATA_LAYOUT}"\n'.encode()
+    with _program(library) as program:
+        try:
+            library.add_module_to_program(program, empty, len(empty), "empty")
+            library.verify_program(program, 1, [f"-arch=compute_{number}"])
+        except library.nvvmError as error:  # options are looked at before the module, which is not whole
+            return bool(error.status != library.Result.ERROR_INVALID_OPTION)
     return True
 
 

@@ -390,3 +390,6 @@ atomic_xor = _atomic("atomic_xor", np.bitwise_xor, 1, scalars.is_integer, _INTEG
 PRIVATE_ATOMICS = ("atomic_add", "atomic_sub")
 """Atomics whose order does not matter up to rounding, so a launch may sum them in private copies."""
 
+COMMUTING_ATOMICS = (PRIVATE_ATOMICS, ("atomic_min",), ("atomic_max",))
+"""Families of atomics that may be combined before they update memory."""
+

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ..ir.nodes import Call, Constant, Function, Region, Value
-from ..ops.memory import PRIVATE_ATOMICS
+from ..ops.memory import COMMUTING_ATOMICS, PRIVATE_ATOMICS
 from ..ops.registry import ATOMIC, PURE, READ, WRITE
 from ..types import scalars
 from ..types.arrays import ArrayType
@@ -52,6 +52,8 @@ class Plan:
     """Of arrays in struct parameters, and of their gradient arrays."""
     uniform: dict[Call, bool] = field(default_factory=dict)
     """Uniform accumulations; the value says whether every thread that starts also executes it."""
+    combined: dict[Call, bool] = field(default_factory=dict)
+    """Uniform sums and extremes of any numbers, on arrays that nothing else reaches; valued like `uniform`."""
     injective: set[Call] = field(default_factory=set)
     sums: set[Call] = field(default_factory=set)
     """Atomics on arrays that can be summed in private copies."""
@@ -75,13 +77,20 @@ class Plan:
             for part in (self.uses, self.slopes)
         )
         return replace(
-            self, uses=uses, slopes=slopes, uniform={}, injective=set(), sums=set(), reach={}, gathered=set()
-        )
+            self, uses=uses, slopes=slopes, uniform={}, combined={}, injective=set(), sums=set(), reach={},
+            gathered=set(),
+        )  # fmt: skip
 
     def summed(self) -> list[Part]:
         """The arrays and gradient arrays that are only summed into."""
         parts = ((False, self.uses), (True, self.slopes))
         return [(k, slope) for slope, part in parts for k, use in part.items() if use.summed]
+
+    def lone(self) -> list[Part]:
+        """The arrays whose atomics are combined although they are not summed: no other argument may overlap them."""
+        parts = ((False, self.uses), (True, self.slopes))
+        uses = [(k, slope, use) for slope, part in parts for k, use in part.items()]
+        return [(k, slope) for k, slope, use in uses if not use.summed and any(c in self.combined for c in use.atomics)]
 
     def use(self, part: Part) -> Use:
         return (self.slopes if part[1] else self.uses)[part[0]]
@@ -219,6 +228,8 @@ class _Analysis:
         if use.atomics and known and self.own_element(calls):
             plan.injective.update(use.atomics)
             return
+        if len(use.atomics) == len(calls) and self.commute(calls):
+            plan.combined.update((c, c in self.top) for c in calls if all(self.is_uniform(v) for v in c.args[:-1]))
         sums = [c for c in use.atomics if self.is_sum(c)]
         use.summed = len(sums) == len(calls)
         if use.summed:
@@ -235,6 +246,12 @@ class _Analysis:
     def is_sum(self, call: Call) -> bool:
         floating = scalars.is_float(scalar_of(call.args[-1].type))
         return floating and call.op.name in PRIVATE_ATOMICS and call.results[0] not in self.used
+
+    def commute(self, calls: list[Call]) -> bool:
+        """Whether all are sums, all minima or all maxima, and nobody reads what they return."""
+        names = {c.op.name for c in calls}
+        alike = any(names <= set(family) for family in COMMUTING_ATOMICS)
+        return alike and not any(c.results[0] in self.used for c in calls)
 
     def leading_index(self, call: Call) -> Value:
         """The index along the first dimension of the array that an access goes to, through views."""

@@ -324,7 +324,7 @@ def add_to(target: np.ndarray, share: np.ndarray) -> None:
     """target += share, for floats and for the float fields of records."""
     if target.dtype.names is None:
         if target.dtype.kind == "f":
-            target += share.astype(target.dtype)
+            target += share if share.dtype == target.dtype else share.astype(target.dtype)
         return
     for name in target.dtype.names:
         add_to(target[name], share[name])

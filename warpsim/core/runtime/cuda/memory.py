@@ -209,7 +209,10 @@ class DeviceMemory(np.ndarray):
     # ----- NumPy's functions --------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
-        """Compute on the host; results go back to the device where `out`, or `at`, says so."""
+        """Compute on the host, but for sums in place; results go back to the device where `out`, or `at`, says so."""
+        if ufunc is np.add and method == "__call__" and not options and _adds_here(out, inputs):
+            strided.add(out[0], inputs[1])
+            return out[0]
         given = [on_host(x) for x in inputs]
         if method == "at":
             ufunc.at(*given, **options)
@@ -231,6 +234,15 @@ class DeviceMemory(np.ndarray):
         if function in _IN_PLACE:
             raise TypeError(f"np.{function.__name__} does not write to memory on {self.device}\nhelp: write with a[...] =")
         return function(*_all_on_host(args), **{name: _all_on_host(x) for name, x in options.items()})
+
+
+def _adds_here(out: Any, inputs: tuple[Any, ...]) -> bool:
+    """Whether a sum is `a += b` of floats on one device."""
+    if out is None or out[0] is not inputs[0] or not all(isinstance(x, DeviceMemory) for x in inputs):
+        return False
+    a, b = inputs
+    alike = a.shape == b.shape and a.dtype == b.dtype and a.device is b.device
+    return alike and a.dtype.char in strided.SUMMED and a.size > 0 and not np.may_share_memory(a, b)
 
 
 def _copyto(target: Any, source: Any, casting: str = "same_kind", where: Any = True) -> None:

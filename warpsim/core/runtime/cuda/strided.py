@@ -1,7 +1,7 @@
-"""Copies between memory of one device whose elements do not lie packed: a kernel of our own.
+"""Copies and sums between memory of one device whose elements need not lie packed: kernels of our own.
 
-Elements travel as words of 1, 2, 4 or 8 bytes, the widest that strides and addresses allow. Extents that
-lie in one line are joined first; where more than four are left, the outermost are walked here.
+Copied elements travel as words of 1, 2, 4 or 8 bytes, the widest that strides and addresses allow. Extents
+that lie in one line are joined first; where more than four are left, the outermost are walked here.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from typing import Any
 
 from ...ops import tid
 from ...types.arrays import array_type
-from ...types.scalars import uint8, uint16, uint32, uint64
-from ..dimensions import extent
+from ...types.scalars import float32, float64, uint8, uint16, uint32, uint64
+from ..dimensions import MAX_DIM, extent
 from ..kernel import kernel
 
 _WORDS = {8: uint64, 4: uint32, 2: uint16, 1: uint8}
 _RANK = 4
+SUMMED = {"f": float32, "d": float64}
+"""Kernel types of the numbers that `add` takes, by NumPy's letter."""
 
 
 @kernel
@@ -26,24 +28,32 @@ def move(target: Any, source: Any):
     target[i, j, k, m] = source[i, j, k, m]
 
 
+@kernel
+def accumulate(target: Any, source: Any):
+    i, j, k, m = tid()
+    target[i, j, k, m] = target[i, j, k, m] + source[i, j, k, m]
+
+
 def copy(target: Any, source: Any) -> None:
     """target[...] = source on the current stream, for views of one shape and dtype that share no element."""
-    lines = joined([(n, t, s) for n, t, s in zip(target.shape, target.strides, source.strides, strict=True) if n != 1])
+    lines = _lines(target, source)
     size = target.itemsize
     word = next(w for w in _WORDS if all(not x % w for x in (size, target.address, source.address, *_steps(lines))))
     if size > word:
         lines = joined([*lines, (size // word, word, word)])
-    outer, inner = lines[:-_RANK], lines[-_RANK:]
-    for place in itertools.product(*(range(n) for n, _, _ in outer)):
-        at = [sum(k * line[which] for k, line in zip(place, outer, strict=True)) for which in (1, 2)]
-        _run(target.device, word, inner, target.address + at[0], source.address + at[1])
+    _walk(move, _WORDS[word], lines, target, source)
+
+
+def add(target: Any, source: Any) -> None:
+    """target += source on the current stream, for views of one shape and dtype of `SUMMED` numbers."""
+    _walk(accumulate, SUMMED[target.dtype.char], _lines(target, source), target, source)
 
 
 def joined(lines: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     """Extents with their strides [bytes] in both views, neighbours joined where they lie in one line."""
     found: list[tuple[int, int, int]] = []
     for n, t, s in lines:
-        if found and found[-1][1] == n * t and found[-1][2] == n * s:
+        if found and found[-1][1:] == (n * t, n * s) and found[-1][0] * n <= MAX_DIM:
             found[-1] = (found[-1][0] * n, t, s)
         else:
             found.append((n, t, s))
@@ -54,12 +64,24 @@ def _steps(lines: list[tuple[int, int, int]]) -> list[int]:
     return [step for _, t, s in lines for step in (t, s)]
 
 
-def _run(device: Any, word: int, lines: list[tuple[int, int, int]], target: int, source: int) -> None:
-    """Launch the kernel over up to four extents."""
+def _lines(target: Any, source: Any) -> list[tuple[int, int, int]]:
+    return joined([(n, t, s) for n, t, s in zip(target.shape, target.strides, source.strides, strict=True) if n != 1])
+
+
+def _walk(kernel: Any, word: Any, lines: list[tuple[int, int, int]], target: Any, source: Any) -> None:
+    """Launch a kernel over all extents."""
+    outer, inner = lines[:-_RANK], lines[-_RANK:]
+    for place in itertools.product(*(range(n) for n, _, _ in outer)):
+        at = [sum(k * line[which] for k, line in zip(place, outer, strict=True)) for which in (1, 2)]
+        _run(kernel, target.device, word, inner, target.address + at[0], source.address + at[1])
+
+
+def _run(kernel: Any, device: Any, word: Any, lines: list[tuple[int, int, int]], target: int, source: int) -> None:
+    """Launch a kernel over up to four extents."""
     lines = [(1, 0, 0)] * (_RANK - len(lines)) + lines
     shape = tuple(n for n, _, _ in lines)
     views = [(address, 0, *shape, *(line[k] for line in lines)) for k, address in ((1, target), (2, source))]
-    total, header = extent(shape, move.key, _RANK)
-    t = array_type(_WORDS[word], _RANK)
-    loaded = move.loaded((t, t), ("A", "A"), move.settings(), device)
+    total, header = extent(shape, kernel.key, _RANK)
+    t = array_type(word, _RANK)
+    loaded = kernel.loaded((t, t), ("A", "A"), kernel.settings(), device)
     loaded.run(header + b"".join(struct.pack("<10Q", *v) for v in views), total, loaded.checked_block_dim(None, ""), 0)

@@ -1,0 +1,189 @@
+"""Every kernel that the tests compile or interpret becomes machine code for GPUs as well, on machines without one.
+
+Whatever a test makes (a kernel, its adjoint, a recording, a tangent; of the library, an example, a test) is compiled by
+NVVM and assembled by nvJitLink for each compute capability in `ARCHS`, by `cuda.machine_codes` as for a launch.
+That happens when the test is over; a refusal is an error of the test, with the kernel's name and the compiler's words.
+Equal programs are assembled once in a run: workers of pytest-xdist share a folder with one file for each.
+
+`pytest --assembly=off` leaves this out, `--assembly=required` fails where NVIDIA's packages are missing. Tests that
+make thousands of random programs have the mark `assembled_one_in(n)`: of their programs every n-th is assembled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import time
+import weakref
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from warpsim.core import compile as compiler
+from warpsim.core.emit import cuda_tools
+from warpsim.core.emit.target import Options
+from warpsim.core.types.arrays import ArrayType
+
+ARCHS = ((9, 0), (12, 0))
+CHOICES = ("auto", "off", "required")
+_TARGETS = " and ".join(f"{major}.{minor}" for major, minor in ARCHS)
+
+
+def configure(config: pytest.Config) -> None:
+    """Take part in the run as the option says; without NVIDIA's packages only the last line of the run knows of it."""
+    config.addinivalue_line("markers", "assembled_one_in(n): of the many programs every n-th is assembled for CUDA")
+    wanted = config.getoption("--assembly")
+    if wanted == "off" or (wanted == "auto" and config.getoption("--simulated-cuda")):
+        return
+    missing = cuda_tools.missing()
+    if missing and wanted == "required":
+        raise pytest.UsageError(f"--assembly=required without {', '.join(missing)}: pip install 'warpsim[cuda]'")
+    given = getattr(config, "workerinput", None)
+    folder = Path(given["assembly"] if given else tempfile.mkdtemp(prefix="warpsim-assembly-"))
+    if given is None:
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        config.pluginmanager.register(Report(folder, missing))
+    if not missing:
+        assembly = Assembly(folder)
+        assembly.watch()
+        config.add_cleanup(assembly.unwatch)
+        config.pluginmanager.register(assembly)
+
+
+class Assembly:
+    """What one process of the run has made, and its way to machine code; `folder` is shared by all processes."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.one_in = 1
+        self.made: dict[int, compiler.Program] = {}  # by the identity of their functions: options are not known yet
+        self.built: list[tuple[compiler.Program, Options]] = []
+        self.derived: weakref.WeakSet[Any] = weakref.WeakSet()  # functions of adjoints, recordings, tangents
+        self.random: Counter[str] = Counter()  # programs of tests of which not all are assembled
+        self._originals: dict[str, Any] = {}
+
+    # ----- what tests make ------------------------------------------------------------------
+
+    def watch(self) -> None:
+        """See every program that the compiler finishes, and every one that becomes code for the CPU."""
+        self._originals = {name: getattr(compiler, name) for name in ("finish", "derive", "build")}
+        finish, derive, build = self._originals.values()
+
+        def seen_finish(*args: Any) -> compiler.Program:
+            return self.note_made(finish(*args))
+
+        def seen_derive(*args: Any) -> compiler.Program:
+            made = self.note_made(derive(*args))
+            self.derived.add(made.fn)
+            return made
+
+        def seen_build(program: compiler.Program, options: Options) -> compiler.Compiled:
+            self.note_built(program, options)
+            return build(program, options)
+
+        compiler.finish, compiler.derive, compiler.build = seen_finish, seen_derive, seen_build
+
+    def unwatch(self) -> None:
+        for name, original in self._originals.items():
+            setattr(compiler, name, original)
+
+    def note_made(self, program: compiler.Program) -> compiler.Program:
+        chosen = self.one_in == 1 or self.random["random"] % self.one_in == 0
+        if chosen:
+            self.made[id(program.fn)] = program
+        if self.one_in > 1:
+            self.random.update(random=1, chosen=int(chosen))
+        return program
+
+    def note_built(self, program: compiler.Program, options: Options) -> None:
+        if self.one_in == 1:
+            self.made.pop(id(program.fn), None)
+            self.built.append((program, options))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        mark = item.get_closest_marker("assembled_one_in")
+        self.one_in = mark.args[0] if mark else 1
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Any:
+        done = yield
+        self.assemble_all(item.nodeid)
+        return done
+
+    # ----- machine code ---------------------------------------------------------------------
+
+    def assemble_all(self, test: str) -> None:
+        """Assemble what a test has made; fails it at the end with everything that is refused."""
+        wanted = [*self.built, *((program, usual_options(program)) for program in self.made.values())]
+        self.built, self.made = [], {}
+        if self.one_in > 1:
+            (self.folder / f"random-{os.getpid()}").write_text(json.dumps(self.random))
+        refused = [words for program, options in wanted if (words := self.assemble(program, options, test))]
+        if refused:
+            pytest.fail("\n\n".join(refused), pytrace=False)
+
+    def assemble(self, program: compiler.Program, options: Options, test: str) -> str:
+        """Machine code of a program that no one has assembled; returns why there is none, else nothing."""
+        claim = self.folder / compiler.cache_key(program, options, "CUDA")
+        try:
+            claim.touch(exist_ok=False)
+        except FileExistsError:
+            return ""
+        began = time.process_time()
+        words = refusal(program, options)
+        kind = "refused" if words else "derived" if program.fn in self.derived else "kernels"
+        found = {kind: 1, "seconds": time.process_time() - began}
+        claim.write_text(json.dumps(found))
+        return words
+
+
+def usual_options(program: compiler.Program) -> Options:
+    """How a program is compiled when its arrays are contiguous."""
+    types = [p.type for p in program.fn.params]
+    return Options(tuple("C" if isinstance(t, ArrayType) and not t.indexed else "" for t in types))
+
+
+def refusal(program: compiler.Program, options: Options) -> str:
+    """Why a program has no machine code; nothing where it has."""
+    from warpsim.core.emit import cuda  # noqa: PLC0415  (needs the packages of the extra `cuda`)
+
+    fn = program.fn
+    try:
+        cuda.machine_codes(fn, program.ndim, options, program.plan, ARCHS, options.lineinfo)
+    except Exception as error:  # whatever it is, it is a kernel that the CPU runs and CUDA does not
+        return f"CUDA refuses kernel {fn.name!r} ({fn.location}): {type(error).__name__}: {error}"
+    return ""
+
+
+@dataclass
+class Report:
+    """Tells the workers where the folder is, and at the end how much was assembled."""
+
+    folder: Path
+    missing: list[str]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        node.workerinput["assembly"] = str(self.folder)
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        terminalreporter.write_line(self.line())
+
+    def line(self) -> str:
+        """What is said of the run."""
+        if self.missing:
+            return f"CUDA: nothing is assembled, {', '.join(self.missing)} is missing; pip install 'warpsim[cuda]'"
+        total: Counter[str] = Counter()
+        for path in self.folder.iterdir():
+            total.update(json.loads(path.read_text() or '{"lost": 1}'))
+        text = f"CUDA: {total['kernels']} kernels and {total['derived']} adjoints and other derived forms compiled and"
+        text += f" assembled for compute capability {_TARGETS}, {total['refused']} refused"
+        text += f", {total['lost']} unfinished" * bool(total["lost"])
+        text += f", among them {total['chosen']} of {total['random']} random programs" * bool(total["random"])
+        return f"{text} ({total['seconds']:.0f} s)"
