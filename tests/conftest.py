@@ -45,6 +45,8 @@ def pytest_configure(config):
         config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(_CACHE), ignore_errors=True))
     config.addinivalue_line("markers", "cpu: about the CPU alone, which stays the current device with --simulated-cuda")
     every_program.configure(config)
+    if getattr(config.option, "dist", "no") == "load":
+        config.option.dist = "worksteal"  # long tests stand side by side: all would wait for the worker that has them
     if config.getoption("--simulated-cuda"):
         simulator.start()
     device_run.configure(config)

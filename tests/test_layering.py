@@ -49,6 +49,7 @@ LATE_IMPORTS = {
     ("warpsim.core.emit.cuda_tools", "cuda.pathfinder"): "optional: CUDA alone needs it",
     ("warpsim.core.emit.cuda_tools", "<computed: f'cuda.bindings.{name.lower()}'>"): "optional: CUDA alone needs them",
     ("warpsim.core.emit.cuda_tools", "importlib.metadata"): "it takes 15 ms, and CUDA alone needs it",
+    ("warpsim.core.runtime.cuda.driver", "cuda.bindings.driver"): "optional: machines without a driver do without it",
     ("warpsim.core.runtime.cuda.compute", "cuda.compute"): "optional: large arrays on CUDA alone need it",
     ("warpsim.autograd.plots", "warpsim.autograd.pictures"): "matplotlib is loaded by the first picture",
     ("warpsim.geometry", "<computed: f'.{HOME[name]}'>"): "a public name loads its module",

@@ -64,7 +64,12 @@ NAMES = {
         Device get_device get_devices set_device ScopedDevice is_cpu_available is_cuda_available
         get_preferred_device synchronize synchronize_device synchronize_stream synchronize_event
         Stream Event ScopedStream get_stream set_stream record_event wait_event wait_stream
-        capture_begin capture_end capture_launch ScopedCapture ScopedTimer""",
+        capture_begin capture_end capture_launch ScopedCapture ScopedTimer get_cuda_device get_cuda_devices
+        get_cuda_device_count is_cuda_available get_cuda_driver_version is_peer_access_supported
+        is_peer_access_enabled set_peer_access_enabled is_mempool_supported is_mempool_enabled set_mempool_enabled
+        is_mempool_access_supported is_mempool_access_enabled set_mempool_access_enabled
+        get_mempool_release_threshold set_mempool_release_threshold get_mempool_used_mem_current
+        get_mempool_used_mem_high ScopedMempool ScopedMempoolAccess ScopedPeerAccess""",
     "neighbours and boxes": """
         HashGrid HashGridQuery HashGridQueryD hash_grid_query hash_grid_query_next hash_grid_point_id
         nearest_image Bvh BvhQueryAabb BvhQuerySphere BvhQueryRay BvhQueryCapsule bvh_query_aabb

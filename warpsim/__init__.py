@@ -67,9 +67,16 @@ from .core.runtime.array_ops import (
     full_like, ones, ones_like, zeros, zeros_like,
 )  # fmt: skip
 from .core.runtime.checkpoint import checkpoint
+from .core.runtime.cuda.access import (
+    ScopedMempool, ScopedMempoolAccess, ScopedPeerAccess, get_cuda_driver_version, get_mempool_release_threshold,
+    get_mempool_used_mem_current, get_mempool_used_mem_high, is_mempool_access_enabled, is_mempool_access_supported,
+    is_mempool_enabled, is_mempool_supported, is_peer_access_enabled, is_peer_access_supported,
+    set_mempool_access_enabled, set_mempool_enabled, set_mempool_release_threshold, set_peer_access_enabled,
+)  # fmt: skip
 from .core.runtime.device import (
-    Device, ScopedDevice, get_cuda_device_count, get_cuda_devices, get_device, get_devices, get_preferred_device,
-    is_cpu_available, is_cuda_available, is_device_available, set_device, synchronize, synchronize_device,
+    Device, ScopedDevice, get_cuda_device, get_cuda_device_count, get_cuda_devices, get_device, get_devices,
+    get_preferred_device, is_cpu_available, is_cuda_available, is_device_available, set_device, synchronize,
+    synchronize_device,
 )  # fmt: skip
 from .core.runtime.graph import Graph, Launch, ScopedCapture, capture_begin, capture_end, capture_launch
 from .core.runtime.indexed import indexedarray

@@ -37,9 +37,9 @@ def built(tmp_path, monkeypatch, request):
 
     monkeypatch.setattr(compiler, "compile_cuda", counted)
 
-    def build(options=None, arch=(9, 0)):
+    def build(options=None, arch=(9, 0), kernel=half):
         compilations.clear()
-        program = half.program(tuple(half.patterns.values()))
+        program = kernel.program(tuple(kernel.patterns.values()))
         code = compiler.build_cuda(program, options or Options(), arch)
         return len(compilations), code
 
@@ -66,6 +66,22 @@ def test_generations_options_and_tools_are_other_code(built, monkeypatch):
     assert built()[0] == 0
     monkeypatch.setattr(cuda_tools, "versions", lambda: "tools of tomorrow")
     assert built()[0] == 1
+
+
+def test_what_native_text_sees_is_part_of_the_key(built, monkeypatch):
+    @wp.func_native("return x * 2.0f;")
+    def double(x: float) -> float: ...
+
+    @wp.kernel
+    def doubled(x: wp.array(dtype=float)):
+        i = wp.tid()
+        x[i] = double(x[i])
+
+    assert [built(kernel=doubled)[0] for _ in range(2)] == [1, 0]
+    before = compiler.cpp_source
+    monkeypatch.setattr(compiler, "cpp_source", lambda unit: before(unit) + "// newer\n")
+    assert built(kernel=doubled)[0] == 1
+    assert [built()[0] for _ in range(2)] == [1, 0]
 
 
 def test_only_code_with_line_tables_relates_to_lines(built):

@@ -410,7 +410,7 @@ LAUNCHES = {
 OF_THE_HOST = {"numpy dtype", "list", "read-only"}  # what a launch on the CPU alone takes, or nearly
 
 
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.cpu] if n in OF_THE_HOST else []) for n in LAUNCHES])
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.cpu] * (n in OF_THE_HOST)) for n in LAUNCHES])
 def test_wrong_launch(name):
     kernel, dim, inputs, cls, *texts = LAUNCHES[name]
     inputs = [a.to(wp.get_device()) if isinstance(a, wp.array) else a for a in inputs]

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from device_run import on_gpu
 
 from warpsim.core import compile as compiler
 from warpsim.core.emit import cuda_tools
@@ -38,7 +39,7 @@ def configure(config: pytest.Config) -> None:
     """Take part in the run as the option says; without NVIDIA's packages only the last line of the run knows of it."""
     config.addinivalue_line("markers", "assembled_one_in(n): of the many programs every n-th is assembled for CUDA")
     wanted = config.getoption("--assembly")
-    if wanted == "off" or (wanted == "auto" and config.getoption("--simulated-cuda")):
+    if wanted == "off" or (wanted == "auto" and on_gpu(config)):  # there kernels run, which says more
         return
     missing = cuda_tools.missing()
     if missing and wanted == "required":

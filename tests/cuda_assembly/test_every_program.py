@@ -8,7 +8,10 @@ from warpsim.core import compile as compiler
 from warpsim.core.compile import Form
 from warpsim.core.emit import cuda_tools
 
-pytestmark = pytest.mark.skipif(bool(cuda_tools.missing()), reason=f"without {', '.join(cuda_tools.missing())}")
+pytestmark = [
+    pytest.mark.cpu,
+    pytest.mark.skipif(bool(cuda_tools.missing()), reason=f"without {', '.join(cuda_tools.missing())}"),
+]
 
 ADJOINT = Form("adjoint", frozenset({"x", "y"}))
 

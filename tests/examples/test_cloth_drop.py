@@ -29,7 +29,7 @@ def example():
 
 def run(example, folder, *options):
     files = ["--output", str(folder / "out.usdc"), "--picture", str(folder / "out.png")]
-    return example.main([*files, *map(str, options)])
+    return example.main([*files, "--device", str(example.wp.get_device()), *map(str, options)])
 
 
 @pytest.fixture

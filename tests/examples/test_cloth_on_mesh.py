@@ -39,7 +39,7 @@ def no_picture(example, monkeypatch):
 
 def run(example, folder, *options):
     files = ["--output", str(folder / "out.usdc"), "--picture", str(folder / "out.png")]
-    return example.main([*files, *map(str, options)])
+    return example.main([*files, "--device", str(example.wp.get_device()), *map(str, options)])
 
 
 def box_file(folder):

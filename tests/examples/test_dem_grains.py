@@ -28,7 +28,7 @@ def example():
 
 def run(example, folder, *options):
     files = ["--output", str(folder / "grains.usdc"), "--picture", str(folder / "grains.png")]
-    return example.main([*files, *map(str, options)])
+    return example.main([*files, "--device", str(example.wp.get_device()), *map(str, options)])
 
 
 def test_a_small_column_collapses(example, tmp_path):
@@ -92,6 +92,7 @@ def test_friction_slows_a_grain_that_slides_on_the_floor(example):
     np.testing.assert_allclose(grains.v.numpy()[0], (0.5 + lost, 0.0, 0.0), atol=0.01)
 
 
+@pytest.mark.cpu
 def test_the_same_bits_on_any_number_of_threads(example):
     before, seen = get_pool().threads, set()
     for threads in (1, 2, 4):

@@ -25,7 +25,7 @@ def example():
 
 def run(example, folder, *options):
     files = ["--output", str(folder / "points.usdc"), "--picture", str(folder / "points.png")]
-    return example.main([*files, *map(str, options)])
+    return example.main([*files, "--device", str(example.wp.get_device()), *map(str, options)])
 
 
 def all_pairs(queries, cloud, features, target, radius, sigma):

@@ -27,7 +27,8 @@ def example():
 
 
 def run(example, folder, *options):
-    return example.main(["--picture", str(folder / "out.png"), *map(str, options)])
+    files = ["--picture", str(folder / "out.png")]
+    return example.main([*files, "--device", str(example.wp.get_device()), *map(str, options)])
 
 
 def ball(example, folder, sign=1.0):

@@ -27,7 +27,7 @@ def example():
 
 def run(example, folder, *options):
     files = ["--output", str(folder / "dam.usdc"), "--picture", str(folder / "dam.png")]
-    return example.main([*files, *map(str, options)])
+    return example.main([*files, "--device", str(example.wp.get_device()), *map(str, options)])
 
 
 def test_a_coarse_dam_runs_as_in_the_experiment(example, tmp_path):

@@ -25,7 +25,7 @@ def example():
 
 def run(example, folder, *options):
     files = ["--output", str(folder / "wave.usdc"), "--picture", str(folder / "wave.png")]
-    return example.main([*files, *map(str, options)])
+    return example.main([*files, "--device", str(example.wp.get_device()), *map(str, options)])
 
 
 def test_a_second_of_rings(example, tmp_path):

@@ -197,10 +197,10 @@ def test_gradient_to_values(mode, walk):
     touched = np.argwhere(found)
     assert len(touched) > 30
     for at in map(tuple, np.concatenate([touched[::7], [[0, 0], [3, 100], [5, 511]]])):
-        value = float(values[at])
-        values[at] = value + 1.0  # the sum is linear in the values
+        before_it = float(values[at])
+        values[at] = before_it + 1.0  # the sum is linear in the values
         assert abs(weighted(volume, points, weights, mode) - before - found[at]) < 1e-11
-        values[at] = value
+        values[at] = before_it
 
 
 def test_closest_has_no_gradient_to_the_point():

@@ -22,7 +22,7 @@ import warpsim as wp
 from warpsim.autograd.forward import hvp, jvp
 from warpsim.errors import NotDifferentiableError
 
-pytestmark = pytest.mark.assembled_one_in(10)
+pytestmark = pytest.mark.assembled_one_in(20)
 MORE = int(os.environ.get("WARPSIM_TANGENT_PROGRAMS", "0"))
 COUNT = MORE or 80
 CHUNK = 20

@@ -6,6 +6,7 @@ import scipy.sparse as sparse
 
 import warpsim as wp
 from warpsim.errors import ArgumentTypeError, ArrayError
+from warpsim.optim import operators
 from warpsim.optim.linear import CsrMatrix, LinearOperator, aslinearoperator, preconditioner
 
 
@@ -120,3 +121,18 @@ def test_patterns_of_wrong_dtypes():
         CsrMatrix(floats, whole, floats)
     with pytest.raises(ArgumentTypeError, match="values has dtype int32"):
         CsrMatrix(whole, whole, whole)
+
+
+def test_kernels_for_patterns_agree_with_numpy(monkeypatch):
+    """What a GPU runs in place of NumPy, here on the CPU."""
+    dense, (_, _, *others) = matrices(40)
+    A = CsrMatrix.from_scipy(others[-1])
+    expected = [a.numpy() for a in A._turned]
+    for found, wanted in zip(A._turned_there(), expected, strict=True):
+        np.testing.assert_array_equal(found.numpy(), wanted)
+    assert A._looks_right()
+    diagonals = A.diagonal(), preconditioner(wp.array(dense))
+    monkeypatch.setattr(operators, "_computes", lambda a: True)
+    np.testing.assert_array_equal(A.diagonal(), diagonals[0])
+    assert preconditioner(wp.array(dense)).arrays[0].numpy().tolist() == diagonals[1].arrays[0].numpy().tolist()
+    test_patterns_that_make_no_matrix([0, 1, 2], [0, 2], [1.0, 1.0], "each from 0 to 1")

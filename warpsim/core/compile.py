@@ -26,6 +26,7 @@ from ..config import config
 from ..errors import Location
 from .emit import cuda_tools, snippets
 from .emit.cache import object_cache
+from .emit.cpp import cpp_source
 from .emit.cuda_code import CudaCode
 from .emit.native import NativeObject, host_signature
 from .emit.target import Options, Site
@@ -237,7 +238,8 @@ def build_cuda(program: Program, options: Options, arch: tuple[int, int]) -> Cud
     `NativeCodeError` for native text that does not compile.
     """
     with compiling:
-        processor = f"sm_{arch[0]}{arch[1]} {cuda_tools.versions()}"
+        natives = "\n".join(cpp_source(unit) for unit in snippets.units(program.fn))  # they become part of the code
+        processor = f"sm_{arch[0]}{arch[1]} {cuda_tools.versions()} {natives}"
         payload = cached(program, options, processor, lambda: compile_cuda(program, options, arch))
         (sites, *facts), code = unpack(payload)
         return CudaCode(code, tuple(site_of(s) for s in sites), *facts)

@@ -4,7 +4,7 @@ Guarantees: a direction of descent for every gradient; each update and each dire
 
 The two-loop recursion (Nocedal and Wright 2006, algorithm 7.4) only ever adds multiples of the stored vectors, so it
 runs on the coefficients of those multiples and on inner products of stored vectors (Chen, Wang and Zhou 2014): small
-numbers on the host, one launch for the inner products and one for the sum.
+numbers on the host, one launch for the inner products and one for the sum. A GPU has threads for shorter blocks.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ import numpy as np
 from ..core.ops import tid
 from ..core.runtime.array import array
 from ..core.runtime.array_ops import zeros
+from ..core.runtime.cuda import primitives as on_device
 from ..core.runtime.kernel import kernel
 from ..core.types.scalars import float64
 from .vectors import BLOCK, run
 
+_CUDA_BLOCK = 64
 _FLATTEST = 1.0e-10  # cosine between step and change of gradient below which a pair says nothing
 
 
@@ -63,7 +65,8 @@ class History:
         self.size, self.pairs = size, pairs
         self.rows = zeros((2 * pairs + 1, size), dtype, device)
         self.weights = zeros(2 * pairs + 1, dtype, device)
-        self._partial = zeros((2 * pairs + 1, max(1, math.ceil(size / BLOCK)), 3), float64, device)
+        self.block = _CUDA_BLOCK if self.rows.device.is_cuda else BLOCK
+        self._partial = zeros((2 * pairs + 1, max(1, math.ceil(size / self.block)), 3), float64, device)
         self.gram = np.zeros((2 * pairs + 1, 2 * pairs + 1))
         self.forget()
 
@@ -81,8 +84,9 @@ class History:
         """Take in what now stands in the rows of slot `self.slot` and of the gradient."""
         s, y, g = self.slot, self.pairs + self.slot, 2 * self.pairs
         shape = (self._partial.shape[0], self._partial.shape[1])
-        run(_products, shape, [self.rows, s, y, g, self.size, BLOCK, self._partial], self.rows.device)
-        found = self._partial._data.sum(axis=1)
+        run(_products, shape, [self.rows, s, y, g, self.size, self.block, self._partial], self.rows.device)
+        partial = self._partial
+        found = on_device.middle_sums(partial) if partial.device.is_cuda else partial._data.sum(axis=1)
         for column, row in zip((s, y, g), found.T, strict=True):
             self.gram[:, column] = self.gram[column, :] = row
 

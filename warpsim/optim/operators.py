@@ -16,14 +16,18 @@ import numpy as np
 
 from ..core.ops import tid
 from ..core.runtime.array import array
+from ..core.runtime.array_ops import empty, zeros
 from ..core.runtime.device import get_device
+from ..core.runtime.graph import active as capturing
 from ..core.runtime.kernel import kernel
 from ..core.runtime.launch import launch
+from ..core.runtime.primitives import radix_sort_pairs
+from ..core.runtime.versions import Paused
 from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
-from ..core.types.scalars import int32
+from ..core.types.scalars import float64, int32
 from ..errors import ArgumentTypeError, ArrayError
-from .vectors import check_floats, components
+from .vectors import check_floats, components, run
 
 Matvec = Callable[[array, array, array, float, float], None]
 
@@ -73,6 +77,11 @@ def aslinearoperator(A: Any) -> LinearOperator:
     raise ArgumentTypeError(
         f"A is {type(A).__name__}\nexpected: a 2-D array, a CsrMatrix, a SciPy sparse matrix or a LinearOperator"
     )
+
+
+def _computes(a: array) -> bool:
+    """Whether to compute where an array is: on a GPU, unless a graph is captured, which would run it later."""
+    return bool(a.device.is_cuda) and capturing() is None
 
 
 # ----- dense --------------------------------------------------------------------------------------
@@ -143,6 +152,64 @@ def _sparse_turned(
     z[i] = total
 
 
+@kernel
+def _find_wrong(offsets: array(dtype=int), columns: array(dtype=int), size: int, count: int, wrong: array(dtype=int)):
+    """wrong[0] = 1 unless offsets rise from 0 to `count` and columns are below `size`."""
+    i = tid()
+    if i < count:
+        if columns[i] < 0 or columns[i] >= size:
+            wrong[0] = 1
+    if i < size:
+        if offsets[i + 1] < offsets[i]:
+            wrong[0] = 1
+    if i == 0:
+        if offsets[0] != 0 or offsets[size] != count:
+            wrong[0] = 1
+
+
+@kernel
+def _expand_rows(
+    offsets: array(dtype=int), columns: array(dtype=int), rows: array(dtype=int), keys: array(dtype=int),
+    order: array(dtype=int),
+):  # fmt: skip
+    """The row of every entry; keys and order: what is sorted to transpose a matrix."""
+    i = tid()
+    for k in range(offsets[i], offsets[i + 1]):
+        rows[k] = i
+        keys[k] = columns[k]
+        order[k] = k
+
+
+@kernel
+def _turn(
+    keys: array(dtype=int), order: array(dtype=int), rows: array(dtype=int), count: int, sorted_rows: array(dtype=int),
+    starts: array(dtype=int),
+):  # fmt: skip
+    """Rows of entries sorted by column, and where each column starts."""
+    k = tid()
+    first = int(0)
+    last = starts.shape[0] - 1
+    if k > 0:
+        first = keys[k - 1] + 1
+    if k < count:
+        last = keys[k]
+        sorted_rows[k] = rows[order[k]]
+    for column in range(first, last + 1):
+        starts[column] = k
+
+
+@kernel
+def _csr_diagonal(
+    offsets: array(dtype=int), columns: array(dtype=int), values: array(dtype=Any), out: array(dtype=float64)
+):
+    i = tid()
+    total = float64(0.0)
+    for k in range(offsets[i], offsets[i + 1]):
+        if columns[k] == i:
+            total = total + float64(values[k])
+    out[i] = total
+
+
 class CsrMatrix:
     """A square sparse matrix in compressed rows.
 
@@ -161,6 +228,8 @@ class CsrMatrix:
         self._check()
 
     def _check(self) -> None:
+        if _computes(self.offsets) and self._looks_right():
+            return  # what is wrong can be told on the host
         starts, columns, count = self.offsets.numpy(), self.columns.numpy(), self.values.size
         if not starts.size or starts[0] != 0 or starts[-1] != count or (np.diff(starts) < 0).any():
             raise ArrayError(f"offsets {starts}\nexpected: from 0 to the number of values, {count}, never falling")
@@ -169,6 +238,15 @@ class CsrMatrix:
                 f"columns of shape {columns.shape}, from {columns.min(initial=0)} to {columns.max(initial=0)}\n"
                 f"expected: {count} columns, each from 0 to {self.size - 1}"
             )
+
+    def _looks_right(self) -> bool:
+        """The same check by a kernel, which needs no copy of the arrays on the host."""
+        count, sizes = self.values.size, (self.offsets.size, self.columns.size)
+        if not sizes[0] or self.columns.shape != (count,):
+            return False
+        wrong = zeros(1, int32, self.values.device)
+        run(_find_wrong, max(sizes), [self.offsets, self.columns, self.size, count, wrong], self.values.device)
+        return int(wrong._data[0]) == 0
 
     @classmethod
     def from_scipy(cls, matrix: Any, device: Any = None, requires_grad: bool = False) -> CsrMatrix:
@@ -182,10 +260,24 @@ class CsrMatrix:
     @cached_property
     def _turned(self) -> tuple[array, ...]:
         """Of entries sorted by column: where each column starts, their rows, and where their values stand."""
+        if _computes(self.columns):
+            return self._turned_there()
         columns = self.columns.numpy()
         order = np.argsort(columns, kind="stable")
         starts = np.append(0, np.cumsum(np.bincount(columns, minlength=self.size)))
         return self._index(starts), self._index(self.rows[order]), self._index(order)
+
+    def _turned_there(self) -> tuple[array, ...]:
+        """The same on the device of the arrays."""
+        count, device = self.columns.size, self.columns.device
+        keys, order = (zeros(2 * count, int32, device) for _ in range(2))  # as the sort wants them
+        rows, sorted_rows = (empty(count, int32, device) for _ in range(2))
+        starts = zeros(self.size + 1, int32, device)
+        run(_expand_rows, self.size, [self.offsets, self.columns, rows, keys, order], device)
+        with Paused():
+            radix_sort_pairs(keys, order, count, 0, 32)
+        run(_turn, count + 1, [keys, order, rows, count, sorted_rows, starts], device)
+        return starts, sorted_rows, order[:count]
 
     def _index(self, numbers: np.ndarray) -> array:
         return array(numbers.astype(np.int32), device=self.values.device)
@@ -213,6 +305,10 @@ class CsrMatrix:
 
     def diagonal(self) -> np.ndarray:
         """The entries with equal row and column, (n,)."""
+        if _computes(self.values):
+            found = zeros(self.size, float64, self.values.device)
+            run(_csr_diagonal, self.size, [self.offsets, self.columns, self.values, found], self.values.device)
+            return found.numpy()
         at = self.rows == self.columns.numpy()
         return np.bincount(self.rows[at], self.values.numpy()[at], self.size)
 
@@ -248,10 +344,25 @@ def preconditioner(A: Any, ptype: str = "diag") -> LinearOperator | None:
             "help: give M a LinearOperator of your own"
         )
     operator = aslinearoperator(A)
-    entries = A.diagonal() if isinstance(A, CsrMatrix) else np.diagonal(A.numpy())
+    entries = A.diagonal() if isinstance(A, CsrMatrix) else _dense_diagonal(A)
     entries = np.abs(entries) if ptype == "diag_abs" else entries
     inverse = 1.0 / np.where(entries != 0.0, entries, 1.0)
     return scaling(array(inverse.astype(operator.dtype), device=operator.device))
+
+
+def _dense_diagonal(a: array) -> np.ndarray:
+    """The diagonal of a square array, on the host."""
+    if not _computes(a):
+        return np.diagonal(a.numpy())
+    found = zeros(a.shape[0], a.dtype, a.device)
+    run(_diagonal, found.size, [a, found], a.device)
+    return found.numpy()
+
+
+@kernel
+def _diagonal(a: array(dtype=Any, ndim=2), out: array(dtype=Any)):
+    i = tid()
+    out[i] = a[i, i]
 
 
 def scaling(d: array) -> LinearOperator:

@@ -274,6 +274,7 @@ def _compound_atomics(r: np.random.Generator) -> list[Any]:
 
 add(compound_atomics, N, _compound_atomics, rtol=1e-5)
 
+
 @wp.kernel
 def shared_updates(
     x: wp.array(dtype=wp.vec3), total: wp.array(dtype=wp.vec3), count: wp.array(dtype=wp.uint64),

@@ -1,7 +1,8 @@
 """Small kernels on arrays, built from IR, and three ways to run them.
 
 Devices: `interp`, the interpreter; `cpu`, one call for all threads; `threads`, a call per range of
-threads, by several Python threads at once, so that atomics are real.
+threads, by several Python threads at once, so that atomics are real. With a GPU as the current device the
+last two are a launch there.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from row_devices import CONCURRENT, Compiled, argument_block, descriptor
+from row_devices import CONCURRENT, Compiled, Gradients, argument_block, descriptors, run_compiled
 
 from warpsim.core.ir.builder import Builder
 from warpsim.core.ir.interpret import Interpreter
@@ -21,6 +22,7 @@ from warpsim.core.ir.verify import verify
 from warpsim.core.ops import threads
 from warpsim.core.ops.host_memory import HostArray
 from warpsim.core.passes.inline import inline
+from warpsim.core.runtime.device import get_device
 from warpsim.core.types.arrays import ArrayType
 from warpsim.core.types.scalars import int32
 
@@ -38,10 +40,6 @@ def kernel(types: list[Any], body: Callable[..., None]) -> Function:
     return verify(inline(Function("kernel", region)))
 
 
-Gradients = dict[int, np.ndarray]
-"""Memory of gradients by the position of their array."""
-
-
 def run(
     fn: Function, memory: list[np.ndarray], count: int, device: str = "cpu", gradients: Gradients | None = None
 ) -> None:
@@ -50,13 +48,10 @@ def run(
     if device == "interp":
         run_interpreted(fn, memory, count, gradients)
         return
-    compiled = Compiled(fn)
-    ranks = [p.type.ndim for p in fn.params]
-    parts = [descriptor(m, r, gradients.get(k)) for k, (m, r) in enumerate(zip(memory, ranks, strict=True))]
-    if device == "cpu":
-        compiled(parts, count)
+    if device == "cpu" or get_device().is_cuda:
+        run_compiled(fn, memory, count, gradients)
         return
-    block = argument_block(parts, (count,))
+    compiled, block = Compiled(fn), argument_block(descriptors(fn, memory, gradients), (count,))
     edges = np.linspace(0, count, 4 * WORKERS + 1).astype(int)
     with ThreadPoolExecutor(WORKERS) as pool:
         for done in [pool.submit(compiled.run, block, int(a), int(b), CONCURRENT) for a, b in pairwise(edges)]:

@@ -1,4 +1,7 @@
-"""Runs rows on the interpreter and on the CPU, from IR that is built directly: no front end between."""
+"""Runs rows on the interpreter and as machine code, from IR that is built directly: no front end between.
+
+Machine code runs on the CPU or, where that is the current device, on a GPU over copies of the memory.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import Any
 import numpy as np
 from row_cases import Case
 
+from warpsim.core import compile as compiler
 from warpsim.core.emit import cpu
 from warpsim.core.emit.layout import HEADER_WORDS
 from warpsim.core.emit.native import NativeObject, assemble
@@ -20,12 +24,17 @@ from warpsim.core.ir.verify import verify
 from warpsim.core.ops import memory, threads
 from warpsim.core.passes.access import analyse
 from warpsim.core.passes.inline import inline
+from warpsim.core.runtime.cuda import memory as cuda_memory
+from warpsim.core.runtime.cuda.function import CudaFunction
+from warpsim.core.runtime.device import get_device
 from warpsim.core.types import structs
 from warpsim.core.types.arrays import array_type
 from warpsim.core.types.scalars import int32
 
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 CONCURRENT = 1
+Gradients = dict[int, np.ndarray]
+"""Memory of gradients by the position of their array."""
 
 
 def called(case: Case) -> Function:
@@ -90,6 +99,38 @@ class Compiled:
         self.run(argument_block(parts, (threads,)), 0, threads, flags)
 
 
+def run_compiled(
+    fn: Function, memory: list[np.ndarray], threads: int, gradients: Gradients | None = None, optimized: bool = True
+) -> None:
+    """Run the threads of a kernel over arrays on the current device."""
+    gradients, place = gradients or {}, get_device()
+    if not place.is_cuda:
+        Compiled(fn, optimized=optimized)(descriptors(fn, memory, gradients), threads)
+        return
+    program = compiler.Program(fn, 1, analyse(fn), checks=False, nanoseconds=0.0)
+    loaded = CudaFunction(compiler.build_cuda(program, Options(), place.arch), place)
+    there = {id(m): copied_to(m, place) for m in (*memory, *gradients.values())}
+    parts = descriptors(fn, [there[id(m)] for m in memory], {k: there[id(m)] for k, m in gradients.items()})
+    loaded.run(argument_block(parts, (threads,)), threads, loaded.checked_block_dim(None, fn.name), 0)
+    for m in (*memory, *gradients.values()):
+        if m.flags.writeable:
+            m[...] = there[id(m)].host()
+
+
+def copied_to(memory: np.ndarray, place: Any) -> np.ndarray:
+    """A copy on a GPU, with the same strides."""
+    span = memory.itemsize + sum((n - 1) * s for n, s in zip(memory.shape, memory.strides, strict=True))
+    held = place.allocate(span if memory.size else 0)
+    made = cuda_memory.viewed(held, memory.shape, memory.dtype, memory.strides, place)
+    made.put(memory)
+    return made
+
+
+def descriptors(fn: Function, memory: list[np.ndarray], gradients: Gradients) -> list[bytes]:
+    pairs = zip(memory, fn.params, strict=True)
+    return [descriptor(m, p.type.ndim, gradients.get(k)) for k, (m, p) in enumerate(pairs)]
+
+
 # ----- many functions at once ---------------------------------------------------------------
 
 
@@ -116,16 +157,15 @@ def compiled_results(
 ) -> list[list[np.ndarray]]:
     """Per function, the arrays of its results at its points; all run in one kernel."""
     threads = max(map(len, points))
-    outputs, keep, parts = [], [], []
+    outputs, memory = [], []
     for fn, own in zip(functions, points, strict=True):
         padded = [own[k % len(own)] for k in range(threads)]
         columns = zip(*padded, strict=True)
         operands = [array_of(list(c), p.type) for c, p in zip(columns, fn.params, strict=True)]
         results = [np.zeros(threads, structs.numpy_dtype(t)) for t in fn.result_types]
-        parts += [descriptor(m, 1) for m in (*operands, *results)]
-        keep.append(operands)
+        memory += [*operands, *results]
         outputs.append(results)
-    Compiled(kernel_of(functions), optimized=optimized)(parts, threads)
+    run_compiled(kernel_of(functions), memory, threads, optimized=optimized)
     return [[r[: len(own)] for r in results] for results, own in zip(outputs, points, strict=True)]
 
 

@@ -205,6 +205,7 @@ class Reference:
 
 
 @pytest.mark.parametrize("device", ["interp", "cpu"])
+@pytest.mark.cpu(reason="addresses of the host lie in memory")
 def test_an_array_in_a_struct_goes_through_memory(device):
     """A reference to an array is stored, loaded by the next kernel, and followed."""
     v = compounds.vector(2, float32)

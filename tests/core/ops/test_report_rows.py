@@ -50,6 +50,7 @@ def indices_kernel(ndim):
 
 
 @pytest.mark.parametrize("ndim", [1, 2, 3, 4])
+@pytest.mark.cpu(reason="calls machine code of the CPU itself")
 def test_tid_counts_the_last_dimension_fastest(ndim):
     fn, extents = indices_kernel(ndim), EXTENTS[:ndim]
     want = sum(10**k * grid for k, grid in enumerate(np.indices(extents)))
@@ -67,6 +68,7 @@ def test_tid_counts_the_last_dimension_fastest(ndim):
 
 
 @pytest.mark.parametrize("device", ["interp", "cpu"])
+@pytest.mark.cpu
 def test_block_dim_is_one_without_blocks(device):
     out = np.zeros(3, np.int32)
     run(kernel([array_type(int32)], lambda i, a: store(a, i, traced("block_dim"))), [out], 3, device)
@@ -118,6 +120,7 @@ def test_a_failed_assertion_stops_the_interpreter():
     assert out.tolist() == [1, 1, 1, 0, 0, 0]
 
 
+@pytest.mark.cpu(reason="calls machine code of the CPU itself")
 def test_a_failed_assertion_is_reported_and_ends_the_range():
     """Word 0 of the argument block points at the report: claimed, site, index, extent, thread."""
     fn = kernel([array_type(int32)], asserting)

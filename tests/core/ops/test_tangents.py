@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from reverse_walk import adjoint, has_slope
 from row_cases import ALL, random_operands, random_source
-from row_devices import Compiled, array_of, batches, called, descriptor, interpreted, kernel_of
+from row_devices import array_of, batches, called, interpreted, kernel_of, run_compiled
 from test_row_gradients import NAMES, STEP, TOLERANCE, cases_named, inner, shifted
 
 from warpsim.core.ir.interpret import Interpreter
@@ -71,9 +71,10 @@ class Points:
             machine.run(fn.body, values)
         return self.spread(made, positions)
 
-    def cpu(self, fn, positions):
+    def compiled(self, fn, positions):
+        """The same by machine code."""
         made = [m.copy() for m in (*self.memory, *(self.tangents[k] for k in positions))]
-        Compiled(fn, optimized=False)([descriptor(m, 1) for m in made], POINTS)
+        run_compiled(fn, made, POINTS, optimized=False)
         return self.spread(made, positions)
 
     def spread(self, made, positions):
@@ -125,7 +126,7 @@ def test_the_tangent_gives_the_same_on_the_cpu(name):
     for group in batches(functions, 120):
         points = Points([cases[k] for k in group])
         program = forward([functions[k] for k in group])
-        for want, got in zip(points.interp(*program), points.cpu(*program), strict=True):
+        for want, got in zip(points.interp(*program), points.compiled(*program), strict=True):
             same(want, got, str(cases[group[0]]))
 
 

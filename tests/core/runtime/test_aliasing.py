@@ -47,6 +47,39 @@ def test_the_same_kernel_goes_back_to_sums_for_separate_arrays():
     assert seen.numpy().max() == 0.0
 
 
+@wp.kernel
+def count_then_read(c: wp.array(dtype=int), d: wp.array(dtype=int), seen: wp.array(dtype=int)):
+    i = wp.tid()
+    wp.atomic_add(c, 0, 1)
+    seen[i] = d[0]
+
+
+@wp.kernel
+def raise_then_add(c: wp.array(dtype=int), d: wp.array(dtype=int), low: wp.array(dtype=int)):
+    i = wp.tid()
+    wp.atomic_max(c, 0, 2)
+    wp.atomic_add(d, 0, -3)
+    wp.atomic_min(low, 0, i)
+
+
+def test_numbers_that_are_counted_are_seen_under_the_other_name():
+    n = 1000
+    c, d, seen = wp.zeros(1, dtype=int), wp.zeros(1, dtype=int), wp.zeros(n, dtype=int)
+    for _ in range(2):
+        wp.launch(count_then_read, n, inputs=[c, c, seen])
+        assert seen.numpy().min() >= 1
+        wp.launch(count_then_read, n, inputs=[c, d, seen])
+        assert seen.numpy().max() == 0
+    assert c.numpy()[0] == 4 * n
+
+
+@pytest.mark.parametrize("start, wanted", [(-5, -1), (7, 4)])
+def test_an_extreme_and_a_sum_of_one_number_keep_their_order(start, wanted):
+    c, low = wp.array([start], dtype=int), wp.array([4], dtype=int)
+    wp.launch(raise_then_add, 1, inputs=[c, c, low])
+    assert (c.numpy()[0], low.numpy()[0]) == (wanted, 0)
+
+
 def test_a_misspelt_keyword_of_launch_names_the_right_one():
     with pytest.raises(TypeError, match="launch has no keyword 'inputz'\nhelp: did you mean 'inputs'"):
         wp.launch(add_then_read, 1, inputz=[])

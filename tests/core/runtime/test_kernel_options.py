@@ -434,26 +434,3 @@ def test_recorded_launches_in_parallel_with_sums_and_checks():
     checked = wp.launch(total, dim=n, inputs=[x[:5], out], record_cmd=True)
     with pytest.raises(OutOfBoundsError, match="axis 0 of x of length 5"):
         checked.launch()
-
-
-# ----- for CUDA alone -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("given, wanted", [(None, (0, 0)), (256, (256, 0)), ((128,), (128, 0)), ((1024, 2), (1024, 2))])
-def test_blocks_may_be_bounded(given, wanted):
-    assert make_reader(launch_bounds=given).bounds == wanted
-
-
-@pytest.mark.parametrize("given", [0, -1, 1025, 2.5, True, "256", (), (256, 0), (256, 2, 1), [256]])
-def test_other_bounds_are_refused(given):
-    with pytest.raises(ValueError, match=r"launch_bounds is .*\nexpected: the most threads of a block, up to 1024"):
-        make_reader(launch_bounds=given)
-
-
-def test_line_tables_are_wanted_by_kernel_module_or_config(module_options):
-    assert not make_reader().option("lineinfo")
-    assert make_reader(lineinfo=True).option("lineinfo")
-    config.lineinfo = True
-    assert make_reader().option("lineinfo")
-    module_options(lineinfo=False)
-    assert not make_reader().option("lineinfo")

@@ -340,9 +340,7 @@ template <class A> WP_FN void lend(A &array, char *nowhere) {
 }  // namespace wp
 
 // ----- atomics ------------------------------------------------------------------------------------
-// CUDA has its own; these are for processors. All return the value before.
-
-#ifndef WP_CUDA
+// All return the value before. CUDA's own are chosen where it has them for the type; these are the others.
 
 namespace wp {
 
@@ -365,12 +363,37 @@ template <> struct word_of<8> {
     typedef uint64_t type;
 };
 
+// swap_word: whether memory held `before` and now holds `after`; else `before` becomes what it holds.
+#ifdef WP_CUDA
+template <class Word> WP_FN Word load_word(Word *at) { return *(volatile Word *)at; }
+template <class Word> WP_FN bool swap_word(Word *at, Word &before, Word after) {
+    Word seen = ::atomicCAS(at, before, after);
+    bool same = seen == before;
+    before = seen;
+    return same;
+}
+// A byte is swapped with the aligned word around it.
+WP_FN bool swap_word(uint8_t *at, uint8_t &before, uint8_t after) {
+    uint32_t *around = (uint32_t *)((uint64_t)at & ~uint64_t(3)), shift = 8 * uint32_t((uint64_t)at & 3);
+    uint32_t seen = load_word(around);
+    while (uint8_t(seen >> shift) == before) {
+        if (swap_word(around, seen, (seen & ~(0xffu << shift)) | (uint32_t(after) << shift))) return true;
+    }
+    before = uint8_t(seen >> shift);
+    return false;
+}
+#else
+template <class Word> WP_FN Word load_word(Word *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
+template <class Word> WP_FN bool swap_word(Word *at, Word &before, Word after) {
+    return __atomic_compare_exchange_n(at, &before, after, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+#endif
+
 template <class T, class F> WP_FN T updated(T *place, F combine) {
     static_assert(!is_constant<T>::value, "the array is constant here");
     typedef typename word_of<sizeof(T)>::type word;
-    word *at = (word *)place, before = __atomic_load_n(at, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(
-        at, &before, same_bits<word>(T(combine(same_bits<T>(before)))), true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    word *at = (word *)place, before = load_word(at);
+    while (!swap_word(at, before, same_bits<word>(T(combine(same_bits<T>(before)))))) {
     }
     return same_bits<T>(before);
 }
@@ -398,12 +421,18 @@ template <class T> WP_FN T atomicCAS(T *place, wp::plain<T> expected, wp::plain<
     static_assert(!wp::is_constant<T>::value, "the array is constant here");
     typedef typename wp::word_of<sizeof(T)>::type word;
     word before = wp::same_bits<word>(T(expected)), after = wp::same_bits<word>(T(value));
-    __atomic_compare_exchange_n((word *)place, &before, after, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    wp::swap_word((word *)place, before, after);
     return wp::same_bits<T>(before);
 }
 template <class T, int N> WP_FN T atomicCAS(const wp::array_t<T, N> &x, wp::plain<T> expected, wp::plain<T> value) {
     return atomicCAS(&wp::element<T>(x, 0), expected, value);
 }
+
+#ifdef WP_CUDA
+WP_FN int64_t atomicAdd(int64_t *place, int64_t value) {
+    return int64_t(atomicAdd((unsigned long long *)place, (unsigned long long)value));
+}
+#endif
 
 // Vectors and the like: component by component.
 template <class V, class T = wp::part<V>> WP_FN V atomicAdd(V *place, const V &value) {
@@ -411,8 +440,6 @@ template <class V, class T = wp::part<V>> WP_FN V atomicAdd(V *place, const V &v
     for (int i = 0; i < wp::parts_of<V>::count; ++i) before.c[i] = atomicAdd(&place->c[i], value.c[i]);
     return before;
 }
-
-#endif
 
 namespace wp {
 typedef vec_t<2, float> vec2;

@@ -162,7 +162,7 @@ def check_array(value: array | indexedarray, t: ArrayType, name: str, kernel: st
     """Raise unless the array has the kernel's dtype, rank and device."""
     if value.type is not t and not fits(value, t):
         raise ArgumentTypeError(mismatch(name, kernel, repr(value.type), t))
-    if value.device.memory_space != device.memory_space:
+    if not device.can_access(value.device):
         raise DeviceError(
             f"argument {name!r} of kernel {kernel!r} is on {value.device}\n"
             f"expected: {device}, where the kernel is launched\n"

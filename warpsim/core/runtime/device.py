@@ -47,6 +47,10 @@ class Device:
         """The name of the memory that arrays of the device lie in."""
         return self.alias if self.is_cuda else "host"
 
+    def can_access(self, other: Device) -> bool:
+        """Whether kernels here may use memory of another device now."""
+        return self.memory_space == other.memory_space
+
     def synchronize(self) -> None:
         """Wait for all work on the device: on the CPU it has finished when `launch` returns."""
 
@@ -55,6 +59,8 @@ CPU = Device("cpu", "CPU")
 INTERP = Device("interp", "Interpreter")
 _DEVICES = {"cpu": CPU, "interp": INTERP}
 _current = threading.local()
+listed: list[Device] = [CPU, INTERP]
+"""All devices that anybody has asked for."""
 find_cuda: Callable[[], list[Device]] = list
 """Lists the CUDA devices; bound by `cuda.device`."""
 
@@ -162,7 +168,7 @@ class ScopedDevice:
 
 def synchronize() -> None:
     """Wait for all work on all devices."""
-    for device in _DEVICES.copy().values():
+    for device in list(listed):
         device.synchronize()
 
 

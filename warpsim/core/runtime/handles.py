@@ -13,6 +13,7 @@ import itertools
 import threading
 from collections import deque
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..types import structs
 from ..types.handles import ADDRESS_BITS, HEADER, LIVE, digest
 from ..types.scalars import uint8
 from . import versions
+from .cuda.device import ended
 from .device import get_device
 from .interp import interpreted
 from .memory import allocate, write_struct
@@ -97,7 +99,8 @@ class Handle:
             del self._data
             LIVE.pop(self._id, None)
             self._memory[:] = 0
-            self._publish()
+            if self._there is not self._memory:
+                ended(self.device, partial(self._there.fill, 0))
             _resting.append(self._there)
 
     def note_filled(self, arrays: Iterable[Any]) -> None:

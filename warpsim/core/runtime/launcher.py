@@ -22,6 +22,7 @@ from ..types.signatures import is_generic
 from . import graph, pool, scatter
 from .arguments import UNFIT, adapted, block_packer, check_writable, exact_packer, id_packer, mismatch, packer, unfit
 from .array import array, overlap
+from .cuda.function import MOST_BLOCKS
 from .device import CPU, Device
 from .indexed import indexedarray
 from .kernel import Kernel, Settings
@@ -145,15 +146,15 @@ class CudaLauncher(Launcher):
 
     def shaped(self, block_dim: int | None, max_blocks: int) -> CudaLauncher:
         """The same with another number of threads in a block (None: as usual), or of blocks (0: as many as fit)."""
-        key = (block_dim, max_blocks)
+        key = (block_dim, max(0, min(max_blocks, MOST_BLOCKS)))
         if key == (self.block_dim, self.max_blocks):
             return self
         if key not in self.shapes:
             made = copy.copy(self)
             made.block_dim, made.max_blocks = key
             made.threads = self.code.checked_block_dim(block_dim, self.kernel.key)
-            run, threads = self.code.run, made.threads
-            made.call = lambda block, begin, total, flags: run(block, total, threads, max_blocks)
+            run, threads, blocks = self.code.run, made.threads, made.max_blocks
+            made.call = lambda block, begin, total, flags: run(block, total, threads, blocks)
             self.shapes[key] = made
         return self.shapes[key]
 

@@ -6,16 +6,19 @@ was recorded. The current stream of a CUDA device is each thread's own choice.
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 import threading
 import time
+from functools import partial
 from typing import Any
 
 from ...errors import DeviceError
 from .cuda import driver
+from .cuda.device import ended
 from .device import Device, get_device
 
 _local = threading.local()
+_numbers = itertools.count()
 
 
 class Stream:
@@ -32,12 +35,12 @@ class Stream:
         self._owned = self.device.is_cuda and cuda_stream is None
         if not self.device.is_cuda:
             return
-        self.device.enter()
         if cuda_stream is not None:
             self.handle = driver.api().CUstream(cuda_stream)
         else:
-            self.handle = driver.call("cuStreamCreateWithPriority", 0, priority)
-        self.device.streams.add(self)
+            self.handle = self.device.call("cuStreamCreateWithPriority", 0, priority)
+        self._number = next(_numbers)
+        self.device.streams[self._number] = self.handle
 
     @property
     def cuda_stream(self) -> int:
@@ -52,8 +55,12 @@ class Stream:
 
     def wait_event(self, event: Event) -> None:
         """Later work of this stream waits for the event."""
-        if self.device.is_cuda and event.handle is not None:
-            driver.call("cuStreamWaitEvent", self.handle, event.handle, 0)
+        if event.handle is None:
+            return
+        if self.device.is_cuda:
+            self.device.call("cuStreamWaitEvent", self.handle, event.handle, 0)
+        else:  # its work is done by the calling thread
+            synchronize_event(event)
 
     def wait_stream(self, other: Stream, event: Event | None = None) -> None:
         """Later work of this stream waits for the present work of another."""
@@ -63,18 +70,16 @@ class Stream:
     def synchronize(self) -> None:
         """Wait for the work of this stream."""
         if self.device.is_cuda:
-            self.device.enter()
-            driver.call("cuStreamSynchronize", self.handle)
+            self.device.call("cuStreamSynchronize", self.handle)
 
     @property
     def is_complete(self) -> bool:
         """Whether all work has been done."""
-        return not self.device.is_cuda or _is_done("cuStreamQuery", self.handle)
+        return not self.device.is_cuda or _is_done(self.device, "cuStreamQuery", self.handle)
 
     def __del__(self) -> None:
-        if getattr(self, "_owned", False) and not driver.reason():
-            with contextlib.suppress(DeviceError):  # the driver lets queued work finish
-                driver.call("cuStreamDestroy", self.handle)
+        if hasattr(self, "_number"):
+            ended(self.device, partial(self.device.forget_stream, self._number, self._owned))
 
 
 class Event:
@@ -86,31 +91,30 @@ class Event:
         self.moment: float | None = None
         self.handle: Any = None
         if self.device.is_cuda:
-            self.device.enter()
             flags = driver.api().CUevent_flags
             kind = flags.CU_EVENT_DEFAULT if enable_timing else flags.CU_EVENT_DISABLE_TIMING
-            self.handle = driver.call("cuEventCreate", kind)
+            self.handle = self.device.call("cuEventCreate", kind)
 
     def _record(self, stream: Stream) -> None:
         if stream.device is not self.device:
             raise DeviceError(f"the event is one of {self.device}\nexpected: {stream.device}, as the stream")
         self.moment = time.perf_counter()
         if self.handle is not None:
-            driver.call("cuEventRecord", self.handle, stream.handle)
+            self.device.call("cuEventRecord", self.handle, stream.handle)
 
     @property
     def is_complete(self) -> bool:
         """Whether the work before it has been done."""
-        return self.handle is None or _is_done("cuEventQuery", self.handle)
+        return self.handle is None or _is_done(self.device, "cuEventQuery", self.handle)
 
     def __del__(self) -> None:
-        if getattr(self, "handle", None) is not None and not driver.reason():
-            with contextlib.suppress(DeviceError):
-                driver.call("cuEventDestroy", self.handle)
+        if getattr(self, "handle", None) is not None:
+            ended(self.device, partial(driver.call, "cuEventDestroy", self.handle))
 
 
-def _is_done(question: str, handle: Any) -> bool:
+def _is_done(device: Any, question: str, handle: Any) -> bool:
     """Ask the driver whether something has happened. Raises `DeviceError` for failed work."""
+    device.enter()
     [status] = getattr(driver.api(), question)(handle)
     if status == driver.api().CUresult.CUDA_ERROR_NOT_READY:
         return False
@@ -177,21 +181,23 @@ def synchronize_stream(stream: Any = None) -> None:
 def synchronize_event(event: Event) -> None:
     """Wait until an event has happened."""
     if event.handle is not None:
-        driver.call("cuEventSynchronize", event.handle)
+        event.device.call("cuEventSynchronize", event.handle)
 
 
 def get_event_elapsed_time(start: Event, end: Event, synchronize: bool = True) -> float:
     """Milliseconds between two recorded events, made with `enable_timing=True` on CUDA.
 
-    Raises `RuntimeError` for one that was not recorded.
+    Raises `RuntimeError` for one that was not recorded, `DeviceError` for one without a time.
     """
     if start.moment is None or end.moment is None:
         raise RuntimeError("an event was not recorded\nhelp: call wp.record_event(event) first")
     if start.handle is None or end.handle is None:
         return (end.moment - start.moment) * 1000.0
+    if not (start.enable_timing and end.enable_timing):
+        raise DeviceError("an event has no time\nexpected: wp.Event(enable_timing=True), for both")
     if synchronize:
         synchronize_event(end)
-    return float(driver.call("cuEventElapsedTime", start.handle, end.handle))
+    return float(start.device.call("cuEventElapsedTime", start.handle, end.handle))
 
 
 class ScopedStream:

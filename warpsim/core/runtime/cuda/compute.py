@@ -16,7 +16,7 @@ import logging
 import threading
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -102,49 +102,61 @@ def flat(a: array, count: int) -> Flat:
 
 def scan(work: Now, source: array, target: array, count: int, inclusive: bool) -> bool:
     """Running sums of integers, which wrap around; `target` may be `source`."""
-    module = found().module
-    if module is None:
-        return False
-    make = module.make_inclusive_scan if inclusive else module.make_exclusive_scan
-    given = {"d_in": flat(source, count), "d_out": flat(target, count), "op": module.OpKind.PLUS}
-    given["init_value"] = np.zeros(1, source.dtype)
-    return _do(work, ("inclusive" if inclusive else "exclusive", source._data.dtype), lambda: make(**given), {**given, "num_items": count})
+    name = "inclusive scan" if inclusive else "exclusive scan"
+
+    def describe(module: Any) -> _Wanted:
+        make = module.make_inclusive_scan if inclusive else module.make_exclusive_scan
+        given = {"d_in": flat(source, count), "d_out": flat(target, count), "op": module.OpKind.PLUS}
+        given["init_value"] = np.zeros(1, source._data.dtype)
+        return _Wanted(lambda: make(**given), {**given, "num_items": count})
+
+    return _do(work, (name, source._data.dtype), describe)
 
 
 def total(work: Now, source: array, target: array, count: int) -> bool:
     """target[0] = the sum, in the dtype of the target, always in the same order on the same kind of device."""
-    module = found().module
-    if module is None:
-        return False
-    given = {"d_in": flat(source, count), "d_out": flat(target, 1), "op": module.OpKind.PLUS}
-    given["h_init"] = np.zeros(1, target.dtype)
-    fixed = module.Determinism.RUN_TO_RUN
-    making = lambda: module.make_reduce_into(**given, determinism=fixed)  # noqa: E731
-    return _do(work, ("sum", source._data.dtype, target._data.dtype), making, {**given, "num_items": count})
+
+    def describe(module: Any) -> _Wanted:
+        given = {"d_in": flat(source, count), "d_out": flat(target, 1), "op": module.OpKind.PLUS}
+        given["h_init"] = np.zeros(1, target._data.dtype)
+        order = module.Determinism.RUN_TO_RUN
+        return _Wanted(lambda: module.make_reduce_into(**given, determinism=order), {**given, "num_items": count})
+
+    return _do(work, ("sum", source._data.dtype, target._data.dtype), describe)
 
 
 def sort(
     work: Now, keys: array, values: array, keys_out: array, values_out: array, count: int, begin: int, end: int
 ) -> bool:
     """Unsigned keys in ascending order of bits `begin` to `end` - 1, with values of four bytes; stable."""
-    module = found().module
-    if module is None:
-        return False
     names = ("d_in_keys", "d_out_keys", "d_in_values", "d_out_values")
     arrays = (keys, keys_out, values, values_out)
-    given = {name: flat(a, count) for name, a in zip(names, arrays, strict=True)}
-    making = lambda: module.make_radix_sort(**given, order=module.SortOrder.ASCENDING)  # noqa: E731
-    call = {**given, "num_items": count, "begin_bit": begin, "end_bit": end}
-    return _do(work, ("sort", keys._data.dtype, values._data.dtype), making, call)
+
+    def describe(module: Any) -> _Wanted:
+        given = {name: flat(a, count) for name, a in zip(names, arrays, strict=True)}
+        making = lambda: module.make_radix_sort(**given, order=module.SortOrder.ASCENDING)  # noqa: E731
+        return _Wanted(making, {**given, "num_items": count, "begin_bit": begin, "end_bit": end})
+
+    return _do(work, ("sort", keys._data.dtype, values._data.dtype), describe)
 
 
-def _do(work: Now, key: tuple, making: Callable[[], Any], call: dict[str, Any]) -> bool:
+class _Wanted(NamedTuple):
+    """How an algorithm is compiled, and what it is called with."""
+
+    making: Callable[[], Any]
+    call: dict[str, Any]
+
+
+def _do(work: Now, key: tuple[Any, ...], describe: Callable[[Any], _Wanted]) -> bool:
     """Make the algorithm and its temporary storage, and let it run; False, and a warning, where it cannot be made."""
-    device = work.device
+    device, module = work.device, found().module
+    if module is None:
+        return False
     device.enter()  # the package asks for the current device
     try:
+        making, call = describe(module)
         size = _algorithm(key, device, making)(temp_storage=None, stream=Stream(device.stream_handle), **call)
-    except Exception as error:  # a compiler, a header or a library that is missing or does not fit the driver
+    except Exception as error:  # a name, a header or a library that is missing, or does not fit the driver
         found().give_up(f"{type(error).__name__}: {error}")
         return False
     room = Flat(memory.empty((max(1, size),), np.uint8, device))
@@ -161,7 +173,7 @@ def _do(work: Now, key: tuple, making: Callable[[], Any], call: dict[str, Any]) 
     return True
 
 
-def _algorithm(key: tuple, device: Any, making: Callable[[], Any]) -> Any:
+def _algorithm(key: tuple[Any, ...], device: Any, making: Callable[[], Any]) -> Any:
     """The compiled algorithm for a dtype on a device, of this thread."""
     made = _made.__dict__.setdefault("algorithms", {})
     place = (*key, device.ordinal)
@@ -170,7 +182,7 @@ def _algorithm(key: tuple, device: Any, making: Callable[[], Any]) -> Any:
     return made[place]
 
 
-def _loaded(key: tuple, device: Any, making: Callable[[], Any]) -> Any:
+def _loaded(key: tuple[Any, ...], device: Any, making: Callable[[], Any]) -> Any:
     """An algorithm from the kernel cache, or compiled and put there."""
     module = found().module
     store = object_cache() if hasattr(module, "serialize") else None

@@ -4,6 +4,10 @@ Nothing of a device is touched before something is asked of it. Other frameworks
 same primary context. Work goes to the current stream of the calling thread; the stream that is current to
 begin with waits for the legacy default stream and is waited for, so that frameworks which use that one
 see finished work without a word.
+
+Memory is freed in the order of streams: after all work that was given to any stream that we know of. What
+finalizers do may come in the midst of anything, so it goes through `CudaDevice.finish`, which leaves the
+current context of the thread as it was, and waits while a graph is made.
 """
 
 from __future__ import annotations
@@ -12,17 +16,17 @@ import contextlib
 import gc
 import sys
 import threading
-import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-from ....errors import DeviceMemoryError
+from ....errors import DeviceError, DeviceMemoryError
 from .. import device as devices
 from ..device import Device
 from . import driver
 from .driver import call
 
-_ALIGNMENT = 256  # [bytes] of every allocation
+NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: the legacy default stream does not wait for it
 
 
 class NeedsHost(Exception):
@@ -44,15 +48,25 @@ class CudaDevice(Device):
         self.max_block_dim = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)
         self.is_uva = bool(self._attribute(attribute.CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING))
         self.is_mempool_supported = bool(self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED))
+        self.is_mempool_enabled = self.is_mempool_supported
+        """Whether new arrays lie in the memory pool."""
+        self.reads_host_late = bool(
+            self._attribute(attribute.CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES)
+        )
+        """Whether copies read any memory of the host when they run; else only what is page-locked."""
+        self.alone = driver.found().count == 1
+        """Whether no context of another device can take the place of the one here."""
         self.context: Any = None
-        self.streams: weakref.WeakSet[Any] = weakref.WeakSet()
-        """Streams beside the first one, which may still be using memory that is given back."""
-        self.building = 0
-        """How many graphs are being made of work on this device: what is freed meanwhile waits."""
-        self._waiting: list[Any] = []
+        self.streams: dict[int, Any] = {}
+        """Streams beside the first one, which may still be using memory that is given back, by number."""
+        self.readers: list[CudaDevice] = []
+        """Other devices whose kernels may use memory of this one."""
+        self.local = _OfThread()
+        self.building = False
+        """Whether a graph is being made of work on this device: what is freed meanwhile waits."""
+        self._making = threading.RLock()
+        self._waiting: list[Callable[[], None]] = []
         self._opening = threading.Lock()
-        self._local = threading.local()
-        self._alone = driver.found().count == 1
 
     def _attribute(self, which: Any) -> int:
         return int(call("cuDeviceGetAttribute", which, self.handle))
@@ -61,12 +75,11 @@ class CudaDevice(Device):
 
     def enter(self) -> None:
         """Make the context current in this thread."""
-        if self._alone and getattr(self._local, "entered", False):
-            return  # only other contexts of other devices could have taken its place
         if self.context is None:
             self._open()
         call("cuCtxSetCurrent", self.context)
-        self._local.entered = True
+        if self.local.stream is None:
+            self.local.stream = self.first_stream
 
     def _open(self) -> None:
         with self._opening:
@@ -75,19 +88,23 @@ class CudaDevice(Device):
             context = call("cuDevicePrimaryCtxRetain", self.handle)
             call("cuCtxSetCurrent", context)
             self.first_stream = call("cuStreamCreate", 0)
+            self._last_stream = call("cuStreamCreate", NON_BLOCKING)
             if self.is_mempool_supported:
-                self._pool = call("cuDeviceGetDefaultMemPool", self.handle)
+                self.pool = call("cuDeviceGetDefaultMemPool", self.handle)
                 self.set_mempool_release_threshold(1.0)
             self.context = context
+
+    def call(self, name: str, *args: Any) -> Any:
+        """`driver.call` in the context of the device."""
+        self.enter()
+        return call(name, *args)
 
     @property
     def stream_handle(self) -> Any:
         """The driver's stream that work of this thread goes to."""
-        found = getattr(self._local, "stream", None)
-        if found is None:
+        if self.local.stream is None:
             self.enter()
-            found = self._local.stream = self.first_stream
-        return found
+        return self.local.stream
 
     @contextlib.contextmanager
     def using(self, stream: Any) -> Iterator[None]:
@@ -102,53 +119,95 @@ class CudaDevice(Device):
     def set_stream_handle(self, stream: Any) -> None:
         """Let work of this thread go to a stream from now on."""
         self.enter()
-        self._local.stream = stream
+        self.local.stream = stream
+
+    def forget_stream(self, number: int, owned: bool) -> None:
+        """A stream is not used any more: what it has to do comes before what the first stream does from now on."""
+        handle = self.streams.pop(number)
+        wait_for(self.first_stream, handle)
+        if owned:
+            call("cuStreamDestroy", handle)
 
     @contextlib.contextmanager
     def building_graph(self) -> Iterator[None]:
         """While it lasts, work of this thread is recorded by the driver, not run, and nothing is freed."""
-        self.building += 1
-        self._local.building = True
-        try:
-            yield
-        finally:
-            self._local.building = False
-            self.building -= 1
-        if not self.building:
-            self.release_waiting()
+        outside = self.stream_handle
+        with self._making:
+            self.building, self.local.outside = True, outside
+            try:
+                yield
+            finally:
+                self.building, self.local.outside = False, None
+        self.release_waiting()
 
     def needs_host(self) -> None:
         """Say that what follows cannot be recorded. Raises `NeedsHost` while a graph is made by this thread."""
-        if self.building and getattr(self._local, "building", False):
+        if self.building and self.local.outside is not None:
             raise NeedsHost
 
     def synchronize(self) -> None:
-        """Wait for all work on the device."""
-        self.enter()
-        call("cuCtxSynchronize")
+        """Wait for all work on the device; nothing, where it was never used."""
+        if self.context is None:
+            return
+        self.needs_host()
+        with self._making:  # a context cannot be waited for while one of its streams records a graph
+            self.call("cuCtxSynchronize")
+        self.release_waiting()
 
     def synchronize_for_host(self) -> None:
         """Wait until the host may look at memory: for the current stream, or for all where there are several."""
-        if len(self.streams):
+        if self.streams:
             self.synchronize()
         else:
             call("cuStreamSynchronize", self.stream_handle)
+
+    def finish(self, action: Callable[[], None]) -> None:
+        """Do what a finalizer wants done: now, or when no thread makes a graph or waits for the device."""
+        if self.building or not self._making.acquire(blocking=False):
+            self._waiting.append(action)
+            return
+        try:
+            with self._visited():
+                action()
+        finally:
+            self._making.release()
+        if self._waiting:
+            self.release_waiting()
+
+    def release_waiting(self) -> None:
+        """Do what finalizers wanted done while a graph was made."""
+        waiting, self._waiting = self._waiting, []
+        for action in waiting:
+            with contextlib.suppress(DeviceError):  # there is nobody to tell
+                self.finish(action)
+
+    @contextlib.contextmanager
+    def _visited(self) -> Iterator[None]:
+        """Be in the context for a while: code around a finalizer has its own idea of the current device."""
+        before = None if self.alone else call("cuCtxGetCurrent")
+        self.enter()
+        try:
+            yield
+        finally:
+            if before is not None:
+                call("cuCtxSetCurrent", before)
 
     # ----- memory -----------------------------------------------------------------------------
 
     def allocate(self, size: int) -> Allocation:
         """Memory of undefined contents. Raises `DeviceMemoryError`, after which the program may go on."""
         self.enter()
-        stream = self.first_stream if self.building else self.stream_handle
-        wanted = max(1, size)
+        # Memory of a graph that is being made is taken outside of it, and stays as long as the graph.
+        stream = self.local.stream if self.local.outside is None else self.local.outside
+        wanted, pooled = max(1, size), self.is_mempool_enabled
         try:
-            return Allocation(self, self._taken(wanted, stream), size, stream)
+            return Allocation(self, self._taken(wanted, stream, pooled), size, pooled)
         except DeviceMemoryError:
             gc.collect()  # arrays in cycles of references
             self.synchronize()
             self.trim()
         try:
-            return Allocation(self, self._taken(wanted, stream), size, stream)
+            return Allocation(self, self._taken(wanted, stream, pooled), size, pooled)
         except DeviceMemoryError:
             free, total = self.memory_info()
             raise DeviceMemoryError(
@@ -156,41 +215,36 @@ class CudaDevice(Device):
                 "help: let go of arrays that are not needed any more, or work in smaller parts"
             ) from None
 
-    def _taken(self, size: int, stream: Any) -> int:
-        if self.is_mempool_supported:
+    def _taken(self, size: int, stream: Any, pooled: bool) -> int:
+        if pooled:
             return int(call("cuMemAllocAsync", size, stream))
         return int(call("cuMemAlloc", size))
 
-    def give_back(self, address: int, stream: Any, lent: bool = False) -> None:
+    def free(self, address: int, pooled: bool, lent: bool) -> None:
         """Free memory once all work that may use it is done; lent: also work on streams that we do not know."""
-        if self.building:
-            self._waiting.append((address, stream, lent))
-            return
-        self.enter()
-        if lent:
-            self.synchronize()
-        if not self.is_mempool_supported:
+        if lent or not pooled:
+            for device in (self, *self.readers):
+                device.call("cuCtxSynchronize")
+            self.enter()
+        if not pooled:
             call("cuMemFree", address)
-            return
-        for other in list(self.streams):
-            wait_for(stream, other.handle)
-        call("cuMemFreeAsync", address, stream)
-
-    def release_waiting(self) -> None:
-        """Free what was let go while graphs were made."""
-        waiting, self._waiting = self._waiting, []
-        for given in waiting:
-            self.give_back(*given)
+        elif not self.streams and not self.readers:
+            call("cuMemFreeAsync", address, self.first_stream)
+        else:  # on a stream of its own, so that nothing else has to wait
+            for device in (*self.readers, self):
+                device.enter()
+                for stream in (device.first_stream, *list(device.streams.values())):
+                    wait_for(self._last_stream, stream)
+            call("cuMemFreeAsync", address, self._last_stream)
 
     def trim(self) -> None:
         """Give memory that the pool keeps for later back to the driver."""
         if self.is_mempool_supported:
-            call("cuMemPoolTrimTo", self._pool, 0)
+            self.call("cuMemPoolTrimTo", self.pool, 0)
 
     def memory_info(self) -> tuple[int, int]:
         """Free and total memory [bytes]."""
-        self.enter()
-        free, total = call("cuMemGetInfo")
+        free, total = self.call("cuMemGetInfo")
         return int(free), int(total)
 
     @property
@@ -207,20 +261,53 @@ class CudaDevice(Device):
         """How much freed memory the pool keeps: a share of the device's memory up to 1, or bytes."""
         limit = int(share * int(call("cuDeviceTotalMem", self.handle)) if share <= 1.0 else share)
         kind = driver.api().CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
-        call("cuMemPoolSetAttribute", self._pool, kind, driver.api().cuuint64_t(limit))
+        call("cuMemPoolSetAttribute", self.pool, kind, driver.api().cuuint64_t(limit))
 
-    def can_reach(self, other: CudaDevice) -> bool:
-        """Whether kernels here may use memory of another device."""
-        return self is other or bool(call("cuDeviceCanAccessPeer", self.handle, other.handle))
+    # ----- what Warp's programs ask -------------------------------------------------------------
+
+    is_primary = True  # whether the context is the one that other frameworks use as well
+
+    def can_access(self, other: Device) -> bool:
+        """Whether kernels here may use memory of another device now."""
+        return self is other or (isinstance(other, CudaDevice) and self in other.readers)
+
+    @property
+    def has_context(self) -> bool:
+        """Whether the device was used already."""
+        return self.context is not None
+
+    @property
+    def context_guard(self) -> Any:
+        """`with device.context_guard:` makes the context current for a block of calls of other code."""
+        return self._visited()
+
+    @property
+    def uuid(self) -> str:
+        """The name of the GPU among all GPUs, as `nvidia-smi -L` prints it."""
+        digits = bytes(call("cuDeviceGetUuid", self.handle).bytes).hex()
+        return "GPU-" + "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+    @property
+    def pci_bus_id(self) -> str:
+        """Domain, bus and device on the PCI bus, in hexadecimal digits."""
+        return str(call("cuDeviceGetPCIBusId", 32, self.handle).partition(b"\0")[0].decode())
+
+
+class _OfThread(threading.local):
+    """What each thread has of its own. stream: where its work goes, once it has given some."""
+
+    stream: Any = None
+    outside: Any = None
+    """While the thread makes a graph: the stream that its work went to before."""
 
 
 class Allocation:
     """Memory on a device, freed when nothing refers to it any more."""
 
-    __slots__ = ("__weakref__", "address", "device", "lent", "size", "stream")
+    __slots__ = ("__weakref__", "address", "device", "lent", "pooled", "size")
 
-    def __init__(self, device: CudaDevice, address: int, size: int, stream: Any):
-        self.device, self.address, self.size, self.stream = device, address, size, stream
+    def __init__(self, device: CudaDevice, address: int, size: int, pooled: bool):
+        self.device, self.address, self.size, self.pooled = device, address, size, pooled
         self.lent = False
         """Whether another framework uses it on a stream that we do not know."""
 
@@ -230,9 +317,15 @@ class Allocation:
         return {"data": (self.address, False), "shape": (self.size,), "typestr": "|u1", "version": 3}
 
     def __del__(self) -> None:
-        if sys is not None and not sys.is_finalizing() and not driver.reason():
-            with contextlib.suppress(Exception):  # a dead context: there is nobody to tell
-                self.device.give_back(self.address, self.stream, self.lent)
+        ended(self.device, partial(self.device.free, self.address, self.pooled, self.lent))
+
+
+def ended(device: CudaDevice, action: Callable[[], None]) -> None:
+    """Let a finalizer give something back to the driver, if there still is one. Never fails."""
+    if sys is None or sys.is_finalizing():
+        return  # the driver ends with the process
+    with contextlib.suppress(Exception):  # a dead context, a forked process: there is nobody to tell
+        device.finish(action)
 
 
 def wait_for(waiting: Any, awaited: Any) -> None:
@@ -254,6 +347,7 @@ def cuda_devices() -> list[Device]:
     with _listing:
         if not _devices:
             _devices.extend(CudaDevice(k) for k in range(driver.found().count))
+            devices.listed.extend(_devices)
     return list(_devices)
 
 

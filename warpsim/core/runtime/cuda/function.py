@@ -8,19 +8,20 @@ the grid is the number of blocks that the threads fill, up to what `max_blocks` 
 from __future__ import annotations
 
 import ctypes
-import struct
 import threading
+from functools import partial
+from typing import Any
 
 from ....errors import LaunchError
 from ...emit.cuda_code import KERNEL, CudaCode
 from . import driver
-from .device import CudaDevice
+from .device import CudaDevice, ended
 from .driver import call
 
 BLOCK_DIM = 256
-_MOST_BLOCKS = 2**31 - 1
+MOST_BLOCKS = 2**31 - 1
 _WAVES = 8  # blocks per multiprocessor of kernels that sum in registers: each thread sums as much as it can
-_COUNT = struct.Struct("<q")
+_STRAYED = (201, 400)  # CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_INVALID_HANDLE
 
 
 class _Parameters(threading.local):
@@ -45,19 +46,26 @@ class CudaFunction:
     """A kernel on a device. sites: the places whose checks it may report."""
 
     def __init__(self, code: CudaCode, device: CudaDevice):
-        device.enter()
-        self.device, self.sites, self.reduces, self.max_threads = device, code.sites, code.reduces, code.max_threads
-        self._module = call("cuModuleLoadData", code.code)
+        self.device, self.sites, self.reduces = device, code.sites, code.reduces
+        self._module = device.call("cuModuleLoadData", code.code)
         self._function = call("cuModuleGetFunction", self._module, KERNEL.encode())
+        most = driver.api().CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
+        held = int(call("cuFuncGetAttribute", most, self._function))
+        self.max_threads = min(held, code.max_threads or held)
+        """The most threads of a block: what registers and launch bounds of the kernel leave of the device's."""
         self._launch = driver.api().cuLaunchKernel
+        self._most_reducing = _WAVES * device.sm_count
 
     def checked_block_dim(self, block_dim: int | None, kernel: str) -> int:
         """The threads of a block for a launch. Raises `LaunchError` for a number that cannot be."""
-        most = self.max_threads or self.device.max_block_dim
+        most = self.max_threads
         if block_dim is None:
             return min(BLOCK_DIM, most)
-        if not 1 <= block_dim <= most:
-            raise LaunchError(f"block_dim={block_dim} of kernel {kernel!r}\nexpected: 1 to {most} on {self.device}")
+        if not isinstance(block_dim, int) or not 1 <= block_dim <= most:
+            raise LaunchError(
+                f"block_dim={block_dim!r} of kernel {kernel!r}\nexpected: an integer from 1 to {most}, which is what "
+                f"{self.device} allows for the registers and the launch bounds of this kernel"
+            )
         return block_dim
 
     def run(self, block: bytes, total: int, block_dim: int, max_blocks: int) -> None:
@@ -65,15 +73,29 @@ class CudaFunction:
         if not total:
             return
         device, room = self.device, _parameters
-        stream = device.stream_handle
-        device.enter()
+        stream = device.local.stream
+        if stream is None or not device.alone:
+            device.enter()
+            stream = device.local.stream
         if len(block) > room.size:
             room.grow(2 * len(block))
         room.bytes[: len(block)] = block
         room.count.value = total
-        blocks = min(-(-total // block_dim), max_blocks or _MOST_BLOCKS)
-        if self.reduces and not max_blocks:
-            blocks = min(blocks, _WAVES * device.sm_count)
-        [status] = self._launch(self._function, blocks, 1, 1, block_dim, 1, 1, 0, stream, room.address, 0)
+        blocks = -(-total // block_dim)
+        most = max_blocks or (self._most_reducing if self.reduces else MOST_BLOCKS)
+        given = (blocks if blocks < most else most, 1, 1, block_dim, 1, 1, 0, stream, room.address, 0)
+        (status,) = self._launch(self._function, *given)
+        if status in _STRAYED:  # other code made another context current in this thread
+            device.enter()
+            (status,) = self._launch(self._function, *given)
         if status:
             raise driver.failure("cuLaunchKernel", status)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_module"):
+            ended(self.device, partial(_unload, self._module))
+
+
+def _unload(module: Any) -> None:
+    call("cuCtxSynchronize")  # a launch may be on its way
+    call("cuModuleUnload", module)

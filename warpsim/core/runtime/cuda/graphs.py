@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ....errors import DeviceError
 from . import driver
-from .device import CudaDevice, NeedsHost
+from .device import NON_BLOCKING, CudaDevice, NeedsHost, ended
 from .driver import call
 
 Step = Callable[[], None]
@@ -42,31 +43,32 @@ class _Section:
             call("cuGraphDestroy", graph)
 
     def __call__(self) -> None:
-        call("cuGraphLaunch", self.handle, self.device.stream_handle)
+        self.device.call("cuGraphLaunch", self.handle, self.device.stream_handle)
 
     def __del__(self) -> None:
-        if hasattr(self, "handle") and not driver.reason():
-            with contextlib.suppress(DeviceError):
-                call("cuGraphExecDestroy", self.handle)
+        if hasattr(self, "handle"):
+            ended(self.device, partial(call, "cuGraphExecDestroy", self.handle))
 
 
 def _captured(device: CudaDevice, steps: list[Step]) -> tuple[Any, int]:
     """A graph of the first steps, and how many of them it holds: all up to one that needs the host."""
-    device.enter()
-    stream = call("cuStreamCreate", 0)
-    mode = driver.api().CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
-    count = 0
+    # Nothing that other threads give to the legacy default stream may touch the one that records.
+    stream = device.call("cuStreamCreate", NON_BLOCKING)
+    graph, count = None, 0
     try:
         with device.building_graph(), device.using(stream):
-            call("cuStreamBeginCapture", stream, mode)
+            call("cuStreamBeginCapture", stream, driver.api().CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED)
             try:
                 for step in steps:
                     step()
                     count += 1
             except NeedsHost:
                 pass
-            finally:
-                graph = call("cuStreamEndCapture", stream)
+            except BaseException:
+                with contextlib.suppress(DeviceError):  # the step has spoken
+                    call("cuGraphDestroy", call("cuStreamEndCapture", stream))
+                raise
+            graph = call("cuStreamEndCapture", stream)
     finally:
         call("cuStreamDestroy", stream)
     if not count:

@@ -12,13 +12,14 @@ No code written in C may be given such an array unseen: `np.asarray(m)` would re
 from __future__ import annotations
 
 import math
-import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from . import driver, strided
-from .device import Allocation, CudaDevice
+from ....errors import DeviceMemoryError
+from . import strided
+from .device import Allocation, CudaDevice, ended
 from .driver import call
 
 _SET = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}
@@ -84,15 +85,13 @@ class DeviceMemory(np.ndarray):
         """As NumPy's, but where that would copy, the copy is made on the device."""
         if self.flags.c_contiguous:
             return super().reshape(*shape)
-        found = self.view()
-        wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], int | np.integer) else shape
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)
-                found.shape = wanted  # the one way, in every NumPy, that refuses to copy
-        except (AttributeError, ValueError):
-            return self.copy().reshape(*shape)
-        return found
+        given = shape[0] if len(shape) == 1 and not isinstance(shape[0], int | np.integer) else shape
+        wanted = tuple(self.size // max(1, -math.prod(given)) if n == -1 else int(n) for n in given)
+        # NumPy finds out whether it must copy by copying, so it is asked only about what is packed.
+        strides = strided.regrouped(self.shape, self.strides, wanted) if math.prod(wanted) == self.size else None
+        if strides is None:
+            return self.copy().reshape(wanted)
+        return np.lib.stride_tricks.as_strided(self, wanted, strides, subok=True)
 
     def ravel(self, order: Any = "C") -> Any:
         return self.reshape(-1)
@@ -187,7 +186,7 @@ class DeviceMemory(np.ndarray):
         target = self if self.flags.c_contiguous else empty(self.shape, self.dtype, self.device)
         self.device.enter()
         call("cuMemcpyHtoDAsync", target.address, packed.ctypes.data, packed.nbytes, self.device.stream_handle)
-        if is_pinned(packed):  # else the driver has taken its copy
+        if self.device.reads_host_late or is_pinned(packed):  # else the driver has taken its copy
             call("cuStreamSynchronize", self.device.stream_handle)
         if target is not self:
             self._put_here(target)
@@ -195,9 +194,9 @@ class DeviceMemory(np.ndarray):
     def _put_one(self, source: np.ndarray) -> None:
         """One element everywhere."""
         element = source.tobytes()
-        pattern = next((n for n in _SET if element == element[:n] * (len(element) // n or 1)), 0)
+        pattern = next((n for n in _SET if not len(element) % n and element == element[:n] * (len(element) // n)), 0)
         self.device.enter()
-        if pattern and self.flags.c_contiguous and not len(element) % pattern:
+        if pattern and self.flags.c_contiguous and not self.address % pattern:
             word = int.from_bytes(element[:pattern], "little")
             call(_SET[pattern], self.address, word, self.nbytes // pattern, self.device.stream_handle)
             return
@@ -364,7 +363,12 @@ class Pinned:
         device.enter()
         portable = 1  # CU_MEMHOSTALLOC_PORTABLE: for all devices
         self.device, self.size = device, size
-        self.address = int(call("cuMemHostAlloc", max(1, size), portable))
+        try:
+            self.address = int(call("cuMemHostAlloc", max(1, size), portable))
+        except DeviceMemoryError:
+            raise DeviceMemoryError(
+                f"no room for {size:,} bytes of page-locked memory of the host\nhelp: leave out pinned=True"
+            ) from None
         if zero:
             np.asarray(self)[:] = 0
 
@@ -373,6 +377,10 @@ class Pinned:
         return {"data": (self.address, False), "shape": (self.size,), "typestr": "|u1", "version": 3}
 
     def __del__(self) -> None:
-        if getattr(self, "address", 0) and not driver.reason():
-            self.device.synchronize()  # a copy may be on its way
-            call("cuMemFreeHost", self.address)
+        if hasattr(self, "address"):
+            ended(self.device, partial(_free_host, self.address))
+
+
+def _free_host(address: int) -> None:
+    call("cuCtxSynchronize")  # a kernel may be using it
+    call("cuMemFreeHost", address)

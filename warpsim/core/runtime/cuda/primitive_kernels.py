@@ -55,6 +55,19 @@ def partial_products(x: _Any, y: _Any, extent: int, number: int, inner: int, wid
     out[k] = total
 
 
+@kernel
+def largest_parts(x: _Any, number: int, parts: int, out: _Doubles):
+    """out: (parts,), the largest magnitudes of elements p, p + parts, ...; NaN where there is one."""
+    k = tid()
+    found = float64(0.0)
+    for j in range((number - 1 - k) // parts + 1):
+        here = abs(float64(x[k + j * parts]))
+        if not here <= found:  # no comparison with NaN holds: it replaces a number, and the next number does not
+            if found == found:
+                found = here
+    out[k] = found
+
+
 # ----- running sums -----------------------------------------------------------------------------
 
 
@@ -62,9 +75,9 @@ def partial_products(x: _Any, y: _Any, extent: int, number: int, inner: int, wid
 def chunk_sums(x: _Any, count: int, inner: int, backward: int, out: _Any):
     """x: (count, inner), out: (chunks, inner): the sums of chunks, counted from the end where `backward`."""
     k = tid()
-    first = k // inner * 32
+    first = k // inner * CHUNK
     total = out.dtype(0)
-    for j in range(min(count - first, 32)):
+    for j in range(min(count - first, CHUNK)):
         i = first + j
         if backward == 1:
             i = count - 1 - i
@@ -76,9 +89,9 @@ def chunk_sums(x: _Any, count: int, inner: int, backward: int, out: _Any):
 def chunk_scan(x: _Any, before: _Any, count: int, inner: int, backward: int, inclusive: int, out: _Any):
     """Running sums of (count, inner) elements, where `before` holds the sum of all chunks before each."""
     k = tid()
-    first = k // inner * 32
+    first = k // inner * CHUNK
     total = before[k]
-    for j in range(min(count - first, 32)):
+    for j in range(min(count - first, CHUNK)):
         i = first + j
         if backward == 1:
             i = count - 1 - i
@@ -129,10 +142,10 @@ def key_bits(ordered: _Any, kind: int, sign: Any, out: _Any):
 def count_digits(keys: _Any, count: int, shift: Any, mask: Any, chunks: int, counts: _Ints):
     """How often each digit occurs in each chunk of keys; counts: (digits, chunks)."""
     k = tid()
-    for d in range(16):
+    for d in range(DIGITS):
         counts[d * chunks + k] = 0
-    first = k * 64
-    for j in range(min(count - first, 64)):
+    first = k * RADIX_CHUNK
+    for j in range(min(count - first, RADIX_CHUNK)):
         at = int((keys[first + j] >> shift) & mask) * chunks + k
         counts[at] = counts[at] + 1
 
@@ -144,8 +157,8 @@ def place_digits(
 ):  # fmt: skip
     """Move keys and values to their places, which start at `places` for each digit of a chunk."""
     k = tid()
-    first = k * 64
-    for j in range(min(count - first, 64)):
+    first = k * RADIX_CHUNK
+    for j in range(min(count - first, RADIX_CHUNK)):
         key = keys[first + j]
         at = int((key >> shift) & mask) * chunks + k
         place = places[at]

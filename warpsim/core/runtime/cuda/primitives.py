@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...types import compounds
-from ...types.scalars import int32, uint32
+from ...types.scalars import float64, int32, uint32
 from ..array import array
 from ..indexed import indexedarray
 from ..records import add_gradient, base, spent
@@ -167,6 +167,30 @@ def _layout(a: Any, axis: int | None) -> tuple[int, int, int]:
     if axis is None:
         return 1, a.size, 1
     return math.prod(a.shape[:axis]), a.shape[axis], math.prod(a.shape[axis + 1 :])
+
+
+def inner_product(x: array, y: array) -> float:
+    """The inner product of two flat packed arrays, summed in float64."""
+    work = Now(x.device)
+    out = work.new(1, float64)
+    sums.product(work, x, y, (1, x.size, 1, 1), x.size, out)
+    return float(out._data[0])
+
+
+def largest(x: array) -> float:
+    """The largest magnitude in a flat packed array, NaN if it has one."""
+    work = Now(x.device)
+    out = work.new(1, float64)
+    sums.largest(work, x, out)
+    return float(out._data[0])
+
+
+def middle_sums(x: array) -> np.ndarray:
+    """The sums of a packed array of float64, of rank 3, along its second axis, on the host."""
+    work, (outer, extent, columns) = Now(x.device), x.shape
+    out = work.new(outer * columns, float64)
+    sums.total(work, flat(work, x), (outer, extent, columns), extent, out)
+    return out.numpy().reshape(outer, columns)
 
 
 # ----- sorts ----------------------------------------------------------------------------------------

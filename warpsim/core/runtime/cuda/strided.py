@@ -60,6 +60,26 @@ def joined(lines: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     return found
 
 
+def regrouped(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Strides with which other extents of as many elements meet the same memory in the same order, if there are any."""
+    runs: list[tuple[int, int]] = []  # elements at one distance from each other, the innermost first
+    for n, step in zip(reversed(shape), reversed(strides), strict=True):
+        if n != 1:
+            if runs and step == runs[-1][0] * runs[-1][1]:
+                runs[-1] = (runs[-1][0] * n, runs[-1][1])
+            else:
+                runs.append((n, step))
+    found, left, reach = [], 1, 0
+    for n in reversed(wanted):
+        if n != 1 and left == 1:
+            left, reach = runs.pop(0)
+        if left % n:
+            return None
+        found.append(reach)
+        left, reach = left // n, reach * n
+    return tuple(reversed(found))
+
+
 def _steps(lines: list[tuple[int, int, int]]) -> list[int]:
     return [step for _, t, s in lines for step in (t, s)]
 

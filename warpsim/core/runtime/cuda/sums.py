@@ -75,22 +75,44 @@ def _finish(work: Now, first: array, parts: int, shape: tuple[int, int, int], su
         first = out
 
 
+def largest(work: Now, x: array, out: array) -> None:
+    """out[0] = the largest magnitude of flat x, in float64; NaN if it has one, 0 if it has none."""
+    number, parts = x.size, _parts(x.size)
+    while True:
+        target = out if parts == 1 else work.new(parts, float64)
+        work.launch(kernels.largest_parts, parts, x, number, parts, target)
+        if parts == 1:
+            return
+        x, number, parts = target, parts, _parts(parts)
+
+
 def scan(
-    work: Now, x: array, out: array, count: int, inner: int = 1, inclusive: bool = True, backward: bool = False
-) -> None:
-    """Running sums along the first of (count, inner), from the end where `backward`; `out` may be `x`."""
+    work: Now, x: array, out: array, count: int, inner: int = 1, inclusive: bool = True, backward: bool = False,
+    rooms: list[array] | None = None,
+) -> None:  # fmt: skip
+    """Running sums along the first of (count, inner), from the end where `backward`; `out` may be `x`.
+
+    rooms: what `scan_rooms` returned for as many numbers.
+    """
     whole = inner == 1 and not backward and not is_float(x.dtype) and x.dtype is out.dtype and count >= LARGE
     if whole and compute.scan(work, x, out, count, inclusive):
         return
-    chunks = _parts(count)
-    before = work.new(chunks * inner, accumulator(x.dtype))
-    if chunks == 1:
-        work.zero(before)
-    else:
+    before, *others = rooms or scan_rooms(work, count, inner, accumulator(x.dtype))
+    if others:
         work.launch(kernels.chunk_sums, before.size, x, count, inner, int(backward), before)
-        scan(work, before, before, chunks, inner, inclusive=False)
+        scan(work, before, before, before.size // inner, inner, inclusive=False, rooms=others)
     if count:
         work.launch(kernels.chunk_scan, before.size, x, before, count, inner, int(backward), int(inclusive), out)
+
+
+def scan_rooms(work: Now, count: int, inner: int, dtype: Any) -> list[array]:
+    """Room for what comes before each chunk, level by level; before the one chunk of the last, nothing."""
+    found = []
+    while not found or count > 1:
+        count = _parts(count)
+        found.append(work.new(count * inner, dtype))
+    work.zero(found[-1])
+    return found
 
 
 def sort(work: Now, keys: array, values: array, count: int, begin: int, end: int) -> tuple[array, array]:
@@ -103,11 +125,12 @@ def sort(work: Now, keys: array, values: array, count: int, begin: int, end: int
     spare.append((work.new(count, keys.dtype), work.new(count, values.dtype)))
     chunks = -(-count // kernels.RADIX_CHUNK)
     counts = work.new(kernels.DIGITS * chunks, int32)
+    rooms = scan_rooms(work, counts.size, 1, int32)
     for k, low in enumerate(range(begin, end, _DIGIT_BITS)):
         mask = (1 << min(_DIGIT_BITS, end - low)) - 1
         digit = (count, keys.dtype(low), keys.dtype(mask), chunks)
         work.launch(kernels.count_digits, chunks, keys, *digit, counts)
-        scan(work, counts, counts, counts.size, inclusive=False)
+        scan(work, counts, counts, counts.size, inclusive=False, rooms=rooms)
         moved = spare[k % 2]
         work.launch(kernels.place_digits, chunks, keys, values, *digit, counts, *moved)
         keys, values = moved

@@ -19,6 +19,8 @@ from . import memory
 from .memory import DeviceMemory
 
 Step = Callable[[], None]
+_launchers: dict[tuple[Any, ...], Any] = {}
+"""Compiled forms used last by kernel, device and dtypes: the same kernel is launched with many dtypes in turn."""
 
 
 class Now:
@@ -37,8 +39,14 @@ class Now:
 
     def launch(self, kernel: Any, dim: int, *inputs: Any) -> None:
         """Run a kernel, without a word to tapes."""
-        if dim:
-            launch(kernel, dim, inputs, device=self.device, record_tape=False)
+        if not dim:
+            return
+        place = self.device.alias
+        key = (kernel, place, *[a.dtype for a in inputs if isinstance(a, array)])
+        if key in _launchers:
+            kernel.latest[place] = _launchers[key]  # what the fast path tries; if it does not fit, nothing is lost
+        launch(kernel, dim, inputs, device=self.device, record_tape=False)
+        _launchers[key] = kernel.latest[place]
 
     def copy(self, target: DeviceMemory, source: Any) -> None:
         """target[...] = source: memory of one shape and dtype that shares no element, or a number."""
