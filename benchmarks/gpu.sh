@@ -21,8 +21,9 @@ folder=${1:-benchmarks/gpu}
 refuse() { printf 'gpu.sh: %s\n' "$*" >&2; exit 2; }
 
 command -v "$python" >/dev/null || refuse "no interpreter $python: set PYTHON"
-PYTHONPATH=$PWD "$python" -c 'import warpsim' || refuse "$python cannot import warpsim: pip install '.[dev,cuda,bench]'"
-why=$(PYTHONPATH=$PWD "$python" - "$device" <<'PY'
+export PYTHONPATH=$PWD${PYTHONPATH:+:$PYTHONPATH}
+"$python" -c 'import warpsim' || refuse "$python cannot import warpsim: pip install '.[dev,cuda,bench]'"
+why=$("$python" - "$device" <<'PY'
 import importlib.util
 import sys
 
@@ -41,7 +42,6 @@ PY
 [ -z "$why" ] || refuse "$why"
 
 mkdir -p "$folder"
-export PYTHONPATH=$PWD${PYTHONPATH:+:$PYTHONPATH}
 "$python" -m warpsim info
 
 echo "=== tests on $device"

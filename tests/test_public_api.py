@@ -118,7 +118,7 @@ MEMBERS = {
 
 # Owners whose members exist on an instance only.
 INSTANCES = {
-    "array": lambda: wp.zeros(2),
+    "array": lambda: wp.zeros(2, device="cpu"),  # elsewhere it has other protocols
     "indexedarray": lambda: wp.indexedarray(wp.zeros(4), [wp.array([0, 2], dtype=int)]),
     "Kernel": lambda: nothing,
     "HashGrid": lambda: wp.HashGrid(1, 1, 1),

@@ -25,7 +25,7 @@ from warpsim.core.ir.interpret import Interpreter
 from warpsim.core.ops.host_memory import HostArray
 from warpsim.core.passes.inline import inline
 
-pytestmark = pytest.mark.assembled_one_in(10)
+pytestmark = pytest.mark.assembled_one_in(11)
 EXAMPLES = int(os.environ.get("WARPSIM_FUZZ", "0"))
 _numbers = itertools.count()
 

@@ -6,7 +6,8 @@ That happens when the test is over; a refusal is an error of the test, with the 
 Equal programs are assembled once in a run: workers of pytest-xdist share a folder with one file for each.
 
 `pytest --assembly=off` leaves this out, `--assembly=required` fails where NVIDIA's packages are missing. Tests that
-make thousands of random programs have the mark `assembled_one_in(n)`: of their programs every n-th is assembled.
+make thousands of random programs have the mark `assembled_one_in(n)`: of their programs every n-th is assembled (n is a
+prime, so that it meets every form). Tests of what CUDA is right to refuse have the mark `not_for_cuda(words)`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ _TARGETS = " and ".join(f"{major}.{minor}" for major, minor in ARCHS)
 
 def configure(config: pytest.Config) -> None:
     """Take part in the run as the option says; without NVIDIA's packages only the last line of the run knows of it."""
-    config.addinivalue_line("markers", "assembled_one_in(n): of the many programs every n-th is assembled for CUDA")
+    config.addinivalue_line("markers", "assembled_one_in(n): of many programs every n-th is assembled for CUDA")
+    config.addinivalue_line("markers", "not_for_cuda(words): CUDA may refuse the test's kernels in these words")
     wanted = config.getoption("--assembly")
     if wanted == "off" or (wanted == "auto" and on_gpu(config)):  # there kernels run, which says more
         return
@@ -62,6 +64,7 @@ class Assembly:
     def __init__(self, folder: Path):
         self.folder = folder
         self.one_in = 1
+        self.expected: str | None = None  # what a refusal says that the test is about
         self.made: dict[int, compiler.Program] = {}  # by the identity of their functions: options are not known yet
         self.built: list[tuple[compiler.Program, Options]] = []
         self.derived: weakref.WeakSet[Any] = weakref.WeakSet()  # functions of adjoints, recordings, tangents
@@ -110,6 +113,8 @@ class Assembly:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         mark = item.get_closest_marker("assembled_one_in")
         self.one_in = mark.args[0] if mark else 1
+        mark = item.get_closest_marker("not_for_cuda")
+        self.expected = mark.args[0] if mark else None
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Any:
@@ -139,6 +144,8 @@ class Assembly:
         began = time.process_time()
         words = refusal(program, options)
         kind = "refused" if words else "derived" if program.fn in self.derived else "kernels"
+        if words and self.expected is not None and self.expected in words:
+            kind, words = "expected", ""
         found = {kind: 1, "seconds": time.process_time() - began}
         claim.write_text(json.dumps(found))
         return words
@@ -185,6 +192,7 @@ class Report:
             total.update(json.loads(path.read_text() or '{"lost": 1}'))
         text = f"CUDA: {total['kernels']} kernels and {total['derived']} adjoints and other derived forms compiled and"
         text += f" assembled for compute capability {_TARGETS}, {total['refused']} refused"
+        text += f", {total['expected']} not meant for CUDA" * bool(total["expected"])
         text += f", {total['lost']} unfinished" * bool(total["lost"])
         text += f", among them {total['chosen']} of {total['random']} random programs" * bool(total["random"])
         return f"{text} ({total['seconds']:.0f} s)"

@@ -83,6 +83,20 @@ def test_what_nvvm_or_the_assembler_refuses_fails_the_test(watch, monkeypatch, r
     assert line(watch).startswith("CUDA: 0 kernels and 0 adjoints") and line(watch).endswith(" 1 refused")
 
 
+@pytest.mark.parametrize("expected", ["sqrt.rough", "something else"])
+def test_a_refusal_in_the_words_of_the_test_is_right_and_counted(watch, monkeypatch, expected):
+    monkeypatch.setattr("cuda_assembly.every_program.refusal", lambda *_: "CUDA refuses sqrt.rough")
+    watch.expected = expected
+    make(fresh_kernel())
+    if expected in "CUDA refuses sqrt.rough":
+        watch.assemble_all("test")
+        assert line(watch).endswith("0 refused, 1 not meant for CUDA")
+    else:
+        with pytest.raises(pytest.fail.Exception):
+            watch.assemble_all("test")
+        assert line(watch).endswith("1 refused")
+
+
 def test_a_program_whose_assembly_ended_the_process_is_not_counted_as_assembled(watch, monkeypatch):
     def killed(*_):
         raise SystemExit

@@ -56,7 +56,7 @@ def test_the_kernel_has_a_unit_of_mass_and_the_slope_of_its_value(example):
     h, n = 0.3, 4001
     r = np.linspace(0.0, 2.2 * h, n)
     value, slope = (wp.zeros(n, dtype=float) for _ in range(2))
-    wp.launch(sample, n, inputs=[value, slope, r.astype(np.float32), h])
+    wp.launch(sample, n, inputs=[value, slope, wp.array(r, dtype=float), h])
     w, s = value.numpy().astype(float), slope.numpy().astype(float)
     assert (2.0 * np.pi * r * w).sum() * r[1] == pytest.approx(1.0, abs=1e-4)
     assert (w[r > 2.0 * h] == 0.0).all() and (s[r > 2.0 * h] == 0.0).all()

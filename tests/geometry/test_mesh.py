@@ -183,7 +183,7 @@ def test_refused(make, message):
 
 def test_setters_refuse():
     mesh = mesh_of(CUBE, CUBE_FACES)
-    with pytest.raises(MeshError, match="points of a mesh: 7 on c.*\nexpected: 8 on c"):
+    with pytest.raises(MeshError, match=r"points of a mesh: 7 on c.*\nexpected: 8 on c"):
         mesh.points = vectors(CUBE[:7])
     with pytest.raises(MeshError, match="velocities of a mesh"):
         mesh.velocities = CUBE

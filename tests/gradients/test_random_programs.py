@@ -22,7 +22,7 @@ from random_programs import programs
 import warpsim as wp
 from warpsim.errors import NotDifferentiableError
 
-pytestmark = pytest.mark.assembled_one_in(20)
+pytestmark = pytest.mark.assembled_one_in(19)
 MORE = int(os.environ.get("WARPSIM_GRADIENT_PROGRAMS", "0"))
 COUNT = MORE or 2000
 CHUNK = 100

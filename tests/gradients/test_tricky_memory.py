@@ -104,8 +104,8 @@ def first_and_second(a: Numbers, loss: Numbers):
 
 def test_array_whose_elements_are_one(device):
     """With a stride of zero: x -> x^2 -> sin(x^2) x^2 -> its square."""
-    memory = np.array([0.8])
-    a = wp.array(ptr=memory.ctypes.data, shape=3, strides=(0,), dtype=wp.float64, requires_grad=True)
+    memory = wp.array([0.8], dtype=wp.float64)
+    a = wp.array(ptr=memory.ptr, shape=3, strides=(0,), dtype=wp.float64, requires_grad=True)
     with wp.Tape() as tape:
         loss = new_loss()
         wp.launch(first_and_second, dim=1, inputs=[a, loss])

@@ -125,7 +125,7 @@ def test_patterns_of_wrong_dtypes():
 
 def test_kernels_for_patterns_agree_with_numpy(monkeypatch):
     """What a GPU runs in place of NumPy, here on the CPU."""
-    dense, (_, _, *others) = matrices(40)
+    dense, (_, _, *others) = matrices(39)
     A = CsrMatrix.from_scipy(others[-1])
     expected = [a.numpy() for a in A._turned]
     for found, wanted in zip(A._turned_there(), expected, strict=True):

@@ -7,8 +7,9 @@ Nodes are numbered by level, so that those of one level, which do not depend on 
 nodes are then joined level by level: launches of a device run one after the other, so each sees all that the one
 before it has written, and no thread waits for another one.
 
-A path has at most (bits + 1) / 2 nodes, of keys and positions of as many bits. Where there are groups, each is one
-node, and levels are counted from there anew: one more at most. So `bvh_morton.BITS` = 60 keeps paths within MAX_DEPTH.
+A path has at most bits / 2 + 1 nodes, where keys and positions together have as many bits: each node of the binary tree
+takes one, and of two of these on a path one is no node here, but perhaps at its end. With groups, each of which is one
+node, and from which on levels are counted anew, this is no different. So `bvh_morton.BITS` keeps paths in MAX_DEPTH.
 
 The host waits for the device once, for the numbers of boxes and of nodes on each level. Results depend neither on the
 number of threads nor on their order. Compared with `bvh_build`, building takes less time where there are many threads,

@@ -200,6 +200,7 @@ class Bulk:
     d: Wide
 
 
+@pytest.mark.not_for_cuda("take 32840 bytes")
 def test_arguments_beyond_what_a_kernel_can_take_are_refused():
     @wp.kernel
     def fits(a: Bulk, b: Bulk, c: Bulk, out: wp.array(dtype=wp.float64)):

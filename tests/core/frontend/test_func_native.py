@@ -134,6 +134,7 @@ def unused(x: wp.array(dtype=float)):
     looked_up(x, 0)
 
 
+@pytest.mark.not_for_cuda('identifier "stdout" is undefined')
 @compiled
 def test_only_what_may_do_something_stays():
     program = unused.program(tuple(unused.patterns.values()))
@@ -321,6 +322,7 @@ def test_arrays_need_a_launch():
         tenfold(wp.zeros(1, dtype=float), 0)
 
 
+@pytest.mark.not_for_cuda('identifier "z" is undefined')
 @compiled
 @DEVICES
 def test_text_that_does_not_compile_is_shown_at_the_function(device):

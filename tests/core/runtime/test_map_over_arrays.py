@@ -164,6 +164,14 @@ def test_devices(device):
         wp.map(twice, line(), device="tpu")
 
 
+def test_numpy_arrays_go_where_the_others_are():
+    x, ones = line(), np.ones(4, np.float32)
+    with wp.ScopedDevice("cpu"):
+        for inputs in ((x, ones), (ones, x)):
+            found = wp.map(wp.add, *inputs)
+            assert found.device is x.device and found.numpy().tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
 def test_gradients_are_wanted_where_they_make_sense():
     x = wp.zeros(2, dtype=wp.vec2, requires_grad=True)
     norm, positive, index = wp.map(lambda v: (wp.length(v), v[0] > 0.0, 3), x)

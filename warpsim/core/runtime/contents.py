@@ -15,6 +15,7 @@ from ...errors import ArrayError, OutOfBoundsError, ReadOnlyError
 from ..types import structs
 from ..types.arrays import type_name
 from . import versions
+from .cuda import interop
 from .cuda.memory import DeviceMemory, on_host
 from .device import CPU
 from .graph import active as capturing
@@ -91,7 +92,8 @@ class Contents(TypedMemory):
         Raises `ReadOnlyError`, and `ArrayError` when dtypes of arrays, or numbers of elements differ.
         """
         self._require_writable()
-        source = src if isinstance(src, TypedMemory) else type(self)(src, dtype=self.dtype, device=CPU)
+        place = self.device if interop.is_device_array(src) else CPU
+        source = src if isinstance(src, TypedMemory) else type(self)(src, dtype=self.dtype, device=place)
         if source.dtype is not self.dtype:
             raise ArrayError(
                 f"assign from {type_name(source.dtype)} to {type_name(self.dtype)}\n"
@@ -124,14 +126,16 @@ class Contents(TypedMemory):
         self, step: Callable[[], None], target: np.ndarray, what: str, select: Select, source: Any = None
     ) -> None:
         """Write to a part of the memory, under the eyes of tapes."""
+        device = self.device if source is None or source.device is self.device else None
         if capturing() and not versions.active():
-            recorded(lambda: self._change(step, target, what, select, source))  # tapes are told when it runs
+            # Tapes are told when it runs.
+            recorded(lambda: self._change(step, target, what, select, source), device)
             return
         if not versions.alert:
-            recorded(step, self.device)
+            recorded(step, device)
             return
         versions.about_to_write(self, target, what, recorded)
-        recorded(step, self.device)
+        recorded(step, device)
         for tape in versions.active():
             tape.record_write(self, select, source, what)
 

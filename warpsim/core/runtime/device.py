@@ -79,7 +79,8 @@ def _cuda_device(name: str) -> Device:
     """The CUDA device of a name: `cuda` is the current one if that is a GPU, else the first."""
     kind, _, number = name.partition(":")
     if kind != "cuda" or not (number.isdigit() or name == "cuda"):
-        raise DeviceError(f"unknown device {name!r}\nexpected: {', '.join(dict.fromkeys([*_DEVICES, 'cuda', 'cuda:0']))}")
+        known = dict.fromkeys([*_DEVICES, "cuda", "cuda:0"])
+        raise DeviceError(f"unknown device {name!r}\nexpected: {', '.join(known)}")
     devices = find_cuda()
     if not devices:
         raise DeviceError(

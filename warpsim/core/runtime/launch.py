@@ -50,7 +50,8 @@ def launch(
     Any number of Python threads may launch at once. Atomics are atomic among the threads of one
     launch: launches that run at the same time must not update one array.
 
-    A launch on CUDA returns at once, one with assertions or `config.verify` waits for its end.
+    A launch on CUDA returns at once, one with `config.verify` waits for its end; what a failed `assert` says is
+    raised by the next call that waits.
 
     Raises `ArgumentTypeError`, `ArgumentCountError`, `DimensionError`, `ReadOnlyError`,
     `DeviceError`, `GradientError` for gradients that do not fit, or a `KernelError` when the kernel

@@ -36,7 +36,7 @@ from ..types.arrays import MAX_NDIM, array_type, type_name
 from ..types.signatures import WEAK_FLOAT, WEAK_INT, weak_fits
 from .array import array
 from .array_ops import empty
-from .device import get_device
+from .device import Device, get_device
 from .kernel import Kernel, get_module
 from .launch import launch
 from .memory import TypedMemory
@@ -62,7 +62,9 @@ def map(
     when the function does not accept the elements, `ArrayError` for shapes that do not fit,
     `ArgumentTypeError` for unusable inputs or outputs.
     """
-    operands = [_operand(value, k) for k, value in enumerate(inputs)]
+    places = [value.device for value in inputs if isinstance(value, TypedMemory)]
+    place = get_device(device) if device is not None or not places else places[0]
+    operands = [_operand(value, k, place) for k, value in enumerate(inputs)]
     arrays = [value for value in operands if isinstance(value, TypedMemory)]
     if not arrays:
         raise ArgumentTypeError("map got no array\nexpected: at least one among the inputs")
@@ -73,7 +75,6 @@ def map(
         _check_outputs(outs, results, shape, kernel)
     if return_kernel:
         return kernel
-    place = get_device(device) if device is not None else arrays[0].device
     if outs is None:
         wants_grad = any(a.requires_grad for a in arrays)
         outs = [empty(shape, t, place, wants_grad and scalars.is_float(compounds.scalar_of(t))) for t in results]
@@ -84,14 +85,14 @@ def map(
 # ----- operands ---------------------------------------------------------------------------------
 
 
-def _operand(value: Any, position: int) -> Any:
-    """An input as an array of ours, or as a value that every call gets."""
+def _operand(value: Any, position: int, place: Device) -> Any:
+    """An input as an array of ours, on `place` if it was another's, or as a value that every call gets."""
     known = (TypedMemory, compounds.Compound, structs.Struct, bool, int, float, np.number, np.bool_)
     if isinstance(value, known):
         return value
     protocols = ("__array__", "__array_interface__", "__cuda_array_interface__", "__dlpack__")
     if any(hasattr(value, name) for name in protocols):
-        return array(value, copy=False)
+        return array(value, copy=False, device=place)
     raise ArgumentTypeError(
         f"input {position} of map is {type(value).__name__}\nexpected: an array, number, vector, matrix or struct\n"
         "help: wp.array(x), or wp.vec3(x)"

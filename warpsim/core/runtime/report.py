@@ -2,10 +2,14 @@
 
 A kernel with assertions, or compiled with `config.verify`, gets the address of a record in its
 argument block; the first thread whose check fails claims the record and fills it.
+
+Launches on the CPU, and with `config.verify` on CUDA as well, raise what they report. Other launches on CUDA
+do not wait for their end: the next call that waits for the device raises.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 from ...errors import KernelAssertionError, OutOfBoundsError, StructureIdError
@@ -14,6 +18,7 @@ from ..types.scalars import int64
 from .memory import allocate, on_host
 
 _WORDS = 5  # claimed, site, index, extent, thread
+_MOST = 1024  # launches that may be unread
 
 
 class Report:
@@ -28,16 +33,63 @@ class Report:
         return int(self.record.ctypes.data).to_bytes(WORD, "little") + block[WORD:]
 
     def raise_if_failed(self) -> None:
-        claimed, number, index, limit, thread = (int(x) for x in on_host(self.record))
-        if not claimed:
+        """Raise what the launch reported."""
+        raise_reported(self.launcher, on_host(self.record))
+
+
+class Unread:
+    """The records of launches on a CUDA device that nobody has looked at yet, in the order of the launches."""
+
+    def __init__(self, device: Any):
+        self.device = device
+        self.records = allocate((_MOST, _WORDS), int64, device=device)
+        self.launchers: list[Any] = []
+        self.lock = threading.RLock()
+
+    def attached(self, block: bytes, launcher: Any) -> bytes:
+        """The argument block with the address of a record of its own in its first word."""
+        with self.lock:
+            if len(self.launchers) == _MOST:
+                self.look()
+            at = self.records[len(self.launchers)].ctypes.data
+            self.launchers.append(launcher)
+        return int(at).to_bytes(WORD, "little") + block[WORD:]
+
+    def look(self) -> None:
+        """Raise what the first launch that failed reported, once the work on the current stream is done."""
+        if not self.launchers:
             return
-        site = self.launcher.code.sites[number]
-        place = f"  --> {site.location}\n{site.location.excerpt()}\n" if site.location else ""
-        where = f"{place}in kernel {self.launcher.kernel.key!r}, thread {thread}"
-        if site.kind == "assert":
-            raise KernelAssertionError(f"{site.text}\n{where}")
-        if site.kind == "id":
-            raise StructureIdError(
-                f"id {index & (1 << 64) - 1:#x} stands for no open structure that holds {site.text}\n{where}"
-            )
-        raise OutOfBoundsError(f"index {index} is outside {site.text} of length {limit}\n{where}")
+        with self.lock:
+            launchers, self.launchers = self.launchers, []  # so that reading, which waits, finds nothing to look at
+            used = self.records[: len(launchers)]
+            found = on_host(used)
+            if found.any():
+                used[...] = 0
+                self.device.synchronize()  # launches on other streams may be given these records next
+        for launcher, record in zip(launchers, found, strict=True):
+            raise_reported(launcher, record)
+
+
+def unread(device: Any) -> Unread:
+    """The unread records of a device."""
+    if device.unread is None:
+        device.unread = Unread(device)
+    found: Unread = device.unread
+    return found
+
+
+def raise_reported(launcher: Any, record: Any) -> None:
+    """Raise what a record says, if a check claimed it."""
+    claimed, number, index, limit, thread = (int(x) for x in record)
+    if not claimed:
+        return
+    site = launcher.code.sites[number]
+    place = f"  --> {site.location}\n{site.location.excerpt()}\n" if site.location else ""
+    where = f"{place}in kernel {launcher.kernel.key!r}, thread {thread}"
+    if site.kind == "assert":
+        raise KernelAssertionError(f"{site.text}\n{where}")
+    if site.kind == "id":
+        raise StructureIdError(
+            f"id {index & (1 << 64) - 1:#x} stands for no open structure that holds {site.text}\n{where}"
+        )
+    raise OutOfBoundsError(f"index {index} is outside {site.text} of length {limit}\n{where}")

@@ -71,6 +71,7 @@ class Stream:
         """Wait for the work of this stream."""
         if self.device.is_cuda:
             self.device.call("cuStreamSynchronize", self.handle)
+            self.device.look()
 
     @property
     def is_complete(self) -> bool:

@@ -33,6 +33,12 @@ def total(x: wp.array2d(dtype=wp.float64), out: wp.array(dtype=wp.float64)):
 
 
 @wp.kernel
+def weighted(x: wp.array(dtype=float), weights: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    wp.atomic_add(out, 0, weights[i] * x[i])
+
+
+@wp.kernel
 def doubled(x: wp.array(dtype=Any)):
     i = wp.tid()
     x[i] = x[i] + x[i]
@@ -72,7 +78,10 @@ def test_arrays_over_foreign_memory(framework):
     assert copied.ptr != x.ptr and copied.list() == x.list()
     on_host = wp.array(framework(x), device="cpu")
     assert on_host.device.is_cpu and on_host.list() == x.list()
-    assert wp.array([0.0] * 6, dtype=float, device="cuda:0").assign(framework(x)) is None
+    for place in ("cuda:0", "cpu"):
+        target = wp.zeros(6, dtype=float, device=place)
+        target.assign(framework(x))
+        assert target.list() == x.list()
     other = second_device()
     assert wp.array(framework(x), device=other).list() == x.list()
 
@@ -84,6 +93,18 @@ def test_foreign_memory_outlives_the_object_that_lent_it():
         gc.collect()
         others = [on_gpu([7.0, 7.0]) for _ in range(4)]
         assert shared.list() == [1.0, 2.0] and len(others) == 4
+
+
+def test_tapes_follow_foreign_arrays():
+    x = on_gpu([1.0, 2.0, 3.0])
+    weights = wp.array([5.0, 6.0, 7.0], dtype=float, device="cuda:0", requires_grad=True)
+    out = wp.zeros(1, dtype=float, device="cuda:0", requires_grad=True)
+    for framework in FRAMEWORKS:
+        with wp.Tape() as tape:
+            wp.launch(weighted, 3, [framework(x), weights, out], device="cuda:0")
+        tape.backward(out)
+        assert weights.grad.list() == [1.0, 2.0, 3.0]
+        tape.zero()
 
 
 def test_generic_kernels_take_the_type_of_foreign_arrays():

@@ -64,7 +64,7 @@ def numbers(shape, dtype, seed=0):
 
 
 @st.composite
-def cuts(draw, shape, negative=False):
+def cuts(draw, shape):
     """A key of integers and slices, whole dimensions left out at the end."""
     key = []
     for n in shape[: draw(st.integers(0, len(shape)))]:
@@ -121,7 +121,7 @@ def operate(memory, kind, seed):
     elif kind == "gather":
         memory[[0, -1]] = memory[[-1, 0]] * 2.0
     elif kind == "reshape":
-        part.reshape(-1)[...] = part.reshape(-1)[::-1].copy() if isinstance(part, int) else 3.0
+        memory.T.reshape(-1)[...] = 3.0  # a view, or a copy that is forgotten
     elif kind == "item":
         memory[(0,) * memory.ndim] = memory[(-1,) * memory.ndim] + 1.0
     elif kind == "into":
@@ -151,9 +151,10 @@ def test_any_operations_do_what_they_do_to_memory_of_the_host(shape, steps):
 def test_copies_onto_overlapping_parts(shift, step):
     host = np.arange(24, dtype=np.int32)
     there = on_gpu(host)
-    ends = (slice(shift, None, step), slice(None, -shift, step)) if shift > 0 else (slice(None, shift, step), slice(-shift, None, step))
-    there[ends[0]] = there[ends[1]]
-    host[ends[0]] = host[ends[1]].copy()
+    first, last = slice(None, -abs(shift), step), slice(abs(shift), None, step)
+    to, since = (last, first) if shift > 0 else (first, last)
+    there[to] = there[since]
+    host[to] = host[since].copy()
     same(there, host)
 
 
@@ -364,3 +365,61 @@ def test_too_much_is_refused_and_the_program_goes_on():
     del blocks
     wp.empty(free // 2, dtype=wp.uint8, device="cuda:0").zero_()
     assert wp.zeros(3, dtype=float, device="cuda:0").list() == [0.0] * 3
+
+
+# ----- what NumPy does in C -------------------------------------------------------------------------
+
+
+REFUSED = ("partition", "resize", "setfield", "sort")
+ELSEWHERE = ("base", "ctypes", "data", "device", "dump", "dumps", "flags", "flat", "imag", "put", "setflags", "tofile")
+"""About addresses, files and complex numbers, of which there are none."""
+GIVEN = {
+    "argpartition": (1,), "astype": (np.int32,), "clip": (1.0, 5.0), "compress": ([True, False, True],),
+    "dot": (np.ones(2),), "fill": (3.0,), "item": (1,), "partition": (1,), "repeat": (2,), "reshape": (-1,),
+    "resize": ((2, 2),), "searchsorted": (3.0,), "setfield": (1.0, np.float64), "take": ([0, 1],), "swapaxes": (0, 1),
+    "to_device": ("cpu",),
+}  # fmt: skip
+PUBLIC = sorted(name for name in dir(np.ndarray) if not name.startswith("_") and name not in ELSEWHERE)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_no_method_reads_addresses_of_the_device(name):
+    """Every method and attribute gives what it gives for memory of the host, or refuses."""
+    whole = np.arange(12, dtype=np.float64).reshape(3, 4)
+    host, there = whole[:, ::2], on_gpu(whole)[:, ::2]
+
+    def use(memory):
+        found = getattr(memory, name)
+        return found(*GIVEN.get(name, ())) if callable(found) else found
+
+    if name in REFUSED:
+        with pytest.raises(TypeError, match="does not write to memory on cuda:0"):
+            use(there)
+        return
+    try:
+        expected = use(host)
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        with pytest.raises(type(error)):
+            use(there)
+        return
+    found = use(there)
+    if isinstance(expected, np.ndarray):
+        same(found, expected)
+    elif name == "nonzero":
+        assert [x.tolist() for x in found] == [x.tolist() for x in expected]
+    else:
+        assert found == expected
+    same(there, host)
+
+
+def test_operators_and_questions():
+    host = np.arange(6, dtype=np.float32)
+    there = on_gpu(host)
+    assert 3.0 in there
+    assert 9.0 not in there
+    assert f"{there[2:3].reshape(())}" == "2.0"
+    assert copy.deepcopy(there).tolist() == copy.copy(there).tolist() == host.tolist()
+    assert np.array_equal(there @ there, host @ host)
+    assert np.array_equal(np.sort(there)[::-1], host[::-1])
+    with pytest.raises(TypeError, match="does not write to memory on cuda:0"):
+        np.put(there, [0], [1.0])

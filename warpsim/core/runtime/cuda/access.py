@@ -120,7 +120,7 @@ def get_mempool_used_mem_high(device: Any = None) -> int:
 
 def _asked(device: Any, attribute: str) -> int:
     place = _require_pool(_gpu(device))
-    return int(driver.call("cuMemPoolGetAttribute", place.pool, driver.api().CUmemPool_attribute[attribute]))
+    return int(driver.call("cuMemPoolGetAttribute", place.pool, getattr(driver.api().CUmemPool_attribute, attribute)))
 
 
 def _gpu(device: Any) -> CudaDevice:

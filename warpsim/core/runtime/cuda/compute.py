@@ -71,10 +71,12 @@ def found() -> _Found:
 
 
 class Flat:
-    """Packed memory of a device, as the package asks for it."""
+    """Packed memory of a device, as the package asks for it; it does not keep the memory, which others do.
+
+    The package remembers what it was given last for as long as it remembers the algorithm.
+    """
 
     def __init__(self, view: memory.DeviceMemory):
-        self._view = view  # keeps the memory
         self.dtype, self.shape, self.size, self.nbytes = view.dtype, view.shape, view.size, view.nbytes
         self.__cuda_array_interface__ = {
             "data": (view.address, False), "shape": view.shape, "strides": None, "typestr": view.dtype.str,
@@ -108,7 +110,7 @@ def scan(work: Now, source: array, target: array, count: int, inclusive: bool) -
         make = module.make_inclusive_scan if inclusive else module.make_exclusive_scan
         given = {"d_in": flat(source, count), "d_out": flat(target, count), "op": module.OpKind.PLUS}
         given["init_value"] = np.zeros(1, source._data.dtype)
-        return _Wanted(lambda: make(**given), {**given, "num_items": count})
+        return _Wanted(lambda: make(**given), {**given, "num_items": count}, (source, target))
 
     return _do(work, (name, source._data.dtype), describe)
 
@@ -120,7 +122,8 @@ def total(work: Now, source: array, target: array, count: int) -> bool:
         given = {"d_in": flat(source, count), "d_out": flat(target, 1), "op": module.OpKind.PLUS}
         given["h_init"] = np.zeros(1, target._data.dtype)
         order = module.Determinism.RUN_TO_RUN
-        return _Wanted(lambda: module.make_reduce_into(**given, determinism=order), {**given, "num_items": count})
+        making = lambda: module.make_reduce_into(**given, determinism=order)  # noqa: E731
+        return _Wanted(making, {**given, "num_items": count}, (source, target))
 
     return _do(work, ("sum", source._data.dtype, target._data.dtype), describe)
 
@@ -135,16 +138,17 @@ def sort(
     def describe(module: Any) -> _Wanted:
         given = {name: flat(a, count) for name, a in zip(names, arrays, strict=True)}
         making = lambda: module.make_radix_sort(**given, order=module.SortOrder.ASCENDING)  # noqa: E731
-        return _Wanted(making, {**given, "num_items": count, "begin_bit": begin, "end_bit": end})
+        return _Wanted(making, {**given, "num_items": count, "begin_bit": begin, "end_bit": end}, arrays)
 
     return _do(work, ("sort", keys._data.dtype, values._data.dtype), describe)
 
 
 class _Wanted(NamedTuple):
-    """How an algorithm is compiled, and what it is called with."""
+    """How an algorithm is compiled, what it is called with, and whose memory that is."""
 
     making: Callable[[], Any]
     call: dict[str, Any]
+    arrays: tuple[array, ...]
 
 
 def _do(work: Now, key: tuple[Any, ...], describe: Callable[[Any], _Wanted]) -> bool:
@@ -154,18 +158,19 @@ def _do(work: Now, key: tuple[Any, ...], describe: Callable[[Any], _Wanted]) -> 
         return False
     device.enter()  # the package asks for the current device
     try:
-        making, call = describe(module)
+        wanted = describe(module)
+        making, call, _ = wanted
         size = _algorithm(key, device, making)(temp_storage=None, stream=Stream(device.stream_handle), **call)
     except Exception as error:  # a name, a header or a library that is missing, or does not fit the driver
         found().give_up(f"{type(error).__name__}: {error}")
         return False
-    room = Flat(memory.empty((max(1, size),), np.uint8, device))
+    kept = (memory.empty((max(1, size),), np.uint8, device), wanted.arrays)
 
     def step() -> None:
         device.enter()
         algorithm = _algorithm(key, device, making)
         try:
-            algorithm(temp_storage=room, stream=Stream(device.stream_handle), **call)
+            algorithm(temp_storage=Flat(kept[0]), stream=Stream(device.stream_handle), **call)
         except RuntimeError as error:
             raise DeviceError(f"cuda.compute fails in {key[0]!r} on {device}: {error}") from error
 

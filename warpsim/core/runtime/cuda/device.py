@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -64,6 +65,8 @@ class CudaDevice(Device):
         self.local = _OfThread()
         self.building = False
         """Whether a graph is being made of work on this device: what is freed meanwhile waits."""
+        self.unread: Any = None
+        """What checks of launches reported, which the next call that waits raises; made by `report`."""
         self._making = threading.RLock()
         self._waiting: list[Callable[[], None]] = []
         self._opening = threading.Lock()
@@ -101,9 +104,8 @@ class CudaDevice(Device):
 
     @property
     def stream_handle(self) -> Any:
-        """The driver's stream that work of this thread goes to."""
-        if self.local.stream is None:
-            self.enter()
+        """The driver's stream that work of this thread goes to; the context becomes current."""
+        self.enter()
         return self.local.stream
 
     @contextlib.contextmanager
@@ -146,13 +148,19 @@ class CudaDevice(Device):
             raise NeedsHost
 
     def synchronize(self) -> None:
-        """Wait for all work on the device; nothing, where it was never used."""
+        """Wait for all work on the device; nothing, where it was never used. Raises what checks of launches found."""
         if self.context is None:
             return
         self.needs_host()
         with self._making:  # a context cannot be waited for while one of its streams records a graph
             self.call("cuCtxSynchronize")
         self.release_waiting()
+        self.look()
+
+    def look(self) -> None:
+        """Raise what checks of launches found that nobody has looked at yet."""
+        if self.unread is not None:
+            self.unread.look()
 
     def synchronize_for_host(self) -> None:
         """Wait until the host may look at memory: for the current stream, or for all where there are several."""
@@ -160,6 +168,7 @@ class CudaDevice(Device):
             self.synchronize()
         else:
             call("cuStreamSynchronize", self.stream_handle)
+            self.look()
 
     def finish(self, action: Callable[[], None]) -> None:
         """Do what a finalizer wants done: now, or when no thread makes a graph or waits for the device."""
@@ -352,3 +361,13 @@ def cuda_devices() -> list[Device]:
 
 
 devices.find_cuda = cuda_devices
+
+
+def _forked() -> None:
+    """In a new process: no launch may pass by `enter`, which says what is wrong."""
+    for device in _devices:
+        device.alone = False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -19,6 +19,8 @@ OLDEST = 13000  # what the packages of the extra `cuda` are made for, as cuDrive
 _OUT_OF_MEMORY, _NO_DEVICE = 2, 100
 _DEAD = {700, 702, 714, 715, 716, 717, 718, 719}
 """Statuses after which the context is of no use: illegal addresses, traps, misaligned accesses, time-outs."""
+_GONE = {4, 709}
+"""Statuses of calls after the end of the context."""
 
 _looking = threading.Lock()
 
@@ -29,7 +31,6 @@ class _Found:
     def __init__(self, reason: str, count: int = 0, version: int = 0):
         self.reason, self.count, self.version = reason, count, version
         self.api: Any = None
-        self.process = os.getpid()
 
 
 _found: _Found | None = None
@@ -76,9 +77,17 @@ def reason() -> str:
     driver = found()
     if not driver.reason and driver.api is None:
         _load(driver)
-    if not driver.reason and driver.process != os.getpid():
-        return "CUDA was in use before this process was forked: start processes with multiprocessing's 'spawn'"
     return driver.reason
+
+
+def _forked() -> None:
+    """In a new process: a driver that was started before the fork does not work here."""
+    if _found is not None and not _found.reason:
+        _found.reason = "CUDA was in use before this process was forked: start processes with multiprocessing's 'spawn'"
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def _load(driver: _Found) -> None:
@@ -113,6 +122,11 @@ def failure(name: str, status: Any) -> DeviceError:
     number, word = int(status), getattr(status, "name", str(status))
     if number == _OUT_OF_MEMORY:
         return DeviceMemoryError(f"{name}: {word}: no memory is left on the device")
+    if number in _GONE:
+        return DeviceError(
+            f"{name}: {word}: other code in this process has ended the context of the device, as cudaDeviceReset does, "
+            "and with it all arrays there\nhelp: leave the context alone while arrays are in use"
+        )
     if number in _DEAD:
         return DeviceError(
             f"{name}: {word}: a kernel that was launched before this call did something forbidden, and the device "

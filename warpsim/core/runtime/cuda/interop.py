@@ -110,7 +110,7 @@ def memory_of(value: Any, device: Any = None) -> DeviceMemory | None:
 
 def _interface_of(value: Any) -> dict[str, Any] | None:
     try:
-        return getattr(value, "__cuda_array_interface__", None)
+        return None if isinstance(value, np.ndarray) else getattr(value, "__cuda_array_interface__", None)
     except Exception as error:  # what a framework says of arrays that it does not share
         raise ArrayError(f"{type(value).__name__} does not share its memory: {error}") from error
 
@@ -123,6 +123,11 @@ def lent(capsule: Any) -> np.ndarray:
     if found.place[0] not in (dlpack.CPU, dlpack.CUDA_HOST):
         raise DeviceError(f"memory on DLPack device {found.place}\nexpected: a CPU or a CUDA device")
     return _on_host(found)
+
+
+def is_device_array(value: Any) -> bool:
+    """Whether a value is another framework's array on a CUDA device."""
+    return _interface_of(value) is not None or device_kind(value)[0] in (CUDA, dlpack.CUDA_MANAGED)
 
 
 def device_kind(value: Any) -> tuple[int, int]:

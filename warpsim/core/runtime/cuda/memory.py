@@ -26,6 +26,14 @@ _SET = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}
 _LAYOUT_ONLY = {np.may_share_memory, np.shares_memory, np.ndim, np.shape, np.size}
 _IN_PLACE = {np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis}
 
+_READING = (
+    "all any argmax argmin argpartition argsort byteswap choose clip compress conj conjugate cumprod cumsum dot dump "
+    "dumps item max mean min nonzero prod repeat round searchsorted std sum take tobytes tofile tolist trace var "
+    "__bool__ __complex__ __contains__ __copy__ __deepcopy__ __float__ __format__ __index__ __int__ __repr__ __str__"
+).split()
+"""Methods written in C that read contents."""
+_WRITING = "partition resize setfield sort".split()
+
 
 class DeviceMemory(np.ndarray):
     """A view of memory on a CUDA device."""
@@ -72,15 +80,6 @@ class DeviceMemory(np.ndarray):
     def astype(self, dtype: Any, *args: Any, **options: Any) -> np.ndarray:  # type: ignore[override]
         return self.host().astype(dtype, *args, **options)
 
-    def tobytes(self, order: Any = "C") -> bytes:
-        return self.host().tobytes(order)
-
-    def tolist(self) -> Any:
-        return self.host().tolist()
-
-    def item(self, *args: Any) -> Any:
-        return self.host().item(*args)
-
     def reshape(self, *shape: Any, **options: Any) -> Any:  # type: ignore[override]
         """As NumPy's, but where that would copy, the copy is made on the device."""
         if self.flags.c_contiguous:
@@ -97,21 +96,6 @@ class DeviceMemory(np.ndarray):
         return self.reshape(-1)
 
     flatten = ravel  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return repr(self.host())
-
-    def __str__(self) -> str:
-        return str(self.host())
-
-    def __float__(self) -> float:
-        return float(self.host())
-
-    def __int__(self) -> int:
-        return int(self.host())
-
-    def __bool__(self) -> bool:
-        return bool(self.host())
 
     def __iter__(self) -> Any:
         return iter(self.host())
@@ -231,7 +215,8 @@ class DeviceMemory(np.ndarray):
         if function in _LAYOUT_ONLY:
             return function(*(_plain(x) for x in args), **options)
         if function in _IN_PLACE:
-            raise TypeError(f"np.{function.__name__} does not write to memory on {self.device}\nhelp: write with a[...] =")
+            name = function.__name__
+            raise TypeError(f"np.{name} does not write to memory on {self.device}\nhelp: write with a[...] =")
         return function(*_all_on_host(args), **{name: _all_on_host(x) for name, x in options.items()})
 
 
@@ -242,6 +227,30 @@ def _adds_here(out: Any, inputs: tuple[Any, ...]) -> bool:
     a, b = inputs
     alike = a.shape == b.shape and a.dtype == b.dtype and a.device is b.device
     return alike and a.dtype.char in strided.SUMMED and a.size > 0 and not np.may_share_memory(a, b)
+
+
+def _by_host(name: str) -> Any:
+    """A method of NumPy's arrays, on a copy of the contents."""
+
+    def method(self: DeviceMemory, *args: Any, **options: Any) -> Any:
+        return getattr(self.host(), name)(*map(_all_on_host, args), **options)
+
+    return method
+
+
+def _refused(name: str) -> Any:
+    """A method that would write to the memory from C."""
+
+    def method(self: DeviceMemory, *args: Any, **options: Any) -> Any:
+        raise TypeError(f"{name}() does not write to memory on {self.device}\nhelp: write with a[...] =")
+
+    return method
+
+
+for _name in _READING:
+    setattr(DeviceMemory, _name, _by_host(_name))
+for _name in _WRITING:
+    setattr(DeviceMemory, _name, _refused(_name))
 
 
 def _copyto(target: Any, source: Any, casting: str = "same_kind", where: Any = True) -> None:

@@ -12,13 +12,13 @@ from typing import Any
 
 from ...ops import tid
 from ...types.arrays import array_type
-from ...types.scalars import float32, float64, uint8, uint16, uint32, uint64
+from ...types.scalars import float16, float32, float64, uint8, uint16, uint32, uint64
 from ..dimensions import MAX_DIM, extent
 from ..kernel import kernel
 
 _WORDS = {8: uint64, 4: uint32, 2: uint16, 1: uint8}
 _RANK = 4
-SUMMED = {"f": float32, "d": float64}
+SUMMED = {"e": float16, "f": float32, "d": float64}
 """Kernel types of the numbers that `add` takes, by NumPy's letter."""
 
 
