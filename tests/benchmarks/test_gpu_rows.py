@@ -104,7 +104,8 @@ def test_the_script_says_what_is_missing(tmp_path):
     done = subprocess.run(["bash", script, tmp_path / "out"], capture_output=True, text=True, check=False, env=env)
     assert done.returncode == 2 and not (tmp_path / "out").exists()
     assert "gpu.sh: device 'cuda:0' is not available: " in done.stderr
-    done = subprocess.run(["bash", script], capture_output=True, text=True, check=False, env={**env, "PYTHON": "no-such"})
+    env["PYTHON"] = "no-such"
+    done = subprocess.run(["bash", script], capture_output=True, text=True, check=False, env=env)
     assert (done.returncode, done.stderr) == (2, "gpu.sh: no interpreter no-such: set PYTHON\n")
 
 

@@ -62,7 +62,8 @@ def id_packer(t: Any, pack: Callable[[Any], bytes], device: Device) -> Callable[
             found(value, t)
         if handle is not None and handle.device.memory_space != space:
             raise StructureIdError(
-                f"the structure of this id is on {handle.device}\nexpected: one on {device}, where the kernel is launched"
+                f"the structure of this id is on {handle.device}\n"
+                f"expected: one on {device}, where the kernel is launched"
             )
         return pack(value)
 

@@ -406,6 +406,6 @@ def _table_of(key: Any, extent: int) -> Any:
 
 
 def overlap(a: Any, b: Any) -> bool:
-    """Whether two arrays may share memory."""
-    first, second = (x._data if isinstance(x, array) else x.data._data for x in (a, b))
-    return np.may_share_memory(first, second)
+    """Whether two arrays may share memory: whether their bounds meet."""
+    (low, high), (first, last) = (versions.span(x if isinstance(x, array) else x.data) for x in (a, b))
+    return max(low, first) < min(high, last)

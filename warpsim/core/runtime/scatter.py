@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,9 @@ from ..passes.access import Part
 from ..types.compounds import scalar_of, size_of
 from ..types.scalars import is_float
 from . import pool
-from .array import array, overlap
+from .array import array
 from .memory import ALIGNMENT, meets_itself
+from .versions import span
 
 MOST_COPIES = 64
 _SHORT = 1 << 18  # elements of all copies together
@@ -111,12 +113,13 @@ def _commutes(call: Any, plan: Any) -> bool:
 
 
 def any_overlap(args: list[Any]) -> bool:
-    """Whether two arrays or gradients among the arguments share memory, or one shares some with itself."""
-    arrays = [a for a in args if hasattr(a, "_tag")]
-    arrays += [a.grad for a in arrays if isinstance(a, array) and a.grad is not None]
-    if any(overlap(a, b) for i, a in enumerate(arrays) for b in arrays[:i]):
+    """Whether two arrays or gradients among the arguments may share memory, or one shares some with itself."""
+    arrays = [a if isinstance(a, array) else a.data for a in args if hasattr(a, "_tag")]
+    arrays += [a.grad for a in arrays if a.grad is not None]
+    if not all(a._tag.apart for a in arrays):
         return True
-    return any(meets_itself(a._data) for a in arrays if isinstance(a, array))
+    spans = sorted(span(a) for a in arrays if a.size)
+    return any(later[0] < earlier[1] for earlier, later in pairwise(spans))
 
 
 def _private(
