@@ -88,6 +88,8 @@ def _device(request):
     on_gpu = device_run.on_gpu(request.config) and request.node.get_closest_marker("cpu") is None
     with wp.ScopedDevice("cuda:0" if on_gpu else None):
         yield
+        if on_gpu:
+            wp.synchronize()  # what checks of launches found belongs to this test
 
 
 @pytest.fixture(autouse=True)

@@ -159,6 +159,7 @@ def test_assertions(x, limit, message, device):
         return
     with pytest.raises(KernelAssertionError, match=message) as caught:
         wp.launch(asserting, dim=3, inputs=[array, limit], device=device)
+        wp.synchronize_device(device)
     assert "test_statements.py" in str(caught.value)
     assert "in asserting" in str(caught.value)
 

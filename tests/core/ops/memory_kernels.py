@@ -2,7 +2,7 @@
 
 Devices: `interp`, the interpreter; `cpu`, one call for all threads; `threads`, a call per range of
 threads, by several Python threads at once, so that atomics are real. With a GPU as the current device the
-last two are a launch there.
+last two are a launch there, of one thread or of many.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def run(
         run_interpreted(fn, memory, count, gradients)
         return
     if device == "cpu" or get_device().is_cuda:
-        run_compiled(fn, memory, count, gradients)
+        run_compiled(fn, memory, count, gradients, in_order=device != "threads")
         return
     compiled, block = Compiled(fn), argument_block(descriptors(fn, memory, gradients), (count,))
     edges = np.linspace(0, count, 4 * WORKERS + 1).astype(int)

@@ -100,9 +100,10 @@ class Compiled:
 
 
 def run_compiled(
-    fn: Function, memory: list[np.ndarray], threads: int, gradients: Gradients | None = None, optimized: bool = True
-) -> None:
-    """Run the threads of a kernel over arrays on the current device."""
+    fn: Function, memory: list[np.ndarray], threads: int, gradients: Gradients | None = None, optimized: bool = True,
+    in_order: bool = False,
+) -> None:  # fmt: skip
+    """Run the threads of a kernel over arrays on the current device; in_order: one after the other on a GPU too."""
     gradients, place = gradients or {}, get_device()
     if not place.is_cuda:
         Compiled(fn, optimized=optimized)(descriptors(fn, memory, gradients), threads)
@@ -111,7 +112,7 @@ def run_compiled(
     loaded = CudaFunction(compiler.build_cuda(program, Options(), place.arch), place)
     there = {id(m): copied_to(m, place) for m in (*memory, *gradients.values())}
     parts = descriptors(fn, [there[id(m)] for m in memory], {k: there[id(m)] for k, m in gradients.items()})
-    loaded.run(argument_block(parts, (threads,)), threads, loaded.checked_block_dim(None, fn.name), 0)
+    loaded.run(argument_block(parts, (threads,)), threads, *((1, 1) if in_order else (128, 0)))
     for m in (*memory, *gradients.values()):
         if m.flags.writeable:
             m[...] = there[id(m)].host()

@@ -64,6 +64,6 @@ def test_a_second_round_finds_nothing_to_do(kernel, name):
 @pytest.mark.parametrize("kernel", GALLERY, ids=lambda k: k.key)
 def test_the_cpu_agrees_with_the_program_before_any_pass(kernel, reference):
     memory = [wp.array(a, dtype=t.dtype) for a, t in zip(arguments(), kernel.patterns.values(), strict=True)]
-    wp.launch(kernel, THREADS, memory)
+    wp.launch(kernel, THREADS, memory, block_dim=1, max_blocks=1)  # in order, as the program runs
     for want, got in zip(reference[kernel.key], memory, strict=True):
         np.testing.assert_array_equal(got.numpy(), want)

@@ -260,6 +260,7 @@ def test_checks_of_kernels_report_from_a_graph():
     wp.capture_launch(capture.graph)
     with pytest.raises(KernelAssertionError, match="too large"):
         wp.capture_launch(capture.graph)
+        wp.synchronize()
 
 
 def test_recorded_launches_join_a_graph_as_they_are_then():

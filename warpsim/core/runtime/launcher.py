@@ -263,7 +263,7 @@ def execute(launcher: Launcher, block: bytes, total: int, args: Sequence[Any], d
         launcher.run(block, total, args, deterministic)
         return
     if launcher.device.is_cuda and not launcher.settings.verify:
-        launcher.run(unread(launcher.device).attached(block, launcher), total, args, deterministic)
+        unread(launcher.device).run(launcher, block, total, args, deterministic)
         return
     report = Report(launcher, list(args))
     launcher.run(report.attached(block), total, args, deterministic)

@@ -136,6 +136,8 @@ def allocate(
     """
     if any(n < 0 for n in shape):
         raise ArrayError(f"shape {shape} has a negative extent")
+    if any(n >= 2**31 for n in shape):
+        raise ArrayError(f"shape {shape} has an extent of 2**31 or more")
     layout = structs.numpy_dtype(element)
     base, inner = layout.base, layout.shape
     size = math.prod((*shape, *inner)) * base.itemsize

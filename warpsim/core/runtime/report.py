@@ -19,6 +19,7 @@ from .memory import allocate, on_host
 
 _WORDS = 5  # claimed, site, index, extent, thread
 _MOST = 1024  # launches that may be unread
+_making = threading.Lock()
 
 
 class Report:
@@ -46,14 +47,14 @@ class Unread:
         self.launchers: list[Any] = []
         self.lock = threading.RLock()
 
-    def attached(self, block: bytes, launcher: Any) -> bytes:
-        """The argument block with the address of a record of its own in its first word."""
+    def run(self, launcher: Any, block: bytes, total: int, args: Any, deterministic: bool) -> None:
+        """Launch with a record of its own. No other thread looks at it before the launch is on its way."""
         with self.lock:
             if len(self.launchers) == _MOST:
                 self.look()
-            at = self.records[len(self.launchers)].ctypes.data
+            at = int(self.records[len(self.launchers)].ctypes.data)
             self.launchers.append(launcher)
-        return int(at).to_bytes(WORD, "little") + block[WORD:]
+            launcher.run(at.to_bytes(WORD, "little") + block[WORD:], total, args, deterministic)
 
     def look(self) -> None:
         """Raise what the first launch that failed reported, once the work on the current stream is done."""
@@ -73,7 +74,9 @@ class Unread:
 def unread(device: Any) -> Unread:
     """The unread records of a device."""
     if device.unread is None:
-        device.unread = Unread(device)
+        with _making:
+            if device.unread is None:
+                device.unread = Unread(device)
     found: Unread = device.unread
     return found
 

@@ -15,7 +15,7 @@ from typing import Any
 from ...errors import DeviceError
 from .cuda import driver
 from .cuda.device import ended
-from .device import Device, get_device
+from .device import Device, get_device, set_device
 
 _local = threading.local()
 _numbers = itertools.count()
@@ -202,7 +202,7 @@ def get_event_elapsed_time(start: Event, end: Event, synchronize: bool = True) -
 
 
 class ScopedStream:
-    """`with ScopedStream(stream):` makes a stream current for a block.
+    """`with ScopedStream(stream):` makes a stream and its device current for a block; None changes nothing.
 
     sync_enter: its work waits for that of the stream that was current before; sync_exit: the other way round
     when the block ends.
@@ -217,10 +217,13 @@ class ScopedStream:
             if self.sync_enter:
                 self.stream.wait_stream(self.before)
             set_stream(self.stream)
+            self.device_before = get_device()
+            set_device(self.stream.device)
         return self.stream
 
     def __exit__(self, *error: Any) -> None:
         if self.stream is not None:
+            set_device(self.device_before)
+            set_stream(self.before)
             if self.sync_exit:
                 self.before.wait_stream(self.stream)
-            set_stream(self.before)

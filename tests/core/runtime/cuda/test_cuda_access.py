@@ -36,7 +36,7 @@ def test_kernels_use_memory_of_peers_when_they_may(pair):
     here, there = pair
     x, y = wp.full(N, 3.0, dtype=float, device=there), wp.zeros(N, dtype=float, device=here)
     wp.synchronize()
-    with pytest.raises(DeviceError, match="argument 'x' .* is on cuda:1\nexpected: cuda:0"):
+    with pytest.raises(DeviceError, match=r"argument 'x' .* is on cuda:1\nexpected: cuda:0"):
         wp.launch(axpy, N, [x, y, 1.0], device=here)
     wp.set_peer_access_enabled(there, here, True)
     wp.set_peer_access_enabled(there, here, True)  # again: nothing

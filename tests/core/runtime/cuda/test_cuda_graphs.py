@@ -114,6 +114,7 @@ def test_a_replayed_step_that_fails_names_its_line():
     wp.capture_launch(capture.graph)
     with pytest.raises(KernelAssertionError, match="too large"):
         wp.capture_launch(capture.graph)
+        wp.synchronize()
     assert wp.zeros(3, dtype=float, device="cuda:0").list() == [0.0] * 3
 
 

@@ -89,6 +89,19 @@ def test_scoped_streams_restore_and_order(sync_enter):
     assert x.numpy()[0] == 15.0
 
 
+def test_scoped_streams_make_their_device_current():
+    last = wp.get_cuda_devices()[-1]
+    s = wp.Stream(last)
+    with wp.ScopedDevice("cpu"):
+        with wp.ScopedStream(s):
+            x = wp.ones(N, dtype=float)
+            wp.launch(scale, N, [x, 3.0])
+        assert wp.get_device() == "cpu"
+    assert x.device is last
+    s.synchronize()
+    assert x.numpy()[0] == 3.0
+
+
 def test_set_stream_lasts():
     before, s = wp.get_stream("cuda:0"), wp.Stream("cuda:0")
     x = ones()
