@@ -20,6 +20,7 @@ from hypothesis import settings
 
 import warpsim as wp
 from warpsim.config import config
+from warpsim.core.runtime.cuda.memory import DeviceMemory
 from warpsim.core.runtime.pool import get_pool
 
 TESTS = Path(__file__).resolve().parent
@@ -104,6 +105,19 @@ def _one_core_per_worker(request):
     pool.set_num_threads(1)
     yield
     pool.set_num_threads(before)
+
+
+@pytest.fixture
+def downloads(monkeypatch):
+    """The sizes [bytes] of all copies from a GPU to the host, for each of which the host waits."""
+    sizes, host = [], DeviceMemory.host
+
+    def counted(self):
+        sizes.append(self.nbytes)
+        return host(self)
+
+    monkeypatch.setattr(DeviceMemory, "host", counted)
+    return sizes
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from bvh_boxes import boxes
 from mesh_cases import mesh_of, sphere, vectors
 
 import warpsim as wp
-from warpsim.core.runtime.cuda import memory
 from warpsim.errors import BvhError, DeviceError, MeshError, VolumeError
 
 pytestmark = [
@@ -14,19 +13,6 @@ pytestmark = [
     pytest.mark.device,
 ]
 GPU = "cuda:0"
-
-
-@pytest.fixture
-def reads(monkeypatch):
-    """The sizes [bytes] of all copies from the device to the host, for each of which the host waits."""
-    sizes, host = [], memory.DeviceMemory.host
-
-    def counted(self):
-        sizes.append(self.nbytes)
-        return host(self)
-
-    monkeypatch.setattr(memory.DeviceMemory, "host", counted)
-    return sizes
 
 
 def bvh_on(device, n=3000, **options):
@@ -37,47 +23,47 @@ def bvh_on(device, n=3000, **options):
     return wp.Bvh(vectors(lower, device), vectors(upper, device), **options)
 
 
-def test_hierarchies_read_the_numbers_of_their_nodes_back(reads):
+def test_hierarchies_read_the_numbers_of_their_nodes_back(downloads):
     bvh = bvh_on(GPU)
-    assert len(reads) == 1 and reads[0] <= 128
+    assert len(downloads) == 1 and downloads[0] <= 128
     bvh.refit()
-    assert len(reads) == 1
-    reads.clear()
+    assert len(downloads) == 1
+    downloads.clear()
     bvh_on(GPU, groups=np.arange(3000) % 7)
-    assert len(reads) == 2 and max(reads) <= 128
+    assert len(downloads) == 2 and max(downloads) <= 128
 
 
-def test_meshes_read_three_results_back(reads):
+def test_meshes_read_three_results_back(downloads):
     """Of the check of indices, of the tree, and of its leaves."""
     points, faces = sphere(20)
     for winding in (False, True):
-        reads.clear()
+        downloads.clear()
         mesh = mesh_of(points, faces, GPU, support_winding_number=winding)
-        assert len(reads) == 3 and max(reads) <= 128
+        assert len(downloads) == 3 and max(downloads) <= 128
         mesh.refit()
         mesh.points = vectors(points * 2.0, GPU)
-        assert len(reads) == 3
+        assert len(downloads) == 3
 
 
 @pytest.mark.parametrize("dtype, vector", [(float, wp.vec3), (wp.float64, wp.vec3d)])
-def test_grids_and_their_queries_read_nothing_back(reads, dtype, vector):
+def test_grids_and_their_queries_read_nothing_back(downloads, dtype, vector):
     points = wp.array(np.random.default_rng(0).random((5000, 3)), dtype=vector, device=GPU)
     grid = wp.HashGrid(32, 32, 32, device=GPU, dtype=dtype)
     for _ in range(2):
         grid.build(points, 0.1, groups=wp.zeros(5000, dtype=int, device=GPU))
-    assert not reads
+    assert not downloads
 
 
-def test_surfaces_read_one_number_a_row_back(reads):
+def test_surfaces_read_one_number_a_row_back(downloads):
     field = wp.array(np.random.default_rng(0).normal(size=(9, 8, 7)).astype(np.float32), dtype=float, device=GPU)
     wp.MarchingCubes.extract(field)
-    assert reads == [9 * 2 * 8]
+    assert downloads == [9 * 2 * 8]
 
 
-def test_volumes_are_uploaded_and_not_read_back(reads):
+def test_volumes_are_uploaded_and_not_read_back(downloads):
     volume = wp.Volume.load_from_numpy(np.ones((20, 20, 20), np.float32), device=GPU)
     volume.leaf_values.fill_(4.0)
-    assert not reads
+    assert not downloads
     out = wp.zeros(1, dtype=float, device=GPU)
     wp.launch(sample, 1, [volume.id, wp.vec3(1.0, 2.0, 19.5)], [out], device=GPU)
     assert out.numpy()[0] == 4.0
@@ -89,11 +75,11 @@ def sample(volume: wp.uint64, at: wp.vec3, out: wp.array(dtype=float)):
 
 
 @pytest.mark.parametrize("allocate", [wp.Volume.allocate_by_tiles, wp.Volume.allocate_by_voxels])
-def test_of_many_points_only_the_cubes_come_to_the_host(reads, allocate):
+def test_of_many_points_only_the_cubes_come_to_the_host(downloads, allocate):
     points = np.random.default_rng(0).integers(-20, 20, (50_000, 3))
     there = wp.array(points, dtype=wp.vec3i, device=GPU)
     volume = allocate(there, 0.1, device=GPU)
-    assert len(reads) == 2 and sum(reads) < there.size * 12
+    assert len(downloads) == 2 and sum(downloads) < there.size * 12
     expected = allocate(points, 0.1, device="cpu")
     assert np.array_equal(volume.get_voxels().numpy(), expected.get_voxels().numpy())
 

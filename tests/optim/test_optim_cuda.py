@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.core.runtime.cuda import memory
 from warpsim.optim.history import History
 from warpsim.optim.linear import CsrMatrix, bicgstab, preconditioner
 from warpsim.optim.vectors import inner, largest
@@ -14,19 +13,6 @@ pytestmark = [
     pytest.mark.device,
 ]
 rng = np.random.default_rng(2)
-
-
-@pytest.fixture
-def downloads(monkeypatch):
-    """The sizes [bytes] of all copies from the device to the host."""
-    sizes, host = [], memory.DeviceMemory.host
-
-    def counted(self):
-        sizes.append(self.nbytes)
-        return host(self)
-
-    monkeypatch.setattr(memory.DeviceMemory, "host", counted)
-    return sizes
 
 
 def matrix(n, device):

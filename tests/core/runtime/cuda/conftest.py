@@ -3,7 +3,7 @@
 import compute_stand_in
 import pytest
 
-from warpsim.core.runtime.cuda import compute, memory, sums
+from warpsim.core.runtime.cuda import compute, sums
 
 
 @pytest.fixture
@@ -20,14 +20,3 @@ def nothing(monkeypatch):
     monkeypatch.setattr(compute, "_found", compute._Found(None))
 
 
-@pytest.fixture
-def downloads(monkeypatch):
-    """The sizes [bytes] of all copies from the device to the host."""
-    sizes, host = [], memory.DeviceMemory.host
-
-    def counted(self):
-        sizes.append(self.nbytes)
-        return host(self)
-
-    monkeypatch.setattr(memory.DeviceMemory, "host", counted)
-    return sizes
