@@ -87,6 +87,7 @@ def test_storing_another_type_than_that_of_the_volume_is_an_error():
     volume = wp.Volume.allocate((0, 0, 0), (7, 7, 7), 1.0)
     with pytest.raises(KernelAssertionError, match="another type than it holds"):
         wp.launch(store_forms, 1, [volume.id, volume.id, volume.id, 0])
+        wp.synchronize()  # on CUDA, assertions are told when somebody waits
 
 
 @wp.kernel

@@ -261,6 +261,7 @@ def test_dlpack():
         wp.from_dlpack(3)
 
 
+@pytest.mark.cpu(reason="shares memory of the host")
 def test_torch_shares_memory():
     torch = pytest.importorskip("torch")
     tensor = torch.arange(6, dtype=torch.float32).reshape(2, 3)

@@ -267,7 +267,7 @@ def test_memory_lent_to_another_stream_is_freed_after_its_work():
 
 
 def test_streams_of_other_frameworks():
-    address = driver.call("cuStreamCreate", 1)
+    address = wp.get_device("cuda:0").call("cuStreamCreate", 1)
     stream = wp.Stream("cuda:0", cuda_stream=int(address))
     x = on_gpu([1.0])
     with wp.ScopedStream(stream):
