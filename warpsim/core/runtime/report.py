@@ -4,18 +4,22 @@ A kernel with assertions, or compiled with `config.verify`, gets the address of 
 argument block; the first thread whose check fails claims the record and fills it.
 
 Launches on the CPU, and with `config.verify` on CUDA as well, raise what they report. Other launches on CUDA
-do not wait for their end: the next call that waits for the device raises.
+do not wait for their end: the next call that waits for the device raises. Where none does, the log tells at exit.
 """
 
 from __future__ import annotations
 
+import atexit
+import logging
 import threading
 from typing import Any
 
-from ...errors import KernelAssertionError, OutOfBoundsError, StructureIdError
+from ...errors import KernelAssertionError, OutOfBoundsError, StructureIdError, WarpsimError
 from ..emit.layout import WORD
 from ..types.scalars import int64
 from .memory import allocate, on_host
+
+log = logging.getLogger("warpsim")
 
 _WORDS = 5  # claimed, site, index, extent, thread
 _MOST = 1024  # launches that may be unread
@@ -77,8 +81,17 @@ def unread(device: Any) -> Unread:
         with _making:
             if device.unread is None:
                 device.unread = Unread(device)
+                atexit.register(tell_at_exit, device.unread)
     found: Unread = device.unread
     return found
+
+
+def tell_at_exit(records: Unread) -> None:
+    """Log what launches reported after the last call that waited."""
+    try:
+        records.look()
+    except WarpsimError as error:
+        log.error("a launch failed and nothing waited for it: %s", error)
 
 
 def raise_reported(launcher: Any, record: Any) -> None:

@@ -402,3 +402,18 @@ print("end")
 """
     )
     assert text == "end\n"
+
+
+def test_a_failed_assertion_that_nobody_waits_for_is_told_at_exit(run):
+    text = """
+@wp.kernel
+def strict(x: wp.array(dtype=float)):
+    i = wp.tid()
+    assert x[i] > 0.0, "positive"
+
+wp.set_device("cuda:0")
+wp.launch(strict, 2, [wp.array([1.0, -1.0], dtype=float)])
+print("launched")
+"""
+    said = run(text, complaint="a launch failed and nothing waited for it: positive")
+    assert said.strip() == "launched"
