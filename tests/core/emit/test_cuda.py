@@ -42,7 +42,7 @@ ALIGNED = r"and\.b(64|32)\s+%rd?\d+, %rd?\d+, 3;"  # 16-bit elements, too, are s
 
 # What must stand in the PTX for the kernel to do its work on a GPU the way this target promises.
 EXPECTED = {
-    "vectors": [r"ld\.param\.v?\d?\.?f32", r"ld\.global\.f32", r"st\.global\.f32", r"sqrt\.rn\.f32", r"fma\.rn\.f32"],
+    "vectors": [r"ld\.param\.v?\d?\.?f32", r"ld\.global\.f32", r"st\.global\.f32", r"sqrt\.rn\.f32", r"mul\.rn\.f32"],
     "matrices": [r"ld\.global\.f64", r"(div|rcp)\.rn\.f64"],
     "computed_indices": [r"\.local \.align", r"st\.local", r"ld\.local"],
     "loops": [r"ld\.global\.u64", r"st\.global\.u64"],
@@ -325,3 +325,17 @@ def _calls(region):
             yield node
         for inner in node.regions():
             yield from _calls(inner)
+
+
+@wp.kernel
+def crossing(a: wp.array(dtype=wp.vec3), b: wp.array(dtype=wp.vec3), out: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    out[i] = wp.cross(a[i], b[i]) + a[i] * 0.3
+
+
+def test_products_round_before_they_are_added_unless_fast_math_is_asked_for():
+    """Signs of determinants, and so which face a ray hits, rely on it. Without `.rn` the assembler would fuse."""
+    exact, fast = compiled(crossing).ptx, compiled(crossing, Options(fast_math=True)).ptx
+    assert "fma" not in exact and re.findall(r"\b(?:mul|add|sub)\.f32", exact) == []
+    assert len(re.findall(r"\bmul\.rn\.f32", exact)) == 9
+    assert "fma.rn" in fast

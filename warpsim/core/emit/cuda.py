@@ -4,7 +4,7 @@
 
 runs threads [0, count) of the launch on any one-dimensional grid. The argument block is the CPU's (see
 `layout`), passed as one kernel parameter. `cuda_target` emits the body, `nvvm` makes PTX of it and
-`nvjitlink` a cubin. NVVM contracts a * b + c to one rounding, as CUDA compilers do by default.
+`nvjitlink` a cubin. Without `fast_math` nothing is contracted: products round as they do on the CPU.
 
 This module needs the packages of the extra `cuda`: import it only when CUDA code is asked for.
 """
@@ -79,10 +79,11 @@ def machine_codes(
 def _cubin(text: str, natives: list[str], name: str, arch: tuple[int, int], fast_math: bool, lineinfo: bool) -> bytes:
     """Machine code of a module for NVVM and the native sources that it calls."""
     if natives:
-        parts = [nvvm.lto(text, name, arch, fast_math), *(native_lto(source, arch) for source in natives)]
+        parts = [nvvm.lto(text, name, arch, fast_math), *(native_lto(source, arch, fast_math) for source in natives)]
     else:
         parts = [nvvm.ptx(text, name, arch, fast_math).encode()]
-    return nvjitlink.assemble(parts, arch, lto=bool(natives), lineinfo=lineinfo)
+    more = nvvm.rounding(fast_math) if natives else []  # of PTX, each instruction says how it rounds
+    return nvjitlink.assemble(parts, arch, lto=bool(natives), lineinfo=lineinfo, more=more)
 
 
 def emit(

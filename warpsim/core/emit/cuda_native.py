@@ -25,16 +25,17 @@ def native_ptx(source: str, arch: tuple[int, int]) -> bytes:
     return _compiled(source, arch, b"-rdc=true", "PTX").rstrip(b"\0")
 
 
-def native_lto(source: str, arch: tuple[int, int]) -> bytes:
+def native_lto(source: str, arch: tuple[int, int], fast_math: bool = False) -> bytes:
     """As `native_ptx`, but in NVIDIA's form for optimisation when all is linked: calls can be inlined then."""
-    return _compiled(source, arch, b"-dlto", "LTOIR")
+    return _compiled(source, arch, b"-dlto", "LTOIR", fast_math)
 
 
-def _compiled(source: str, arch: tuple[int, int], option: bytes, form: str) -> bytes:
+def _compiled(source: str, arch: tuple[int, int], option: bytes, form: str, fast_math: bool = False) -> bytes:
     nvrtc = cuda_tools.binding("nvrtc")
     program = _checked(nvrtc, nvrtc.nvrtcCreateProgram(source.encode(), b"unit.cpp", 0, [], []))
     try:
-        options = [f"--gpu-architecture=compute_{arch[0]}{arch[1]}".encode(), b"-std=c++17", option]
+        contract = b"--fmad=true" if fast_math else b"--fmad=false"  # as kernels, and as the CPU's compiler is told
+        options = [f"--gpu-architecture=compute_{arch[0]}{arch[1]}".encode(), b"-std=c++17", contract, option]
         [status] = nvrtc.nvrtcCompileProgram(program, len(options), options)
         if status == nvrtc.nvrtcResult.NVRTC_ERROR_INVALID_OPTION:
             raise DeviceError(f"NVRTC has no compute capability {arch[0]}.{arch[1]}")

@@ -8,15 +8,18 @@ from ...errors import CompilerError, DeviceError
 from . import cuda_tools
 
 
-def assemble(parts: Sequence[bytes], arch: tuple[int, int], *, lto: bool = False, lineinfo: bool = False) -> bytes:
+def assemble(
+    parts: Sequence[bytes], arch: tuple[int, int], *, lto: bool = False, lineinfo: bool = False,
+    more: Sequence[str] = (),
+) -> bytes:  # fmt: skip
     """Machine code of texts in PTX (or, with `lto`, of modules in NVIDIA's form for link time), linked together.
 
-    `lineinfo` keeps the relation to source lines. Raises `ImportError` without nvidia-nvjitlink, `DeviceError`
+    `lineinfo` keeps the relation to source lines; `more` are options of the linker. Raises `ImportError` without nvidia-nvjitlink, `DeviceError`
     for an `arch` that it does not know, and `CompilerError` with the assembler's words when it refuses a text.
     """
     linker = cuda_tools.binding("nvJitLink")
     kind = linker.InputType.LTOIR if lto else linker.InputType.PTX
-    options = [f"-arch=sm_{arch[0]}{arch[1]}", *["-lto"] * lto, *["-lineinfo"] * lineinfo]
+    options = [f"-arch=sm_{arch[0]}{arch[1]}", *["-lto"] * lto, *["-lineinfo"] * lineinfo, *more]
     try:
         handle = linker.create(len(options), options)
     except linker.nvJitLinkError as error:

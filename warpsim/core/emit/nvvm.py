@@ -24,9 +24,10 @@ _OLDEST, _NEWEST = 50, 199  # compute capabilities that may be asked about, as N
 
 
 def ptx(text: str, name: str, arch: tuple[int, int], fast_math: bool = False) -> str:
-    """The PTX of a module for compute capability `arch`; a * b + c is contracted to one rounding.
+    """The PTX of a module for compute capability `arch`. Every operation rounds, as on the CPU.
 
-    `fast_math` approximates division and square roots and flushes subnormal numbers to zero. Raises
+    `fast_math` approximates division and square roots, flushes subnormal numbers to zero, and contracts a * b + c
+    to one rounding. Else products are rounded before they are added: geometry relies on their signs. Raises
     `ImportError` without libNVVM, `DeviceError` for an `arch` that it does not know, and `CompilerError`
     with its words when it refuses the text of the kernel `name`, which is a defect of the emitter.
     """
@@ -36,6 +37,12 @@ def ptx(text: str, name: str, arch: tuple[int, int], fast_math: bool = False) ->
 def lto(text: str, name: str, arch: tuple[int, int], fast_math: bool = False) -> bytes:
     """As `ptx`, but in NVIDIA's form for optimisation when modules are linked."""
     return _compiled(text, name, arch, fast_math, "-gen-lto")
+
+
+def rounding(fast_math: bool) -> list[str]:
+    """Options about rounding, which NVVM and the linker share."""
+    fast = int(fast_math)
+    return [f"-ftz={fast}", f"-prec-sqrt={1 - fast}", f"-prec-div={1 - fast}", f"-fma={fast}"]
 
 
 def ir_version() -> tuple[int, ...]:
@@ -59,9 +66,7 @@ def known_archs() -> tuple[tuple[int, int], ...]:
 
 
 def _compiled(text: str, name: str, arch: tuple[int, int], fast_math: bool, *more: str) -> bytes:
-    fast = int(fast_math)
-    options = [f"-arch=compute_{arch[0]}{arch[1]}", f"-ftz={fast}", f"-prec-sqrt={1 - fast}", f"-prec-div={1 - fast}"]
-    options += ["-fma=1", "-opt=3", *more]
+    options = [f"-arch=compute_{arch[0]}{arch[1]}", *rounding(fast_math), "-opt=3", *more]
     content, library, device = text.encode(), _library(), cuda_tools.device_functions()
     with _program(library) as program:
         try:
