@@ -310,10 +310,11 @@ API CUresult cuLaunchHostFunc_v2(CUstream stream, void (*call)(void *), void *da
     return launch_host(stream, call, data);
 }
 
-/* CUDA's vprintf: arguments lie behind each other, in 8 bytes each. */
-API int fake_cuda_vprintf(const char *format, const uint64_t *values) {
+/* CUDA's vprintf: arguments lie behind each other, in 8 bytes each, characters in 4. */
+API int fake_cuda_vprintf(const char *format, const char *values) {
     char piece[64];
     int count = 0;
+    size_t at = 0;
     while (*format != 0) {
         size_t plain = strcspn(format, "%");
         fwrite(format, 1, plain, stdout);
@@ -325,12 +326,27 @@ API int fake_cuda_vprintf(const char *format, const uint64_t *values) {
         piece[size] = 0;
         format += size;
         char kind = piece[size - 1];
-        if (kind == '%') putchar('%');
-        else if (strchr("aAeEfFgG", kind) != NULL) {
+        if (kind == '%') {
+            putchar('%');
+            continue;
+        }
+        count++;
+        size_t width = kind == 'c' ? 4 : 8;
+        at = (at + width - 1) / width * width;
+        if (kind == 'c') {
+            int x;
+            memcpy(&x, values + at, sizeof x);
+            printf(piece, x);
+        } else if (strchr("aAeEfFgG", kind) != NULL) {
             double x;
-            memcpy(&x, values++, sizeof x);
-            printf(piece, x), count++;
-        } else printf(piece, *values++), count++;
+            memcpy(&x, values + at, sizeof x);
+            printf(piece, x);
+        } else {
+            uint64_t x;
+            memcpy(&x, values + at, sizeof x);
+            printf(piece, x);
+        }
+        at += width;
     }
     return count;
 }

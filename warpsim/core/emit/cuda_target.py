@@ -226,12 +226,18 @@ class CudaTarget(CudaAtomics):
         values = [self.promoted(x, t) for x, t in zip(flat, types, strict=True)]
         fn = self.external("vprintf", ll.FunctionType(I32, [BYTES, BYTES]))
         for piece, count in _pieces(text, MAX_PRINTED):
-            some = values[at : at + count]
+            some = self.packed(piece, values[at : at + count])
             at += count
             room = self.stack(ll.LiteralStructType([x.type for x in some] or [I64]), 1)
             for k, x in enumerate(some):
                 b.store(x, b.gep(room, [ll.Constant(I32, 0), ll.Constant(I32, k)]))
             b.call(fn, [self.text(piece), b.bitcast(room, BYTES)])
+
+    def packed(self, piece: str, values: list[Any]) -> list[Any]:
+        """Arguments in the widths that vprintf reads: a character takes 4 bytes, everything else 8."""
+        letters = [letter for letter in _CONVERSION.findall(piece) if letter != "%"]
+        pairs = zip(values, letters, strict=True)
+        return [self.builder.trunc(x, I32) if letter == "c" else x for x, letter in pairs]
 
     def text(self, content: str) -> Any:
         """A constant zero-terminated string as a generic pointer."""
@@ -241,6 +247,9 @@ class CudaTarget(CudaAtomics):
         constant = ll.GlobalVariable(b.module, kind, b.module.get_unique_name("warpsim_text"), addrspace=_CONSTANT)
         constant.linkage, constant.global_constant, constant.initializer = "internal", True, ll.Constant(kind, data)
         return b.addrspacecast(b.bitcast(constant, ll.PointerType(I8, _CONSTANT)), BYTES)
+
+
+_CONVERSION = re.compile(r"%[-+ #0-9.]*[hlLqjzt]*(.)")
 
 
 def _pieces(text: str, limit: int) -> list[tuple[str, int]]:

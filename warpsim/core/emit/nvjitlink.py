@@ -14,8 +14,9 @@ def assemble(
 ) -> bytes:  # fmt: skip
     """Machine code of texts in PTX (or, with `lto`, of modules in NVIDIA's form for link time), linked together.
 
-    `lineinfo` keeps the relation to source lines; `more` are options of the linker. Raises `ImportError` without nvidia-nvjitlink, `DeviceError`
-    for an `arch` that it does not know, and `CompilerError` with the assembler's words when it refuses a text.
+    `lineinfo` keeps the relation to source lines; `more` are options of the linker. Raises `ImportError` without
+    nvidia-nvjitlink, `DeviceError` for an `arch` that it does not know, and `CompilerError` with the assembler's
+    words when it refuses a text.
     """
     linker = cuda_tools.binding("nvJitLink")
     kind = linker.InputType.LTOIR if lto else linker.InputType.PTX

@@ -144,6 +144,11 @@ class CudaLauncher(Launcher):
     def command(self, block: bytes, total: int) -> bytes | None:
         return None
 
+    def prepared(self, args: list[Any]) -> tuple[Launcher, list[Any]]:
+        other, ready = super().prepared(args)
+        assert isinstance(other, CudaLauncher)
+        return other.shaped(self.block_dim, self.max_blocks), ready
+
     def shaped(self, block_dim: int | None, max_blocks: int) -> CudaLauncher:
         """The same with another number of threads in a block (None: as usual), or of blocks (0: as many as fit)."""
         key = (block_dim, max(0, min(max_blocks, MOST_BLOCKS)))

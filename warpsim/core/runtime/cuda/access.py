@@ -46,10 +46,10 @@ def set_peer_access_enabled(target_device: Any, peer_device: Any, enable: bool) 
         raise DeviceError(f"{peer} {never}\nhelp: ask wp.is_peer_access_supported(target, peer) first")
     target.enter()
     if enable:
-        peer.call("cuCtxEnablePeerAccess", target.context, 0)
+        _unless_done(peer, "cuCtxEnablePeerAccess", target.context, 0)
     else:
         peer.synchronize()  # what it is doing with the memory comes to its end
-        peer.call("cuCtxDisablePeerAccess", target.context)
+        _unless_done(peer, "cuCtxDisablePeerAccess", target.context)
     if target.is_mempool_supported:
         driver.call("cuMemPoolSetAccess", target.pool, [_access(peer, enable)], 1)
     if enable:
@@ -57,6 +57,16 @@ def set_peer_access_enabled(target_device: Any, peer_device: Any, enable: bool) 
     else:
         target.readers.remove(peer)
         config.touch()  # launches look at their arguments again
+
+
+def _unless_done(peer: CudaDevice, name: str, *args: Any) -> None:
+    """Call the driver about access; what another framework in the process did already is done."""
+    peer.enter()
+    statuses = driver.api().CUresult
+    done = (statuses.CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED, statuses.CUDA_ERROR_PEER_ACCESS_NOT_ENABLED)
+    [status] = getattr(driver.api(), name)(*args)
+    if status and status not in done:
+        raise driver.failure(name, status)
 
 
 def _access(peer: CudaDevice, enable: bool) -> Any:

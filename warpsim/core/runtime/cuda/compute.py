@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....errors import DeviceError
+from ....errors import DeviceError, DeviceMemoryError
 from ...emit.cache import object_cache
 from ..array import array
 from . import memory
@@ -161,6 +161,8 @@ def _do(work: Now, key: tuple[Any, ...], describe: Callable[[Any], _Wanted]) -> 
         wanted = describe(module)
         making, call, _ = wanted
         size = _algorithm(key, device, making)(temp_storage=None, stream=Stream(device.stream_handle), **call)
+    except DeviceMemoryError:
+        raise
     except Exception as error:  # a name, a header or a library that is missing, or does not fit the driver
         found().give_up(f"{type(error).__name__}: {error}")
         return False

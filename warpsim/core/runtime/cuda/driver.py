@@ -17,7 +17,7 @@ from ....errors import DeviceError, DeviceMemoryError
 
 OLDEST = 13000  # what the packages of the extra `cuda` are made for, as cuDriverGetVersion counts
 _OUT_OF_MEMORY, _NO_DEVICE = 2, 100
-_DEAD = {700, 702, 714, 715, 716, 717, 718, 719}
+_DEAD = {700, 702, 710, 714, 715, 716, 717, 718, 719}
 """Statuses after which the context is of no use: illegal addresses, traps, misaligned accesses, time-outs."""
 _GONE = {4, 709}
 """Statuses of calls after the end of the context."""

@@ -19,7 +19,7 @@ from .dlpack import CUDA, Lent
 from .driver import call
 from .memory import DeviceMemory, viewed
 
-LEGACY, PER_THREAD = 1, 2  # streams that protocols name by numbers; other numbers are addresses
+LEGACY = 1  # the stream that protocols name by a number; other numbers are addresses, or 2, each thread's own
 _HOST = 1  # CU_MEMORYTYPE_HOST: pinned
 
 

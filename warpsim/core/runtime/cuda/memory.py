@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import DeviceMemoryError
-from . import strided
+from . import driver, strided
 from .device import Allocation, CudaDevice, ended
 from .driver import call
 
@@ -169,11 +169,15 @@ class DeviceMemory(np.ndarray):
         packed = np.ascontiguousarray(np.broadcast_to(source, self.shape))
         target = self if self.flags.c_contiguous else empty(self.shape, self.dtype, self.device)
         self.device.enter()
-        call("cuMemcpyHtoDAsync", target.address, packed.ctypes.data, packed.nbytes, self.device.stream_handle)
-        if self.device.reads_host_late or is_pinned(packed):  # else the driver has taken its copy
-            call("cuStreamSynchronize", self.device.stream_handle)
+        target._upload(packed)
         if target is not self:
             self._put_here(target)
+
+    def _upload(self, packed: np.ndarray) -> None:
+        """Copy from the host, which may change its memory when this returns."""
+        call("cuMemcpyHtoDAsync", self.address, packed.ctypes.data, packed.nbytes, self.device.stream_handle)
+        if self.device.reads_host_late or is_pinned(packed):  # else the driver has taken its copy
+            call("cuStreamSynchronize", self.device.stream_handle)
 
     def _put_one(self, source: np.ndarray) -> None:
         """One element everywhere."""
@@ -186,7 +190,7 @@ class DeviceMemory(np.ndarray):
             return
         self.device.needs_host()
         one = empty((1,), self.dtype, self.device)
-        call("cuMemcpyHtoDAsync", one.address, source.ctypes.data, source.nbytes, self.device.stream_handle)
+        one._upload(source)
         strided.copy(self, _broadcast(one, self.shape))
 
     # ----- NumPy's functions --------------------------------------------------------------------
@@ -358,11 +362,10 @@ def on_host(x: Any) -> Any:
 
 
 def is_pinned(memory: np.ndarray) -> bool:
-    """Whether host memory is page-locked, so that the device reads it when a copy runs."""
-    base: Any = memory
-    while isinstance(base, np.ndarray) and base.base is not None:
-        base = base.base
-    return isinstance(base, Pinned)
+    """Whether host memory is page-locked, by whomever, so that the device reads it when a copy runs."""
+    kinds = driver.api().CUpointer_attribute
+    status, _ = driver.api().cuPointerGetAttribute(kinds.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, memory.ctypes.data)
+    return not status  # pageable memory is nothing that the driver knows
 
 
 class Pinned:
