@@ -53,6 +53,17 @@ def test_kernels_use_memory_of_peers_when_they_may(pair):
         wp.launch(axpy, N, [x, y, 2.0], device=here)
 
 
+def test_access_that_other_code_enabled_is_enough(pair):
+    here, there = pair
+    there.synchronize()
+    here.call("cuCtxEnablePeerAccess", there.context, 0)
+    wp.set_peer_access_enabled(there, here, True)
+    assert here.can_access(there)
+    here.call("cuCtxDisablePeerAccess", there.context)
+    wp.set_peer_access_enabled(there, here, False)
+    assert not here.can_access(there)
+
+
 def test_freed_memory_waits_for_peers(pair):
     here, there = pair
     with wp.ScopedPeerAccess(there, here, True):

@@ -1,6 +1,7 @@
 """Memory of CUDA devices: what is done to it is what NumPy does to memory of the host, and it comes back."""
 
 import copy
+import ctypes
 import gc
 import itertools
 import pickle
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import warpsim as wp
+from warpsim.core.runtime.cuda import driver
 from warpsim.core.runtime.cuda import memory as cuda_memory
 from warpsim.core.runtime.cuda.strided import joined
 from warpsim.errors import ArrayError, DeviceMemoryError, OutOfBoundsError
@@ -296,6 +298,20 @@ def test_pinned_arrays_are_memory_of_the_host():
     c[::2].assign(b[::2])
     b[1::2].assign(c[::2])
     assert b.numpy()[1] == 0.0
+
+
+def test_page_locked_memory_of_anybody_is_read_before_the_call_returns():
+    address = int(wp.get_device("cuda:0").call("cuMemHostAlloc", 64, 0))  # as another framework takes it
+    theirs = np.ctypeslib.as_array((ctypes.c_double * 8).from_address(address))
+    ours = wp.zeros(1, dtype=wp.float64, device="cpu", pinned=True)
+    theirs[:], ours[0] = np.arange(8) + 0.3, 1.7
+    there, one = wp.array(theirs, device="cuda:0"), wp.zeros(1, dtype=wp.float64, device="cuda:0")
+    wp.copy(one, ours)
+    theirs[:], ours[0] = -1.0, -1.0
+    assert there.numpy().tolist() == [k + 0.3 for k in range(8)]
+    assert one.numpy()[0] == 1.7
+    del theirs
+    driver.call("cuMemFreeHost", address)
 
 
 def test_pageable_memory_may_change_at_once():

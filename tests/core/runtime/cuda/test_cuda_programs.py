@@ -1,5 +1,6 @@
 """Launches in the company of others on CUDA devices: recorded, from many threads, on tapes."""
 
+import ctypes
 import gc
 import threading
 
@@ -69,6 +70,33 @@ def test_recorded_launches_take_other_values():
         command.set_param_at_index(1, wp.zeros(10, dtype=float, device="cpu"))
     command.launch()
     assert z.numpy().sum() == 30.0
+
+
+@wp.kernel
+def widths(x: wp.array(dtype=float), out: wp.array(dtype=int)):
+    out[wp.tid()] = wp.block_dim()
+
+
+def test_recorded_launches_keep_their_blocks_when_they_compile_again():
+    x, out = zeros(4), wp.zeros(4, dtype=int, device="cuda:0")
+    command = wp.launch(widths, 4, [x, out], device="cuda:0", block_dim=4, max_blocks=1, record_cmd=True)
+    for given in (x, zeros(8)[::2]):
+        command.set_param_at_index(0, given)
+        out.zero_()
+        command.launch()
+        assert out.list() == [4] * 4
+
+
+@wp.kernel
+def spell(first: int, second: int, x: float):
+    wp.printf("%c%c %d %g%%\n", first, second, first + second, x)
+
+
+def test_characters_are_printed(capfd):
+    wp.launch(spell, 1, [72, 105, 2.5], device="cuda:0")
+    wp.synchronize()
+    ctypes.CDLL(None).fflush(None)  # what the driver printed waits in the C library
+    assert capfd.readouterr().out == "Hi 177 2.5%\n"
 
 
 def test_python_threads_launch_at_once():
