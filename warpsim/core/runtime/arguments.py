@@ -162,7 +162,8 @@ def adapted(value: Any, t: Any, name: str, kernel: str, device: Device) -> Any:
 def check_array(value: array | indexedarray, t: ArrayType, name: str, kernel: str, device: Device) -> None:
     """Raise unless the array has the kernel's dtype, rank and device."""
     if value.type is not t and not fits(value, t):
-        raise ArgumentTypeError(mismatch(name, kernel, repr(value.type), t))
+        wrong = "rank" if value.dtype is t.dtype and value.ndim != t.ndim else "dtype"
+        raise ArgumentTypeError(mismatch(name, kernel, repr(value.type), t, wrong))
     if not device.can_access(value.device):
         raise DeviceError(
             f"argument {name!r} of kernel {kernel!r} is on {value.device}\n"
@@ -185,7 +186,7 @@ def wrapped(value: Any, t: ArrayType, name: str, kernel: str, device: Device) ->
         raise ArgumentTypeError(mismatch(name, kernel, found, t))
     inner = memory.shape[memory.ndim - len(layout.shape) :]
     if memory.ndim != t.ndim + element_rank(t.dtype) or inner != layout.shape:
-        raise ArgumentTypeError(mismatch(name, kernel, f"an array of shape {memory.shape}", t))
+        raise ArgumentTypeError(mismatch(name, kernel, f"an array of shape {memory.shape}", t, "rank"))
     return array._wrap(fitted(memory, t.dtype, layout, None), t.dtype, device, owner=value)
 
 
@@ -223,11 +224,9 @@ def unfit(value: Any, t: Any, name: str, kernel: str, error: Exception) -> Argum
     )
 
 
-def mismatch(name: str, kernel: str, found: str, t: ArrayType) -> str:
-    return (
-        f"argument {name!r} of kernel {kernel!r} is {found}\nexpected: {t!r}\n"
-        f"help: wp.array(x, dtype={type_name(t.dtype)}) converts"
-    )
+def mismatch(name: str, kernel: str, found: str, t: ArrayType, wrong: str = "dtype") -> str:
+    cures = {"dtype": f"wp.array({name}, dtype={type_name(t.dtype)}) converts", "rank": f"{name}.reshape(...)"}
+    return f"argument {name!r} of kernel {kernel!r} is {found}\nexpected: {t!r}\nhelp: {cures[wrong]}"
 
 
 def check_writable(value: Any, name: str, kernel: str) -> None:
