@@ -339,3 +339,22 @@ def test_products_round_before_they_are_added_unless_fast_math_is_asked_for():
     assert "fma" not in exact and re.findall(r"\b(?:mul|add|sub)\.f32", exact) == []
     assert len(re.findall(r"\bmul\.rn\.f32", exact)) == 9
     assert "fma.rn" in fast
+
+
+@wp.kernel
+def nest(n: int, x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    s = float(0.0)
+    for a in range(wp.clamp(n, 0, 4)):
+        for b in range(wp.clamp(n + a, 0, 4)):
+            for c in range(wp.clamp(n + b, 0, 4)):
+                s = wp.sin(s) * x[a] + x[b] * wp.cos(x[c])
+    y[0] = s
+
+
+@pytest.mark.parametrize("arch", [(9, 0), (12, 0)])
+def test_nests_of_loops_are_not_unrolled_as_a_whole(arch):
+    """Trips whose largest number is known are otherwise unrolled by the recent NVVM, here to megabytes of code."""
+    made = program(nest)
+    text = cuda.translated(made.fn, made.ndim, Options(), made.plan)[1]
+    assert text.count(", !llvm.loop !") == 2  # the two outer loops
+    assert len(cuda.emit(made.fn, made.ndim, Options(), made.plan, arch=arch).ptx) < 100_000

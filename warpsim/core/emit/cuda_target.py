@@ -103,6 +103,14 @@ class CudaTarget(CudaAtomics):
         known = [isinstance(x.type, ll.PointerType) for x in flat]
         return [b.addrspacecast(b.addrspacecast(x, there), BYTES) if k else x for x, k in zip(flat, known, strict=True)]
 
+    # ----- loops ----------------------------------------------------------------------------
+
+    def next_round(self, head: Any, outer: bool) -> None:
+        """Only innermost loops may be unrolled: of a nest, as adjoints have it, NVVM makes megabytes in minutes."""
+        jump = self.builder.branch(head)
+        if outer:
+            jump.set_metadata("llvm.loop", _not_unrolled(self.builder.module))
+
     # ----- threads --------------------------------------------------------------------------
 
     def grid_loop(self, count: Any) -> None:
@@ -261,3 +269,11 @@ def _pieces(text: str, limit: int) -> list[tuple[str, int]]:
         so_far, count = pieces[-1]
         pieces[-1] = (so_far + token, count + (token == "%"))
     return pieces
+
+
+def _not_unrolled(module: ll.Module) -> Any:
+    """Metadata for the jump back of a loop; that it begins with itself makes it the loop's own."""
+    wish = module.add_metadata(["llvm.loop.unroll.disable"])
+    own = ll.values.MDValue(module, [], name=str(len(module.metadata)))
+    own.operands = (own, wish)
+    return own

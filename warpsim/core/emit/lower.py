@@ -144,10 +144,11 @@ class Lowering:
         """Bundles of several values."""
         return [x for value, flat in zip(values, flats, strict=True) for x in self.bundled(value, flat)]
 
-    def again(self, phis: list[Any], bundles: list[Any]) -> None:
+    def again(self, node: For | While, head: Any, phis: list[Any], bundles: list[Any]) -> None:
         """Close a loop: the current block feeds the head."""
         for phi, value in zip(phis, bundles, strict=True):
             phi.add_incoming(value, self.b.block)
+        self.target.next_round(head, outer=has_loops(node))
 
     def count(self, node: For) -> None:
         index, *carried = node.body.params
@@ -173,8 +174,7 @@ class Lowering:
         flags = ("nsw",) if scalars.is_signed(t) else ()
         i.add_incoming(b.add(i, step, flags=flags), b.block)
         k.add_incoming(b.add(k, ll.Constant(I64, 1), flags=("nuw",)), b.block)
-        self.again(phis, self.together(tuple(carried), yielded))
-        b.branch(head)
+        self.again(node, head, phis, self.together(tuple(carried), yielded))
         b.position_at_end(done)
         self.bind(node.results, [self.env[p] for p in carried])
 
@@ -223,10 +223,14 @@ class Lowering:
         b.cbranch(go_on, body, done)
         self.bind(node.body.params, passed)
         b.position_at_end(body)
-        self.again(phis, self.together(node.before.params, self.region(node.body)))
-        b.branch(head)
+        self.again(node, head, phis, self.together(node.before.params, self.region(node.body)))
         b.position_at_end(done)
         self.bind(node.results, passed)
+
+
+def has_loops(node: For | While) -> bool:
+    """Whether there are loops within a loop."""
+    return any(isinstance(inner, For | While) for region in node.regions() for inner in walk(region))
 
 
 def used_values(fn: Function) -> set[Value]:

@@ -84,6 +84,12 @@ class Target:
         """Report `site` and leave the kernel when `failed` holds."""
         raise NotImplementedError
 
+    # ----- loops ----------------------------------------------------------------------------
+
+    def next_round(self, head: Any, outer: bool) -> None:
+        """Go back to the head of a loop; outer: it has loops in it."""
+        self.builder.branch(head)
+
     # ----- parameters -----------------------------------------------------------------------
 
     def parameters(self, block: Any) -> dict[Value, list[Any]]:
