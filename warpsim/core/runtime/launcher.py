@@ -4,7 +4,7 @@ A `Launcher` belongs to one form of a kernel (itself, or its adjoint) at fixed t
 arguments. A launch of few threads runs on the calling thread; a large one is cut into chunks whose
 boundaries depend on the number of threads alone, and all cores take chunks. Float atomics that scatter
 go to private copies (see `scatter`), so results do not depend on scheduling. Launches on CUDA devices go
-to the current stream (see `cuda.launcher`).
+to the current stream (see `cuda.function`).
 """
 
 from __future__ import annotations
