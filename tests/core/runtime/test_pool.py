@@ -196,14 +196,58 @@ def test_without_numba_launches_are_serial(monkeypatch):
     assert pool_module._choose_layer("", False) is None
 
 
-def test_old_tbb_is_refused(monkeypatch):
-    class OldLibrary:
-        @staticmethod
-        def TBB_runtime_interface_version():
-            return 11000
+@pytest.fixture
+def libraries(monkeypatch, tmp_path):
+    """A place beside Python with a TBB in it, and the interfaces of libraries by what they are loaded as."""
+    (tmp_path / "lib").mkdir()
+    beside = tmp_path / "lib" / "libtbb.so.12"
+    beside.touch()
+    versions = {}
 
-    monkeypatch.setattr(pool_module.ctypes, "CDLL", lambda name: OldLibrary)
-    with pytest.raises(ImportError, match="11000 is older than 12060"):
+    class Library:
+        def __init__(self, name):
+            if name not in versions:
+                raise OSError(name)
+            self.TBB_runtime_interface_version = lambda: versions[name]
+
+    monkeypatch.setattr(pool_module.ctypes, "CDLL", Library)
+    monkeypatch.setattr(pool_module.sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(pool_module.sys, "platform", "linux")
+    return str(beside), versions
+
+
+def test_tbb_beside_python_comes_first(monkeypatch, libraries):
+    """Debian 12 has TBB 2021.8 for other programs, which pip's is not to give way to."""
+    beside, versions = libraries
+    versions.update({"libtbb.so.12": 12080, beside: 12200})
+    tried = []
+    find = pool_module.ctypes.CDLL
+
+    def loaded(name):
+        tried.append(name)
+        versions["libtbb.so.12"] = versions[tried[0]]  # the name stands for what was loaded first
+        return find(name)
+
+    monkeypatch.setattr(pool_module.ctypes, "CDLL", loaded)
+    pool_module._preload_tbb(Path("/nowhere"))
+    assert tried == [beside, "libtbb.so.12"]
+
+
+@pytest.mark.parametrize("beside_python", [11000, 12200])
+def test_old_tbb_is_refused(libraries, beside_python):
+    """Also where another module of the process has loaded it before: the extension would get that one."""
+    beside, versions = libraries
+    versions.update({"libtbb.so.12": 12080, beside: beside_python})
+    with pytest.raises(ImportError, match="12080 is older than 12110"):
+        pool_module._preload_tbb(Path("/nowhere"))
+
+
+def test_tbb_of_the_system_serves_where_there_is_no_other(libraries):
+    versions = libraries[1]
+    versions["libtbb.so.12"] = 12110
+    pool_module._preload_tbb(Path("/nowhere"))
+    versions.clear()
+    with pytest.raises(ImportError, match=r"libtbb\.so\.12 is neither beside Python nor installed"):
         pool_module._preload_tbb(Path("/nowhere"))
 
 

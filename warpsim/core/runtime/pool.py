@@ -14,6 +14,7 @@ and tbb does not, hence the order of preference.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import importlib.machinery
@@ -70,7 +71,9 @@ _CACHE_LINE = 64  # [bytes]
 _LAYER_FILES = {"tbb": "tbbpool", "omp": "omppool", "workqueue": "workqueue"}  # preferred first
 _LAYER_VARIABLE = "WARPSIM_THREADING_LAYER"
 _THREADS_VARIABLE = "WARPSIM_NUM_THREADS"
-_OLDEST_TBB_INTERFACE = 12060  # the one that Numba's extension module is built for
+# TBB 2021.11. Numba's extension module would take 12060, but up to 12100 many short launches in a row are slow: on 2
+# cores examples/cloth_drop.py does 130 substeps a second, with later ones 1,800 to 3,500, and serially 1,700.
+_OLDEST_TBB_INTERFACE = 12110
 _FORK_PATIENCE = 1.0  # [s] that a fork waits for parallel launches of other threads
 
 _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -361,28 +364,27 @@ def _load_private_copy(path: Path) -> ModuleType:
 def _preload_tbb(site_packages: Path) -> None:
     """Load the TBB library, so that the extension finds it by name wherever pip has put it.
 
-    Raises `ImportError` when there is none, or one too old for the extension.
+    The one beside Python comes before the system's, which may be years old. Raises `ImportError` when there is none,
+    or one too old.
     """
     name = {"win32": "tbb12.dll", "darwin": "libtbb.12.dylib"}.get(sys.platform, "libtbb.so.12")
-    try:
-        library = ctypes.CDLL(name)
-    except OSError:
-        library = _load_first(_tbb_places(site_packages), name)
+    library = None
+    # The name alone comes last: what it stands for then is what the extension will get.
+    for place in (*(str(p) for p in _tbb_places(site_packages, name)), name):
+        with contextlib.suppress(OSError):
+            library = ctypes.CDLL(place)
+    if library is None:
+        raise ImportError(f"{name} is neither beside Python nor installed in the system")
     version = library.TBB_runtime_interface_version()
     if version < _OLDEST_TBB_INTERFACE:
         raise ImportError(f"TBB interface {version} is older than {_OLDEST_TBB_INTERFACE}")
 
 
-def _tbb_places(site_packages: Path) -> list[Path]:
+def _tbb_places(site_packages: Path, name: str) -> list[Path]:
+    """Where the library lies beside Python, if it does."""
     prefixes = [Path(sys.prefix), Path(sys.base_prefix), *site_packages.parents[1:3], site_packages]
-    return [prefix / folder for prefix in prefixes for folder in ("lib", "Library/bin")]
-
-
-def _load_first(folders: list[Path], name: str) -> ctypes.CDLL:
-    for folder in folders:
-        if (folder / name).exists():
-            return ctypes.CDLL(str(folder / name))
-    raise ImportError(f"{name} is neither installed in the system nor beside Python")
+    places = (prefix / folder / name for prefix in prefixes for folder in ("lib", "Library/bin"))
+    return [place for place in places if place.exists()][:1]
 
 
 def _load_launcher() -> NativeObject:
