@@ -145,7 +145,7 @@ class Lowering:
         return [x for value, flat in zip(values, flats, strict=True) for x in self.bundled(value, flat)]
 
     def again(self, node: For | While, head: Any, phis: list[Any], bundles: list[Any]) -> None:
-        """Close a loop: the current block feeds the head."""
+        """Close a loop: the current block feeds the head and goes there."""
         for phi, value in zip(phis, bundles, strict=True):
             phi.add_incoming(value, self.b.block)
         self.target.next_round(head, outer=has_loops(node))

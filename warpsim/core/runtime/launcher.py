@@ -20,7 +20,7 @@ from ..passes.access import Part
 from ..types.arrays import ArrayType
 from ..types.signatures import is_generic
 from . import graph, pool, scatter
-from .arguments import UNFIT, adapted, block_packer, check_writable, exact_packer, id_packer, mismatch, packer, unfit
+from .arguments import UNFIT, adapted, block_packer, check_writable, exact_packer, id_packer, packer, unfit
 from .array import array, overlap
 from .cuda.function import MOST_BLOCKS
 from .device import CPU, Device
@@ -259,7 +259,10 @@ def explain(launcher: Launcher, args: list[Any]) -> None:
             raise StructureIdError(f"parameter {name!r} of kernel {launcher.kernel.key!r}: {error}") from None
         except UNFIT as error:
             raise unfit(arg, t, name, launcher.kernel.key, error) from error
-    raise LaunchError(mismatch("?", launcher.kernel.key, "changed during the launch", launcher.types[0]))
+    raise LaunchError(
+        f"arguments of kernel {launcher.kernel.key!r} changed during the launch\n"
+        "help: let no other thread change an array while it is being passed"
+    )
 
 
 def execute(launcher: Launcher, block: bytes, total: int, args: Sequence[Any], deterministic: bool) -> None:
