@@ -384,14 +384,8 @@ def read_only():
 
 ONE_D = "expected: array(float32, ndim=1)"
 LAUNCHES = {
-    "dtype": (
-        scale, 4, [wp.ones(4, dtype=int), 1.0], ArgumentTypeError, "'x' of kernel 'scale' is array(int32", ONE_D,
-        "help: wp.array(x, dtype=float32) converts",
-    ),
-    "rank": (
-        scale, 4, [floats(2, 2), 1.0], ArgumentTypeError, "kernel 'scale' is array(float32, ndim=2)", ONE_D,
-        "help: x.reshape(...)",
-    ),
+    "dtype": (scale, 4, [wp.ones(4, dtype=int), 1.0], ArgumentTypeError, "'x' of kernel 'scale' is array(int32", ONE_D),
+    "rank": (scale, 4, [floats(2, 2), 1.0], ArgumentTypeError, "kernel 'scale' is array(float32, ndim=2)", ONE_D),
     "numpy dtype": (scale, 4, [np.ones(4), 1.0], ArgumentTypeError, "'x' of kernel 'scale' is ndarray of", ONE_D),
     "text": (scale, 4, ["text", 1.0], ArgumentTypeError, "'x' of kernel 'scale' is str", ONE_D),
     "list": (scale, 4, [[1.0], 1.0], ArgumentTypeError, "'x' of kernel 'scale' is list", ONE_D),

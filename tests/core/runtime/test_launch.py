@@ -9,7 +9,6 @@ import pytest
 import warpsim as wp
 from warpsim.config import config
 from warpsim.core.runtime.launch import Launcher
-from warpsim.core.runtime.launcher import explain
 from warpsim.errors import (
     ArgumentCountError,
     ArgumentTypeError,
@@ -449,12 +448,3 @@ def test_launchers_are_made_once_per_kind_of_argument():
     assert len(scale.launchers) == 2
     assert all(isinstance(found, Launcher) for found in scale.launchers.values())
     assert config.generation == scale.latest["cpu"].generation
-
-
-@pytest.mark.cpu(reason="looks at the launcher of the CPU")
-def test_arguments_that_changed_while_they_were_passed_are_an_error():
-    """Another thread put them right again: nothing is left to explain."""
-    args = [wp.ones(4, dtype=float), 2.0, wp.zeros(4, dtype=float)]
-    wp.launch(scale, 4, args)
-    with pytest.raises(LaunchError, match=r"arguments of kernel '.*scale' changed during the launch\nhelp:"):
-        explain(scale.latest["cpu"], args)
