@@ -29,6 +29,7 @@ from ..types.scalars import int32
 from ..types.structs import is_struct
 from .activity import MAYBE, NO, Activity, is_blind, replayed_body
 from .adjoint_loops import Loops
+from .checkpoints import budget_of
 from .cotangents import Cotangents, has_cotangent
 from .dce import dce
 from .inline import inline
@@ -40,8 +41,8 @@ from .roots import Root, array_fields
 class Reverser(Loops):
     """Emits replays and reverse sweeps into the open region of `builder`."""
 
-    def __init__(self, builder: Builder, active: Activity):
-        self.builder, self.active = builder, active
+    def __init__(self, builder: Builder, active: Activity, body: Region):
+        self.builder, self.active, self.budget = builder, active, budget_of(body, active)
 
     def both_ways(self, nodes: list[Node], replay: Replay, cotangents: Cotangents) -> None:
         """Replay the nodes, then reverse them. `cotangents` holds those of the nodes' results."""
@@ -216,7 +217,7 @@ def adjoint(fn: Function, gradients: frozenset[str], ndim: int) -> tuple[Functio
     builder, cotangents = Builder(region), Cotangents()
     replay = Replay(dict(zip(fn.params, region.params, strict=True)), contents, builder)
     with builder.active():
-        Reverser(builder, active).both_ways(fn.body.nodes, replay, cotangents)
+        Reverser(builder, active, fn.body).both_ways(fn.body.nodes, replay, cotangents)
         extras = dict(contents.params)
         for k, p in enumerate(fn.params):
             if p in sources:
@@ -256,6 +257,6 @@ def vjp(fn: Function, with_gradient: frozenset[Root] | None = None) -> Function:
     with builder.active():
         for value, seed in zip(seeded, seeds, strict=True):
             cotangents.give(value, seed)
-        Reverser(builder, active).both_ways(body.nodes, replay, cotangents)
+        Reverser(builder, active, body).both_ways(body.nodes, replay, cotangents)
         region.yields = tuple(cotangents.take(p) for p in wanted)
     return refuse_lost(dce(Function(f"adj_{fn.name}", region, fn.location), total=True))

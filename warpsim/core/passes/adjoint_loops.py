@@ -4,10 +4,9 @@
 iteration is replayed and reversed in turn, in one loop that keeps nothing.
 
 *General*: iterations are reversed from the last to the first, each replayed from the state at its start.
-States are kept in fixed buffers on the stack, two levels deep: K states spread over the whole loop, then
-K within the stretch being reversed. Up to K iterations cost one more pass, up to K*K two; beyond, the
-states between the kept ones are recomputed. Memory never grows with the number of iterations, and any
-number is right. A `while` is counted first, then treated the same way.
+A fixed number of states is kept on the stack of the thread, and the states between are computed again, see
+`checkpoints`. Memory never grows with the number of iterations, and any number is right. A `while` is counted
+first, then treated the same way.
 """
 
 from __future__ import annotations
@@ -15,24 +14,24 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...errors import NotDifferentiableError
-from ..ir.builder import Builder, constant
-from ..ir.nodes import Constant, For, Node, Region, Value, While
-from ..ops import construct, memory
+from ..ir.builder import Builder
+from ..ir.nodes import For, Node, Region, Value, While
+from ..ops import construct
 from ..ops.registry import TABLE
-from ..types import structs
-from ..types.arrays import ArrayType, array_type
+from ..types.arrays import ArrayType
 from ..types.scalars import int64
+from .checkpoints import Checkpoints, number
 from .cotangents import Cotangents, accumulated
 from .loop_shape import LoopShape, shape_of
 from .replay import Replay
 from .rounds import CountedRounds, RepeatedRounds, Rounds, Slopes, State, Sweeps
 
-_BUFFER_BYTES = 16384  # per level and loop
-_MOST_STATES, _FEWEST_STATES = 64, 8
-
 
 class Loops(Sweeps):
     """The loop half of the reverser."""
+
+    budget: int
+    """Bytes of the stack for the states of one loop."""
 
     def captured(self, node: Node) -> list[Value]:
         raise NotImplementedError
@@ -50,7 +49,7 @@ class Loops(Sweeps):
         if shape.forward:
             at_start, shares = rounds.forwards(seeds, captured)
         else:
-            at_start, shares = Reversal(self.builder, rounds, captured).run(seeds)
+            at_start, shares = Reversal(self.builder, rounds, captured, self.budget).run(seeds)
         for k, share in at_start.items():
             if node.init[k] in self.active:
                 cotangents.give(node.init[k], share)
@@ -61,9 +60,8 @@ class Loops(Sweeps):
 class Reversal:
     """Reverses the rounds of a loop from the last to the first."""
 
-    def __init__(self, builder: Builder, rounds: Rounds, captured: list[Value]):
-        self.builder, self.rounds, self.captured = builder, rounds, captured
-        self.slots = slot_count(rounds.initial)
+    def __init__(self, builder: Builder, rounds: Rounds, captured: list[Value], budget: int):
+        self.builder, self.rounds, self.captured, self.budget = builder, rounds, captured, budget
         self.fixed: Slopes = {}
         """Cotangents of sums: the same in every round."""
         self.flow: tuple[int, ...] = ()
@@ -73,72 +71,63 @@ class Reversal:
 
     def run(self, seeds: Slopes) -> tuple[Slopes, Cotangents]:
         """From cotangents of the results to those of the values at the start, and of captured values."""
-        rounds, zero = self.rounds, number(0)
+        rounds = self.rounds
         trips, at_end = rounds.counted()
         d_end, last = rounds.through_last_test(at_end, seeds)
         self.fixed = {k: d_end[k] for k in rounds.shape.sums}
         self.flow = tuple(k for k in rounds.shape.state if k in d_end)
-        stride = at_least_one(divided_up(trips, number(self.slots)))
-        whole = Buffer(self.builder, rounds.initial, self.slots)
-        self.save_states(rounds.initial, zero, trips, stride, whole)
-        region = self.stretches(trips, stride, whole)
-        start = (*(d_end[k] for k in self.flow), *map(construct.zero, self.live))
-        out = self.builder.loop(zero, divided_up(trips, stride), number(1), start, region)
+        kept = Checkpoints(self.builder, rounds.initial, self.budget)
+        region = self.backwards(trips, kept)
+        start = (number(0), *(d_end[k] for k in self.flow), *map(construct.zero, self.live))
+        _, *out = self.builder.loop(number(0), trips, number(1), start, region)
         for value, share in zip(self.live, out[len(self.flow) :], strict=True):
             last.give(value, share)
         return {**self.fixed, **dict(zip(self.flow, out, strict=False))}, last
 
-    def stretches(self, trips: Value, stride: Value, whole: Buffer) -> Region:
-        """The loop over stretches between states kept of the whole loop, last one first."""
-        q = Value(int64)
-        region = Region((q,))
-        part = Buffer(self.builder, self.rounds.initial, self.slots)
+    def backwards(self, trips: Value, kept: Checkpoints) -> Region:
+        """The loop over rounds, last one first; carries the last slot in use, then cotangents."""
+        m, slot = Value(int64), Value(int64)
+        flowing = tuple(Value(self.rounds.params[k].type) for k in self.flow)
+        region = Region()
         with self.builder.inside(region):
-            segment = divided_up(trips, stride) - 1 - q
-            low = segment * stride
-            high = TABLE["min"](trips, low + stride)
-            inner_stride = at_least_one(divided_up(high - low, number(self.slots)))
-            self.save_states(whole.load(segment), low, high, inner_stride, part)
-            inner = self.stretch(low, high, inner_stride, part)
-            carried = tuple(Value(p.type) for p in inner.params[1:])
-            region.params = (q, *carried)
-            region.yields = self.builder.loop(number(0), high - low, number(1), carried, inner)
-        return region
-
-    def stretch(self, low: Value, high: Value, stride: Value, kept: Buffer) -> Region:
-        """The loop over the rounds of a stretch, last one first, each from the nearest kept state."""
-        m = Value(int64)
-        params = tuple(self.rounds.params[k] for k in self.flow)
-        flowing = tuple(Value(p.type) for p in params)
-        region = Region((m,))
-        with self.builder.inside(region):
-            k = high - 1 - m
-            slot = (k - low) / stride
-            first = low + slot * stride
-            state = self.up_to(k - first, kept.load(slot), lambda j, at: self.rounds.advance(first + j, at))
+            k = trips - 1 - m
+            slot_of_k, state = self.climb(slot, k, kept)
             after = {**self.fixed, **dict(zip(self.flow, flowing, strict=True))}
             before, shares = self.rounds.reverse(k, state, after)
             self.live = [v for v in self.captured if v in shares]
             sums = tuple(Value(v.type) for v in self.live)
-            region.params = (m, *flowing, *sums)
+            region.params = (m, slot, *flowing, *sums)
             totals = (accumulated(s, shares[v]) for s, v in zip(sums, self.live, strict=True))
-            region.yields = (*(before[p] for p in self.flow), *totals)
+            region.yields = (slot_of_k - 1, *(before[p] for p in self.flow), *totals)
         return region
 
-    def save_states(self, state: State, low: Value, high: Value, stride: Value, buffer: Buffer) -> None:
-        """Run the rounds [low, high) but the last from `state`, keeping every stride-th state."""
-        buffer.store(number(0), state)
+    def climb(self, slot: Value, k: Value, kept: Checkpoints) -> tuple[Value, State]:
+        """Run from the state in the last slot to round `k`, keeping states on the way: its slot and its state."""
+        slot, first, state = self.far_steps(slot, k, kept)
 
         def step(j: Value, now: State) -> State:
-            then = self.rounds.advance(low + j, now)
-            k = j + 1
-            kept = Region()
-            with self.builder.inside(kept):
-                buffer.store(k / stride, then)
-            self.builder.branch(TABLE["eq"](k % stride, number(0)), kept, Region())
+            then = self.rounds.advance(first + j, now)
+            kept.store(slot + j + 1, first + j + 1, then)
             return then
 
-        self.up_to(high - low - 1, state, step)
+        return slot + (k - first), self.up_to(k - first, state, step)
+
+    def far_steps(self, slot: Value, k: Value, kept: Checkpoints) -> tuple[Value, Value, State]:
+        """Keep states far apart while there is no room for each: the last slot, its round and its state."""
+        first, start = kept.load(slot)
+        init = (slot, first, *start)
+        before, body = (Region(tuple(Value(v.type) for v in init)) for _ in range(2))
+        top, at, *_ = before.params
+        with self.builder.inside(before):
+            before.yields = (TABLE["gt"](k - at, kept.free(top)), *before.params)
+        top, at, *now = body.params
+        with self.builder.inside(body):
+            far = kept.distance(k + 1 - at, top)
+            then = self.up_to(far, tuple(now), lambda j, state: self.rounds.advance(at + j, state))
+            kept.store(top + 1, at + far, then)
+            body.yields = (top + 1, at + far, *then)
+        found, at, *state = self.builder.repeat(init, before, body)
+        return found, at, tuple(state)
 
     def up_to(self, count: Value, init: State, body: Callable[[Value, State], State]) -> State:
         """A loop over 0, 1, ... count - 1, whose body is traced."""
@@ -148,44 +137,6 @@ class Reversal:
         with self.builder.inside(region):
             region.yields = body(index, params)
         return self.builder.loop(number(0), count, number(1), init, region)
-
-
-class Buffer:
-    """Room for a number of states on the stack: one local array per value."""
-
-    def __init__(self, builder: Builder, state: State, slots: int):
-        [row] = memory.local_array.rows
-        self.arrays = []
-        for value in state:
-            t = array_type(value.type, 1, False, (slots,))
-            facts = {"shape": (slots,), "dtype": value.type, "cleared": False}
-            self.arrays.append(builder.call(row, (), (t,), facts))
-
-    def store(self, slot: Value, state: State) -> None:
-        for array, value in zip(self.arrays, state, strict=True):
-            memory.store(array, slot, value)
-
-    def load(self, slot: Value) -> State:
-        return tuple(memory.load(array, slot) for array in self.arrays)
-
-
-def number(n: int) -> Constant:
-    return constant(int64, n)
-
-
-def divided_up(a: Value, b: Value) -> Value:
-    """The quotient rounded up, for a positive divisor; 0 for a = 0."""
-    return (a + b - 1) / b
-
-
-def at_least_one(n: Value) -> Value:
-    found: Value = TABLE["max"](n, number(1))
-    return found
-
-
-def slot_count(state: State) -> int:
-    size = sum(structs.numpy_dtype(v.type).itemsize for v in state) or 1
-    return max(_FEWEST_STATES, min(_MOST_STATES, _BUFFER_BYTES // size))
 
 
 def refuse_arrays(node: For | While, shape: LoopShape) -> None:
