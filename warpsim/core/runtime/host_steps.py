@@ -41,19 +41,15 @@ class StepRecord:
         return (a for a in [*self.results, *(base(a) for a, _ in self.reads)] if has_cotangent(a.dtype))
 
     def run(self) -> None:
-        """Move the gradients."""
-        sloped = [any(base(a).grad is not None for a in group if has_cotangent(a.dtype)) for group in self.groups()]
-        if not all(sloped):
+        """Move the gradients of the results, which were overwritten, to the operands that have one."""
+        if all(a.grad is None for a in self.results if has_cotangent(a.dtype)):
             return
         if self.pull is None:
             raise NotDifferentiableError(
-                f"wp.utils.{self.what} at {self.place} has no derivative here, and its arrays have gradients",
+                f"wp.utils.{self.what} at {self.place} has no derivative here, and its results have gradients",
                 help="do it in a kernel, outside the tape, or with arrays that have no gradient",
             )
         self.pull([a._source() if read.copy is None else read.copy for a, read in self.reads])
-
-    def groups(self) -> tuple[list[Any], list[Any]]:
-        return self.results, [a for a, _ in self.reads]
 
 
 def host_step(

@@ -73,7 +73,7 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
         later = np.cumsum(slopes.reshape((out_array.size, *inner(out_array)))[::-1], axis=0)[::-1]
         if not inclusive:
             later = np.concatenate([later[1:], np.zeros_like(later[:1])])
-        add_gradient(in_array, later.reshape(in_array.grad._contents().shape))
+        add_gradient(in_array, later.reshape((*in_array.shape, *inner(in_array))))
 
     host_step("array_scan", step, [out_array], [in_array], pull)
 

@@ -1,0 +1,276 @@
+"""Runs a random simulation (`mixed_programs`) by warpsim on a tape, and by the Python twin."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import twin
+from mixed_programs import FLOATS, MEMORIES
+
+import warpsim as wp
+
+_serial = itertools.count()
+
+
+@dataclass
+class Result:
+    """What a run left behind: contents and gradients by name of memory; None for no gradient."""
+
+    loss: float
+    contents: dict[str, np.ndarray]
+    gradients: dict[str, np.ndarray | None]
+
+
+def compiled(text, language):
+    """The names that a text defines when `wp` is `language`."""
+    name = f"<mixed {next(_serial)}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    found = {"wp": language, "__name__": name}
+    exec(compile(text, name, "exec", dont_inherit=True), found)
+    return found
+
+
+def start(program):
+    """First contents of all memories, and the integers that kernels use as indices: a permutation."""
+    rng = np.random.default_rng(program.seed)
+    n = program.threads
+    shapes = {"G": (n, 3), "V": (n, 3), "P": (4,)}
+    contents = {name: rng.uniform(-1.2, 1.2, shapes.get(name, (2 * n + 1,))) for name in MEMORIES}
+    return contents, rng.permutation(n).astype(np.int32)
+
+
+def sliced(array, way, n):
+    """The view of an array that a piece of text names."""
+    parts = [None if not part else eval(part, {"n": n}) for part in way[1:-1].split(":")]
+    return array[slice(*parts)]
+
+
+class Run:
+    """The steps of a program on memories of one kind; subclasses say what an operation is."""
+
+    def __init__(self, program, contents, numbers):
+        self.program, self.n = program, program.threads
+        self.numbers = numbers
+
+    def view(self, view):
+        return None if view is None else sliced(self.memories[view.memory], view.way, self.n)
+
+    def arguments(self, step):
+        views = {slot: self.view(view) for slot, view in step.views.items()}
+        pack = self.pack(views["s.p"], views["s.q"])
+        rest = (self.memories["G"], self.memories["V"], pack, views["o"], self.memories["P"])
+        picked = self.picked(views["x"])
+        return [views["a"], views["b"], views["c"], picked, *rest, self.idx, self.loss, self.n]
+
+    def do(self, step):
+        getattr(self, f"do_{step.kind}")(step)
+
+    def do_launch(self, step):
+        self.launch(self.kernels[step.kernel], self.n, self.arguments(step))
+
+    def finish(self):
+        """Everything that the steps left behind, each memory with a weight of its own."""
+        for k, name in enumerate((*FLOATS, "P")):
+            memory = self.memories[name]
+            self.launch(self.kernels["total"], memory.shape[0], [memory, self.float(0.4 + 0.1 * k), self.loss])
+        self.launch(self.kernels["total_rows"], self.n, [self.memories["G"], self.memories["V"], self.loss])
+
+
+# ----- warpsim --------------------------------------------------------------------------------------
+
+
+class RealRun(Run):
+    def __init__(self, program, contents, numbers):
+        super().__init__(program, contents, numbers)
+        self.kernels = compiled(program.text, wp)
+        dtypes = {"V": wp.vec3d}
+        self.memories = {
+            name: wp.array(x, dtype=dtypes.get(name, wp.float64), requires_grad=program.graded[name])
+            for name, x in contents.items()
+        }
+        self.first = dict(self.memories)
+        self.idx = wp.array(numbers, dtype=int)
+        self.picks = wp.array(numbers[::-1].copy(), dtype=int)
+        self.loss = wp.zeros(1, dtype=wp.float64, requires_grad=True)
+        self.float = wp.float64
+        self.made = {}
+
+    def pack(self, p, q):
+        pack = self.kernels["Pack"]()
+        pack.p, pack.q, pack.k = p, q, wp.float64(0.6)
+        return pack
+
+    def picked(self, view):
+        return wp.indexedarray(view, [self.picks])
+
+    def launch(self, kernel, n, args):
+        wp.launch(kernel, dim=n, inputs=args, deterministic=self.program.deterministic or None)
+
+    def do_copy(self, step):
+        wp.copy(self.view(step.views["to"]), self.view(step.views["of"]))
+
+    def do_fill(self, step):
+        self.view(step.views["to"]).fill_(step.number)
+
+    def do_zero(self, step):
+        self.view(step.views["to"]).zero_()
+
+    def do_assign(self, step):
+        self.view(step.views["to"]).assign(np.linspace(-1.0, step.number, self.n))
+
+    def do_clone(self, step):
+        self.memories[step.views["to"].memory] = wp.clone(self.memories[step.views["of"].memory])
+
+    def do_scan(self, step):
+        wp.utils.array_scan(self.view(step.views["of"]), self.view(step.views["to"]), inclusive=step.number > 0.0)
+
+    def do_sum(self, step):
+        wp.utils.array_sum(self.view(step.views["of"]), out=self.view(step.views["to"])[:1])
+
+    def do_inner(self, step):
+        of = self.view(step.views["of"])
+        wp.utils.array_inner(of, self.memories["G"][:, 1], out=self.view(step.views["to"])[:1])
+
+    def prepare(self, step):
+        """What a command or a graph is launched from."""
+        if step.kind == "graph":
+            with wp.ScopedCapture() as capture:
+                for inner in step.steps:
+                    self.do(inner)
+            return lambda: wp.capture_launch(capture.graph)
+        inner = step.steps[0]
+        args = self.arguments(inner)
+        command = wp.launch(self.kernels[inner.kernel], dim=self.n, inputs=args, record_cmd=True)
+        return command.launch
+
+    def prepare_outside(self):
+        """Make what is made before the tape records; only where no clone takes the place of a memory."""
+        if any(step.kind == "clone" for step in self.program.steps):
+            return
+        for k, step in enumerate(self.program.steps):
+            if step.kind in ("command", "graph") and not step.inside:
+                self.made[k] = self.prepare(step)
+
+    def do_graph(self, step):
+        known = next((k for k, s in enumerate(self.program.steps) if s is step), None)
+        again = self.made.get(known) or self.prepare(step)
+        for _ in range(step.times):
+            again()
+
+    do_command = do_graph
+
+    def do_checkpoint(self, step):
+        inner = step.steps[0]
+        names = dict.fromkeys([*(view.memory for view in inner.views.values() if view), "G", "V", "P"])
+        state = [self.memories[name] for name in names]
+        wp.checkpoint(lambda k: self.do(inner), state, step.times, outputs=[self.loss])
+
+    def record(self):
+        """Run all steps on a tape."""
+        self.prepare_outside()
+        with wp.Tape() as tape:
+            for step in self.program.steps:
+                self.do(step)
+            self.finish()
+        return tape
+
+    def result(self):
+        contents = {name: a.numpy() for name, a in self.memories.items()}
+        gradients = {name: None if a.grad is None else a.grad.numpy() for name, a in self.first.items()}
+        return Result(float(self.loss.numpy()[0]), contents, gradients)
+
+
+# ----- the twin -------------------------------------------------------------------------------------
+
+
+class TwinRun(Run):
+    def __init__(self, program, contents, numbers):
+        super().__init__(program, contents, numbers)
+        twin.Thread.doubt = False
+        self.kernels = compiled(program.text, twin.LANGUAGE)
+        self.memories = {name: self.memory(name, x) for name, x in contents.items()}
+        self.first = dict(self.memories)
+        self.idx = twin.View(twin.Memory(numbers.tolist(), False), np.arange(self.n))
+        self.loss = twin.View(twin.Memory([twin.Number(0.0)], True), np.arange(1))
+        self.float = twin.float64
+
+    def memory(self, name, x):
+        if name == "V":
+            return twin.View(twin.Memory([twin.Vector(*row) for row in x], self.program.graded[name]), np.arange(len(x)))
+        elements = [twin.Number(value) for value in x.reshape(-1)]
+        return twin.View(twin.Memory(elements, self.program.graded[name]), np.arange(x.size).reshape(x.shape))
+
+    def pack(self, p, q):
+        return SimpleNamespace(p=p, q=q, k=twin.Number(0.6))
+
+    def picked(self, view):
+        return twin.View(view.memory, view.places[self.numbers[::-1]])
+
+    def launch(self, kernel, n, args):
+        twin.launch(kernel, n, args)
+
+    def store(self, view, values):
+        for k, x in enumerate(values):
+            view[k] = x
+
+    def do_copy(self, step):
+        of = self.view(step.views["of"])
+        self.store(self.view(step.views["to"]), [of[k] for k in range(self.n)])
+
+    def do_fill(self, step):
+        self.store(self.view(step.views["to"]), [step.number] * self.n)
+
+    def do_zero(self, step):
+        self.store(self.view(step.views["to"]), [0.0] * self.n)
+
+    def do_assign(self, step):
+        self.store(self.view(step.views["to"]), np.linspace(-1.0, step.number, self.n).tolist())
+
+    def do_clone(self, step):
+        of = self.memories[step.views["of"].memory]
+        memory = twin.Memory([of[k] for k in range(of.shape[0])], of.memory.tracks)
+        self.memories[step.views["to"].memory] = twin.View(memory, of.places)
+
+    def do_scan(self, step):
+        of, sums, total = self.view(step.views["of"]), [], twin.Number(0.0)
+        for k in range(self.n):
+            sums.append(total)
+            total = total + of[k]
+        self.store(self.view(step.views["to"]), [*sums[1:], total] if step.number > 0.0 else sums)
+
+    def do_sum(self, step):
+        of = self.view(step.views["of"])
+        self.view(step.views["to"])[0] = sum((of[k] for k in range(self.n)), twin.Number(0.0))
+
+    def do_inner(self, step):
+        of, g = self.view(step.views["of"]), self.memories["G"]
+        self.view(step.views["to"])[0] = sum((of[k] * g[k, 1] for k in range(self.n)), twin.Number(0.0))
+
+    def do_graph(self, step):
+        for _ in range(step.times):
+            for inner in step.steps:
+                self.do(inner)
+
+    do_command = do_checkpoint = do_graph
+
+    def run(self):
+        for step in self.program.steps:
+            self.do(step)
+        self.finish()
+        twin.backward(self.loss[0])
+        contents = {name: view.values().reshape((*view.shape, -1) if name == "V" else view.shape)
+                    for name, view in self.memories.items()}  # fmt: skip
+        return Result(self.loss[0].value, contents, {name: cotangents(view) for name, view in self.first.items()})
+
+
+def cotangents(view):
+    """Derivatives of the loss by the first contents of a memory; None without gradient."""
+    memory = view.memory
+    if not memory.tracks:
+        return None
+    flat = [[c.cotangent for c in x.parts] if isinstance(x, twin.Vector) else x.cotangent for x in memory.first]
+    return np.array(flat).reshape((*view.shape, -1) if isinstance(memory.first[0], twin.Vector) else view.shape)
