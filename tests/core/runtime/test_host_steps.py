@@ -116,3 +116,47 @@ def test_what_they_overwrite_outside_the_tape_is_noticed():
     with pytest.raises(TapeOverwriteError, match=r"an argument of wp\.utils\.array_inner .* was changed") as error:
         tape.backward(loss)
     assert f"changed by wp.utils.array_scan at {__file__}:" in str(error.value)
+
+
+def _array_cast(source, out):
+    wp.utils.array_cast(source, out)
+
+
+def _array_inner(source, out):
+    wp.utils.array_inner(source, plain(1, 2, 3), out=out)
+
+
+OVERWRITING = {
+    "scan": (wp.utils.array_scan, 3), "sum": (lambda source, out: wp.utils.array_sum(source, out=out), 1),
+    "inner": (_array_inner, 1), "cast": (_array_cast, 3), "cast of integers": (_array_cast, 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OVERWRITING)
+def test_an_operand_without_gradient_stops_the_gradient_of_what_the_result_held_before(name):
+    step, size = OVERWRITING[name]
+    source = plain(1, 2, 3, dtype=wp.int32 if name == "cast of integers" else wp.float32)
+    x, loss = leaf(*range(1, size + 1)), leaf(0)
+    with wp.Tape() as tape:
+        step(source, x)
+        wp.utils.array_inner(x, x, out=loss)
+    tape.backward(loss)
+    assert grad(x) == [0.0] * size
+
+
+def test_array_inner_moves_gradients_to_the_one_operand_that_has_one():
+    a, b, loss = leaf(1, 2, 3), plain(4, 5, 6), leaf(0)
+    with wp.Tape() as tape:
+        wp.utils.array_inner(a, b, out=loss)
+    tape.backward(loss)
+    assert (grad(a), b.grad) == ([4.0, 5.0, 6.0], None)
+
+
+def test_run_lengths_of_values_without_gradient_are_refused_where_the_result_has_one():
+    values, found, lengths = plain(1, 1, 2), leaf(0, 0, 0), plain(0, 0, 0, dtype=wp.int32)
+    loss = leaf(0)
+    with wp.Tape() as tape:
+        wp.utils.runlength_encode(values, found, lengths)
+        wp.utils.array_sum(found, out=loss)
+    with pytest.raises(NotDifferentiableError, match="runlength_encode"):
+        tape.backward(loss)
