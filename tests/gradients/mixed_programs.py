@@ -329,8 +329,8 @@ def step(rng: random.Random, kernels: dict[str, dict[str, str]], n: int, plain: 
         return inner and Step(kind, steps=[inner], times=rng.randint(1, 3), inside=rng.random() < 0.5)
     if kind == "graph":
         several = [step(rng, kernels, n, plain=True) for _ in range(rng.randint(1, 3))]
-        inner_steps = [s for s in several if s is not None]
-        return Step(kind, steps=inner_steps, times=rng.randint(1, 2), inside=rng.random() < 0.5) if inner_steps else None
+        inside, times, kept = rng.random() < 0.5, rng.randint(1, 2), [s for s in several if s is not None]
+        return Step(kind, steps=kept, times=times, inside=inside) if kept else None
     return Step(kind, views, number=rng.uniform(-1.0, 1.0))
 
 

@@ -199,10 +199,9 @@ class TwinRun(Run):
         self.float = twin.float64
 
     def memory(self, name, x):
-        if name == "V":
-            return twin.View(twin.Memory([twin.Vector(*row) for row in x], self.program.graded[name]), np.arange(len(x)))
-        elements = [twin.Number(value) for value in x.reshape(-1)]
-        return twin.View(twin.Memory(elements, self.program.graded[name]), np.arange(x.size).reshape(x.shape))
+        shape = x.shape[:1] if name == "V" else x.shape
+        flat = [twin.Vector(*row) for row in x] if name == "V" else [twin.Number(value) for value in x.reshape(-1)]
+        return twin.View(twin.Memory(flat, self.program.graded[name]), np.arange(len(flat)).reshape(shape))
 
     def pack(self, p, q):
         return SimpleNamespace(p=p, q=q, k=twin.Number(0.6))
