@@ -26,8 +26,9 @@ def _adapt(
     grad = m.dtype(g[i])
     m[i] = beta1 * m[i] + (m.dtype(1.0) - beta1) * grad
     v[i] = beta2 * v[i] + (v.dtype(1.0) - beta2) * grad * grad
-    step = lr * (m[i] / left1) / (sqrt(v[i] / left2) + eps)
-    x[i] = x.dtype(m.dtype(x[i]) - step)
+    scale = sqrt(v[i] / left2) + eps
+    if scale != m.dtype(0.0):  # without eps, and before any gradient: 0 / 0
+        x[i] = x.dtype(m.dtype(x[i]) - lr * (m[i] / left1) / scale)
 
 
 class Adam:

@@ -125,6 +125,7 @@ class History:
         if not slope < 0.0 and self.order:  # rounding: fall back to steepest descent
             self.forget()
             return self.direction(out)
-        self.weights.assign(q.astype(self.weights.dtype))
+        with np.errstate(over="ignore"):  # infinite weights give a loss that is not finite: a step too far
+            self.weights.assign(q.astype(self.weights.dtype))
         run(_weighted_sum, self.size, [self.rows, self.weights, out], out.device)
         return slope

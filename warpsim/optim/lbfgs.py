@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,13 @@ from ..core.types.scalars import float32, float64
 from ..errors import ArrayError, DeviceError
 from .history import History
 from .line_search import strong_wolfe
+from .state import in_range
 from .vectors import as_list, combine, components, convert, gradient_of, inner, largest, run
 
 Closure = Callable[[], Any]
+
+_LAST = ("gradient", "loss", "flat", "unbounded", "not finite")
+"""Reasons after which there is nothing to gain; the others are limits that someone set."""
 
 
 @dataclass
@@ -103,18 +108,20 @@ class LBFGS:
         tolerance_loss: float | None = None,
     ):  # fmt: skip
         self.params = as_list(params, "params")
-        if not self.params or history < 1 or not first_step > 0.0:
+        if not self.params or not isinstance(history, int) or history < 1 or not 0.0 < first_step < math.inf:
             raise ValueError(
                 f"{len(self.params)} parameters, history={history}, first_step={first_step}\n"
-                "expected: one parameter or more, history of at least 1, first_step above zero"
+                "expected: one parameter or more, history an integer of at least 1, first_step finite and above zero"
             )
+        in_range(tolerance_grad, "tolerance_grad")
+        in_range(tolerance_loss or 0.0, "tolerance_loss")
         for x in self.params:
             gradient_of(x)
         if any(x.device is not self.params[0].device for x in self.params):
             raise DeviceError("parameters on several devices\nexpected: all on one")
         wide = any(components(x).dtype is float64 for x in self.params)
         self.dtype, self.device = float64 if wide else float32, self.params[0].device
-        self.rounding = float(np.finfo(self.dtype).eps)
+        self.rounding, self.longest = float(np.finfo(self.dtype).eps), float(np.finfo(self.dtype).max)
         self.first_step, self.tolerance_grad = first_step, tolerance_grad
         self.tolerance_loss = self.rounding if tolerance_loss is None else tolerance_loss
         self._flat = [components(x) for x in self.params]
@@ -138,6 +145,8 @@ class LBFGS:
         callback: called with the result so far after every iteration, the parameters being those of the iteration;
         a true value that it returns stops. max_evaluations is looked at between iterations.
         """
+        if max_iterations < 1:
+            raise ValueError(f"max_iterations is {max_iterations}\nexpected: at least 1")
         self.reset_internal_state()
         while not self.result.reason:
             self.step(closure)
@@ -155,15 +164,23 @@ class LBFGS:
     def step(self, closure: Closure) -> float:
         """One iteration: a direction and a search along it; returns the loss at the new parameters.
 
-        `self.result` holds the account of all steps so far. When its reason is set, nothing more is to be gained.
+        `self.result` holds the account of all steps so far. When its reason is set, nothing more is to be gained: a
+        further step changes nothing and calls nothing. `reset_internal_state` begins anew, at the parameters of then.
         """
         result = self.result
+        if result.reason in _LAST:
+            return result.loss
+        result.reason = ""
         if not result.losses and not self._begin(closure):
             return result.loss
         slope = self._history.direction(self._direction)
+        if not -math.inf < slope < 0.0:  # the square of the gradient underflows or overflows
+            result.reason = "flat"
+            return result.loss
         first = 1.0 if self._history.order else self.first_step / math.sqrt(-slope)
         noise = 4.0 * self.rounding * abs(result.loss)
-        found = strong_wolfe(lambda t: self._evaluate(closure, t), result.loss, slope, first, noise)
+        phi = partial(self._evaluate, closure)
+        found = strong_wolfe(phi, result.loss, slope, min(first, self.longest), noise, longest=self.longest)
         result.evaluations += found.evaluations
         if found.point.length == 0.0:
             self._place(0.0)

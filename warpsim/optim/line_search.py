@@ -42,15 +42,17 @@ class StepLength:
 
 
 def strong_wolfe(
-    phi: Callable[[float], tuple[float, float]], value: float, slope: float, first: float, noise: float, limit: int = 25
-) -> StepLength:
+    phi: Callable[[float], tuple[float, float]], value: float, slope: float, first: float, noise: float,
+    limit: int = 25, longest: float = math.inf,
+) -> StepLength:  # fmt: skip
     """A step length for `phi`, which gives value and slope at a length.
 
     value, slope: at length 0; the slope is negative. first: the length to try first. noise: by how much values
-    may err. limit: most evaluations. When none satisfies the conditions, the point of least value is returned with
-    the problem: "limit", "flat" (the interval left to try is down to rounding) or "unbounded".
+    may err. limit: most evaluations. longest: no length beyond is tried. When none satisfies the conditions, the point
+    of least value is returned with the problem: "limit", "flat" (the interval left to try is down to rounding) or
+    "unbounded".
     """
-    return _Search(phi, Point(0.0, value, slope), noise, limit).run(first)
+    return _Search(phi, Point(0.0, value, slope), noise, limit).run(first, min(longest, LONGEST * first))
 
 
 class _Search:
@@ -68,7 +70,7 @@ class _Search:
             self.best = point
         return point
 
-    def run(self, first: float) -> StepLength:
+    def run(self, first: float, longest: float) -> StepLength:
         before, length = self.start, first
         while self.count < self.limit:
             point = self.at(length)
@@ -78,7 +80,7 @@ class _Search:
                 return self.zoom(before, point)
             if point.slope >= 0.0:
                 return self.zoom(point, before)
-            if length > LONGEST * first:
+            if length > longest / GROWTH:
                 return self.failed("unbounded")
             before, length = point, GROWTH * length
         return self.failed("limit")

@@ -28,6 +28,7 @@ from ..core.types.arrays import type_name
 from ..errors import ArrayError, NotConvergedError, NotDifferentiableError
 from . import krylov
 from .operators import CsrMatrix, LinearOperator, aslinearoperator, preconditioner
+from .state import in_range
 from .vectors import check_alike, check_floats, combine, components, gradient_of, norm, vector, vector_like
 
 __all__ = [
@@ -142,6 +143,8 @@ def _solve(
     callback: Any, check_every: int, restart: int = 31,
 ) -> Solve:  # fmt: skip
     """Check the operands, iterate, and record what backward needs."""
+    for value, name in ((tol or 0.0, "tol"), (atol or 0.0, "atol"), (maxiter or 0, "maxiter")):
+        in_range(value, name)
     check_floats(b, "b")
     check_alike(x, b, "x", "b")
     if overlap(x, b):
@@ -227,7 +230,12 @@ class _Watch:
 
 
 def _iterate(method: Any, A: LinearOperator, M: Any, b: array, x: array, target: Target) -> Solve:
-    """Run cycles until the true residual is small enough, or nothing helps."""
+    """Run cycles until the true residual is small enough, or nothing helps; overflow ends in "not finite"."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _cycles(method, A, M, b, x, target)
+
+
+def _cycles(method: Any, A: LinearOperator, M: Any, b: array, x: array, target: Target) -> Solve:
     right, solution, r = vector(b), vector(x), vector_like(b)
     tolerance = target.tolerance(norm(right.flat), right.flat.dtype)
     watch = _Watch(target, tolerance)

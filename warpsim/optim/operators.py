@@ -328,9 +328,9 @@ def _scale(d: array(dtype=Any), x: array(dtype=Any), y: array(dtype=Any), z: arr
 def preconditioner(A: Any, ptype: str = "diag") -> LinearOperator | None:
     """An approximate inverse of a matrix, for the argument `M` of a solver.
 
-    ptype "diag": one over the diagonal (Jacobi), 1 where it is zero; "diag_abs": one over its magnitude, which keeps M
-    positive where A is not; "id": none. Raises `ValueError` for another one, `ArgumentTypeError` for an operator
-    without entries.
+    ptype "diag": one over the diagonal (Jacobi), 1 where that is infinite; "diag_abs": one over its magnitude, which
+    keeps M positive where A is not; "id": none. Raises `ValueError` for another one, `ArgumentTypeError` for an
+    operator without entries.
     """
     if ptype == "id":
         return None
@@ -346,8 +346,9 @@ def preconditioner(A: Any, ptype: str = "diag") -> LinearOperator | None:
     operator = aslinearoperator(A)
     entries = A.diagonal() if isinstance(A, CsrMatrix) else _dense_diagonal(A)
     entries = np.abs(entries) if ptype == "diag_abs" else entries
-    inverse = 1.0 / np.where(entries != 0.0, entries, 1.0)
-    return scaling(array(inverse.astype(operator.dtype), device=operator.device))
+    with np.errstate(divide="ignore", over="ignore"):
+        inverse = (1.0 / entries).astype(operator.dtype)
+    return scaling(array(np.where(np.isinf(inverse), operator.dtype(1.0), inverse), device=operator.device))
 
 
 def _dense_diagonal(a: array) -> np.ndarray:
