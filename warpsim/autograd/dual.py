@@ -40,6 +40,7 @@ class DualLaunch:
     def __init__(self, kernel: Kernel, dim: int | Sequence[int], args: Sequence[Any], device: Any = None):
         if not isinstance(kernel, Kernel):
             raise LaunchError(f"{kernel!r} is not a kernel\nhelp: decorate the function with @wp.kernel")
+        kernel = kernel.current
         self.kernel, self.place = kernel, get_device(device)
         self.dim: Any = dim if isinstance(dim, int) else normalized(dim)
         self.types = kernel.types_for(list(args))

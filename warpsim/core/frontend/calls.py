@@ -75,20 +75,13 @@ class Calls(Constructors):
 
     def static_callee(self, node: ast.Call) -> Any:
         """The object a call names, without evaluating anything at run time; None when unknown."""
-        try:
-            found: Any = node.func
-            path = []
-            while isinstance(found, ast.Attribute):
-                path.insert(0, found.attr)
-                found = found.value
-            if not isinstance(found, ast.Name):
-                return None
-            operand = self.scope.get(found.id) if found.id in self.scope else self.source.lookup(found.id)
-            for name in path:
-                operand = getattr(operand, name)
-            return operand
-        except (AttributeError, KernelError):
-            return None
+        root, path = steps(node.func)
+        if root not in self.scope:
+            return self.source.resolve(node.func)
+        found = self.scope[root]
+        for step in path:
+            found = getattr(found, step.attr, None) if isinstance(step, ast.Attribute) else None
+        return found
 
     # ----- ops ------------------------------------------------------------------------------
 
@@ -253,9 +246,11 @@ class Calls(Constructors):
             raise KernelTypeError(f"{callee.__name__}: {error}") from error
 
     def static(self, node: ast.Call) -> Any:
-        """`wp.static(expression)`: evaluated by Python when the kernel is compiled."""
+        """`wp.static(expression)`: evaluated by Python when the function is defined, else when it is compiled."""
         if len(node.args) != 1 or node.keywords:
             raise KernelTypeError("wp.static takes one expression")
+        if node in self.source.captured.statics:
+            return self.source.captured.statics[node]
         known = {name: self.lookup(name) for name in free_names(node.args[0]) if name in self.scope}
         for name, operand in known.items():
             if _has_value(operand):
@@ -265,7 +260,7 @@ class Calls(Constructors):
                 )
         text = ast.unparse(node.args[0])
         try:
-            return eval(text, {**self.source.namespace(), **known})
+            return eval(text, {**self.source.captured.namespace(), **known})
         except Exception as error:
             cure = "only names known when the kernel is compiled can be used" if isinstance(error, NameError) else ""
             raise KernelValueError(f"wp.static({text}) fails: {type(error).__name__}: {error}", help=cure) from error

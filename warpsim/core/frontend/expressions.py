@@ -23,6 +23,8 @@ from ..ops.registry import TABLE
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
 from .branches import Branches
+from .captured import MISSING
+from .names import steps
 from .scope import describe, host_array_error, is_host_array, is_number, typed
 
 MAX_POWER = 64  # integer powers up to this are products
@@ -233,7 +235,14 @@ class Expressions(Branches):
     # ----- attributes -----------------------------------------------------------------------
 
     def expr_Attribute(self, node: ast.Attribute) -> Any:
-        return self.attribute(self.expr(node.value), node.attr)
+        found = self.from_outside(node)
+        return self.attribute(self.expr(node.value), node.attr) if found is MISSING else plain_enum(found)
+
+    def from_outside(self, node: ast.Attribute) -> Any:
+        """What `module.name` meant when the function was defined, or `MISSING`."""
+        root, _ = steps(node)
+        is_own = root in self.scope or root in self.locals
+        return MISSING if is_own else self.source.captured.of_path(node)
 
     def attribute(self, base: Any, name: str) -> Any:
         if isinstance(base, Value):

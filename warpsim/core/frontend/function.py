@@ -23,7 +23,6 @@ from .fence import fence
 from .functions import (
     Func,
     LocalFunction,
-    Overload,
     Translated,
     Use,
     check_recursion,
@@ -32,6 +31,7 @@ from .functions import (
     parameters,
     runtime_values,
 )  # fmt: skip
+from .overloads import Overload
 from .scope import RESULT, RETURNED, Scope, typed
 from .source import Source
 from .statements import result_of

@@ -9,129 +9,53 @@ from __future__ import annotations
 
 import ast
 import inspect
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ...config import config
 from ...errors import CustomGradientError, KernelTypeError, Location, RecursionNotSupportedError
 from ..ir.nodes import Function, Region, Value
-from ..types import compounds, structs
-from ..types.arrays import ArrayType, type_name
-from ..types.signatures import WEAK_FLOAT, WEAK_INT, Weak, is_generic, match, match_weak
-from .scope import Scope, describe, is_number, typed
-from .source import Source, annotations
+from ..types.arrays import ArrayType
+from ..types.signatures import Weak, match
+from .captured import Redefinable
+from .overloads import Overload, Static, operand_pattern_type, written_annotations
+from .scope import Scope, describe, typed
+from .source import Source
 
 MAX_CALLS = 64  # of one another, while translating
 MAX_SELF_CALLS = 8  # at different types, as a generic function may for the parts of its argument
 
-FUNCTIONS: dict[tuple[str, str], Func] = {}
-"""Functions at module level by (module, name): a second definition adds an overload."""
+FUNCTIONS: weakref.WeakValueDictionary[tuple[str, str], Func] = weakref.WeakValueDictionary()
+"""The functions defined last, by (module, qualified name)."""
+
+_redefinitions = 0
 
 
-class Overload:
-    """One Python function of a `Func`; `inout` are positions and names of what it rebinds, as they are returned."""
+class Func(Redefinable):
+    """A named set of overloads. `inout` names parameters that a function rebinds in its caller.
 
-    def __init__(self, function: Callable[..., Any], inout: tuple[str, ...] = ()):
-        self.function = function
-        self.signature = inspect.signature(function)
-        names = list(self.signature.parameters)
-        self.inout = {names.index(n): n for n in inout}
-        self._source: Source | None = None
-        self._patterns: dict[str, Any] | None = None
-        self.translated: dict[Any, Function] = {}
-        self.library = function.__module__.startswith("warpsim.")
-        self.customs: dict[str, list[Any]] = {"grad": [], "replay": []}  # by field of the IR Function
-        self.differentiated = False  # whether a compiler asked for them already
+    A later definition of the name makes another object, which takes over the overloads that it does not replace.
+    """
 
-    @property
-    def source(self) -> Source:
-        if self._source is None:
-            self._source = Source(self.function)
-        return self._source
-
-    @property
-    def patterns(self) -> dict[str, Any]:
-        """Parameter annotations; a parameter without one takes anything."""
-        if self._patterns is None:
-            found = annotations(self.function, self.source)
-            self._patterns = {name: found.get(name, Any) for name in self.signature.parameters}
-            self._returns = found.get("return")
-        return self._patterns
-
-    @property
-    def returns(self) -> Any:
-        _ = self.patterns
-        return self._returns
-
-    @property
-    def generic(self) -> bool:
-        return any(is_generic(p) or takes_function(p) for p in self.patterns.values())
-
-    def bind(self, args: list[Any], keywords: dict[str, Any]) -> list[Any] | None:
-        """Operands in parameter order with defaults filled in, or None when they do not fit."""
-        try:
-            bound = self.signature.bind(*args, **keywords)
-        except TypeError:
-            return None
-        bound.apply_defaults()
-        return list(bound.arguments.values())
-
-    def match(self, operands: list[Any]) -> list[Any] | None:
-        """Operands converted to what the annotations ask, or None."""
-        bound: dict[Any, Any] = {}
-        types = [operand_pattern_type(o) for o in operands]
-        pairs = list(zip(self.patterns.values(), types, operands, strict=True))
-        for pattern, t, _ in pairs:
-            if not isinstance(t, Weak | Static) and not takes_function(pattern) and not match(pattern, t, bound):
-                return None
-            if isinstance(t, Static) and not _takes_static(pattern, t.value):
-                return None
-        out = []
-        for pattern, t, operand in pairs:
-            if isinstance(t, Weak):
-                wanted = match_weak(pattern, t, bound)
-                if wanted is None:
-                    return None
-                operand = typed(operand, wanted)
-            elif not isinstance(t, Static):
-                operand = typed(operand) if not isinstance(operand, tuple) else operand
-            out.append(operand)
-        return out
-
-    def fits(self, operands: list[Any]) -> bool:
-        """Whether the first parameters take operands as they are, without conversion."""
-        bound: dict[Any, Any] = {}
-        for pattern, operand in zip(self.patterns.values(), operands, strict=False):
-            t = operand_pattern_type(operand)
-            if isinstance(t, Static):
-                if not _takes_static(pattern, t.value):
-                    return False
-            elif not takes_function(pattern) and not match(pattern, t, bound):
-                return False
-        return True
-
-    def describe(self) -> str:
-        inner = ", ".join(f"{n}: {_pattern_name(p)}" for n, p in self.patterns.items())
-        return f"{self.function.__name__}({inner})"
-
-
-@dataclass(frozen=True)
-class Static:
-    """The 'type' of a compile-time operand."""
-
-    value: Any
-
-
-class Func:
-    """A named set of overloads. `inout` names parameters that a function rebinds in its caller."""
-
-    def __init__(self, function: Callable[..., Any], inout: tuple[str, ...] = ()):
+    def __init__(self, function: Callable[..., Any], inout: tuple[str, ...] = (), before: Func | None = None):
+        self.overloads = [] if before is None else list(before.overloads)
+        self.add(function, inout)
+        first = self.overloads[0].function
         self.name = function.__name__
-        self.overloads = [Overload(function, inout)]
-        self.__doc__, self.__name__, self.__module__ = function.__doc__, self.name, function.__module__
-        self.__wrapped__ = function
+        self.__doc__, self.__name__, self.__module__ = first.__doc__, self.name, function.__module__
+        self.__wrapped__ = first
+        self.place = (function.__module__, function.__qualname__)
+        self.code = getattr(function, "__code__", None)
+
+    def replaced_by(self, other: Any) -> bool:
+        """Whether `other` is a new definition of this name. One more run of the same code is not: each
+        iteration of a loop that defines functions has its own."""
+        anonymous = self.place[1].endswith("<lambda>")
+        return isinstance(other, Func) and other.place == self.place and other.code is not self.code and not anonymous
 
     @property
     def key(self) -> str:
@@ -140,9 +64,11 @@ class Func:
     def add(self, function: Callable[..., Any], inout: tuple[str, ...] = ()) -> None:
         """Another overload; one with equal annotations replaces the old. `inout`: as the first, unless given."""
         known = inspect.signature(function).parameters
-        new = Overload(function, inout or tuple(n for n in self.overloads[0].inout.values() if n in known))
-        self.overloads = [o for o in self.overloads if _annotations(o) != _annotations(new)]
-        self.overloads.append(new)
+        usual = self.overloads[0].inout.values() if self.overloads else ()
+        new = Overload(function, inout or tuple(n for n in usual if n in known))
+        same = [written_annotations(o) == written_annotations(new) for o in self.overloads]
+        kept = [new if replaced else o for o, replaced in zip(self.overloads, same, strict=True)]
+        self.overloads = kept if any(same) else [*kept, new]
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Run in Python: the first overload that the arguments bind to."""
@@ -319,21 +245,6 @@ def check_recursion(overload: Overload, key: Any, caller: Any) -> None:
         )
 
 
-def operand_pattern_type(operand: Any) -> Any:
-    """A type, a weak literal type, or Static for what exists at compile time only."""
-    if isinstance(operand, Value):
-        return operand.type
-    if isinstance(operand, (compounds.Compound, structs.Struct)):
-        return type(operand)
-    if is_number(operand):
-        if type(operand) in (int, float):
-            return WEAK_INT if type(operand) is int else WEAK_FLOAT
-        return typed(operand).type
-    if isinstance(operand, tuple) and all(not isinstance(operand_pattern_type(o), Static) for o in operand):
-        return tuple(operand_pattern_type(o) for o in operand)
-    return Static(operand)
-
-
 def runtime_values(operand: Any) -> list[Value]:
     """The Values that travel through parameters."""
     if isinstance(operand, tuple):
@@ -388,27 +299,6 @@ def _adapts(before: Any, after: Any) -> bool:
     return not isinstance(before, Value) and isinstance(after, Value) and typed(before).type is not after.type
 
 
-def takes_function(pattern: Any) -> bool:
-    origin = getattr(pattern, "__origin__", None)
-    return pattern is Callable or pattern is Func or origin in (Callable, type(Callable))
-
-
-def _takes_static(pattern: Any, operand: Any) -> bool:
-    """Whether a parameter takes an operand that exists at compile time only: a function, a type, text."""
-    if pattern is Any or takes_function(pattern):
-        return True
-    return pattern in (str, type) and isinstance(operand, pattern)
-
-
-def _pattern_name(pattern: Any) -> str:
-    return "Any" if pattern is Any else type_name(pattern)
-
-
-def _annotations(overload: Overload) -> list[Any]:
-    found = getattr(overload.function, "__annotations__", {})
-    return [found.get(name) for name in overload.signature.parameters]
-
-
 def _host_fits(overload: Overload, args: tuple[Any, ...]) -> bool:
     bound: dict[Any, Any] = {}
     for pattern, arg in zip(overload.patterns.values(), args, strict=False):
@@ -426,9 +316,10 @@ def func(
 ) -> Any:  # fmt: skip
     """Make a Python function callable from kernels.
 
-    Two functions of one name in one module are overloads, chosen by argument types. `inout` names
-    parameters whose new values the function returns first and its caller's variables receive; overloads
-    that differ in that take different numbers of arguments.
+    Two functions of one name in one module are overloads, chosen by argument types; one with the types of
+    another replaces it, for kernels too that were defined before. `inout` names parameters whose new values the
+    function returns first and its caller's variables receive; overloads that differ in that take different
+    numbers of arguments.
     """
 
     def wrap(function: Callable[..., Any]) -> Func:
@@ -436,14 +327,39 @@ def func(
             function.__name__ = name
         if overload_of is not None:
             overload_of.add(function, inout)
-            return overload_of
-        place = (function.__module__, function.__qualname__)
-        existing = FUNCTIONS.get(place)
-        if existing is not None and "<locals>" not in function.__qualname__:
-            existing.add(function, inout)
-            return existing
-        made = Func(function, inout)
-        FUNCTIONS[place] = made
-        return made
+            return declared_anew(overload_of)
+        before = FUNCTIONS.get((function.__module__, function.__qualname__))
+        overloaded = type(before) is Func and "<locals>" not in function.__qualname__
+        return declared_anew(Func(function, inout, before if overloaded else None))
 
     return wrap(f) if f is not None else wrap
+
+
+def declared_anew(made: Func) -> Func:
+    """Note a definition; kernels that call an older one look at it at their next launch."""
+    global _redefinitions
+    before = FUNCTIONS.get(made.place)
+    FUNCTIONS[made.place] = made
+    if before is made or (before is not None and before.replaced_by(made)):
+        _redefinitions += 1
+        config.touch()
+    return made
+
+
+def redefinitions() -> int:
+    """How many functions have been defined again so far."""
+    return _redefinitions
+
+
+def called_by(source: Source) -> set[Overload]:
+    """All that code of this source can call by names of functions, directly or through others, as they are now."""
+    found: set[Overload] = set()
+    waiting = [overload for callee in source.captured.functions() for overload in callee.overloads]
+    while waiting:
+        overload = waiting.pop()
+        if overload not in found:
+            found.add(overload)
+            waiting.extend(custom.own for customs in overload.customs.values() for custom in customs)
+            inner = () if overload.library else overload.source.captured.functions()
+            waiting.extend(each for callee in inner for each in callee.overloads)
+    return found

@@ -28,9 +28,10 @@ from ..types.scalars import canonical
 from ..types.signatures import is_generic, match
 from . import names
 from .function import FunctionTranslator, add_chain, declared, has_value, typed_result
-from .functions import FUNCTIONS, Func, Overload, Use, operand_key, parameters, runtime_values, takes_function
+from .functions import FUNCTIONS, Func, Use, operand_key, parameters, runtime_values
 from .gradient_bodies import CotangentNames, GradientTranslator
 from .native import NativeFunc
+from .overloads import Overload, takes_function
 from .scope import describe
 
 FORGET: list[Callable[[], None]] = []
@@ -145,7 +146,7 @@ class Custom:
 
 def forget_compiled() -> None:
     """Empty the caches of what was compiled with other gradients."""
-    for func in FUNCTIONS.values():
+    for func in list(FUNCTIONS.values()):
         for overload in func.overloads:
             overload.translated.clear()
             overload.differentiated = False

@@ -63,6 +63,37 @@ def free_names(expression: ast.expr) -> set[str]:
     return used - own - {n.arg for n in ast.walk(expression) if isinstance(n, ast.arg)}
 
 
+def outside(root: ast.FunctionDef | ast.Lambda) -> Iterator[ast.Name | ast.Attribute]:
+    """The names that the code of a function takes from outside, each with the attributes that follow it."""
+    waiting: list[tuple[ast.AST, frozenset[str]]] = [(root, frozenset())]
+    while waiting:
+        node, own = waiting.pop()
+        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            around = () if node is root else (*node.args.defaults, *filter(None, node.args.kw_defaults))
+            waiting.extend((part, own) for part in around)
+            body = node.body if isinstance(node, ast.FunctionDef) else [node.body]
+            own = own | {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)} | assigned(body, _no_calls)[0]
+            waiting.extend((part, own) for part in body)
+        elif is_path(node):
+            if steps(node)[0] not in own:  # type: ignore[arg-type]
+                yield node  # type: ignore[misc]
+        else:
+            if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):  # in wp.static
+                own = own | assigned([node], _no_calls)[0]
+            waiting.extend((part, own) for part in ast.iter_child_nodes(node))
+
+
+def is_path(node: ast.AST) -> bool:
+    """Whether an expression reads a name, or attributes of one: `x`, `module.part.x`."""
+    while isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+        node = node.value
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+
+
+def _no_calls(call: ast.Call) -> Iterable[ast.expr]:
+    return ()
+
+
 def _walk_function(root: ast.AST) -> Iterator[ast.AST]:
     """Every node but the insides of nested functions."""
     waiting = [root]

@@ -25,7 +25,7 @@ from ..ops.registry import PURE, READ
 from ..passes.replay import LOST
 from ..types import compounds, scalars, structs
 from ..types.arrays import type_name
-from .functions import Func
+from .functions import Func, declared_anew
 from .scope import describe
 from .source import Source
 
@@ -277,7 +277,9 @@ def func_native(
             raise TypeError(f"func_native: {name} is {describe(text)}\nexpected: C++ text\nhelp: @wp.func_native(text)")
 
     def wrap(function: Callable[..., Any]) -> NativeFunc:
-        return NativeFunc(function, Texts(snippet, adj_snippet, replay_snippet))
+        made = NativeFunc(function, Texts(snippet, adj_snippet, replay_snippet))
+        declared_anew(made)
+        return made
 
     return wrap
 

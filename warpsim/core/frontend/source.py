@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import inspect
 import linecache
 from collections.abc import Callable
@@ -12,14 +11,15 @@ from types import CodeType
 from typing import Any
 
 from ...errors import KernelNameError, Location, UnsupportedSyntaxError
-
-_MISSING = object()
+from . import edited
+from .captured import Captured
 
 
 class Source:
     """The syntax tree of a Python function or lambda, with positions mapped back to its file.
 
-    Raises `UnsupportedSyntaxError` when Python does not have the text (a function made by `exec`).
+    Raises `UnsupportedSyntaxError` when Python does not have the text: of a function made by `exec`, or in a file
+    that was edited after Python compiled the function.
     """
 
     def __init__(self, function: Callable[..., Any]):
@@ -30,34 +30,66 @@ class Source:
         self.offset = 0  # from lines of the tree to lines of the file
         self.tree: ast.FunctionDef | ast.Lambda
         self.tree = self._lambda() if function.__code__.co_name == "<lambda>" else self._definition()
-        self._free = _free_variables(function)
+        self.captured = Captured(function, self.tree)
+        self.annotations = {name: self._evaluated(t) for name, t in getattr(function, "__annotations__", {}).items()}
 
     def _definition(self) -> ast.FunctionDef:
+        line = self._line()
         try:
-            lines, first = inspect.getsourcelines(self.function)
-            indented = lines[0][:1].isspace()
-            # An indented function becomes the body of an `if`, so that its columns stay those of the file.
-            found = ast.parse("".join(["if True:\n", *lines] if indented else lines)).body[0]
+            found = self._parsed() if line == self.first_line else self._moved(line)
         except (OSError, TypeError, SyntaxError) as error:
             raise self._unavailable() from error
-        self.offset = first - (2 if indented else 1)
-        tree = found.body[0] if indented and isinstance(found, ast.If) else found
-        if not isinstance(tree, ast.FunctionDef):
+        if not isinstance(found, ast.FunctionDef):
             raise UnsupportedSyntaxError(f"{self.name!r} is not a plain function", self.whole())
-        return tree
+        return found
+
+    def _line(self) -> int:
+        """Where the function begins in the text as it is now. Raises when its text is another by now."""
+        text = self._text()
+        if not text or not edited.may_differ(self.file):
+            return self.first_line
+        lines = edited.lines_of(self.function.__code__, text)
+        if not lines:
+            raise self._edited()
+        return self.first_line if self.first_line in lines else lines[0]
+
+    def _text(self) -> str:
+        linecache.checkcache(self.file)
+        return "".join(linecache.getlines(self.file, self.function.__globals__))
+
+    def _parsed(self) -> ast.stmt:
+        """The statement that begins where the code of the function says."""
+        lines, first = inspect.getsourcelines(self.function)
+        indented = lines[0][:1].isspace()
+        # An indented function becomes the body of an `if`, so that its columns stay those of the file.
+        found = ast.parse("".join(["if True:\n", *lines] if indented else lines)).body[0]
+        self.offset = first - (2 if indented else 1)
+        return found.body[0] if indented and isinstance(found, ast.If) else found
+
+    def _moved(self, line: int) -> ast.stmt | None:
+        """The function at another line of its file, which was edited around it."""
+        return next(iter(edited.definitions(self._text(), self.function.__code__.co_name, line)), None)
 
     def _lambda(self) -> ast.Lambda:
         """The lambda in the tree of its whole file: its own line may be a fragment of a longer expression."""
-        code = self.function.__code__
-        text = "".join(linecache.getlines(self.file, self.function.__globals__))
+        text = self._text()
         if not text:
             raise self._unavailable()
-        fits = [node for node in _lambdas(text) if _is_code_of(node, code)]
+        code, line = self.function.__code__, self._line()
+        moved = line != self.first_line
+        fits = [n for n in _lambdas(text) if (n.lineno == line if moved else _is_code_of(n, code))]
         if len(fits) != 1:
             raise UnsupportedSyntaxError(
                 f"{len(fits)} lambdas on one line fit", self.whole(), help="give the function a name with def"
             )
         return fits[0]
+
+    def _edited(self) -> UnsupportedSyntaxError:
+        where = f"{self.file}:{self.first_line}"
+        return UnsupportedSyntaxError(
+            f"the text of {self.name!r} is not what Python compiled: it was edited after it was imported from {where}",
+            help="import the file again (importlib.reload), or start the program again",
+        )
 
     def _unavailable(self) -> UnsupportedSyntaxError:
         return UnsupportedSyntaxError(
@@ -83,21 +115,12 @@ class Source:
         return Location(self.file, line, start, stop, self.name)
 
     def lookup(self, name: str) -> Any:
-        """The Python object that a free name means: closure, then globals, then builtins."""
-        for scope in (self._free, self.function.__globals__, vars(builtins)):
-            found = scope.get(name, _MISSING)
-            if found is not _MISSING:
-                return found
-        raise KernelNameError(f"name {name!r} is not defined")
+        """The Python object that a name from outside means, see `captured`. Raises `KernelNameError`."""
+        return self.captured.lookup(name)
 
     def resolve(self, node: ast.expr) -> Any:
         """The Python object that `name` or `module.name` means, or None."""
-        try:
-            if isinstance(node, ast.Attribute):
-                return getattr(self.resolve(node.value), node.attr, None)
-            return self.lookup(node.id) if isinstance(node, ast.Name) else None
-        except KernelNameError:
-            return None
+        return self.captured.resolve(node)
 
     def names(self, node: ast.expr, thing: Any) -> bool:
         """Whether an expression is the name of an object from outside, which no local of the function hides."""
@@ -110,9 +133,14 @@ class Source:
         bound |= {n.arg for n in ast.walk(self.tree) if isinstance(n, ast.arg)}
         return not (isinstance(root, ast.Name) and root.id in bound)
 
-    def namespace(self) -> dict[str, Any]:
-        """Globals and closure for evaluating Python expressions (`wp.static`, annotations)."""
-        return {**self.function.__globals__, **self._free}
+    def _evaluated(self, annotation: Any) -> Any:
+        """An annotation as an object where it can be evaluated already; strings are (postponed) annotations."""
+        if not isinstance(annotation, str):
+            return annotation
+        try:
+            return eval(annotation, self.captured.namespace())
+        except Exception:  # with a name that comes later, or wrong: said when it is needed
+            return annotation
 
 
 def _characters(text: str, offset: int) -> int:
@@ -141,17 +169,6 @@ def _is_code_of(node: ast.Lambda, code: CodeType) -> bool:
     return all(inside) if inside else True
 
 
-def _free_variables(function: Callable[..., Any]) -> dict[str, Any]:
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    found = {}
-    for name, cell in cells:
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:  # not assigned yet: reported as unknown if it is ever used
-            continue
-    return found
-
-
 def kernel_parameters(source: Source) -> list[str]:
     """The parameters of a kernel in order. Raises `UnsupportedSyntaxError` for kinds that a launch cannot fill."""
     arguments = source.tree.args
@@ -164,13 +181,13 @@ def kernel_parameters(source: Source) -> list[str]:
     return [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
 
 
-def annotations(function: Callable[..., Any], source: Source) -> dict[str, Any]:
+def annotations(source: Source) -> dict[str, Any]:
     """Annotations as objects; strings (postponed evaluation) are evaluated where the function stands."""
     found = {}
-    for name, value in getattr(function, "__annotations__", {}).items():
+    for name, value in source.annotations.items():
         if isinstance(value, str):
             try:
-                value = eval(value, source.namespace())
+                value = eval(value, source.captured.namespace())
             except Exception as error:
                 raise KernelNameError(
                     f"annotation {value!r} of {name!r} cannot be evaluated: {error}", source.whole(),

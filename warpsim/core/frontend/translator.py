@@ -110,7 +110,8 @@ class Translator:
         try:
             return self.source.lookup(name)
         except KernelNameError as error:
-            error.help = self.suggestion(name, [*self.scope, *self.source.namespace(), *vars(builtins)])
+            known = [*self.scope, *self.source.captured.namespace(), *vars(builtins)]
+            error.help = error.help or self.suggestion(name, known)
             raise
 
     def local(self, name: str) -> Any:

@@ -6,6 +6,7 @@ first launch that needs it. Nothing of one kernel depends on another: a broken o
 
 from __future__ import annotations
 
+import copy
 import sys
 import types as python_types
 import weakref
@@ -19,8 +20,9 @@ from ...config import config
 from ...errors import ArgumentCountError, ArgumentTypeError, KernelError, KernelErrors, KernelTypeError
 from .. import compile as compiler
 from ..emit.target import Options
-from ..frontend.functions import Static, operand_pattern_type
+from ..frontend.functions import called_by, redefinitions
 from ..frontend.gradients import FORGET
+from ..frontend.overloads import Static, operand_pattern_type
 from ..frontend.scope import describe
 from ..frontend.source import Source, annotations, kernel_parameters
 from ..ir.nodes import Function
@@ -57,7 +59,7 @@ class Module:
         for kernel in list(self.all):
             try:
                 if not kernel.generic:
-                    kernel.prepare(get_device(device))
+                    kernel.current.prepare(get_device(device))
             except KernelError as error:
                 errors.append(error)
         if errors:
@@ -169,6 +171,9 @@ class Kernel:
         self.launchers: dict[Any, Any] = {}
         self.latest: dict[str, Any] = {}  # the launcher used last on each device, tried first
         self.needs: dict[Any, Any] = {}  # what tapes must know of it, by types, see `needs`
+        self.face = self._edition = self
+        self._redefinitions = redefinitions()
+        self._called: set[Any] | None = None  # what the edition was made with; None before anything was made
         self.module.kernels[self.key] = self
         self.module.all.add(self)
 
@@ -184,7 +189,7 @@ class Kernel:
     def patterns(self) -> dict[str, Any]:
         """Parameter names and their annotations as types or patterns."""
         if self._patterns is None:
-            found = annotations(self.function, self.source)
+            found = annotations(self.source)
             self._patterns = {name: self._pattern(name, found) for name in kernel_parameters(self.source)}
         return self._patterns
 
@@ -269,6 +274,8 @@ class Kernel:
         """The kernel in the IR before any pass, with calls in it."""
         if types not in self._lowered:
             self._lowered[types] = compiler.lower(self.source, self.patterns, list(types))
+            if self._called is None:
+                self._called = called_by(self.source)
         return self._lowered[types]
 
     def _made(self, types: tuple[Any, ...], unroll: int, form: compiler.Form) -> compiler.Program:
@@ -315,10 +322,36 @@ class Kernel:
         else:
             self.compiled(types, layouts, self.settings())
 
+    @property
+    def current(self) -> Kernel:
+        """The kernel with the functions that it calls as they are defined now.
+
+        When one was defined again since it was compiled, that is a copy with compiled forms of its own: what tapes
+        and graphs recorded keeps the program that ran.
+        """
+        edition = self.face._edition
+        if edition._redefinitions == redefinitions():
+            return edition
+        with compiler.compiling:
+            seen, called = redefinitions(), called_by(self.source)
+            if edition._lowered and called != edition._called:
+                self.latest.clear()
+                edition = self.face._edition = copy.copy(self.face)
+                edition._lowered, edition._programs, edition._compiled = {}, {}, {}
+                edition.launchers, edition.needs = {}, {}
+            edition._redefinitions, edition._called = seen, called
+        return edition
+
+    @property
+    def is_current(self) -> bool:
+        """Whether launches of the kernel still run this, see `current`."""
+        return self is self.face._edition
+
     def forget(self) -> None:
         """Compile again at the next launch: something that the kernel calls was declared anew."""
-        for kept in (self._lowered, self._programs, self._compiled, self.launchers, self.needs, self.latest):
-            kept.clear()
+        for k in {self, self.face._edition}:
+            for kept in (k._lowered, k._programs, k._compiled, k.launchers, k.needs, k.latest):
+                kept.clear()
 
     def add_overload(self, types: Any) -> Kernel:
         """Check that concrete types fit this generic kernel (they compile at their first launch)."""
@@ -346,7 +379,7 @@ class Kernel:
         return [types.get(name, pattern) for name, pattern in self.patterns.items()]
 
     def _patterns_of(self, given: list[Any]) -> None:
-        self.program(tuple(resolve(t, {}) for t in given))
+        self.current.program(tuple(resolve(t, {}) for t in given))
 
 
 def argument_type(value: Any) -> Any:

@@ -68,6 +68,7 @@ def launch(
         return None
     if not isinstance(kernel, Kernel):
         raise LaunchError(f"{kernel!r} is not a kernel\nhelp: decorate the function with @wp.kernel")
+    kernel = kernel.current
     wanted = bool(kernel.option("deterministic") if deterministic is None else deterministic)
     with on_stream(stream, place):
         if adjoint:

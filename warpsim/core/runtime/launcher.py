@@ -243,7 +243,7 @@ def prepared(kernel: Kernel, args: list[Any], place: Device, form: Form = FORWAR
     for k, use in launcher.program.plan.uses.items():
         if use.written and form.kind != "adjoint":
             check_writable(args[k], names[k] if k < len(names) else "", kernel.key)
-    if form is FORWARD:
+    if form is FORWARD and kernel.is_current:
         kernel.latest[place.alias] = launcher
     return launcher, args
 

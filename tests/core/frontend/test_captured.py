@@ -1,0 +1,449 @@
+"""Names from outside mean what they meant at its definition; functions defined again are seen."""
+
+import enum
+import linecache
+import textwrap
+import types
+
+import numpy as np
+import pytest
+
+import warpsim as wp
+from warpsim.config import config
+from warpsim.errors import KernelNameError
+
+DEVICES = ["cpu", "interp"]
+
+
+class Notebook:
+    """Cells of text that share one namespace, each its own file, as in a notebook."""
+
+    count = 0
+
+    def __init__(self):
+        self.space = {"wp": wp, "np": np, "__name__": f"notebook_{Notebook.count}"}
+
+    def run(self, text):
+        Notebook.count += 1
+        text, file = textwrap.dedent(text), f"<cell {Notebook.count}>"
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+        exec(compile(text, file, "exec"), self.space)
+        return types.SimpleNamespace(**{k: v for k, v in self.space.items() if k.isidentifier()})
+
+
+@pytest.fixture
+def notebook():
+    return Notebook()
+
+
+def value(kernel, device="cpu"):
+    a = wp.zeros(1, dtype=float, device=device)
+    wp.launch(kernel, dim=1, inputs=[a], device=device)
+    return float(a.numpy()[0])
+
+
+CAPTURED_IN_A_LOOP = {
+    "a number": ("(1.0, 2.0, 3.0)", "v"),
+    "static": ("(1.0, 2.0, 3.0)", "wp.static(v)"),
+    "static expression": ("(1, 2, 3)", "float(wp.static([0, 1, 2, 3][v]))"),
+    "static with a local constant": ("(0.0, 1.0, 2.0)", "wp.static(v + one)"),
+    "NumPy's number": ("map(np.float32, (1, 2, 3))", "v"),
+    "a vector": ("[wp.vec3(x, 0.0, 0.0) for x in (1.0, 2.0, 3.0)]", "v[0]"),
+    "a component": ("[wp.vec3(x, 0.0, 0.0) for x in (1.0, 2.0, 3.0)]", "v.x"),
+    "a tuple": ("[(0.0, x) for x in (1.0, 2.0, 3.0)]", "v[1]"),
+    "a list": ("[[0.0, x] for x in (1.0, 2.0, 3.0)]", "v[1]"),
+    "a function": ("(plus_0, plus_1, plus_2)", "v(1.0)"),
+    "a lambda": ("LAMBDAS", "v(1.0)"),
+    "an object": ("[Simple(part=Simple(k=x)) for x in (1.0, 2.0, 3.0)]", "v.part.k"),
+    "a struct": ("[S(k=x) for x in (1.0, 2.0, 3.0)]", "v.k"),
+    "a condition": ("('one', 'two', 'three')", "wp.static({'one': 1.0, 'two': 2.0, 'three': 3.0}[v])"),
+}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", CAPTURED_IN_A_LOOP)
+@pytest.mark.parametrize("scope", ["module", "function"])
+def test_kernels_made_in_a_loop_keep_their_own_value(notebook, name, scope, device):
+    values, expression = CAPTURED_IN_A_LOOP[name]
+    body = f"""
+        for v in {values}:
+            @wp.kernel
+            def k(a: wp.array(dtype=float)):
+                one = 1.0
+                a[wp.tid()] = {expression}
+            kernels.append(k)
+    """
+    head = """
+        from types import SimpleNamespace as Simple
+        kernels = []
+        @wp.struct
+        class S:
+            k: float
+        plus_0 = wp.func(lambda x: x)
+        plus_1 = wp.func(lambda x: x + 1.0)
+        LAMBDAS = [
+            plus_0,
+            plus_1,
+            wp.func(lambda x: x + 2.0)
+        ]
+        @wp.func
+        def plus_0(x: float):
+            return x
+        @wp.func
+        def plus_1(x: float):
+            return x + 1.0
+        @wp.func
+        def plus_2(x: float):
+            return x + 2.0
+    """
+    text = textwrap.dedent(head) + (
+        textwrap.dedent(body) if scope == "module" else "def make():" + body.replace("\n", "\n    ") + "\nmake()\n"
+    )
+    kernels = notebook.run(text).kernels
+    assert [value(k, device) for k in kernels] == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("scope", ["module", "function"])
+def test_functions_made_in_a_loop_keep_their_own_value(notebook, scope):
+    body = """
+    for s in (1.0, 2.0, 3.0):
+        @wp.func
+        def inner(x: float):
+            return s * x
+        @wp.func
+        def outer(x: float):
+            return inner(x)
+        @wp.kernel
+        def k(a: wp.array(dtype=float)):
+            a[wp.tid()] = outer(1.0)
+        kernels.append(k)
+    """
+    text = "kernels = []\n"
+    text += textwrap.dedent(body) if scope == "module" else "def make():" + body.replace("\n", "\n    ") + "\nmake()\n"
+    assert [value(k) for k in notebook.run(text).kernels] == [1.0, 2.0, 3.0]
+
+
+def test_a_constant_changed_after_the_definition_changes_nothing(notebook):
+    names = notebook.run("""
+        C, G, T, O = 1.0, wp.vec3(2.0, 0.0, 0.0), [3.0], type("O", (), {"k": 4.0})()
+        @wp.func
+        def f(x: float):
+            return x * C
+        @wp.kernel
+        def k(a: wp.array(dtype=float)):
+            a[wp.tid()] = f(C) * 1000.0 + G[0] * 100.0 + wp.static(T[0]) * 10.0 + O.k
+    """)
+    notebook.run("C, G[0], T[0], O.k = 9.0, 9.0, 9.0, 9.0")
+    assert value(names.k) == 1234.0
+    notebook.run("C, G[0], T[0], O.k = 8.0, 8.0, 8.0, 8.0")
+    assert value(names.k, "interp") == 1234.0
+
+
+def test_a_table_in_a_static_that_waits_for_the_compiler_is_the_one_of_the_definition(notebook):
+    names = notebook.run("""
+        table = [1.0, 2.0, {"x": np.array([4.0])}]
+        @wp.kernel
+        def k(a: wp.array(dtype=float)):
+            i = 1
+            a[wp.tid()] = wp.static(table[i] + float(table[2]["x"][0]) + table[0])
+    """)
+    notebook.run("table[0] = 50.0; table[2]['x'][0] = 50.0; del table[1]")
+    assert value(names.k) == 7.0
+
+
+def test_members_of_enumerations_and_of_classes_are_values(notebook):
+    class Kind(enum.IntEnum):
+        A = 3
+
+    class Settings:
+        gain = 2.0
+
+    @wp.kernel
+    def k(a: wp.array(dtype=float)):
+        a[wp.tid()] = Settings.gain * float(Kind.A)
+
+    Settings.gain = 5.0
+    assert value(k) == 6.0
+
+
+def test_postponed_annotations_belong_to_the_definition(notebook):
+    names = notebook.run("""
+        from __future__ import annotations
+        kernels = []
+        for T in (wp.float32, wp.float64):
+            @wp.kernel
+            def k(a: wp.array(dtype=T)):
+                a[wp.tid()] = T(1.5)
+            kernels.append(k)
+    """)
+    assert [k.patterns["a"].dtype for k in names.kernels] == [wp.float32, wp.float64]
+
+
+# ----- names that come later ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("expression", ["late", "wp.static(late)", "helper()", "part.late"])
+def test_a_closure_variable_assigned_later_is_never_a_global_of_that_name(notebook, expression, device):
+    names = notebook.run(f"""
+        from types import SimpleNamespace
+        late, part = 42.0, SimpleNamespace(late=42.0)
+        def make():
+            @wp.func
+            def helper():
+                return late
+            @wp.kernel
+            def k(a: wp.array(dtype=float)):
+                a[wp.tid()] = {expression}
+            late, part = 99.0, SimpleNamespace(late=99.0)
+            return k
+        def unassigned():
+            @wp.kernel
+            def k(a: wp.array(dtype=float)):
+                a[wp.tid()] = late
+            yield k
+            late = 1.0
+        missing = next(unassigned())
+    """)
+    assert value(names.make(), device) == 99.0
+    with pytest.raises(KernelNameError, match=r"'late' is not defined(.|\n)*enclosing function"):
+        value(names.missing, device)
+
+
+def test_a_name_that_came_later_keeps_the_value_it_was_first_compiled_with(notebook):
+    names = notebook.run("""
+        @wp.kernel
+        def k(a: wp.array(dtype=float)):
+            a[wp.tid()] = later(1.0) + C
+    """)
+    notebook.run("""
+        C = 1.0
+        @wp.func
+        def later(x: float):
+            return x * 10.0
+    """)
+    assert value(names.k) == 11.0
+    notebook.run("C = 2.0")
+    assert value(names.k, "interp") == 11.0
+
+
+def test_an_array_of_the_script_is_not_kept_alive_by_a_kernel_with_a_parameter_of_that_name(notebook):
+    names = notebook.run("""
+        x = wp.zeros(4, dtype=float, device="cpu")
+        @wp.kernel
+        def k(x: wp.array(dtype=float)):
+            y = x[0]
+            x[wp.tid()] = y + 1.0
+    """)
+    assert not {"x", "y"} & (set(names.k.source.captured.settled) | names.k.source.captured.late)
+
+
+# ----- functions that are defined again ---------------------------------------------------------
+
+
+CELL = """
+    @wp.func
+    def f(x: float):
+        return x * {factor}
+"""
+CALLERS = """
+    old = f
+    @wp.func
+    def through(x: float):
+        return f(x)
+    @wp.kernel
+    def direct(a: wp.array(dtype=float)):
+        a[wp.tid()] = f(1.0)
+    @wp.kernel
+    def indirect(a: wp.array(dtype=float)):
+        a[wp.tid()] = through(1.0)
+    @wp.kernel
+    def by_old_name(a: wp.array(dtype=float)):
+        a[wp.tid()] = old(1.0)
+"""
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_kernels_see_a_function_that_is_defined_again(notebook, device):
+    notebook.run(CELL.format(factor=2.0))
+    names = notebook.run(CALLERS)
+    assert [value(k, device) for k in (names.direct, names.indirect, names.by_old_name)] == [2.0, 2.0, 2.0]
+    for factor in (5.0, 7.0):
+        now = notebook.run(CELL.format(factor=factor))
+        assert [value(k, device) for k in (names.direct, names.indirect)] == [factor, factor]
+        assert value(names.by_old_name, device) == 2.0
+        assert now.f is not names.f and now.f(3.0) == 3.0 * factor and names.f(3.0) == 6.0
+    assert value(names.direct, device) == 7.0
+
+
+def test_only_kernels_that_call_it_are_compiled_again(notebook):
+    notebook.run(CELL.format(factor=2.0))
+    names = notebook.run(CALLERS)
+    for k in (names.direct, names.by_old_name):
+        value(k)
+    launchers = {k: k.latest["cpu"] for k in (names.direct, names.by_old_name)}
+    notebook.run(CELL.format(factor=5.0))
+    assert value(names.direct) == 5.0 and value(names.by_old_name) == 2.0
+    assert names.direct.latest["cpu"] is not launchers[names.direct]
+    assert names.by_old_name.latest["cpu"] is launchers[names.by_old_name]
+    generation = config.generation
+    launcher = names.direct.latest["cpu"]
+    assert value(names.direct) == 5.0
+    assert names.direct.latest["cpu"] is launcher and launcher.generation == config.generation == generation
+
+
+def test_the_same_signature_replaces_and_another_one_overloads(notebook):
+    names = notebook.run("""
+        @wp.func
+        def f(x: float):
+            return 1.0
+        first = f
+        @wp.kernel
+        def k(a: wp.array(dtype=float)):
+            a[wp.tid()] = f(1.0) + 10.0 * f(1)
+    """)
+    notebook.run("""
+        @wp.func
+        def f(x: int):
+            return 2.0
+    """)
+    assert value(names.k) == 21.0 and len(names.first.overloads) == 1
+    now = notebook.run("""
+        @wp.func
+        def f(x: float):
+            return 3.0
+    """)
+    assert value(names.k) == 23.0 and len(now.f.overloads) == 2 and now.f(1.0) == 3.0
+
+
+def test_a_function_in_a_module_and_one_in_a_closure_are_followed(notebook):
+    notebook.run("""
+        import types
+        module = types.ModuleType("elsewhere")
+        def define(factor):
+            text = {2.0: "x * 2.0", 5.0: "x * 5.0"}[factor]
+            run(f"@wp.func\\ndef g(x: float):\\n    return {text}\\nmodule.g = g\\ndel g\\n")
+        def make():
+            @wp.func
+            def f(x: float):
+                return x * 2.0
+            @wp.kernel
+            def k(a: wp.array(dtype=float)):
+                a[wp.tid()] = f(1.0)
+            first = read(k)
+            @wp.func
+            def f(x: float):
+                return x * 5.0
+            return first, read(k)
+        @wp.kernel
+        def outside(a: wp.array(dtype=float)):
+            a[wp.tid()] = module.g(1.0)
+    """)
+    notebook.space.update(run=notebook.run, read=value)
+    names = notebook.run("define(2.0)")
+    assert names.make() == (2.0, 5.0)
+    assert value(names.outside) == 2.0
+    notebook.run("define(5.0)")
+    assert value(names.outside) == 5.0
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_what_was_recorded_keeps_the_program_that_ran(notebook, device):
+    notebook.run("""
+        @wp.func
+        def f(x: float):
+            return x * x
+    """)
+    k = notebook.run("""
+        @wp.kernel
+        def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+            i = wp.tid()
+            y[i] = f(x[i])
+    """).k
+    x = wp.array([3.0], dtype=float, device=device, requires_grad=True)
+    y = wp.zeros(1, dtype=float, device=device, requires_grad=True)
+    tapes = [wp.Tape(), wp.Tape()]
+    with tapes[0]:
+        wp.launch(k, dim=1, inputs=[x, y], device=device)
+    command = wp.launch(k, dim=1, inputs=[x, y], device=device, record_cmd=True)
+    with wp.ScopedCapture(device=device) as capture:
+        wp.launch(k, dim=1, inputs=[x, y], device=device)
+    notebook.run("""
+        @wp.func
+        def f(x: float):
+            return x * x * x
+    """)
+    y2 = wp.zeros(1, dtype=float, device=device, requires_grad=True)
+    with tapes[1]:
+        wp.launch(k, dim=1, inputs=[x, y2], device=device)
+    assert (y.numpy()[0], y2.numpy()[0]) == (9.0, 27.0)
+    for tape, result, slope in ((tapes[0], y, 6.0), (tapes[1], y2, 27.0)):
+        tape.backward(grads={result: wp.array([1.0], dtype=float, device=device)})
+        assert x.grad.numpy()[0] == slope
+        tape.zero()
+    for again in (command.launch, lambda: wp.capture_launch(capture.graph)):
+        y.zero_()
+        again()
+        assert y.numpy()[0] == 9.0
+    tangents = wp.autograd.jvp(
+        k, 1, [x], [y], tangents={"x": wp.array([1.0], dtype=float, device=device)}, device=device
+    )
+    assert tangents["y"].numpy()[0] == 27.0
+
+
+def test_a_stale_launch_does_not_become_the_one_that_launches_try_first(notebook):
+    notebook.run(CELL.format(factor=2.0))
+    k = notebook.run(CALLERS).direct
+    a, b = (wp.zeros(1, dtype=float, device="cpu") for _ in range(2))
+    command = wp.launch(k, dim=1, inputs=[a], device="cpu", record_cmd=True)
+    notebook.run(CELL.format(factor=5.0))
+    assert value(k) == 5.0
+    command.set_params([b])
+    command.launch()
+    assert b.numpy()[0] == 2.0 and value(k) == 5.0
+
+
+def test_gradients_of_a_function_that_is_defined_again_are_those_of_the_new_one(notebook):
+    notebook.run("""
+        @wp.func
+        def f(x: float):
+            return x
+        @wp.func_grad(f)
+        def adj_f(x: float, adj_ret: float):
+            wp.adjoint[x] += 100.0 * adj_ret
+    """)
+    k = notebook.run("""
+        @wp.kernel
+        def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+            y[wp.tid()] = f(x[wp.tid()])
+    """).k
+
+    def slope():
+        x = wp.array([3.0], dtype=float, device="cpu", requires_grad=True)
+        y = wp.zeros(1, dtype=float, device="cpu", requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(k, dim=1, inputs=[x, y], device="cpu")
+        tape.backward(grads={y: wp.ones(1, dtype=float, device="cpu")})
+        return x.grad.numpy()[0]
+
+    assert slope() == 100.0
+    notebook.run("""
+        @wp.func
+        def f(x: float):
+            return 2.0 * x
+    """)
+    assert slope() == 2.0
+
+
+def test_a_native_function_that_is_defined_again_is_seen(notebook):
+    notebook.run("""
+        @wp.func_native("return 2.0f * x;")
+        def f(x: float) -> float: ...
+    """)
+    k = notebook.run(CALLERS).direct
+    assert value(k) == 2.0
+    notebook.run("""
+        @wp.func_native("return 5.0f * x;")
+        def f(x: float) -> float: ...
+    """)
+    assert value(k) == 5.0

@@ -1,0 +1,183 @@
+"""What the names mean that a function takes from outside: settled when the function is defined.
+
+Code made of a function must not depend on when it is first asked for. So a name keeps the value that it has when
+`@kernel` or `@func` runs; numbers, vectors, structs and lists are copied. Two kinds of names look further:
+
+- One without a value at that time is looked up when a compiler first meets it, in the scope that Python says: a
+  closure variable in its cell, never among the globals.
+- One bound to a function that is defined again is followed to the new definition.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from ...errors import KernelNameError
+from ..types import compounds, structs
+from . import names
+
+MISSING = object()
+_VALUES = (bool, int, float, complex, str, bytes, np.generic, compounds.Compound, structs.Struct, tuple, list, dict)
+
+
+class Redefinable:
+    """An object that a later definition of its name replaces for those who call it by that name."""
+
+    def replaced_by(self, other: Any) -> bool:
+        raise NotImplementedError
+
+
+class Captured:
+    """The names that a function takes from outside, with what they mean to it.
+
+    settled: by name, and by path (`"module.part.x"`) for what is reached through modules and objects.
+    """
+
+    def __init__(self, function: Callable[..., Any], tree: ast.FunctionDef | ast.Lambda):
+        self.globals = function.__globals__
+        self.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        self.settled: dict[str, Any] = {}
+        self.statics: dict[ast.AST, Any] = {}
+        paths = list(names.outside(tree))
+        self.late = {names.steps(path)[0] for path in paths} | {ast.unparse(path) for path in paths}
+        self._settle_statics(tree, {id(_root(path)) for path in paths})
+        inside = {id(node) for call in self.statics for node in ast.walk(call)}
+        for path in paths:
+            if id(path) not in inside:
+                self._settle(path)
+
+    # ----- when the function is defined -------------------------------------------------------
+
+    def _settle(self, path: ast.Name | ast.Attribute) -> None:
+        """Keep what a name means, and what its attributes mean up to the first value."""
+        name, attributes = names.steps(path)
+        found = self.settled.get(name, MISSING)
+        if found is MISSING:
+            found = self.present(name)
+            if found is MISSING:
+                return
+            self.settled[name] = found = own(found)
+        for step in attributes:
+            if isinstance(found, _VALUES) or _is_ours(found):
+                return
+            name = f"{name}.{step.attr}"  # type: ignore[union-attr]
+            found = _attribute(found, step.attr)  # type: ignore[union-attr]
+            if found is MISSING:
+                return
+            self.settled.setdefault(name, own(found))
+        self.late.discard(name)
+
+    def _settle_statics(self, tree: ast.AST, roots: set[int]) -> None:
+        """Evaluate `wp.static(...)` where every name has a value; the rest waits for the compiler."""
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or not names.is_path(node.func) or len(node.args) != 1 or node.keywords:
+                continue
+            if id(_root(node.func)) not in roots or not is_static(self.resolve(node.func)):
+                continue
+            used = names.free_names(node.args[0])
+            if all(id(n) in roots for n in ast.walk(node.args[0]) if isinstance(n, ast.Name) and n.id in used):
+                try:
+                    self.statics[node] = own(eval(ast.unparse(node.args[0]), self.namespace()))
+                except Exception:  # what is wrong is said when the kernel is compiled
+                    continue
+
+    # ----- when a compiler asks ---------------------------------------------------------------
+
+    def present(self, name: str) -> Any:
+        """What a name is bound to now, or `MISSING`."""
+        if name in self.cells:
+            try:
+                return self.cells[name].cell_contents
+            except ValueError:  # not assigned yet
+                return MISSING
+        return self.globals.get(name, getattr(builtins, name, MISSING))
+
+    def lookup(self, name: str) -> Any:
+        """The Python object that a name means. Raises `KernelNameError`."""
+        if name in self.settled:
+            return self._followed(name)
+        found = self.present(name)
+        if found is MISSING:
+            cure = "assign it in the enclosing function before the kernel is launched" if name in self.cells else ""
+            raise KernelNameError(f"name {name!r} is not defined", help=cure)
+        if name in self.late:
+            self.settled[name] = found = own(found)
+        return found
+
+    def resolve(self, node: ast.expr) -> Any:
+        """The Python object that `name` or `module.name` means, or None."""
+        if isinstance(node, ast.Attribute):
+            found = self.of_path(node)
+            return _attribute(self.resolve(node.value), node.attr, None) if found is MISSING else found
+        try:
+            return self.lookup(node.id) if isinstance(node, ast.Name) else None
+        except KernelNameError:
+            return None
+
+    def of_path(self, node: ast.Attribute) -> Any:
+        """What was kept for `module.name`, or `MISSING`."""
+        path = ast.unparse(node) if names.is_path(node) else ""
+        if path in self.late:
+            self._settle(node)
+        return self._followed(path) if path in self.settled else MISSING
+
+    def _followed(self, path: str) -> Any:
+        found = self.settled[path]
+        if isinstance(found, Redefinable):
+            name, *attributes = path.split(".")
+            now = self.present(name)
+            for attribute in attributes:
+                now = _attribute(now, attribute)
+            return now if found.replaced_by(now) else found
+        return found
+
+    def functions(self) -> list[Any]:
+        """The functions made by `@func` among all this, as they are now."""
+        return [self._followed(path) for path, found in self.settled.items() if isinstance(found, Redefinable)]
+
+    def namespace(self) -> dict[str, Any]:
+        """Globals, closure and what is settled, for evaluating Python expressions."""
+        cells = {name: self.present(name) for name in self.cells}
+        settled = {path: self._followed(path) for path in self.settled if "." not in path}
+        return {name: found for name, found in {**self.globals, **cells, **settled}.items() if found is not MISSING}
+
+
+def is_static(callee: Any) -> bool:
+    """Whether a call of this is evaluated by Python when the kernel is compiled."""
+    return getattr(callee, "kernel_form", "") == "static" if not isinstance(callee, type) else False
+
+
+def own(found: Any) -> Any:
+    """What a name keeps of an object: a copy where the object could change and is a value to kernels."""
+    if isinstance(found, (compounds.Compound, structs.Struct)) or type(found) is np.ndarray:
+        return copy.copy(found)
+    if type(found) in (list, tuple, set):
+        return type(found)(map(own, found))
+    if type(found) is dict:
+        return {key: own(value) for key, value in found.items()}
+    return found
+
+
+def _root(node: ast.expr) -> ast.expr:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node
+
+
+def _attribute(thing: Any, name: str, default: Any = MISSING) -> Any:
+    try:
+        return getattr(thing, name, default)
+    except Exception:  # a property that fails does so again when it is needed
+        return default
+
+
+def _is_ours(thing: Any) -> bool:
+    """Whether this is a module of warpsim, whose names never change."""
+    return isinstance(thing, ModuleType) and thing.__name__.partition(".")[0] == "warpsim"

@@ -1,0 +1,72 @@
+"""Whether the text of a function is still the one that its code was compiled from.
+
+A file may be edited while a program runs. Python goes on with the code that it has; text read afterwards belongs to
+another function. So what was parsed is compiled and compared with the code wherever the file changed.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import os
+import time
+from collections.abc import Iterator
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+_STARTED = time.time()
+_FUTURE = __future__.annotations.compiler_flag
+_PARTS = ("co_name", "co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount")
+
+
+def may_differ(file: str) -> bool:
+    """Whether a file changed since the program started; text that lies in no file may change at any time."""
+    try:
+        return os.stat(file).st_mtime >= _STARTED
+    except OSError:
+        return True
+
+
+def lines_of(code: CodeType, text: str) -> list[int]:
+    """The lines of a text at which functions begin that compile to `code`.
+
+    The whole text is compiled, because the code of a function depends on what is around it.
+    """
+    if not all(name.isidentifier() for name in (*code.co_varnames, *code.co_names)):
+        return [code.co_firstlineno]  # a tool rewrote the tree before it was compiled, as pytest does with assert
+    return [found.co_firstlineno for found in _codes(text, code.co_flags & _FUTURE) if _equal(found, code)]
+
+
+def definitions(text: str, name: str, line: int) -> list[ast.FunctionDef]:
+    """The functions of a name in a text that begin at a line, with their decorators."""
+    found = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef) and n.name == name]
+    return [node for node in found if min(n.lineno for n in (node, *node.decorator_list)) == line]
+
+
+@lru_cache(maxsize=4)
+def _codes(text: str, flags: int) -> list[CodeType]:
+    try:
+        flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # as notebooks do
+        return list(_inside(compile(text, "", "exec", flags, dont_inherit=True)))
+    except (SyntaxError, ValueError):  # in the middle of an edit
+        return []
+
+
+def _inside(code: CodeType) -> Iterator[CodeType]:
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield part
+            yield from _inside(part)
+
+
+def _equal(a: CodeType, b: CodeType) -> bool:
+    if any(getattr(a, part) != getattr(b, part) for part in _PARTS) or len(a.co_consts) != len(b.co_consts):
+        return False
+    return all(map(_equal_constants, a.co_consts, b.co_consts))
+
+
+def _equal_constants(a: Any, b: Any) -> bool:
+    if isinstance(a, CodeType) and isinstance(b, CodeType):
+        return _equal(a, b)
+    return type(a) is type(b) and repr(a) == repr(b)  # repr: 0.0 is not -0.0, and NaN is NaN

@@ -1,0 +1,155 @@
+"""One Python function behind a name that kernels call: its parameters, and which operands fit them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import UnsupportedSyntaxError
+from ..ir.nodes import Function, Value
+from ..types import compounds, structs
+from ..types.arrays import type_name
+from ..types.signatures import WEAK_FLOAT, WEAK_INT, Weak, is_generic, match, match_weak
+from .captured import Redefinable
+from .scope import is_number, typed
+from .source import Source, annotations
+
+
+class Overload:
+    """One Python function of a `Func`; `inout` are positions and names of what it rebinds, as they are returned."""
+
+    def __init__(self, function: Callable[..., Any], inout: tuple[str, ...] = ()):
+        self.function = function
+        self.signature = inspect.signature(function)
+        names = list(self.signature.parameters)
+        self.inout = {names.index(n): n for n in inout}
+        self._source: Source | None = None
+        self._patterns: dict[str, Any] | None = None
+        self.translated: dict[Any, Function] = {}
+        self.library = function.__module__.startswith("warpsim.")
+        self.customs: dict[str, list[Any]] = {"grad": [], "replay": []}  # by field of the IR Function
+        self.differentiated = False  # whether a compiler asked for them already
+        if not self.library:  # names are settled now, see `captured`
+            with suppress(UnsupportedSyntaxError):  # the host can call it all the same
+                self._source = Source(function)
+
+    @property
+    def source(self) -> Source:
+        if self._source is None:
+            self._source = Source(self.function)
+        return self._source
+
+    @property
+    def patterns(self) -> dict[str, Any]:
+        """Parameter annotations; a parameter without one takes anything."""
+        if self._patterns is None:
+            found = annotations(self.source)
+            self._patterns = {name: found.get(name, Any) for name in self.signature.parameters}
+            self._returns = found.get("return")
+        return self._patterns
+
+    @property
+    def returns(self) -> Any:
+        _ = self.patterns
+        return self._returns
+
+    @property
+    def generic(self) -> bool:
+        return any(is_generic(p) or takes_function(p) for p in self.patterns.values())
+
+    def bind(self, args: list[Any], keywords: dict[str, Any]) -> list[Any] | None:
+        """Operands in parameter order with defaults filled in, or None when they do not fit."""
+        try:
+            bound = self.signature.bind(*args, **keywords)
+        except TypeError:
+            return None
+        bound.apply_defaults()
+        return list(bound.arguments.values())
+
+    def match(self, operands: list[Any]) -> list[Any] | None:
+        """Operands converted to what the annotations ask, or None."""
+        bound: dict[Any, Any] = {}
+        types = [operand_pattern_type(o) for o in operands]
+        pairs = list(zip(self.patterns.values(), types, operands, strict=True))
+        for pattern, t, _ in pairs:
+            if not isinstance(t, Weak | Static) and not takes_function(pattern) and not match(pattern, t, bound):
+                return None
+            if isinstance(t, Static) and not _takes_static(pattern, t.value):
+                return None
+        out = []
+        for pattern, t, operand in pairs:
+            if isinstance(t, Weak):
+                wanted = match_weak(pattern, t, bound)
+                if wanted is None:
+                    return None
+                operand = typed(operand, wanted)
+            elif not isinstance(t, Static):
+                operand = typed(operand) if not isinstance(operand, tuple) else operand
+            out.append(operand)
+        return out
+
+    def fits(self, operands: list[Any]) -> bool:
+        """Whether the first parameters take operands as they are, without conversion."""
+        bound: dict[Any, Any] = {}
+        for pattern, operand in zip(self.patterns.values(), operands, strict=False):
+            t = operand_pattern_type(operand)
+            if isinstance(t, Static):
+                if not _takes_static(pattern, t.value):
+                    return False
+            elif not takes_function(pattern) and not match(pattern, t, bound):
+                return False
+        return True
+
+    def describe(self) -> str:
+        inner = ", ".join(f"{n}: {_pattern_name(p)}" for n, p in self.patterns.items())
+        return f"{self.function.__name__}({inner})"
+
+
+@dataclass(frozen=True)
+class Static:
+    """The 'type' of a compile-time operand."""
+
+    value: Any
+
+
+def operand_pattern_type(operand: Any) -> Any:
+    """A type, a weak literal type, or Static for what exists at compile time only."""
+    if isinstance(operand, Value):
+        return operand.type
+    if isinstance(operand, (compounds.Compound, structs.Struct)):
+        return type(operand)
+    if is_number(operand):
+        if type(operand) in (int, float):
+            return WEAK_INT if type(operand) is int else WEAK_FLOAT
+        return typed(operand).type
+    if isinstance(operand, tuple) and all(not isinstance(operand_pattern_type(o), Static) for o in operand):
+        return tuple(operand_pattern_type(o) for o in operand)
+    return Static(operand)
+
+
+def takes_function(pattern: Any) -> bool:
+    origin = getattr(pattern, "__origin__", None)
+    return pattern is Callable or _is_function_type(pattern) or origin in (Callable, type(Callable))
+
+
+def _is_function_type(pattern: Any) -> bool:
+    return isinstance(pattern, type) and issubclass(pattern, Redefinable)
+
+
+def _takes_static(pattern: Any, operand: Any) -> bool:
+    """Whether a parameter takes an operand that exists at compile time only: a function, a type, text."""
+    if pattern is Any or takes_function(pattern):
+        return True
+    return pattern in (str, type) and isinstance(operand, pattern)
+
+
+def _pattern_name(pattern: Any) -> str:
+    return "Any" if pattern is Any else type_name(pattern)
+
+
+def written_annotations(overload: Overload) -> list[Any]:
+    found = getattr(overload.function, "__annotations__", {})
+    return [found.get(name) for name in overload.signature.parameters]
