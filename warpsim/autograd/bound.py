@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.passes.references import Reference
 from ..core.runtime.handles import Handle
-from ..core.runtime.records import frozen
+from ..core.types.structs import frozen
 
 
 class Bound:

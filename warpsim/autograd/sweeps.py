@@ -23,10 +23,10 @@ from ..core.passes.touched import HELD
 from ..core.runtime.adjoint_launch import check_reversible, extra_argument, have_gradients, stand_in_arguments
 from ..core.runtime.array import array
 from ..core.runtime.indexed import indexedarray
-from ..core.runtime.records import FuncRecord, LaunchRecord, WriteRecord, base, frozen
+from ..core.runtime.records import FuncRecord, LaunchRecord, WriteRecord, base
 from ..core.runtime.tape import Tape
 from ..core.types.arrays import ArrayType
-from ..core.types.structs import Struct
+from ..core.types.structs import Struct, frozen
 from ..errors import GradientError, TapeError
 from .dual import as_type, fitting, part, run_form
 from .mirrors import Mirror

@@ -104,10 +104,6 @@ class Volume:
     def _of(cls, grids: list[Grid], device: Any, position: int = 0) -> Volume:
         return cls.__new__(cls)._adopt(grids, position, device)
 
-    def __del__(self) -> None:
-        if hasattr(self, "_handle"):
-            self._handle.close()
-
     def __repr__(self) -> str:
         info = self.get_grid_info()
         return f"Volume({info.type_str} {info.name!r}, {self.get_tile_count()} tiles, {info.size_in_bytes} bytes)"

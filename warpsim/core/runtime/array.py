@@ -122,7 +122,7 @@ class array(Sloped, metaclass=_ArrayMeta):
         self.requires_grad = requires_grad
         if grad is not None:
             self.grad = grad
-        if isinstance(data, array) and versions.active() and not overlap(self, data):
+        if isinstance(data, array) and (versions.active() or versions.frame()) and not overlap(self, data):
             self._copied_from(data)
 
     @classmethod

@@ -18,7 +18,6 @@ from . import versions
 from .cuda import interop
 from .cuda.memory import DeviceMemory, on_host
 from .device import CPU
-from .graph import active as capturing
 from .graph import recorded
 from .memory import TypedMemory, as_numpy, check_range, record_of
 
@@ -127,15 +126,9 @@ class Contents(TypedMemory):
     ) -> None:
         """Write to a part of the memory, under the eyes of tapes."""
         device = self.device if source is None or source.device is self.device else None
-        if capturing() and not versions.active():
-            # Tapes are told when it runs.
-            recorded(lambda: self._change(step, target, what, select, source), device)
-            return
-        if not versions.alert:
-            recorded(step, device)
-            return
-        versions.about_to_write(self, target, what, recorded)
-        recorded(step, device)
+        if versions.alert:
+            versions.about_to_write(self, target, what, recorded)
+        recorded(step, device, lambda: self._change(step, target, what, select, source))
         for tape in versions.active():
             tape.record_write(self, select, source, what)
 

@@ -10,6 +10,7 @@ import numpy as np
 from ...errors import ArrayError, GradientError
 from ..types.arrays import type_name
 from .contents import Contents
+from .graph import active as capturing
 from .graph import recorded
 from .memory import allocate_like, memory_at
 from .versions import Memory, about_to_write, active
@@ -80,8 +81,9 @@ class Sloped(Contents):
         self._tell_views()
 
     def _copied_from(self, source: Sloped) -> None:
-        """An array that was made of another one while a tape records is a copy of it, as `clone` makes."""
-        if not (self.requires_grad and source.requires_grad):
+        """An array made of another one while a tape records, or a graph is captured, is a copy as `clone` makes it."""
+        follows = self.requires_grad and source.requires_grad and bool(active())
+        if not follows and (capturing() is None or self.dtype is not source.dtype):
             return
         if self.dtype is not source.dtype:
             raise GradientError(

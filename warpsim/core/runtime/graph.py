@@ -3,7 +3,8 @@
 A `Launch` keeps a packed argument block whose parameters can be exchanged. A graph is what was
 launched between `capture_begin` and `capture_end`; on the CPU its kernels run in one native call, and
 neighbouring work on a CUDA device in one CUDA graph. While capturing, launches and array operations are
-recorded, not run.
+recorded, not run. So tapes that began before see nothing of a capture, and all of it when the graph is launched;
+those that begin in it act in the time of the graph (see `frames`).
 """
 
 from __future__ import annotations
@@ -11,45 +12,53 @@ from __future__ import annotations
 import copy
 import ctypes
 import itertools
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
-from ...errors import LaunchError
+from ...errors import LaunchError, TapeError
+from ..types import structs
 from . import pool, versions
+from .anchors import anchors
 from .cuda import graphs
 from .device import Device, get_device
 from .dimensions import extent, normalized
+from .frames import Stay
 from .stream import ScopedStream
-
-_state = threading.local()
 
 
 def active() -> Graph | None:
     """The graph that this thread is capturing, or None."""
-    return getattr(_state, "graph", None)
+    found: Graph | None = versions.frame()
+    return found
 
 
-def recorded(step: Callable[[], None], device: Device | None = None) -> None:
+def recorded(step: Callable[[], None], device: Device | None = None, watched: Callable[[], None] | None = None) -> None:
     """Run a host operation now, or put it into the graph being captured.
 
-    device: the CUDA device on whose current stream the operation is done, if it is nothing else.
+    device: the CUDA device on whose current stream the operation is done, if it is nothing else. watched: does the
+    same and tells tapes, or the capture of another graph; None for what is no concern of theirs.
     """
     capture = active()
     if capture is None:
         step()
     else:
-        capture.add(step if device is None or not device.is_cuda else StreamWork(step, device))
+        capture.add(Work(step, device if device is not None and device.is_cuda else None, watched))
 
 
-class StreamWork(NamedTuple):
-    """A host operation that is work on the stream of a device."""
+class Work(NamedTuple):
+    """A host operation in a graph, as `recorded` takes it."""
 
     run: Callable[[], None]
-    device: Device
+    device: Device | None = None
+    watched: Callable[[], None] | None = None
 
-    def __call__(self) -> None:
-        self.run()
+    def replay(self) -> None:
+        """Run now, or become a step of the graph that is captured; tapes are told."""
+        if self.watched is not None:
+            self.watched()
+        else:
+            recorded(self.run, self.device)
 
 
 def address_of(block: bytes) -> int:
@@ -66,8 +75,13 @@ class Launch:
     kernel: Any
     dim: Any
     args: list[Any]
+    """The present arguments; structs as they were when they were given."""
+    input_count = 0
+    record = True  # whether tapes record it
     native = False  # whether a command for the pool is all there is to run
     reverse = False  # whether it runs an adjoint, which tapes do not care about
+    plain: Launch | None = None  # the same without notes, where it notes what its atomics return
+    noted: Mapping[int, Any] = MappingProxyType({})  # the arrays for that, by the number of the atomic
     with_gradient: Callable[[list[Any], int, Any], list[Any]] | None = None
     """The arguments with another gradient at a position."""
     watched: ClassVar[Callable[[Any], None]]  # runs a launch under the eyes of tapes; bound by `recording`
@@ -125,13 +139,9 @@ class Launch:
 
     def launch(self, stream: Any = None) -> None:
         """Run with the present arguments; while a graph is captured, record the launch as it is now."""
-        capture = active()
-        if capture is not None:
-            # A copy: parameters that are set later belong to later launches.
-            capture.add(copy.copy(self))
-            return
         with ScopedStream(stream, sync_enter=False):
-            self.replay()
+            # A copy: parameters that are set later belong to later launches.
+            (self if active() is None else copy.copy(self)).replay()
 
     def submit(self) -> None:
         """Run now or put into a graph, without a word to tapes."""
@@ -142,24 +152,24 @@ class Launch:
             self.run()
 
     def replay(self) -> None:
-        """Run now; tapes are told."""
+        """Run now or put into a graph; tapes are told."""
         if versions.alert and not self.reverse:
             self.watched()
         else:
-            self.run()
+            self.submit()
 
 
 class NativeLaunch(Launch):
     """A recorded launch of machine code: a packed argument block and a command for the pool."""
 
     def __init__(self, launcher: Any, dim: Any, args: list[Any], deterministic: bool):
-        self.launcher, self.deterministic = launcher, deterministic
+        self.launcher, self.deterministic, self.input_count = launcher, deterministic, len(args)
         self.reverse = launcher.form.kind != "forward"
         self.kernel = launcher.kernel
         self._bind(dim, list(args))
 
     def _bind(self, dim: Any, args: list[Any]) -> None:
-        launcher = self.launcher
+        launcher, args = self.launcher, [structs.frozen(a) for a in args]
         total, header = extent(dim, self.kernel.key, launcher.ndim)
         block = launcher.pack(args, header)
         if block is None:
@@ -167,6 +177,7 @@ class NativeLaunch(Launch):
             total, header = extent(dim, self.kernel.key, launcher.ndim)
             block = launcher.packed(args, header)
         self.launcher, self.dim, self.args, self.total, self.block = launcher, dim, args, total, block
+        self.anchors = list(anchors(args))
         self.command: bytes | None = launcher.command(block, total)
         self.native = self.command is not None
 
@@ -187,12 +198,13 @@ class InterpretedLaunch(Launch):
     """A recorded launch on the device `interp`; `prepare(dim, args)` checks it and returns what runs it."""
 
     def __init__(self, kernel: Any, dim: Any, args: list[Any], prepare: Callable[[Any, list[Any]], Callable[[], None]]):
-        self.kernel, self.prepare = kernel, prepare
+        self.kernel, self.prepare, self.input_count = kernel, prepare, len(args)
         self._bind(dim, list(args))
 
     def _bind(self, dim: Any, args: list[Any]) -> None:
+        args = [structs.frozen(a) for a in args]
         self.step = self.prepare(dim, args)
-        self.dim, self.args = dim, args
+        self.dim, self.args, self.anchors = dim, args, list(anchors(args))
 
     def run(self) -> None:
         self.step()
@@ -203,19 +215,66 @@ class Graph:
 
     def __init__(self, device: Any):
         self.device = device
-        self.steps: list[Launch | Callable[[], None]] = []
+        self.steps: list[Launch | Work] = []
+        self.unseen: set[int] = set()  # numbers of steps that tapes are not to record
         self.batches: list[tuple[bytes, int] | Callable[[], None]] | None = None
+        self.tapes_outside: tuple[Any, ...] = ()  # those that recorded when the capture began
+        self.sessions: list[versions.Session] = []  # of tapes that recorded in the capture
+        self.stays: list[Stay] = []
+        self.pinned: list[versions.Session] = []
+        self.kept: list[Any] = []
 
-    def add(self, step: Launch | Callable[[], None]) -> None:
+    def add(self, step: Launch | Work) -> None:
+        if versions.paused():
+            self.unseen.add(len(self.steps))
         self.steps.append(step)
         self.batches = None
 
+    def keep(self, things: Any) -> None:
+        """Keep alive what steps use without holding it."""
+        self.kept.append(things)
+
+    def pin(self, session: versions.Session) -> None:
+        """Let what a tape keeps live as long as the graph."""
+        session.pin()
+        self.pinned.append(session)
+
+    def __del__(self) -> None:
+        for session in self.pinned:
+            session.unpin()
+
+    def end(self) -> None:
+        """The capture is over: nothing that tapes recorded in it is there before the graph runs."""
+        self.stays = [Stay(session) for session in self.sessions if session.live]
+        for stay in self.stays:
+            stay.leave(self)
+
     def launch(self) -> None:
-        """Run everything in order."""
-        if versions.alert:
-            for step in self.steps:
-                step.replay() if isinstance(step, Launch) else step()
-            return
+        """Run everything in order, or add it to the graph that is captured."""
+        capture = active()
+        for stay in self.stays:
+            stay.leave(self)
+        others = versions.alert - sum(stay.session.begun and stay.session.live for stay in self.stays)
+        if capture is not None or others:
+            self._replay()
+        else:
+            self._run()
+        for stay in self.stays:
+            stay.enter(capture)
+        if capture is not None:
+            capture.keep(self)
+            capture.sessions += [s.session for s in self.stays if s.session not in capture.sessions]
+
+    def _replay(self) -> None:
+        """Step by step, under the eyes of tapes."""
+        for number, step in enumerate(self.steps):
+            if number in self.unseen:
+                with versions.Paused():
+                    step.replay()
+            else:
+                step.replay()
+
+    def _run(self) -> None:
         if self.batches is None:
             self.batches = list(self._batched())
         for batch in self.batches:
@@ -230,15 +289,15 @@ class Graph:
             if kind is True:
                 yield b"".join(step.command for step in steps), len(steps)  # type: ignore[union-attr, misc]
                 continue
-            runs = [step.run if isinstance(step, Launch | StreamWork) else step for step in steps]
+            runs = [step.run for step in steps]
             yield from runs if kind is False else graphs.sections(kind, runs)
 
 
-def _kind(step: Any) -> Any:
+def _kind(step: Launch | Work) -> Any:
     """What neighbouring steps must have in common to run together: True native, a device, or False for nothing."""
-    if isinstance(step, NativeLaunch | StreamWork):
-        return (isinstance(step, NativeLaunch) and step.native) or step.device or False
-    return False
+    if isinstance(step, NativeLaunch):
+        return step.native or step.device or False
+    return step.device or False if isinstance(step, Work) else False
 
 
 def capture_begin(
@@ -251,24 +310,35 @@ def capture_begin(
     """
     if active() is not None:
         raise LaunchError("a capture is already running on this thread\nhelp: call capture_end() first")
-    _state.graph = Graph(get_device(device))
+    made = Graph(get_device(device))
+    made.tapes_outside = versions.active()
+    versions.set_active(())
+    versions.set_frame(made)
 
 
 def capture_end(device: Any = None, stream: Any = None) -> Graph:
-    """Stop recording and return the graph. Raises `LaunchError` when no capture is running."""
+    """Stop recording and return the graph.
+
+    Raises `LaunchError` when no capture is running, `TapeError` when a tape that began in it records still.
+    """
     graph = active()
     if graph is None:
         raise LaunchError("no capture is running on this thread\nhelp: call capture_begin() first")
-    _state.graph = None
+    open_tapes = versions.active()
+    versions.set_frame(None)
+    versions.set_active(graph.tapes_outside)
+    graph.end()
+    if open_tapes:
+        raise TapeError("a tape that began in the capture records still\nexpected: its end before that of the capture")
     return graph
 
 
 def capture_launch(graph: Graph, stream: Any = None) -> None:
-    """Run a captured graph; while another is captured, make it a step of that one."""
+    """Run a captured graph; while another is captured, add its steps to that one. Tapes record what runs."""
     if not isinstance(graph, Graph):
         raise LaunchError(f"{graph!r} is not a graph\nexpected: what capture_end() returned, or capture.graph")
     with ScopedStream(stream, sync_enter=False):
-        recorded(graph.launch)
+        graph.launch()
 
 
 class ScopedCapture:

@@ -64,7 +64,7 @@ class Handle:
 
     def _write(self, data: structs.Struct) -> None:
         write_struct(self._record, 0, data)
-        self._data = data
+        self._data, self._arrays = data, structs.frozen(data)  # the record has the addresses of these arrays
         self._publish()
 
     def _publish(self) -> None:
@@ -96,7 +96,7 @@ class Handle:
     def close(self) -> None:
         """End the structure: its id stands for nothing from now on. Closing twice does no harm."""
         if self.is_open:
-            del self._data
+            del self._data, self._arrays
             LIVE.pop(self._id, None)
             self._memory[:] = 0
             if self._there is not self._memory:

@@ -16,7 +16,6 @@ from ..passes.cotangents import has_cotangent
 from . import versions
 from .array import array
 from .device import Device
-from .graph import active as capturing
 from .graph import recorded
 from .needs import Always
 from .place import Place
@@ -60,12 +59,9 @@ def host_step(
 
     contents: whether `pull` looks at the contents of the operands. device: see `recorded`.
     """
-    if capturing() and not versions.active():
-        # Tapes are told when it runs.
-        recorded(lambda: host_step(what, step, results, operands, pull, contents, device), device)
-        return
+    again = lambda: host_step(what, step, results, operands, pull, contents, device)  # noqa: E731
     if not versions.alert:
-        recorded(step, device)
+        recorded(step, device, again)
         return
     place, tapes = Place.outside(), versions.active()
     user = Always(f"an argument of wp.utils.{what}") if contents else Never()
@@ -75,7 +71,7 @@ def host_step(
     ]
     for a in results:
         versions.about_to_write(a, a._data, f"wp.utils.{what}", recorded)
-    recorded(step, device)
+    recorded(step, device, again)
     for tape, record in zip(tapes, made, strict=True):
         tape.log.append(record)
 

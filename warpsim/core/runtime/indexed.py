@@ -21,7 +21,6 @@ from ..types.arrays import array_type, type_name
 from . import versions
 from .array import Tag, array
 from .device import CPU, Device
-from .graph import active as capturing
 from .graph import recorded
 from .memory import TypedMemory, allocate, checked_dtype
 
@@ -118,14 +117,9 @@ class indexedarray(TypedMemory):
 
     def _change(self, step: Callable[[], None], source: TypedMemory) -> None:
         """Write to the selected elements, under the eyes of tapes."""
-        if capturing() and not versions.active():
-            recorded(lambda: self._change(step, source))  # tapes are told when it runs
-            return
-        if not versions.alert:
-            recorded(step)
-            return
-        versions.about_to_write(self.data, self.data._data, "assign", recorded)
-        recorded(step)
+        if versions.alert:
+            versions.about_to_write(self.data, self.data._data, "assign", recorded)
+        recorded(step, None, lambda: self._change(step, source))
         for tape in versions.active():
             tape.record_write(self, None, source, "assign")
 

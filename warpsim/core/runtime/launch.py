@@ -14,17 +14,13 @@ from typing import Any
 
 from ...config import config
 from ...errors import ArgumentTypeError, DeviceError, LaunchError
-from ..compile import FORWARD
 from . import graph, interp, versions
 from .adjoint_launch import adjoint_launch
-from .arguments import adapted
 from .device import Device, get_device
 from .dimensions import extent, normalized
 from .kernel import Kernel
 from .launcher import CudaLauncher, Launcher, execute, meets_others, prepared
-from .needs import Needs, needs_of
-from .place import Place
-from .recording import launch_generally, needs_for, noting, recording_form, watched
+from .recording import watched
 from .stream import ScopedStream
 
 __all__ = ["Launcher", "execute", "launch", "meets_others", "prepared"]
@@ -125,15 +121,12 @@ def launch_slowly(
 ) -> Any:  # fmt: skip
     """The general path: find or make the compiled form, adapt arguments, pack, run or record."""
     if place.is_interp:
-        return launch_interpreted(kernel, dim, args, place, input_count, record, record_cmd, deterministic)
+        return launch_interpreted(kernel, dim, args, place, input_count, record, record_cmd)
     launcher, args = prepared(kernel, args, place)
     if isinstance(launcher, CudaLauncher):
         launcher = launcher.shaped(*shape)
-    if record_cmd:
-        return graph.NativeLaunch(launcher, dim, args, deterministic)
-    if graph.active() is not None:
-        captured(launcher, dim, args, input_count, record, deterministic)
-        return None
+    if record_cmd or graph.active() is not None:
+        return issued(graph.NativeLaunch(launcher, dim, args, deterministic), input_count, record, record_cmd)
     total, header = extent(dim, kernel.key, launcher.ndim)
     block = launcher.packed(args, header)
     if versions.alert:
@@ -143,41 +136,18 @@ def launch_slowly(
     return None
 
 
-def captured(
-    launcher: Launcher, dim: Any, args: list[Any], input_count: int, record: bool, deterministic: bool
-) -> None:
-    """Put a launch into the graph that is captured, and onto tapes."""
-
-    def run(needs: Needs, noted: dict[int, Any]) -> None:
-        chosen, given = noting(launcher, args, needs, noted)
-        graph.NativeLaunch(chosen, dim, given, deterministic).submit()
-
-    needs = needs_for(launcher)
-    if versions.alert:
-        launch_generally(needs, launcher, dim, args, input_count, record, deterministic, run, Place.of_caller(3))
-    else:
-        run(needs, {})
+def issued(command: graph.Launch, input_count: int, record: bool, record_cmd: bool) -> graph.Launch | None:
+    """A command as a result, or run (put into the graph that is captured) under the eyes of tapes."""
+    command.input_count, command.record = input_count, record
+    if record_cmd:
+        return command
+    command.replay()
+    return None
 
 
 def launch_interpreted(
-    kernel: Kernel, dim: Any, args: list[Any], place: Device, input_count: int, record: bool, record_cmd: bool,
-    deterministic: bool,
-) -> Any:  # fmt: skip
+    kernel: Kernel, dim: Any, args: list[Any], place: Device, input_count: int, record: bool, record_cmd: bool
+) -> Any:
     """Launch on the device `interp`."""
     checked = graph.InterpretedLaunch(kernel, dim, args, lambda n, given: interp.prepared(kernel, n, given, place))
-    if record_cmd:
-        return checked
-    if not versions.alert:
-        checked.launch()
-        return None
-    types = kernel.types_for(args)
-    names = zip(args, types, kernel.patterns, strict=True)
-    args = [adapted(a, t, name, kernel.key, place) for a, t, name in names]
-    needs = needs_of(kernel, types, kernel.settings())
-
-    def run(needs: Needs, noted: dict[int, Any]) -> None:
-        form, given = (recording_form(needs), [*needs.whole(args), *noted.values()]) if noted else (FORWARD, args)
-        graph.InterpretedLaunch(kernel, dim, given, lambda n, a: interp.prepared(kernel, n, a, place, form)).submit()
-
-    launch_generally(needs, None, dim, args, input_count, record, deterministic, run, Place.of_caller(3))
-    return None
+    return issued(checked, input_count, record, record_cmd)

@@ -11,20 +11,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from ..compile import Form
 from ..passes.touched import HELD, Path
+from ..types.structs import frozen
 from . import interp, versions
 from .arguments import adapted
 from .array import array
 from .device import INTERP, Device
 from .dimensions import extent
-from .graph import Launch, NativeLaunch, recorded
+from .graph import InterpretedLaunch, Launch, NativeLaunch, recorded
 from .launcher import Launcher, execute, prepared
 from .needs import Always, Needs, needs_of, same_arrays
 from .place import Place
-from .records import LaunchRecord, More, arrays_at, frozen, has_gradients
+from .records import LaunchRecord, More, arrays_at, has_gradients
 from .versions import Writer, meets
 
 Run = Callable[[Needs, dict[int, Any]], None]
@@ -229,25 +233,38 @@ def noting(launcher: Launcher, args: Any, needs: Needs, noted: dict[int, array])
 
 def run_command(launch: Launch) -> None:
     """Run a command that was recorded with `record_cmd=True`, or captured in a graph, as a launch of its own."""
-    kernel, launcher = launch.kernel, getattr(launch, "launcher", None)
+    plain = launch.plain or launch
+    kernel, launcher = launch.kernel, getattr(plain, "launcher", None)
     place, settings = Place.outside(), kernel.settings()
-    types = kernel.types_for(launch.args)
-    named = zip(launch.args, types, kernel.patterns, strict=True)
+    types = kernel.types_for(plain.args)
+    named = zip(plain.args, types, kernel.patterns, strict=True)
     device = INTERP if launcher is None else launcher.device
     args = [adapted(a, t, name, kernel.key, device) for a, t, name in named]
     needs = needs_of(kernel, types, settings) if launcher is None else needs_for(launcher)
-    deterministic = bool(getattr(launch, "deterministic", False))
 
     def run(needs: Needs, noted: dict[int, Any]) -> None:
-        if not noted:
-            launch.run()
-        elif launcher is None:
-            interp.prepared(kernel, launch.dim, [*needs.whole(args), *noted.values()], INTERP, recording_form(needs))()
-        else:
-            chosen, given = noting(launcher, args, needs, noted)
-            NativeLaunch(chosen, launch.dim, given, deterministic).run()
+        (with_notes(plain, args, needs, noted) if noted else launch).submit()
+        if noted:
+            for number, own in launch.noted.items():
+                recorded(partial(np.copyto, own._data, noted[number]._data))
 
-    launch_generally(needs, launcher, launch.dim, args, len(args), True, deterministic, run, place)
+    deterministic = bool(getattr(plain, "deterministic", False))
+    launch_generally(needs, launcher, plain.dim, args, plain.input_count, plain.record, deterministic, run, place)
+
+
+def with_notes(plain: Launch, args: Any, needs: Needs, noted: dict[int, array]) -> Launch:
+    """A launch that fills `noted` besides."""
+    made: Launch
+    if isinstance(plain, NativeLaunch):
+        chosen, given = noting(plain.launcher, args, needs, noted)
+        made = NativeLaunch(chosen, plain.dim, given, plain.deterministic)
+    else:
+        form, given = recording_form(needs), [*needs.whole(args), *noted.values()]
+        made = InterpretedLaunch(
+            plain.kernel, plain.dim, given, lambda n, a: interp.prepared(plain.kernel, n, a, INTERP, form)
+        )
+    made.plain, made.noted, made.reverse = plain, noted, plain.reverse
+    return made
 
 
 Launch.watched = run_command

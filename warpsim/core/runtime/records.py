@@ -253,16 +253,6 @@ def has_gradients(needs: Needs, args: Any) -> bool:
     return any(a._memory.has_gradient for path in paths for _, a in arrays_at(args, path, tables=False))
 
 
-def frozen(value: Any) -> Any:
-    """An argument that later changes of a struct by the user do not reach."""
-    if not isinstance(value, structs.Struct):
-        return value
-    made = object.__new__(type(value))
-    for name in value.fields:
-        object.__setattr__(made, name, frozen(getattr(value, name)))
-    return made
-
-
 def stand_in(a: array, contents: np.ndarray, slopes: bool = True) -> array:
     """An array with other contents and the gradient of `a`; without slopes, with none."""
     made = array.__new__(array)

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import GradientError, TapeError, TapeOverwriteError
+from ...errors import GradientError, TapeError
 from ..passes.cotangents import has_cotangent
 from ..types import scalars, structs
 from ..types.arrays import ArrayType, type_name
@@ -75,7 +75,9 @@ class Tape:
         print(x.grad)
 
     Launches of this thread are recorded, and `wp.copy`, `wp.clone`, `assign`, `fill_`, `zero_` and item
-    assignment. Tapes may be nested: each records what happens inside it.
+    assignment. Tapes may be nested: each records what happens inside it. A graph runs when it is launched, and so
+    is recorded then. A tape that begins while a graph is captured belongs to the graph: `backward` in the same
+    capture becomes part of it, and after each launch of the graph the tape holds what that launch did.
     """
 
     def __init__(self) -> None:
@@ -95,8 +97,10 @@ class Tape:
     # ----- recording --------------------------------------------------------------------------
 
     def __enter__(self) -> Tape:
-        if self in versions.active():
+        capture = graph.active()
+        if self in versions.active() or (capture is not None and self in capture.tapes_outside):
             raise TapeError("this tape records already\nexpected: one `with` at a time for one tape")
+        self._enter_frame()
         versions.set_active((*versions.active(), self))
         return self
 
@@ -108,6 +112,21 @@ class Tape:
                 + "\nexpected: tapes end in the opposite order of their beginnings, on their thread"
             )  # fmt: skip
         versions.set_active(tapes[:-1])
+
+    def _enter_frame(self) -> None:
+        """Record in the time of the graph that is captured, or now. Raises `TapeError` for a tape of another time."""
+        session, capture = self.session, graph.active()
+        if session.home is capture:
+            return
+        if self.log or session.home is not None:
+            before = "outside of this capture" if capture is not None else "while a graph was captured"
+            raise TapeError(
+                f"this tape recorded {before}\nexpected: one tape for a capture, and one for what runs at once\n"
+                "help: use another tape, or call tape.reset() first"
+            )
+        assert capture is not None
+        session.home = session.frame = capture
+        capture.sessions.append(session)
 
     @property
     def records(self) -> list[Record]:
@@ -141,6 +160,7 @@ class Tape:
                 f"kernel {kernel.key!r} overwrites what its gradient needs, or needs what its atomics returned\n"
                 "expected: a launch inside `with tape:`, which keeps that"
             )
+        self._enter_frame()
         versions.set_active((self,))
         try:
             launch_generally(
@@ -227,7 +247,8 @@ class Tape:
         seeds = self._seeds(loss, grads)
         if not self.records:
             raise TapeError(
-                "nothing is recorded on this tape\nexpected: launches inside `with tape:`, before backward"
+                "nothing is recorded on this tape\nexpected: launches inside `with tape:`, before backward\n"
+                "help: a graph is recorded when it is launched there, not when it is captured there"
             )
         self._check_contents()
         with versions.Paused():
@@ -259,16 +280,19 @@ class Tape:
 
     def _check_contents(self) -> None:
         """Raise when something that no tape saw changed what a gradient needs."""
-        for read in self.session.reads:
-            if not read.spoiled and read.changed():
-                read.spoiled = versions.THROUGH_NUMPY
-            if read.spoiled and read.needed():
-                raise TapeOverwriteError(
-                    f"{read.name} was changed after it was recorded\n"
-                    f"found: recorded at {read.place}, changed by {read.spoiled}\n"
-                    "expected: arrays that gradients need to stay as they are until backward\n"
-                    "help: write inside `with tape:`, which keeps a copy, or write to another array"
-                )
+        session = self.session
+        if session.frame is not None and session.frame is not versions.frame():
+            raise TapeError(
+                "this tape recorded while a graph was captured, and the graph has not run since\n"
+                "expected: backward in the same capture, or after wp.capture_launch(graph)"
+            )
+        session.check()
+        capture = graph.active()
+        if capture is not None:
+            capture.keep((list(self.log), [a.grad for a in self.arrays()]))
+            if session.frame is None:  # what is written before the graph runs is known only then
+                capture.pin(session)
+                recorded(session.check)
 
     def _prepare(self) -> None:
         """Make the reverse steps, or make them anew when arrays got other gradients."""

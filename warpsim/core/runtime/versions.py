@@ -32,7 +32,7 @@ alert = 0
 """How many tapes record now, in any thread, or may still need what is in memory."""
 
 _counting = threading.Lock()
-_guard = threading.RLock()  # launches of other threads may write to what a tape of this one read
+guard = threading.RLock()  # launches of other threads may write to what a tape of this one read
 _state = threading.local()
 _EXACT_WORK = 1000  # how hard to look whether interleaved views share elements before assuming that they do
 
@@ -54,15 +54,32 @@ def _count(change: int) -> None:
         alert += change
 
 
+def frame() -> Any:
+    """The graph that this thread captures, in whose time it acts; None: now."""
+    return getattr(_state, "frame", None)
+
+
+def set_frame(graph: Any) -> None:
+    """Let this thread act in the time of a graph."""
+    _state.frame = graph
+
+
+def paused() -> bool:
+    """Whether tapes that began before are to see nothing of what this thread does."""
+    return getattr(_state, "paused", False)
+
+
 class Paused:
     """`with Paused():` nothing that this thread does is recorded."""
 
     def __enter__(self) -> None:
-        self.tapes = active()
+        self.tapes, self.outer = active(), paused()
         set_active(())
+        _state.paused = True
 
     def __exit__(self, *error: Any) -> None:
         set_active(self.tapes)
+        _state.paused = self.outer
 
 
 class Session:
@@ -76,6 +93,11 @@ class Session:
         self.reads: list[Read] = []
         self.copies: list[Read] = []
         self.begun = False
+        self.frame: Any = None
+        """The graph in whose time the reads are valid: the one that is captured, or has still to run; None: now."""
+        self.home: Any = None  # the graph in whose capture the tape was recorded
+        self._pins = 0
+        self._over = False
 
     def begin(self) -> None:
         """There are live reads from now on."""
@@ -83,11 +105,34 @@ class Session:
             self.begun = True
             _count(1)
 
+    def pin(self) -> None:
+        """Live on until `unpin`, even when the tape goes: a graph holds steps of its reverse."""
+        self._pins += 1
+
+    def unpin(self) -> None:
+        self._pins -= 1
+        if self._over:
+            self.end()
+
+    def check(self) -> None:
+        """Raise when something that the tape did not see changed what a gradient needs."""
+        for read in self.reads:
+            if not read.spoiled and read.changed():
+                read.spoiled = THROUGH_NUMPY
+            if read.spoiled and read.needed():
+                raise TapeOverwriteError(
+                    f"{read.name} was changed after it was recorded\n"
+                    f"found: recorded at {read.place}, changed by {read.spoiled}\n"
+                    "expected: arrays that gradients need to stay as they are until backward\n"
+                    "help: write inside `with tape:`, which keeps a copy, or write to another array"
+                )
+
     def end(self) -> None:
         """Nothing is needed any more."""
-        if self.live:
+        self._over = True
+        if self.live and not self._pins:
             self.live = False
-            with _guard:  # else arrays would keep the reads of tapes long gone
+            with guard:  # else arrays would keep the reads of tapes long gone
                 for read in self.reads:
                     if read.there:
                         read.memory.drop(read)
@@ -161,7 +206,8 @@ class Read:
         Of memory on a GPU NumPy has copies alone; other frameworks' writes are not looked for, as that would cost
         more than their work.
         """
-        if self.print is None and not isinstance(self.view, DeviceMemory):
+        here = self.print is None and self.session.frame is None
+        if here and self.copy is None and not isinstance(self.view, DeviceMemory):
             self.print = fingerprint(self.view)
 
     def changed(self) -> bool:
@@ -203,14 +249,14 @@ class Memory:
             self.exposed = True
             _foreign.setdefault(allocation(view), self)
         if self.reads:
-            with _guard:
+            with guard:
                 for read in self.reads:
                     if read.session.live:
                         read.note_exposed()
 
     def read(self, a: Any, session: Session, place: Place) -> Read:
         """The live read of an array: a new one, or that of an equal view at the same contents."""
-        with _guard:
+        with guard:
             found = self._read(a._data, span(a), session, place)
             found.keys.append(id(a))
             session.current[id(a)] = found
@@ -230,14 +276,18 @@ class Memory:
             session.begin()
             found = Read(view, reach, self, session, place)
             session.reads.append(found)
-            at = bisect_right(self.starts, low)
-            self.starts.insert(at, low)
-            self.reads.insert(at, found)
-            found.there = True
-            self.reach = max(self.reach, high - low)
-            if self.exposed:
-                found.note_exposed()
+            self.add(found)
         return found
+
+    def add(self, read: Read) -> None:
+        """Know of a read from now on."""
+        at = bisect_right(self.starts, read.low)
+        self.starts.insert(at, read.low)
+        self.reads.insert(at, read)
+        read.there = True
+        self.reach = max(self.reach, read.high - read.low)
+        if self.exposed:
+            read.note_exposed()
 
     def near(self, low: int, high: int) -> Iterator[Read]:
         """Live reads that may reach into a range of addresses."""
@@ -261,7 +311,7 @@ class Memory:
 
     def overwrite(self, a: Any, view: np.ndarray, tapes: tuple[Any, ...], writer: Writer, run: Run) -> None:
         """A part of array `a` is about to be written: save or spoil the reads that lose their contents."""
-        with _guard:
+        with guard:
             self._overwrite(view, span(a) if view is a._data else bounds(view), tapes, writer, run)
 
     def _overwrite(
@@ -269,7 +319,10 @@ class Memory:
     ) -> None:
         low, high = reach
         sessions = [tape.session for tape in tapes]
+        now = frame()
         for read in list(self.near(low, high)):
+            if read.session.frame is not now:
+                continue  # what is written in one time leaves contents of another as they are
             if read.session.live and read.view is not view and not meets(read.view, view):
                 continue
             if read.session in sessions:

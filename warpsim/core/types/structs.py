@@ -79,6 +79,16 @@ def struct(cls: type) -> type[Struct]:
     return type(cls.__name__, (Struct,), body)
 
 
+def frozen(value: Any) -> Any:
+    """A value that later changes of a struct by the user do not reach: a copy of a struct, with the same arrays."""
+    if not isinstance(value, Struct):
+        return value
+    made = object.__new__(type(value))
+    for name in value.fields:
+        object.__setattr__(made, name, frozen(getattr(value, name)))
+    return made
+
+
 def is_struct(t: Any) -> bool:
     return isinstance(t, type) and issubclass(t, Struct)
 

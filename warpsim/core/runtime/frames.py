@@ -1,0 +1,41 @@
+"""Frames of time: what a tape that was recorded in a capture holds after each launch of the graph.
+
+Operations act now, or in the time of the graph that is captured; `Session.frame` says where the contents are valid
+that a tape needs. A write in one time leaves the reads of another alone. When a capture ends, and when its graph
+is about to run, the tapes of the capture hold nothing; when the graph has run, they hold what they held when the
+capture ended, now or in the time of another capture.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import versions
+
+
+class Stay:
+    """A tape's reads, as they are when the graph it was recorded in has run."""
+
+    def __init__(self, session: versions.Session):
+        self.session = session
+        self.reads = [(read, read.spoiled, read.there) for read in session.reads]
+
+    def leave(self, graph: Any) -> None:
+        """Hold nothing until `graph` has run."""
+        with versions.guard:
+            self.session.frame = graph
+            for read in self.session.reads:
+                read.print = None
+                if read.there:
+                    read.memory.drop(read)
+
+    def enter(self, frame: Any) -> None:
+        """Hold what the graph left, in the time of another graph or (None) now."""
+        if not self.session.live:
+            return
+        with versions.guard:
+            self.session.frame = frame
+            for read, spoiled, there in self.reads:
+                read.spoiled = spoiled
+                if there:
+                    read.memory.add(read)
