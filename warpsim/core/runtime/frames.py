@@ -10,7 +10,34 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...errors import TapeError
 from . import versions
+
+
+def join(session: versions.Session, capture: Any, used: bool) -> None:
+    """Record in the time of the graph that is captured, or now. Raises `TapeError` for a tape of another time.
+
+    used: whether the tape has recorded already.
+    """
+    if session.home is capture:
+        return
+    if used or session.home is not None:
+        before = "outside of this capture" if capture is not None else "while a graph was captured"
+        raise TapeError(
+            f"this tape recorded {before}\nexpected: one tape for a capture, and one for what runs at once\n"
+            "help: use another tape, or call tape.reset() first"
+        )
+    session.home = session.frame = capture
+    capture.sessions.append(session)
+
+
+def check_frame(session: versions.Session, capture: Any) -> None:
+    """Raise `TapeError` when what a tape recorded is not there: its graph has still to run."""
+    if session.frame is not None and session.frame is not capture:
+        raise TapeError(
+            "this tape recorded while a graph was captured, and the graph has not run since\n"
+            "expected: backward in the same capture, or after wp.capture_launch(graph)"
+        )
 
 
 class Stay:

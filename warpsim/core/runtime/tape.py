@@ -32,6 +32,7 @@ from .adjoint_launch import reverse_step
 from .array import array, overlap
 from .device import CPU, get_device
 from .dimensions import normalized
+from .frames import check_frame, join
 from .graph import recorded
 from .indexed import indexedarray
 from .kernel import Kernel
@@ -100,7 +101,7 @@ class Tape:
         capture = graph.active()
         if self in versions.active() or (capture is not None and self in capture.tapes_outside):
             raise TapeError("this tape records already\nexpected: one `with` at a time for one tape")
-        self._enter_frame()
+        join(self.session, graph.active(), bool(self.log))
         versions.set_active((*versions.active(), self))
         return self
 
@@ -112,21 +113,6 @@ class Tape:
                 + "\nexpected: tapes end in the opposite order of their beginnings, on their thread"
             )  # fmt: skip
         versions.set_active(tapes[:-1])
-
-    def _enter_frame(self) -> None:
-        """Record in the time of the graph that is captured, or now. Raises `TapeError` for a tape of another time."""
-        session, capture = self.session, graph.active()
-        if session.home is capture:
-            return
-        if self.log or session.home is not None:
-            before = "outside of this capture" if capture is not None else "while a graph was captured"
-            raise TapeError(
-                f"this tape recorded {before}\nexpected: one tape for a capture, and one for what runs at once\n"
-                "help: use another tape, or call tape.reset() first"
-            )
-        assert capture is not None
-        session.home = session.frame = capture
-        capture.sessions.append(session)
 
     @property
     def records(self) -> list[Record]:
@@ -160,7 +146,7 @@ class Tape:
                 f"kernel {kernel.key!r} overwrites what its gradient needs, or needs what its atomics returned\n"
                 "expected: a launch inside `with tape:`, which keeps that"
             )
-        self._enter_frame()
+        join(self.session, graph.active(), bool(self.log))
         versions.set_active((self,))
         try:
             launch_generally(
@@ -280,14 +266,9 @@ class Tape:
 
     def _check_contents(self) -> None:
         """Raise when something that no tape saw changed what a gradient needs."""
-        session = self.session
-        if session.frame is not None and session.frame is not versions.frame():
-            raise TapeError(
-                "this tape recorded while a graph was captured, and the graph has not run since\n"
-                "expected: backward in the same capture, or after wp.capture_launch(graph)"
-            )
+        session, capture = self.session, graph.active()
+        check_frame(session, capture)
         session.check()
-        capture = graph.active()
         if capture is not None:
             capture.keep((list(self.log), [a.grad for a in self.arrays()]))
             if session.frame is None:  # what is written before the graph runs is known only then
