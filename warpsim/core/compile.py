@@ -49,6 +49,7 @@ from .passes.recording import recording
 from .passes.references import Reference, by_value, references
 from .passes.replay import refuse_lost
 from .passes.share import share
+from .passes.stack import check_stack
 from .passes.unroll import unroll
 from .types.arrays import ArrayType, type_name
 from .types.structs import is_struct
@@ -189,6 +190,7 @@ def without_unread(fn: Function, extras: tuple[Extra, ...]) -> tuple[Function, t
 
 
 def planned(fn: Function, extras: tuple[Extra, ...], ndim: int) -> Program:
+    check_stack(fn)
     return Program(fn, ndim, analyse(fn), has_checks(fn), estimate(fn).nanoseconds, extras)
 
 
