@@ -104,7 +104,7 @@ class NotDifferentiableError(KernelError, TypeError):
 
 
 class NativeCodeError(KernelError, ValueError):
-    """Native text that the C++ compiler refuses."""
+    """Native text that the C++ compiler refuses, or that throws an exception."""
 
 
 class NoCompilerError(KernelError, RuntimeError):

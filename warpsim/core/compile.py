@@ -265,7 +265,7 @@ def cache_key(program: Program, options: Options, processor: str) -> str:
     """A digest of all that decides the code: the program, layouts of structs, options, processor."""
     fn = program.fn
     parts = [VERSION, processor, repr(options), str(program.ndim), print_function(fn), *struct_layouts(fn)]
-    if program.checks or options.verify or options.lineinfo:
+    if program.checks or options.verify or options.lineinfo or any(snippets.units(fn)):
         parts.extend(check_places(fn))  # failed checks report them; other code does not depend on them
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 

@@ -23,10 +23,21 @@ _SCALARS = {
 _EXPORT = """
 #if defined(WP_CUDA)
 #define WP_EXPORT extern "C" __device__
+#define WP_OUTCOME void
+#define WP_TRY
+#define WP_CATCH
 #elif defined(_WIN32)
 #define WP_EXPORT extern "C" __declspec(dllexport)
 #else
 #define WP_EXPORT extern "C" __attribute__((visibility("default")))
+#endif
+#if !defined(WP_CUDA)
+#define WP_OUTCOME const char *
+#define WP_TRY try {
+#define WP_CATCH return nullptr; \\
+    } catch (const std::exception &error) { return wp::thrown(error.what()); \\
+    } catch (const char *said) { return wp::thrown(said); \\
+    } catch (...) { return wp::thrown("(not a std::exception)"); }
 #endif
 """
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[^\n]*", re.MULTILINE)
@@ -116,7 +127,8 @@ def _entry(unit: Unit, types: _Types, function: str) -> Iterator[str]:
     places = [next(starts) for _ in unit.params]
     pairs = list(zip(unit.params, places, strict=True))
     values = [f"*({types.name(t, name in unit.constants)} *)(arguments + {at})" for (name, t), at in pairs]
-    yield f"WP_EXPORT void {unit.symbol}(char *arguments, char *results) {{"
+    yield f"WP_EXPORT WP_OUTCOME {unit.symbol}(char *arguments, char *results) {{"
+    yield "    WP_TRY"
     if not unit.reverse:
         call = f"{function}({', '.join(values)})"
         yield f"    {call};" if unit.result is None else f"    *({types.name(unit.result)} *)results = {call};"
@@ -129,6 +141,7 @@ def _entry(unit: Unit, types: _Types, function: str) -> Iterator[str]:
             given += [value, f"adj_{name}"]
         yield f"    {function}({', '.join([*given, *seed])});"
         yield from _cotangents(unit, types)
+    yield "    WP_CATCH"
     yield "}"
 
 

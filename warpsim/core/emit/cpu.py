@@ -22,6 +22,7 @@ from llvmlite import binding
 from llvmlite import ir as ll
 
 from ..ir.nodes import Call, For, Function, While, count, walk
+from ..ops.native import HOST
 from ..ops.values import llvm_type
 from ..passes.access import Plan
 from ..passes.cost import estimate
@@ -380,6 +381,15 @@ class CpuTarget(Target):
                     b.store(word, b.gep(report, [ll.Constant(I64, k)]))
             self.end()
             b.position_at_end(b.append_basic_block("unreachable"))
+
+    def call_native(self, call: Call, given: Any, made: Any) -> None:
+        """A unit that throws an exception ends the range of threads, and the launch raises what it said."""
+        b, unit = self.builder, call.op.unit
+        said = b.call(self.external(unit.symbol, ll.FunctionType(BYTES, [BYTES, BYTES])), [given, made])
+        if HOST["throws"](unit):
+            words = b.ptrtoint(said, I64)
+            nothing = ll.Constant(I64, 0)
+            self.fail(b.icmp_unsigned("!=", words, nothing), Site("native", unit.title, call.location), words, nothing)
 
     def linear_index(self) -> Any:
         b = self.builder

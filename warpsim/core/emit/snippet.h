@@ -22,7 +22,9 @@ typedef unsigned long long uint64_t;
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <exception>
 #endif
 
 namespace wp {
@@ -442,6 +444,18 @@ template <class V, class T = wp::part<V>> WP_FN V atomicAdd(V *place, const V &v
 }
 
 namespace wp {
+#if !defined(WP_CUDA)
+// What an exception says, for a message. The text stays: threads may report it after this one has gone on. Libraries
+// that hold the words are those from which an exception may come.
+inline const char *thrown(const char *said) {
+    static const char words[] = "threw an exception: %s";
+    size_t size = sizeof words + strlen(said);
+    char *copy = static_cast<char *>(malloc(size));
+    if (copy) snprintf(copy, size, words, said);
+    return copy ? copy : "threw an exception";
+}
+#endif
+
 typedef vec_t<2, float> vec2;
 typedef vec_t<3, float> vec3;
 typedef vec_t<4, float> vec4;

@@ -37,6 +37,7 @@ _CUDA_ONLY = re.compile(r"__shared__|__sync\w+|__shfl\w+|__ballot\w+|\b(?:thread
 _MESSAGE = re.compile(r"^(?P<file>[^\s:]+):(?:\d+:)*\s*(?P<text>.*)$")
 _SHOWN_LINES = 12
 _REFUSED = b"refused"  # in the place of a library
+_HANDLER = b"threw an exception: %s"  # what `snippet.h` makes of one
 _SWEPT = ".wscode-tmp"  # files of this name are removed by the cache when they are old
 
 _loaded: dict[str, tuple[ctypes.CDLL, int]] = {}
@@ -85,7 +86,12 @@ def compiles(unit: Unit) -> bool:
     return True
 
 
-HOST.update(address=address, compiles=compiles)
+def throws(unit: Unit) -> bool:
+    """Whether an exception may leave the text: the compiler drops the handler where it sees that none does."""
+    return _HANDLER in library(unit)
+
+
+HOST.update(address=address, compiles=compiles, throws=throws)
 
 
 def cache_key(unit: Unit) -> str:

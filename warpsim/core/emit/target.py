@@ -84,6 +84,11 @@ class Target:
         """Report `site` and leave the kernel when `failed` holds."""
         raise NotImplementedError
 
+    def call_native(self, call: Call, given: Any, made: Any) -> None:
+        """Call a unit of native text on blocks of arguments and of room for results."""
+        kind = ll.FunctionType(ll.VoidType(), [BYTES, BYTES])
+        self.builder.call(self.external(call.op.unit.symbol, kind), [given, made])
+
     # ----- loops ----------------------------------------------------------------------------
 
     def next_round(self, head: Any, outer: bool) -> None:

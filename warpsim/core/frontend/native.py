@@ -264,6 +264,9 @@ def func_native(
     an empty text does nothing. Without one, a snippet that returns nothing is not run again; one that
     returns a value runs again if it changes no array, and is refused where its value is needed if it does.
 
+    A C++ exception that leaves the text ends the launch, which raises `NativeCodeError` with its words; CUDA has no
+    exceptions, and text with `throw` does not compile there.
+
     Nothing checks indices in native text: an access outside an array corrupts memory or ends the
     process. Text that returns a value and takes no arrays counts as a function of its arguments.
 

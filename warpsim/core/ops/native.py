@@ -2,11 +2,12 @@
 
 A unit is compiled by the system's compiler into a function
 
-    void symbol(const char *arguments, char *results)
+    const char *symbol(const char *arguments, char *results)
 
 over two blocks of memory in which every value starts at an 8-byte boundary, in the layout that
 `types.structs` gives it; an array is its descriptor. That is the same on every processor and needs no
-rule of how C passes structs. The symbol is a digest of all that the unit means, so equal programs have
+rule of how C passes structs. It returns what an exception said that the text has thrown, or null; CUDA knows no
+exceptions, and there it returns nothing. The symbol is a digest of all that the unit means, so equal programs have
 equal text, and kernels on disk find their units again.
 """
 
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir as ll
 
-from ...errors import Location, NotDifferentiableError
+from ...errors import Location, NativeCodeError, NotDifferentiableError
 from ..ir.builder import active_builder
 from ..types import structs
 from ..types.arrays import ArrayType, type_name
@@ -34,14 +35,15 @@ from .memory import gradient
 from .native_text import has_atomics, mentions
 from .registry import OUTPUT, PURE, READ, WRITE, Row
 
-INTERFACE = "1"  # raise it when the shape of the compiled function changes
+INTERFACE = "2"  # raise it when the shape of the compiled function changes
 WORD = 8
 
 _BYTES, _I64 = ll.IntType(8).as_pointer(), ll.IntType(64)
 _HAS_NO_FLOATS = "its arguments and results hold no floats"
 
 HOST: dict[str, Callable[[Unit], int]] = {}
-"""Filled by `emit`: `address` compiles a unit and tells where it lies in this process, `compiles` whether it can."""
+"""Filled by `emit`: `address` compiles a unit and tells where it lies in this process, `compiles` whether it can,
+`throws` whether an exception may leave its text."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,11 @@ class Unit:
         if self.reverse:
             return tuple(t for _, t in self.params if has_slope(t))
         return () if self.result is None else (self.result,)
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return f"the {self.part} of native function {self.function!r}"
 
     @cached_property
     def symbol(self) -> str:
@@ -197,7 +204,7 @@ def _value(target: Any, call: Any, args: list[list[Any]]) -> Any:
         target.store(b.gep(given, [ll.Constant(_I64, at)]), t, arg)
     places, room = offsets(unit.result_types)
     made = _block(target, room)
-    b.call(target.external(unit.symbol, ll.FunctionType(ll.VoidType(), [_BYTES, _BYTES])), [given, made])
+    target.call_native(call, given, made)
     pairs = zip(unit.result_types, places, strict=True)
     results = [target.load(b.gep(made, [ll.Constant(_I64, at)]), t) for t, at in pairs]
     return results[0] if len(results) == 1 else results
@@ -221,12 +228,20 @@ def oracle(unit: Unit) -> Callable[..., Any]:
                 given[f"v{k}"][0] = _descriptor(value)
             else:
                 write_value(given[f"v{k}"], (0,), value, t)
-        kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
-        kind(HOST["address"](unit))(given.ctypes.data, made.ctypes.data)
+        kind = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)
+        said = kind(HOST["address"](unit))(given.ctypes.data, made.ctypes.data)
+        if said:
+            raise thrown(unit.title, said, unit.location)
         found = tuple(to_value(made[f"v{k}"][0], t) for k, t in enumerate(results))
         return found[0] if len(found) == 1 else found
 
     return run
+
+
+def thrown(title: str, said: bytes, location: Location | None, where: str = "") -> NativeCodeError:
+    """The Python exception for what a C++ exception said."""
+    words = said.decode(errors="replace")
+    return NativeCodeError(f"{title} {words}{where}", location, help="catch it in the text, or return what is wrong")
 
 
 def _host_block(types: tuple[Any, ...]) -> np.ndarray:

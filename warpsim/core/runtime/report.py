@@ -10,12 +10,14 @@ do not wait for their end: the next call that waits for the device raises. Where
 from __future__ import annotations
 
 import atexit
+import ctypes
 import logging
 import threading
 from typing import Any
 
 from ...errors import KernelAssertionError, OutOfBoundsError, StructureIdError, WarpsimError
 from ..emit.layout import WORD
+from ..ops.native import thrown
 from ..types.scalars import int64
 from .memory import allocate, on_host
 
@@ -108,4 +110,7 @@ def raise_reported(launcher: Any, record: Any) -> None:
         raise StructureIdError(
             f"id {index & (1 << 64) - 1:#x} stands for no open structure that holds {site.text}\n{where}"
         )
+    if site.kind == "native":
+        said = ctypes.string_at(index)
+        raise thrown(site.text, said, site.location, f", in kernel {launcher.kernel.key!r}, thread {thread}")
     raise OutOfBoundsError(f"index {index} is outside {site.text} of length {limit}\n{where}")
