@@ -56,7 +56,7 @@ from .types.structs import is_struct
 
 log = logging.getLogger("warpsim")
 
-VERSION = "8"  # of generated code: raise it when emission changes without the program's text changing
+VERSION = "9"  # of generated code: raise it when emission changes without the program's text changing
 # Of the kernel itself; other forms add theirs, such as "adjoint" and "adjoint dce".
 STAGES = ("source", "lower", "inline", "unroll", "fold", "dce", "llvm")
 

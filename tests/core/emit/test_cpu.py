@@ -1,4 +1,4 @@
-"""The CPU back end: ranges of threads, every scalar type, memory of structs, printing, vector mathematics."""
+"""The CPU back end: ranges of threads, every scalar type, memory of structs, printing."""
 
 import ctypes
 import math
@@ -330,78 +330,6 @@ def test_sums_at_one_address_may_be_reordered_and_nothing_else():
     text = emitted(total, wp.array(dtype=float), wp.array(dtype=float)).llvm
     assert FLAGS.findall(text) == ["reassoc"]
     assert "fmul float" in text
-
-
-# ----- vector mathematics ---------------------------------------------------------------------
-
-NAMES = {**dict.fromkeys(cpu._VECTOR_MATH, ()), "asin": (-1, 1), "acos": (-1, 1), "erf": (-4, 4), "erfc": (-4, 9)}
-POSITIVE = ("log", "log2", "log10", "pow")
-libmvec = pytest.mark.skipif(not native.vector_math_library(), reason="glibc's libmvec is not here")
-
-
-def applied(name, t):
-    """A kernel that applies one function of mathematics to every element."""
-    function, two = getattr(wp, name), cpu._VECTOR_MATH[name] == 2
-
-    @wp.kernel
-    def one_operand(x: wp.array(dtype=t), y: wp.array(dtype=t), out: wp.array(dtype=t)):
-        i = wp.tid()
-        out[i] = function(x[i])
-
-    @wp.kernel
-    def two_operands(x: wp.array(dtype=t), y: wp.array(dtype=t), out: wp.array(dtype=t)):
-        i = wp.tid()
-        out[i] = function(x[i], y[i])
-
-    return two_operands if two else one_operand
-
-
-def exact(name, x, y):
-    """The values in NumPy's long double, or by Python's mathematics where NumPy has no such function."""
-    wide = x.astype(np.longdouble)
-    if name in ("erf", "erfc"):
-        return np.array([getattr(math, name)(v) for v in x.tolist()], np.longdouble)
-    if name == "pow":
-        return np.power(wide, y.astype(np.longdouble))
-    named = {"asin": "arcsin", "acos": "arccos", "atan": "arctan"}
-    return np.arctan2(wide, y.astype(np.longdouble)) if name == "atan2" else getattr(np, named.get(name, name))(wide)
-
-
-@libmvec
-@pytest.mark.parametrize("t", [wp.float32, wp.float64])
-@pytest.mark.parametrize("name", NAMES)
-def test_vector_mathematics_is_used_and_accurate_to_4_ulps(name, t):
-    kernel = applied(name, t)
-    lanes, suffix = (8, "f") if t is wp.float32 else (4, "")
-    symbol = f"_ZGVdN{lanes}{'v' * cpu._VECTOR_MATH[name]}_{name}{suffix}".encode()
-    assert symbol in emitted(kernel, *[wp.array(dtype=t)] * 3).code
-    low, high = NAMES[name] or ((1e-3, 40) if name in POSITIVE else (-20, 20))
-    rng = np.random.default_rng(7)
-    x, y = rng.uniform(low, high, 20_003).astype(t), rng.uniform(-3, 3, 20_003).astype(t)
-    out = wp.zeros(len(x), dtype=t)
-    wp.launch(kernel, len(x), [x, y, out])
-    wanted = exact(name, x, y)
-    error = np.abs(out.numpy().astype(np.longdouble) - wanted) / np.spacing(np.abs(wanted.astype(t)))
-    assert error.max() <= 4.0
-
-
-@libmvec
-@pytest.mark.parametrize("t", [wp.float32, wp.float64])
-def test_vector_mathematics_of_special_values(t):
-    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e-30, 1e30], t)
-    x = np.tile(special, 50)
-    with np.errstate(all="ignore"):
-        named = {"sin": np.sin, "exp": np.exp, "log": np.log, "atan": np.arctan, "tanh": np.tanh}
-        for name, function in named.items():
-            out = wp.zeros(len(x), dtype=t)
-            wp.launch(applied(name, t), len(x), [x, x, out])
-            assert np.allclose(out.numpy(), function(x), rtol=1e-6, atol=0, equal_nan=True), name
-            assert np.array_equal(np.signbit(out.numpy()[:2]), np.signbit(function(x[:2])))
-
-
-def test_without_libmvec_mathematics_is_libm_s(monkeypatch):
-    monkeypatch.setattr(native, "vector_math_library", lambda: False)
-    assert b"_ZGV" not in emitted(applied("sin", wp.float32), *[wp.array(dtype=float)] * 3).code
 
 
 # ----- large bodies ---------------------------------------------------------------------------

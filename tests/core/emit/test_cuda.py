@@ -342,6 +342,19 @@ def test_products_round_before_they_are_added_unless_fast_math_is_asked_for():
 
 
 @wp.kernel
+def deciding(x: wp.array(dtype=float), y: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    if x[i] * 3.0 + y[i] > 1.0:
+        out[i] = x[i] * 7.0 + y[i]
+
+
+def test_what_decides_rounds_as_in_the_adjoint_with_fast_math_too():
+    """Contraction depends on what stands around; a decision that is made again must not."""
+    text = compiled(deciding, Options(fast_math=True)).ptx
+    assert len(re.findall(r"\bmul\.rn\.ftz\.f32", text)) == 1 and len(re.findall(r"\bfma\.rn\.ftz\.f32", text)) == 1
+
+
+@wp.kernel
 def nest(n: int, x: wp.array(dtype=float), y: wp.array(dtype=float)):
     s = float(0.0)
     for a in range(wp.clamp(n, 0, 4)):

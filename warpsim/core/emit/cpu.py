@@ -18,7 +18,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from llvmlite import binding
 from llvmlite import ir as ll
 
 from ..ir.nodes import Call, For, Function, While, count, walk
@@ -29,9 +28,10 @@ from ..passes.cost import estimate
 from ..types import scalars
 from ..types.compounds import scalar_of
 from . import layout, native
+from .cpu_math import CpuMath
 from .layout import BYTES, CONCURRENT, GATHERED_PRIVATE, I1, I32, I64, SCATTERED_PRIVATE, WORD
 from .lower import Lowering
-from .target import Options, Site, Target
+from .target import Options, Site
 
 KERNEL = "warpsim_kernel"
 LARGEST_VECTORIZED = 1000  # nodes; measured: 0.15 s of vectoriser at 1,000, 0.5 s at 2,000, 3.1 s at 5,000
@@ -39,15 +39,6 @@ LARGEST_VECTORIZED = 1000  # nodes; measured: 0.15 s of vectoriser at 1,000, 0.5
 # products and nests of loops, unrolling takes half of the compile time there and gains nothing.
 MOST_UNROLLED = 3
 REPORT_WORDS = 5  # claimed, site, index, extent, thread
-
-# LLVM has these as instructions; everything else is a call into libm.
-_INTRINSICS = {"sqrt", "fabs", "floor", "ceil", "trunc", "rint", "copysign", "round"}
-
-# What glibc's libmvec offers for eight floats or four doubles; accurate to 4 units in the last place.
-_VECTOR_MATH = {
-    "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "atan2": 2, "exp": 1, "log": 1, "log2": 1,
-    "log10": 1, "pow": 2, "sinh": 1, "cosh": 1, "tanh": 1, "erf": 1, "erfc": 1, "cbrt": 1,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -69,7 +60,7 @@ def emit(fn: Function, ndim: int, options: Options, plan: Plan) -> Artefact:
     return Artefact(code, tuple(target.sites), text)
 
 
-class CpuTarget(Target):
+class CpuTarget(CpuMath):
     """Emits the range function; op rows reach the builder and the helpers through it.
 
     LLVM cannot vectorise across threads where a thread has a `while` loop. There the components of compounds are
@@ -92,7 +83,6 @@ class CpuTarget(Target):
         self.builder = ll.IRBuilder(entry)
         self.stack_block = entry
         self.accumulators: dict[Call, tuple[list[Any], Any]] = {}
-        self.kept: list[ll.Function] = []
         b = self.builder
         kinds = (CONCURRENT, SCATTERED_PRIVATE, GATHERED_PRIVATE)
         bits = (b.and_(flags, ll.Constant(I64, flag)) for flag in kinds)
@@ -116,7 +106,7 @@ class CpuTarget(Target):
         with b.if_then(b.icmp_signed("<", begin, end)):
             self.close_accumulators()
         self.end()
-        self.list_kept(module)
+        self.list_kept()
         return module
 
     def end(self) -> None:
@@ -199,48 +189,6 @@ class CpuTarget(Target):
         number = b.select(b.fcmp_unordered("uno", x, x), ll.Constant(t, 0.0), x)
         above = b.select(b.fcmp_ordered(">", number, least), number, least)
         return b.fptosi(b.select(b.fcmp_ordered("<", above, most), above, most), I32)
-
-    # ----- mathematics ----------------------------------------------------------------------
-
-    def math(self, name: str, t: type, parts: tuple) -> Any:
-        b = self.builder
-        if t is scalars.float16:
-            wide = tuple(b.fpext(x, ll.FloatType()) for x in parts)
-            return b.fptrunc(self.math(name, scalars.float32, wide), ll.HalfType())
-        kind = ll.FunctionType(llvm_type(t), [llvm_type(t)] * len(parts))
-        if name in _INTRINSICS:
-            return b.call(self.external(f"llvm.{name}.f{scalars.bits(t)}", kind), parts)
-        return b.call(self.library_function(name, t, kind), parts)
-
-    def library_function(self, name: str, t: type, kind: ll.FunctionType) -> Any:
-        """A pure libm function; the vectoriser is told of libmvec's version of it."""
-        symbol = name + ("f" if t is scalars.float32 else "")
-        fn = self.external(symbol, kind)
-        if "memory(none)" not in fn.attributes:
-            for attribute in ("nounwind", "willreturn", "memory(none)"):
-                set.add(fn.attributes, attribute)  # llvmlite's own list lacks the newer spellings
-            if name in _VECTOR_MATH and native.vector_math_library():
-                self.offer_vector_version(fn, symbol, t, _VECTOR_MATH[name])
-        return fn
-
-    def offer_vector_version(self, fn: Any, symbol: str, t: type, operands: int) -> None:
-        lanes = 8 if t is scalars.float32 else 4
-        vector_symbol = f"_ZGVdN{lanes}{'v' * operands}_{symbol}"
-        if not binding.address_of_symbol(vector_symbol):
-            return
-        mapping = f"_ZGV_LLVM_N{lanes}{'v' * operands}_{symbol}({vector_symbol})"
-        set.add(fn.attributes, f'"vector-function-abi-variant"="{mapping}"')
-        wide = ll.VectorType(llvm_type(t), lanes)
-        self.kept.append(ll.Function(fn.module, ll.FunctionType(wide, [wide] * operands), vector_symbol))
-
-    def list_kept(self, module: ll.Module) -> None:
-        """List functions in llvm.compiler.used, so that they survive until the vectoriser wants them."""
-        if not self.kept:
-            return
-        array = ll.ArrayType(BYTES, len(self.kept))
-        used = ll.GlobalVariable(module, array, "llvm.compiler.used")
-        used.linkage, used.section = "appending", "llvm.metadata"
-        used.initializer = ll.Constant(array, [f.bitcast(BYTES) for f in self.kept])
 
     # ----- atomics --------------------------------------------------------------------------
 

@@ -56,8 +56,7 @@ class Lowering:
             self.repeat(node)
 
     def call(self, node: Call) -> None:
-        self.target.location = node.location
-        made = node.op.value(self.target, node, [self.get(a) for a in node.args])
+        made = self.target.value(node, [self.get(a) for a in node.args])
         if len(node.results) == 1:
             self.env[node.results[0]] = made
         else:

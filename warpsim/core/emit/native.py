@@ -35,9 +35,7 @@ _library_numbers = itertools.count()
 
 # A child forked while another thread holds the lock would wait for it forever.
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
-    )
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
 
 
 class NativeObject:
@@ -88,9 +86,7 @@ class NativeObject:
             return self._addresses[symbol]
 
 
-def assemble(
-    ir_text: str, opt: int = _DEFAULT_PIPELINE_LEVEL, vectorize: bool = True, unroll: bool = True
-) -> bytes:
+def assemble(ir_text: str, opt: int = _DEFAULT_PIPELINE_LEVEL, vectorize: bool = True, unroll: bool = True) -> bytes:
     """Object code of LLVM IR text for this very processor, position-independent.
 
     `opt` is the level of LLVM's standard pipeline, 0 to 3. Loops are vectorised from 2 on unless
@@ -205,6 +201,4 @@ def _check_object(code: bytes) -> None:
         return
     found = int.from_bytes(code[_ELF_MACHINE_OFFSET : _ELF_MACHINE_OFFSET + 2], sys.byteorder)
     if found != machine:
-        raise CompilerError(
-            f"object code is for ELF machine {found}\nexpected: {machine} ({platform.machine()})"
-        )
+        raise CompilerError(f"object code is for ELF machine {found}\nexpected: {machine} ({platform.machine()})")

@@ -26,8 +26,8 @@ _OLDEST, _NEWEST = 50, 199  # compute capabilities that may be asked about, as N
 def ptx(text: str, name: str, arch: tuple[int, int], fast_math: bool = False) -> str:
     """The PTX of a module for compute capability `arch`. Every operation rounds, as on the CPU.
 
-    `fast_math` approximates division and square roots, flushes subnormal numbers to zero, and contracts a * b + c
-    to one rounding. Else products are rounded before they are added: geometry relies on their signs. Raises
+    `fast_math` approximates division and square roots and flushes subnormal numbers to zero. Products are rounded
+    before they are added where the text does not say `contract`: geometry relies on their signs. Raises
     `ImportError` without libNVVM, `DeviceError` for an `arch` that it does not know, and `CompilerError`
     with its words when it refuses the text of the kernel `name`, which is a defect of the emitter.
     """
@@ -42,7 +42,7 @@ def lto(text: str, name: str, arch: tuple[int, int], fast_math: bool = False) ->
 def rounding(fast_math: bool) -> list[str]:
     """Options about rounding, which NVVM and the linker share."""
     fast = int(fast_math)
-    return [f"-ftz={fast}", f"-prec-sqrt={1 - fast}", f"-prec-div={1 - fast}", f"-fma={fast}"]
+    return [f"-ftz={fast}", f"-prec-sqrt={1 - fast}", f"-prec-div={1 - fast}", "-fma=0"]
 
 
 def ir_version() -> tuple[int, ...]:

@@ -7,6 +7,7 @@ being emitted.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from llvmlite import ir as ll
 from ...errors import Location
 from ..ir.nodes import Call, Constant, Function, Value
 from ..ops.values import llvm_type
+from ..passes.decisions import deciding
 from ..types import scalars, structs
 from ..types.arrays import ArrayType, type_name
 from ..types.handles import digest
@@ -62,8 +64,28 @@ class Target:
         self.location: Location | None = None
         self.sites: list[Site] = []
         self.used = used_values(fn)
-        self.fast_flags = ("fast",) if options.fast_math else ()
+        self.call: Call | None = None
+        """The call that is being emitted."""
         self.names = {p: p.hint for p in fn.params}
+
+    def value(self, call: Call, args: list[list[Any]]) -> Any:
+        """The value of a call, by its row."""
+        self.call, self.location = call, call.location
+        return call.op.value(self, call, args)
+
+    @property
+    def decides(self) -> bool:
+        """Whether the program decides by what is being emitted: an adjoint must then compute the same bits."""
+        return self.call in self.deciding
+
+    @cached_property
+    def deciding(self) -> set[Call]:
+        return deciding(self.fn)
+
+    @property
+    def fast_flags(self) -> tuple[str, ...]:
+        """LLVM's licence for the floating-point arithmetic that is being emitted."""
+        return ("fast",) if self.options.fast_math and not self.decides else ()
 
     # ----- to be supplied by the target -----------------------------------------------------
 
@@ -223,7 +245,7 @@ class Target:
         if isinstance(value, Constant) or value in self.fn.params:
             return self.lowering.get(value)
         maker = self.plan.makers[value]
-        made = maker.op.value(self, maker, [self.again(a) for a in maker.args])
+        made = self.value(maker, [self.again(a) for a in maker.args])
         return made if len(maker.results) == 1 else made[maker.results.index(value)]
 
     # ----- checks ---------------------------------------------------------------------------

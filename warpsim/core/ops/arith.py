@@ -173,7 +173,7 @@ def _mod_oracle(x: Any, y: Any) -> Any:
     return wrapped(int(x) - int(truncated_quotient(x, y)) * int(y), type(x))
 
 
-@op(elementwise(_remainder), numpy=_mod_oracle, domain=(0.5, 2.0))
+@op(elementwise(_remainder), numpy=_mod_oracle, domain=(0.5, 2.0), jumps=True)
 def mod(x: Scalar, y: Scalar) -> Scalar:
     """Remainder with the sign of `x`."""
 

@@ -93,7 +93,29 @@ def _power(x: Any, y: Any) -> Any:
     return np.power(-x if np.isneginf(x) and y % 2 != 1 else x, y)
 
 
-@op(libm("pow"), numpy=_power, domain=(0.1, 2.0), ulps=4)
+def _raised(target: Any, t: type, x: Any, y: Any) -> Any:
+    """Squares are products, whether the exponent is known or not; other known exponents may be cheaper than `pow`."""
+    b, known = target.builder, y.constant if isinstance(y, ll.Constant) else None
+    if known == 1.0:
+        return x
+    if known == -1.0:
+        return b.fdiv(ll.Constant(x.type, 1.0), x, flags=target.fast_flags)
+    if known == 0.5:
+        return _root(target, t, x)
+    square = b.fmul(x, x, flags=target.fast_flags)
+    if known is None:
+        return b.select(b.fcmp_ordered("==", y, ll.Constant(y.type, 2.0)), square, target.math("pow", t, (x, y)))
+    return square if known == 2.0 else target.math("pow", t, (x, y))
+
+
+def _root(target: Any, t: type, x: Any) -> Any:
+    """The power of a half, which of -inf is inf and of -0 is 0."""
+    b, infinite = target.builder, ll.Constant(x.type, float("inf"))
+    root = target.math("fabs", t, (target.math("sqrt", t, (x,)),))
+    return b.select(b.fcmp_ordered("==", x, ll.Constant(x.type, float("-inf"))), infinite, root)
+
+
+@op(elementwise(_raised), numpy=_power, domain=(0.1, 2.0), ulps=4)
 def pow(x: Float, y: Float) -> Float:
     """`x` to the power `y`."""
 
@@ -326,7 +348,7 @@ def step(x: Scalar) -> Scalar:
     return where(OPERATORS["<"](x, 0), one, one - one)
 
 
-@op(libm("copysign"), numpy=np.copysign)
+@op(libm("copysign"), numpy=np.copysign, jumps=True)
 def copysign(x: Float, y: Float) -> Float:
     """The magnitude of `x` with the sign of `y`."""
 

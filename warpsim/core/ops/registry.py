@@ -54,6 +54,8 @@ class Row:
     domain: tuple[float, float] = (-2.0, 2.0)
     """Where tests take their random floats: there the row is smooth and finite."""
     nondiff: str = ""
+    jumps: bool = False
+    """Whether the result jumps where operands pass some value, although it has a derivative elsewhere."""
     effect: str = PURE
     opaque: bool = False
     """Native code: it goes anywhere in the arrays among the operands at the positions `reads` and `writes`."""
