@@ -40,7 +40,7 @@ class PrivateCopies:
         if isinstance(value, indexedarray):
             return indexedarray(self._copy(value.data), value.indices)
         if isinstance(value, structs.Struct):
-            return type(value)(**{name: self._copy(getattr(value, name)) for name in value.fields})
+            return type(value)(**{name: self._copy(getattr(value, name)) for name in type(value).fields})
         return value
 
     def _copied_array(self, original: array) -> array:

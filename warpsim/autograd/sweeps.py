@@ -133,7 +133,7 @@ class MovedLaunch:
         if not isinstance(value, Struct):
             return copied(self.tangents.of(value)) if isinstance(value, array | indexedarray) else value
         made = frozen(value)
-        for name in value.fields:
+        for name in type(value).fields:
             object.__setattr__(made, name, self.tangents_in(getattr(value, name)))
         return made
 

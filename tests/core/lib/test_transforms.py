@@ -231,3 +231,63 @@ def test_setting_parts_in_a_kernel(device):
     given_transforms = transforms(device, "f", 10)
     found = launch(change, (wp.transform, wp.transform), device, given_transforms)
     np.testing.assert_array_equal(found, [[7, 8, 9, 1, 0, 0, 0]] * len(found))
+
+
+def scaled_transforms(device, suffix, seed):
+    """Transforms whose rotations have any length."""
+    t = transforms(device, suffix, seed)
+    return t * np.random.default_rng(seed).uniform(0.3, 3.0, (len(t), 1)).astype(t.dtype)
+
+
+@everywhere
+def test_one_formula_rotates_where_the_quaternion_is_no_unit(device, suffix):
+    vec3, quat, transform, _, _ = TYPES[suffix]
+    a, b = scaled_transforms(device, suffix, 31), scaled_transforms(device, suffix, 32)
+    p, v = a[:, :3].astype(np.float64), b[:, :3].astype(np.float64)
+    u, w = a[:, 3:6].astype(np.float64), a[:, 6:].astype(np.float64)
+    expected = p + (2 * w * w - 1) * v + 2 * w * np.cross(u, v) + 2 * np.sum(u * v, 1, keepdims=True) * u
+    found = {
+        "product": apply(wp.mul, (transform, transform, transform), device, a, b)[:, :3],
+        "transform_multiply": apply(wp.transform_multiply, (transform, transform, transform), device, a, b)[:, :3],
+        "transform_point": apply(wp.transform_point, (transform, vec3, vec3), device, a, b[:, :3]),
+        "quat_rotate": apply(wp.quat_rotate, (quat, vec3, vec3), device, a[:, 3:], b[:, :3]) + p,
+        "transform_vector": apply(wp.transform_vector, (transform, vec3, vec3), device, a, b[:, :3]) + p,
+        "on the host": np.array([[*(transform(*x) * transform(*y))][:3] for x, y in zip(a, b, strict=True)]),
+    }
+    size = np.abs(expected).max() * 10
+    for name, values in found.items():
+        np.testing.assert_allclose(values, expected, rtol=0, atol=size * tolerance(suffix), err_msg=name)
+    np.testing.assert_array_equal(found["product"], found["transform_point"])
+
+
+def test_a_product_with_a_quaternion_that_is_no_unit_is_that_of_warp():
+    t, u = wp.transform((1.0, 2.0, 3.0), (0.3, -0.7, 0.2, 1.4)), wp.transform((0.5, -1.5, 2.5), (0.1, 0.2, 0.3, 0.9))
+    np.testing.assert_allclose([*(t * u)], [-0.58, -6.58, 10.7, 0.16, -0.42, 0.73, 1.31], rtol=1e-6)
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+def test_gradients_of_products_and_of_rotated_points_agree_where_the_quaternion_is_no_unit(device):
+    @wp.kernel
+    def by_product(t: wp.array(dtype=wp.transformd), v: wp.array(dtype=wp.vec3d), y: wp.array(dtype=wp.vec3d)):
+        i = wp.tid()
+        one = wp.quatd(wp.float64(0.0), wp.float64(0.0), wp.float64(0.0), wp.float64(1.0))
+        y[i] = wp.transform_get_translation(t[i] * wp.transformd(v[i], one))
+
+    @wp.kernel
+    def by_point(t: wp.array(dtype=wp.transformd), v: wp.array(dtype=wp.vec3d), y: wp.array(dtype=wp.vec3d)):
+        i = wp.tid()
+        y[i] = wp.transform_point(t[i], v[i])
+
+    slopes = []
+    for kernel in (by_product, by_point):
+        t = wp.array(scaled_transforms("interp", "d", 33), dtype=wp.transformd, device=device, requires_grad=True)
+        v = wp.array(scaled_transforms("interp", "d", 34)[:, :3], dtype=wp.vec3d, device=device, requires_grad=True)
+        y = wp.zeros(len(t), dtype=wp.vec3d, device=device, requires_grad=True)
+        wp.autograd.gradcheck(kernel, dim=len(t), inputs=[t, v], outputs=[y], device=device, show_summary=False)
+        seed = wp.array(scaled_transforms("interp", "d", 35)[:, :3], dtype=wp.vec3d, device=device)
+        with wp.Tape() as tape:
+            wp.launch(kernel, dim=len(t), inputs=[t, v, y], device=device)
+        tape.backward(grads={y: seed})
+        slopes.append((t.grad.numpy(), v.grad.numpy()))
+    for a, b in zip(*slopes, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)

@@ -24,7 +24,7 @@ from ..ops.native_text import has_lambda, returns_value, seems_constant
 from ..ops.registry import PURE, READ
 from ..passes.replay import LOST
 from ..types import compounds, scalars, structs
-from ..types.arrays import type_name
+from ..types.arrays import ArrayType, type_name
 from .functions import Func, declared_anew
 from .scope import describe
 from .source import Source
@@ -163,8 +163,19 @@ class NativeFunc(Func):
 
     def unit(self, part: str, text: str, types: tuple[Any, ...]) -> Unit:
         names = list(self._signature.parameters)
+        for t in types:
+            self._check_fields(t)
         params = tuple(zip(names, types, strict=True))
         return Unit(self.name, part, text, params, self.result_type(), location=self.location)
+
+    def _check_fields(self, t: Any) -> None:
+        """Refuse structs with fields that have no name in C++."""
+        for name, field in t.fields.items() if structs.is_struct(t) else ():
+            if name in _RESERVED:
+                reason = f"field {name!r} of struct {t.__name__} has a name that C++ keeps for itself"
+                cure = f"rename it, for example to {name}_, or use @wp.func"
+                raise self._error(KernelNameError, reason, help=cure)
+            self._check_fields(field.dtype if isinstance(field, ArrayType) else field)
 
     def result_type(self) -> Any:
         """The declared result, or None. Raises `KernelTypeError` for what C++ cannot return."""

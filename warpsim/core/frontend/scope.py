@@ -88,7 +88,7 @@ def typed(operand: Any, wanted: Any = None) -> Value:
 def without_arrays(operand: Any) -> Any:
     """A host value as a constant; arrays have an address, which no compiled program may hold on to."""
     if isinstance(operand, structs.Struct):
-        for name in operand.fields:
+        for name in type(operand).fields:
             if is_host_array(getattr(operand, name)):
                 raise host_array_error(f"field {name!r} of a {type(operand).__name__}")
             without_arrays(getattr(operand, name))

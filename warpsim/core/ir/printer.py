@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..types.arrays import type_name
+from ..types.structs import Struct
+from ..types.values import Compound
 from .nodes import Call, Constant, For, Function, If, Node, Region, Value, While
 
 
@@ -92,7 +94,9 @@ def literal(value: Any) -> str:
     """Exact text of a constant: floats round-trip."""
     if isinstance(value, np.floating):
         return float(value).hex() if np.isfinite(value) else str(value)
-    if hasattr(value, "numpy"):
+    if isinstance(value, Struct):
+        return "{" + " ".join(f"{name}={literal(getattr(value, name))}" for name in type(value).fields) + "}"
+    if isinstance(value, Compound):
         return "[" + " ".join(literal(x) for x in np.ravel(value.numpy())) + "]"
     return str(value)
 

@@ -26,10 +26,10 @@ def _cross(a: list[Any], b: list[Any]) -> list[Any]:
 
 
 def rotate(q: list[Any], v: list[Any]) -> list[Any]:
-    """v + 2 w (u x v) + 2 u x (u x v) for the unit quaternion (u, w)."""
-    t = [2.0 * part for part in _cross(q[:3], v)]
-    turned = _cross(q[:3], t)
-    return [v[i] + q[3] * t[i] + turned[i] for i in range(3)]
+    """(2 w^2 - 1) v + 2 w (u x v) + 2 (u . v) u, as `quat_rotate`: they agree where q = (u, w) is no unit, too."""
+    along, double = q[0] * v[0] + q[1] * v[1] + q[2] * v[2], 2.0 * q[3]
+    straight, turned = double * q[3] - 1.0, _cross(q[:3], v)
+    return [straight * v[i] + double * turned[i] + (2.0 * along) * q[i] for i in range(3)]
 
 
 @expansion(numpy=hamilton_product, name="mul")

@@ -16,6 +16,8 @@ from typing import Any
 from ..ir.nodes import Call, Constant, Function, Node, Region, Value
 from ..ir.rewrite import Rewriter
 from ..ops.registry import PURE
+from ..types.compounds import is_compound
+from ..types.structs import is_struct
 from .replay import is_pure
 
 
@@ -62,7 +64,7 @@ class _Sharer(Rewriter):
 
 def _identity(value: Value) -> Any:
     """Equal for operands that are the same: constants by type and bits, other values by themselves."""
-    if not isinstance(value, Constant):
+    if not isinstance(value, Constant) or is_struct(value.type):
         return value
-    held = value.value.numpy() if hasattr(value.value, "numpy") else value.value
+    held = value.value.numpy() if is_compound(value.type) else value.value
     return (value.type, held.tobytes()) if hasattr(held, "tobytes") else value

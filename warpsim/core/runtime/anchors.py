@@ -20,6 +20,6 @@ def anchors(values: Iterable[Any]) -> Iterator[Any]:
         if isinstance(value, TypedMemory):
             yield value.grad
         elif isinstance(value, structs.Struct):
-            yield from anchors(getattr(value, name) for name in value.fields)
+            yield from anchors(getattr(value, name) for name in type(value).fields)
         elif isinstance(value, int | uint64):
             yield LIVE.get(int(value))

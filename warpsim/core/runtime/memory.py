@@ -410,7 +410,7 @@ def host_element(part: Any, element: Any, held: dict[bytes, Any] | None = None) 
 
 def write_struct(records: np.ndarray, key: Any, value: structs.Struct, held: dict[bytes, Any] | None = None) -> None:
     """Write a struct into a record array; array fields become descriptors, noted in `held`."""
-    for name, t in value.fields.items():
+    for name, t in type(value).fields.items():
         item = getattr(value, name)
         if structs.is_struct(t):
             write_struct(records[name], key, item, held)

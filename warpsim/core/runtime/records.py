@@ -272,7 +272,7 @@ def substituted(value: Any, copies: Copies, field: str = "", slopes: bool = True
     """An argument with saved contents in the place of present ones; without slopes, and no gradients there."""
     if isinstance(value, structs.Struct):
         made = object.__new__(type(value))
-        for name in value.fields:
+        for name in type(value).fields:
             inner = substituted(getattr(value, name), copies, f"{field}.{name}" if field else name, slopes)
             object.__setattr__(made, name, inner)
         return made

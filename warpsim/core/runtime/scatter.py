@@ -27,6 +27,7 @@ from ..types.compounds import scalar_of, size_of
 from ..types.scalars import is_float
 from . import pool
 from .array import array
+from .indexed import indexedarray
 from .memory import ALIGNMENT, meets_itself
 from .versions import span
 
@@ -114,7 +115,7 @@ def _commutes(call: Any, plan: Any) -> bool:
 
 def any_overlap(args: list[Any]) -> bool:
     """Whether two arrays or gradients among the arguments may share memory, or one shares some with itself."""
-    arrays = [a if isinstance(a, array) else a.data for a in args if hasattr(a, "_tag")]
+    arrays = [a if isinstance(a, array) else a.data for a in args if isinstance(a, array | indexedarray)]
     arrays += [a.grad for a in arrays if a.grad is not None]
     if not all(a._tag.apart for a in arrays):
         return True

@@ -31,7 +31,7 @@ def arrays_in(value: Any, name: str) -> Iterator[tuple[str, array]]:
     elif isinstance(value, indexedarray):
         yield name, value.data
     elif isinstance(value, structs.Struct):
-        for field in value.fields:
+        for field in type(value).fields:
             yield from arrays_in(getattr(value, field), f"{name}.{field}")
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from copy import copy
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,53 +19,79 @@ from .arrays import ArrayType, descriptor_words, type_name
 from .scalars import canonical
 
 
-class Struct:
-    """Base of all struct classes; `fields` maps names to types in declaration order."""
+class Layout(NamedTuple):
+    """What a struct is made of."""
 
     fields: dict[str, Any]
     defaults: dict[str, Any]
-    key: str
 
-    @classmethod
+
+class StructType(type):
+    """The class of struct classes. What is known of a struct stands here, where no field can hide it: instances
+    have their fields and nothing else but names like `__init__`, which no field may have."""
+
+    __struct__: Layout
+
+    @property
+    def fields(cls) -> dict[str, Any]:
+        """Types by name, in declaration order."""
+        return cls.__struct__.fields
+
+    @property
+    def key(cls) -> str:
+        """Module and name, as messages tell them."""
+        return f"{cls.__module__}.{cls.__qualname__}"
+
     def numpy_dtype(cls) -> np.dtype:
         """The layout of an element in an array of this struct."""
         return numpy_dtype(cls)
 
-    def __init__(self, **values: Any):
-        for name, t in self.fields.items():
-            object.__setattr__(self, name, _default(t, self.defaults.get(name)))
+
+class Struct(metaclass=StructType):
+    """Base of all struct classes."""
+
+    def __init__(self, /, *given: Any, **values: Any):
+        t = type(self)
+        if given:
+            raise TypeError(f"struct {t.__name__} is made with keywords\nhelp: {t.__name__}(field=value)")
+        for name, field in t.fields.items():
+            object.__setattr__(self, name, _default(field, t.__struct__.defaults.get(name)))
         for name, value in values.items():
             setattr(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self.fields:
-            raise AttributeError(
-                f"struct {type(self).__name__} has no field {name!r}\nexpected: one of {', '.join(self.fields)}"
-            )
-        object.__setattr__(self, name, _checked(self.fields[name], value, f"{type(self).__name__}.{name}"))
+        t = type(self)
+        if name not in t.fields:
+            raise AttributeError(f"struct {t.__name__} has no field {name!r}\nexpected: one of {', '.join(t.fields)}")
+        object.__setattr__(self, name, _checked(t.fields[name], value, f"{t.__name__}.{name}"))
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return all(_equal(getattr(self, f), getattr(other, f)) for f in self.fields)
+        return all(_equal(getattr(self, f), getattr(other, f)) for f in type(self).fields)
 
     __hash__ = None  # type: ignore[assignment]  # mutable
 
     def __repr__(self) -> str:
-        inner = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.fields)
+        inner = ", ".join(f"{name}={getattr(self, name)!r}" for name in type(self).fields)
         return f"{type(self).__name__}({inner})"
 
 
 def struct(cls: type) -> type[Struct]:
     """Make a struct type of an annotated class; class attributes become defaults.
 
-    Raises `TypeError` for a field without a usable type, or for a method in the class.
+    A field may have any name that Python does not keep for itself (`__init__`).
+
+    Raises `TypeError` for a field without a usable type or name, or for a method in the class.
     """
     # typing.get_type_hints refuses what is no type: before Python 3.11 that is what array types are to it.
     written = [inspect.get_annotations(base, eval_str=True) for base in reversed(cls.__mro__)]
     hints = {name: canonical(t) for part in written for name, t in part.items()}
     if not hints:
         raise TypeError(f"struct {cls.__name__} has no annotated fields\nhelp: write `x: wp.vec3`")
+    kept = [name for name in hints if name.startswith("__") and name.endswith("__") and len(name) > 4]
+    if kept:
+        raise TypeError(f"field {kept[0]!r} of struct {cls.__name__} has a name of Python's own\nhelp: rename it")
     defaults = {name: cls.__dict__[name] for name in hints if name in cls.__dict__}
     for name, t in hints.items():
         if not is_field_type(t):
@@ -74,9 +101,8 @@ def struct(cls: type) -> type[Struct]:
     methods = [name for name, member in vars(cls).items() if callable(member) and name not in hints]
     if methods:
         raise TypeError(f"struct {cls.__name__} defines {methods[0]!r}\nhelp: write a @wp.func that takes the struct")
-    body = {"fields": hints, "defaults": defaults, "key": f"{cls.__module__}.{cls.__qualname__}"}
-    body.update({"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__})
-    return type(cls.__name__, (Struct,), body)
+    body = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+    return StructType(cls.__name__, (Struct,), {**body, "__struct__": Layout(hints, defaults)})
 
 
 def frozen(value: Any) -> Any:
@@ -84,7 +110,7 @@ def frozen(value: Any) -> Any:
     if not isinstance(value, Struct):
         return value
     made = object.__new__(type(value))
-    for name in value.fields:
+    for name in type(value).fields:
         object.__setattr__(made, name, frozen(getattr(value, name)))
     return made
 
@@ -134,7 +160,7 @@ def leaves(t: Any, offset: int = 0) -> Iterator[tuple[type, int]]:
 
 def _default(t: Any, given: Any) -> Any:
     if given is not None:
-        return _checked(t, given, "default")
+        return copy(_checked(t, given, "default"))
     return None if isinstance(t, ArrayType) else t()
 
 

@@ -184,10 +184,9 @@ def hamilton_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _compose(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The transform that applies `b`, then `a`."""
-    q, v = a[3:], b[:3]
-    t = 2 * np.cross(q[:3], v)
-    moved = a[:3] + v + q[3] * t + np.cross(q[:3], t)
-    return np.concatenate([moved, hamilton_product(q, b[3:])])
+    q, u, w, v = a[3:], a[3:6], a[6], b[:3]
+    moved = (2 * w * w - 1) * v + 2 * w * np.cross(u, v) + 2 * (u @ v) * u
+    return np.concatenate([a[:3] + moved, hamilton_product(q, b[3:])])
 
 
 def compound_type(shape: tuple[int, ...], dtype: type, kind: str = "") -> type[Compound]:

@@ -1,0 +1,153 @@
+"""Structs: any identifier names a field, everywhere that structs go."""
+
+import copy
+import keyword
+import linecache
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+import warpsim as wp
+from warpsim.core.types.structs import Struct
+from warpsim.errors import KernelNameError
+
+OURS = """fields defaults key numpy_dtype numpy dtype shape ptr to assign type value name self cls kind size ndim wrap
+make data strides device grad requires_grad fill_ zero_ x y z w xyz i t a values given layout kernel_form library
+offset tobytes any _data _tag _grad _memory _pack _x _ __ __x _private register symbol print range len int float str
+wp tid min
+max abs struct class_ tangent primal adj_ret arguments results begin end total block nan inf e pi lambda_ match case
+soft
+_struct mro update get items keys copy pop self_ result entry index thread header launch func kernel args kwargs
+Ω größe 変数 naïve x1 X II l O very_long_name_of_a_field_that_goes_on_and_on_and_on_and_on_and_on_and_on""".split()
+MACHINERY = sorted({name for t in (Struct, type(Struct), type, object) for name in dir(t)} - set(dir(object)))
+PUBLIC = sorted({name for t in (wp.array, wp.vec3, wp.quat) for name in dir(t)})
+NAMES = [n for n in dict.fromkeys([*OURS, *MACHINERY, *PUBLIC]) if not re.fullmatch(r"__\w+__", n)]
+
+
+def struct_of(**fields):
+    """A struct with such fields, the last one an array."""
+    return wp.struct(type("S", (), {"__annotations__": fields, "__module__": __name__}))
+
+
+def made(source, **space):
+    file = f"<struct {source}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    space |= {"wp": wp, "__name__": __name__}
+    exec(compile(source, file, "exec"), space)
+    return space
+
+
+PROGRAM = """
+@wp.func
+def doubled(s: S):
+{doubled}
+    return s
+
+@wp.kernel
+def k(s: S, of: wp.array(dtype=S), out: wp.array(dtype=float), count: wp.array(dtype=float)):
+    i = wp.tid()
+    local = S({ones}, other=wp.vec3(1.0, 2.0, 3.0))
+{lines}
+    wp.atomic_add(count, 0, 1.0)
+"""
+LINES = """
+    local.{n} += s.{n}
+    of[i].{n} = of[i].{n} + doubled(local).{n}
+    s.{n}_array[i] = s.{n}_array[i] * s.{n}
+    out[i] += s.{n}_array[i] + local.other[1] + constant.{n}
+"""
+
+
+@pytest.mark.parametrize("names", [NAMES[k : k + 12] for k in range(0, len(NAMES), 12)], ids=lambda names: names[0])
+def test_any_identifier_names_a_field(names):
+    arrays = [f"{n}_array" for n in names]
+    S = struct_of(**dict.fromkeys(names, float), other=wp.vec3, **dict.fromkeys(arrays, wp.array(dtype=float)))
+    s, constant = S(**dict.fromkeys(names, 3.0)), S(**dict.fromkeys(names, 10.0))
+    assert [getattr(s, n) for n in names] == [3.0] * len(names) and all(f"{n}=" in repr(s) for n in names)
+    assert s == s and copy.copy(s) == s and s != S() and list(S.fields) == [*names, "other", *arrays]
+    with pytest.raises(AttributeError, match="has no field 'missing'"):
+        s.missing = 1.0
+    text = PROGRAM.format(
+        doubled="\n".join(f"    s.{n} = s.{n} * 2.0" for n in names), ones=", ".join(f"{n}=1.0" for n in names),
+        lines="".join(LINES.format(n=n) for n in names),
+    )  # fmt: skip
+    k = made(text, S=S, constant=constant)["k"]
+    for device in ("cpu", "interp"):
+        for n in arrays:
+            setattr(s, n, wp.array([5.0, 7.0], dtype=float, device=device))
+        records = np.zeros(2, S.numpy_dtype())
+        for n in names:
+            records[n] = [1.0, 2.0]
+        of, out = wp.array(records, dtype=S, device=device), wp.zeros(2, dtype=float, device=device)
+        wp.launch(k, dim=2, inputs=[s, of, out, wp.zeros(1, dtype=float, device=device)], device=device)
+        for n in names:
+            assert of.numpy()[n].tolist() == [9.0, 10.0]
+        assert out.numpy().tolist() == [len(names) * (5.0 * 3 + 2 + 10), len(names) * (7.0 * 3 + 2 + 10)]
+
+
+@pytest.mark.parametrize("name", ["fields", "grad", "shape", "key"])
+def test_gradients_pass_through_fields_of_any_name(name):
+    S = struct_of(**{name: wp.array(dtype=float), "defaults": float})
+    k = made(
+        f"@wp.kernel\ndef k(s: S, y: wp.array(dtype=float)):\n    i = wp.tid()\n"
+        f"    y[i] = s.{name}[i] * s.{name}[i] * s.defaults\n",
+        S=S,
+    )["k"]
+    x = wp.array([2.0, 3.0], dtype=float, device="cpu", requires_grad=True)
+    y = wp.zeros(2, dtype=float, device="cpu", requires_grad=True)
+    s = S(**{name: x, "defaults": 10.0})
+    with wp.Tape() as tape:
+        wp.launch(k, dim=2, inputs=[s, y], device="cpu")
+    tape.backward(grads={y: wp.ones(2, dtype=float, device="cpu")})
+    assert x.grad.numpy().tolist() == [40.0, 60.0]
+    found = wp.autograd.jvp(k, 2, [s], [y], tangents={f"s.{name}": wp.ones(2, dtype=float, device="cpu")}, device="cpu")
+    assert found["y"].numpy().tolist() == [40.0, 60.0]
+
+
+@pytest.mark.parametrize("name", sorted(n for n in dir(Struct) if re.fullmatch(r"__\w+__", n)))
+def test_names_of_python_are_refused(name):
+    with pytest.raises(TypeError, match=re.escape(f"field {name!r} of struct S has a name of Python's own")):
+        struct_of(x=float, **{name: float})
+
+
+def test_native_functions_refuse_names_that_cpp_keeps():
+    S = struct_of(double=float)
+    space = made("def f(s: S) -> float: ...\n", S=S)
+    native = wp.func_native("return 1.0f;")(space["f"])
+    with pytest.raises(KernelNameError, match="field 'double' of struct S has a name that C\\+\\+ keeps for itself"):
+        native(S())
+
+
+def test_every_name_is_an_identifier_that_python_takes():
+    assert [n for n in NAMES if not n.isidentifier() or keyword.iskeyword(n)] == []
+    assert {"fields", "defaults", "key", "numpy_dtype", "mro", "self"} <= set(NAMES)
+
+
+def test_structs_are_made_with_keywords():
+    S = struct_of(x=float)
+    with pytest.raises(TypeError, match=r"struct S is made with keywords\nhelp: S\(field=value\)"):
+        S(1.0)
+
+
+def test_defaults_are_not_shared():
+    @wp.struct
+    class S:
+        v: wp.vec3 = wp.vec3(1.0, 2.0, 3.0)
+
+    first = S()
+    first.v[0] = 9.0
+    assert S().v == wp.vec3(1.0, 2.0, 3.0)
+
+
+@wp.struct
+class Kept:
+    fields: float
+    key: wp.vec3
+
+
+def test_instances_are_pickled_and_copied():
+    s = Kept(fields=2.0, key=wp.vec3(1.0, 2.0, 3.0))
+    for again in (pickle.loads(pickle.dumps(s)), copy.copy(s), copy.deepcopy(s)):
+        assert again == s and type(again) is Kept
