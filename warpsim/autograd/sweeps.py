@@ -20,14 +20,14 @@ from ..core.passes.derived import moving_slots
 from ..core.passes.explicit import gradient_slots
 from ..core.passes.tangent import Slot
 from ..core.passes.touched import HELD
-from ..core.runtime.adjoint_launch import check_reversible, extra_argument, have_gradients, stand_in_arguments
+from ..core.runtime.adjoint_launch import check_aliases, check_reversible, extra_argument, stand_in_arguments
 from ..core.runtime.array import array
 from ..core.runtime.indexed import indexedarray
-from ..core.runtime.records import FuncRecord, LaunchRecord, WriteRecord, base
+from ..core.runtime.records import FuncRecord, LaunchRecord, WriteRecord, base, have_gradients
 from ..core.runtime.tape import Tape
 from ..core.types.arrays import ArrayType
 from ..core.types.structs import Struct, frozen
-from ..errors import GradientError, TapeError
+from ..errors import GradientError, NotDifferentiableError, TapeError
 from .dual import as_type, fitting, part, run_form
 from .mirrors import Mirror
 
@@ -86,6 +86,13 @@ class MovedLaunch:
                 f"elements of arguments of kernel {self.needs.kernel.key!r} refer to arrays\n"
                 "expected: arrays as parameters, or in struct parameters\n"
                 "help: tangents of arrays that lie in arrays are not known"
+            )
+        if self.needs.gradients is not None:
+            raise NotDifferentiableError(
+                f"kernel {self.needs.kernel.key!r}, launched at {record.place}, has no adjoint for gradients in all of "
+                "its arrays: the tape kept nothing for tangents of the others",
+                expected="for derivatives along a direction, a kernel that can be differentiated in all arrays",
+                help="split it, so that what cannot be differentiated is a launch of its own",
             )
         check_reversible(record, frozenset(self.needs.name[path] for path in self.needs.floats))
         self.before: dict[int, Any] = {}
@@ -193,6 +200,7 @@ class ReverseSweep:
 
     def __init__(self, forward: ForwardSweep):
         self.forward, self.tape = forward, forward.tape
+        check_aliases([a for record in self.tape.records for a in record.written()], self.tape.arrays())
         self.gradients, self.slopes = Mirror(self.tape.arrays()), Mirror(self.tape.arrays())
         self.sums: dict[int, Any] = {}
 
@@ -236,7 +244,7 @@ def used_values(fn: Function) -> frozenset[Value]:
 def gradient_names(record: LaunchRecord) -> frozenset[str]:
     """The arrays of a launch that have gradients now; none when no gradient passes through the launch."""
     needs = record.needs
-    names = needs.chosen(have_gradients(record))
+    names = needs.chosen(have_gradients(needs, record.args))
     return names if any(needs.name[path] in names for path in needs.written) else frozenset()
 
 

@@ -37,7 +37,7 @@ from .ir.printer import print_function
 from .ir.rewrite import Rewriter
 from .ir.verify import verify
 from .passes.access import Plan, analyse
-from .passes.adjoint import adjoint
+from .passes.adjoint import adjoint, chosen
 from .passes.cost import estimate
 from .passes.dce import dce
 from .passes.derived import forward_again, forward_mode, second_order
@@ -145,7 +145,8 @@ def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[Re
         if form.kind == "recording":
             fn, extras = recording(fn, ndim)
         else:
-            fn = step("forward", fold(dce(inline(forward(fn), keep_gradients=True))))
+            fn = forward(fn, chosen(fn, form.gradients)[0])
+            fn = step("forward", fold(dce(inline(fn, keep_gradients=True))))
             if form.kind == "replayed tangent":
                 return with_tangents(*forward_again(fn, form.gradients, ndim), ndim, total=True)
             fn, extras = adjoint(fn, form.gradients, ndim)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
+from warpsim.errors import NotDifferentiableError
 
 
 @wp.kernel
@@ -85,3 +86,62 @@ def test_a_misspelt_keyword_of_launch_names_the_right_one():
         wp.launch(add_then_read, 1, inputz=[])
     with pytest.raises(TypeError, match="inputs is array\nexpected: a list"):
         wp.launch(add_then_read, 1, inputs=wp.zeros(3))
+
+
+# ----- one memory, with a gradient under one name only -------------------------------------------------
+
+
+def without_gradient(a):
+    """A view of all of an array that has no gradient."""
+    view = a[:]
+    view.requires_grad = False
+    return view
+
+
+@wp.kernel
+def adds_squares(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = y[i] + x[i] * x[i]
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+@pytest.mark.parametrize("first", [False, True])
+def test_one_array_under_two_names_of_which_one_has_a_gradient(device, first):
+    with wp.ScopedDevice(device):
+        x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+        names = [x, without_gradient(x)]
+        with wp.Tape() as tape:
+            wp.launch(adds_squares, 2, inputs=names if first else names[::-1])
+        with pytest.raises(NotDifferentiableError, match=r"are one array in a launch|without gradient was written"):
+            tape.backward(grads={x: wp.ones_like(x)})
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+def test_a_view_without_gradient_stops_gradients(device):
+    with wp.ScopedDevice(device):
+        x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+        y = wp.zeros(2, dtype=float, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(adds_squares, 2, inputs=[without_gradient(x), y])
+            wp.launch(adds_squares, 2, inputs=[x, y])
+        tape.backward(grads={y: wp.ones_like(y)})
+    assert x.grad.numpy().tolist() == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("write", ["launch", "fill"])
+def test_a_write_through_a_view_without_gradient_is_refused(write):
+    x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+    y = wp.zeros(4, dtype=float, requires_grad=True)
+    part, loss = without_gradient(y[1:3]), wp.zeros(4, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(adds_squares, 2, inputs=[x, y])
+        if write == "launch":
+            wp.launch(adds_squares, 2, inputs=[x, part])
+        else:
+            part.fill_(1.0)
+        wp.copy(loss, y)
+    with pytest.raises(NotDifferentiableError, match=r"without gradient was written .* shares memory with"):
+        tape.backward(grads={loss: wp.ones_like(loss)})
+    part.requires_grad = True
+    tape.backward(grads={loss: wp.ones_like(loss)})
+    assert x.grad.numpy().tolist() == ([4.0, 8.0] if write == "launch" else [2.0, 0.0])

@@ -102,7 +102,7 @@ class Activity:
             self.join(self.varied, call.args, inner.params)
             self.spread(inner)
             self.join(self.varied, inner.yields, call.results)
-        elif self.is_source(call) or (not is_blind(call) and any(a in self.varied for a in call.args)):
+        elif self.is_source(call) or (passes_on(call) and any(a in self.varied for a in call.args)):
             self.varied.update(r for r in call.results if has_cotangent(r.type))
 
     def is_source(self, call: Call) -> bool:
@@ -129,7 +129,7 @@ class Activity:
             self.join(self.useful, call.results, inner.yields)
             self.trace(inner)
             self.join(self.useful, inner.params, call.args)
-        elif self.is_sink(call) or (not is_blind(call) and any(r in self.useful for r in call.results)):
+        elif self.is_sink(call) or (passes_on(call) and any(r in self.useful for r in call.results)):
             self.useful.update(a for a in call.args if has_cotangent(a.type) and not isinstance(a, Constant))
 
     def is_sink(self, call: Call) -> bool:
@@ -141,6 +141,12 @@ class Activity:
         for source, target in zip(sources, targets, strict=True):
             if source in found and has_cotangent(target.type) and not isinstance(target, Constant):
                 found.add(target)
+
+
+def passes_on(call: Call) -> bool:
+    """Whether derivatives pass from the operands of a call to its results; those of accesses go through memory."""
+    access = not isinstance(call.op, Function) and not call.op.opaque and call.op.effect in (READ, WRITE, ATOMIC)
+    return not access and not is_blind(call)
 
 
 def is_blind(call: Call) -> bool:

@@ -80,10 +80,9 @@ class Reverser(Loops):
             self.apply_rule(call, replay, cotangents)
 
     def matters(self, call: Call, arrived: bool, slope: str) -> bool:
-        """Whether a call moves cotangents."""
+        """Whether a call moves cotangents: an access does where the array has a gradient."""
         if call.op.effect in (WRITE, ATOMIC, READ):
-            writes = call.op.effect != READ
-            return (writes and any(a in self.active for a in call.args)) or (slope is not NO and (arrived or writes))
+            return slope is not NO and (arrived or call.op.effect != READ)
         return arrived and not is_blind(call)
 
     def refuse_unknown(self, call: Call, arrived: bool, replay: Replay) -> None:

@@ -3,7 +3,8 @@
 Guarantees: the program does what it did. Local arrays whose accesses are all plain disappear: their
 contents become a vector that travels like any variable. An element of an array argument that a thread
 reads, overwrites, reads and overwrites again is read once where its story begins; later reads take what
-the thread wrote. Stores to arguments stay. For the adjoint only: in the launch itself memory is faster.
+the thread wrote, as constants where the argument has no gradient. Stores to arguments stay. For the adjoint
+only: in the launch itself memory is faster.
 
 It relies on threads not racing, as `overwrites` does.
 """
@@ -24,7 +25,9 @@ from ..ops.registry import TABLE
 from ..types.compounds import is_compound, matrix, size_of, vector
 from ..types.scalars import NUMBERS, bool_, int32
 from .addresses import BEFORE, Access, Addresses, Loop
+from .cotangents import has_cotangent
 from .overwrites import written_around
+from .replay import CONSTANT
 from .roots import VIEWS, Root
 
 LARGEST_LOCAL = 256  # numbers: a larger local array stays in memory
@@ -32,14 +35,19 @@ _COMBINED = {"atomic_add": "add", "atomic_sub": "sub", "atomic_min": "min", "ato
 _MOST_ELEMENTS = 64  # of arguments carried in one kernel; each costs a pass over the program
 
 
-def forward(fn: Function) -> Function:
-    """`fn` with contents carried in variables where that is needed and possible."""
+def forward(fn: Function, with_gradient: frozenset[Root] | None = None) -> Function:
+    """`fn` with contents carried in variables where that is needed and possible.
+
+    with_gradient: the arrays that have one, or None for all.
+    """
     for call in [n for n in walk(fn.body) if isinstance(n, Call) and n.op.name == "local_array"]:
         fn = _local(fn, call)
     for _ in range(_MOST_ELEMENTS):
         story = _next_element(fn)
         if story is None:
             break
+        if with_gradient is not None and has_cotangent(story.whole):
+            story.constant = story.root not in with_gradient
         fn = replace(fn, body=_Carrier(story).region(fn.body))
     return fn
 
@@ -61,6 +69,12 @@ class Story:
     first: Access | None = None
     homes: _Homes | None = None
     makers: dict[Value, Call] = field(default_factory=dict)
+    constant: bool = False
+    """Whether no derivative passes through the memory."""
+
+    @property
+    def root(self) -> Root:
+        return next(iter(self.accesses.values())).root
 
 
 # ----- local arrays -----------------------------------------------------------------------------
@@ -328,12 +342,19 @@ class _Carrier(Rewriter):
         if self.story.maker is None and name != "load":
             builder.region.nodes.append(self.node(call))
         if name != "store":
-            self.rename(call.results, (_part(now, steps),))
+            self.rename(call.results, (self.read(_part(now, steps), builder),))
         if name != "load":
             value = self.use(call.args[-1])
             if name in _COMBINED:
                 value = TABLE[_COMBINED[name]](self.use(call.results[0]), value)
             self.current = _changed(now, steps, value)
+
+    def read(self, part: Value, builder: Builder) -> Value:
+        """What a read gives."""
+        if not self.story.constant:
+            return part
+        found: Value = builder.call(CONSTANT, (part,), (part.type,))
+        return found
 
     def steps(self, access: Access) -> list[tuple[str, Any]]:
         """From the variable to the part that an access is about."""

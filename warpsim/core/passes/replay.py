@@ -21,10 +21,14 @@ from .roots import Root
 
 
 def _never(target: Any, call: Call, args: list[Any]) -> list[Any]:
-    raise CompilerError(f"a value that is lost was emitted: {call.attributes['what']}")
+    raise CompilerError(f"{call.op.name} was emitted: a note of the reverse is in the program")
 
 
 LOST = Row("lost", (), None, "A value that the reverse cannot know again.", value=_never, nondiff="it is not known")
+CONSTANT = Row(
+    "constant", (), None, "What an array without gradient held: reverse mode stops here, forward mode goes on.",
+    value=_never, nondiff="an array without gradient holds constants",
+)  # fmt: skip
 
 
 class Contents:
@@ -76,6 +80,9 @@ class Replay(Cloner):
         if isinstance(call.op, Function):
             return self.function(call, call.op)
         if call.op.effect == OUTPUT:
+            return []
+        if call.op is CONSTANT:
+            self.rename(call.results, self.uses(call.args))
             return []
         if self.own is not None and self.takes_own(call):
             self.own.update(r for r in call.results if isinstance(r.type, ArrayType))

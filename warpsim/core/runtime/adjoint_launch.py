@@ -8,7 +8,7 @@ is added. The arrays must hold what they held after the forward launch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,19 @@ from .kernel import Kernel
 from .launcher import Launcher, execute, prepared
 from .memory import allocate_like
 from .needs import Needs, needs_of, same_arrays
-from .records import Copies, LaunchRecord, Restored, Step, arrays_at, base, has_gradients, stand_in, substituted
+from .records import (
+    Copies,
+    LaunchRecord,
+    Restored,
+    Step,
+    arrays_at,
+    base,
+    has_gradients,
+    have_gradients,
+    stand_in,
+    substituted,
+)
+from .versions import meets
 
 # ----- the reverse of a recorded launch -----------------------------------------------------------
 
@@ -38,13 +50,15 @@ from .records import Copies, LaunchRecord, Restored, Step, arrays_at, base, has_
 def reverse_step(record: LaunchRecord) -> Step | None:
     """What runs the adjoint of a recorded launch, or None when no gradient passes through it."""
     needs, forward = record.needs, record.launcher
-    given = have_gradients(record)
+    given = have_gradients(needs, record.args)
     key = (given, needs.same) if needs.same else given
     if forward is not None and key in forward.reverses:  # as in the last launch of this form
         launcher = forward.reverses[key]
         if launcher is None:
             return None
         sound = record.reads is not None and (record.more is None or not record.more.tangled)
+        if sound and needs.gradients is not None:
+            sound = needs.serves(needs.chosen(given))
         if sound and launcher.generation == config.generation:
             args = stand_in_arguments(record)
             if len(launcher.types) > len(args):
@@ -80,6 +94,7 @@ def check_reversible(record: LaunchRecord, names: frozenset[str]) -> None:
             expected="arrays that do not overlap, or one and the same array for both",
             help="pass a copy: wp.clone(x)",
         )
+    check_names(needs, names)
     for k, field in needs.written:
         if not field and not record.args[k]._tag.apart:
             raise NotDifferentiableError(
@@ -101,6 +116,45 @@ def check_reversible(record: LaunchRecord, names: frozenset[str]) -> None:
             f"and {sorted(names)[0]!r} has one now\n"
             "expected: requires_grad=True before the launch, so that the tape keeps what the gradient needs"
         )
+    if not needs.serves(names):
+        raise GradientError(
+            f"arrays of kernel {needs.kernel.key!r} got or lost gradients after the launch at {record.place}\n"
+            f"found: gradients in {listed(names)}; at the launch in {listed(needs.gradients or ())}\n"
+            "expected: the same, as the kernel overwrites what it reads, and has no adjoint for gradients in all arrays"
+        )
+
+
+def check_names(needs: Needs, names: frozenset[str]) -> None:
+    """Raise when one array has a gradient under one name, and none under another."""
+    for pair in needs.same:
+        words = [needs.name[k, ""] for k in pair]
+        if (words[0] in names) != (words[1] in names):
+            first, second = sorted(words, key=lambda name: name not in names)
+            raise NotDifferentiableError(
+                f"{first!r} and {second!r} of kernel {needs.kernel.key!r} are one array in a launch, which the kernel "
+                f"writes; {first!r} has a gradient and {second!r} has none",
+                expected="a gradient under both names, or under none", help=f"pass a copy for {second!r}: wp.clone(x)",
+            )  # fmt: skip
+
+
+def check_aliases(written: Iterable[array], arrays: Sequence[array]) -> None:
+    """Raise when an array without gradient was written that shares elements with one that has a gradient."""
+    for a in written:
+        if not a._memory.has_gradient or a._slopes is not None:
+            continue
+        others = [b for b in arrays if b._memory is a._memory and b._slopes is not None]
+        for b in others:
+            if meets(a._data, b._data):
+                raise NotDifferentiableError(
+                    f"{a!r} without gradient was written on the tape, and shares memory with {b!r}, which has one",
+                    expected="arrays that have gradients under all names by which they are written",
+                    help="write to the array itself, or give the view its gradient back: requires_grad=True",
+                )
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names of arrays in words."""
+    return ", ".join(sorted(names)) or "none"
 
 
 def first_step(record: LaunchRecord, key: Any, form: Form) -> Step:
@@ -117,14 +171,6 @@ def first_step(record: LaunchRecord, key: Any, form: Form) -> Step:
     total, header = extent(record.dim, needs.kernel.key, forward.ndim)
     block = launcher.packed(args, header)
     return around(record, native_step(launcher, block, total, args, record.deterministic))
-
-
-def have_gradients(record: LaunchRecord) -> tuple[bool, ...]:
-    """Which of the arrays of floats have gradients now."""
-    needs, args = record.needs, record.args
-    if needs.plain:
-        return tuple([args[k]._grad is not None for k in needs.float_arrays])
-    return tuple(any(base(a).grad is not None for _, a in arrays_at(args, p, tables=False)) for p in needs.floats)
 
 
 def native_step(launcher: Launcher, block: bytes, total: int, args: list[Any], deterministic: bool) -> Step:
@@ -215,7 +261,9 @@ def adjoint_launch(
             args[k] = with_gradient(args[k], slopes, backs)
         else:
             sums[k] = slopes
-    form = needs.form("adjoint", names_given(needs, needs.whole(args), sums))
+    names = names_given(needs, needs.whole(args), sums)
+    check_names(needs, names)
+    form = needs.form("adjoint", names)
     program = kernel.program(types, settings, False, form)
     more = [extra_by_hand(kernel, needs, extra, sums) for extra in program.extras]
     launch = hand_launch(kernel, dim, [*needs.whole(args), *more], place, deterministic, form)
@@ -254,7 +302,7 @@ def regraded(needs: Needs, extras: Sequence[Any], args: list[Any], k: int, slope
     check_adjoint(args[k], t, slopes, what)
     backs: list[Any] = []
     made = list(args)
-    if isinstance(t, ArrayType) and base(args[k]).grad is not None:
+    if isinstance(t, ArrayType) and base(args[k])._slopes is not None:
         made[k] = with_gradient(args[k], slopes, backs)
     elif any(e.kind == "sum" and e.position == k for e in extras):
         made[len(needs.arguments) + [(e.kind, e.position) for e in extras].index(("sum", k))] = slopes
@@ -315,7 +363,7 @@ def names_given(needs: Needs, args: list[Any], sums: dict[int, array]) -> frozen
     """The names of everything that has a gradient in a launch by hand."""
     found = {needs.names[k] for k in sums}
     for path in needs.floats:
-        if any(a.grad is not None for _, a in arrays_at(args, path, tables=False) if isinstance(a, array)):
+        if any(a._slopes is not None for _, a in arrays_at(args, path, tables=False) if isinstance(a, array)):
             found.add(needs.name[path])
     return frozenset(found)
 

@@ -3,7 +3,9 @@
 Recording a launch must know which contents some day matter. First the forward program decides, which is
 cheap and too careful: every array that is read matters. Only where an overwrite is about to happen, or where
 a kernel overwrites what it reads itself, the program of the adjoint is made (no machine code) and
-decides exactly: a linear kernel needs no contents at all.
+decides exactly: a linear kernel needs no contents at all. That adjoint is the one for gradients in all
+arrays of floats, so that arrays may get gradients later; where there is none, it is the one for the
+gradients that there are (`Needs.suited`).
 """
 
 from __future__ import annotations
@@ -66,13 +68,18 @@ class Own(NamedTuple):
 
 
 class Needs:
-    """The needs of a kernel at fixed argument types, every array of floats having a gradient.
+    """The needs of a kernel at fixed argument types.
 
-    same: pairs of parameters that are given one array, see `same_arrays`.
+    same: pairs of parameters that are given one array, see `same_arrays`. gradients: names of the arrays that
+    have one; None for all arrays of floats.
     """
 
-    def __init__(self, kernel: Kernel, types: tuple[Any, ...], settings: Settings, same: Same = ()):
+    def __init__(
+        self, kernel: Kernel, types: tuple[Any, ...], settings: Settings, same: Same = (),
+        gradients: frozenset[str] | None = None,
+    ):  # fmt: skip
         self.kernel, self.types, self.settings, self.same = kernel, types, settings, same
+        self.gradients = gradients
         program = kernel.program(types, settings)
         self.references = program.references
         self.fn = by_value(program.fn, self.references)
@@ -150,10 +157,28 @@ class Needs:
             found = self.choices[given] = frozenset(self.name[path] for path, has in pairs if has)
         return found
 
+    def suited(self, given: tuple[bool, ...]) -> Needs:
+        """These needs, or, where not all arrays of floats can have gradients, those for the gradients there are."""
+        if not self.refused:
+            return self
+        return needs_of(self.kernel, self.types, self.settings, self.same, self.chosen(given))
+
+    def serves(self, names: frozenset[str]) -> bool:
+        """Whether a tape that kept what these needs ask for has what the adjoint for the named arrays needs."""
+        if self.gradients is None:
+            return not self.refused
+        return names == self.gradients or (names < self.gradients and not self.refused)
+
+    @cached_property
+    def refused(self) -> bool:
+        """Whether the kernel changes what it reads, and has no adjoint that would tell what to keep of it."""
+        return bool(self.overlapping or self.touched.returning) and self.adjoint is None
+
     @cached_property
     def adjoint(self) -> Program | None:
         """The program of the adjoint, or None when there is none: `backward` will say why."""
-        form = self.form("adjoint", frozenset(self.name[path] for path in self.floats))
+        floats = frozenset(self.name[path] for path in self.floats)
+        form = self.form("adjoint", floats if self.gradients is None else self.gradients)
         try:
             return self.kernel.program(self.types, self.settings, False, form)
         except KernelError:
@@ -197,12 +222,14 @@ def has_own_gradients(fn: Function) -> bool:
     return any(f.is_custom or has_own_gradients(f) for f in calls)
 
 
-def needs_of(kernel: Kernel, types: tuple[Any, ...], settings: Settings, same: Same = ()) -> Needs:
+def needs_of(
+    kernel: Kernel, types: tuple[Any, ...], settings: Settings, same: Same = (), gradients: frozenset[str] | None = None
+) -> Needs:
     """The needs of a kernel at these types, made once."""
-    key = (types, settings.max_unroll, same)
+    key = (types, settings.max_unroll, same, gradients)
     made: dict[Any, Needs] = kernel.needs
     if key not in made:
-        made[key] = Needs(kernel, types, settings, same)
+        made[key] = Needs(kernel, types, settings, same, gradients)
     return made[key]
 
 

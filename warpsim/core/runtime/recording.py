@@ -28,7 +28,7 @@ from .graph import InterpretedLaunch, Launch, NativeLaunch, recorded
 from .launcher import Launcher, execute, prepared
 from .needs import Always, Needs, needs_of, same_arrays
 from .place import Place
-from .records import LaunchRecord, More, arrays_at, has_gradients
+from .records import LaunchRecord, More, arrays_at, has_gradients, have_gradients
 from .versions import Writer, meets
 
 Run = Callable[[Needs, dict[int, Any]], None]
@@ -62,6 +62,11 @@ def watched(
     if tapes:
         for k in needs.float_arrays:
             if args[k]._memory.has_gradient:
+                if needs.overlapping and needs.refused:
+                    watched_generally(
+                        needs, launcher, dim, total, block, args, input_count, record, deterministic, frame
+                    )
+                    return
                 reads = plain_reads(needs.plain_reads, args, tapes[0].session, frame)
                 if needs.overlapping:
                     reads += plain_reads(needs.plain_own[0], args, tapes[0].session, frame)
@@ -135,6 +140,8 @@ def launch_generally(
     if recorders and (same := same_arrays(needs, args)):
         needs = needs_of(needs.kernel, needs.types, needs.settings, same)
     sloped = bool(recorders) and has_gradients(needs, args)
+    if sloped:
+        needs = needs.suited(have_gradients(needs, args))
     notes = {tape: before_launch(needs, args, tape.session, place) for tape in recorders} if sloped else {}
     writer = Writer(f"launch of kernel {needs.kernel.key!r}", place)
     wrote = [(path, a) for path in needs.written for _, a in arrays_at(args, path, tables=False)]

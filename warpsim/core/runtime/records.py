@@ -152,9 +152,9 @@ class WriteRecord:
 
     def run(self) -> None:
         """Move the gradient of the written elements to where they came from."""
-        slopes = base(self.dest).grad
+        slopes = base(self.dest)._slopes
         if slopes is not None:
-            source = base(self.source).grad if self.source is not None else None
+            source = base(self.source)._slopes if self.source is not None else None
             self.move(slopes._data, None if source is None else source._data)
 
     def move(self, slopes: np.ndarray, source: np.ndarray | None) -> None:
@@ -253,6 +253,13 @@ def has_gradients(needs: Needs, args: Any) -> bool:
     return any(a._memory.has_gradient for path in paths for _, a in arrays_at(args, path, tables=False))
 
 
+def have_gradients(needs: Needs, args: Any) -> tuple[bool, ...]:
+    """Which of the arrays of floats among arguments have gradients now."""
+    if needs.plain:
+        return tuple([args[k]._grad is not None for k in needs.float_arrays])
+    return tuple(any(base(a)._slopes is not None for _, a in arrays_at(args, p, tables=False)) for p in needs.floats)
+
+
 def stand_in(a: array, contents: np.ndarray, slopes: bool = True) -> array:
     """An array with other contents and the gradient of `a`; without slopes, with none."""
     made = array.__new__(array)
@@ -322,8 +329,8 @@ def add_to(target: np.ndarray, share: np.ndarray) -> None:
 
 def spent(a: array, count: int | None = None, flat: bool = False) -> np.ndarray:
     """The gradient of the first `count` elements (flat: numbers) of an array, which is zero from now on."""
-    assert a.grad is not None
-    memory = a.grad._data
+    assert a._slopes is not None
+    memory = a._slopes._data
     part = memory.reshape(-1) if flat else memory
     found = part[:count].copy()
     if flat and not np.shares_memory(part, memory):
@@ -335,7 +342,7 @@ def spent(a: array, count: int | None = None, flat: bool = False) -> np.ndarray:
 
 def add_gradient(a: Any, share: np.ndarray) -> None:
     """Add to the gradient of an array or indexedarray."""
-    slopes = base(a).grad
+    slopes = base(a)._slopes
     if slopes is None:
         return
     if isinstance(a, indexedarray):
