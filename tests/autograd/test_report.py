@@ -168,9 +168,17 @@ def test_long_tapes_are_shortened_around_problems():
 
 
 def test_bad_input():
-    pos, speed, loss = arrays([1.0], [0.0], [0.0])
-    tape = run((root, pos, speed), (total, speed, loss))
     with pytest.raises(TapeError, match="tape is array"):
-        gradient_report(loss)
+        gradient_report(arrays([0.0])[0])
     with pytest.raises(GradientError, match="neither a loss nor gradients"):
-        gradient_report(tape)
+        gradient_report(run((root, *arrays([1.0], [0.0], requires_grad=False))))
+
+
+def test_gradients_that_the_arrays_hold():
+    pos, speed = arrays([4.0], [0.0])
+    tape = run((root, pos, speed))
+    speed.grad.fill_(1.0)
+    report = gradient_report(tape)
+    assert not report.problems
+    assert [g.greatest for launch in report.launches for g in launch.arrived] == [1.0]
+    assert (speed.grad.numpy().tolist(), pos.grad.numpy().tolist()) == ([1.0], [0.0])

@@ -21,11 +21,12 @@ import numpy as np
 from ..core.passes.cotangents import has_cotangent
 from ..core.runtime.array import array
 from ..core.runtime.cuda.memory import on_host
+from ..core.runtime.given_seeds import check_loss
 from ..core.runtime.indexed import indexedarray
 from ..core.runtime.kernel import Kernel
 from ..core.runtime.launch import launch
 from ..core.runtime.records import base
-from ..core.runtime.tape import Tape, check_loss
+from ..core.runtime.tape import Tape
 from ..core.runtime.versions import Paused, bounds
 from ..core.types.arrays import ArrayType
 from ..errors import GradientError
@@ -160,7 +161,7 @@ def products(tape: Tape, loss: Any, cotangents: Mapping[Any, Any], vector: Mappi
         reverse = ReverseSweep(sweep)
         reverse.set(seeds)
         reverse.run()
-    return {a: reverse.slopes.of(a) for a in tape.arrays() if a.grad is not None}
+    return {a: reverse.slopes.of(a) for a in tape.arrays() if a._slopes is not None}
 
 
 def second_order_of_launch(
@@ -216,7 +217,7 @@ class Lent:
 
     def __init__(self, values: Sequence[Any]):
         arrays = [base(a) for a in values if isinstance(a, array | indexedarray)]
-        self.without = [a for a in arrays if has_cotangent(a.dtype) and a.grad is None]
+        self.without = [a for a in arrays if has_cotangent(a.dtype) and a._slopes is None]
 
     def __enter__(self) -> None:
         for a in self.without:

@@ -113,8 +113,9 @@ def gradient_report(
     """Run a tape in reverse, and report what becomes of the gradients at every record.
 
     loss, grads: as for `Tape.backward`, which says what is raised. array_labels: names of arrays; others are
-    called as the caller's variables, else as the kernels' parameters. Gradients start from zero everywhere,
-    and all are put back in the end: a report changes nothing.
+    called as the caller's variables, else as the kernels' parameters. Beside loss and grads, gradients start
+    from zero everywhere; without these, from what the arrays hold. All are put back in the end: a report
+    changes nothing.
     """
     if not isinstance(tape, Tape):
         raise TapeError(f"tape is {type(tape).__name__}\nexpected: a Tape")
@@ -124,7 +125,7 @@ def gradient_report(
     before = [g._data.copy() for g in slopes]
     watcher = _Watcher(tape, names)
     try:
-        for g in slopes:
+        for g in slopes if loss is not None or grads else ():
             g._data[...] = np.zeros((), g._data.dtype)
         tape.watched_backward(loss, grads, watcher.watch)
     finally:

@@ -276,7 +276,7 @@ class array(Sloped, metaclass=_ArrayMeta):
     def _view(self, memory: np.ndarray, same: Callable[[np.ndarray], np.ndarray]) -> array:
         made = array._wrap(memory, self.dtype, self.device, owner=self)
         made._held = self._held
-        if self.grad is not None:
+        if self._slopes is not None:
             assert self._grad is not None
             grad = array._wrap(same(self._grad._data), self.dtype, self.device, owner=self._grad)
             made._grad, made._inherited = grad, True

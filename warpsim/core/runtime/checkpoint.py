@@ -135,12 +135,12 @@ def arrays_of(given: Iterable[Any]) -> Iterator[Any]:
 def check_gradients(declared: dict[Memory, tuple[str, array]], step: Any) -> None:
     """Raise for floats of the state, and for parameters, without gradient."""
     for kind, a in declared.values():
-        if kind == STATE and has_cotangent(a.dtype) and a.grad is None:
+        if kind == STATE and has_cotangent(a.dtype) and a._slopes is None:
             raise GradientError(
                 f"array {named(a, step)} of the state has no gradient\nexpected: requires_grad=True, "
                 "as gradients go from step to step through the state\nhelp: set requires_grad before the loop"
             )
-        if kind == PARAMETERS and a.grad is None:
+        if kind == PARAMETERS and a._slopes is None:
             raise GradientError(
                 f"array {named(a, step)} of parameters has no gradient\nexpected: requires_grad=True\n"
                 "help: leave constants out of parameters=; they are found by themselves"

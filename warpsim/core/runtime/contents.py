@@ -20,6 +20,7 @@ from .cuda.memory import DeviceMemory, on_host
 from .device import CPU
 from .graph import recorded
 from .memory import TypedMemory, as_numpy, check_range, record_of
+from .seeds import forget_left
 
 Select = Callable[[np.ndarray], np.ndarray]
 """Takes the part that is written out of memory that lies like the array's."""
@@ -126,6 +127,8 @@ class Contents(TypedMemory):
     ) -> None:
         """Write to a part of the memory, under the eyes of tapes."""
         device = self.device if source is None or source.device is self.device else None
+        if self._memory.left is not None:
+            forget_left(self._memory)
         if versions.alert:
             versions.about_to_write(self, target, what, recorded)
         recorded(step, device, lambda: self._change(step, target, what, select, source))

@@ -13,6 +13,7 @@ from .contents import Contents
 from .graph import active as capturing
 from .graph import recorded
 from .memory import allocate_like, memory_at
+from .seeds import show
 from .versions import Memory, about_to_write, active
 
 
@@ -39,14 +40,14 @@ class Sloped(Contents):
     @property
     def requires_grad(self) -> bool:
         """Whether the array has a gradient array. A view shares that of the array it is a view of."""
-        return self.grad is not None
+        return self._slopes is not None
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool) -> None:
         self._cut = not wanted
         if not wanted:
             self._grad, self._inherited = None, False
-        elif self.grad is None and isinstance(self._owner, Sloped):
+        elif self._slopes is None and isinstance(self._owner, Sloped):
             self._owner.requires_grad = True  # one gradient for all views of the memory
             self._inherit()
         elif self._grad is None:
@@ -59,6 +60,14 @@ class Sloped(Contents):
     @property
     def grad(self) -> Any:
         """The array of gradients: same shape and dtype, or None."""
+        found = self._slopes
+        if found is not None and (found._memory.left is None or found._memory.left is True):
+            show(found)
+        return found
+
+    @property
+    def _slopes(self) -> Any:
+        """`grad` for the machinery, which writes no seeds to it."""
         if self._grad is None and self._memory.has_gradient and isinstance(self._owner, Sloped) and not self._cut:
             self._inherit()
         return self._grad
@@ -77,6 +86,8 @@ class Sloped(Contents):
             )
         self._grad, self._cut, self._inherited = value, value is None, False
         self._memory.has_gradient |= value is not None
+        if value is not None:
+            show(value)
         self._pack()
         self._tell_views()
 
@@ -109,7 +120,7 @@ class Sloped(Contents):
 
     def _inherit(self) -> None:
         """Take the part of the owner's gradient that lies as this view lies in the owner."""
-        slopes = self._owner.grad
+        slopes = self._owner._slopes
         if slopes is None:
             return
         place = slopes.ptr + (self.ptr - self._owner.ptr)

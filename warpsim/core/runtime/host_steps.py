@@ -41,7 +41,7 @@ class StepRecord:
 
     def run(self) -> None:
         """Move the gradients of the results, which were overwritten, to the operands that have one."""
-        if all(a.grad is None for a in self.results if has_cotangent(a.dtype)):
+        if all(a._slopes is None for a in self.results if has_cotangent(a.dtype)):
             return
         if self.pull is None:
             raise NotDifferentiableError(

@@ -23,6 +23,7 @@ from .array import Tag, array
 from .device import CPU, Device
 from .graph import recorded
 from .memory import TypedMemory, allocate, checked_dtype
+from .seeds import forget_left
 
 
 class indexedarray(TypedMemory):
@@ -62,7 +63,7 @@ class indexedarray(TypedMemory):
     @property
     def _words(self) -> bytes:
         """The descriptor that launches pass to kernels; made anew, as the gradient may change."""
-        grad = self.data.grad.ptr if self.data.grad is not None else 0
+        grad = self.data._slopes.ptr if self.data._slopes is not None else 0
         words = [self.data.ptr, grad, *self.shape, *self.data.strides]
         words += [0 if t is None else t.ptr for t in self.indices]
         return struct.pack(f"<{len(words)}Q", *words)
@@ -117,6 +118,7 @@ class indexedarray(TypedMemory):
 
     def _change(self, step: Callable[[], None], source: TypedMemory) -> None:
         """Write to the selected elements, under the eyes of tapes."""
+        forget_left(self.data._memory)
         if versions.alert:
             versions.about_to_write(self.data, self.data._data, "assign", recorded)
         recorded(step, None, lambda: self._change(step, source))

@@ -81,11 +81,11 @@ def interpreted(value: Any, t: Any, name: str, kernel: str) -> Any:
 def host_array(value: Any, name: str) -> HostArray:
     if isinstance(value, indexedarray):
         tables = tuple(None if table is None else table._data for table in value.indices)
-        slopes = value.data.grad
+        slopes = value.data._slopes
         grad = None if slopes is None else HostArray(slopes._data, value.type, f"{name}.grad", None, tables)
         return HostArray(value.data._data, value.type, name, grad, tables, follower(value, name))
     assert isinstance(value, array)
-    grad = None if value.grad is None else HostArray(value.grad._data, value.type, f"{name}.grad")
+    grad = None if value._slopes is None else HostArray(value._slopes._data, value.type, f"{name}.grad")
     return HostArray(value._data, value.type, name, grad, (), follower(value, name))
 
 

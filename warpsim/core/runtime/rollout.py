@@ -232,7 +232,7 @@ class Rollout:
     def __call__(self) -> None:
         """Carry the gradients of the state from the end to the beginning, and add up those of all else."""
         for a in self.state:
-            if has_cotangent(a.dtype) and a.grad is None:
+            if has_cotangent(a.dtype) and a._slopes is None:
                 raise GradientError(f"array {named(a, self.loop.step)} lost its gradient after the loop was recorded")
         report = self.report
         aside = sum(a._data.nbytes for a in self.written)

@@ -81,7 +81,7 @@ def memory_of_part(args: Sequence[Any], part: tuple[int, bool]) -> Any:
     found = args[part[0]]
     if not part[1]:
         return found
-    return (found if isinstance(found, array) else found.data).grad
+    return (found if isinstance(found, array) else found.data)._slopes
 
 
 def copy_count(total: int, arrays: list[Any]) -> int:
@@ -116,7 +116,7 @@ def _commutes(call: Any, plan: Any) -> bool:
 def any_overlap(args: list[Any]) -> bool:
     """Whether two arrays or gradients among the arguments may share memory, or one shares some with itself."""
     arrays = [a if isinstance(a, array) else a.data for a in args if isinstance(a, array | indexedarray)]
-    arrays += [a.grad for a in arrays if a.grad is not None]
+    arrays += [a._slopes for a in arrays if a._slopes is not None]
     if not all(a._tag.apart for a in arrays):
         return True
     spans = sorted(span(a) for a in arrays if a.size)

@@ -8,7 +8,8 @@ where `index` counts records and a name of None ends the scope opened last.
 What `backward` guarantees: gradients are those of the contents that arrays had when they were recorded,
 whatever the tape overwrote since (see `versions`); arrays keep their contents. It
 
-- starts from zero gradients in arrays that the tape wrote, and from the seeds;
+- starts from the loss and gradients that it is given, and from seeds that users wrote to gradient arrays; what an
+  earlier backward left there is not counted again (see `seeds`), except where it is given nothing to start from;
 - adds to the gradients of arrays that the tape only read (call `zero` in between);
 - consumes gradients of elements that were stored: after it, an array that the tape wrote holds the gradient
   of what it held before, which is zero where it was overwritten. `retain_grad` keeps instead the gradient
@@ -23,16 +24,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import GradientError, TapeError
+from ...errors import TapeError
 from ..passes.cotangents import has_cotangent
-from ..types import scalars, structs
-from ..types.arrays import ArrayType, type_name
+from ..types import structs
+from ..types.arrays import ArrayType
 from . import graph, versions
-from .adjoint_launch import reverse_step
+from .adjoint_launch import check_aliases, reverse_step
 from .array import array, overlap
 from .device import CPU, get_device
 from .dimensions import normalized
 from .frames import check_frame, join
+from .given_seeds import given_seeds, held, refuse_nothing, set_values
 from .graph import recorded
 from .indexed import indexedarray
 from .kernel import Kernel
@@ -41,7 +43,8 @@ from .naming import caller_names
 from .needs import Always
 from .place import Place
 from .recording import launch_generally, needs_for, register
-from .records import FuncRecord, LaunchRecord, WriteRecord, base
+from .records import FuncRecord, LaunchRecord, WriteRecord, base, have_gradients
+from .seeds import clear, keep_left, may_be_seeded, refuse_seeds
 from .snapshots import SnapshotReport, report
 from .tape_graph import visualize
 from .tape_items import items_of
@@ -141,6 +144,7 @@ class Tape:
         args, dims, tapes = [*inputs, *outputs], normalized(dim), versions.active()
         launcher, args = prepared(kernel, args, CPU if place.is_interp else place)
         needs = needs_for(launcher)
+        needs = needs.suited(have_gradients(needs, needs.whole(args)))
         if needs.own.before or needs.own.recording:
             raise TapeError(
                 f"kernel {kernel.key!r} overwrites what its gradient needs, or needs what its atomics returned\n"
@@ -219,8 +223,9 @@ class Tape:
         """Run the tape in reverse.
 
         loss: an array of one float, whose gradient is one. grads: gradients of other arrays, as arrays of
-        the same shape and dtype; they are copied, into new gradient arrays where there were none. Either or
-        both.
+        the same shape and dtype; they are copied, into new gradient arrays where there were none. Gradients
+        that were written to `.grad` of other arrays since the last backward count too. With neither loss nor
+        grads, gradients are what all `.grad` hold, whoever wrote it.
 
         Raises `GradientError` for a loss or gradients that do not fit, `TapeError` for an empty tape,
         `TapeOverwriteError` when something that the tape did not see overwrote what a gradient needs,
@@ -230,7 +235,9 @@ class Tape:
 
     def watched_backward(self, loss: Any, grads: Any, watch: Callable[[Record], None] | None) -> None:
         """`backward`, where `watch(record)` is called in the place of every step, and runs `record.step` itself."""
-        seeds = self._seeds(loss, grads)
+        seeds = given_seeds(loss, grads)
+        if not seeds and not any(a.requires_grad for a in self.arrays()):
+            refuse_nothing()
         if not self.records:
             raise TapeError(
                 "nothing is recorded on this tape\nexpected: launches inside `with tape:`, before backward\n"
@@ -243,26 +250,9 @@ class Tape:
             kept = self._run(watch)
             for slopes, values in kept:
                 recorded(partial(np.copyto, slopes._data, values), slopes.device)
-
-    def _seeds(self, loss: Any, grads: Any) -> list[tuple[array, np.ndarray]]:
-        """Arrays with the gradients to start from, which are copied where backward changes them."""
-        if loss is None and not grads:
-            raise GradientError(
-                "backward got neither a loss nor gradients\n"
-                "expected: tape.backward(loss), or tape.backward(grads={array: gradient})"
-            )
-        found = []
-        if loss is not None:
-            check_loss(loss)
-            found.append((base(loss), np.ones_like(base(loss)._data)))
-        if grads is not None and not isinstance(grads, dict):
-            raise GradientError(f"grads is {type(grads).__name__}\nexpected: a dict of arrays: {{array: gradient}}")
-        for a, given in (grads or {}).items():
-            check_seed(a, given)
-            if a.grad is None:
-                a.requires_grad = True
-            found.append((a, given._source()))
-        return found
+            for a in self._survey()[2]:
+                if a._slopes is not None:
+                    keep_left(a._slopes)
 
     def _check_contents(self) -> None:
         """Raise when something that no tape saw changed what a gradient needs."""
@@ -277,31 +267,37 @@ class Tape:
 
     def _prepare(self) -> None:
         """Make the reverse steps, or make them anew when arrays got other gradients."""
-        signature = [a.grad for a in self.arrays()]
+        signature = [a._slopes for a in self.arrays()]
         same = self._copied == len(self.session.copies) and len(signature) >= len(self._signature)
         same = same and all(a is b for a, b in zip(signature, self._signature, strict=False))
+        if not same or len(signature) > len(self._signature):
+            check_aliases(self._survey()[2], self.arrays())
         self._signature, self._copied = signature, len(self.session.copies)
         for record in self.records:
             if isinstance(record, LaunchRecord) and (record.step is False or not same):
                 record.step = reverse_step(record)
 
     def _start(self, seeds: list[tuple[array, np.ndarray]]) -> None:
-        """Zero the gradients of what the tape wrote, then set the seeds."""
-        slopes = [a.grad for a in self._survey()[2] if a.grad is not None]
+        """Zero gradients of what the tape wrote, but seeds that the user wrote there; then set the given seeds."""
+        slopes = [g for a in self._survey()[2] if (g := a._slopes) is not None and seeds]
+        if graph.active() is None:
+            slopes = [g for g in slopes if not may_be_seeded(g)]
+        else:
+            refuse_seeds([g for g in slopes if not any(g is a._slopes for a, _ in seeds)])
         own = any(np.may_share_memory(values, g._data) for _, values in seeds for g in slopes)
         values = [held(v) if own else v for _, v in seeds]
         for g in slopes:
             if g._memory.reads or graph.active() is not None:
-                recorded(g.zero_, g.device)
+                recorded(partial(clear, g), g.device)
             else:
                 g._data.fill(0)  # what `zero_` comes down to
         for (a, _), value in zip(seeds, values, strict=True):
-            assert a.grad is not None
-            recorded(partial(set_values, a.grad._data, value), a.device)
+            assert a._slopes is not None
+            recorded(partial(set_values, a._slopes._data, value), a.device)
 
     def _run(self, watch: Callable[[Record], None] | None) -> list[tuple[array, np.ndarray]]:
         """Run all steps; returns the gradients to keep of arrays with `retain_grad`, and their values."""
-        open_ones = list({id(r): r for a in self.arrays() for r in retaining(a) if r.grad is not None}.values())
+        open_ones = list({id(r): r for a in self.arrays() for r in retaining(a) if r._slopes is not None}.values())
         kept: list[tuple[array, np.ndarray]] = []
         at_once = graph.active() is None
         for record in reversed(self.records):
@@ -309,10 +305,10 @@ class Tape:
                 written = list(record.written())
                 for a in [a for a in open_ones if any(w._memory is a._memory and overlap(w, a) for w in written)]:
                     open_ones.remove(a)
-                    assert a.grad is not None
-                    values = np.empty_like(a.grad._data)
-                    recorded(partial(np.copyto, values, a.grad._data), a.device)
-                    kept.append((a.grad, values))
+                    assert a._slopes is not None
+                    values = np.empty_like(a._slopes._data)
+                    recorded(partial(np.copyto, values, a._slopes._data), a.device)
+                    kept.append((a._slopes, values))
             step: Any = record.step if watch is None else partial(watch, record)
             if step and at_once:
                 step()
@@ -362,7 +358,7 @@ class Tape:
     def zero(self) -> None:
         """Zero the gradients of all recorded arrays."""
         with versions.Paused():
-            for slopes in self.gradients.values():
+            for slopes in {id(g): g for a in self.arrays() if (g := a._slopes) is not None}.values():
                 slopes.zero_()
 
     def reset(self) -> None:
@@ -405,41 +401,3 @@ def retaining(a: Any) -> Iterator[array]:
         if a.retain_grad:
             yield a
         a = a._owner
-
-
-def check_loss(loss: Any) -> None:
-    """Raise `GradientError` unless `loss` is an array of one float with a gradient."""
-    cure = "help: sum into an array of one element: wp.atomic_add(loss, 0, value)"
-    if not isinstance(loss, array):
-        raise GradientError(f"loss is {type(loss).__name__}\nexpected: an array of one float\n{cure}")
-    if loss.size != 1:
-        raise GradientError(f"loss has shape {loss.shape}\nexpected: an array of one element\n{cure}")
-    if not scalars.is_scalar(loss.dtype) or not scalars.is_float(loss.dtype):
-        raise GradientError(f"loss has dtype {type_name(loss.dtype)}\nexpected: one float\n{cure}")
-    if loss.grad is None:
-        raise GradientError(
-            "loss has no gradient\nexpected: requires_grad=True\nhelp: wp.zeros(1, dtype=float, requires_grad=True)"
-        )
-
-
-def check_seed(a: Any, given: Any) -> None:
-    """Raise `GradientError` unless `given` can be the gradient of `a`."""
-    if not isinstance(a, array):
-        raise GradientError(f"grads has a key of type {type(a).__name__}\nexpected: arrays: {{array: gradient}}")
-    if not isinstance(given, array):
-        raise GradientError(f"the gradient for {a!r} is {type(given).__name__}\nexpected: an array")
-    if given.shape != a.shape or given.dtype is not a.dtype:
-        raise GradientError(f"the gradient for {a!r} is {given!r}\nexpected: the same shape and dtype")
-    if not has_cotangent(a.dtype):
-        raise GradientError(f"a gradient for {a!r}\nexpected: an array of floats, as others have no derivative")
-
-
-def held(values: np.ndarray) -> np.ndarray:
-    """A copy, taken when the step runs."""
-    copy = np.empty_like(values)
-    recorded(partial(np.copyto, copy, values))
-    return copy
-
-
-def set_values(target: np.ndarray, values: np.ndarray) -> None:
-    target[...] = values

@@ -234,11 +234,12 @@ class Writer:
 class Memory:
     """The allocation that an array and its views share, and the live reads of it."""
 
-    __slots__ = ("__weakref__", "exposed", "has_gradient", "reach", "reads", "starts")
+    __slots__ = ("__weakref__", "exposed", "has_gradient", "left", "reach", "reads", "starts")
 
     def __init__(self, exposed: bool = False):
         self.exposed = exposed  # whether NumPy may write to it unseen
         self.has_gradient = False  # whether some array over it has, or had, a gradient
+        self.left: Any = None  # of gradients: what backward passes left, see `seeds`
         self.reads: list[Read] = []
         self.starts: list[int] = []
         self.reach = 0  # the longest read [bytes]: how far before an address reads of it may start
