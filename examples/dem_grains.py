@@ -55,7 +55,7 @@ def add_forces(grid: wp.uint64, x: Vec3s, v: Vec3s, radius: Floats, pipe: Floats
     away = wp.length(wp.vec2(p[0], p[2]))
     if away + r > pipe[0]:
         total += contact(wp.vec3(-p[0] / away, 0.0, -p[2] / away), away + r - pipe[0], u)
-    for j in wp.hash_grid_query(grid, p, r + LARGEST):
+    for j in wp.hash_grid_neighbors(grid, p, r + LARGEST):
         if j != i:
             d = p - x[j]
             gap = wp.length(d)

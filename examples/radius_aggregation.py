@@ -37,7 +37,7 @@ def aggregate(
     p = queries[i]
     total = Feature()
     weight = float(0.0)
-    for j in wp.hash_grid_query(grid, p, radius):
+    for j in wp.hash_grid_neighbors(grid, p, radius):
         w = wp.exp(-wp.length(p - references[j]) / sigma)
         weight += w
         total += features[j] * w

@@ -67,7 +67,7 @@ def change_density(
     i = wp.tid()
     flow = float(0.0)
     diffusion = float(0.0)
-    for j in wp.hash_grid_query(grid, x[i], 2.0 * h):
+    for j in wp.hash_grid_neighbors(grid, x[i], 2.0 * h):
         d = x[i] - x[j]
         slope = kernel_slope(wp.length(d), h)
         flow += m * slope * wp.dot(v[i] - v[j], d)
@@ -92,7 +92,7 @@ def press_walls(grid: wp.uint64, x: Vec3s, water: int, h: float, rho: Floats, p:
     i = water + wp.tid()
     total = float(0.0)
     weight = float(0.0)
-    for j in wp.hash_grid_query(grid, x[i], 2.0 * h, WATER):
+    for j in wp.hash_grid_neighbors(grid, x[i], 2.0 * h, WATER):
         d = x[i] - x[j]
         w = kernel_value(wp.length(d), h)
         total += w * (p[j] + rho[j] * GRAVITY * d[1])
@@ -107,7 +107,7 @@ def accelerate(grid: wp.uint64, x: Vec3s, rho: Floats, p: Floats, water: int, h:
     i = wp.tid()
     total = wp.vec3(0.0, GRAVITY, 0.0)
     own = p[i] / (rho[i] * rho[i])
-    for j in wp.hash_grid_query(grid, x[i], 2.0 * h):
+    for j in wp.hash_grid_neighbors(grid, x[i], 2.0 * h):
         d = x[i] - x[j]
         push = own + p[j] / (rho[j] * rho[j])
         closing = wp.dot(v[i] - v[j], d)

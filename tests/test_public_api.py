@@ -72,7 +72,8 @@ NAMES = {
         get_mempool_used_mem_high ScopedMempool ScopedMempoolAccess ScopedPeerAccess""",
     "neighbours and boxes": """
         HashGrid HashGridQuery HashGridQueryD hash_grid_query hash_grid_query_next hash_grid_point_id
-        nearest_image Bvh BvhQueryAabb BvhQuerySphere BvhQueryRay BvhQueryCapsule bvh_query_aabb
+        HashGridNeighbors HashGridNeighborsD hash_grid_neighbors hash_grid_neighbors_next nearest_image
+        Bvh BvhQueryAabb BvhQuerySphere BvhQueryRay BvhQueryCapsule bvh_query_aabb
         bvh_query_sphere bvh_query_ray bvh_query_capsule bvh_query_next bvh_get_group_root""",
     "meshes": """
         Mesh MeshData MeshQueryPoint MeshQueryRay MeshQueryAABB MeshQuerySphere mesh_query_point
@@ -181,19 +182,37 @@ def rest(query: wp.HashGridQueryD) -> int:
     return total
 
 
+@wp.func(overload_of=rest)
+def rest(query: wp.HashGridNeighbors) -> int:
+    total = int(0)
+    for index in query:
+        total += 100 * index
+    return total
+
+
+@wp.func(overload_of=rest)
+def rest(query: wp.HashGridNeighborsD) -> int:
+    total = int(0)
+    for index in query:
+        total += 1000 * index
+    return total
+
+
 @wp.kernel
 def hand_over_queries(single: wp.uint64, double: wp.uint64, out: wp.array(dtype=int)):
     out[0] = rest(wp.hash_grid_query(single, wp.vec3(), 1.0))
     out[1] = rest(wp.hash_grid_query(double, wp.vec3d(), wp.float64(1.0)))
+    out[2] = rest(wp.hash_grid_neighbors(single, wp.vec3(), 1.0))
+    out[3] = rest(wp.hash_grid_neighbors(double, wp.vec3d(), wp.float64(1.0)))
 
 
 def test_types_of_queries_annotate_functions():
-    grids = [wp.HashGrid(2, 2, 2, dtype=t) for t in (wp.float32, wp.float64)]
+    grids = [wp.HashGrid(8, 8, 8, dtype=t) for t in (wp.float32, wp.float64)]
     for grid, t in zip(grids, (wp.vec3, wp.vec3d), strict=True):
-        grid.build(wp.array([[0.5, 0, 0], [3.0, 0, 0], [0, 0.5, 0], [0, 0, 0.1]], dtype=t), 1.0)
-    out = wp.zeros(2, dtype=int)
+        grid.build(wp.array([[0.5, 0, 0], [3.0, 0, 0], [0, 1.9, 0], [0, 0, 0.1]], dtype=t), 1.0)
+    out = wp.zeros(4, dtype=int)
     wp.launch(hand_over_queries, 1, [grid.id for grid in grids] + [out])
-    assert out.numpy().tolist() == [5, 50]
+    assert out.numpy().tolist() == [5, 50, 300, 3000]
 
 
 def test_all_is_the_truth():

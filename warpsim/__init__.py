@@ -107,8 +107,11 @@ if TYPE_CHECKING:  # for editors: `geometry.NAMES` says the same, and loads them
         bvh_query_capsule, bvh_query_next, bvh_query_ray, bvh_query_sphere,
     )  # fmt: skip
     from .geometry.hash_grid import HashGrid
+    from .geometry.hash_grid_neighbors import (
+        HashGridNeighbors, HashGridNeighborsD, hash_grid_neighbors, hash_grid_neighbors_next, nearest_image,
+    )  # fmt: skip
     from .geometry.hash_grid_query import (
-        HashGridQuery, HashGridQueryD, hash_grid_point_id, hash_grid_query, hash_grid_query_next, nearest_image,
+        HashGridQuery, HashGridQueryD, hash_grid_point_id, hash_grid_query, hash_grid_query_next,
     )  # fmt: skip
     from .geometry.marching_cubes import MarchingCubes
     from .geometry.mesh import Mesh

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.case import Case, single
-from benchmarks.geometry import SKIPPED
+from benchmarks.geometry import SKIPPED, neighbors
 from benchmarks.geometry.packing import block, pairs, summed, velocities
 
 __all__ = ["SKIPPED", "expected", "warp_case"]
@@ -40,6 +40,8 @@ def expected(size: dict[str, int]) -> dict[str, np.ndarray]:
 
 def warp_case(wp: Any, size: dict[str, int]) -> Case:
     """One launch over all grains, threads in the order of the grid's cells."""
+    query = neighbors(wp)
+
     @wp.func
     def contact(n: wp.vec3, gap: float, moving: wp.vec3, stiffness: float, damping: float, sliding: float, mu: float):
         closing = wp.dot(n, moving)
@@ -65,7 +67,7 @@ def warp_case(wp: Any, size: dict[str, int]) -> Case:
         here = x[i]
         velocity = v[i]
         total = wp.vec3()
-        for j in wp.hash_grid_query(grid, here, search):
+        for j in query(grid, here, search):
             if j != i:
                 d = here - x[j]
                 length = wp.length(d)

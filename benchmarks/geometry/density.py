@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.case import Case, single
-from benchmarks.geometry import SKIPPED
+from benchmarks.geometry import SKIPPED, neighbors
 from benchmarks.geometry.packing import block, pairs, summed
 
 __all__ = ["SKIPPED", "expected", "warp_case"]
@@ -33,6 +33,8 @@ def expected(size: dict[str, int]) -> dict[str, np.ndarray]:
 
 def warp_case(wp: Any, size: dict[str, int]) -> Case:
     """One launch over all particles, threads in the order of the grid's cells."""
+    query = neighbors(wp)
+
     @wp.kernel
     def density(
         grid: wp.uint64, x: wp.array(dtype=wp.vec3), rho: wp.array(dtype=float), smoothing: float, factor: float
@@ -40,7 +42,7 @@ def warp_case(wp: Any, size: dict[str, int]) -> Case:
         i = wp.hash_grid_point_id(grid, wp.tid())
         here = x[i]
         total = float(0.0)
-        for j in wp.hash_grid_query(grid, here, smoothing):
+        for j in query(grid, here, smoothing):
             d = here - x[j]
             inside = smoothing * smoothing - wp.dot(d, d)
             if inside > 0.0:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.case import Case, single
-from benchmarks.geometry import SKIPPED
+from benchmarks.geometry import SKIPPED, neighbors
 from benchmarks.geometry.packing import block, pairs, summed
 
 __all__ = ["SKIPPED", "expected", "warp_case"]
@@ -26,12 +26,14 @@ def expected(size: dict[str, int]) -> dict[str, np.ndarray]:
 
 def warp_case(wp: Any, size: dict[str, int]) -> Case:
     """One build; memory is kept from build to build."""
+    query = neighbors(wp)
+
     @wp.kernel
     def neighbours(grid: wp.uint64, points: wp.array(dtype=wp.vec3), reach: float, found: wp.array(dtype=int)):
         i = wp.hash_grid_point_id(grid, wp.tid())
         x = points[i]
         count = int(0)
-        for j in wp.hash_grid_query(grid, x, reach):
+        for j in query(grid, x, reach):
             if j != i and wp.length(points[j] - x) <= reach:
                 count += 1
         found[i] = count

@@ -10,7 +10,8 @@ import pytest
 import warpsim as wp
 from warpsim.errors import ArgumentTypeError, DeviceError, HashGridError, StructureIdError
 from warpsim.geometry.hash_grid import HashGrid
-from warpsim.geometry.hash_grid_query import hash_grid_point_id, hash_grid_query, hash_grid_query_next, nearest_image
+from warpsim.geometry.hash_grid_neighbors import hash_grid_neighbors, hash_grid_neighbors_next, nearest_image
+from warpsim.geometry.hash_grid_query import hash_grid_point_id
 
 pytestmark = pytest.mark.usefixtures("every_sort")
 
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("every_sort")
 def count(grid: wp.uint64, x: wp.array(dtype=wp.vec3), r: float, out: wp.array(dtype=int)):
     i = wp.tid()
     n = int(0)
-    for _j in hash_grid_query(grid, x[i], r):
+    for _j in hash_grid_neighbors(grid, x[i], r):
         n += 1
     out[i] = n
 
@@ -149,7 +150,7 @@ def test_arguments_of_the_wrong_kind():
 def count_in_each(grids: wp.array(dtype=wp.uint64), x: wp.array(dtype=wp.vec3), r: float, out: wp.array(dtype=int)):
     k = wp.tid()
     n = int(0)
-    for _j in hash_grid_query(grids[k], x[0], r):
+    for _j in hash_grid_neighbors(grids[k], x[0], r):
         n += 1
     out[k] = n + wp.where(hash_grid_point_id(grids[k], 0) < 0, 0, 100)
 
@@ -211,10 +212,10 @@ def density_kernel(vec, real):
     def by_while(grid: wp.uint64, x: wp.array(dtype=vec), r: real, period: vec, out: wp.array(dtype=real)):
         i = hash_grid_point_id(grid, wp.tid())
         p = x[i]
-        query = hash_grid_query(grid, p, r)
+        query = hash_grid_neighbors(grid, p, r)
         j = int(0)
         total = real(0.0)
-        while hash_grid_query_next(query, j):
+        while hash_grid_neighbors_next(query, j):
             d = nearest_image(p - x[j], period)
             w = wp.max(r * r - wp.dot(d, d), real(0.0))
             total += w * w * w
@@ -225,7 +226,7 @@ def density_kernel(vec, real):
         i = hash_grid_point_id(grid, wp.tid())
         p = x[i]
         total = real(0.0)
-        for j in hash_grid_query(grid, p, r):
+        for j in hash_grid_neighbors(grid, p, r):
             d = nearest_image(p - x[j], period)
             w = wp.max(r * r - wp.dot(d, d), real(0.0))
             total += w * w * w
@@ -241,7 +242,7 @@ def force_kernel(vec, real):
     def forces(grid: wp.uint64, x: wp.array(dtype=vec), v: wp.array(dtype=vec), r: real, f: wp.array(dtype=vec)):
         i = hash_grid_point_id(grid, wp.tid())
         total = vec()
-        for j in hash_grid_query(grid, x[i], real(2.0) * r):
+        for j in hash_grid_neighbors(grid, x[i], real(2.0) * r):
             if j != i:
                 d = x[i] - x[j]
                 gap = wp.length(d)
@@ -326,7 +327,7 @@ def test_a_graph_finds_its_own_points_after_builds_of_other_sizes(between):
     @wp.kernel
     def count_near(grid: wp.uint64, x: wp.array(dtype=wp.vec3), found: wp.array(dtype=int)):
         i = wp.tid()
-        for _j in wp.hash_grid_query(grid, x[i], 0.5):
+        for _j in wp.hash_grid_neighbors(grid, x[i], 0.5):
             found[i] += 1
 
     clouds = {n: np.random.default_rng(n).uniform(0, 2, (n, 3)).astype(np.float32) for n in (100, between)}

@@ -9,6 +9,7 @@ from warpsim.core.emit.target import Options
 from warpsim.core.runtime.pool import get_pool
 from warpsim.geometry import hash_grid, hash_grid_buckets, hash_grid_build, hash_grid_sort
 from warpsim.geometry.hash_grid import HashGrid, most_cells
+from warpsim.geometry.hash_grid_neighbors import hash_grid_neighbors
 from warpsim.geometry.hash_grid_query import hash_grid_query
 
 pytestmark = pytest.mark.usefixtures("every_sort")
@@ -33,6 +34,8 @@ def expected_cells(grid, points, groups=None):
     """The cell of every point by the plan, in NumPy."""
     plan = grid._plan.numpy()[0]
     number = np.floor(points.astype(np.float64) * plan["scale"]) - plan["origin"]
+    number = np.where(plan["lowest"] < 0, np.mod(number, plan["around"]), number)
+    assert (number >= 0).all() and (number < plan["extent"]).all()
     place = np.where(plan["per_cells"] > 0, np.mod(number, plan["cells"]), number).astype(np.int64)
     assert (place >= 0).all() and (place < plan["cells"]).all()
     layer = 0 if groups is None else np.mod(groups.astype(np.int64) - plan["first_group"], plan["layers"])
@@ -115,7 +118,7 @@ def test_a_period_is_a_whole_number_of_cells():
     points = np.random.default_rng(3).uniform(-40, 40, (10_000, 3))
     grid = built(points, 0.3, period=(7.0, 0.0, 2.0))
     plan = grid._plan.numpy()[0]
-    assert plan["cells"][0] == 23 and plan["cells"][2] == 6
+    assert plan["cells"][0] == 23 * plan["finer"] and plan["cells"][2] == 6
     assert np.allclose(plan["scale"] * [7.0, 0.3, 2.0], [plan["cells"][0], 1.0, 6.0])
     order, coordinates, _ = contents(grid, 10_000)
     assert np.array_equal(order, np.argsort(expected_cells(grid, points.astype(np.float32)), kind="stable"))
@@ -152,15 +155,22 @@ def test_work_and_memory_follow_the_points_not_the_space(monkeypatch):
 @wp.kernel
 def crowd(grid: wp.uint64, x: wp.array(dtype=wp.vec3), out: wp.array(dtype=float)):
     i = wp.tid()
-    for j in hash_grid_query(grid, x[i], 0.1):
+    for j in hash_grid_neighbors(grid, x[i], 0.1):
         out[i] = out[i] + wp.length(x[j] - x[i])
 
 
 @wp.kernel
 def crowd_in_group(grid: wp.uint64, x: wp.array(dtype=wp.vec3d), out: wp.array(dtype=int)):
     i = wp.tid()
-    for j in hash_grid_query(grid, x[i], wp.float64(0.1), i):
+    for j in hash_grid_neighbors(grid, x[i], wp.float64(0.1), i):
         out[i] = out[i] + j
+
+
+@wp.kernel
+def candidates(grid: wp.uint64, x: wp.array(dtype=wp.vec3), out: wp.array(dtype=float)):
+    i = wp.tid()
+    for j in hash_grid_query(grid, x[i], 0.1, i):
+        out[i] = out[i] + wp.length(x[j] - x[i])
 
 
 def test_builds_and_queries_become_ptx(monkeypatch):
@@ -173,7 +183,7 @@ def test_builds_and_queries_become_ptx(monkeypatch):
     for dtype in (np.float32, np.float64):
         built(points, 0.1, dtype=dtype, groups=wp.zeros(10, dtype=int))
     assert len(launched) >= 2 * 5
-    launched += [(crowd, []), (crowd_in_group, [])]
+    launched += [(crowd, []), (crowd_in_group, []), (candidates, [])]
     for kernel, args in launched:
         types = kernel.types_for(args) if args else tuple(kernel.patterns.values())
         made = kernel.program(types)

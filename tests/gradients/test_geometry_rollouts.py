@@ -12,7 +12,7 @@ N, RADIUS, DT = 40, wp.float64(0.35), wp.float64(0.02)
 def repel(grid: wp.uint64, x: wp.array(dtype=wp.vec3d), radius: wp.float64, f: wp.array(dtype=wp.vec3d)):
     i = wp.tid()
     total = wp.vec3d()
-    for j in wp.hash_grid_query(grid, x[i], radius):
+    for j in wp.hash_grid_neighbors(grid, x[i], radius):
         if j != i:
             d = x[i] - x[j]
             length = wp.length(d)

@@ -16,9 +16,10 @@ NAMES = {
         "bvh_query_capsule bvh_query_next bvh_query_ray bvh_query_sphere"
     ),
     "hash_grid": "HashGrid",
-    "hash_grid_query": (
-        "HashGridQuery HashGridQueryD hash_grid_point_id hash_grid_query hash_grid_query_next nearest_image"
+    "hash_grid_neighbors": (
+        "HashGridNeighbors HashGridNeighborsD hash_grid_neighbors hash_grid_neighbors_next nearest_image"
     ),
+    "hash_grid_query": "HashGridQuery HashGridQueryD hash_grid_point_id hash_grid_query hash_grid_query_next",
     "marching_cubes": "MarchingCubes",
     "mesh": "Mesh",
     "mesh_data": "MeshData",

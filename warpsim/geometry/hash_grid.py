@@ -1,7 +1,7 @@
 """`HashGrid`: finds the neighbours of positions among points, rebuilt as often as the points move.
 
 A build is a few launches on the grid's device, which can be captured in a graph; see `hash_grid_build` for
-how it works and `hash_grid_query` for what queries find.
+how it works, `hash_grid_neighbors` and `hash_grid_query` for what queries find.
 """
 
 from __future__ import annotations
@@ -38,15 +38,17 @@ class HashGrid:
         grid.build(points, radius)          # again whenever points moved
         wp.launch(kernel, dim=n, inputs=[grid.id, ...])
 
-    and in the kernel, with `hash_grid_query(id, position, max_dist)`:
+    and in the kernel, for the points within `max_dist` of p:
 
-        for i in wp.hash_grid_query(grid, p, max_dist):
+        for i in wp.hash_grid_neighbors(grid, p, max_dist):
 
-    dim_x, dim_y, dim_z: the most cells of width `radius` along each axis. Where points spread farther, cells that
-    are so far apart share a place in memory, which costs time and changes no result; large numbers cost
-    nothing, because a grid has at most about two cells per point. device: where the grid lives, as do all its points.
-    dtype: `float` (float32) or `wp.float64`, the precision of points. Positions may be anywhere; beyond 2^48 radii
-    from the origin they share one cell, which costs time and changes no result.
+    or, for candidates whose distance the kernel tests itself, `wp.hash_grid_query(grid, p, max_dist)`.
+
+    dim_x, dim_y, dim_z: after how many cells of width `radius` along each axis cells repeat. Where points spread
+    farther, cells that are so far apart share a place in memory, which costs time; it changes no neighbours, but
+    candidates come from all of them. Large numbers cost nothing, because a grid has at most about two cells per point.
+    device: where the grid lives, as do all its points. dtype: `float` (float32) or `wp.float64`, the precision of
+    points. Positions may be anywhere; beyond 2^48 radii from the origin they share one cell, which costs time.
 
     A grid may be used from several Python threads, also to build it, but not while a launch that queries it runs.
     Its id stands for nothing once the grid is gone. Raises `HashGridError` for dimensions below 1,

@@ -10,17 +10,18 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ..core.frontend.functions import func
-from ..core.ops import floor, max, min, where
+from ..core.ops import ceil, floor, max, min, where
 from ..core.runtime.array import array
 from ..core.runtime.kernel import kernel
 from ..core.types.scalars import float64, int32
-from .hash_grid_data import HashGridPlan, cell_number, image_in_period, place_of, vec3d, vec3i
+from .hash_grid_data import HashGridPlan, cell_number, image_in_period, place_of, remainder, vec3d, vec3i
 
 EXACT = kernel(fast_math=False)  # with it on, points would be taken to be finite
 FINEST = 4  # cells along x per radius: a query cuts rows of cells that close to its ends, at no cost
 
 INFINITE = float("inf")
 LARGEST_INT, SMALLEST_INT = 2**31 - 1, -(2**31)
+MOST_PLACES = float(LARGEST_INT)  # along one axis, before the table is made small enough
 
 _CELLS_PER_POINT = 2
 _FEWEST_CELLS = 64
@@ -81,23 +82,38 @@ def higher(a: float64, x: float64) -> float64:
 
 
 @func
-def planned_axis(plan: HashGridPlan, axis: int, low: float64, high: float64, scale: float64, limit: float64):
-    """Lay out one axis for points between `low` and `high`: with at most `limit` cells."""
+def planned_axis(plan: HashGridPlan, axis: int, low: float64, high: float64, limit: float64) -> HashGridPlan:
+    """Lay out one axis for points between `low` and `high`: with at most `limit` places."""
+    finer = float64(plan.finer if axis == 0 else 1)
+    around = float64(plan.dims[axis]) * finer
     period = plan.period[axis]
     if period > 0.0:
-        cells = max(1.0, min(floor(period * scale), limit))
-        plan.scale[axis] = cells / period
-        plan.origin[axis] = 0.0
-        plan.cells[axis] = int32(cells)
-        plan.per_cells[axis] = 1.0 / cells
-        return plan
-    first = cell_number(low * scale)
-    extent = cell_number(high * scale) - first + 1.0
-    fits = extent <= limit
-    plan.scale[axis] = scale
-    plan.origin[axis] = first if fits else 0.0
-    plan.cells[axis] = int32(extent if fits else limit)
-    plan.per_cells[axis] = 0.0 if fits else 1.0 / limit
+        around = min(min(max(floor(period / plan.width), 1.0) * finer, around), limit)
+        plan.scale[axis] = around / period
+        return placed_axis(plan, axis, 0.0, around, around, limit)
+    plan.scale[axis] = finer / plan.width
+    first = cell_number(low * plan.scale[axis])
+    return placed_axis(plan, axis, first, cell_number(high * plan.scale[axis]) - first + 1.0, around, limit)
+
+
+@func
+def placed_axis(
+    plan: HashGridPlan, axis: int, first: float64, count: float64, around: float64, limit: float64
+) -> HashGridPlan:
+    """Give places to `count` cells from `first` on, which repeat after `around`."""
+    wraps = count > around or plan.period[axis] > 0.0
+    extent = min(count, around)
+    places = min(extent, limit)
+    padding = ceil(extent / places) * places - extent
+    plan.origin[axis] = where(wraps, 0.0, first)
+    plan.around[axis] = around
+    plan.extent[axis] = extent
+    plan.lowest[axis] = where(wraps, -float64(INFINITE), 0.0)
+    plan.highest[axis] = where(wraps, float64(INFINITE), extent - 1.0)
+    plan.cells[axis] = int32(places)
+    plan.padding[axis] = padding
+    plan.per_cells[axis] = where(wraps or places < extent, 1.0 / places, 0.0)
+    plan.per_around[axis] = where(wraps and padding > 0.0, 1.0 / around, 0.0)
     return plan
 
 
@@ -107,16 +123,14 @@ def cell_count(plan: HashGridPlan) -> float64:
 
 
 @func
-def laid_out(plan: HashGridPlan, low: vec3d, high: vec3d, radius: float64, dims: vec3i, limit: float64) -> HashGridPlan:
-    """Choose cells: as fine along x as `limit` cells in all allow, then as large a table as it allows."""
-    scale = 1.0 / radius
-    fine = float64(FINEST)
-    most = vec3d(float64(dims[0]) * fine, float64(dims[1]), float64(dims[2]))
+def laid_out(plan: HashGridPlan, low: vec3d, high: vec3d, limit: float64) -> HashGridPlan:
+    """Choose places: as fine along x as `limit` of them in all allow, then as large a table as it allows."""
+    plan.finer = FINEST
     for axis in range(3):
-        plan = planned_axis(plan, axis, low[axis], high[axis], scale * (fine if axis == 0 else 1.0), most[axis])
-    while fine > 1.0 and cell_count(plan) > limit:
-        fine = fine * 0.5
-        plan = planned_axis(plan, 0, low[0], high[0], scale * fine, float64(dims[0]) * fine)
+        plan = planned_axis(plan, axis, low[axis], high[axis], MOST_PLACES)
+    while plan.finer > 1 and cell_count(plan) > limit:
+        plan.finer = plan.finer // 2
+        plan = planned_axis(plan, 0, low[0], high[0], MOST_PLACES)
     while cell_count(plan) > limit:
         axis = int32(0)
         for other in range(1, 3):
@@ -125,8 +139,8 @@ def laid_out(plan: HashGridPlan, low: vec3d, high: vec3d, radius: float64, dims:
         if plan.layers > plan.cells[axis]:
             plan.layers = (plan.layers + 1) // 2
         else:
-            half = float64((plan.cells[axis] + 1) // 2)
-            plan = planned_axis(plan, axis, low[axis], high[axis], scale * (fine if axis == 0 else 1.0), half)
+            plan = planned_axis(plan, axis, low[axis], high[axis], float64((plan.cells[axis] + 1) // 2))
+    plan.mixed = int32(plan.per_around[0] + plan.per_around[1] + plan.per_around[2] > 0.0)
     return plan
 
 
@@ -151,13 +165,13 @@ def make_plan(
             a[axis] = 0.0
             b[axis] = 0.0
     made = HashGridPlan()
-    made.period = period
+    made.width, made.dims, made.period = radius, dims, period
     made.grouped = grouped
     made.layers = 1
     if grouped != 0 and first <= last:
         made.first_group = first
         made.layers = int32(min(float64(last) - float64(first) + 1.0, float64(max_cells)))
-    made = laid_out(made, a, b, radius, dims, float64(max_cells))
+    made = laid_out(made, a, b, float64(max_cells))
     total = int32(cell_count(made))
     while (total >> made.shift) >= buckets:
         made.shift = made.shift + 1
@@ -171,6 +185,8 @@ def make_plan(
 @func
 def place_along(plan: HashGridPlan, axis: int, x: float64) -> int32:
     cell = cell_number(x * plan.scale[axis]) - plan.origin[axis]
+    if plan.mixed != 0:
+        cell = remainder(cell, plan.around[axis], plan.per_around[axis])
     return place_of(cell, plan.cells[axis], plan.per_cells[axis])
 
 

@@ -1,10 +1,11 @@
 """What a hash grid is made of: the structs that its builder fills and its queries read.
 
 Cells are bricks of a table of four axes: x, y, z and the group layer; x comes fastest, so that neighbouring
-cells along x are neighbours in memory, and so are the points in them. An axis whose points fit in the table starts
-at their first cell; one whose points do not fit, or that is periodic, *wraps*: cells that are a
-whole number of table lengths apart share a place. Points are kept twice: in the user's array, and here, sorted by
-cell, where a query reads `LANES` of them at once.
+cells along x are neighbours in memory, and so are the points in them. Along an axis cells are counted from an origin
+and repeat after `around` of them, the dimension of the grid or its period. Points have cells 0 to `extent - 1` of that
+circle: those between the outermost of them where that is less than all the circle, which then has a gap behind them.
+A table that would have too many places is *folded*: cells that are a whole number of its `cells` apart share one.
+Points are kept twice: in the user's array, and here, sorted by cell, where a query reads `LANES` of them at once.
 """
 
 from __future__ import annotations
@@ -32,11 +33,21 @@ FARTHEST_CELL = 2.0**48
 class HashGridPlan:
     """How positions become cells. Made on the device by each build."""
 
+    width: float64  # of a cell as the user asked for it, which has `finer` cells of the table along x
+    finer: int32
+    dims: vec3i  # such cells along each axis at most
+    period: vec3d  # length after which space repeats, 0 where it does not
     scale: vec3d  # cells per unit of length
     origin: vec3d  # the first cell of an axis that does not wrap, else 0
+    around: vec3d
+    extent: vec3d
+    lowest: vec3d  # cells beyond these have no points: 0 and extent - 1 for an axis that does not wrap
+    highest: vec3d
     cells: vec3i
-    per_cells: vec3d  # 1 / cells for an axis that wraps, else 0
-    period: vec3d  # length after which space repeats, 0 where it does not
+    padding: vec3d  # from the extent to the next multiple of `cells`
+    per_cells: vec3d  # 1 / cells for an axis that wraps or is folded, else 0
+    per_around: vec3d  # 1 / around where that matters for the place: on an axis that wraps, with padding; else 0
+    mixed: int32  # 1 if there is such an axis
     first_group: int32
     layers: int32  # of groups; 1 for a grid without groups
     shift: int32  # bits of a cell below those of its bucket
@@ -88,11 +99,17 @@ def cell_number(u: float64) -> float64:
 
 @func
 def place_of(cell: float64, cells: int32, per_cells: float64) -> int32:
-    """The place in a table of `cells` that repeats: `cell` modulo `cells`, from 0 up. For `per_cells` 0, `cell` itself.
+    """The place in a table of `cells` that repeats: `cell` modulo `cells`; for `per_cells` 0, `cell` itself."""
+    return int32(remainder(cell, float64(cells), per_cells))
+
+
+@func
+def remainder(cell: float64, count: float64, per_count: float64) -> float64:
+    """`cell` modulo `count`, from 0 up, for `per_count` = 1 / count; for 0, `cell` itself.
 
     Half a cell away from where the quotient is whole, its rounding cannot matter.
     """
-    return int32(cell - float64(cells) * floor((cell + 0.5) * per_cells))
+    return cell - count * floor((cell + 0.5) * per_count)
 
 
 @func

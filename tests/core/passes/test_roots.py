@@ -79,3 +79,32 @@ def test_a_written_gradient_that_looks_at_an_array_changed_afterwards_is_refused
 
 def test_one_that_does_not_look_is_not():
     np.testing.assert_array_equal(slopes(changed_without_harm), [[1.0, 1.0], [3.0, 12.0]])
+
+
+@wp.struct
+class Inner:
+    data: wp.array(dtype=float)
+    scale: float
+
+
+@wp.struct
+class Outer:
+    inner: Inner
+
+
+@wp.kernel
+def fresh_struct_of_structs(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    held = Outer()
+    empty = len(held.inner.data)
+    held.inner.data = x
+    out[i] = held.inner.data[i] * held.inner.data[i] + float(empty)
+
+
+def test_a_struct_in_a_new_struct_holds_no_arrays_until_it_is_given_some():
+    x, out = (wp.array([2.0, 3.0], dtype=float, requires_grad=True) for _ in range(2))
+    with wp.Tape() as tape:
+        wp.launch(fresh_struct_of_structs, 2, [x], [out])
+    assert out.numpy().tolist() == [4.0, 9.0]
+    tape.backward(grads={out: wp.array([1.0, 1.0], dtype=float)})
+    assert x.grad.numpy().tolist() == [4.0, 6.0]

@@ -153,7 +153,7 @@ class _Follower:
         """One field of a struct: known exactly in a parameter, else any array of the struct."""
         struct = call.args[0]
         if struct not in self.parts:
-            return self.sources[struct]
+            return self.union((struct,))
         param, path = self.parts[struct]
         at = f"{path}.{call.attributes['name']}" if path else call.attributes["name"]
         if isinstance(result.type, ArrayType):

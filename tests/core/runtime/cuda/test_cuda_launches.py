@@ -101,7 +101,7 @@ def weighted(pair: Pair, y: wp.array(dtype=float)):
 def near(grid: wp.uint64, points: wp.array(dtype=wp.vec3), out: wp.array(dtype=int)):
     i = wp.tid()
     count = int(0)
-    for _ in wp.hash_grid_query(grid, points[i], 1.0):
+    for _ in wp.hash_grid_neighbors(grid, points[i], 1.0):
         count += 1
     out[i] = count
 
