@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ..core.runtime.arguments import is_missing
 from ..core.runtime.array import array
 from ..core.runtime.indexed import indexedarray
 from ..core.runtime.traffic import arrays_in
@@ -34,6 +35,8 @@ class PrivateCopies:
 
     def _copy(self, value: Any) -> Any:
         if isinstance(value, array):
+            if is_missing(value):
+                return value
             if id(value) not in self._made:
                 self._made[id(value)] = self._copied_array(value)
             return self._made[id(value)]

@@ -18,7 +18,7 @@ from ..core.ir.nodes import Function
 from ..core.ops.tangents import slots
 from ..core.passes.tangent import Slot, needs_one_thread, parameter_slots
 from ..core.runtime import graph, interp, launcher
-from ..core.runtime.arguments import adapted
+from ..core.runtime.arguments import adapted, is_missing
 from ..core.runtime.array import array
 from ..core.runtime.device import Device, get_device
 from ..core.runtime.dimensions import extent, normalized
@@ -50,9 +50,12 @@ class DualLaunch:
         self.args = self.needs.whole(own)
         for name, t in zip(names, self.types, strict=True):
             self._refuse_arrays_in_elements(name, t)
-        self.slots = {slot.name: slot for slot in parameter_slots(self.needs.fn.params)}
+        self.slots = {s.name: s for s in parameter_slots(self.needs.fn.params) if not self._is_none(s)}
         self.written = [name for name in self.slots if name in of_needs(self.needs).written]
         self.read = [name for name in self.slots if name in of_needs(self.needs).read]
+
+    def _is_none(self, slot: Slot) -> bool:
+        return isinstance(slot.type, ArrayType) and is_missing(part(self.args[slot.position], slot))
 
     def _refuse_arrays_in_elements(self, name: str, t: Any) -> None:
         element = t.dtype if isinstance(t, ArrayType) else None

@@ -21,6 +21,7 @@ from ..core.passes.explicit import gradient_slots
 from ..core.passes.tangent import Slot
 from ..core.passes.touched import HELD
 from ..core.runtime.adjoint_launch import check_aliases, check_reversible, extra_argument, stand_in_arguments
+from ..core.runtime.arguments import empty_array
 from ..core.runtime.array import array
 from ..core.runtime.indexed import indexedarray
 from ..core.runtime.records import FuncRecord, LaunchRecord, WriteRecord, base, have_gradients
@@ -120,7 +121,8 @@ class MovedLaunch:
     def now(self, slot: Slot) -> Any:
         """The present tangent of an argument or of a part of it."""
         if isinstance(slot.type, ArrayType):
-            return self.tangents.of(part(self.record.args[slot.position], slot))
+            given = part(self.record.args[slot.position], slot)
+            return empty_array(slot.type, self.record.device) if given is None else self.tangents.of(given)
         return as_type(slot.type, self.numbers.get(slot.name))
 
     # ----- what the way back needs ------------------------------------------------------------------
@@ -155,9 +157,9 @@ class MovedLaunch:
             if slot.position >= self.own:
                 break
             found = self.now(slot)
-            if isinstance(slot.type, ArrayType) and param in used:
-                memory = base(part(self.record.args[slot.position], slot))._memory
-                found = copied(found) if memory in later else found
+            given = part(self.record.args[slot.position], slot)
+            if isinstance(slot.type, ArrayType) and param in used and given is not None:
+                found = copied(found) if base(given)._memory in later else found
             self.kept.append(found)
 
     # ----- back -----------------------------------------------------------------------------------

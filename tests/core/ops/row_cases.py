@@ -23,7 +23,7 @@ from warpsim.core.types.signatures import CompoundPattern, TypeVariable, resolve
 ELSEWHERE = {
     "load": "test_memory_rows", "store": "test_memory_rows", "view": "test_memory_rows",
     "field_view": "test_memory_rows", "component_view": "test_memory_rows", "gradient": "test_memory_rows",
-    "has_gradient": "test_memory_rows",
+    "has_gradient": "test_memory_rows", "is_none": "test_memory_rows",
     "shape": "test_memory_rows", "local_array": "test_memory_rows", "atomic_add": "test_atomic_rows",
     "atomic_sub": "test_atomic_rows", "atomic_min": "test_atomic_rows", "atomic_max": "test_atomic_rows",
     "atomic_exch": "test_atomic_rows", "atomic_cas": "test_atomic_rows", "atomic_and": "test_atomic_rows",

@@ -18,7 +18,7 @@ from warpsim.errors import KernelTypeError, OutOfBoundsError
 
 ELEMENTS = [*scalars.SCALARS, *compound_types(), compounds.vector(3, uint8), Inner, Outer]
 field_view, component_view, gradient = TABLE["field_view"], TABLE["component_view"], TABLE["gradient"]
-local_array, shape, has_gradient = TABLE["local_array"], TABLE["shape"], TABLE["has_gradient"]
+local_array, shape, has_gradient, is_none = (TABLE[n] for n in ("local_array", "shape", "has_gradient", "is_none"))
 
 
 def filled(t, extents, seed=0):
@@ -275,6 +275,16 @@ def test_has_gradient_tells_whether_there_is_one(device):
     found = np.zeros((2, 3), np.bool_)
     run(kernel(types, body), [np.zeros((2, 3)), np.zeros(2), found], 2, device, {0: np.zeros((2, 3))})
     np.testing.assert_array_equal(found, [[True, False, True]] * 2)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_an_array_is_none_where_it_lies_at_no_address(device):
+    def body(i, x, out):
+        store(out, i, is_none(x))
+
+    found = np.ones(2, np.bool_)
+    run(kernel([array_type(float64), array_type(bool_)], body), [np.zeros(2), found], 2, device)
+    assert not found.any()  # None itself is what launches pass, see tests/core/frontend/test_none.py
 
 
 def test_an_array_without_gradient_says_so():

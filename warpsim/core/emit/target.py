@@ -179,6 +179,8 @@ class Target:
         """Byte pointer of an element (or of a view's start), bounds checked on request."""
         b, ndim = self.builder, t.ndim
         offset: Any = None
+        if self.options.verify:
+            self._check_given(flat[0], call)
         for axis, (i, index_type) in enumerate(zip(indices, types, strict=True)):
             wide = self.as_index(i, index_type)
             if self.options.verify:
@@ -249,6 +251,11 @@ class Target:
         return made if len(maker.results) == 1 else made[maker.results.index(value)]
 
     # ----- checks ---------------------------------------------------------------------------
+
+    def _check_given(self, data: Any, call: Call) -> None:
+        nowhere = ll.Constant(I64, 0)
+        missing = self.builder.icmp_unsigned("==", self.builder.ptrtoint(data, I64), nowhere)
+        self.fail(missing, Site("none", self.name_of(call.args[0]), call.location), nowhere, nowhere)
 
     def _check_bounds(self, i: Any, extent: Any, axis: int, call: Call) -> None:
         outside = self.builder.icmp_unsigned(">=", i, extent)

@@ -148,8 +148,7 @@ class Expressions(Branches):
     def expr_UnaryOp(self, node: ast.UnaryOp) -> Any:
         operand = self.expr(node.operand)
         if isinstance(node.op, ast.Not):
-            condition = self.truth(operand)
-            return (not condition) if isinstance(condition, bool) else self.emit(TABLE["unot"], condition)
+            return self.negated(self.truth(operand))
         name, python = _UNARY[type(node.op)]
         if isinstance(operand, Value):
             return self.emit(TABLE[name], operand)
@@ -186,6 +185,9 @@ class Expressions(Branches):
         return self.emit(TABLE["bit_and"], a, b)
 
     def compared(self, kind: type[ast.AST], left: Any, right: Any) -> Any:
+        if kind in (ast.Is, ast.IsNot):
+            found = self.is_none(left)
+            return found if kind is ast.Is else self.negated(found)
         name, python = _COMPARE[kind]
         if isinstance(left, tuple) and isinstance(right, tuple) and kind in (ast.Eq, ast.NotEq):
             return self.tuples_compared(kind, left, right)

@@ -90,12 +90,19 @@ def _kernel_parts(source: Source, node: ast.AST) -> list[ast.AST]:
     return list(ast.iter_child_nodes(node))
 
 
+def _is_foreign(operator: ast.cmpop, right: ast.expr) -> bool:
+    """Whether a comparison is not in the language: of identity, that with None is."""
+    with_none = isinstance(operator, ast.Is | ast.IsNot) and isinstance(right, ast.Constant) and right.value is None
+    return type(operator) in _REFUSED_OPERATORS and not with_none
+
+
 def _refused(node: ast.AST) -> tuple[str, str] | None:
     """What a node is called and what to write instead, when it is not in the language."""
     if type(node) in _REFUSED:
         return _REFUSED[type(node)]
     if isinstance(node, ast.Compare):
-        return next((_REFUSED_OPERATORS[type(o)] for o in node.ops if type(o) in _REFUSED_OPERATORS), None)
+        pairs = zip(node.ops, node.comparators, strict=True)
+        return next((_REFUSED_OPERATORS[type(o)] for o, right in pairs if _is_foreign(o, right)), None)
     if isinstance(node, (ast.For, ast.While)) and node.orelse:
         return ("else on a loop", "set a flag before `break` and test it after the loop")
     if isinstance(node, (ast.FunctionDef, ast.Lambda)) and (node.args.vararg or node.args.kwarg):

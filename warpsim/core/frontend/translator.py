@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -27,7 +28,7 @@ from ..ops import registry
 from ..ops.choice import cast
 from ..ops.registry import Op
 from ..types import compounds, scalars
-from ..types.arrays import type_name
+from ..types.arrays import ArrayType, type_name
 from .scope import Erroneous, Scope, Unassigned, describe, fitting, is_number, typed
 from .source import Source
 
@@ -161,6 +162,8 @@ class Translator:
                 return operand
             if operand.type in scalars.NUMBERS:
                 return self.emit(registry.TABLE["ne"], operand, 0)
+            if isinstance(operand.type, ArrayType):
+                return self.has_elements(operand)
             raise KernelTypeError(
                 f"{type_name(operand.type)} is not a condition",
                 expected="a bool or a number",
@@ -169,6 +172,21 @@ class Translator:
         if is_number(operand) or operand is None or isinstance(operand, (str, tuple)):
             return bool(operand)
         raise KernelTypeError(f"{describe(operand)} is not a condition", expected="a bool or a number")
+
+    def is_none(self, operand: Any) -> Any:
+        """Whether an operand is None: of an array that was given, only the run can tell."""
+        if isinstance(operand, Value) and isinstance(operand.type, ArrayType):
+            return self.emit(registry.TABLE["is_none"], operand)
+        return operand is None
+
+    def negated(self, condition: Any) -> Any:
+        return (not condition) if isinstance(condition, bool) else self.emit(registry.TABLE["unot"], condition)
+
+    def has_elements(self, array: Value) -> Value:
+        """Whether there is an array, and something in it."""
+        extents = (self.emit(registry.TABLE["shape"], array, axis=k) for k in range(array.type.ndim))
+        parts = [self.emit(registry.TABLE["ne"], extent, 0) for extent in extents]
+        return functools.reduce(lambda a, b: self.emit(registry.TABLE["bit_and"], a, b), parts)
 
     def cast(self, operand: Any, to: type) -> Any:
         """An explicit conversion to a scalar type."""

@@ -17,6 +17,9 @@ from ..types.arrays import ArrayType, array_type, type_name
 from ..types.compounds import is_compound
 from ..types.scalars import is_scalar
 
+ABSENT = "expected: an array, or a test before it: `if array is not None:`"
+"""What a message says about an access to an array that is None."""
+
 Follow = Callable[[np.ndarray, ArrayType], "HostArray"]
 
 
@@ -28,9 +31,10 @@ class HostArray:
 
     def __init__(
         self, data: np.ndarray, t: ArrayType, name: str = "array", grad: HostArray | None = None,
-        lookup: tuple[np.ndarray | None, ...] = (), follow: Follow | None = None,
+        lookup: tuple[np.ndarray | None, ...] = (), follow: Follow | None = None, missing: bool = False,
     ):  # fmt: skip
         self.data, self.type, self.name, self.grad, self.lookup = data, t, name, grad, lookup
+        self.missing = missing  # None was given for it
         self.follow = follow  # finds the arrays that struct elements refer to, by descriptor
 
     @property
@@ -43,6 +47,8 @@ class HostArray:
     def position(self, indices: tuple[Any, ...]) -> tuple[int, ...]:
         """Checked indices into the base memory."""
         for axis, (i, n) in enumerate(zip(indices, self.shape, strict=False)):
+            if self.missing:
+                raise OutOfBoundsError(f"{self.name} is None, and is read or written\n{ABSENT}")
             if not 0 <= int(i) < n:
                 raise OutOfBoundsError(f"index {int(i)} of {self.name} is outside axis {axis} of length {n}")
         tables = self.lookup or (None,) * len(indices)
@@ -112,7 +118,7 @@ def described(words: np.ndarray, t: ArrayType, name: str = "array in a struct") 
         return found
 
     grad = HostArray(lying_at(int(words[1])), t, f"{name}.grad") if words[1] else None
-    return HostArray(lying_at(int(words[0])), t, name, grad)
+    return HostArray(lying_at(int(words[0])), t, name, grad, missing=not words[0])
 
 
 def write_value(memory: np.ndarray, at: tuple[int, ...], value: Any, t: Any) -> None:

@@ -213,6 +213,22 @@ def has_gradient(array: Any) -> scalars.bool_:
     """Whether an array has a gradient array, where only the run can tell."""
 
 
+def _is_none_rule(types: list[Any], attributes: dict) -> Any:
+    return (types, [scalars.bool_]) if len(types) == 1 and isinstance(types[0], ArrayType) else None
+
+
+def _is_none_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+    b, word = target.builder, ll.IntType(64)
+    return [b.icmp_unsigned("==", b.ptrtoint(args[0][0], word), ll.Constant(word, 0))]
+
+
+@op(
+    _is_none_value, numpy=lambda a: scalars.bool_(a.missing), rule=_is_none_rule, nondiff="a boolean has no derivative"
+)
+def is_none(array: Any) -> scalars.bool_:
+    """Whether None was given for an array: it lies at no address."""
+
+
 # ----- shape --------------------------------------------------------------------------------
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from ...errors import ArgumentTypeError, ArrayError, DeviceError, ReadOnlyError,
 from ..emit.layout import WORD
 from ..frontend.functions import operand_pattern_type
 from ..ops.handles import found
+from ..ops.host_memory import ABSENT
+from ..passes.demanded import Demand
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
 from ..types.handles import LIVE
@@ -209,10 +211,38 @@ def _foreign(value: Any, t: ArrayType, name: str, kernel: str, device: Device) -
     return memory
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a launch argument stands for None: an array at no address."""
+    return value is None or not any(value._words)
+
+
+def refuse_missing(demands: Iterable[Demand], args: Sequence[Any], names: Sequence[str], kernel: str) -> None:
+    """Raise for an array that is None although every thread reads or writes it; structs are known to fit."""
+    for k, path in demands:
+        value = operator.attrgetter(path)(args[k]) if path else args[k]
+        if is_missing(value):
+            name = f"{names[k]}.{path}" if path else names[k]
+            raise ArgumentTypeError(f"array {name!r} of kernel {kernel!r} is None, and every thread uses it\n{ABSENT}")
+
+
+def demanding(pack: Callable[[Any], bytes], paths: list[str]) -> Callable[[Any], bytes]:
+    """The packer of a struct some of whose arrays every thread uses."""
+    arrays = [operator.attrgetter(path) for path in paths]
+
+    def packed(value: Any) -> bytes:
+        found = pack(value)
+        for of in arrays:
+            if of(value) is None:
+                raise TypeError("an array in it is None, and every thread uses it")
+        return found
+
+    return packed
+
+
 def empty_array(t: ArrayType, device: Device) -> array:
     """What `None` means for an array argument: no elements, at no address, so that a use is noticed at once."""
     made = array(dtype=t.dtype, shape=(0,) * t.ndim, device=device)
-    made._words = bytes(len(made._words))
+    made._words = bytes(len(made._words) + (WORD * t.ndim if t.indexed else 0))  # an indexedarray's have tables
     return made
 
 

@@ -12,9 +12,10 @@ from ...config import config
 from ..compile import FORWARD, Form
 from ..ir.interpret import Interpreter, host_value
 from ..ops.host_memory import Follow, HostArray, described
+from ..passes.demanded import demanded
 from ..types import compounds, structs
 from ..types.arrays import ArrayType
-from .arguments import UNFIT, adapted, check_writable, empty_array, packer, unfit
+from .arguments import UNFIT, adapted, check_writable, empty_array, is_missing, packer, refuse_missing, unfit
 from .array import array
 from .device import INTERP, Device
 from .dimensions import extent
@@ -41,6 +42,8 @@ def prepared(
         if use.written and form.kind != "adjoint":
             check_writable(ready[k], names[k], kernel.key)
     values = [interpreted(a, t, n, kernel.key) for a, t, n in zip(ready, types, names, strict=True)]
+    if form is FORWARD:
+        refuse_missing(demanded(program.fn), ready, names, kernel.key)
 
     def run() -> None:
         machine = Interpreter(config.check_numbers)
@@ -86,7 +89,7 @@ def host_array(value: Any, name: str) -> HostArray:
         return HostArray(value.data._data, value.type, name, grad, tables, follower(value, name))
     assert isinstance(value, array)
     grad = None if value._slopes is None else HostArray(value._slopes._data, value.type, f"{name}.grad")
-    return HostArray(value._data, value.type, name, grad, (), follower(value, name))
+    return HostArray(value._data, value.type, name, grad, (), follower(value, name), is_missing(value))
 
 
 def follower(value: array | indexedarray, name: str) -> Follow:

@@ -233,6 +233,9 @@ class Kernel:
             if not is_generic(pattern):
                 found.append(pattern)
                 continue
+            if isinstance(t, Static) and t.value is None and isinstance(pattern, ArrayType):
+                found.append(array_type(element_of_none(pattern.dtype, bound), pattern.ndim, pattern.indexed))
+                continue
             concrete = match_weak(pattern, t, bound) if isinstance(t, Weak) else t
             fits = concrete is not None and (isinstance(t, Weak) or match(pattern, t, bound))
             if isinstance(t, Static) or not fits:
@@ -380,6 +383,15 @@ class Kernel:
 
     def _patterns_of(self, given: list[Any]) -> None:
         self.current.program(tuple(resolve(t, {}) for t in given))
+
+
+def element_of_none(pattern: Any, bound: dict[Any, Any]) -> Any:
+    """The element type of a generic array that is None: that of others, else any, as there are no elements."""
+    try:
+        found = resolve(pattern, bound)
+    except KeyError:
+        found = scalars.float32
+    return scalars.float32 if is_generic(found) else found
 
 
 def argument_type(value: Any) -> Any:

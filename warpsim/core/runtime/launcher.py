@@ -17,10 +17,22 @@ from ...config import config
 from ...errors import LaunchError, StructureIdError
 from ..compile import FORWARD, Form
 from ..passes.access import Part
+from ..passes.demanded import demanded
 from ..types.arrays import ArrayType
 from ..types.signatures import is_generic
 from . import graph, pool, scatter
-from .arguments import UNFIT, adapted, block_packer, check_writable, exact_packer, id_packer, packer, unfit
+from .arguments import (
+    UNFIT,
+    adapted,
+    block_packer,
+    check_writable,
+    demanding,
+    exact_packer,
+    id_packer,
+    packer,
+    refuse_missing,
+    unfit,
+)  # fmt: skip
 from .array import array, overlap
 from .cuda.function import MOST_BLOCKS
 from .device import CPU, Device
@@ -54,6 +66,11 @@ class Launcher:
         for r in self.program.references:
             if not r.path:
                 self.packers[r.position] = id_packer(r.type, self.packers[r.position], self.device)
+        self.demands = demanded(self.program.fn) if form is FORWARD else frozenset()
+        for k in {k for k, path in self.demands if path}:
+            inner = self.packers[k]
+            assert inner is not None
+            self.packers[k] = demanding(inner, [path for at, path in self.demands if at == k])
         self.join = block_packer(tags, self.packers)
         self.ndim = self.program.ndim
         self._load(own, layouts)
@@ -240,6 +257,7 @@ def prepared(kernel: Kernel, args: list[Any], place: Device, form: Form = FORWAR
         launcher = made or Launcher(kernel, types, args, settings, aliased, form)
         kernel.launchers[key] = launcher
     launcher.generation, launcher.deterministic = generation, bool(kernel.option("deterministic"))
+    refuse_missing([d for d in launcher.demands if not d[1]], args, names, kernel.key)
     for k, use in launcher.program.plan.uses.items():
         if use.written and form.kind != "adjoint":
             check_writable(args[k], names[k] if k < len(names) else "", kernel.key)

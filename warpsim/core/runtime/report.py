@@ -17,6 +17,7 @@ from typing import Any
 
 from ...errors import KernelAssertionError, OutOfBoundsError, StructureIdError, WarpsimError
 from ..emit.layout import WORD
+from ..ops.host_memory import ABSENT
 from ..ops.native import thrown
 from ..types.scalars import int64
 from .memory import allocate, on_host
@@ -110,6 +111,8 @@ def raise_reported(launcher: Any, record: Any) -> None:
         raise StructureIdError(
             f"id {index & (1 << 64) - 1:#x} stands for no open structure that holds {site.text}\n{where}"
         )
+    if site.kind == "none":
+        raise OutOfBoundsError(f"{site.text} is None, and is read or written\n{where}\n{ABSENT}")
     if site.kind == "native":
         said = ctypes.string_at(index)
         raise thrown(site.text, said, site.location, f", in kernel {launcher.kernel.key!r}, thread {thread}")
