@@ -9,12 +9,12 @@ memory unknown here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any, NamedTuple
 
 from ..ir.nodes import Call, For, Function, If, Region, Value, While
 from ..types import structs
 from ..types.arrays import ArrayType
+from ..types.structs import holds_arrays
 
 VIEWS = ("view", "field_view", "component_view")
 _STRUCTS = ("construct", "with_field", "where")
@@ -41,14 +41,6 @@ class Root(NamedTuple):
 
 Sources = frozenset[Root | None]
 UNKNOWN: Sources = frozenset({None})
-
-
-@cache
-def holds_arrays(t: Any) -> bool:
-    """Whether values of the type are, or contain, arrays."""
-    if structs.is_struct(t):
-        return any(holds_arrays(f) for f in t.fields.values())
-    return isinstance(t, ArrayType)
 
 
 def array_fields(t: Any, path: str = "") -> Iterator[tuple[str, ArrayType]]:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from ..ir.nodes import Call, Function, If, Region, Value, walk
 from ..ops.registry import ATOMIC, PURE, READ, WRITE
 from ..types.arrays import ArrayType
-from .roots import array_fields, holds_arrays, roots_of
+from ..types.structs import holds_arrays
+from .roots import array_fields, roots_of
 
 Path = tuple[int, str]
 """The position of a parameter, and the fields in it that lead to the array, joined by points."""

@@ -16,23 +16,21 @@ import numpy as np
 from ...errors import ArgumentTypeError, ArrayError, DeviceError, ReadOnlyError, StructureIdError
 from ..emit.layout import WORD
 from ..frontend.functions import operand_pattern_type
+from ..ir.nodes import Function
 from ..ops.handles import found
 from ..ops.host_memory import ABSENT
 from ..passes.demanded import Demand
+from ..passes.touched import HELD, touched
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
 from ..types.handles import LIVE
 from .array import array
 from .cuda import interop
-from .device import Device
+from .device import CPU, Device
+from .held import owners_of
 from .indexed import indexedarray
-from .memory import as_numpy, element_rank, fitted, is_memory_of, write_struct
-
-_FORMATS: dict[type, str] = {
-    scalars.bool_: "?", scalars.int8: "b", scalars.uint8: "B", scalars.int16: "h", scalars.uint16: "H",
-    scalars.int32: "i", scalars.uint32: "I", scalars.int64: "q", scalars.uint64: "Q",
-    scalars.float16: "e", scalars.float32: "f", scalars.float64: "d",
-}  # fmt: skip
+from .memory import as_numpy, element_rank, fitted, is_memory_of
+from .struct_bytes import FORMATS, struct_packer
 
 _PROTOCOLS = ("__array_interface__", "__cuda_array_interface__", "__dlpack__")
 
@@ -46,7 +44,7 @@ def padded(size: int) -> int:
 
 def scalar_packer(t: type) -> Callable[[Any], bytes]:
     """Packs one number into an eight-byte slot; raises on anything that is not a fitting number."""
-    code = _FORMATS[t]
+    code = FORMATS[t]
     pack = struct.Struct(f"<{code}{padded(struct.calcsize(code))}x").pack
     if t is scalars.bool_:
         # struct would take anything as a bool; NumPy's has no index
@@ -89,24 +87,11 @@ def _refuse(t: Any, value: Any) -> Any:
     raise TypeError(f"{np.size(value)} components for {type_name(t)}")
 
 
-def struct_packer(t: Any) -> Callable[[Any], bytes]:
-    """Packs a struct with C alignment."""
-    layout = structs.numpy_dtype(t)
-    tail = bytes(padded(layout.itemsize))
-
-    def pack(value: Any) -> bytes:
-        if not isinstance(value, t):
-            raise TypeError(type(value).__name__)
-        record = np.zeros(1, layout)
-        write_struct(record, 0, value)
-        return record.tobytes() + tail
-
-    return pack
-
-
-def exact_packer(t: Any) -> Callable[[Any], bytes] | None:
+def exact_packer(
+    t: Any, device: Device = CPU, written: frozenset[str] = frozenset()
+) -> Callable[[Any], bytes] | None:
     """The packer of a generic parameter: another type of value means another compiled form."""
-    pack = packer(t)
+    pack = packer(t, device, written)
     if pack is None:
         return None
 
@@ -119,12 +104,15 @@ def exact_packer(t: Any) -> Callable[[Any], bytes] | None:
     return packed
 
 
-def packer(t: Any) -> Callable[[Any], bytes] | None:
-    """How to pack a parameter of type `t`; None for arrays, whose bytes they carry themselves."""
+def packer(t: Any, device: Device = CPU, written: frozenset[str] = frozenset()) -> Callable[[Any], bytes] | None:
+    """How to pack a parameter of type `t`; None for arrays, whose bytes they carry themselves.
+
+    device: where it is launched; written: the arrays in a struct that the kernel writes to, by fields.
+    """
     if isinstance(t, ArrayType):
         return None
     if structs.is_struct(t):
-        return struct_packer(t)
+        return struct_packer(t, device, written)
     return compound_packer(t) if compounds.is_compound(t) else scalar_packer(t)
 
 
@@ -189,7 +177,11 @@ def wrapped(value: Any, t: ArrayType, name: str, kernel: str, device: Device) ->
     inner = memory.shape[memory.ndim - len(layout.shape) :]
     if memory.ndim != t.ndim + element_rank(t.dtype) or inner != layout.shape:
         raise ArgumentTypeError(mismatch(name, kernel, f"an array of shape {memory.shape}", t, "rank"))
-    return array._wrap(fitted(memory, t.dtype, layout, None), t.dtype, device, owner=value)
+    found = fitted(memory, t.dtype, layout, None)
+    made = array._wrap(found, t.dtype, device, owner=value)
+    if made._held is not None:
+        made._held.add(owners_of(found, t.dtype))
+    return made
 
 
 def _foreign(value: Any, t: ArrayType, name: str, kernel: str, device: Device) -> np.ndarray:
@@ -252,6 +244,14 @@ def unfit(value: Any, t: Any, name: str, kernel: str, error: Exception) -> Argum
         f"argument {name!r} of kernel {kernel!r} is {value!r} ({type(value).__name__})\n"
         f"expected: {type_name(t)}\nhelp: {error}"
     )
+
+
+def written_fields(fn: Function) -> dict[int, frozenset[str]]:
+    """By parameter, the arrays in structs that a program writes to."""
+    if not any(structs.is_struct(p.type) and structs.holds_arrays(p.type) for p in fn.params):
+        return {}
+    paths = touched(fn).written
+    return {k: frozenset(field for n, field in paths if n == k and field != HELD) for k, _ in paths}
 
 
 def mismatch(name: str, kernel: str, found: str, t: ArrayType, wrong: str = "dtype") -> str:

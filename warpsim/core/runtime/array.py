@@ -24,13 +24,12 @@ from . import versions
 from .cuda import interop
 from .device import Device, get_device
 from .gradient import Sloped
+from .held import Held
 from .memory import (
-    Held,
     TypedMemory,
     allocate,
     checked_dtype,
     element_rank,
-    holds_arrays,
     host_element,
     meets_itself,
     memory_at,
@@ -159,7 +158,7 @@ class array(Sloped, metaclass=_ArrayMeta):
         apart = self.is_contiguous or not meets_itself(memory)
         self._tag = Tag(self.type, self.is_contiguous, memory.flags.writeable, device.memory_space, apart)
         self._owner: Any = None
-        self._held = Held(memory, element) if holds_arrays(element) else None
+        self._held = Held(memory, element, device) if structs.holds_arrays(element) else None
         self._grad: array | None = None
         self._memory = Memory()
         self._pack()
@@ -284,6 +283,14 @@ class array(Sloped, metaclass=_ArrayMeta):
         self._known_view(made)
         return made
 
+    def _described(self, words: bytes) -> array:
+        """The view of this array that a descriptor stands for."""
+        numbers = [int.from_bytes(words[k : k + 8], "little") for k in range(0, len(words), 8)]
+        n = len(numbers) // 2 - 1
+        layout = (self.dtype, tuple(numbers[2 : 2 + n]), tuple(numbers[2 + n :]))
+        memory = memory_at(numbers[0], *layout, None, None, self.device)
+        return array._wrap(memory, self.dtype, self.device, owner=self)
+
     # ----- other shapes of the same memory -----------------------------------------------------
 
     def reshape(self, *shape: Any) -> array:
@@ -342,6 +349,11 @@ class array(Sloped, metaclass=_ArrayMeta):
             raise ArrayError(
                 f"{type_name(element)} has {new.itemsize} bytes, {type_name(self.dtype)} {old.itemsize}"
                 "\nexpected: elements of equal size"
+            )
+        if element is not self.dtype and (structs.holds_arrays(element) or self._held is not None):
+            raise ArrayError(
+                f"a view of {type_name(self.dtype)} as {type_name(element)}\nexpected: types without arrays in them, "
+                "as numbers that are taken for an array lead anywhere"
             )
         made = array._wrap(reinterpreted(self._data, self.ndim, new), element, self.device, owner=self)
         if self._grad is not None:

@@ -19,6 +19,7 @@ from .cuda import interop
 from .cuda.memory import DeviceMemory, on_host
 from .device import CPU
 from .graph import recorded
+from .held import Held, owners_of
 from .memory import TypedMemory, as_numpy, check_range, record_of
 from .seeds import forget_left
 
@@ -92,7 +93,8 @@ class Contents(TypedMemory):
         Raises `ReadOnlyError`, and `ArrayError` when dtypes of arrays, or numbers of elements differ.
         """
         self._require_writable()
-        place = self.device if interop.is_device_array(src) else CPU
+        there = interop.is_device_array(src) or self._held is not None  # structs there may refer to arrays there
+        place = self.device if there else CPU
         source = src if isinstance(src, TypedMemory) else type(self)(src, dtype=self.dtype, device=place)
         if source.dtype is not self.dtype:
             raise ArrayError(
@@ -137,7 +139,12 @@ class Contents(TypedMemory):
 
     def _source_of(self, value: Any, found: dict[bytes, Any]) -> np.ndarray:
         """A copy of a value as it is now; `found` gets the arrays that structs in it refer to."""
-        source = record_of(value, found) if isinstance(value, structs.Struct) else np.array(as_numpy(value, found)[0])
+        if isinstance(value, structs.Struct):
+            return record_of(value, found)
+        memory, element = as_numpy(value, found)
+        source = np.array(memory)
+        if element is None and self._held is not None and source.dtype == self._data.dtype:
+            found.update(owners_of(source, self.dtype))
         if isinstance(value, int | list | tuple):
             check_range(source, self._data.dtype)
         return source
@@ -150,8 +157,11 @@ class Contents(TypedMemory):
             )
 
     def _store(self, target: np.ndarray, source: Any, found: dict[bytes, Any] | None) -> None:
+        owners = found.owners() if isinstance(found, Held) else found or {}
+        if self._held is not None:
+            self._held.check(owners)
         # What does not fit is converted as C does; NumPy's warnings would come at odd places.
         with np.errstate(invalid="ignore", over="ignore"):
             target[...] = source if isinstance(target, DeviceMemory) else on_host(source)
         if self._held is not None:
-            self._held.add(found or {})
+            self._held.add(owners)

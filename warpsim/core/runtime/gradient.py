@@ -7,7 +7,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from ...errors import ArrayError, GradientError
+from ...errors import ArrayError, DeviceError, GradientError, ReadOnlyError
 from ..types.arrays import type_name
 from .contents import Contents
 from .graph import active as capturing
@@ -84,6 +84,10 @@ class Sloped(Contents):
                 f"gradient with strides {value.strides}\n"
                 f"expected: {self.strides}, those of the array"
             )
+        if value is not None and not value._tag.writable:
+            raise ReadOnlyError("the gradient is read-only memory\nexpected: a writable array\nhelp: wp.array(x)")
+        if value is not None and not self.device.can_access(value.device):
+            raise DeviceError(f"a gradient on {value.device}\nexpected: {self.device}, where the array is")
         self._grad, self._cut, self._inherited = value, value is None, False
         self._memory.has_gradient |= value is not None
         if value is not None:

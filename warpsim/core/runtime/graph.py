@@ -185,9 +185,12 @@ class NativeLaunch(Launch):
     def device(self) -> Device | None:
         """The CUDA device that the launch is work for, if it is nothing else."""
         device: Device = self.launcher.device
-        return device if device.is_cuda and not self.launcher.reports else None
+        alone = self.launcher.reports or self.launcher.guard is not None
+        return device if device.is_cuda and not alone else None
 
     def run(self) -> None:
+        if self.launcher.guard is not None:  # elements may refer to other arrays than when it was recorded
+            self.launcher.guard(self.args)
         if self.command is not None:
             pool.get_pool().run(self.command, 1)
         else:

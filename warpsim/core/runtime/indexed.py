@@ -114,7 +114,15 @@ class indexedarray(TypedMemory):
         source = src if isinstance(src, TypedMemory) else array(src, dtype=self.dtype, device=CPU)
         if source.dtype is not self.dtype or source.shape != self.shape:
             raise ArrayError(f"assign from {source!r}\nexpected: {self!r}")
-        self._change(lambda: self.data._data.__setitem__(self._picks, source._contents()), source)
+        self._change(lambda: self._set(source), source)
+
+    def _set(self, source: TypedMemory) -> None:
+        owners = {} if source._held is None else source._held.owners()
+        if self._held is not None:
+            self._held.check(owners)
+        self.data._data[self._picks] = source._contents()
+        if self._held is not None:
+            self._held.add(owners)
 
     def _change(self, step: Callable[[], None], source: TypedMemory) -> None:
         """Write to the selected elements, under the eyes of tapes."""

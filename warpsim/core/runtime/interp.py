@@ -15,12 +15,24 @@ from ..ops.host_memory import Follow, HostArray, described
 from ..passes.demanded import demanded
 from ..types import compounds, structs
 from ..types.arrays import ArrayType
-from .arguments import UNFIT, adapted, check_writable, empty_array, is_missing, packer, refuse_missing, unfit
+from .arguments import (
+    UNFIT,
+    adapted,
+    check_writable,
+    empty_array,
+    is_missing,
+    packer,
+    refuse_missing,
+    unfit,
+    written_fields,
+)
 from .array import array
 from .device import INTERP, Device
 from .dimensions import extent
+from .guards import guard_of
 from .indexed import indexedarray
 from .kernel import Kernel
+from .struct_bytes import RefusedField, struct_packer
 
 
 def prepared(
@@ -41,11 +53,18 @@ def prepared(
     for k, use in program.plan.uses.items():
         if use.written and form.kind != "adjoint":
             check_writable(ready[k], names[k], kernel.key)
+    fields = written_fields(program.fn) if form.kind != "adjoint" else {}
+    for k, t in enumerate(types):
+        if structs.is_struct(t) and isinstance(ready[k], t):
+            check_fields(ready[k], t, names[k], kernel.key, place, fields.get(k, frozenset()))
+    guard = guard_of(program.fn, kernel.key, program.references, form.kind != "adjoint")
     values = [interpreted(a, t, n, kernel.key) for a, t, n in zip(ready, types, names, strict=True)]
     if form is FORWARD:
         refuse_missing(demanded(program.fn), ready, names, kernel.key)
 
     def run() -> None:
+        if guard is not None:
+            guard(ready)
         machine = Interpreter(config.check_numbers)
         for thread in threads((dim,) if isinstance(dim, int) else dim):
             machine.thread = thread
@@ -62,6 +81,14 @@ def threads(dims: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
             flat, i = divmod(flat, n)
             index.append(i)
         yield tuple(reversed(index))
+
+
+def check_fields(value: Any, t: Any, name: str, kernel: str, place: Device, written: frozenset[str]) -> None:
+    """Raise for arrays in a struct that a launch may not have."""
+    try:
+        struct_packer(t, place, written)(value)
+    except RefusedField as error:
+        raise error.error(name, kernel) from None
 
 
 def interpreted(value: Any, t: Any, name: str, kernel: str) -> Any:
@@ -96,8 +123,8 @@ def follower(value: array | indexedarray, name: str) -> Follow:
     """Finds the arrays that the struct elements of `value` refer to."""
 
     def follow(words: np.ndarray, t: ArrayType) -> HostArray:
-        found = (value._held or {}).get(words.tobytes())
-        # What a kernel stored is not held: it is taken from where it lies.
+        found = None if value._held is None else value._held.found(words.tobytes())
+        # What this launch stored is held by its arguments: it is taken from where it lies.
         return described(words, t, f"{name}[].array") if found is None else host_array(found, f"{name}[].array")
 
     return follow

@@ -10,7 +10,7 @@ to the current stream (see `cuda.function`).
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...config import config
@@ -32,13 +32,16 @@ from .arguments import (
     packer,
     refuse_missing,
     unfit,
+    written_fields,
 )  # fmt: skip
 from .array import array, overlap
 from .cuda.function import MOST_BLOCKS
 from .device import CPU, Device
+from .guards import Guard, guard_of
 from .indexed import indexedarray
 from .kernel import Kernel, Settings
 from .report import Report, unread
+from .struct_bytes import RefusedField
 
 
 class Launcher:
@@ -62,7 +65,11 @@ class Launcher:
         layouts = tuple("C" if _contiguous(a, t) else "" for a, t in zip(args, types, strict=True))
         tags = [a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True)]
         open_types = [is_generic(p) for p in kernel.patterns.values()] + [False] * (len(types) - len(own))
-        self.packers = [exact_packer(t) if generic else packer(t) for t, generic in zip(types, open_types, strict=True)]
+        fields = written_fields(self.program.fn) if form.kind != "adjoint" else {}
+        self.packers = [
+            (exact_packer if generic else packer)(t, self.device, fields.get(k, frozenset()))
+            for k, (t, generic) in enumerate(zip(types, open_types, strict=True))
+        ]
         for r in self.program.references:
             if not r.path:
                 self.packers[r.position] = id_packer(r.type, self.packers[r.position], self.device)
@@ -72,6 +79,9 @@ class Launcher:
             assert inner is not None
             self.packers[k] = demanding(inner, [path for at, path in self.demands if at == k])
         self.join = block_packer(tags, self.packers)
+        self.guard = guard_of(self.program.fn, kernel.key, self.program.references, form.kind != "adjoint")
+        if self.guard is not None:
+            self.pack = guarded(self.guard, self.pack)  # type: ignore[method-assign]
         self.ndim = self.program.ndim
         self._load(own, layouts)
         self.reports = bool(self.code.sites)
@@ -120,7 +130,7 @@ class Launcher:
 
     def command(self, block: bytes, total: int) -> bytes | None:
         """The launch as a command for the pool, or None where that is not all there is to do."""
-        if self.reports or (total > self.serial_limit and self.has_atomics):
+        if self.reports or self.guard is not None or (total > self.serial_limit and self.has_atomics):
             return None
         size = pool.chunk_size(total, self.cost)
         return pool.COMMAND.pack(self.code.address, graph.address_of(block), 0, total, size, 0)
@@ -190,6 +200,18 @@ class CudaLauncher(Launcher):
 
     def run_in_order(self, block: bytes, total: int) -> None:
         self.code.run(block, total, 1, 1)
+
+
+def guarded(guard: Guard, pack: Callable[..., bytes | None]) -> Callable[..., bytes | None]:
+    """Packing, and a look at what elements of structs refer to."""
+
+    def packed(args: Sequence[Any], header: bytes) -> bytes | None:
+        block = pack(args, header)
+        if block is not None:
+            guard(args)
+        return block
+
+    return packed
 
 
 def is_aliased(
@@ -273,6 +295,8 @@ def explain(launcher: Launcher, args: list[Any]) -> None:
             continue
         try:
             pack(arg)
+        except RefusedField as error:
+            raise error.error(name, launcher.kernel.key) from None
         except StructureIdError as error:
             raise StructureIdError(f"parameter {name!r} of kernel {launcher.kernel.key!r}: {error}") from None
         except UNFIT as error:

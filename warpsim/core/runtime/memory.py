@@ -22,34 +22,17 @@ from .cuda import interop
 from .cuda import memory as cuda_memory
 from .cuda.memory import DeviceMemory, on_host
 from .device import Device, get_cuda_devices
+from .held import Held, owners_of
 
 ALIGNMENT = 64  # [bytes] of fresh memory: a cache line, and the widest vector register
-_PRUNE_SLACK = 64
-
-class Held(dict[bytes, Any]):
-    """Arrays that the struct elements of some memory refer to, by descriptor.
-
-    It keeps them alive, and finds them again when an element is read on the host.
-    """
-
-    def __init__(self, memory: np.ndarray, element: Any):
-        super().__init__()
-        self.memory, self.element = memory, element
-
-    def add(self, found: dict[bytes, Any]) -> None:
-        """Note arrays; let go of those that no element refers to any more when they become many."""
-        self.update(found)
-        if len(self) > 2 * self.memory.size + _PRUNE_SLACK:
-            present = set(_descriptors(self.memory.reshape(-1), self.element))
-            for words in [w for w in self if w not in present]:
-                del self[words]
-
 
 class TypedMemory:
     """What `array` and `indexedarray` have in common: elements of a type that NumPy can see."""
 
     dtype: Any
     _held: Held | None
+    _memory: Any
+    _tag: Any
 
     def numpy(self) -> np.ndarray:
         raise NotImplementedError
@@ -86,13 +69,6 @@ def _not_an_element(dtype: Any) -> ArrayError:
 def element_rank(element: Any) -> int:
     """How many trailing axes the element takes in NumPy."""
     return len(element.shape) if compounds.is_compound(element) else 0
-
-
-def holds_arrays(element: Any) -> bool:
-    """Whether the element is a struct with array fields, at any depth."""
-    if isinstance(element, ArrayType):
-        return True
-    return structs.is_struct(element) and any(map(holds_arrays, element.fields.values()))
 
 
 def normalized_shape(shape: Any) -> tuple[int, ...] | None:
@@ -140,6 +116,7 @@ def allocate(
         raise ArrayError(f"shape {shape} has an extent of 2**31 or more")
     layout = structs.numpy_dtype(element)
     base, inner = layout.base, layout.shape
+    zero = zero or structs.holds_arrays(element)  # what a descriptor says is followed
     size = math.prod((*shape, *inner)) * base.itemsize
     if size >= 2**63:
         raise ArrayError(f"shape {shape} of {type_name(element)} needs more than 2**63 bytes")
@@ -233,6 +210,8 @@ def memory_of(
     if isinstance(data, list | tuple):
         check_range(source, layout.base)
     source = fitted(source, element, layout, shape)
+    if found is None and structs.holds_arrays(element):
+        held.update(owners_of(on_host(source), element))
     if not copy and source.dtype == layout.base and is_memory_of(source, device):
         problem = refused(source, source.ndim - element_rank(element))
         if problem.startswith("negative"):
@@ -250,7 +229,7 @@ def as_memory(data: Any, device: Device, held: dict[bytes, Any]) -> tuple[np.nda
     if not device.is_cuda:
         return as_numpy(data, held)
     if isinstance(data, TypedMemory):
-        held.update(data._held or {})
+        held.update({} if data._held is None else data._held.owners())
         return data._source(), data.dtype
     found = interop.memory_of(data, device)
     return (found, None) if found is not None else as_numpy(data, held)
@@ -284,8 +263,8 @@ def as_numpy(data: Any, held: dict[bytes, Any] | None = None) -> tuple[np.ndarra
     Raises `ArrayError` for data that is ragged or not made of numbers.
     """
     if isinstance(data, TypedMemory):
-        if held is not None and data._held:
-            held.update(data._held)
+        if held is not None and data._held is not None:
+            held.update(data._held.owners())
         return data._contents(), data.dtype
     if isinstance(data, list | tuple):
         return _from_sequence(data, {} if held is None else held)
@@ -394,7 +373,7 @@ def reinterpreted(memory: np.ndarray, ndim: int, layout: np.dtype) -> np.ndarray
 # ----- elements ---------------------------------------------------------------------------------
 
 
-def host_element(part: Any, element: Any, held: dict[bytes, Any] | None = None) -> Any:
+def host_element(part: Any, element: Any, held: Held | None = None) -> Any:
     """One element of memory as a host value; array fields are found in `held`."""
     if compounds.is_compound(element):
         return element.wrap(part)
@@ -404,7 +383,7 @@ def host_element(part: Any, element: Any, held: dict[bytes, Any] | None = None) 
             setattr(value, name, host_element(part[name], t, held))
         return value
     if isinstance(element, ArrayType):
-        return (held or {}).get(part.tobytes())
+        return None if held is None else held.found(part.tobytes())
     return element(part)
 
 
@@ -427,16 +406,6 @@ def record_of(value: structs.Struct, held: dict[bytes, Any] | None = None) -> np
     record = np.zeros(1, structs.numpy_dtype(type(value)))
     write_struct(record, 0, value, held)
     return record.reshape(())
-
-
-def _descriptors(records: np.ndarray, element: Any) -> list[bytes]:
-    found = []
-    for name, t in element.fields.items():
-        if isinstance(t, ArrayType):
-            found += [words.tobytes() for words in np.unique(records[name], axis=0)]
-        elif structs.is_struct(t):
-            found += _descriptors(records[name], t)
-    return found
 
 
 def meets_itself(memory: np.ndarray) -> bool:

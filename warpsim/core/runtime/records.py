@@ -236,7 +236,7 @@ def arrays_at(args: Any, path: Path, tables: bool = True) -> list[tuple[int | No
     k, field = path
     value = args[k]
     if field == HELD:
-        return [(None, a) for held in (value._held or {}).values() for a in [base(held)]]
+        return [] if value._held is None else [(None, base(a)) for a in value._held.arrays()]
     for name in field.split(".") if field else ():
         value = getattr(value, name)
     if value is None:

@@ -145,13 +145,14 @@ class Session:
 class Read:
     """The contents of one view of memory, which some recorded operations need in reverse."""
 
-    __slots__ = ("copy", "high", "keys", "last", "low", "memory", "place", "print", "session", "spoiled", "there",
-                 "users", "view", "writer")  # fmt: skip
+    __slots__ = ("copy", "high", "keys", "last", "low", "memory", "owners", "place", "print", "session", "spoiled",
+                 "there", "users", "view", "writer")  # fmt: skip
 
     def __init__(self, view: np.ndarray, reach: tuple[int, int], memory: Memory, session: Session, place: Place):
         self.view, self.memory, self.session, self.place = view, memory, session, place
         self.low, self.high = reach
         self.copy: np.ndarray | None = None
+        self.owners: Any = None  # the arrays that elements in the copy refer to
         self.writer: Any = None  # what made the copy necessary
         self.spoiled = ""
         self.there = False  # whether the memory knows of it
@@ -180,8 +181,11 @@ class Read:
         for key in self.keys:
             self.session.current.pop(key, None)
 
-    def save(self, writer: Writer, run: Run) -> None:
-        """Keep the contents in a copy; `run` runs the copying, or puts it into a graph."""
+    def save(self, held: Any, writer: Writer, run: Run) -> None:
+        """Keep the contents in a copy; `run` runs the copying, or puts it into a graph.
+
+        held: of memory whose elements refer to arrays, those.
+        """
         if not self.needed():
             return
         if self.changed():
@@ -198,6 +202,8 @@ class Read:
         kept = np.empty_like(view) if view.flags.c_contiguous else allocate_like(view)
         run(lambda: np.copyto(kept, view))
         self.copy, self.writer = kept, writer
+        if held is not None:
+            self.owners = held.arrays()
         self.session.copies.append(self)
 
     def note_exposed(self) -> None:
@@ -313,10 +319,10 @@ class Memory:
     def overwrite(self, a: Any, view: np.ndarray, tapes: tuple[Any, ...], writer: Writer, run: Run) -> None:
         """A part of array `a` is about to be written: save or spoil the reads that lose their contents."""
         with guard:
-            self._overwrite(view, span(a) if view is a._data else bounds(view), tapes, writer, run)
+            self._overwrite(a._held, view, span(a) if view is a._data else bounds(view), tapes, writer, run)
 
     def _overwrite(
-        self, view: np.ndarray, reach: tuple[int, int], tapes: tuple[Any, ...], writer: Writer, run: Run
+        self, held: Any, view: np.ndarray, reach: tuple[int, int], tapes: tuple[Any, ...], writer: Writer, run: Run
     ) -> None:
         low, high = reach
         sessions = [tape.session for tape in tapes]
@@ -327,7 +333,7 @@ class Memory:
             if read.session.live and read.view is not view and not meets(read.view, view):
                 continue
             if read.session in sessions:
-                read.save(writer, run)
+                read.save(held, writer, run)
             elif read.session.live:
                 read.spoiled = f"{writer.what} at {writer.place}"
             self.drop(read)

@@ -119,6 +119,14 @@ def is_struct(t: Any) -> bool:
     return isinstance(t, type) and issubclass(t, Struct)
 
 
+@cache
+def holds_arrays(t: Any) -> bool:
+    """Whether values of the type are, or contain, arrays."""
+    if is_struct(t):
+        return any(holds_arrays(f) for f in t.fields.values())
+    return isinstance(t, ArrayType)
+
+
 def is_field_type(t: Any) -> bool:
     return scalars.is_scalar(t) or compounds.is_compound(t) or is_struct(t) or arrays.is_array(t)
 

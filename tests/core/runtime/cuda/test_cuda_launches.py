@@ -223,6 +223,17 @@ def test_structs_carry_arrays():
     assert y.list() == [2.0, 4.0, 6.0, 8.0]
 
 
+def test_arrays_of_another_device_in_structs_are_refused():
+    y = zeros(4)
+    here, there = (Pair(x=wp.zeros(4, dtype=float, device=d), weight=1.0) for d in ("cuda:0", "cpu"))
+    with pytest.raises(DeviceError, match=r"argument 'pair\.x' of kernel .*weighted.* is on cpu\nexpected: cuda:0"):
+        wp.launch(weighted, 4, [there, y], device="cuda:0")
+    with pytest.raises(DeviceError, match=r"elements of Pair that refer to an array on cpu\nexpected: .* cuda:0"):
+        wp.array([here, there], dtype=Pair, device="cuda:0")
+    with pytest.raises(DeviceError, match=r"elements of Pair that refer to an array on cuda:0"):
+        wp.array([here], dtype=Pair, device="cuda:0").to("cpu")
+
+
 def test_arrays_of_another_device_are_refused():
     x, y = zeros(4), wp.zeros(4, dtype=float, device="cpu")
     with pytest.raises(DeviceError, match=r"argument 'y' of kernel .*axpy.* is on cpu\nexpected: cuda:0"):
