@@ -18,7 +18,7 @@ def anchors(values: Iterable[Any]) -> Iterator[Any]:
     """What arguments, and fields of structs among them, refer to as they are now."""
     for value in values:
         if isinstance(value, TypedMemory):
-            yield value.grad
+            yield (value.data if hasattr(value, "indices") else value)._slopes
         elif isinstance(value, structs.Struct):
             yield from anchors(getattr(value, name) for name in type(value).fields)
         elif isinstance(value, int | uint64):

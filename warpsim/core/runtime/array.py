@@ -421,3 +421,11 @@ def overlap(a: Any, b: Any) -> bool:
     """Whether two arrays may share memory: whether their bounds meet."""
     (low, high), (first, last) = (versions.span(x if isinstance(x, array) else x.data) for x in (a, b))
     return max(low, first) < min(high, last)
+
+
+def covers(a: array | None, b: array) -> bool:
+    """Whether all of an array lies in packed memory of another one."""
+    if a is None or a._memory is not b._memory or not a.is_contiguous:
+        return False
+    (low, high), (first, last) = versions.span(a), versions.span(b)
+    return low <= first and last <= high

@@ -76,7 +76,7 @@ def arrays_in(values: Iterable[Any]) -> Iterator[Any]:
             if held is not None:
                 yield from arrays_in([*held.values(), *held.loose.values()])
         elif isinstance(value, structs.Struct):
-            yield from arrays_in(getattr(value, name) for name in value.fields)
+            yield from arrays_in(getattr(value, name) for name in type(value).fields)
 
 
 def _exposed(a: Any) -> bool:

@@ -57,7 +57,7 @@ class Held(dict[bytes, Any]):
         for words, a in found.items():
             _KNOWN[words] = a
             self.locked |= not a._tag.writable
-            if (slope := a.grad) is not None:
+            if (slope := (a.data if hasattr(a, "indices") else a)._slopes) is not None:
                 self.slopes[words] = slope
         if len(self) > 2 * self.memory.size + _SLACK:
             present = self.present()

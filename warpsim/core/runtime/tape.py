@@ -30,7 +30,7 @@ from ..types import structs
 from ..types.arrays import ArrayType
 from . import graph, versions
 from .adjoint_launch import check_aliases, reverse_step
-from .array import array, overlap
+from .array import array, covers, overlap
 from .device import CPU, get_device
 from .dimensions import normalized
 from .frames import check_frame, join
@@ -260,7 +260,7 @@ class Tape:
         check_frame(session, capture)
         session.check()
         if capture is not None:
-            capture.keep((list(self.log), [a.grad for a in self.arrays()]))
+            capture.keep((list(self.log), [a._slopes for a in self.arrays()]))
             if session.frame is None:  # what is written before the graph runs is known only then
                 capture.pin(session)
                 recorded(session.check)
@@ -283,7 +283,7 @@ class Tape:
         if graph.active() is None:
             slopes = [g for g in slopes if not may_be_seeded(g)]
         else:
-            refuse_seeds([g for g in slopes if not any(g is a._slopes for a, _ in seeds)])
+            refuse_seeds([g for g in slopes if not any(covers(a._slopes, g) for a, _ in seeds)])
         own = any(np.may_share_memory(values, g._data) for _, values in seeds for g in slopes)
         values = [held(v) if own else v for _, v in seeds]
         for g in slopes:
