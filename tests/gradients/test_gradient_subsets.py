@@ -20,10 +20,10 @@ import subset_programs
 import warpsim as wp
 from warpsim.errors import NotDifferentiableError
 
-pytestmark = pytest.mark.assembled_one_in(19)
+pytestmark = pytest.mark.assembled_one_in(97)
 MORE = int(os.environ.get("WARPSIM_SUBSET_PROGRAMS", "0"))
 FIRST = 1_000_000 if MORE else 0
-COUNTS = {"interp": MORE // 2 or 36, "cpu": MORE // 2 or 6}
+COUNTS = {"interp": MORE // 2 or 28, "cpu": MORE // 2 or 4}
 LARGEST = 1e5  # larger derivatives are no measure
 TOLERANCE = 1e-8
 

@@ -139,9 +139,9 @@ def check_names(needs: Needs, names: frozenset[str]) -> None:
 
 def check_aliases(written: Iterable[array], arrays: Sequence[array]) -> None:
     """Raise when an array without gradient was written that shares elements with one that has a gradient."""
-    for a in written:
-        if not a._memory.has_gradient or a._slopes is not None:
-            continue
+    for a in [a for a in written if a._grad is None and a._memory.has_gradient]:
+        if a._slopes is not None:
+            continue  # a view that takes its part of the owner's gradient only now
         others = [b for b in arrays if b._memory is a._memory and b._slopes is not None]
         for b in others:
             if meets(a._data, b._data):

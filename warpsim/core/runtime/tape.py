@@ -246,13 +246,14 @@ class Tape:
         self._check_contents()
         with versions.Paused():
             self._prepare()
-            self._start(seeds)
+            wrote = [g for a in self._survey()[2] if (g := a._slopes) is not None]
+            self._start(seeds, wrote if seeds else [])  # without seeds, gradients are what the arrays hold
             kept = self._run(watch)
             for slopes, values in kept:
                 recorded(partial(np.copyto, slopes._data, values), slopes.device)
-            for a in self._survey()[2]:
-                if a._slopes is not None:
-                    keep_left(a._slopes)
+            for g in wrote:
+                if g._memory.left is not True:
+                    keep_left(g)
 
     def _check_contents(self) -> None:
         """Raise when something that no tape saw changed what a gradient needs."""
@@ -277,11 +278,10 @@ class Tape:
             if isinstance(record, LaunchRecord) and (record.step is False or not same):
                 record.step = reverse_step(record)
 
-    def _start(self, seeds: list[tuple[array, np.ndarray]]) -> None:
+    def _start(self, seeds: list[tuple[array, np.ndarray]], slopes: list[array]) -> None:
         """Zero gradients of what the tape wrote, but seeds that the user wrote there; then set the given seeds."""
-        slopes = [g for a in self._survey()[2] if (g := a._slopes) is not None and seeds]
         if graph.active() is None:
-            slopes = [g for g in slopes if not may_be_seeded(g)]
+            slopes = [g for g in slopes if (left := g._memory.left) is None or left is True or not may_be_seeded(g)]
         else:
             refuse_seeds([g for g in slopes if not any(covers(a._slopes, g) for a, _ in seeds)])
         own = any(np.may_share_memory(values, g._data) for _, values in seeds for g in slopes)
