@@ -116,7 +116,7 @@ class Program:
 
     def atomic_lines(self, depth):
         names = [name for name in self.used if name != "v"]
-        kind = self.random.choice(("add", "add", "sub", "min", "max", "exch"))
+        kind = self.random.choice(("add", "add", "add", "sub", "sub", "min", "max", "exch"))
         call = f"wp.atomic_{kind}({self.random.choice(names)}, {self.place()}, {self.expression(2)})"
         if self.random.random() < 0.75:
             return [call]

@@ -23,7 +23,7 @@ from warpsim.errors import NotDifferentiableError
 pytestmark = pytest.mark.assembled_one_in(97)
 MORE = int(os.environ.get("WARPSIM_SUBSET_PROGRAMS", "0"))
 FIRST = 1_000_000 if MORE else 0
-COUNTS = {"interp": MORE // 2 or 28, "cpu": MORE // 2 or 4}
+COUNTS = {"interp": MORE // 2 or 28, "cpu": MORE // 2 or 6}
 LARGEST = 1e5  # larger derivatives are no measure
 TOLERANCE = 1e-8
 
@@ -72,8 +72,8 @@ def test_every_subset_of_gradients(place):
         for seed in range(FIRST, FIRST + COUNTS[place]):
             found += judged(subset_programs.Program(seed))
     print(dict(found))
-    assert found["right"] > 0.5 * found.total()
-    assert found["refused"] < 0.4 * found.total()
+    assert found["right"] > 0.4 * found.total()
+    assert found["refused"] < 0.5 * found.total()
 
 
 def direction(seed, name):
@@ -96,7 +96,7 @@ def test_tangents_and_hessian_products(place):
         for seed in range(FIRST, FIRST + COUNTS[place]):
             found[along_a_direction(subset_programs.Program(seed))] += 1
     print(dict(found))
-    assert found["right"] > 0.35 * found.total()
+    assert found["right"] > 0.25 * found.total()
 
 
 def along_a_direction(program):
