@@ -17,8 +17,8 @@ from .errors import WarpsimError
 class Config:
     """The switches; an unknown name is an error that lists the known ones."""
 
-    verify: bool = False
-    """Check array bounds on compiled devices; an error names kernel, line, array, index, thread."""
+    verify: bool = field(default_factory=lambda: os.environ.get("WARPSIM_VERIFY", "0") not in ("", "0"))
+    """Check indices and ids on compiled devices; an error names kernel, line, array, index, thread."""
     dump: str = field(default_factory=lambda: os.environ.get("WARPSIM_DUMP", ""))
     """Print compiler stages: a stage name (`source`, `lower`, `inline`, ... `llvm`) or `all`."""
     fast_math: bool = False

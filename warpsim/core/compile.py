@@ -43,6 +43,7 @@ from .passes.dce import dce
 from .passes.derived import forward_again, forward_mode, second_order
 from .passes.fold import fold
 from .passes.forwarding import forward
+from .passes.guards import guarded
 from .passes.inline import inline
 from .passes.overwrites import Extra
 from .passes.recording import recording
@@ -51,12 +52,14 @@ from .passes.replay import refuse_lost
 from .passes.share import share
 from .passes.stack import check_stack
 from .passes.unroll import unroll
+from .passes.versioning import versioned
 from .types.arrays import ArrayType, type_name
+from .types.handles import ROWS, TABLE_NAME
 from .types.structs import is_struct
 
 log = logging.getLogger("warpsim")
 
-VERSION = "9"  # of generated code: raise it when emission changes without the program's text changing
+VERSION = "10"  # of generated code: raise it when emission changes without the program's text changing
 # Of the kernel itself; other forms add theirs, such as "adjoint" and "adjoint dce".
 STAGES = ("source", "lower", "inline", "unroll", "fold", "dce", "llvm")
 
@@ -145,6 +148,7 @@ def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[Re
         if form.kind == "recording":
             fn, extras = recording(fn, ndim)
         else:
+            fn = step("guard", guarded(fn))
             fn = forward(fn, chosen(fn, form.gradients)[0])
             fn = step("forward", fold(dce(inline(fn, keep_gradients=True))))
             if form.kind == "replayed tangent":
@@ -192,6 +196,7 @@ def without_unread(fn: Function, extras: tuple[Extra, ...]) -> tuple[Function, t
 
 def planned(fn: Function, extras: tuple[Extra, ...], ndim: int) -> Program:
     check_stack(fn)
+    fn = versioned(fn)
     return Program(fn, ndim, analyse(fn), has_checks(fn), estimate(fn).nanoseconds, extras)
 
 
@@ -229,7 +234,7 @@ def build(program: Program, options: Options) -> Compiled:
     with compiling:
         payload = cached(program, options, host_signature(), lambda: compile_native(program, options))
         header, code = unpack(payload)
-        native = NativeObject(code, snippets.addresses(program.fn))
+        native = NativeObject(code, {**snippets.addresses(program.fn), TABLE_NAME: ROWS.ctypes.data})
         return Compiled(native.address("warpsim_kernel"), tuple(site_of(s) for s in header), native)
 
 

@@ -1,7 +1,10 @@
 """`config.verify`: an index outside an array is an error with kernel, line, array, index and thread; assertions."""
 
 import linecache
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -75,7 +78,7 @@ def add(x: wp.array(dtype=float), shift: int, out: wp.array(dtype=float)):
 def test_reads_writes_and_atomics(kernel, text, array):
     x, out = wp.ones(8, dtype=float), wp.zeros(8, dtype=float)
     wp.launch(kernel, 8, [x, 0, out])
-    for shift, index, thread in ((3, 8, 5), (-2, -2, 0), (10**9, 10**9, 0)):
+    for shift, index, thread in ((3, 8, 5), (-9, -9, 0), (10**9, 10**9, 0)):
         message = refused(kernel, 8, [x, shift, out])
         check_message(message, kernel, text, array, 0, index, 8, thread)
         wp.launch(kernel, 8, [x, 0, out])  # the program goes on
@@ -86,7 +89,7 @@ def test_the_interpreter_refuses_the_same():
     x, out = wp.ones(8, dtype=float), wp.zeros(8, dtype=float)
     for kernel in (read, write, add):
         wp.launch(kernel, 8, [x, 0, out], device="interp")
-        for shift in (3, -2):
+        for shift in (3, -9):
             assert "8" in refused(kernel, 8, [x, shift, out], device="interp")
 
 
@@ -95,7 +98,7 @@ def test_memory_outside_is_not_touched():
     refused(write, 8, [wp.ones(8, dtype=float), 3, guard[:8]])
     refused(add, 8, [wp.ones(8, dtype=float), 3, guard[:8]])
     assert guard.list() == [0, 0, 0, 2, 2, 2, 2, 2, 0, 0, 0, 0]
-    refused(write, 8, [wp.ones(8, dtype=float), -2, guard[4:]])
+    refused(write, 8, [wp.ones(8, dtype=float), -9, guard[4:]])
     assert guard.numpy()[:4].tolist() == [0, 0, 0, 2]
 
 
@@ -115,7 +118,8 @@ def test_every_axis_of_every_rank(operation, ndim):
     x, out = wp.zeros(shape, dtype=float), wp.zeros(1, dtype=float)
     wp.launch(kernel, shape, [x, wp.zeros(ndim, dtype=int), out])
     for axis in range(ndim):
-        for shift, index in ((1, shape[axis]), (-1, -1), (2**31 - 1 - shape[axis], 2**31 - 1 - shape[axis])):
+        extent = shape[axis]
+        for shift, index in ((1, extent), (-1 - extent, -1 - extent), (2**31 - 1 - extent, 2**31 - 1 - extent)):
             at = wp.zeros(ndim, dtype=int)
             at[axis] = shift
             thread = np.ravel_multi_index([(index - shift) * (k == axis) for k in range(ndim)], shape)
@@ -156,7 +160,7 @@ def test_views():
     wp.launch(through_views, 1, [x, 1, 2, 3, out])
     for at, text, array, length in (
         ((2, 0, 0), "plane = x[i]", "x", 2), ((0, 3, 0), "row = plane[j]", "plane", 3),
-        ((0, -1, 0), "row = plane[j]", "plane", 3), ((0, 0, 4), "out[0] = row[k]", "row", 4),
+        ((0, -4, 0), "row = plane[j]", "plane", 3), ((0, 0, 4), "out[0] = row[k]", "row", 4),
     ):  # fmt: skip
         message = refused(through_views, 1, [x, *at, out])
         check_message(message, through_views, text, array, 0, sum(at), length, 0)
@@ -189,8 +193,8 @@ def test_components_and_fields():
     message = refused(touch, 1, [items, 3, points, 3])
     assert "index 3 is outside axis 0 of items of length 3\n" in message
     assert line_of(touch, "items[i].mass") == int(re.search(r"\.py:(\d+):", message)[1])
-    message = refused(touch, 1, [items, 2, points, -4])
-    assert "index -4 is outside axis 0 of points of length 4\n" in message
+    message = refused(touch, 1, [items, 2, points, -5])
+    assert "index -5 is outside axis 0 of points of length 4\n" in message
     assert line_of(touch, "points[j].x") == int(re.search(r"\.py:(\d+):", message)[1])
 
 
@@ -204,7 +208,7 @@ def test_indexed_arrays():
     picked = wp.indexedarray(x, [rows, None])
     wp.launch(gather, 1, [picked, 1, 4, out])
     assert out.list() == [9.0]
-    for i, j, axis, length in ((2, 0, 0, 2), (-1, 0, 0, 2), (0, 5, 1, 5)):
+    for i, j, axis, length in ((2, 0, 0, 2), (-3, 0, 0, 2), (0, 5, 1, 5)):
         message = refused(gather, 1, [picked, i, j, out])
         assert f"is outside axis {axis} of x of length {length}\n" in message
 
@@ -242,6 +246,63 @@ def test_functions_called_by_a_kernel():
     assert re.search("index 4 is outside axis 0 of (x|values) of length 4\n", message)
     assert "return values[k + 1]" in message
     assert message.endswith(f"in kernel {call.key!r}, thread 3")
+
+
+def test_index_tables_that_changed():
+    @wp.kernel
+    def gather(x: wp.indexedarray(dtype=float), out: wp.array(dtype=float)):
+        i = wp.tid()
+        out[i] = x[i]
+
+    table, out = wp.array([2, 0, 1], dtype=int), wp.zeros(3, dtype=float)
+    picked = wp.indexedarray(wp.array([5.0, 6.0, 7.0, 8.0], dtype=float), [table])
+    for wrong in (4, -1, 2**31 - 1):
+        table.assign([2, 3, 1])
+        wp.launch(gather, 3, [picked, out])
+        assert out.list() == [7.0, 8.0, 6.0]
+        table[1] = wrong
+        message = refused(gather, 3, [picked, out])
+        assert f"an index table holds {wrong}, outside axis 0 of the array behind x of length 4\n" in message
+        assert message.endswith("thread 1")
+        with pytest.raises(OutOfBoundsError, match=f"index table 0 of x holds {wrong} at 1"):
+            wp.launch(gather, 3, [picked, out], device="interp")
+
+
+def test_computed_components():
+    @wp.kernel
+    def parts(points: wp.array(dtype=wp.vec3), frames: wp.array(dtype=wp.mat33), at: wp.array(dtype=int)):
+        p = points[0]
+        frames[0][at[0], at[1]] += p[at[2]]
+
+    points, frames = wp.array([[1.0, 2.0, 3.0]], dtype=wp.vec3), wp.zeros(1, dtype=wp.mat33)
+    wp.launch(parts, 1, [points, frames, wp.array([-1, 0, -3], dtype=int)])
+    assert frames.numpy()[0].tolist() == [[0, 0, 0], [0, 0, 0], [1, 0, 0]]
+    frame = "an element of frames, a mat33f"
+    for axis, array in ((0, frame), (1, frame), (2, "p, a vec3f")):
+        for wrong in (3, -4, 2**31 - 1):
+            at = np.zeros(3, np.int32)
+            at[axis] = wrong
+            message = refused(parts, 1, [points, frames, at])
+            assert f"index {wrong} is outside axis {axis % 2} of {array} of length 3\n" in message
+    assert frames.numpy().sum() == 1.0
+
+
+def test_large_unsigned_indices_are_named_as_they_are():
+    @wp.kernel
+    def far(x: wp.array(dtype=float), at: wp.array(dtype=wp.uint64)):
+        x[at[0]] = 1.0
+
+    message = refused(far, 1, [wp.zeros(4, dtype=float), wp.array(np.array([2**64 - 1], np.uint64))])
+    assert f"index {2**64 - 1} is outside axis 0 of x of length 4\n" in message
+
+
+@pytest.mark.parametrize(("given", "verify"), [("1", True), ("true", True), ("0", False), ("", False), (None, False)])
+def test_the_environment_turns_it_on(given, verify):
+    environment = {k: v for k, v in os.environ.items() if k != "WARPSIM_VERIFY"}
+    environment |= {} if given is None else {"WARPSIM_VERIFY": given}
+    text = "from warpsim.config import config; print(config.verify)"
+    run = subprocess.run([sys.executable, "-c", text], env=environment, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == str(verify)
 
 
 # ----- sums at one address --------------------------------------------------------------------

@@ -27,9 +27,11 @@ from ..passes.access import Plan
 from ..passes.cost import estimate
 from ..types import scalars
 from ..types.compounds import scalar_of
+from ..types.handles import ROW_BITS, TABLE_NAME, digest
 from . import layout, native
 from .cpu_math import CpuMath
-from .layout import BYTES, CONCURRENT, GATHERED_PRIVATE, I1, I32, I64, SCATTERED_PRIVATE, WORD
+from .cpu_threads import ThreadLoops
+from .layout import BYTES, CONCURRENT, GATHERED_PRIVATE, I1, I32, I64, SCATTERED_PRIVATE
 from .lower import Lowering
 from .target import Options, Site
 
@@ -60,7 +62,7 @@ def emit(fn: Function, ndim: int, options: Options, plan: Plan) -> Artefact:
     return Artefact(code, tuple(target.sites), text)
 
 
-class CpuTarget(CpuMath):
+class CpuTarget(ThreadLoops, CpuMath):
     """Emits the range function; op rows reach the builder and the helpers through it.
 
     LLVM cannot vectorise across threads where a thread has a `while` loop. There the components of compounds are
@@ -116,64 +118,7 @@ class CpuTarget(CpuMath):
             self.builder.call(flush, [ll.Constant(BYTES, None)])
         self.builder.ret_void()
 
-    # ----- threads --------------------------------------------------------------------------
-
-    def range_loop(self, begin: Any, end: Any, outer: list[Any]) -> None:
-        """Run the body for the last index from `begin` up to `end`; both are 64-bit."""
-        b = self.builder
-        before = b.block
-        # A kernel that does not ask for its index may have more threads than an extent can count.
-        kind = I64 if self.ndim == 0 else I32
-        first, last = b.trunc(begin, kind), b.trunc(end, kind)
-        head, body, done = (b.append_basic_block(n) for n in ("threads", "thread", "finished"))
-        b.branch(head)
-        b.position_at_end(head)
-        i = b.phi(kind, "tid")
-        i.add_incoming(first, before)
-        b.cbranch(b.icmp_signed("<", i, last), body, done)
-        b.position_at_end(body)
-        self.indices = [*outer, i]
-        self.lowering.region(self.fn.body)
-        # Signed overflow cannot happen: i < last, and every extent is below 2**31.
-        i.add_incoming(b.add(i, ll.Constant(kind, 1), flags=("nsw", "nuw")), b.block)
-        b.branch(head)
-        b.position_at_end(done)
-
-    def row_loop(self, begin: Any, end: Any) -> None:
-        """Cut a linear range into row segments of the last dimension and run each."""
-        b = self.builder
-        before = b.block
-        extents = [self.header_word(1 + k) for k in range(self.ndim)]
-        head, body, done = (b.append_basic_block(n) for n in ("rows", "row", "no_rows"))
-        b.branch(head)
-        b.position_at_end(head)
-        at = b.phi(I64, "at")
-        at.add_incoming(begin, before)
-        b.cbranch(b.icmp_signed("<", at, end), body, done)
-        b.position_at_end(body)
-        width = extents[-1]
-        row, column = b.udiv(at, width), b.urem(at, width)
-        left = b.add(column, b.sub(end, at))
-        stop = b.select(b.icmp_signed("<", left, width), left, width)
-        outer: list[Any] = []
-        for extent in reversed(extents[1:-1]):
-            outer.insert(0, b.trunc(b.urem(row, extent), I32))
-            row = b.udiv(row, extent)
-        outer.insert(0, b.trunc(row, I32))
-        self.range_loop(column, stop, outer)
-        at.add_incoming(b.add(at, b.sub(stop, column)), b.block)
-        b.branch(head)
-        b.position_at_end(done)
-
-    def header_word(self, k: int) -> Any:
-        b = self.builder
-        return b.load(b.bitcast(b.gep(self.block, [ll.Constant(I64, k * WORD)]), I64.as_pointer()))
-
-    def thread_index(self, ndim: int) -> list[Any]:
-        return self.indices
-
-    def block_dim(self) -> Any:
-        return ll.Constant(I32, 1)
+    # ----- memory ---------------------------------------------------------------------------
 
     def stack(self, t: ll.Type, count: int) -> Any:
         b = self.builder
@@ -189,6 +134,21 @@ class CpuTarget(CpuMath):
         number = b.select(b.fcmp_unordered("uno", x, x), ll.Constant(t, 0.0), x)
         above = b.select(b.fcmp_ordered(">", number, least), number, least)
         return b.fptosi(b.select(b.fcmp_ordered("<", above, most), above, most), I32)
+
+    # ----- structures -----------------------------------------------------------------------
+
+    def structure(self, number: Any, nothing: Any, call: Call) -> Any:
+        """An id is looked up in the table of structures: a number that is none stands for nothing."""
+        b, module = self.builder, self.builder.module
+        table = module.globals.get(TABLE_NAME) or ll.GlobalVariable(module, ll.ArrayType(I64, 4), TABLE_NAME)
+        row = b.and_(number, ll.Constant(I64, (1 << ROW_BITS) - 1))
+        id, kind, address = (
+            layout.load_word(b, b.gep(table, [row, ll.Constant(I64, k)]), constant=True) for k in range(3)
+        )
+        same = b.icmp_unsigned("==", kind, ll.Constant(I64, digest(call.attributes["to"])))
+        known = b.and_(same, b.icmp_unsigned("==", id, number))
+        self.check_id(known, number, kind, call)
+        return b.select(known, b.inttoptr(address, BYTES), nothing)
 
     # ----- atomics --------------------------------------------------------------------------
 
@@ -338,15 +298,6 @@ class CpuTarget(CpuMath):
             words = b.ptrtoint(said, I64)
             nothing = ll.Constant(I64, 0)
             self.fail(b.icmp_unsigned("!=", words, nothing), Site("native", unit.title, call.location), words, nothing)
-
-    def linear_index(self) -> Any:
-        b = self.builder
-        if not hasattr(self, "indices"):
-            return ll.Constant(I64, 0)
-        position = b.sext(self.indices[0], I64)
-        for k, i in enumerate(self.indices[1:], 1):
-            position = b.add(b.mul(position, self.header_word(1 + k)), b.sext(i, I64))
-        return position
 
     def printf(self, text: str, flat: list[Any], types: list[Any]) -> None:
         b = self.builder

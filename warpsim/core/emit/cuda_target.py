@@ -18,10 +18,11 @@ import numpy as np
 from llvmlite import ir as ll
 
 from ...errors import Location
-from ..ir.nodes import Function
+from ..ir.nodes import Call, Function
 from ..ops.values import llvm_type
 from ..passes.access import Plan
 from ..types import scalars, structs
+from ..types.handles import ADDRESS_BITS, HEADER, digest
 from . import layout
 from .cuda_atomics import GLOBAL, CudaAtomics
 from .layout import BYTES, I8, I32, I64, WORD
@@ -103,6 +104,10 @@ class CudaTarget(CudaAtomics):
         known = [isinstance(x.type, ll.PointerType) for x in flat]
         return [b.addrspacecast(b.addrspacecast(x, there), BYTES) if k else x for x, k in zip(flat, known, strict=True)]
 
+    def is_steady(self, call: Call, k: int) -> bool:
+        """Whatever the index, threads of a warp choose rather than branch."""
+        return True
+
     # ----- loops ----------------------------------------------------------------------------
 
     def next_round(self, head: Any, outer: bool) -> None:
@@ -178,6 +183,20 @@ class CudaTarget(CudaAtomics):
         inner = module.add_debug_info("DILexicalBlockFile", {"scope": scope, "file": file, "discriminator": 0})
         at = {"line": place.line, "column": place.column + 1, "scope": inner}
         self.builder.debug_metadata = module.add_debug_info("DILocation", at)
+
+    # ----- structures -----------------------------------------------------------------------
+
+    def structure(self, number: Any, nothing: Any, call: Call) -> Any:
+        """An id holds the address of a record."""
+        b, at = self.builder, self.builder.and_(number, ll.Constant(I64, (1 << ADDRESS_BITS) - 1))
+        named = b.icmp_unsigned("!=", number, ll.Constant(I64, 0))
+        record = b.select(named, b.inttoptr(at, BYTES), nothing)
+        if self.options.verify:
+            words = b.bitcast(record, I64.as_pointer())
+            kind = b.load(b.gep(words, [ll.Constant(I64, 1)]))
+            same = b.icmp_unsigned("==", kind, ll.Constant(I64, digest(call.attributes["to"])))
+            self.check_id(b.and_(same, b.icmp_unsigned("==", b.load(words), number)), number, kind, call)
+        return b.gep(record, [ll.Constant(I64, HEADER)])
 
     # ----- mathematics ----------------------------------------------------------------------
 

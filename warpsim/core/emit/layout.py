@@ -1,7 +1,7 @@
 """Where values live: LLVM types of flattened values, and the byte layout of a launch's arguments.
 
 In registers every value is a flat list of LLVM scalars. An array is `data, grad` (byte pointers),
-`shape` and `strides` (64-bit), then the index arrays of an indexed array (byte pointers).
+`shape` and `strides` (64-bit), then the index arrays of an indexed array (byte pointers) and the extents behind them.
 
 The argument block of a launch:
 
@@ -43,7 +43,7 @@ def register_types(t: Any) -> list[ll.Type]:
     """LLVM types of the flattened value."""
     if isinstance(t, ArrayType):
         tables = t.ndim if t.indexed else 0
-        return [BYTES, BYTES, *[I64] * (2 * t.ndim), *[BYTES] * tables]
+        return [BYTES, BYTES, *[I64] * (2 * t.ndim), *[BYTES] * tables, *[I64] * tables]
     if structs.is_struct(t):
         return [leaf for field in t.fields.values() for leaf in register_types(field)]
     if is_compound(t):
@@ -99,18 +99,19 @@ def store(b: Any, address: Any, t: Any, flat: list[Any]) -> None:
 def _load_descriptor(b: Any, address: Any, t: ArrayType, constant: bool) -> list[Any]:
     kinds = register_types(t)
     places = [_typed(b, _offset(b, address, k * WORD), I64) for k in range(descriptor_words(t))]
-    words = [_load_word(b, place, constant) for place in places]
+    words = [load_word(b, place, constant) for place in places]
     pairs = zip(words, kinds, strict=True)
     return [b.inttoptr(w, BYTES) if isinstance(kind, ll.PointerType) else w for w, kind in pairs]
 
 
 def _load_scalar(b: Any, address: Any, t: type, constant: bool) -> Any:
     if t is scalars.bool_:
-        return b.icmp_unsigned("!=", _load_word(b, address, constant), ll.Constant(I8, 0))
-    return _load_word(b, _typed(b, address, llvm_type(t)), constant)
+        return b.icmp_unsigned("!=", load_word(b, address, constant), ll.Constant(I8, 0))
+    return load_word(b, _typed(b, address, llvm_type(t)), constant)
 
 
-def _load_word(b: Any, pointer: Any, constant: bool) -> Any:
+def load_word(b: Any, pointer: Any, constant: bool) -> Any:
+    """Read one scalar; `constant` as in `load`."""
     word = b.load(pointer)
     if constant:  # so that loops need not load it again after each store
         word.set_metadata("invariant.load", b.module.add_metadata([]))

@@ -317,6 +317,7 @@ template <class T, int N = 1> struct indexedarray_t {
     char *data, *grad;
     int64_t shape[N], strides[N];
     const int32_t *tables[N];
+    int64_t extents[N];  // of the array behind
 
     WP_FN int64_t step(int axis, int64_t i) const { return (tables[axis] ? tables[axis][i] : i) * strides[axis]; }
     WP_FN decltype(auto) operator[](int64_t i) const { return rows<T, N, 0, indexedarray_t>{*this, 0}[i]; }

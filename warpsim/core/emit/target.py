@@ -19,7 +19,6 @@ from ..ops.values import llvm_type
 from ..passes.decisions import deciding
 from ..types import scalars, structs
 from ..types.arrays import ArrayType, type_name
-from ..types.handles import digest
 from . import layout
 from .layout import BYTES, I8, I64, WORD
 from .lower import used_values
@@ -182,14 +181,96 @@ class Target:
         if self.options.verify:
             self._check_given(flat[0], call)
         for axis, (i, index_type) in enumerate(zip(indices, types, strict=True)):
-            wide = self.as_index(i, index_type)
-            if self.options.verify:
-                self._check_bounds(wide, flat[2 + axis], axis, call)
+            wide = self.along_axis(i, index_type, flat[2 + axis], axis, call)
             if t.indexed:
                 wide = self._through_table(flat[2 + 2 * ndim + axis], wide)
+                if self.options.verify:
+                    self._check_table(wide, flat[2 + 3 * ndim + axis], axis, call)
             step = b.mul(wide, flat[2 + ndim + axis], flags=("nsw",))
             offset = step if offset is None else b.add(offset, step, flags=("nsw",))
         return b.gep(flat[0], [offset], inbounds=True)
+
+    def along_axis(self, i: Any, t: type, extent: Any, axis: int, call: Call) -> Any:
+        """Where an index along an axis leads, in 64 bits: negative ones count from the end, once."""
+        wide = self.as_index(i, t)
+        if self.options.verify:
+            found = self.chosen_position(wide, extent) if scalars.is_signed(t) else wide
+            self._check_bounds(found, wide, t, extent, axis, call)
+            return found
+        if not self.counts_back(call, 1 + axis):
+            return wide
+        steady = self.is_steady(call, 1 + axis)
+        return self.chosen_position(wide, extent) if steady else self.branched_position(wide, extent)
+
+    def counts_back(self, call: Call, k: int) -> bool:
+        """Whether operand `k` of an access may be negative."""
+        return bool(self.plan.ranges.may_count_back(call, k))
+
+    def is_steady(self, call: Call, k: int) -> bool:
+        """Whether operand `k` of an access is the same in all rounds of the loop around it."""
+        return bool(self.plan.ranges.is_steady(call, k))
+
+    def chosen_position(self, wide: Any, extent: Any) -> Any:
+        """A choice without a branch: of a number that does not change, it leaves the loop."""
+        b = self.builder
+        return b.select(b.icmp_signed("<", wide, ll.Constant(I64, 0)), b.add(wide, extent), wide)
+
+    def branched_position(self, wide: Any, extent: Any) -> Any:
+        """A branch that is hardly ever taken: it delays no load. Where a loop is vectorised, LLVM makes it a choice."""
+        b, here = self.builder, self.builder.block
+        with b.if_then(b.icmp_signed("<", wide, ll.Constant(I64, 0)), likely=False):
+            moved, there = b.add(wide, extent), b.block
+        found = b.phi(I64)
+        found.add_incoming(wide, here)
+        found.add_incoming(moved, there)
+        return found
+
+    def component_offset(
+        self, call: Call, indices: list[Any], shape: tuple[int, ...], strides: list[int]
+    ) -> tuple[Any, Any]:
+        """How far a part of a compound is from its start, and whether there is such a part; None where that is sure."""
+        b, offset, inside = self.builder, ll.Constant(I64, 0), None
+        for axis, (i, extent, stride) in enumerate(zip(indices, shape, strides, strict=False)):
+            at, known = self.component(i, extent, axis, call)
+            offset = b.add(offset, b.mul(at, ll.Constant(I64, stride)))
+            if known is not None:
+                inside = known if inside is None else b.and_(inside, known)
+        return offset, inside
+
+    def component(self, i: Any, extent: int, axis: int, call: Call) -> tuple[Any, Any]:
+        """The position of a component, and whether there is one at an index; negative ones count from the end."""
+        b, t, size = self.builder, call.args[1 + axis].type, ll.Constant(I64, extent)
+        limits, wide = self.plan.ranges.index(call, 1 + axis), self.as_index(i, t)
+        at = self.chosen_position(wide, size) if limits.lo < 0 else wide
+        if -extent <= limits.lo and limits.hi < extent:
+            return at, None
+        outside = b.icmp_unsigned(">=", at, size)
+        if self.options.verify:
+            kind = "bounds" if scalars.is_signed(t) else "unsigned bounds"
+            self.fail(outside, Site(kind, f"axis {axis} of {self.compound_name(call)}", call.location), wide, size)
+            return at, None
+        return b.select(outside, ll.Constant(I64, 0), at), b.not_(outside)
+
+    def compound_name(self, call: Call) -> str:
+        """What a call selects a component of, in messages."""
+        whole = call.args[0]
+        if isinstance(whole.type, ArrayType):
+            return f"an element of {self.name_of(whole)}, a {type_name(whole.type.dtype)}"
+        return f"{whole.hint}, a {type_name(whole.type)}" if whole.hint else f"a {type_name(whole.type)}"
+
+    def only_where(self, inside: Any, t: ArrayType, flat: list[Any]) -> list[Any]:
+        """An array where a condition holds; elsewhere one whose elements all are one number that nobody reads."""
+        b, n = self.builder, t.ndim
+        words = -(-structs.numpy_dtype(t.dtype).itemsize // WORD)
+        nowhere, zero = self.stack(I64, words), ll.Constant(I64, 0)
+        for k in range(words):
+            b.store(zero, b.gep(nowhere, [ll.Constant(I64, k)]))
+        spare = b.bitcast(nowhere, BYTES)
+        data, grad, *rest = flat
+        absent = b.icmp_unsigned("==", b.ptrtoint(grad, I64), zero)
+        strides = [b.select(inside, x, zero) for x in rest[n : 2 * n]]
+        grad = b.select(b.or_(inside, absent), grad, spare)
+        return [b.select(inside, data, spare), grad, *rest[:n], *strides, *rest[2 * n :]]
 
     def _through_table(self, table: Any, i: Any) -> Any:
         """The position that an index array gives, or `i` itself where the axis has no table."""
@@ -206,6 +287,12 @@ class Target:
         found.add_incoming(i, here)
         found.add_incoming(looked_up, there)
         return found
+
+    def _check_table(self, found: Any, extent: Any, axis: int, call: Call) -> None:
+        """Tables were checked when they were given; they may have changed since."""
+        outside = self.builder.icmp_unsigned(">=", found, extent)
+        name = self.name_of(call.args[0])
+        self.fail(outside, Site("table", f"axis {axis} of the array behind {name}", call.location), found, extent)
 
     # ----- updates --------------------------------------------------------------------------
 
@@ -257,10 +344,10 @@ class Target:
         missing = self.builder.icmp_unsigned("==", self.builder.ptrtoint(data, I64), nowhere)
         self.fail(missing, Site("none", self.name_of(call.args[0]), call.location), nowhere, nowhere)
 
-    def _check_bounds(self, i: Any, extent: Any, axis: int, call: Call) -> None:
-        outside = self.builder.icmp_unsigned(">=", i, extent)
-        name = self.name_of(call.args[0])
-        self.fail(outside, Site("bounds", f"axis {axis} of {name}", call.location), i, extent)
+    def _check_bounds(self, found: Any, i: Any, t: type, extent: Any, axis: int, call: Call) -> None:
+        outside = self.builder.icmp_unsigned(">=", found, extent)
+        kind = "bounds" if scalars.is_signed(t) else "unsigned bounds"
+        self.fail(outside, Site(kind, f"axis {axis} of {self.name_of(call.args[0])}", call.location), i, extent)
 
     def name_of(self, array: Value) -> str:
         """What the user calls an array, or the array or struct that it is a part of."""
@@ -276,18 +363,16 @@ class Target:
         zero = ll.Constant(I64, 0)
         self.fail(self.builder.not_(condition), Site("assert", message, call.location), zero, zero)
 
-    def check_record(self, record: Any, number: Any, call: Call) -> None:
-        """On request: whether the record at an address is that of the structure with the id `number`."""
-        if not self.options.verify:
-            return
-        b, t = self.builder, call.attributes["to"]
-        words = b.bitcast(record, I64.as_pointer())
-        kind = b.load(b.gep(words, [ll.Constant(I64, 1)]))
-        other = b.or_(
-            b.icmp_unsigned("!=", b.load(words), number), b.icmp_unsigned("!=", kind, ll.Constant(I64, digest(t)))
-        )
-        other = b.and_(other, b.icmp_unsigned("!=", number, ll.Constant(I64, 0)))
-        self.fail(other, Site("id", type_name(t), call.location), number, kind)
+    def structure(self, number: Any, nothing: Any, call: Call) -> Any:
+        """The address of the struct that an id stands for; `nothing` is a record of zeros."""
+        raise NotImplementedError
+
+    def check_id(self, known: Any, number: Any, kind: Any, call: Call) -> None:
+        """On request: whether an id stands for something, or is 0."""
+        if self.options.verify:
+            b = self.builder
+            wrong = b.and_(b.not_(known), b.icmp_unsigned("!=", number, ll.Constant(I64, 0)))
+            self.fail(wrong, Site("id", type_name(call.attributes["to"]), call.location), number, kind)
 
     # ----- views and local arrays -----------------------------------------------------------
 
@@ -296,7 +381,8 @@ class Target:
         start = self.address(t, flat, indices, types, call)
         moved = self.builder.sub(self.builder.ptrtoint(start, I64), self.builder.ptrtoint(flat[0], I64))
         n, k = t.ndim, len(indices)
-        kept = [*flat[2 + k : 2 + n], *flat[2 + n + k : 2 + 2 * n], *flat[2 + 2 * n + k :]]
+        axes = (flat[at + k : at + n] for at in range(2, len(flat), n))
+        kept = [x for each in axes for x in each]
         return [start, self._moved_gradient(flat[1], moved), *kept]
 
     def shifted(self, flat: list[Any], offset: Any) -> list[Any]:

@@ -343,7 +343,7 @@ class Expressions(Branches):
 
     def array_element(self, base: Value, indices: list[Any]) -> Any:
         t = base.type
-        at = [self.array_index(base, k, i) for k, i in enumerate(indices[: t.ndim])]
+        at = [self.array_index(i) for i in indices[: t.ndim]]
         if len(at) < t.ndim:
             return self.emit(memory.view, base, *at)
         rest = indices[t.ndim :]
@@ -352,8 +352,8 @@ class Expressions(Branches):
         element = self.emit(memory.load, base, *at)
         return self.element(element, rest) if rest else element
 
-    def array_index(self, base: Value, axis: int, index: Any) -> Any:
-        """An index operand; a negative constant counts from the end."""
+    def array_index(self, index: Any) -> Any:
+        """An index operand."""
         if isinstance(index, Constant) and scalars.is_integer(index.type):
             index = int(index.value)
         if isinstance(index, Value):
@@ -362,8 +362,6 @@ class Expressions(Branches):
             return index
         if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
             raise KernelTypeError(f"array index is {describe(index)}", expected="an integer")
-        if index < 0:
-            return self.emit(TABLE["add"], self.emit(memory.shape, base, axis=axis), int(index))
         return typed(int(index))
 
     def check_component(self, t: Any, indices: list[Any]) -> None:
@@ -374,6 +372,7 @@ class Expressions(Branches):
             kind = index.type if isinstance(index, Value) else type(index)
             if not scalars.is_integer(kind) and kind is not int:
                 raise KernelTypeError(f"index of a {type_name(t)} is {describe(index)}", expected="an integer")
+            index = index.value if isinstance(index, Constant) else index
             if is_number(index) and not -t.shape[axis] <= index < t.shape[axis]:
                 raise KernelValueError(f"component {index} of {type_name(t)}", expected=f"0 to {t.shape[axis] - 1}")
 

@@ -137,7 +137,7 @@ class Places(Expressions):
         array = self.read(base) if array is None else array
         rank = array.type.ndim
         wanted = indices[: rank - len(given)]
-        at = [*given, *(self.array_index(array, len(given) + k, i) for k, i in enumerate(wanted))]
+        at = [*given, *map(self.array_index, wanted)]
         found = Memory(array, at)
         rest = indices[len(wanted) :]
         if not rest:

@@ -8,6 +8,7 @@ why re-assigned components differentiate exactly.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from functools import cache
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir as ll
 
+from ...errors import OutOfBoundsError
 from ..ir.builder import OPERATORS
 from ..ir.nodes import Constant, Value
 from ..types import compounds, scalars, structs
@@ -121,15 +123,17 @@ def _extract_rule(types: list[Any], attributes: dict) -> Any:
     return None if part is None or indices is None else ([types[0], *indices], [part])
 
 
-def _static(indices: tuple[Value, ...]) -> list[int] | None:
-    """Constant indices as ints, or None when any is computed."""
+def _static(indices: tuple[Value, ...], shape: tuple[int, ...]) -> list[int] | None:
+    """Constant indices as positions, or None when any is computed, or outside."""
     found = [int(i.value) for i in indices if isinstance(i, Constant)]
-    return found if len(found) == len(indices) else None
+    pairs = list(zip(found, shape, strict=False))
+    if len(found) != len(indices) or not all(-n <= i < n for i, n in pairs):
+        return None
+    return [i % n for i, n in pairs]
 
 
-def _flat_position(shape: tuple[int, ...], indices: list[int]) -> tuple[int, int]:
-    """Where a part starts in the flat list, and how long it is; indices as in `component_index`."""
-    whole = [clamped_index(i, n) for i, n in zip(indices, shape, strict=False)]
+def _flat_position(shape: tuple[int, ...], whole: list[int]) -> tuple[int, int]:
+    """Where a part starts in the flat list, and how long it is."""
     if len(shape) == 1:
         return whole[0], 1
     if len(whole) == 1:
@@ -137,56 +141,49 @@ def _flat_position(shape: tuple[int, ...], indices: list[int]) -> tuple[int, int
     return whole[0] * shape[1] + whole[1], 1
 
 
-def clamped_index(i: int, extent: int) -> int:
-    """A component's position: negative indices count from the end, then they are clamped into range."""
-    return min(max(i + extent if i < 0 else i, 0), extent - 1)
+def component_indices(indices: Iterable[Any], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Positions of components as the oracles take them: negative indices count from the end, others are errors."""
+    found = []
+    for i, n in zip(map(int, indices), shape, strict=False):
+        if not -n <= i < n:
+            raise OutOfBoundsError(f"component index {i} is outside 0 to {n - 1}")
+        found.append(i % n)
+    return tuple(found)
 
 
-def component_index(target: Any, i: Any, t: type, extent: int) -> Any:
-    """`clamped_index` of an index known at run time, in 64 bits."""
-    b, wide = target.builder, target.as_index(i, t)
-    zero, last = ll.Constant(wide.type, 0), ll.Constant(wide.type, extent - 1)
-    if scalars.is_signed(t):
-        wide = b.select(b.icmp_signed("<", wide, zero), b.add(wide, ll.Constant(wide.type, extent)), wide)
-        wide = b.select(b.icmp_signed("<", wide, zero), zero, wide)
-    return b.select(b.icmp_unsigned(">", wide, last), last, wide)
+Spilled = tuple[Any, Any, Any]
+"""Memory of a compound on the stack, the position of a part, and whether there is such a part (None: surely)."""
 
 
-def _dynamic_slot(target: Any, t: Any, flat: list[Any], indices: list[Any], types: list[Any]) -> tuple[Any, Any]:
-    """Spill a compound to the stack and point at the part; indices are clamped into range."""
-    b = target.builder
+def _spilled(target: Any, call: Any, flat: list[Any], indices: list[Any]) -> Spilled:
+    """Spill a compound to the stack and point at the part."""
+    b, t = target.builder, call.args[0].type
     slot = target.stack(llvm_type(t.dtype), len(flat))
     for k, x in enumerate(flat):
         b.store(x, b.gep(slot, [ll.Constant(ll.IntType(64), k)]))
-    position = ll.Constant(ll.IntType(64), 0)
-    for dimension, (i, index_type) in enumerate(zip(indices, types, strict=True)):
-        wide = component_index(target, i, index_type, t.shape[dimension])
-        stride = t.shape[1] if len(t.shape) == 2 and dimension == 0 else 1
-        position = b.add(position, b.mul(wide, ll.Constant(ll.IntType(64), stride)))
-    return slot, position
+    strides = [t.shape[1], 1] if len(t.shape) == 2 else [1]
+    return slot, *target.component_offset(call, indices, t.shape, strides)
 
 
 def _extract_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     t, indices = call.args[0].type, call.args[1:]
-    static = _static(indices)
+    static = _static(indices, t.shape)
     if static is not None:
         start, length = _flat_position(t.shape, static)
         return args[0][start : start + length]
-    computed = [a[0] for a in args[1:]]
-    slot, position = _dynamic_slot(target, t, args[0], computed, [i.type for i in indices])
+    slot, position, inside = _spilled(target, call, args[0], [a[0] for a in args[1:]])
     length = t.shape[1] if len(t.shape) == 2 and len(indices) == 1 else 1
     b = target.builder
-    return [b.load(b.gep(slot, [b.add(position, ll.Constant(ll.IntType(64), k))])) for k in range(length)]
+    parts = [b.load(b.gep(slot, [b.add(position, ll.Constant(ll.IntType(64), k))])) for k in range(length)]
+    if inside is None:
+        return parts
+    nothing = ll.Constant(llvm_type(t.dtype), math.nan if scalars.is_float(t.dtype) else 0)
+    return [b.select(inside, x, nothing) for x in parts]
 
 
-def clamped_indices(indices: Iterable[Any], shape: tuple[int, ...]) -> tuple[int, ...]:
-    """`clamped_index` of every index, as the oracles take them."""
-    return tuple(clamped_index(int(i), n) for i, n in zip(indices, shape, strict=False))
-
-
-@op(_extract_value, numpy=lambda x, *i: x[clamped_indices(i, x.shape)], rule=_extract_rule)
+@op(_extract_value, numpy=lambda x, *i: x[component_indices(i, x.shape)], rule=_extract_rule)
 def extract(x: Element, *indices: Int) -> Element:
-    """A component, or a row of a matrix; a computed index is clamped into range."""
+    """A component, or a row of a matrix. Negative indices count from the end; others outside give NaN, or 0."""
 
 
 @extract.adjoint
@@ -207,29 +204,29 @@ def _insert_rule(types: list[Any], attributes: dict) -> Any:
 
 def _insert_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     t, indices = call.args[0].type, call.args[1:-1]
-    static, flat, part = _static(indices), list(args[0]), args[-1]
+    static, flat, part = _static(indices, t.shape), list(args[0]), args[-1]
     if static is not None:
         start, length = _flat_position(t.shape, static)
         flat[start : start + length] = part
         return flat
-    computed = [a[0] for a in args[1:-1]]
-    slot, position = _dynamic_slot(target, t, flat, computed, [i.type for i in indices])
+    slot, position, inside = _spilled(target, call, flat, [a[0] for a in args[1:-1]])
     b = target.builder
     for k, x in enumerate(part):
-        b.store(x, b.gep(slot, [b.add(position, ll.Constant(ll.IntType(64), k))]))
+        place = b.gep(slot, [b.add(position, ll.Constant(ll.IntType(64), k))])
+        b.store(x if inside is None else b.select(inside, x, b.load(place)), place)
     return [b.load(b.gep(slot, [ll.Constant(ll.IntType(64), k)])) for k in range(len(flat))]
 
 
 def _insert_oracle(x: Any, *rest: Any) -> Any:
     *indices, part = rest
     changed = np.array(x)
-    changed[clamped_indices(indices, x.shape)] = part
+    changed[component_indices(indices, x.shape)] = part
     return changed
 
 
 @op(_insert_value, numpy=_insert_oracle, rule=_insert_rule)
 def insert(x: Element, *rest: Any) -> Element:
-    """`x` with the part at the given indices replaced by the last argument."""
+    """`x` with the part at the given indices replaced by the last argument; unchanged where there is no such part."""
 
 
 @insert.adjoint

@@ -65,14 +65,14 @@ def _assert_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     return []
 
 
-def _assert_oracle(condition: Any, message: str) -> None:
+def _assert_oracle(condition: Any, message: str, replayed: bool = False) -> None:
     if not condition:
         raise KernelAssertionError(message or "assertion failed")
 
 
 @op(_assert_value, numpy=_assert_oracle, rule=_assert_rule, effect=OUTPUT, nondiff=_REPORT, name="assert")
 def assert_(condition: Any) -> None:
-    """Stop the launch with the constant `message` unless the condition holds."""
+    """Stop the launch with the constant `message` unless the condition holds; `replayed`: also in its reverse."""
 
 
 def expect_eq(a: Any, b: Any) -> None:

@@ -16,7 +16,7 @@ from ...errors import StructureIdError
 from ..types import structs
 from ..types.arrays import ArrayType, type_name
 from ..types.compounds import is_compound
-from ..types.handles import ADDRESS_BITS, HEADER, LIVE
+from ..types.handles import HEADER, LIVE
 from ..types.scalars import uint64
 from .host_memory import HostArray
 from .registry import op
@@ -28,13 +28,9 @@ def _rule(types: list[Any], attributes: dict[str, Any]) -> Any:
 
 def _value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     [[number]], b, t = args, target.builder, call.attributes["to"]
-    word, byte = number.type, ll.IntType(8)
-    at = b.and_(number, ll.Constant(word, (1 << ADDRESS_BITS) - 1))
     nothing = _empty_record(b.module, HEADER + structs.numpy_dtype(t).itemsize)
-    named = b.icmp_unsigned("!=", number, ll.Constant(word, 0))
-    record = b.select(named, b.inttoptr(at, byte.as_pointer()), b.bitcast(nothing, byte.as_pointer()))
-    target.check_record(record, number, call)
-    leaves: list[Any] = target.load_constant(b.gep(record, [ll.Constant(ll.IntType(64), HEADER)]), t)
+    struct = target.structure(number, b.bitcast(nothing, ll.IntType(8).as_pointer()), call)
+    leaves: list[Any] = target.load_constant(struct, t)
     return leaves
 
 

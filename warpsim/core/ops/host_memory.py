@@ -45,15 +45,28 @@ class HostArray:
         return tuple(n if table is None else len(table) for n, table in zip(base, self.lookup, strict=True))
 
     def position(self, indices: tuple[Any, ...]) -> tuple[int, ...]:
-        """Checked indices into the base memory."""
-        for axis, (i, n) in enumerate(zip(indices, self.shape, strict=False)):
-            if self.missing:
-                raise OutOfBoundsError(f"{self.name} is None, and is read or written\n{ABSENT}")
-            if not 0 <= int(i) < n:
-                raise OutOfBoundsError(f"index {int(i)} of {self.name} is outside axis {axis} of length {n}")
-        tables = self.lookup or (None,) * len(indices)
-        found = zip(indices, tables, strict=False)
-        return tuple(int(i) if table is None else int(table[int(i)]) for i, table in found)
+        """Checked indices into the base memory; negative ones count from the end."""
+        if self.missing:
+            raise OutOfBoundsError(f"{self.name} is None, and is read or written\n{ABSENT}")
+        at = [self.checked(int(i), axis, n) for axis, (i, n) in enumerate(zip(indices, self.shape, strict=False))]
+        if not self.lookup:
+            return tuple(at)
+        return tuple(self.looked_up(axis, i) for axis, i in enumerate(at))
+
+    def checked(self, i: int, axis: int, extent: int) -> int:
+        if not -extent <= i < extent:
+            raise OutOfBoundsError(f"index {i} of {self.name} is outside axis {axis} of length {extent}")
+        return i + extent if i < 0 else i
+
+    def looked_up(self, axis: int, i: int) -> int:
+        """What the index table of an axis says; tables may have changed since they were checked."""
+        table, extent = self.lookup[axis], self.data.shape[axis]
+        found = i if table is None else int(table[i])
+        if not 0 <= found < extent:
+            raise OutOfBoundsError(
+                f"index table {axis} of {self.name} holds {found} at {i}, outside the array's axis of length {extent}"
+            )
+        return found
 
     def load(self, *indices: Any) -> Any:
         return to_value(self.data[self.position(indices)], self.type.dtype, self.follow)
@@ -81,7 +94,7 @@ class HostArray:
         """The words that stand for this array in memory, see `types.arrays`."""
         ndim = self.type.ndim
         grad = 0 if self.grad is None else self.grad.data.ctypes.data
-        words = (self.data.ctypes.data, grad, *self.data.shape[:ndim], *self.data.strides[:ndim])
+        words = (self.data.ctypes.data, grad, *self.shape, *self.data.strides[:ndim])
         return np.array(words, np.uint64)
 
     def gradient(self) -> HostArray:

@@ -19,7 +19,7 @@ from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, array_type
 from ..types.compounds import is_compound
 from ..types.scalars import int32
-from .construct import clamped_indices, component_index, extract, field, rebuild, zero
+from .construct import component_indices, extract, field, rebuild, zero
 from .host_memory import HostArray, write_value
 from .host_memory import local_array as host_local_array
 from .registry import ATOMIC, READ, WRITE, Op, op
@@ -163,17 +163,15 @@ def _component_view_value(target: Any, call: Any, args: list[list[Any]]) -> list
     element = call.args[0].type.dtype
     size = np.dtype(element.dtype).itemsize
     strides = [size * int(np.prod(element.shape[k + 1 :])) for k in range(len(element.shape))]
-    b, offset = target.builder, ll.Constant(ll.IntType(64), 0)
-    for value, arg, stride, extent in zip(call.args[1:], args[1:], strides, element.shape, strict=False):
-        at = component_index(target, arg[0], value.type, extent)
-        offset = b.add(offset, b.mul(at, ll.Constant(ll.IntType(64), stride)))
-    return target.shifted(args[0], offset)
+    offset, inside = target.component_offset(call, [a[0] for a in args[1:]], element.shape, strides)
+    found: list[Any] = target.shifted(args[0], offset)
+    return found if inside is None else target.only_where(inside, call.results[0].type, found)
 
 
 def _component_view_oracle(array: HostArray, *indices: Any) -> HostArray:
     element = array.type.dtype
     part = element.dtype if len(indices) == len(element.shape) else compounds.vector(element.shape[1], element.dtype)
-    axes = clamped_indices(indices, element.shape) + (slice(None),) * (len(element.shape) - len(indices))
+    axes = component_indices(indices, element.shape) + (slice(None),) * (len(element.shape) - len(indices))
     return array.part(axes, part)
 
 

@@ -254,8 +254,9 @@ def _host_block(types: tuple[Any, ...]) -> np.ndarray:
 
 
 def _descriptor(array: HostArray | None) -> Any:
-    """The words of an array; those of an indexed one have its tables behind them."""
+    """The words of an array; those of an indexed one have its tables and the extents behind them."""
     if array is None:
         return 0
     tables = [0 if table is None else table.ctypes.data for table in array.lookup]
-    return np.array([*array.descriptor(), *tables], np.uint64)
+    extents = array.data.shape[: len(tables)]
+    return np.array([*array.descriptor(), *tables, *extents], np.uint64)

@@ -19,6 +19,7 @@ from ..ops.registry import ATOMIC, PURE, READ, WRITE
 from ..types import scalars
 from ..types.arrays import ArrayType
 from ..types.compounds import scalar_of
+from .ranges import Ranges
 from .roots import VIEWS, Root, Sources, roots_of
 
 _LARGEST_UNIFORM = 64  # calls in the expression of a uniform index: the back end repeats them at the end of a range
@@ -69,6 +70,8 @@ class Plan:
     """The call that makes each value."""
     used: set[Value] = field(default_factory=set)
     """Every value that something reads."""
+    ranges: Ranges = field(default_factory=lambda: Ranges(Function("nothing", Region())))
+    """Limits of the indices of all accesses."""
 
     def without_assumptions(self) -> Plan:
         """The plan for arguments of which one that is summed into overlaps another: every atomic is real."""
@@ -108,7 +111,7 @@ def analyse(fn: Function) -> Plan:
 
 class _Analysis:
     def __init__(self, fn: Function):
-        self.plan = Plan()
+        self.plan = Plan(ranges=Ranges(fn))
         self.position = {p: k for k, p in enumerate(fn.params)}
         self.maker, self.used = self.plan.makers, self.plan.used
         arrays = [k for p, k in self.position.items() if isinstance(p.type, ArrayType)]
@@ -239,7 +242,7 @@ class _Analysis:
             use.gathered = uniform == sums
             if use.gathered:
                 plan.gathered.update(sums)
-            offsets = [self.offset(self.leading_index(c)) for c in sums]
+            offsets = [self.offset(*self.leading_index(c)) for c in sums]
             if None not in offsets and not root.holder.type.indexed:
                 plan.reach[self.position[root.holder], root.slope] = max(abs(n) for n in offsets if n is not None)
 
@@ -253,17 +256,21 @@ class _Analysis:
         alike = any(names <= set(family) for family in COMMUTING_ATOMICS)
         return alike and not any(c.results[0] in self.used for c in calls)
 
-    def leading_index(self, call: Call) -> Value:
-        """The index along the first dimension of the array that an access goes to, through views."""
-        index, array = call.args[1], call.args[0]
-        while (maker := self.maker.get(array)) is not None and maker.op.name in VIEWS:
-            if maker.op.name == "view":
-                index = maker.args[1]
-            array = maker.args[0]
-        return index
+    def leading_index(self, call: Call) -> tuple[Value, bool]:
+        """The index along the first dimension of the array that an access goes to, through views.
 
-    def offset(self, index: Value) -> int | None:
+        And whether it may be negative, and count from the end.
+        """
+        array = call.args[0]
+        while (maker := self.maker.get(array)) is not None and maker.op.name in VIEWS:
+            call = maker if maker.op.name == "view" else call
+            array = maker.args[0]
+        return call.args[1], self.plan.ranges.may_count_back(call, 1)
+
+    def offset(self, index: Value, counts_back: bool = False) -> int | None:
         """How far a number is from the thread's first index, where that is a constant."""
+        if counts_back:
+            return None
         maker = self.maker.get(index)
         if maker is None:
             return None

@@ -3,8 +3,9 @@
 Guarantees: `Addresses.order(a, b)` tells for two accesses of one array whether `b` may happen before `a` at
 the element that `a` touches, and whether it may happen after; when neither, they never meet. Indices are
 compared as sums of constants, unknowns and loop indices: `x[k + 1]` written in round `k` is what `x[k]`
-reads in the next. What the comparison cannot decide counts as possible. Index arithmetic is taken not to
-overflow.
+reads in the next. Negative indices count from the end, so two indices are compared only if the signs of both are
+known and equal: -1 and 2 are one element of three. What the comparison cannot decide counts as possible. Index
+arithmetic is taken not to overflow.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from ..ir.nodes import Call, Constant, For, Function, Region, Value, While, walk
 from ..ops.registry import ATOMIC, PURE, READ, WRITE
 from ..types import scalars
 from ..types.arrays import ArrayType
+from .ranges import Ranges
 from .roots import UNKNOWN, VIEWS, Root, Sources, roots_of
 
 BEFORE, AFTER = "before", "after"
@@ -53,6 +55,10 @@ class Access:
     call: Call
     root: Root
     indices: tuple[Value, ...]
+    operands: tuple[tuple[Call, int], ...]
+    """Where the indices stand: as which operands of this call, or of those that made the view."""
+    signs: tuple[int, ...]
+    """Of each index: 1 where it is not negative, -1 where it is, 0 where nobody knows."""
     parts: tuple[tuple[str, Any], ...]
     """Fields and components from the element inwards: ("field", name) or ("component", indices)."""
     loops: tuple[Loop, ...]
@@ -69,6 +75,9 @@ class Addresses:
     """Accesses to known arrays, and what is known of their indices."""
 
     def __init__(self, fn: Function):
+        self.ranges = Ranges(fn)
+        self.trusting = False
+        """Whether indices of unknown sign are compared as if they were not negative."""
         self.sources = roots_of(fn)
         self.makers: dict[Value, Call] = {}
         self.homes: dict[Value, tuple[Loop, ...]] = {}
@@ -85,6 +94,8 @@ class Addresses:
         """Where the vague accesses stand that may write."""
         self.lends: dict[Call, tuple[tuple[Loop, ...], Place]] = {}
         """Where the calls of functions with gradients or replays of their own stand."""
+        self.extents: set[tuple[Root, int, int]] = set()
+        """Arrays, axes and extents that they do not have, as assertions say."""
         self.known: dict[Value, Linear] = {}
         self.numbers: dict[Region, int] = {}
         self.enter(fn.body, (), ())
@@ -116,6 +127,8 @@ class Addresses:
 
     def call(self, call: Call, loops: tuple[Loop, ...], place: Place) -> None:
         self.makers.update(dict.fromkeys(call.results, call))
+        if call.op.name == "assert":
+            self.note_extent(self.makers.get(call.args[0]))
         arrays = [a for a in call.args if a in self.sources]
         if isinstance(call.op, Function):
             self.lends[call] = (loops, place)
@@ -175,11 +188,11 @@ class Addresses:
     def parsed(self, call: Call, loops: tuple[Loop, ...], place: Place) -> Access | None:
         """The access that a call makes, through views down to the array itself."""
         array = call.args[0]
-        indices = list(call.args[1 : 1 + array.type.ndim])
+        places = [(call, k) for k in range(1, 1 + array.type.ndim)]
         parts: list[tuple[str, Any]] = []
         while (maker := self.makers.get(array)) is not None and maker.op.name in VIEWS:
             if maker.op.name == "view":
-                indices = [*maker.args[1:], *indices]
+                places = [*((maker, k) for k in range(1, len(maker.args))), *places]
             elif maker.op.name == "field_view":
                 parts.insert(0, ("field", maker.attributes["name"]))
             else:
@@ -192,7 +205,26 @@ class Addresses:
         assert root is not None
         if array is not root.holder and (maker is None or maker.op.name != "field"):
             return None  # one of several views of the array
-        return Access(call, root, tuple(indices), tuple(parts), loops, place, array.type.indexed)
+        indices = tuple(each.args[k] for each, k in places)
+        signs = tuple(self.sign(each, k) for each, k in places)
+        return Access(call, root, indices, tuple(places), signs, tuple(parts), loops, place, array.type.indexed)
+
+    def note_extent(self, test: Call | None) -> None:
+        """Learn from an assertion that an extent is not some number."""
+        if test is None or test.op.name != "ne" or not isinstance(test.args[1], Constant):
+            return
+        asked = self.makers.get(test.args[0])
+        if asked is not None and asked.op.name == "shape":
+            for root in filter(None, self.sources[asked.args[0]]):
+                self.extents.add((root, asked.attributes["axis"], int(test.args[1].value)))
+
+    def sign(self, call: Call, k: int) -> int:
+        limits = self.ranges.index(call, k)
+        return 1 if limits.lo >= 0 else -1 if limits.hi < 0 else 0
+
+    def comparable(self, a: int, b: int) -> bool:
+        """Whether indices of these signs are different elements where they are different numbers."""
+        return self.trusting or (a == b and a != 0)
 
     # ----- loop indices -----------------------------------------------------------------------
 
@@ -302,13 +334,21 @@ class Addresses:
         own = (*a.loops[len(common) :], *b.loops[len(common) :])
         if a.indexed:
             return True
-        for x, y in zip(a.indices, b.indices, strict=True):
+        for axis, (x, y, *signs) in enumerate(zip(a.indices, b.indices, a.signs, b.signs, strict=True)):
             difference = self.linear(x).plus(self.linear(y), -1)
             if not any(self.varies(atom, own) for atom, _ in difference.terms):
-                if not difference.terms and difference.constant:
+                if not difference.terms and self.differ(a.root, axis, difference.constant, signs):
                     return False
             # Unknowns that both have may still differ between rounds of a loop around one of them alone.
         return True
+
+    def differ(self, root: Root, axis: int, distance: int, signs: list[int]) -> bool:
+        """Whether indices of some signs that are a distance apart are different elements."""
+        if not distance or self.comparable(*signs):
+            return distance != 0
+        if root.type.local_shape is not None:
+            return distance % root.type.local_shape[axis] != 0
+        return (root, axis, abs(distance)) in self.extents
 
     def at_other_round(self, a: Access, b: Access, common: tuple[Loop, ...], depth: int) -> set[str]:
         """When they may meet in different rounds of loop `depth`, and the same round of those around it."""
@@ -317,8 +357,9 @@ class Addresses:
         possible = {BEFORE, AFTER}
         if a.indexed:
             return possible
-        for x, y in zip(a.indices, b.indices, strict=True):
-            possible &= self.rounds_apart(self.linear(x), self.linear(y), common[depth], moving)
+        for x, y, *signs in zip(a.indices, b.indices, a.signs, b.signs, strict=True):
+            if self.comparable(*signs):
+                possible &= self.rounds_apart(self.linear(x), self.linear(y), common[depth], moving)
         return possible
 
     def rounds_apart(self, x: Linear, y: Linear, loop: Loop, moving: tuple[Loop, ...]) -> set[str]:

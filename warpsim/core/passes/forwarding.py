@@ -23,7 +23,7 @@ from ..ops import construct, memory
 from ..ops.choice import cast
 from ..ops.registry import TABLE
 from ..types.compounds import is_compound, matrix, size_of, vector
-from ..types.scalars import NUMBERS, bool_, int32
+from ..types.scalars import NUMBERS, bool_, int32, is_signed
 from .addresses import BEFORE, Access, Addresses, Loop
 from .cotangents import has_cotangent
 from .overwrites import written_around
@@ -279,7 +279,8 @@ class _Carrier(Rewriter):
         inside: Value = constant(bool_, True)
         for axis, i in enumerate(indices):
             extent = cast(memory.shape(array, axis=axis), to=i.type)
-            inside = TABLE["bit_and"](inside, TABLE["bit_and"](TABLE["ge"](i, i.type(0)), TABLE["lt"](i, extent)))
+            lowest = -extent if is_signed(i.type) else i.type(0)
+            inside = TABLE["bit_and"](inside, TABLE["bit_and"](TABLE["ge"](i, lowest), TABLE["lt"](i, extent)))
         then = Region()
         with builder.inside(then):
             then.yields = (memory.load(array, *indices),)
@@ -362,8 +363,11 @@ class _Carrier(Rewriter):
         if self.story.maker is not None:
             extents = self.story.maker.results[0].type.local_shape
             position: Value = constant(int32, 0)
-            for i, extent in zip(self.uses(access.indices), extents, strict=True):
-                position = position * int32(extent) + cast(i, to=int32)
+            for i, sign, extent in zip(self.uses(access.indices), access.signs, extents, strict=True):
+                at = cast(i, to=int32)
+                if sign <= 0:
+                    at = TABLE["where"](TABLE["lt"](at, 0), at + int32(extent), at)
+                position = position * int32(extent) + at
             steps.append(("component", (position,)))
         steps += [(kind, self.uses(what) if kind == "component" else what) for kind, what in access.parts]
         return steps

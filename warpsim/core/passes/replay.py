@@ -79,7 +79,7 @@ class Replay(Cloner):
     def call(self, call: Call) -> list[Node]:
         if isinstance(call.op, Function):
             return self.function(call, call.op)
-        if call.op.effect == OUTPUT:
+        if call.op.effect == OUTPUT and not call.attributes.get("replayed"):
             return []
         if call.op is CONSTANT:
             self.rename(call.results, self.uses(call.args))

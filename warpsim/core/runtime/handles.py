@@ -20,7 +20,7 @@ import numpy as np
 
 from ...errors import DeviceError, StructureIdError
 from ..types import structs
-from ..types.handles import ADDRESS_BITS, HEADER, LIVE, digest
+from ..types.handles import ADDRESS_BITS, HEADER, LIVE, ROW_BITS, ROWS, digest
 from ..types.scalars import uint8
 from . import versions
 from .cuda.device import ended
@@ -34,6 +34,9 @@ _RESTING = 4096
 _resting: deque[np.ndarray] = deque(maxlen=_RESTING)
 _numbers = itertools.count(1)
 _lock = threading.Lock()
+_rows: deque[int] = deque()
+_unused_rows = iter(range(1, 1 << ROW_BITS))
+"""Rows of the table of ids that structures left, and those that none had yet."""
 
 
 class Handle:
@@ -52,14 +55,20 @@ class Handle:
         with _lock:
             number = next(_numbers)
         self._there: np.ndarray = self._memory
+        self._row = 0
         if self.device.is_cuda:
             self._there = allocate(self._memory.shape, uint8, zero=False, device=self.device)
-        address = self._there.ctypes.data
-        if address >> ADDRESS_BITS:
-            raise DeviceError(f"a record at {address:#x}\nexpected: an address of {ADDRESS_BITS} bits, as ids hold")
-        self._id = address | number % (1 << 64 - ADDRESS_BITS) << ADDRESS_BITS
+            address = self._there.ctypes.data
+            if address >> ADDRESS_BITS:
+                raise DeviceError(f"a record at {address:#x}\nexpected: an address of {ADDRESS_BITS} bits, as ids hold")
+            self._id = address | number % (1 << 64 - ADDRESS_BITS) << ADDRESS_BITS
+        else:
+            self._row = _free_row()
+            self._id = number << ROW_BITS | self._row
         self._words[:] = self._id, digest(self.type)
         self._write(data)
+        if self._row:
+            ROWS[self._row] = self._id, digest(self.type), self._record.ctypes.data, 0
         LIVE[self._id] = self
 
     def _write(self, data: structs.Struct) -> None:
@@ -98,6 +107,9 @@ class Handle:
         if self.is_open:
             del self._data, self._arrays
             LIVE.pop(self._id, None)
+            if self._row:
+                ROWS[self._row] = 0
+                _rows.append(self._row)
             self._memory[:] = 0
             if self._there is not self._memory:
                 ended(self.device, partial(self._there.fill, 0))
@@ -129,3 +141,12 @@ class Handle:
     def __del__(self) -> None:
         with contextlib.suppress(TypeError):  # when the interpreter ends, parts of it are gone
             self.close()
+
+
+def _free_row() -> int:
+    """A row of the table of ids. Raises `DeviceError` where all are taken."""
+    with _lock:
+        row = _rows.popleft() if _rows else next(_unused_rows, 0)
+    if not row:
+        raise DeviceError(f"{(1 << ROW_BITS) - 1} structures are open\nexpected: fewer\nhelp: close some")
+    return row

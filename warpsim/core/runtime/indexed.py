@@ -66,6 +66,7 @@ class indexedarray(TypedMemory):
         grad = self.data._slopes.ptr if self.data._slopes is not None else 0
         words = [self.data.ptr, grad, *self.shape, *self.data.strides]
         words += [0 if t is None else t.ptr for t in self.indices]
+        words += self.data.shape
         return struct.pack(f"<{len(words)}Q", *words)
 
     @property

@@ -116,4 +116,8 @@ def raise_reported(launcher: Any, record: Any) -> None:
     if site.kind == "native":
         said = ctypes.string_at(index)
         raise thrown(site.text, said, site.location, f", in kernel {launcher.kernel.key!r}, thread {thread}")
+    if site.kind == "table":
+        raise OutOfBoundsError(f"an index table holds {index}, outside {site.text} of length {limit}\n{where}")
+    if site.kind == "unsigned bounds":
+        index &= (1 << 64) - 1
     raise OutOfBoundsError(f"index {index} is outside {site.text} of length {limit}\n{where}")

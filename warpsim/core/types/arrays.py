@@ -54,8 +54,11 @@ def _intern(dtype: Any, ndim: int, indexed: bool, local_shape: tuple[int, ...] |
 
 
 def descriptor_words(t: ArrayType) -> int:
-    """Number of 64-bit words in the descriptor of `t`; an indexed array adds one pointer per dimension."""
-    return 2 + 2 * t.ndim + (t.ndim if t.indexed else 0)
+    """Number of 64-bit words in the descriptor of `t`.
+
+    An indexed array adds for each dimension the pointer to its table, and then the extents of the array behind.
+    """
+    return 2 + 2 * t.ndim + (2 * t.ndim if t.indexed else 0)
 
 
 def is_array(t: Any) -> bool:

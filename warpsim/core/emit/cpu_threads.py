@@ -1,0 +1,148 @@
+"""The loop over the threads of a CPU kernel: rows of the last launch dimension, in order, so that LLVM can vectorise.
+
+Where an index counts from the end for some threads of a row and not for others, as `u[i - 1]` does, those others get
+a loop of their own without the question, see `passes/splitting`.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from llvmlite import ir as ll
+
+from ..ir.nodes import Call, Function
+from ..passes.access import Plan
+from ..passes.splitting import affine_indices
+from .layout import I1, I32, I64, WORD
+from .target import Options, Target
+
+
+class ThreadLoops(Target):
+    """Emits the loops around the body; `block` is the argument block."""
+
+    block: Any
+
+    def __init__(self, fn: Function, ndim: int, options: Options, plan: Plan):
+        super().__init__(fn, ndim, options, plan)
+        affine = {} if options.verify or not ndim else affine_indices(fn, plan)
+        self.split = {at: index for at, index in affine.items() if index.factor}
+        self.same_in_row = affine.keys() - self.split.keys()
+        self.forward = False
+        """Whether the threads are emitted whose indices in `split` are not negative."""
+
+    def range_loop(self, begin: Any, end: Any, outer: list[Any]) -> None:
+        """Run the body for the last index from `begin` up to `end`; both are 64-bit.
+
+        Where some threads of the range count from the end, the others have a loop of their own, see `splitting`.
+        """
+        if not self.split:
+            self.thread_loop(begin, end, outer)
+            return
+        forward = self.counting_forward(begin, end, outer)
+        for k, (start, stop) in enumerate(pairwise((begin, *forward, end))):
+            self.forward = k == 1
+            self.thread_loop(start, stop, outer)
+
+    def counting_forward(self, begin: Any, end: Any, outer: list[Any]) -> tuple[Any, Any]:
+        """From and up to which thread of a range no index is negative that grows or falls with the thread's."""
+        b, zero, one = self.builder, ll.Constant(I64, 0), ll.Constant(I64, 1)
+        self.indices = [*outer, ll.Constant(I32, 0)]
+        first, last = begin, end
+        for affine in self.split.values():
+            fixed: Any = ll.Constant(I64, affine.constant)
+            for value, factor in affine.terms:
+                term = self.as_index(self.again(value)[0], value.type)
+                fixed = b.add(fixed, b.mul(term, ll.Constant(I64, factor)))
+            step = ll.Constant(I64, abs(affine.factor))
+            if affine.factor > 0:
+                above = b.sdiv(b.sub(b.add(step, ll.Constant(I64, -1)), fixed), step)
+                first = b.select(b.icmp_signed(">", above, first), above, first)
+            else:
+                below = b.select(b.icmp_signed("<", fixed, zero), zero, b.add(b.sdiv(fixed, step), one))
+                last = b.select(b.icmp_signed("<", below, last), below, last)
+        first = b.select(b.icmp_signed("<", first, end), first, end)
+        return first, b.select(b.icmp_signed(">", last, first), last, first)
+
+    def counts_back(self, call: Call, k: int) -> bool:
+        return super().counts_back(call, k) and not (self.forward and (call, k) in self.split)
+
+    def is_steady(self, call: Call, k: int) -> bool:
+        return super().is_steady(call, k) or (call, k) in self.same_in_row
+
+    def thread_loop(self, begin: Any, end: Any, outer: list[Any]) -> None:
+        b = self.builder
+        before = b.block
+        # A kernel that does not ask for its index may have more threads than an extent can count.
+        kind = I64 if self.ndim == 0 else I32
+        first, last = b.trunc(begin, kind), b.trunc(end, kind)
+        head, body, done = (b.append_basic_block(n) for n in ("threads", "thread", "finished"))
+        b.branch(head)
+        b.position_at_end(head)
+        i = b.phi(kind, "tid")
+        i.add_incoming(first, before)
+        b.cbranch(b.icmp_signed("<", i, last), body, done)
+        b.position_at_end(body)
+        self.indices = [*outer, i]
+        self.lowering.region(self.fn.body)
+        # Signed overflow cannot happen: i < last, and every extent is below 2**31.
+        i.add_incoming(b.add(i, ll.Constant(kind, 1), flags=("nsw", "nuw")), b.block)
+        jump = b.branch(head)
+        if self.split and not self.forward:
+            jump.set_metadata("llvm.loop", _not_vectorized(b.module))
+        b.position_at_end(done)
+
+    def row_loop(self, begin: Any, end: Any) -> None:
+        """Cut a linear range into row segments of the last dimension and run each."""
+        b = self.builder
+        before = b.block
+        extents = [self.header_word(1 + k) for k in range(self.ndim)]
+        head, body, done = (b.append_basic_block(n) for n in ("rows", "row", "no_rows"))
+        b.branch(head)
+        b.position_at_end(head)
+        at = b.phi(I64, "at")
+        at.add_incoming(begin, before)
+        b.cbranch(b.icmp_signed("<", at, end), body, done)
+        b.position_at_end(body)
+        width = extents[-1]
+        row, column = b.udiv(at, width), b.urem(at, width)
+        left = b.add(column, b.sub(end, at))
+        stop = b.select(b.icmp_signed("<", left, width), left, width)
+        outer: list[Any] = []
+        for extent in reversed(extents[1:-1]):
+            outer.insert(0, b.trunc(b.urem(row, extent), I32))
+            row = b.udiv(row, extent)
+        outer.insert(0, b.trunc(row, I32))
+        self.range_loop(column, stop, outer)
+        at.add_incoming(b.add(at, b.sub(stop, column)), b.block)
+        b.branch(head)
+        b.position_at_end(done)
+
+    def header_word(self, k: int) -> Any:
+        b = self.builder
+        return b.load(b.bitcast(b.gep(self.block, [ll.Constant(I64, k * WORD)]), I64.as_pointer()))
+
+    def thread_index(self, ndim: int) -> list[Any]:
+        return self.indices
+
+    def block_dim(self) -> Any:
+        return ll.Constant(I32, 1)
+
+    def linear_index(self) -> Any:
+        b = self.builder
+        if not hasattr(self, "indices"):
+            return ll.Constant(I64, 0)
+        position = b.sext(self.indices[0], I64)
+        for k, i in enumerate(self.indices[1:], 1):
+            position = b.add(b.mul(position, self.header_word(1 + k)), b.sext(i, I64))
+        return position
+
+def _not_vectorized(module: ll.Module) -> Any:
+    """Metadata for the jump back of a loop that few threads take; beginning with itself, it is the loop's own."""
+    kind = ll.Constant(I1, 0)
+    wishes = [
+        module.add_metadata(["llvm.loop.vectorize.enable", kind]), module.add_metadata(["llvm.loop.unroll.disable"])
+    ]  # fmt: skip
+    own = ll.values.MDValue(module, [], name=str(len(module.metadata)))
+    own.operands = (own, *wishes)
+    return own
