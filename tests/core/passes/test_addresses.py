@@ -118,10 +118,31 @@ def counted_by_a_while(a: Floats, n: int):
 
 @wp.kernel
 def left_by_break(a: Floats, n: int):
-    for k in range(n):
+    for k in range(1, n):
         if a[k] > 3.0:
             break
         a[k - 1] = 1.0
+
+
+@wp.kernel
+def first_round_writes_the_end(a: Floats, n: int):
+    for k in range(n):
+        a[k - 1] = a[k]
+
+
+@wp.kernel
+def first_and_last(a: Floats):
+    a[-1] = a[2]
+
+
+@wp.kernel
+def last_two(a: Floats):
+    a[-1] = a[-2]
+
+
+@wp.kernel
+def beside_an_argument(a: Floats, n: int):
+    a[n + 1] = a[n]
 
 
 @wp.kernel
@@ -168,7 +189,8 @@ def orders(kernel):
     (any_index, {AFTER}), (recurrence, {BEFORE}), (recurrence_downwards, {AFTER}), (step_unknown, {BEFORE, AFTER}),
     (every_second, set()), (fixed_in_a_loop, {BEFORE, AFTER}), (row_of_each_round, {AFTER}), (row_above, {BEFORE}),
     (along_the_row, {BEFORE}), (same_columns_every_time, {BEFORE, AFTER}), (counted_by_a_while, {AFTER}),
-    (left_by_break, {AFTER}), (on_two_sides, set()), (two_fields, {AFTER}), (two_components, {AFTER}),
+    (left_by_break, {AFTER}), (first_round_writes_the_end, {BEFORE, AFTER}), (first_and_last, {AFTER}),
+    (last_two, set()), (beside_an_argument, {AFTER}), (on_two_sides, set()), (two_fields, {AFTER}), (two_components, {AFTER}),
     (a_component_of_the_whole, {BEFORE}),
 ], ids=lambda v: getattr(v, "key", None))  # fmt: skip
 def test_order_of_writes(kernel, want):
