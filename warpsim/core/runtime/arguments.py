@@ -22,7 +22,7 @@ from ..ops.host_memory import ABSENT
 from ..passes.demanded import Demand
 from ..passes.touched import HELD, touched
 from ..types import compounds, scalars, structs
-from ..types.arrays import ArrayType, type_name
+from ..types.arrays import ArrayType, descriptor_words, type_name
 from ..types.handles import LIVE
 from .array import array
 from .cuda import interop
@@ -234,7 +234,7 @@ def demanding(pack: Callable[[Any], bytes], paths: list[str]) -> Callable[[Any],
 def empty_array(t: ArrayType, device: Device) -> array:
     """What `None` means for an array argument: no elements, at no address, so that a use is noticed at once."""
     made = array(dtype=t.dtype, shape=(0,) * t.ndim, device=device)
-    made._words = bytes(len(made._words) + (WORD * t.ndim if t.indexed else 0))  # an indexedarray's have tables
+    made._words = bytes(WORD * descriptor_words(t))
     return made
 
 
