@@ -190,8 +190,8 @@ def orders(kernel):
     (every_second, set()), (fixed_in_a_loop, {BEFORE, AFTER}), (row_of_each_round, {AFTER}), (row_above, {BEFORE}),
     (along_the_row, {BEFORE}), (same_columns_every_time, {BEFORE, AFTER}), (counted_by_a_while, {AFTER}),
     (left_by_break, {AFTER}), (first_round_writes_the_end, {BEFORE, AFTER}), (first_and_last, {AFTER}),
-    (last_two, set()), (beside_an_argument, {AFTER}), (on_two_sides, set()), (two_fields, {AFTER}), (two_components, {AFTER}),
-    (a_component_of_the_whole, {BEFORE}),
+    (last_two, set()), (beside_an_argument, {AFTER}), (on_two_sides, set()), (two_fields, {AFTER}),
+    (two_components, {AFTER}), (a_component_of_the_whole, {BEFORE}),
 ], ids=lambda v: getattr(v, "key", None))  # fmt: skip
 def test_order_of_writes(kernel, want):
     assert orders(kernel) == want
