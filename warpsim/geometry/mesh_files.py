@@ -4,7 +4,8 @@ Guarantees: finite points, indices in range, at least one triangle; faces of mor
 overlap where they are concave, elsewhere as fans. Nothing is repaired: holes, turned-over faces and triangles without
 area come as they are.
 
-A file is not trusted, but neither is it sandboxed: the two packages parse it.
+A file is not trusted, but neither is it sandboxed: the two packages parse it. What it asks for is bounded before they
+do (`usd.crate`, `gltf_check`), what they raise is `UsdError` and `MeshFileError`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from ..core.runtime.array import array
 from ..core.types.scalars import int32
 from ..errors import MeshFileError, MissingPackageError
+from .gltf_check import check_accessors
 from .mesh import Mesh
 from .mesh_data import vec3
 
@@ -26,7 +28,7 @@ OTHER_FORMATS = (".obj", ".stl", ".ply", ".off", ".glb", ".gltf")
 
 def load_mesh(
     path: Any, prim_path: str | None = None, time: float | None = None, *, up_axis: str | None = None,
-    meters_per_unit: float | None = None, weld: bool | None = None,
+    meters_per_unit: float | None = None, weld: bool | None = None, max_bytes: int = 1 << 30,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Read a triangle mesh: points, float32 (n, 3), and indices, int32 (3 m,), three of each triangle.
 
@@ -44,6 +46,9 @@ def load_mesh(
     is given, as these formats name no unit. OBJ counts a point again for each material and texture coordinate and STL
     for each triangle, so points at exactly one place become one (`weld`); points of USD stay apart unless `weld`.
 
+    A small file can ask for much memory. One of USD or glTF with an array of more than `max_bytes` (1 GiB) is refused
+    before that is read; other formats take memory in proportion to their size, and reading takes some times as much.
+
     Raises `FileNotFoundError` for a missing file, `MeshFileError` for an unknown format, a file without a usable mesh
     or arguments that do not fit its format, `warpsim.usd.UsdError` for the same in USD, and `MissingPackageError` where
     the package trimesh is needed and not there.
@@ -55,13 +60,15 @@ def load_mesh(
             f"{name!r} has the extension {kind!r}\nexpected: one of {', '.join(USD_FORMATS + OTHER_FORMATS)}"
         )
     if kind in USD_FORMATS:
-        points, triangles = _read_usd(name, prim_path, time, up_axis, meters_per_unit)
+        points, triangles = _read_usd(name, prim_path, time, up_axis, meters_per_unit, max_bytes)
     else:
         for argument, value in (("prim_path", prim_path), ("time", time), ("up_axis", up_axis)):
             if value is not None:
                 raise MeshFileError(f"{argument} is {value!r} for a {kind} file\nexpected: None, only USD has such")
         if not os.path.isfile(name):
             raise FileNotFoundError(f"{name!r} does not exist or is not a file")
+        if kind in (".glb", ".gltf"):
+            check_accessors(name, max_bytes)
         points, triangles = _read_with_trimesh(name, meters_per_unit)
     if weld or (weld is None and kind in OTHER_FORMATS):
         points, triangles = _welded(points, triangles)
@@ -79,11 +86,13 @@ def mesh_from_file(
 
 
 def _read_usd(
-    name: str, prim_path: str | None, time: float | None, up_axis: str | None, meters_per_unit: float | None
-) -> tuple[np.ndarray, np.ndarray]:
+    name: str, prim_path: str | None, time: float | None, up_axis: str | None, meters_per_unit: float | None,
+    max_bytes: int,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     from ..usd import read_mesh  # noqa: PLC0415 - pxr takes as long to load as all of warpsim
 
-    mesh = read_mesh(name, prim_path, time, up_axis=up_axis or "Y", meters_per_unit=meters_per_unit)
+    up = up_axis or "Y"
+    mesh = read_mesh(name, prim_path, time, up_axis=up, meters_per_unit=meters_per_unit, max_bytes=max_bytes)
     return mesh.points, mesh.triangles
 
 

@@ -5,6 +5,9 @@ argument was wrong, what was found, what was expected and what to do.  Arrays co
 in the type that USD stores (float32, int32, int64); the caller's array is never changed.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 from pxr import Tf
 
@@ -15,6 +18,25 @@ INT32_MAX = np.iinfo(np.int32).max
 
 class UsdError(WarpsimError, ValueError):
     """A stage, a prim or an array cannot be written to or read from USD as it is."""
+
+
+@contextmanager
+def pxr_errors(what: str, trouble: str = "is damaged or no USD file; export it again") -> Iterator[None]:
+    """Let what pxr raises leave as UsdError. Its texts come as bytes that need not be UTF-8."""
+    try:
+        yield
+    except Tf.ErrorException as error:
+        raise UsdError(f"{what} {trouble} ({reason(error)})") from None
+    except (UnicodeError, MemoryError, OverflowError) as error:
+        raise UsdError(f"{what} {trouble} ({error})") from None
+
+
+def reason(error: Tf.ErrorException) -> str:
+    """What pxr says went wrong, without where in its own text."""
+    try:
+        return str(error).rpartition(" : ")[2].strip().strip("'")
+    except UnicodeDecodeError:
+        return "text that is not UTF-8"
 
 
 def identifier(name: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from pxr import Kind, Tf, Usd, UsdGeom
 
 from warpsim.usd import checks
-from warpsim.usd.checks import UsdError
+from warpsim.usd.checks import UsdError, pxr_errors, reason
 from warpsim.usd.prims import MeshPrim, PointsPrim, SpherePrim
 
 _EXTENSIONS = (".usdc", ".usda", ".usd")
@@ -62,7 +62,8 @@ class UsdWriter:
         self._frame = -1
         self._unsaved = 0
         try:
-            self._author_root(up_axis, metadata or {})
+            with pxr_errors(f"UsdWriter: {str(self._path)!r}", "cannot be written"):
+                self._author_root(up_axis, metadata or {})
         except Exception:
             self.abort()
             raise
@@ -196,12 +197,13 @@ class UsdWriter:
         refusal = self._refusal(name, kind)
         if refusal:
             raise UsdError(f"{path}: {refusal}")
-        if name not in self._prims:
-            self._prims[name] = make(path)
-            if self._frame < 0:
-                self._static.add(name)
-        moment = Usd.TimeCode.Default() if self._frame < 0 else Usd.TimeCode(self._frame)
-        self._unsaved += self._prims[name].write(moment, *values)
+        with pxr_errors(path, "cannot be written"):
+            if name not in self._prims:
+                self._prims[name] = make(path)
+                if self._frame < 0:
+                    self._static.add(name)
+            moment = Usd.TimeCode.Default() if self._frame < 0 else Usd.TimeCode(self._frame)
+            self._unsaved += self._prims[name].write(moment, *values)
         self._written.add(name)
 
     def _refusal(self, name: str, kind: type) -> str | None:
@@ -235,7 +237,7 @@ class UsdWriter:
         try:
             self._stage.GetRootLayer().Save()
         except Tf.ErrorException as error:
-            raise OSError(f"UsdWriter: cannot write {self._path}: {_reason(error)}") from None
+            raise OSError(f"UsdWriter: cannot write {self._path}: {reason(error)}") from None
         self._unsaved = 0
 
 
@@ -260,12 +262,8 @@ def _create(path: Path) -> Usd.Stage:
         return Usd.Stage.CreateNew(str(path))
     except Tf.ErrorException as error:
         raise OSError(
-            f"UsdWriter: cannot write in {str(path.parent)!r}: {_reason(error)}"
+            f"UsdWriter: cannot write in {str(path.parent)!r}: {reason(error)}"
         ) from None
-
-
-def _reason(error: Tf.ErrorException) -> str:
-    return str(error).rpartition(" : ")[2].strip().strip("'")
 
 
 def _check_metadata(metadata: dict) -> None:
