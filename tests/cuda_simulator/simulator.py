@@ -115,7 +115,7 @@ def build_cuda(program: Any, options: Any, arch: tuple[int, int]) -> Any:
 def machine_code(fn: Any, ndim: int, options: Any, plan: Any, arch: tuple[int, int], lineinfo: bool = False) -> Any:
     """`emit.cuda.machine_code` for the simulated driver."""
     emulator = _emulator()
-    from warpsim.core.emit import layout, native, snippets  # noqa: PLC0415  (see `start`)
+    from warpsim.core.emit import layout, linker, native, snippets  # noqa: PLC0415  (see `start`)
     from warpsim.core.emit.cuda_code import CudaCode  # noqa: PLC0415
     from warpsim.core.emit.cuda_target import CudaTarget  # noqa: PLC0415
 
@@ -123,8 +123,10 @@ def machine_code(fn: Any, ndim: int, options: Any, plan: Any, arch: tuple[int, i
     types = tuple(p.type for p in fn.params)
     text = emulator.emulation(target, types)
     printer = ctypes.cast(start_driver().fake_cuda_vprintf, ctypes.c_void_p).value
-    symbols = {"emulated_vprintf": printer, **snippets.addresses(fn)}
-    made = native.NativeObject(native.assemble(text, opt=1, vectorize=False, unroll=False), symbols)
+    libraries = snippets.libraries(fn)
+    symbols = {"emulated_vprintf": printer, **{name: library.address for name, library in libraries.items()}}
+    code = native.assemble(text, opt=1, vectorize=False, unroll=False)
+    made = linker.NativeObject(code, symbols, callees=tuple(libraries.values()))
     _kept.append(made)
     _, size = layout.argument_offsets(list(types))
     image = _MAGIC + struct.pack("<3Q", made.address(emulator.KERNEL), made.address("registers"), size)

@@ -17,6 +17,7 @@ import json
 import logging
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -27,8 +28,9 @@ from ..errors import Location
 from .emit import cuda_tools, snippets
 from .emit.cache import object_cache
 from .emit.cpp import cpp_source
-from .emit.cuda_code import CudaCode
-from .emit.native import NativeObject, host_signature
+from .emit.cuda_code import KERNEL, CudaCode
+from .emit.linker import NativeObject
+from .emit.native import host_signature
 from .emit.target import Options, Site
 from .frontend.function import function_results, kernel_function, thread_rank
 from .frontend.source import Source
@@ -106,13 +108,16 @@ class Program:
     """The structures that the kernel reaches by ids; derived programs take them behind the kernel's own parameters."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Compiled:
-    """A kernel as machine code in this process."""
+    """A kernel as machine code in this process: as long as this object, or a function of its `native`, lives."""
 
     address: int
     sites: tuple[Site, ...]
     native: NativeObject
+
+
+_present: weakref.WeakValueDictionary[str, Compiled] = weakref.WeakValueDictionary()  # by the keys of the disk cache
 
 
 def lower(source: Source, patterns: dict[str, Any], types: list[Any]) -> Function:
@@ -213,8 +218,13 @@ def step(name: str, fn: Function) -> Function:
     return fn
 
 
+def is_dumped(stage: str) -> bool:
+    """Whether programs are printed after a stage."""
+    return config.dump in (stage, "all")
+
+
 def show(stage: str, name: str, text: Any) -> None:
-    if config.dump in (stage, "all"):
+    if is_dumped(stage):
         print(f"# ---- {name} after {stage}\n{text()}")
 
 
@@ -230,12 +240,18 @@ def has_checks(fn: Function) -> bool:
 
 
 def build(program: Program, options: Options) -> Compiled:
-    """Machine code for this CPU: from the disk, else compiled and kept there."""
+    """Machine code for this CPU: what the process has, else from the disk, else compiled and kept there."""
     with compiling:
-        payload = cached(program, options, host_signature(), lambda: compile_native(program, options))
-        header, code = unpack(payload)
-        native = NativeObject(code, {**snippets.addresses(program.fn), TABLE_NAME: ROWS.ctypes.data})
-        return Compiled(native.address("warpsim_kernel"), tuple(site_of(s) for s in header), native)
+        key = cache_key(program, options, host_signature())
+        found = None if is_dumped("llvm") else _present.get(key)
+        if found is None:
+            header, code = unpack(cached(key, program, lambda: compile_native(program, options)))
+            libraries = snippets.libraries(program.fn)
+            callees = {name: library.address for name, library in libraries.items()}
+            native = NativeObject(code, {**callees, TABLE_NAME: ROWS.ctypes.data}, callees=tuple(libraries.values()))
+            found = Compiled(native.address(KERNEL), tuple(site_of(s) for s in header), native)
+            _present[key] = found
+        return found
 
 
 def build_cuda(program: Program, options: Options, arch: tuple[int, int]) -> CudaCode:
@@ -248,16 +264,16 @@ def build_cuda(program: Program, options: Options, arch: tuple[int, int]) -> Cud
     with compiling:
         natives = "\n".join(cpp_source(unit) for unit in snippets.units(program.fn))  # they become part of the code
         processor = f"sm_{arch[0]}{arch[1]} {cuda_tools.versions()} {natives}"
-        payload = cached(program, options, processor, lambda: compile_cuda(program, options, arch))
+        key = cache_key(program, options, processor)
+        payload = cached(key, program, lambda: compile_cuda(program, options, arch))
         (sites, *facts), code = unpack(payload)
         return CudaCode(code, tuple(site_of(s) for s in sites), *facts)
 
 
-def cached(program: Program, options: Options, processor: str, compile_: Callable[[], bytes]) -> bytes:
-    """The code of a program for a processor from the disk, else compiled and kept there."""
-    key = cache_key(program, options, processor)
+def cached(key: str, program: Program, compile_: Callable[[], bytes]) -> bytes:
+    """The code of a program from the disk, where it is under `key`, else compiled and kept there."""
     store = object_cache()
-    payload = store.load(key) if store is not None and config.dump not in ("llvm", "all") else None
+    payload = store.load(key) if store is not None and not is_dumped("llvm") else None
     if payload is None:
         payload = compile_()
         if store is not None:

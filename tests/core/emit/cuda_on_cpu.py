@@ -19,7 +19,8 @@ from llvmlite import ir as ll
 from warpsim.core.emit import layout
 from warpsim.core.emit.cuda_reduce import BLOCK
 from warpsim.core.emit.cuda_target import CudaTarget
-from warpsim.core.emit.native import NativeObject, assemble
+from warpsim.core.emit.linker import NativeObject
+from warpsim.core.emit.native import assemble
 from warpsim.core.emit.target import Options, Site
 from warpsim.core.runtime.arguments import packer
 

@@ -13,6 +13,7 @@ import pytest
 
 import warpsim as wp
 from warpsim.core.emit import cpu, native
+from warpsim.core.emit.linker import NativeObject
 from warpsim.core.emit.target import Options
 from warpsim.core.runtime.dimensions import extent
 from warpsim.core.runtime.launch import prepared
@@ -362,9 +363,8 @@ def test_the_symbol_and_its_signature():
     artefact = emitted(mark1, wp.array(dtype=int))
     memory = np.zeros(4, np.int32)
     header = np.array([0, 4, 1, 1, 1, memory.ctypes.data, 0, 4, 4], np.uint64)
-    kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(
-        native.NativeObject(artefact.code).address(cpu.KERNEL)
-    )
+    signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+    kernel = NativeObject(artefact.code).function(cpu.KERNEL, signature)
     kernel(header.ctypes.data, 1, 3, 0)
     assert memory.tolist() == [0, 2, 3, 0]
     assert artefact.sites == ()

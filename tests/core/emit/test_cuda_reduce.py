@@ -15,7 +15,8 @@ from llvmlite import ir as ll
 import warpsim as wp
 from warpsim.core.emit import cuda, cuda_reduce, cuda_tools
 from warpsim.core.emit.cuda_target import CudaTarget
-from warpsim.core.emit.native import NativeObject, assemble
+from warpsim.core.emit.linker import NativeObject
+from warpsim.core.emit.native import assemble
 from warpsim.core.emit.target import Options
 
 Floats = wp.array(dtype=float)

@@ -24,7 +24,7 @@ def unit(text, *params, **facts):
 
 def refusal(made):
     with pytest.raises(NativeCodeError) as caught:
-        snippets.address(made)
+        snippets.load(made)
     return str(caught.value)
 
 
@@ -142,4 +142,4 @@ def test_processes_compile_one_text_at_once(tmp_path):
 @compiled
 def test_it_works_without_a_cache():
     config.cache_kernels = False
-    assert snippets.address(unit("return 7.0f * x;", result=wp.float32))
+    assert snippets.load(unit("return 7.0f * x;", result=wp.float32)).address

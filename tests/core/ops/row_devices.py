@@ -15,7 +15,8 @@ from row_cases import Case
 from warpsim.core import compile as compiler
 from warpsim.core.emit import cpu
 from warpsim.core.emit.layout import HEADER_WORDS
-from warpsim.core.emit.native import NativeObject, assemble
+from warpsim.core.emit.linker import NativeObject
+from warpsim.core.emit.native import assemble
 from warpsim.core.emit.target import Options
 from warpsim.core.ir.builder import Builder
 from warpsim.core.ir.interpret import Interpreter

@@ -10,7 +10,7 @@ from row_devices import KERNEL, argument_block, descriptor
 
 from warpsim.core.emit import cpu
 from warpsim.core.emit.layout import HEADER_WORDS, WORD
-from warpsim.core.emit.native import NativeObject
+from warpsim.core.emit.linker import NativeObject
 from warpsim.core.emit.target import Options
 from warpsim.core.ir.builder import Builder, active_builder
 from warpsim.core.ir.interpret import Interpreter
@@ -130,7 +130,7 @@ def test_a_failed_assertion_is_reported_and_ends_the_range():
     block = bytearray(argument_block([descriptor(out, 1)], (6,)))
     block[:WORD] = report.ctypes.data.to_bytes(WORD, "little")
     assert len(block) > HEADER_WORDS * WORD
-    KERNEL(NativeObject(artefact.code).address(cpu.KERNEL))(bytes(block), 0, 6, 0)
+    NativeObject(artefact.code).function(cpu.KERNEL, KERNEL)(bytes(block), 0, 6, 0)
     assert out.tolist() == [1, 1, 1, 0, 0, 0]
     assert report[0] == 1 and report[1] == 0 and report[4] == 3
 

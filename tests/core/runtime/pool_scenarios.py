@@ -12,10 +12,10 @@ import struct
 import sys
 import threading
 import time
-from functools import cache
 from pathlib import Path
 
-from warpsim.core.emit.native import NativeObject, assemble
+from warpsim.core.emit.linker import NativeObject
+from warpsim.core.emit.native import assemble
 from warpsim.core.runtime.pool import COMMAND, KERNEL_PROTOTYPE, SHARED_LAUNCH, get_pool
 
 LAYERS = ("tbb", "omp", "workqueue", "serial")
@@ -23,13 +23,11 @@ SCENARIOS = {}
 SERIAL_SCENARIOS = {}  # those that say something where there are no threads
 
 
-@cache
-def kernels() -> NativeObject:
-    return NativeObject(assemble(Path(__file__).with_name("pool_kernels.ll").read_text()))
+KERNELS = NativeObject(assemble(Path(__file__).with_name("pool_kernels.ll").read_text()))
 
 
 def address_of(kernel) -> int:
-    return kernels().address(kernel) if isinstance(kernel, str) else kernel
+    return KERNELS.address(kernel) if isinstance(kernel, str) else kernel
 
 
 class Command:
@@ -131,7 +129,6 @@ def two_threads_meet():
 
 @scenario
 def threads_start_at_the_first_launch_that_wants_them():
-    kernels()
     pool = get_pool()
     before = thread_count()
     assert pool.layer in LAYERS

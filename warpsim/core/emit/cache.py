@@ -2,8 +2,9 @@
 
 Guarantees: `load` returns exactly the bytes that were stored under that key, or None. Entries
 appear whole or not at all, whatever kills the process and however many processes fill one folder.
-A folder that is missing, full or read-only costs time and nothing else: every `OSError` ends in one
-debug message. An entry of another user is not loaded, because what is loaded is run.
+A folder that is missing, full or read-only costs time and nothing else: the first `OSError` is a warning, later
+ones are debug messages. What is loaded is run: so entries can be written by their owner alone, and one that others
+own or could have written, or that is no file (a link, a pipe), is not loaded, which is a warning too.
 
 An entry is one file, `<key>.wscode`, all integers little-endian:
 
@@ -19,10 +20,12 @@ An entry is one file, `<key>.wscode`, all integers little-endian:
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
 import os
 import re
+import stat
 import struct
 import sys
 import tempfile
@@ -31,7 +34,7 @@ import time
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from ...config import config
 
@@ -46,6 +49,8 @@ _SUFFIX = ".wscode"
 _TEMPORARY_SUFFIX = ".wscode-tmp"
 _TEMPORARY_LIFETIME = 3600.0  # [s] a write lasts milliseconds: an older file lost its process
 _KEY = re.compile(r"[0-9A-Za-z_-]{1,200}")
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_SAFELY = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"))
 _KEPT_BY_PRUNING = 0.75  # room for new entries, so that not every store has to prune
 
 
@@ -71,29 +76,27 @@ class ObjectCache:
         self.max_bytes = max_bytes
         self._lock = threading.Lock()
         self._bytes_estimate: int | None = None  # of this folder; other processes add to it too
+        self._warned: set[str] = set()
 
     def load(self, key: str) -> bytes | None:
         """The payload stored under `key`, or None; a damaged or foreign entry is removed."""
         path = self._path(key)
         try:
-            with path.open("rb") as file:
-                if not _is_trusted(os.fstat(file.fileno())):
-                    _log.debug("%s belongs to another user: not loaded", path)
-                    return None
+            with _opened(path) as file:
                 content = file.read()
+                payload = _unpack(key, content)
+                _touch(file)
         except FileNotFoundError:
+            return None
+        except _Distrusted as error:
+            self._warn("distrusted", f"{path} {error}: it is not loaded, and made again")
             return None
         except OSError as error:
             _log.debug("cannot read %s: %s", path, error)
             return None
-        payload = _unpack(key, content)
-        try:
-            if payload is None:
-                path.unlink(missing_ok=True)
-            else:
-                os.utime(path)
-        except OSError as error:
-            _log.debug("cannot touch or remove %s: %s", path, error)
+        if payload is None:
+            _log.debug("%s is damaged", path)
+            _remove(path)
         return payload
 
     def store(self, key: str, payload: bytes, label: str = "") -> None:
@@ -108,12 +111,12 @@ class ObjectCache:
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
-                temporary.write_bytes(content)
+                _write(temporary, content)
                 os.replace(temporary, path)
             finally:
                 temporary.unlink(missing_ok=True)
         except OSError as error:
-            _log.debug("cannot store %s: %s", path, error)
+            self._warn("store", f"compiled code is not kept: cannot store {path}: {error}")
             return
         self._make_room(len(content))
 
@@ -137,6 +140,11 @@ class ObjectCache:
             for path, _ in self._files(_TEMPORARY_SUFFIX):
                 _remove(path)
             return sum(_remove(path) for path, _ in self._files(_SUFFIX))
+
+    def _warn(self, kind: str, message: str) -> None:
+        """A warning, once of each kind."""
+        _log.log(logging.DEBUG if kind in self._warned else logging.WARNING, "%s", message)
+        self._warned.add(kind)
 
     def _path(self, key: str) -> Path:
         if not _KEY.fullmatch(key):
@@ -259,7 +267,7 @@ def _digest(head: bytes, key: str, label: bytes, payload: bytes) -> bytes:
 
 def _read_label(path: Path) -> str | None:
     try:
-        with path.open("rb") as file:
+        with _opened(path) as file:
             head = file.read(_LABEL_OFFSET)
             if len(head) < _LABEL_OFFSET:
                 return None
@@ -271,8 +279,54 @@ def _read_label(path: Path) -> str | None:
         return None
 
 
-def _is_trusted(status: os.stat_result) -> bool:
-    return not hasattr(os, "geteuid") or status.st_uid in (os.geteuid(), 0)
+class _Distrusted(OSError):
+    """A file that somebody else may have put here."""
+
+
+def _opened(path: Path) -> BinaryIO:
+    """An entry's file. Raises `OSError`: `_Distrusted` for what this user did not make; it never waits for a writer."""
+    try:
+        handle = os.open(path, os.O_RDONLY | _SAFELY | getattr(os, "O_NONBLOCK", 0))
+    except OSError as error:
+        reason = {errno.ELOOP: "is a link", errno.ENXIO: "is no regular file"}.get(error.errno or 0)
+        raise _Distrusted(reason) if reason else error from error
+    status = os.fstat(handle)
+    reason = _reason_against(status) if stat.S_ISREG(status.st_mode) else "is no regular file"
+    if reason:
+        os.close(handle)
+        raise _Distrusted(reason)
+    return os.fdopen(handle, "rb")
+
+
+def _reason_against(status: os.stat_result) -> str:
+    """Why a file may be somebody else's work, or nothing."""
+    if not hasattr(os, "geteuid"):  # Windows: modes say nothing there
+        return ""
+    if status.st_uid not in (os.geteuid(), 0):
+        return f"belongs to another user (uid {status.st_uid})"
+    return "can be written by other users" if status.st_mode & _OTHERS_WRITE else ""
+
+
+def is_private(folder: Path) -> bool:
+    """Whether no other user can remove or rename what this one puts into a folder."""
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and (bool(status.st_mode & stat.S_ISVTX) or not _reason_against(status))
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Make a file that this user alone can read and write. Raises `OSError`, also where there is one."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFELY, 0o600), "wb") as file:
+        file.write(content)
+
+
+def _touch(file: BinaryIO) -> None:
+    try:
+        os.utime(file.fileno() if os.utime in os.supports_fd else file.name)
+    except OSError as error:
+        _log.debug("cannot touch %s: %s", file.name, error)
 
 
 def _remove(path: Path) -> bool:

@@ -2,21 +2,24 @@
 
 Guarantees: one library per unit and machine, kept in the kernel cache under a key made of the whole
 source, the compiler and the processor, so a warm start runs no compiler; messages of the compiler name
-lines of the user's text; processes may compile the same unit at once. Libraries stay loaded until the
-process ends.
+lines of the user's text; processes may compile the same unit at once. A library is loaded from a copy that no
+other user can reach, and unloaded when nobody holds it.
 """
 
 from __future__ import annotations
 
+import _ctypes
 import ctypes
 import hashlib
 import importlib
 import logging
-import os
 import re
 import sys
 import tempfile
+import weakref
+from collections import deque
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,8 +27,9 @@ from ...config import config
 from ...errors import CompilerError, NativeCodeError, NoCompilerError
 from ..ir.nodes import Call, Function, walk
 from ..ops.native import HOST, NativeRow, Unit
-from .cache import object_cache
+from .cache import is_private, object_cache
 from .cpp import cpp_source, file_name
+from .lifetime import Owned
 from .native import host_signature
 
 if TYPE_CHECKING:
@@ -38,14 +42,24 @@ _MESSAGE = re.compile(r"^(?P<file>[^\s:]+):(?:\d+:)*\s*(?P<text>.*)$")
 _SHOWN_LINES = 12
 _REFUSED = b"refused"  # in the place of a library
 _HANDLER = b"threw an exception: %s"  # what `snippet.h` makes of one
-_SWEPT = ".wscode-tmp"  # files of this name are removed by the cache when they are old
+_RECENT = 8
+_close = _ctypes.FreeLibrary if sys.platform == "win32" else _ctypes.dlclose
 
-_loaded: dict[str, tuple[ctypes.CDLL, int]] = {}
+
+class Library:
+    """A unit in this process, for as long as this object lives; `address` is where its function lies."""
+
+    def __init__(self, handle: int, address: int):
+        self.address, self._owned = address, Owned(partial(_close, handle))
 
 
-def addresses(fn: Function) -> dict[str, int]:
-    """Where the units that a program calls lie in this process, compiled where need be."""
-    return {unit.symbol: address(unit) for unit in units(fn)}
+_loaded: weakref.WeakValueDictionary[str, Library] = weakref.WeakValueDictionary()
+_recent: deque[Library] = deque(maxlen=_RECENT)  # who asks whether a text compiles will want it next
+
+
+def libraries(fn: Function) -> dict[str, Library]:
+    """The units that a program calls by their symbols, compiled where need be."""
+    return {unit.symbol: load(unit) for unit in units(fn)}
 
 
 def units(fn: Function) -> Iterator[Unit]:
@@ -58,13 +72,14 @@ def units(fn: Function) -> Iterator[Unit]:
             yield node.op.unit
 
 
-def address(unit: Unit) -> int:
-    """Where a unit lies. Raises `NativeCodeError` and `NoCompilerError`."""
+def load(unit: Unit) -> Library:
+    """A unit as machine code in this process. Raises `NativeCodeError` and `NoCompilerError`."""
     found = _loaded.get(unit.symbol)
     if found is None:
         # Threads that meet here do the same work twice, and one result stays.
         found = _loaded.setdefault(unit.symbol, _load(library(unit), unit.symbol))
-    return found[1]
+        _recent.append(found)
+    return found
 
 
 def compiles(unit: Unit) -> bool:
@@ -78,7 +93,7 @@ def compiles(unit: Unit) -> bool:
     if store is not None and store.load(key) == _REFUSED:
         return False
     try:
-        address(unit)
+        load(unit)
     except NativeCodeError:
         if store is not None:
             store.store(key, _REFUSED, f"native {unit.function} refused")
@@ -91,7 +106,7 @@ def throws(unit: Unit) -> bool:
     return _HANDLER in library(unit)
 
 
-HOST.update(address=address, compiles=compiles, throws=throws)
+HOST.update(load=load, compiles=compiles, throws=throws)
 
 
 def cache_key(unit: Unit) -> str:
@@ -156,33 +171,25 @@ def _about(file: str, said: str) -> Iterator[str]:
             yield line if own else found["text"]
 
 
-def _load(code: bytes, symbol: str) -> tuple[ctypes.CDLL, int]:
-    """Load a library from a file that is there only meanwhile, and find its function."""
+def _load(code: bytes, symbol: str) -> Library:
+    """Load a library from a file that is there only meanwhile, in a folder of this user's alone."""
     reasons = []
-    for folder in _folders():
+    for place in _places():
         try:
-            handle, name = tempfile.mkstemp(_SWEPT, "warpsim-native-", folder)
-        except OSError as error:
-            reasons.append(str(error))
-            continue
-        path = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(code)
-            loaded = ctypes.CDLL(name)
-            where = ctypes.cast(loaded[symbol], ctypes.c_void_p).value
-            assert where is not None
-            return loaded, where
+            with tempfile.TemporaryDirectory(prefix="warpsim-native-", dir=place, ignore_cleanup_errors=True) as folder:
+                path = Path(folder) / "unit.library"
+                path.write_bytes(code)
+                loaded = ctypes.CDLL(str(path))
+                where = ctypes.cast(loaded[symbol], ctypes.c_void_p).value
+                assert where is not None
+                return Library(loaded._handle, where)
         except OSError as error:  # also a folder from which nothing may be executed
             reasons.append(str(error))
-        finally:
-            if sys.platform != "win32":  # where a loaded library cannot be removed
-                path.unlink(missing_ok=True)
     raise CompilerError(f"the library of a native function cannot be loaded: {'; '.join(reasons)}")
 
 
-def _folders() -> Iterator[Path]:
+def _places() -> Iterator[Path]:
+    """Folders in which other users cannot rename what is ours."""
     store = object_cache()
-    if store is not None and store.directory.is_dir():
-        yield store.directory
-    yield Path(tempfile.gettempdir())
+    places = [store.directory] if store is not None else []
+    yield from filter(is_private, [*places, Path(tempfile.gettempdir())])

@@ -18,7 +18,7 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -41,8 +41,8 @@ WORD = 8
 _BYTES, _I64 = ll.IntType(8).as_pointer(), ll.IntType(64)
 _HAS_NO_FLOATS = "its arguments and results hold no floats"
 
-HOST: dict[str, Callable[[Unit], int]] = {}
-"""Filled by `emit`: `address` compiles a unit and tells where it lies in this process, `compiles` whether it can,
+HOST: dict[str, Callable[[Unit], Any]] = {}
+"""Filled by `emit`: `load` compiles a unit, its result has the `address` in this process; `compiles` whether it can,
 `throws` whether an exception may leave its text."""
 
 
@@ -219,6 +219,7 @@ def _block(target: Any, size: int) -> Any:
 
 def oracle(unit: Unit) -> Callable[..., Any]:
     """What the interpreter does: the same machine code, called through ctypes."""
+    library = cache(lambda: HOST["load"](unit))
 
     def run(*values: Any) -> Any:
         types, results = unit.argument_types, unit.result_types
@@ -229,7 +230,7 @@ def oracle(unit: Unit) -> Callable[..., Any]:
             else:
                 write_value(given[f"v{k}"], (0,), value, t)
         kind = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)
-        said = kind(HOST["address"](unit))(given.ctypes.data, made.ctypes.data)
+        said = kind(library().address)(given.ctypes.data, made.ctypes.data)
         if said:
             raise thrown(unit.title, said, unit.location)
         found = tuple(to_value(made[f"v{k}"][0], t) for k, t in enumerate(results))

@@ -49,7 +49,8 @@ class Module:
 
     def __init__(self, name: str):
         self.name = name
-        self.kernels: dict[str, Kernel] = {}  # of equal names the one made last
+        self.kernels: weakref.WeakValueDictionary[str, Kernel] = weakref.WeakValueDictionary()
+        """Of equal names the one made last."""
         self.all: weakref.WeakSet[Kernel] = weakref.WeakSet()
         self.options: dict[str, Any] = {}
 

@@ -16,6 +16,7 @@ from typing import Any
 from ...config import config
 from ...errors import LaunchError, StructureIdError
 from ..compile import FORWARD, Form
+from ..emit.cuda_code import KERNEL
 from ..passes.access import Part
 from ..passes.demanded import demanded
 from ..types.arrays import ArrayType
@@ -96,7 +97,7 @@ class Launcher:
     def _load(self, own: tuple[Any, ...], layouts: tuple[str, ...]) -> None:
         """Make the machine code, and `call(block, 0, total, 0)`, which runs it whole and without checks."""
         self.code = self.kernel.compiled(own, layouts, self.settings, self.aliased, self.form)
-        self.call: Any = pool.KERNEL_PROTOTYPE(self.code.address)
+        self.call: Any = self.code.native.function(KERNEL, pool.KERNEL_PROTOTYPE)
         self.cost = max(0.25, self.program.nanoseconds)
         self.serial_limit = serial_limit(self.cost)
         """The largest launch that `call` is right for."""

@@ -34,7 +34,8 @@ from typing import Any, NamedTuple
 from ...config import config
 from ...errors import DeviceError
 from ..emit.cache import ObjectCache, default_directory
-from ..emit.native import NativeObject, assemble, host_signature
+from ..emit.linker import NativeObject
+from ..emit.native import assemble, host_signature
 
 KERNEL_PROTOTYPE = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
@@ -104,10 +105,10 @@ class Pool:
     """The threads of this process; use `get_pool()`, two pools would share one threading layer."""
 
     def __init__(self) -> None:
-        self._native = _load_launcher()
-        self._run = _RUN(self._native.address("ws_run"))
-        self._wants_threads = _WANTS_THREADS(self._native.address("ws_wants_threads"))
-        self._gate = _GATE(self._native.address("ws_gate"))
+        launcher = _load_launcher()
+        self._run = launcher.function("ws_run", _RUN)
+        self._wants_threads = launcher.function("ws_wants_threads", _WANTS_THREADS)
+        self._gate = launcher.function("ws_gate", _GATE)
         self._threads = _initial_thread_count()
         self._lock = threading.RLock()
         self._layer: _Layer | None = None

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import functools
 import math
 import struct
 import sys
@@ -21,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from ....errors import ArrayError
-from ...emit.native import NativeObject, assemble
+from ...emit.linker import NativeObject
+from ...emit.native import assemble
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 """Kinds of devices; pinned memory of the host, and memory that the driver moves, have kinds of their own."""
@@ -52,9 +52,17 @@ _hold = _bound("Py_IncRef", None, ctypes.py_object)
 _let_go = _bound("Py_DecRef", None, ctypes.py_object)
 
 
-@functools.cache
+_linked: list[NativeObject] = []  # for ever: capsules of other frameworks hold addresses
+
+
 def _functions() -> NativeObject:
     """dlpack.ll as machine code (a few milliseconds)."""
+    if not _linked:
+        _linked.append(_link())  # threads that meet here link it twice, and both stay
+    return _linked[0]
+
+
+def _link() -> NativeObject:
     names = ["Py_IsInitialized", "PyGILState_Ensure", "PyGILState_Release", "Py_DecRef", "PyMem_RawFree",
              "PyCapsule_IsValid", "PyCapsule_GetPointer"]  # fmt: skip
     found = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in names}

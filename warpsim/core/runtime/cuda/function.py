@@ -14,6 +14,7 @@ from typing import Any
 
 from ....errors import LaunchError
 from ...emit.cuda_code import KERNEL, CudaCode
+from ...emit.lifetime import Owned
 from . import driver
 from .device import CudaDevice, ended
 from .driver import call
@@ -47,8 +48,9 @@ class CudaFunction:
 
     def __init__(self, code: CudaCode, device: CudaDevice):
         self.device, self.sites, self.reduces = device, code.sites, code.reduces
-        self._module = device.call("cuModuleLoadData", code.code)
-        self._function = call("cuModuleGetFunction", self._module, KERNEL.encode())
+        module = device.call("cuModuleLoadData", code.code)
+        self._owned = Owned(partial(ended, device, partial(_unload, module)))
+        self._function = call("cuModuleGetFunction", module, KERNEL.encode())
         most = driver.api().CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
         held = int(call("cuFuncGetAttribute", most, self._function))
         self.max_threads = min(held, code.max_threads or held)
@@ -90,11 +92,6 @@ class CudaFunction:
             (status,) = self._launch(self._function, *given)
         if status:
             raise driver.failure("cuLaunchKernel", status)
-
-    def __del__(self) -> None:
-        if hasattr(self, "_module"):
-            ended(self.device, partial(_unload, self._module))
-
 
 def _unload(module: Any) -> None:
     call("cuCtxSynchronize")  # a launch may be on its way
