@@ -84,16 +84,27 @@ def test_the_same_kernel_made_again_takes_no_memory():
     assert (linked(), mappings()) == before
 
 
-def test_every_form_of_a_kernel_goes_with_it():
-    before = linked()
-    kernel = scaled(1005)
+def taped(kernel):
+    """A tape of one launch, and what takes the gradient back."""
     x, y = arrays(requires_grad=True)
     with wp.Tape() as tape:
         wp.launch(kernel, dim=4, inputs=[x, y])
-    tape.backward(grads={y: wp.array(np.ones(4), dtype=float)})
-    assert x.grad.numpy().tolist() == [1005.0] * 4
+
+    def back():
+        tape.backward(grads={y: wp.array(np.ones(4), dtype=float)})
+        return x.grad.numpy().tolist()
+
+    return back
+
+
+def test_every_form_of_a_kernel_goes_with_it():
+    taped(scaled(1005))()  # kernels of the library stay
+    before = linked()
+    kernel = scaled(1006)
+    back = taped(kernel)
+    assert back() == [1006.0] * 4
     assert linked() > before
-    del kernel, tape
+    del kernel, back
     assert linked() == before
 
 
@@ -158,16 +169,14 @@ def test_recorded_launches_hold_their_code(holder):
 
 
 def test_tapes_hold_their_code():
+    taped(scaled(1008))()  # kernels of the library stay
     before = linked()
-    x, y = arrays(requires_grad=True)
-    with wp.Tape() as tape:
-        wp.launch(scaled(1008), dim=4, inputs=[x, y])
+    back = taped(scaled(1009))
     gc.collect()
     for k in range(4):
         launched(scaled(1120 + k))
-    tape.backward(grads={y: wp.array(np.ones(4), dtype=float)})
-    assert x.grad.numpy().tolist() == [1008.0] * 4
-    del tape
+    assert back() == [1009.0] * 4
+    del back
     assert linked() == before
 
 
