@@ -91,7 +91,7 @@ def emulation(target: CudaTarget, types: tuple[Any, ...]) -> str:
     text = str(module).replace('@"llvm.nvvm.', '@"nvvm.').replace('@"vprintf"', '@"emulated_vprintf"')
     text = _REDUCTION.sub(_exchanged, text)
     text = re.sub(r'call i16 asm +"mov[^(]*\(i16 ([^)]*)\)', r"add i16 \1, 0", text)
-    text = re.sub(r'@"__nv_(?!float2|double2)', '@"', text)
+    text = re.sub(r'@"__nv_(?!float2|double2)(?:fast_)?', '@"', text)
     return _DECLARATION.sub(_supplied, text) + '\n@"registers" = global [4 x i32] zeroinitializer\n'
 
 
