@@ -38,7 +38,7 @@ def _(x, out, dout):
     return (0.5 * dout / out,)
 
 
-@op(libm("cbrt"), numpy=np.cbrt, domain=(0.1, 4.0), ulps=2)
+@op(libm("cbrt"), numpy=np.cbrt, domain=(0.1, 4.0), ulps=4)
 def cbrt(x: Float) -> Float:
     """Cube root."""
 
