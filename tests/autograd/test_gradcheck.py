@@ -121,10 +121,11 @@ def test_a_function(capsys):
 def test_a_wrong_gradient_is_named_with_both_numbers(capsys):
     with pytest.raises(GradientMismatchError) as caught:
         gradcheck(wrong, **wrong_arguments())
-    lines = str(caught.value).splitlines()
-    assert lines[0] == "wrong gradients of kernel wrong:"
-    assert lines[1].startswith("  y[1][1] by x[1]: adjoint 1.0806") and "finite difference 0.540" in lines[1]
-    assert lines[2].startswith("  y[0][1] by x[0]: adjoint 1.755") and len(lines) == 3
+    head, *lines = str(caught.value).splitlines()
+    assert head == "wrong gradients of kernel wrong:"
+    first, second = sorted(lines)  # both are wrong by one half, up to rounding
+    assert first.startswith("  y[0][1] by x[0]: adjoint 1.755")
+    assert second.startswith("  y[1][1] by x[1]: adjoint 1.0806") and "finite difference 0.540" in second
     out = capsys.readouterr().out
     assert "FAIL" in out and "Gradient check for kernel wrong failed" in out and "y[1][1] by x[1]" in out
 
