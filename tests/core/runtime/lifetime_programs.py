@@ -284,7 +284,8 @@ class World:
             self.backward(self.random.choice(self.tapes))
 
     def backward(self, tape):
-        targets = [a for a in tape.arrays() if a.grad is not None and a.dtype is wp.float32 and a.shape == (N,)]
+        recorded = [id(a) for a in tape.arrays()]
+        targets = [a for a in self.arrays if id(a) in recorded and a.grad is not None]
         if tape.records and targets:
             a = targets[self.random.randrange(len(targets))]
             tape.backward(grads={a: wp.ones(N, dtype=float)})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.errors import ArrayError, ReadOnlyError
+from warpsim.errors import ArrayError, GradientError, ReadOnlyError
 
 DEVICES = ("cpu", "interp")
 N = 20_000
@@ -306,3 +306,37 @@ def test_a_tape_keeps_what_saved_elements_refer_to():
     gc.collect()
     tape.backward(grads={y: wp.ones(2, dtype=float)})
     assert x.grad.numpy().tolist() == [6.0, 8.0]
+
+
+def test_what_a_kernel_is_about_to_store_is_kept_when_a_tape_looks():
+    """The tape saves what the launch overwrites, and asks which arrays it refers to, before the kernel stores."""
+    target, out = cells(0.0, 0.0), wp.zeros(2, dtype=float, requires_grad=True)
+    x = wp.ones(2, dtype=float, requires_grad=True)
+
+    @wp.kernel
+    def weigh(c: wp.array(dtype=Cell), x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = x[i] * c[i].values[i] * x[i]
+
+    with wp.Tape() as tape:
+        wp.launch(weigh, 2, inputs=[target, x, out])
+        by_rows(target)
+        by_making(target)
+    assert read_back(target) == [4.0, 5.0]
+    tape.backward(grads={out: wp.ones(2, dtype=float)})
+    assert x.grad.numpy().tolist() == [0.0, 0.0]
+
+
+def test_gradients_in_elements_that_came_after_the_launch():
+    @wp.kernel
+    def scale(c: wp.array(dtype=Cell)):
+        i = wp.tid()
+        c[0].values[i] = 2.0 * c[1].values[i]
+
+    target = cells(1.0, 2.0)
+    with wp.Tape() as tape:
+        wp.launch(scale, 2, inputs=[target])
+    target[0].values.requires_grad = target[1].values.requires_grad = True
+    loss = wp.zeros(1, dtype=float, requires_grad=True)
+    with pytest.raises(GradientError, match="'an array in an element' has one now"):
+        tape.backward(loss)

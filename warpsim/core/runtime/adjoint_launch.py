@@ -113,7 +113,7 @@ def check_reversible(record: LaunchRecord, names: frozenset[str]) -> None:
     if record.reads is None:
         raise GradientError(
             f"the arguments of kernel {needs.kernel.key!r} had no gradients when it was launched at {record.place}, "
-            f"and {sorted(names)[0]!r} has one now\n"
+            f"and {min(names, default='an array in an element')!r} has one now\n"
             "expected: requires_grad=True before the launch, so that the tape keeps what the gradient needs"
         )
     if not needs.serves(names):

@@ -66,9 +66,10 @@ class Held(dict[bytes, Any]):
                 self.slopes.pop(words, None)
 
     def trim(self) -> None:
-        """Let go of what is not needed any more when it becomes much."""
+        """Let go of arrays of which earlier launches stored no view, when they become many."""
         if len(self.loose) > self._limit:
             self.settle()
+            self.loose.clear()
             self._limit = 2 * len(self) + _SLACK
 
     def hold(self, arrays: Iterable[Any]) -> None:
@@ -79,16 +80,16 @@ class Held(dict[bytes, Any]):
                 self.locked |= not a._tag.writable
 
     def settle(self) -> None:
-        """Note what kernels stored, and let go of arrays of which they stored no view."""
-        if self.loose:
-            given, self.loose = list(self.loose.values()), {}
-            exact = {a._words: a for a in given}
-            found = {}
-            for words in self.present() - self.keys():
-                owner = exact.get(words) or next((a for a in given if _is_view(words, a)), None)
-                if owner is not None:
-                    found[words] = owner if words in exact else owner._described(words)
-            self.add(found)
+        """Note what kernels have stored. A launch that is about to store may follow, so all candidates stay."""
+        if not self.loose:
+            return
+        exact = {a._words: a for a in self.loose.values()}
+        found = {}
+        for words in self.present() - self.keys():
+            owner = exact.get(words) or next((a for a in self.loose.values() if _is_view(words, a)), None)
+            if owner is not None:
+                found[words] = owner if words in exact else owner._described(words)
+        self.add(found)
 
     def owners(self) -> dict[bytes, Any]:
         """All arrays that elements refer to, by descriptor."""
