@@ -7,8 +7,13 @@ so that `except TypeError` keeps working in users' scripts.
 
 from __future__ import annotations
 
+import functools
 import linecache
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, TypeVar
 
 
 class WarpsimError(Exception):
@@ -247,3 +252,63 @@ class VolumeFormatError(VolumeError):
 
 class MissingPackageError(WarpsimError, ImportError):
     """Something needs an optional package that is not installed."""
+
+
+def shown(value: object) -> str:
+    """A value as messages show it: on one line, cut where it is long."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # of a number with too many digits, or an object that is not whole
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= 80 else f"{text[:60]} ... {text[-15:]}"
+
+
+# ----- tracebacks -----------------------------------------------------------------------------
+
+_PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def trimmed(error: WarpsimError) -> WarpsimError:
+    """The error without frames of warpsim, and without causes that have no other: the message says it all.
+
+    A defect of warpsim keeps its frames, and so does everything where the environment has `WARPSIM_TRACEBACK=1`.
+    """
+    if isinstance(error, CompilerError) or os.environ.get("WARPSIM_TRACEBACK"):
+        return error
+    at: BaseException | None = error
+    seen: set[int] = set()
+    while at is not None and id(at) not in seen:
+        seen.add(id(at))
+        at.__traceback__ = _outside(at.__traceback__)
+        below = at.__cause__ or (None if at.__suppress_context__ else at.__context__)
+        if below is not None and _outside(below.__traceback__) is None:
+            at.__cause__, at.__suppress_context__, below = None, True, None
+        at = below
+    return error
+
+
+def user_frames(function: _Function) -> _Function:
+    """Decorator of public functions that are not called often: errors show the frames of their users, see `trimmed`."""
+
+    @functools.wraps(function)
+    def called(*args: Any, **keywords: Any) -> Any:
+        try:
+            return function(*args, **keywords)
+        except WarpsimError as error:
+            raise trimmed(error)  # noqa: B904
+
+    return called  # type: ignore[return-value]
+
+
+def _outside(traceback: TracebackType | None) -> TracebackType | None:
+    """The frames of a traceback that are not warpsim's."""
+    found: list[TracebackType] = []
+    while traceback is not None:
+        if not traceback.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+            found.append(traceback)
+        traceback = traceback.tb_next
+    rest = None
+    for each in reversed(found):
+        rest = TracebackType(rest, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return rest

@@ -13,7 +13,8 @@ import numpy as np
 from ..core.runtime.cuda import memory as cuda_memory
 from ..core.runtime.cuda.memory import DeviceMemory
 from ..core.runtime.device import CPU
-from ..core.runtime.memory import ALIGNMENT, allocate, allocate_like, memory_at
+from ..core.runtime.foreign import memory_at
+from ..core.runtime.memory import ALIGNMENT, allocate, allocate_like
 from ..core.runtime.versions import bounds
 from ..core.types.scalars import uint8
 

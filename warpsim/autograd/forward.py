@@ -29,7 +29,7 @@ from ..core.runtime.records import base
 from ..core.runtime.tape import Tape
 from ..core.runtime.versions import Paused, bounds
 from ..core.types.arrays import ArrayType
-from ..errors import GradientError
+from ..errors import GradientError, user_frames
 from .bound import Bound
 from .copies import PrivateCopies
 from .dual import Along, DualLaunch, as_type
@@ -39,6 +39,7 @@ from .sweeps import ForwardSweep, ReverseSweep
 # ----- tangents -----------------------------------------------------------------------------------
 
 
+@user_frames
 def jvp(
     subject: Any, dim: Any = None, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
     tangents: Any = None, device: Any = None,
@@ -118,6 +119,7 @@ def set_tangents(dual: DualLaunch, mirror: Mirror, moved: dict[str, Any]) -> Non
 # ----- second order -------------------------------------------------------------------------------
 
 
+@user_frames
 def hvp(
     subject: Any, dim: Any = None, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
     vector: Any = None, loss: Any = None, cotangents: Any = None, device: Any = None,

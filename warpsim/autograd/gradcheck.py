@@ -22,7 +22,7 @@ from ..core.runtime.kernel import Kernel
 from ..core.runtime.records import LaunchRecord
 from ..core.runtime.tape import Tape
 from ..core.runtime.traffic import of_needs
-from ..errors import GradientMismatchError, JacobianError
+from ..errors import GradientMismatchError, JacobianError, user_frames
 from .bound import Bound
 from .components import Components
 from .differences import Differences, central_differences
@@ -169,6 +169,7 @@ def _compared(
     return PairResult(*pair, absolute, relative, int(evaluated.sum()), int(wrong.sum()), int(hidden.sum()), worst)
 
 
+@user_frames
 def gradcheck(
     function: Kernel | Callable[..., Any], dim: Any = None, inputs: Sequence[Any] | None = None,
     outputs: Sequence[Any] | None = None, *, eps: float | None = None, atol: float | None = None,
@@ -194,6 +195,7 @@ def gradcheck(
     return _verdict([found], raise_exception, show_summary, plot_relative_error, plot_absolute_error)
 
 
+@user_frames
 def gradcheck_tape(
     tape: Tape, *, eps: float | None = None, atol: float | None = None, rtol: float | None = None,
     raise_exception: bool = True,

@@ -16,6 +16,7 @@ from ..core.runtime.array_ops import zeros_like
 from ..core.runtime.kernel import Kernel
 from ..core.runtime.tape import Tape
 from ..core.runtime.versions import Paused
+from ..errors import user_frames
 from .components import Components
 from .differences import central_differences
 from .pairs import Pair, chosen_pairs
@@ -52,6 +53,7 @@ class Jacobians(dict[Pair, array]):
         )
 
 
+@user_frames
 def jacobian(
     function: Kernel | Callable[..., Any], dim: Any = None, inputs: Sequence[Any] | None = None,
     outputs: Sequence[Any] | None = None, input_output_mask: Sequence[tuple[str | int, str | int]] | None = None,
@@ -80,6 +82,7 @@ def jacobian(
     return _result(subject, adjoint_rows(subject, pairs, max_outputs_per_var), plot_jacobians, "adjoint")
 
 
+@user_frames
 def jacobian_fd(
     function: Kernel | Callable[..., Any], dim: Any = None, inputs: Sequence[Any] | None = None,
     outputs: Sequence[Any] | None = None, input_output_mask: Sequence[tuple[str | int, str | int]] | None = None,

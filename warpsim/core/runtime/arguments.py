@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentTypeError, ArrayError, DeviceError, ReadOnlyError, StructureIdError
+from ...errors import ArgumentTypeError, ArrayError, DeviceError, ReadOnlyError, StructureIdError, WarpsimError, shown
 from ..emit.layout import WORD
 from ..frontend.functions import operand_pattern_type
 from ..ir.nodes import Function
@@ -225,7 +225,7 @@ def demanding(pack: Callable[[Any], bytes], paths: list[str]) -> Callable[[Any],
         found = pack(value)
         for of in arrays:
             if of(value) is None:
-                raise TypeError("an array in it is None, and every thread uses it")
+                raise ArgumentTypeError("an array in it is None, and every thread uses it")
         return found
 
     return packed
@@ -239,11 +239,27 @@ def empty_array(t: ArrayType, device: Device) -> array:
 
 
 def unfit(value: Any, t: Any, name: str, kernel: str, error: Exception) -> ArgumentTypeError:
-    """The error for a number, vector or struct that packing refused."""
+    """The error for a number, vector or struct that packing refused with `error`."""
+    found = f"{shown(value)} ({type(value).__name__})"
+    cure = str(error) if isinstance(error, WarpsimError) else _cure(value, t, name)
     return ArgumentTypeError(
-        f"argument {name!r} of kernel {kernel!r} is {value!r} ({type(value).__name__})\n"
-        f"expected: {type_name(t)}\nhelp: {error}"
+        f"argument {name!r} of kernel {kernel!r} is {found}\nexpected: {type_name(t)}" + (cure and f"\nhelp: {cure}")
     )
+
+
+def _cure(value: Any, t: Any, name: str) -> str:
+    """What to do about an argument that is no array."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if scalars.is_integer(t) and number:
+        limits = np.iinfo(t)
+        return f"pass a whole number from {limits.min} to {limits.max}"
+    if scalars.is_scalar(t) and isinstance(value, int):
+        return f"pass a number up to {np.finfo(t).max}"
+    if scalars.is_scalar(t):
+        return f"pass one number; for an array annotate the parameter {name}: wp.array(dtype={type_name(t)})"
+    if structs.is_struct(t):
+        return f"pass {t.__name__}({', '.join(f'{field}=...' for field in t.fields)})"
+    return f"pass {type_name(t)}(...), or {t.size} numbers"
 
 
 def written_fields(fn: Function) -> dict[int, frozenset[str]]:

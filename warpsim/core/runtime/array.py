@@ -17,12 +17,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...errors import ArrayError, OutOfBoundsError
+from ...errors import ArrayError, OutOfBoundsError, user_frames
 from ..types import compounds, scalars, structs
 from ..types.arrays import MAX_NDIM, ArrayType, array_type, type_name
 from . import versions
 from .cuda import interop
 from .device import Device, get_device
+from .foreign import memory_at
 from .gradient import Sloped
 from .held import Held
 from .memory import (
@@ -32,7 +33,6 @@ from .memory import (
     element_rank,
     host_element,
     meets_itself,
-    memory_at,
     memory_of,
     normalized_shape,
     on_host,
@@ -67,6 +67,7 @@ class Tag:
 class _ArrayMeta(type):
     """Lets `array(dtype=float)` and `array[float]` be types."""
 
+    @user_frames
     def __call__(cls, data: Any = None, dtype: Any = Any, shape: Any = None, **options: Any) -> Any:
         sources = (data, shape, options.get("ptr"), options.get("length"))
         if all(source is None for source in sources):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentTypeError, ArrayError, DeviceError
+from ...errors import ArgumentTypeError, ArrayError, DeviceError, user_frames
 from ..types import compounds, scalars, structs
 from ..types.arrays import type_name
 from . import graph
@@ -234,8 +234,11 @@ def _inferred(arr: np.ndarray) -> Any:
         ) from error
 
 
+@user_frames
 def from_ptr(ptr: int, length: int, dtype: Any = None, shape: Any = None, device: Any = None) -> array:
-    """An array over foreign memory, which the caller keeps alive."""
+    """An array over foreign memory, which the caller keeps alive. Raises `ArrayError` for what is no address."""
+    if ptr is None:
+        raise ArrayError("ptr is None\nexpected: an address, an integer")
     return array(ptr=ptr, dtype=dtype or scalars.float32, shape=shape or (length,), device=device)
 
 

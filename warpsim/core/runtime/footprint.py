@@ -19,7 +19,7 @@ import numpy as np
 
 from ...errors import CheckpointError
 from .array import array
-from .memory import memory_at
+from .foreign import memory_at
 from .naming import caller_names, names_in
 from .needs import Needs
 from .place import Place

@@ -10,9 +10,10 @@ import numpy as np
 from ...errors import ArrayError, DeviceError, GradientError, ReadOnlyError
 from ..types.arrays import type_name
 from .contents import Contents
+from .foreign import memory_at
 from .graph import active as capturing
 from .graph import recorded
-from .memory import allocate_like, memory_at
+from .memory import allocate_like
 from .seeds import show
 from .versions import Memory, about_to_write, active
 

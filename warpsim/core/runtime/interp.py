@@ -100,7 +100,7 @@ def interpreted(value: Any, t: Any, name: str, kernel: str) -> Any:
     try:
         pack(value)
     except UNFIT as error:
-        raise unfit(value, t, name, kernel, error) from error
+        raise unfit(value, t, name, kernel, error) from None
     if structs.is_struct(t):
         return {f: interpreted(getattr(value, f), ft, f"{name}.{f}", kernel) for f, ft in t.fields.items()}
     if compounds.is_compound(t):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...config import config
-from ...errors import ArgumentCountError, ArgumentTypeError, KernelError, KernelErrors, KernelTypeError
+from ...errors import ArgumentCountError, ArgumentTypeError, KernelError, KernelErrors, KernelTypeError, user_frames
 from .. import compile as compiler
 from ..emit.target import Options
 from ..frontend.functions import called_by, redefinitions
@@ -426,6 +426,7 @@ def kernel(
     check_options(misspelt)
     options = {name: value for name, value in given.items() if value is not None}
 
+    @user_frames
     def wrap(function: Callable[..., None]) -> Kernel:
         place = None if module in (None, "unique") else module
         return Kernel(function, key, place, options, launch_bounds)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...config import config
-from ...errors import ArgumentTypeError, DeviceError, LaunchError
+from ...errors import ArgumentTypeError, DeviceError, LaunchError, WarpsimError, trimmed
 from . import graph, interp, versions
 from .adjoint_launch import adjoint_launch
 from .device import Device, get_device
@@ -21,7 +21,7 @@ from .dimensions import extent, normalized
 from .kernel import Kernel
 from .launcher import CudaLauncher, Launcher, execute, meets_others, prepared
 from .recording import watched
-from .stream import ScopedStream
+from .stream import ScopedStream, Stream
 
 __all__ = ["Launcher", "execute", "launch", "meets_others", "prepared"]
 
@@ -53,43 +53,50 @@ def launch(
     `DeviceError`, `GradientError` for gradients that do not fit, or a `KernelError` when the kernel
     does not compile.
     """
-    if misspelt or not isinstance(inputs, (list, tuple)):
-        refuse_call(misspelt, inputs)
-    args = [*inputs, *outputs] if outputs else inputs
-    if dim.__class__ is not int:
-        dim = normalized(dim)
-    place = get_device(device if device is not None or stream is None else stream.device)
-    usual = stream is None and deterministic is None and block_dim is None and not (adjoint or record_cmd or max_blocks)
-    if usual and launch_again(kernel, dim, args, len(inputs), record_tape, place):
-        return None
-    if not isinstance(kernel, Kernel):
-        raise LaunchError(f"{kernel!r} is not a kernel\nhelp: decorate the function with @wp.kernel")
-    kernel = kernel.current
-    wanted = bool(kernel.option("deterministic") if deterministic is None else deterministic)
-    with on_stream(stream, place):
-        if adjoint:
-            return adjoint_launch(kernel, dim, inputs, outputs, adj_inputs, adj_outputs, place, wanted, record_cmd)
-        shape = (block_dim, max_blocks)
-        return launch_slowly(kernel, dim, list(args), place, len(inputs), record_tape, record_cmd, wanted, shape)
+    try:
+        if misspelt or not isinstance(inputs, (list, tuple)) or (outputs and not isinstance(outputs, (list, tuple))):
+            refuse_call(misspelt, inputs, outputs)
+        args = [*inputs, *outputs] if outputs else inputs
+        if dim.__class__ is not int:
+            dim = normalized(dim)
+        place = get_device(device if device is not None else getattr(stream, "device", None))
+        plain = stream is None and deterministic is None and block_dim is None
+        if plain and not (adjoint or record_cmd or max_blocks):
+            if launch_again(kernel, dim, args, len(inputs), record_tape, place):
+                return None
+        if not isinstance(kernel, Kernel):
+            raise LaunchError(f"{kernel!r} is not a kernel\nhelp: decorate the function with @wp.kernel")
+        kernel = kernel.current
+        wanted = bool(kernel.option("deterministic") if deterministic is None else deterministic)
+        with on_stream(stream, place):
+            if adjoint:
+                return adjoint_launch(kernel, dim, inputs, outputs, adj_inputs, adj_outputs, place, wanted, record_cmd)
+            shape = (block_dim, max_blocks)
+            return launch_slowly(kernel, dim, list(args), place, len(inputs), record_tape, record_cmd, wanted, shape)
+    except WarpsimError as error:
+        raise trimmed(error)  # noqa: B904
 
 
 def on_stream(stream: Any, place: Device) -> Any:
     """A block whose work goes to a stream; None is the current one. Raises `DeviceError` for another device's."""
     if stream is None:
         return contextlib.nullcontext()
+    if not isinstance(stream, Stream):
+        raise ArgumentTypeError(f"stream is {type(stream).__name__}\nexpected: a warpsim.Stream, or None")
     if stream.device is not place:
         raise DeviceError(f"the stream is one of {stream.device}\nexpected: {place}, where the kernel is launched")
     return ScopedStream(stream, sync_enter=False)
 
 
-def refuse_call(misspelt: dict[str, Any], inputs: Any) -> None:
-    """Raise for keywords that `launch` does not have, and for inputs that are no list."""
+def refuse_call(misspelt: dict[str, Any], inputs: Any, outputs: Any) -> None:
+    """Raise for keywords that `launch` does not have, and for inputs or outputs that are no list."""
     known = [name for name in inspect.signature(launch).parameters if name != "misspelt"]
     for name in misspelt:
         near = difflib.get_close_matches(name, known, 1)
         cure = f"did you mean {near[0]!r}?" if near else f"known keywords: {', '.join(known)}"
         raise ArgumentTypeError(f"launch has no keyword {name!r}\nhelp: {cure}")
-    raise ArgumentTypeError(f"inputs is {type(inputs).__name__}\nexpected: a list of arguments\nhelp: inputs=[...]")
+    name, found = ("outputs", outputs) if isinstance(inputs, (list, tuple)) else ("inputs", inputs)
+    raise ArgumentTypeError(f"{name} is {type(found).__name__}\nexpected: a list of arguments\nhelp: {name}=[...]")
 
 
 def launch_again(

@@ -301,7 +301,7 @@ def explain(launcher: Launcher, args: list[Any]) -> None:
         except StructureIdError as error:
             raise StructureIdError(f"parameter {name!r} of kernel {launcher.kernel.key!r}: {error}") from None
         except UNFIT as error:
-            raise unfit(arg, t, name, launcher.kernel.key, error) from error
+            raise unfit(arg, t, name, launcher.kernel.key, error) from None
     raise LaunchError(
         f"arguments of kernel {launcher.kernel.key!r} changed during the launch\n"
         "help: let no other thread change an array while it is being passed"

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentCountError, ArgumentTypeError, ArrayError, KernelError
+from ...errors import ArgumentCountError, ArgumentTypeError, ArrayError, KernelError, user_frames
 from .. import compile as compiler
 from ..frontend.functions import Func
 from ..frontend.source import Source
@@ -45,6 +45,7 @@ _MOST_KERNELS = 256
 _INDICES = ("i", "j", "k", "l")
 
 
+@user_frames
 def map(
     func: Callable[..., Any], *inputs: Any, out: Any = None, return_kernel: bool = False, block_dim: int | None = None,
     device: Any = None,

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import GradientError
+from .foreign import memory_at
 from .graph import recorded
-from .memory import allocate_like, memory_at, on_host
+from .memory import allocate_like, on_host
 
 
 def show(slopes: Any) -> None:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import TapeError
+from ...errors import TapeError, user_frames
 from ..passes.cotangents import has_cotangent
 from ..types import structs
 from ..types.arrays import ArrayType
@@ -219,6 +219,7 @@ class Tape:
 
     # ----- reverse ----------------------------------------------------------------------------
 
+    @user_frames
     def backward(self, loss: Any = None, grads: dict[Any, Any] | None = None) -> None:
         """Run the tape in reverse.
 
