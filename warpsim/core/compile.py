@@ -34,6 +34,7 @@ from .emit.native import host_signature
 from .emit.target import Options, Site
 from .frontend.function import function_results, kernel_function, thread_rank
 from .frontend.source import Source
+from .frontend.translator import shallow_enough
 from .ir.nodes import Call, Function, walk
 from .ir.printer import print_function
 from .ir.rewrite import Rewriter
@@ -129,7 +130,7 @@ def lower(source: Source, patterns: dict[str, Any], types: list[Any]) -> Functio
 
 def finish(fn: Function, max_unroll: int) -> Program:
     """The final program of a kernel: the same for every target."""
-    with compiling:
+    with compiling, shallow_enough(fn.location):
         fn = step("inline", inline(fn))
         fn = step("unroll", unroll(fn, max_unroll))
         fn = step("fold", fold(fn))
@@ -139,7 +140,7 @@ def finish(fn: Function, max_unroll: int) -> Program:
 
 def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[Reference, ...]) -> Program:
     """The final program of another form of a kernel: its threads have `ndim` indices, it reaches `known` structures."""
-    with compiling:
+    with compiling, shallow_enough(fn.location):
         if form.kind == "adjoint tangent":
             reverse = derive(fn, max_unroll, form._replace(kind="adjoint"), ndim, known)
             return with_tangents(*second_order(reverse.fn, reverse.extras, form.gradients), ndim, total=True)
@@ -241,7 +242,7 @@ def has_checks(fn: Function) -> bool:
 
 def build(program: Program, options: Options) -> Compiled:
     """Machine code for this CPU: what the process has, else from the disk, else compiled and kept there."""
-    with compiling:
+    with compiling, shallow_enough(program.fn.location):
         key = cache_key(program, options, host_signature())
         found = None if is_dumped("llvm") else _present.get(key)
         if found is None:
@@ -261,7 +262,7 @@ def build_cuda(program: Program, options: Options, arch: tuple[int, int]) -> Cud
     than a CUDA kernel can be given, `DeviceError` for an `arch` that the tools do not know, and
     `NativeCodeError` for native text that does not compile.
     """
-    with compiling:
+    with compiling, shallow_enough(program.fn.location):
         natives = "\n".join(cpp_source(unit) for unit in snippets.units(program.fn))  # they become part of the code
         processor = f"sm_{arch[0]}{arch[1]} {cuda_tools.versions()} {natives}"
         key = cache_key(program, options, processor)

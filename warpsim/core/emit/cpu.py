@@ -20,7 +20,7 @@ from typing import Any
 
 from llvmlite import ir as ll
 
-from ..ir.nodes import Call, For, Function, While, count, walk
+from ..ir.nodes import Call, For, Function, If, While, count, walk
 from ..ops.native import HOST
 from ..ops.values import llvm_type
 from ..passes.access import Plan
@@ -37,9 +37,12 @@ from .target import Options, Site
 
 KERNEL = "warpsim_kernel"
 LARGEST_VECTORIZED = 1000  # nodes; measured: 0.15 s of vectoriser at 1,000, 0.5 s at 2,000, 3.1 s at 5,000
-# Loops in a kernel up to which LLVM may unroll them. An adjoint has four for one of the kernel; measured on
+# Loops in a kernel up to which LLVM may unroll them. An adjoint has five for one of the kernel; measured on
 # products and nests of loops, unrolling takes half of the compile time there and gains nothing.
 MOST_UNROLLED = 3
+# Branches up to which LLVM optimises. Its time grows with their square: measured on chains of `elif`, 5 s for 800
+# tests, which are twice as many branches, and 22 s for 1,600; without optimisation 0.3 s.
+MOST_BRANCHES = 2000
 REPORT_WORDS = 5  # claimed, site, index, extent, thread
 
 
@@ -58,7 +61,9 @@ def emit(fn: Function, ndim: int, options: Options, plan: Plan) -> Artefact:
     text = str(target.module())
     vectorize = count(fn.body) <= LARGEST_VECTORIZED and estimate(fn).gains_from_vectors
     loops = sum(isinstance(n, For | While) for n in walk(fn.body))
-    code = native.assemble(text, vectorize=vectorize, unroll=loops <= MOST_UNROLLED)
+    branches = sum(isinstance(node, If) for node in walk(fn.body))
+    level = {} if branches <= MOST_BRANCHES else {"opt": 0}
+    code = native.assemble(text, vectorize=vectorize, unroll=loops <= MOST_UNROLLED, **level)
     return Artefact(code, tuple(target.sites), text)
 
 

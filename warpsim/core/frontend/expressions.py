@@ -22,8 +22,8 @@ from ..ops import construct, memory
 from ..ops.registry import TABLE
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
-from .branches import Branches
 from .captured import MISSING
+from .chains import LONGEST, Chains, alternatives
 from .names import steps
 from .scope import describe, host_array_error, is_host_array, is_number, typed
 
@@ -66,7 +66,7 @@ _SWIZZLE = {"x": 0, "y": 1, "z": 2, "w": 3}
 _PLAIN = (ast.Name, ast.Constant, ast.UnaryOp, ast.BinOp, ast.Attribute, ast.operator, ast.unaryop, ast.expr_context)
 
 
-class Expressions(Branches):
+class Expressions(Chains):
     """Translates `ast.expr` nodes; `expr` is the entry."""
 
     def expr(self, node: ast.expr) -> Any:
@@ -166,6 +166,8 @@ class Expressions(Branches):
 
     def chain_of(self, left: Any, links: list[tuple[ast.cmpop, ast.expr]]) -> Any:
         """`a < b < c` means `a < b and b < c`, each operand evaluated once and only when it is needed."""
+        if all(_is_plain(n) for _, n in links[1:]):  # nothing is lost by evaluating all
+            return self.all_of(left, links)
         (op, node), *rest = links
         right = self.expr(node)
         found = self.compared(type(op), left, right)
@@ -173,9 +175,18 @@ class Expressions(Branches):
             return found
         if not isinstance(found, Value):
             return self.chain_of(right, rest)
-        if all(_is_plain(n) for _, n in rest):  # nothing is lost by evaluating all
-            return self.both(found, self.chain_of(right, rest))
         return self.choose(found, lambda: typed(self.chain_of(right, rest)), lambda: typed(False))
+
+    def all_of(self, left: Any, links: list[tuple[ast.cmpop, ast.expr]]) -> Any:
+        """A chain of comparisons whose operands are all evaluated, until one is known to fail."""
+        found: Any = True
+        for op, node in links:
+            right = self.expr(node)
+            found = self.both(found, self.compared(type(op), left, right))
+            if found is False:
+                break
+            left = right
+        return found
 
     def both(self, a: Any, b: Any) -> Any:
         """Whether two conditions hold, each known or not."""
@@ -219,16 +230,20 @@ class Expressions(Branches):
 
     def shortcut(self, nodes: list[ast.expr], conjunction: bool) -> Any:
         """`and` / `or`: the rest is evaluated only when the first operand leaves the answer open."""
-        first = self.truth(self.expr(nodes[0]))
         if len(nodes) == 1:
-            return first
+            return self.truth(self.expr(nodes[0]))
+        size = len(nodes) // 2 if len(nodes) > LONGEST else 1  # by halves the nest grows with the logarithm
+        first = self.shortcut(nodes[:size], conjunction)
         if isinstance(first, bool):
-            return self.shortcut(nodes[1:], conjunction) if first is conjunction else first
-        rest = lambda: typed(self.shortcut(nodes[1:], conjunction))  # noqa: E731
+            return self.shortcut(nodes[size:], conjunction) if first is conjunction else first
+        rest = lambda: typed(self.shortcut(nodes[size:], conjunction))  # noqa: E731
         stop = lambda: typed(not conjunction)  # noqa: E731
         return self.choose(first, rest, stop) if conjunction else self.choose(first, stop, rest)
 
     def expr_IfExp(self, node: ast.IfExp) -> Any:
+        tests, sides = alternatives(node)
+        if len(tests) > LONGEST:
+            return self.chain([lambda t=t: self.truth(self.expr(t)) for t in tests], sides, self.expr, values=True)
         condition = self.truth(self.expr(node.test))
         if isinstance(condition, bool):
             return self.expr(node.body if condition else node.orelse)

@@ -16,7 +16,9 @@ from ..ops.debug import assert_
 from ..ops.registry import TABLE
 from ..ops.threads import tid
 from .branches import Arm
+from .chains import LONGEST, alternatives
 from .loops import Loops
+from .names import has, leaves_loop
 from .scope import BROKE, CONTINUED, FLAGS, RESULT, RETURNED, Unassigned, typed
 
 
@@ -24,6 +26,11 @@ class Statements(Loops):
     """Translates `ast.stmt` nodes; `statements` is the entry for a list of them."""
 
     def statements(self, body: list[ast.stmt]) -> None:
+        for part in parts(body):
+            self.nested(part)
+
+    def nested(self, body: list[ast.stmt]) -> None:
+        """Statements of which those after a branch that may leave go inside it."""
         for k, node in enumerate(body):
             left = self.exit_condition()
             if left is True:
@@ -132,19 +139,28 @@ class Statements(Loops):
 
     def branch(self, node: ast.If, rest: list[ast.stmt]) -> bool:
         """Translate an `if`; returns whether the rest of the list was taken along."""
-        condition: Any = typed(False)  # after an error, go on to find those of both sides
-
-        def test() -> None:
-            nonlocal condition
-            with self.at(node.test):
-                condition = self.truth(self.expr(node.test))
-
-        self.attempt(test, set)
+        tests, sides = alternatives(node)
+        if len(tests) > LONGEST:
+            self.chain([lambda t=t: self.condition(t) for t in tests], sides, self.statements, values=False)
+            return False
+        condition = self.condition(node.test)
         if isinstance(condition, bool):
             self.statements(node.body if condition else node.orelse)
             return False
         with self.at(node):
             return self.two_sided(condition, node, rest)
+
+    def condition(self, node: ast.expr) -> Any:
+        """A test: a bool where it is decided already, else a Value."""
+        found: Any = typed(False)  # after an error, go on to find those of both sides
+
+        def test() -> None:
+            nonlocal found
+            with self.at(node):
+                found = self.truth(self.expr(node))
+
+        self.attempt(test, set)
+        return found
 
     def two_sided(self, condition: Value, node: ast.If, rest: list[ast.stmt]) -> bool:
         then, orelse = Arm(self.scope.copy()), Arm(self.scope.copy())
@@ -158,6 +174,21 @@ class Statements(Loops):
                 break
         self.join(condition, then, orelse)
         return taken or (then.leaves and orelse.leaves)
+
+
+def parts(body: list[ast.stmt]) -> list[list[ast.stmt]]:
+    """Statements in pieces with so few branches that may leave that the nest of what follows them is not too deep."""
+    if len(body) <= LONGEST:
+        return [body]
+    found: list[list[ast.stmt]] = [[]]
+    leaving = 0
+    for node in body:
+        leaving += isinstance(node, ast.If) and (leaves_loop([node]) or has([node], ast.Continue))
+        if leaving > LONGEST:
+            found.append([])
+            leaving = 1
+        found[-1].append(node)
+    return found
 
 
 def result_of(scope: dict[str, Any]) -> Any:

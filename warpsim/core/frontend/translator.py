@@ -35,6 +35,23 @@ from .source import Source
 MAX_ERRORS = 20
 
 
+def too_deep(location: Location | None) -> UnsupportedSyntaxError:
+    """What is said where Python's stack ends, in the front end or after it."""
+    cure = "split the expression or the branches: assign parts to locals, move parts to functions"
+    return UnsupportedSyntaxError("this is nested too deeply", location, help=cure)
+
+
+@contextmanager
+def shallow_enough(location: Location | None) -> Iterator[None]:
+    """Work on a program whose nests may be deeper than Python's stack, which is then said of the program."""
+    try:
+        yield
+    except KernelError:
+        raise
+    except RecursionError as error:
+        raise too_deep(location) from error
+
+
 class Suppressed(Exception):
     """A use of something whose error was reported already."""
 
@@ -65,8 +82,7 @@ class Translator:
         except (WarpsimError, Suppressed):
             raise
         except RecursionError as error:
-            cure = "split the expression or the branches: assign parts to locals, move parts to functions"
-            raise UnsupportedSyntaxError("this is nested too deeply", location, help=cure) from error
+            raise too_deep(location) from error
         except Exception as error:
             what = f"{type(error).__name__}: {error}"
             place = f"  --> {location}\n{location.excerpt()}"

@@ -1,0 +1,95 @@
+"""Long chains of alternatives (`elif`, `a if p else b if q else c`) in a nest that grows with their logarithm.
+
+Translated one inside the other, every alternative would be a level of the program, and thousands of levels are more
+than the stacks of Python and of what comes after can take. So a long chain is translated in two steps: which test is
+the first to hold, then a search for that alternative by halves. Tests are evaluated in order and none after the first
+that holds; what is decided when the kernel is compiled is not translated, as in short chains.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...errors import KernelError
+from ..ir.builder import constant
+from ..ir.nodes import Region, Value
+from ..ops.registry import TABLE
+from ..types.scalars import int32
+from .branches import Branches
+from .translator import Suppressed
+
+LONGEST = 64  # alternatives that are translated one inside the other
+
+Test = Callable[[], Any]
+
+
+class Chains(Branches):
+    """Adds `chain`: many alternatives of which the first whose test holds is taken."""
+
+    def chain(self, tests: Sequence[Test], sides: Sequence[Any], take: Callable[[Any], Any], values: bool) -> Any:
+        """`take` the side of the first test that holds, else the last side. values: sides have values to be joined."""
+        open_tests, open_sides = [], []
+        for test, side in zip(tests, sides, strict=False):
+            known = self.decided(test)
+            if known is not False:
+                open_sides.append(side)
+            if known is True:
+                break
+            if known is None:
+                open_tests.append(test)
+        else:
+            open_sides.append(sides[-1])
+        found = self.first(open_tests, 0) if open_tests else None
+        return self.search(found, open_sides, 0, take, self.choose if values else self.either)
+
+    def decided(self, test: Test) -> bool | None:
+        """Whether a test holds, if that is known already; None leaves nothing behind."""
+        outer, noted = self.scope.copy(), len(self.errors)
+        try:
+            with self.builder.inside(Region()):
+                found = test()
+        except (KernelError, Suppressed):
+            return None
+        finally:
+            self.scope = outer
+            del self.errors[noted:]  # they will be reported in their place
+        return found if isinstance(found, bool) else None
+
+    def first(self, tests: Sequence[Test], start: int) -> Value:
+        """The position, counted from `start`, of the first test that holds; the next position where none does."""
+        end = start + len(tests)
+        if len(tests) == 1:
+            found: Value = self.emit(TABLE["where"], tests[0](), constant(int32, start), constant(int32, end))
+            return found
+        half = len(tests) // 2
+        before = self.first(tests[:half], start)
+        holds = self.emit(TABLE["lt"], before, constant(int32, start + half))
+        found = self.choose(holds, lambda: before, lambda: self.first(tests[half:], start + half))
+        return found
+
+    def search(self, at: Value | None, sides: Sequence[Any], start: int, take: Callable[[Any], Any], join: Any) -> Any:
+        """Take the side at a position, where `sides` begin with that of position `start`."""
+        if at is None or len(sides) == 1:
+            return take(sides[0])
+        half = len(sides) // 2
+        below = self.emit(TABLE["lt"], at, constant(int32, start + half))
+        lower, upper = sides[:half], sides[half:]
+        return join(
+            below, lambda: self.search(at, lower, start, take, join),
+            lambda: self.search(at, upper, start + half, take, join),
+        )  # fmt: skip
+
+
+def alternatives(node: ast.If | ast.IfExp) -> tuple[list[ast.expr], list[Any]]:
+    """The tests of a chain in order, and its sides: one more, since the last has no test."""
+    tests, sides = [node.test], [node.body]
+    rest: Any = node.orelse
+    while True:
+        only = rest[0] if isinstance(rest, list) and len(rest) == 1 else rest
+        if type(only) is not type(node):
+            return tests, [*sides, rest]
+        tests.append(only.test)
+        sides.append(only.body)
+        rest = only.orelse
