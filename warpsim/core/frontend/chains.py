@@ -18,6 +18,7 @@ from ..ir.nodes import Region, Value
 from ..ops.registry import TABLE
 from ..types.scalars import int32
 from .branches import Branches
+from .scope import typed
 from .translator import Suppressed
 
 LONGEST = 64  # alternatives that are translated one inside the other
@@ -26,7 +27,13 @@ Test = Callable[[], Any]
 
 
 class Chains(Branches):
-    """Adds `chain`: many alternatives of which the first whose test holds is taken."""
+    """Adds `chain`, alternatives of which the first whose test holds is taken, and `shortcut`, `and` and `or`."""
+
+    def expr(self, node: ast.expr) -> Any:
+        raise NotImplementedError
+
+    def test_of(self, node: ast.expr) -> Test:
+        return lambda: self.truth(self.expr(node))
 
     def chain(self, tests: Sequence[Test], sides: Sequence[Any], take: Callable[[Any], Any], values: bool) -> Any:
         """`take` the side of the first test that holds, else the last side. values: sides have values to be joined."""
@@ -43,6 +50,18 @@ class Chains(Branches):
             open_sides.append(sides[-1])
         found = self.first(open_tests, 0) if open_tests else None
         return self.search(found, open_sides, 0, take, self.choose if values else self.either)
+
+    def shortcut(self, tests: Sequence[Test], conjunction: bool) -> Any:
+        """`and` / `or`: the rest is evaluated only when what comes before leaves the answer open."""
+        if len(tests) == 1:
+            return tests[0]()
+        size = len(tests) // 2 if len(tests) > LONGEST else 1
+        first = self.shortcut(tests[:size], conjunction)
+        if isinstance(first, bool):
+            return self.shortcut(tests[size:], conjunction) if first is conjunction else first
+        rest = lambda: typed(self.shortcut(tests[size:], conjunction))  # noqa: E731
+        stop = lambda: typed(not conjunction)  # noqa: E731
+        return self.choose(first, rest, stop) if conjunction else self.choose(first, stop, rest)
 
     def decided(self, test: Test) -> bool | None:
         """Whether a test holds, if that is known already; None leaves nothing behind."""

@@ -226,24 +226,12 @@ class Expressions(Chains):
     # ----- conditions -----------------------------------------------------------------------
 
     def expr_BoolOp(self, node: ast.BoolOp) -> Any:
-        return self.shortcut(node.values, isinstance(node.op, ast.And))
-
-    def shortcut(self, nodes: list[ast.expr], conjunction: bool) -> Any:
-        """`and` / `or`: the rest is evaluated only when the first operand leaves the answer open."""
-        if len(nodes) == 1:
-            return self.truth(self.expr(nodes[0]))
-        size = len(nodes) // 2 if len(nodes) > LONGEST else 1  # by halves the nest grows with the logarithm
-        first = self.shortcut(nodes[:size], conjunction)
-        if isinstance(first, bool):
-            return self.shortcut(nodes[size:], conjunction) if first is conjunction else first
-        rest = lambda: typed(self.shortcut(nodes[size:], conjunction))  # noqa: E731
-        stop = lambda: typed(not conjunction)  # noqa: E731
-        return self.choose(first, rest, stop) if conjunction else self.choose(first, stop, rest)
+        return self.shortcut([self.test_of(v) for v in node.values], isinstance(node.op, ast.And))
 
     def expr_IfExp(self, node: ast.IfExp) -> Any:
         tests, sides = alternatives(node)
         if len(tests) > LONGEST:
-            return self.chain([lambda t=t: self.truth(self.expr(t)) for t in tests], sides, self.expr, values=True)
+            return self.chain([self.test_of(t) for t in tests], sides, self.expr, values=True)
         condition = self.truth(self.expr(node.test))
         if isinstance(condition, bool):
             return self.expr(node.body if condition else node.orelse)
