@@ -127,3 +127,31 @@ def test_resolve_needs_an_id_and_a_struct():
             wp.launch(broken, 1, inputs=[0, out])
     with pytest.raises(TypeError, match="inside kernels"):
         resolve(0, Table)
+
+
+@pytest.mark.cpu(reason="on CUDA an id is an address")
+def test_no_number_leads_into_foreign_memory():
+    """Garbage, ids with one bit changed, closed ids and ids of other types all stand for an empty structure."""
+    handle, other, closed = Handle(table()), Handle(Other(n=1)), Handle(table())
+    stale = closed.id
+    closed.close()
+    numbers = np.random.default_rng(0).integers(0, 2**64, 5000, dtype=np.uint64)
+    wrong = [other.id, stale, 1, 2**63, 2**64 - 1, *map(int, numbers), *(handle.id ^ 1 << bit for bit in range(64))]
+    ids, out = wp.array(np.array([handle.id, *wrong], np.uint64)), wp.zeros(1 + len(wrong), dtype=float)
+    wp.launch(read_several, out.size, inputs=[ids, out])
+    assert out.list() == [3.0] + [0.0] * len(wrong)
+    wp.config.verify = True
+    for number in wrong[:40]:
+        ids = wp.array(np.array([handle.id, number], np.uint64))
+        with pytest.raises(StructureIdError, match=f"id {number:#x} stands for no open structure that holds Table"):
+            wp.launch(read_several, 2, inputs=[ids, out])
+
+
+@pytest.mark.cpu(reason="on CUDA an id is an address")
+def test_an_id_is_never_used_again():
+    seen = set()
+    for _ in range(2000):
+        handle = Handle(Other(n=1))
+        assert handle.id not in seen
+        seen.add(handle.id)
+        handle.close()
