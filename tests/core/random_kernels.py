@@ -157,7 +157,7 @@ class Text:
     def vector_part(self, depth):
         return self.vector_name() + self.either(
             lambda: f".{self.pick('x', 'y', 'z')}", lambda: f"[{self.number(-3, 2)}]",
-            lambda: f"[{self.expr('i', depth)}]",
+            lambda: f"[({self.expr('i', depth)}) % 3]",
         )  # fmt: skip
 
     def expr_d(self, depth):

@@ -6,7 +6,9 @@ from kernel_runs import filled, ran, refused
 
 import warpsim as wp
 from warpsim.core.types.compounds import vector
-from warpsim.errors import KernelNameError, KernelTypeError, KernelValueError, UnsupportedSyntaxError
+from warpsim.errors import (
+    KernelNameError, KernelTypeError, KernelValueError, OutOfBoundsError, UnsupportedSyntaxError,
+)  # fmt: skip
 
 Floats = wp.array(dtype=float)
 SCALES = np.array([1.5, 2.5])
@@ -36,9 +38,14 @@ def computed_index(out: Floats, v: wp.vec3):
     out[i] = v[i - 4]
 
 
-def test_a_computed_component_is_clamped():
-    """Negative indices count from the end; whatever is left outside is the nearest component."""
-    assert filled(computed_index, 8, wp.vec3(1, 2, 3)) == [1, 1, 2, 3, 1, 2, 3, 3]
+@pytest.mark.cpu(reason="names its devices")
+def test_a_computed_component_counts_from_the_end():
+    """Outside of the vector is no number."""
+    out = wp.zeros(8, dtype=float)
+    wp.launch(computed_index, 8, [out, wp.vec3(1, 2, 3)], device="cpu")
+    np.testing.assert_array_equal(out.numpy(), [np.nan, 1, 2, 3, 1, 2, 3, np.nan])
+    with pytest.raises(OutOfBoundsError, match="component index -4 is outside 0 to 2"):
+        wp.launch(computed_index, 8, [out, wp.vec3(1, 2, 3)], device="interp")
 
 
 @wp.kernel
