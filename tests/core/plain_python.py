@@ -69,10 +69,11 @@ class Plain:
         self.value[index if isinstance(index, slice) else self.position(index)] = bare(x)
 
     def position(self, index):
-        """Computed indices count from the end when negative, and are clamped into range."""
+        """Computed indices count from the end when negative; programs keep them in range."""
         indices = index if isinstance(index, tuple) else (index,)
-        sides = zip(indices, type(self.value).shape, strict=False)
-        found = tuple(min(max(int(i) + n if int(i) < 0 else int(i), 0), n - 1) for i, n in sides)
+        sides = list(zip(map(int, indices), type(self.value).shape, strict=False))
+        assert all(-n <= i < n for i, n in sides)
+        found = tuple(i % n for i, n in sides)
         return found if len(found) > 1 else found[0]
 
     # ----- operators ------------------------------------------------------------------------

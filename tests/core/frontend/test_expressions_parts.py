@@ -7,7 +7,11 @@ from kernel_runs import filled, ran, refused
 import warpsim as wp
 from warpsim.core.types.compounds import vector
 from warpsim.errors import (
-    KernelNameError, KernelTypeError, KernelValueError, OutOfBoundsError, UnsupportedSyntaxError,
+    KernelNameError,
+    KernelTypeError,
+    KernelValueError,
+    OutOfBoundsError,
+    UnsupportedSyntaxError,
 )  # fmt: skip
 
 Floats = wp.array(dtype=float)

@@ -45,18 +45,42 @@ def threads(request):
     wp.set_num_threads(before)
 
 
+numbers = np.random.default_rng(0).random(40_000, dtype=np.float32)
+seen = {}
+
+
 def plan(kernel):
     return kernel.program(tuple(kernel.patterns.values())).plan
+
+
+@wp.kernel
+def ring(x: Floats, y: Floats):
+    i = wp.tid()
+    wp.atomic_add(y, i - 1, x[i])
+    wp.atomic_add(y, i, 0.5 * x[i])
+
+
+@wp.kernel
+def guarded(x: Floats, y: Floats):
+    i = wp.tid()
+    if i > 0:
+        wp.atomic_add(y, i - 1, x[i])
+
+
+def test_a_sum_from_the_end_is_not_near(threads):
+    """Thread 0 adds to the last element, which another chunk has."""
+    assert plan(ring).reach == {}
+    assert plan(guarded).reach == {(1, False): 1}
+    y = wp.zeros(len(numbers), dtype=float)
+    wp.launch(ring, len(numbers), [numbers, y])
+    np.testing.assert_allclose(y.numpy(), np.roll(numbers, -1) + 0.5 * numbers, atol=1e-6)
+    assert seen.setdefault("ring", y.numpy().tobytes()) == y.numpy().tobytes()
 
 
 def test_which_sums_are_near():
     assert plan(chain).reach == {(1, False): 3}
     assert plan(stencil).reach == {(1, False): 2}
     assert plan(far).reach == {}
-
-
-numbers = np.random.default_rng(0).random(40_000, dtype=np.float32)
-seen = {}
 
 
 def test_a_chain(threads):
