@@ -148,7 +148,7 @@ class FunctionTranslator(Calls):
         try:
             return inner.run()
         except KernelError as error:
-            add_chain(error, inner.chain())
+            add_chain(error, inner.call_sites())
             raise
 
     def translate_function(self, overload: Overload, operands: list[Any], key: Any) -> tuple[Function, Any]:
@@ -160,7 +160,7 @@ class FunctionTranslator(Calls):
         inner.expected = declared(overload.returns)
         template = typed_result(self.result_with_chain(inner))
         region.yields = tuple(runtime_values(template))
-        sites = tuple(inner.chain()) if any(overload.customs.values()) else ()
+        sites = tuple(inner.call_sites()) if any(overload.customs.values()) else ()
         use = Use(overload, operands, template, self.session, sites)
         return Translated(overload.function.__name__, region, overload.source.whole(), use=use), template
 

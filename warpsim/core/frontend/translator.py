@@ -105,7 +105,7 @@ class Translator:
         for name in assigned():
             self.scope[name] = Erroneous()
 
-    def chain(self) -> list[Location]:
+    def call_sites(self) -> list[Location]:
         """Call sites from here outwards."""
         sites, at = [], self.caller
         while at is not None:
