@@ -171,6 +171,8 @@ def counts(query: BvhQueryRay, slot: int32, limit: float32) -> bool:
 
 @func(overload_of=counts)
 def counts(query: BvhQueryCapsule, slot: int32, limit: float32) -> bool:
+    if limit < 0.0:  # the first node was tested before the limit was known
+        return False
     node = query.tree.nodes[query.walk.at]
     lower = vec3(node.lower_x[slot], node.lower_y[slot], node.lower_z[slot])
     upper = vec3(node.upper_x[slot], node.upper_y[slot], node.upper_z[slot])
