@@ -27,7 +27,7 @@ Test = Callable[[], Any]
 
 
 class Chains(Branches):
-    """Adds `chain`, alternatives of which the first whose test holds is taken, and `shortcut`, `and` and `or`."""
+    """Adds `first_of`, alternatives of which the first whose test holds is taken, and `shortcut`, `and` and `or`."""
 
     def expr(self, node: ast.expr) -> Any:
         raise NotImplementedError
@@ -35,7 +35,7 @@ class Chains(Branches):
     def test_of(self, node: ast.expr) -> Test:
         return lambda: self.truth(self.expr(node))
 
-    def chain(self, tests: Sequence[Test], sides: Sequence[Any], take: Callable[[Any], Any], values: bool) -> Any:
+    def first_of(self, tests: Sequence[Test], sides: Sequence[Any], take: Callable[[Any], Any], values: bool) -> Any:
         """`take` the side of the first test that holds, else the last side. values: sides have values to be joined."""
         open_tests, open_sides = [], []
         for test, side in zip(tests, sides, strict=False):

@@ -231,7 +231,7 @@ class Expressions(Chains):
     def expr_IfExp(self, node: ast.IfExp) -> Any:
         tests, sides = alternatives(node)
         if len(tests) > LONGEST:
-            return self.chain([self.test_of(t) for t in tests], sides, self.expr, values=True)
+            return self.first_of([self.test_of(t) for t in tests], sides, self.expr, values=True)
         condition = self.truth(self.expr(node.test))
         if isinstance(condition, bool):
             return self.expr(node.body if condition else node.orelse)

@@ -141,7 +141,7 @@ class Statements(Loops):
         """Translate an `if`; returns whether the rest of the list was taken along."""
         tests, sides = alternatives(node)
         if len(tests) > LONGEST:
-            self.chain([lambda t=t: self.condition(t) for t in tests], sides, self.statements, values=False)
+            self.first_of([lambda t=t: self.condition(t) for t in tests], sides, self.statements, values=False)
             return False
         condition = self.condition(node.test)
         if isinstance(condition, bool):
