@@ -59,9 +59,16 @@ def elsewhere(x: Floats, t: int, y: Floats):
     y[t + 1] = x[t] * x[t]
 
 
+@wp.kernel
+def sums(x: Floats, j: Ints, y: Floats):
+    for k in range(j[0]):
+        wp.atomic_add(x, j[k], y[k])
+        wp.atomic_sub(x, j[k] - 1, y[j[k]])
+
+
 @pytest.mark.parametrize(
     ("kernel", "asserted"),
-    [(step, 1), (step_of_a_struct, 1), (rows, 2), (span, 1), (own, 0), (forwards, 0), (elsewhere, 0)],
+    [(step, 1), (step_of_a_struct, 1), (rows, 2), (span, 1), (own, 0), (forwards, 0), (elsewhere, 0), (sums, 0)],
 )
 def test_what_is_asserted(kernel, asserted):
     fn = dce(fold(inline(lowered(kernel))))

@@ -50,7 +50,7 @@ class _Doubts:
         for root in addresses.written:
             accesses = addresses.by_root.get(root, [])
             doubtful = any(0 in a.signs for a in accesses) or len({a.signs for a in accesses}) > 1
-            for a in accesses if doubtful else ():
+            for a in accesses if doubtful and any(map(_needs_order, accesses)) else ():
                 for b in accesses:
                     if a is not b and (a.writes or b.writes):
                         self.compare(a, b)
@@ -71,6 +71,11 @@ class _Doubts:
                     self.distances.add((a.root, axis, abs(distance.constant)))
                 else:
                     self.signs.update(each.operands[axis] for each in (a, b) if each.signs[axis] == 0)
+
+
+def _needs_order(access: Access) -> bool:
+    """Whether the reverse asks what was written before and after an access; of sums and stores alone it does not."""
+    return not access.writes or access.call.op.name in ("atomic_min", "atomic_max")
 
 
 class _Guards(Rewriter):
