@@ -1,8 +1,9 @@
 """Random simulations that vary what users vary: which arrays have gradients, how memory is reached, how steps run.
 
-`program(seed)` is the text of a few kernels and a plan: memories with or without gradient, and steps on views of them.
-A step is a launch, a copy, a fill, an operation on whole arrays, a recorded launch, a captured graph, or a
-checkpointed loop. Programs are free of races by construction. What a kernel does with a parameter is its role.
+`program(seed)` is the text of a few kernels, which use `VOCABULARY`, and a plan: memories with or without gradient,
+and steps on views of them. A step is a launch, a copy, a fill, an operation on whole arrays, a recorded launch, a
+captured graph, or a checkpointed loop. Programs are free of races by construction. What a kernel does with a
+parameter is its role.
 own: thread t reads and writes element t. read: anybody reads any element. sum, peak: only atomics.
 A parameter that is written has its memory to itself; those that are read may share theirs. All floats are float64.
 """
@@ -16,9 +17,9 @@ FLOATS = ("A", "B", "C", "D", "E")  # memories of numbers; further ones: G of ro
 MEMORIES = (*FLOATS, "G", "V", "P")
 VIEWS = ("[:n]", "[1:n + 1]", "[n + 1:2 * n + 1]", "[:2 * n:2]", "[1:2 * n + 1:2]")
 LONG = 70  # iterations: more than the reverse of a loop keeps states for
-COUNTS = (1, 3, 17, 17, 17, 600)  # threads; 600 are enough for vector mathematics and for chunks
+COUNTS = (1, 3, 17, 17, 17, 17, 17, 600)  # threads; 600 are enough for vector mathematics and for chunks
 
-HEADER = """\
+VOCABULARY = """\
 @wp.struct
 class Pack:
     p: wp.array(dtype=wp.float64)
@@ -100,8 +101,8 @@ class Program:
 class Writer:
     """Writes the text of one kernel."""
 
-    def __init__(self, rng: random.Random):
-        self.rng = rng
+    def __init__(self, rng: random.Random, longest: int):
+        self.rng, self.longest = rng, longest
         self.lines: list[str] = []
         self.depth = 1
         self.locals: list[str] = []
@@ -216,7 +217,8 @@ class Writer:
         sums = [k for k, role in self.roles.items() if role == "sum" and k not in ("g", "v") and k != "o"]
         way = self.rng.randrange(4)
         if way == 0:
-            self.write(f"wp.atomic_{self.peak}(m, idx[t] % 4, {self.value()})")
+            apart = "0.001 * wp.float64(t)"  # threads that offer the same share the gradient as they like
+            self.write(f"wp.atomic_{self.peak}(m, idx[t] % 4, {self.value()} + {apart})")
         elif sums and way < 3:
             name = self.rng.choice(sums)
             self.write(f"wp.atomic_{self.rng.choice(('add', 'sub'))}({name}, {self.place()}, {self.value()})")
@@ -269,7 +271,7 @@ class Writer:
         name = f"i{self.serial}"
         self.serial += 1
         self.loops += 1
-        count = self.rng.choice(("3", "idx[t] % 5", "n % 4", "2", str(LONG) if self.loops == 1 else "2", "0"))
+        count = self.rng.choice(("3", "idx[t] % 5", "n % 4", "2", str(self.longest) if self.loops == 1 else "2", "0"))
         if self.chance(4):
             self.write(f"{name} = int(0)")
             self.write(f"while {name} < {count}:")
@@ -337,12 +339,12 @@ def step(rng: random.Random, kernels: dict[str, dict[str, str]], n: int, plain: 
 def program(seed: int) -> Program:
     """The program of this number."""
     rng = random.Random(seed)
-    texts, kernels = [HEADER], {}
+    texts, kernels = [], {}
+    n = rng.choice(COUNTS)
     for k in range(rng.randint(1, 2)):
-        writer = Writer(rng)
+        writer = Writer(rng, LONG if n < 100 else 3)
         texts.append(writer.text(f"kernel{k}"))
         kernels[f"kernel{k}"] = writer.roles
-    n = rng.choice(COUNTS)
     steps = [step(rng, kernels, n) for _ in range(rng.randint(1, 4 if n < 100 else 2))]
     share = rng.choice((0.3, 0.7, 0.7, 1.0))
     graded = {name: rng.random() < share for name in MEMORIES}

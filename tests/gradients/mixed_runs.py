@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import twin
-from mixed_programs import FLOATS, MEMORIES
+from mixed_programs import FLOATS, MEMORIES, VOCABULARY
 
 import warpsim as wp
 
@@ -25,13 +25,17 @@ class Result:
     gradients: dict[str, np.ndarray | None]
 
 
-def compiled(text, language):
-    """The names that a text defines when `wp` is `language`."""
+def compiled(text, known):
+    """The names that a text defines beside those that are known to it."""
     name = f"<mixed {next(_serial)}>"
     linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    found = {"wp": language, "__name__": name}
+    found = {**known, "__name__": name}
     exec(compile(text, name, "exec", dont_inherit=True), found)
     return found
+
+
+WARPSIM = compiled(VOCABULARY, {"wp": wp})
+TWIN = compiled(VOCABULARY, {"wp": twin.LANGUAGE})
 
 
 def start(program):
@@ -86,7 +90,7 @@ class Run:
 class RealRun(Run):
     def __init__(self, program, contents, numbers):
         super().__init__(program, contents, numbers)
-        self.kernels = compiled(program.text, wp)
+        self.kernels = compiled(program.text, WARPSIM)
         dtypes = {"V": wp.vec3d}
         self.memories = {
             name: wp.array(x, dtype=dtypes.get(name, wp.float64), requires_grad=program.graded[name])
@@ -191,7 +195,7 @@ class TwinRun(Run):
     def __init__(self, program, contents, numbers):
         super().__init__(program, contents, numbers)
         twin.Thread.doubt = False
-        self.kernels = compiled(program.text, twin.LANGUAGE)
+        self.kernels = compiled(program.text, TWIN)
         self.memories = {name: self.memory(name, x) for name, x in contents.items()}
         self.first = dict(self.memories)
         self.idx = twin.View(twin.Memory(numbers.tolist(), False), np.arange(self.n))
@@ -200,7 +204,8 @@ class TwinRun(Run):
 
     def memory(self, name, x):
         shape = x.shape[:1] if name == "V" else x.shape
-        flat = [twin.Vector(*row) for row in x] if name == "V" else [twin.Number(value) for value in x.reshape(-1)]
+        numbers = [(twin.variable if self.program.graded[name] else twin.Number)(value) for value in x.reshape(-1)]
+        flat = [twin.Vector(*numbers[k : k + 3]) for k in range(0, x.size, 3)] if name == "V" else numbers
         return twin.View(twin.Memory(flat, self.program.graded[name]), np.arange(len(flat)).reshape(shape))
 
     def pack(self, p, q):

@@ -34,12 +34,13 @@ def doubtful() -> bool:
 
 
 class Number:
-    """A float64 with its parents and the partial derivative by each."""
+    """A float64 with its parents and the partial derivative by each; a constant has none."""
 
     __slots__ = ("cotangent", "parents", "value")
 
     def __init__(self, value, parents=()):
-        self.value, self.parents, self.cotangent = float(value), parents, 0.0
+        self.value, self.cotangent = float(value), 0.0
+        self.parents = tuple(pair for pair in parents if pair[0].parents)
         if not abs(self.value) < LARGE:
             Thread.doubt = True
 
@@ -81,11 +82,19 @@ class Number:
 
 
 def decided(a, b):
-    """The difference of two numbers that something depends on."""
-    difference = a.value - lifted(b).value
-    if abs(difference) < MARGIN * max(1.0, abs(a.value)):
+    """The difference of two numbers that something depends on; equal constants leave no doubt."""
+    b = lifted(b)
+    difference = a.value - b.value
+    if abs(difference) < MARGIN * max(1.0, abs(a.value)) and (difference or a.parents or b.parents):
         Thread.doubt = True
     return difference
+
+
+def variable(value):
+    """A number by which others are differentiated: it counts as made of itself."""
+    made = Number(value)
+    made.parents = ((made, 0.0),)
+    return made
 
 
 def lifted(x):
