@@ -29,9 +29,10 @@ from ..types.scalars import int32
 from ..types.structs import is_struct
 from .activity import MAYBE, NO, Activity, is_blind, replayed_body
 from .adjoint_loops import Loops
-from .checkpoints import budget_of
+from .checkpoints import BYTES_TO_CARRY, budget_of
 from .cotangents import Cotangents, has_cotangent
 from .dce import dce
+from .forwarding import forward
 from .inline import inline
 from .overwrites import Extra, Overwrites
 from .replay import Contents, Replay, refuse_lost
@@ -41,8 +42,8 @@ from .roots import Root, array_fields
 class Reverser(Loops):
     """Emits replays and reverse sweeps into the open region of `builder`."""
 
-    def __init__(self, builder: Builder, active: Activity, body: Region):
-        self.builder, self.active, self.budget = builder, active, budget_of(body, active)
+    def __init__(self, builder: Builder, active: Activity, budget: int):
+        self.builder, self.active, self.budget = builder, active, budget
 
     def both_ways(self, nodes: list[Node], replay: Replay, cotangents: Cotangents) -> None:
         """Replay the nodes, then reverse them. `cotangents` holds those of the nodes' results."""
@@ -216,7 +217,7 @@ def adjoint(fn: Function, gradients: frozenset[str], ndim: int) -> tuple[Functio
     builder, cotangents = Builder(region), Cotangents()
     replay = Replay(dict(zip(fn.params, region.params, strict=True)), contents, builder)
     with builder.active():
-        Reverser(builder, active, fn.body).both_ways(fn.body.nodes, replay, cotangents)
+        Reverser(builder, active, budget_of(fn.body, active)).both_ways(fn.body.nodes, replay, cotangents)
         extras = dict(contents.params)
         for k, p in enumerate(fn.params):
             if p in sources:
@@ -244,8 +245,8 @@ def vjp(fn: Function, with_gradient: frozenset[Root] | None = None) -> Function:
     The function changes no memory; the result yields a cotangent per parameter of a type that has one, and adds
     to the gradients of the arrays `with_gradient` (None: of all).
     """
-    body = inline(fn, keep_gradients=True).body
-    whole = replace(fn, body=body)
+    whole = inline(forward(inline(fn, keep_gradients=True)), keep_gradients=True)
+    body = whole.body
     seeded = [v for v in body.yields if has_cotangent(v.type)]
     wanted = [p for p in body.params if has_cotangent(p.type)]
     active = Activity(whole, with_gradient, wanted, seeded)
@@ -256,6 +257,7 @@ def vjp(fn: Function, with_gradient: frozenset[Root] | None = None) -> Function:
     with builder.active():
         for value, seed in zip(seeded, seeds, strict=True):
             cotangents.give(value, seed)
-        Reverser(builder, active, body).both_ways(body.nodes, replay, cotangents)
+        budget = budget_of(body, active, BYTES_TO_CARRY)
+        Reverser(builder, active, budget).both_ways(body.nodes, replay, cotangents)
         region.yields = tuple(cotangents.take(p) for p in wanted)
     return refuse_lost(dce(Function(f"adj_{fn.name}", region, fn.location), total=True))
