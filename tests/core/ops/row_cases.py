@@ -248,10 +248,16 @@ def special_values(t: Any, tame: bool = False) -> list[Any]:
 
 
 def index_like(case: Case, position: int) -> bool:
-    """Whether an operand is an index of extract or insert; any integer is allowed, most are clamped."""
+    """Whether an operand is an index of extract or insert; others than those of components are errors."""
     return case.row.name in ("extract", "insert") and 0 < position and scalars.is_integer(case.types[position]) and (
         case.row.name == "extract" or position < len(case.types) - 1
     )
+
+
+def component(case: Case, position: int, rng: np.random.Generator) -> Any:
+    """An index of a component, from the end now and then."""
+    t, extent = case.types[position], case.types[0].shape[position - 1]
+    return t(rng.integers(0 if t in scalars.UNSIGNED else -extent, extent))
 
 
 def random_operands(case: Case, rng: np.random.Generator) -> tuple[Any, ...]:
@@ -259,7 +265,7 @@ def random_operands(case: Case, rng: np.random.Generator) -> tuple[Any, ...]:
     found = []
     for position, t in enumerate(case.types):
         if index_like(case, position):
-            found.append(t(rng.integers(0 if t in scalars.UNSIGNED else -6, 7)))
+            found.append(component(case, position, rng))
         else:
             found.append(random_value(t, *case.row.domain, rng))
     if case.row.name == "inverse":
@@ -275,6 +281,8 @@ def special_operands(case: Case, rng: np.random.Generator) -> list[tuple[Any, ..
 
 
 def _scattered(case: Case, position: int, t: Any, rng: np.random.Generator) -> Any:
+    if index_like(case, position):
+        return component(case, position, rng)
     value = random_value(t, *case.row.domain, rng)
     if structs.is_struct(t):
         return value
