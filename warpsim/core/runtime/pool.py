@@ -26,6 +26,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from threading import get_ident
 from types import ModuleType
@@ -71,6 +72,7 @@ _CACHE_LINE = 64  # [bytes]
 
 _LAYER_FILES = {"tbb": "tbbpool", "omp": "omppool", "workqueue": "workqueue"}  # preferred first
 _LAYER_VARIABLE = "WARPSIM_THREADING_LAYER"
+_WAIT_VARIABLES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")  # libraries read them when they are loaded
 _THREADS_VARIABLE = "WARPSIM_NUM_THREADS"
 # TBB 2021.11. Numba's extension module would take 12060, but up to 12100 many short launches in a row are slow: on 2
 # cores examples/cloth_drop.py does 130 substeps a second, with later ones 1,800 to 3,500, and serially 1,700.
@@ -327,8 +329,26 @@ def _load_layer(name: str) -> _Layer:
     if name == "tbb":
         _preload_tbb(folder.parent)
     path = _extension_file(folder / "np" / "ufunc", _LAYER_FILES[name])
-    module = _load_private_copy(path) if name == "workqueue" else _load_extension(path)
+    with _passive_waiting() if name == "omp" else contextlib.nullcontext():
+        module = _load_private_copy(path) if name == "workqueue" else _load_extension(path)
     return _Layer(name, module.parallel_for, module.launch_threads)
+
+
+@contextlib.contextmanager
+def _passive_waiting() -> Iterator[None]:
+    """Let the threads of an OpenMP library that is loaded meanwhile sleep between launches, unless the user chose.
+
+    By default those of libgomp turn in a loop for milliseconds, on cores that other processes want: two processes
+    that launch side by side on two cores do a twentieth of what one alone does.
+    """
+    if any(name in os.environ for name in _WAIT_VARIABLES):
+        yield
+        return
+    os.environ[_WAIT_VARIABLES[0]] = "passive"
+    try:
+        yield
+    finally:
+        del os.environ[_WAIT_VARIABLES[0]]
 
 
 def _extension_file(folder: Path, name: str) -> Path:
