@@ -76,6 +76,11 @@ def serial_scenario(function):
     return scenario(function)
 
 
+def calm() -> None:
+    """Wait until the pool has forgotten a slow launch, after which launches are serial for 10 ms."""
+    time.sleep(0.011)
+
+
 @serial_scenario
 def every_chunk_runs_once_with_its_own_block():
     shared = SHARED_LAUNCH if get_pool().layer != "serial" else 0
@@ -84,7 +89,8 @@ def every_chunk_runs_once_with_its_own_block():
         expected = [(c * size, min(n, (c + 1) * size), shared, 1) for c in range(chunks)]
         if chunks == 1:
             expected = [(0, n, 0, 1)]
-        for _ in range(20):
+        for _ in range(8):
+            calm()
             assert recorded(n, size, chunks) == [*expected, (0, 0, 0, 0)]
 
 
@@ -121,10 +127,48 @@ def two_threads_meet():
         return  # tbb has a single thread then
     get_pool().set_num_threads(2)
     for _ in range(10):
+        calm()
         arrived = (ctypes.c_int64 * 2)()
         args = struct.pack("=Qqq", ctypes.addressof(arrived), 2, 10**10)
         Command("meet", args, 2, 1).run()
         assert list(arrived) == [2, 2]
+
+
+def flags_of(seconds: list[float]) -> list[set[int]]:
+    """Launches of two chunks in a row that each take so long: the flags that the chunks of each saw."""
+    seen: list[int] = []
+    current = [0.0]
+
+    @KERNEL_PROTOTYPE
+    def sleeping(args, begin, end, flags):
+        seen.append(flags or 0)
+        time.sleep(current[0])
+
+    command = Command(ctypes.cast(sleeping, ctypes.c_void_p).value, b"\0" * 8, 2, 1)
+    found = []
+    for duration in seconds:
+        current[0] = duration
+        seen.clear()
+        command.run()
+        found.append(set(seen))
+    return found
+
+
+@scenario
+def launches_are_serial_for_a_while_after_a_slow_one():
+    launch_and_check()  # threads are there
+    time.sleep(0.15)
+    assert flags_of([0.03, 0.0, 0.0]) == [{SHARED_LAUNCH}, {0}, {0}]
+    time.sleep(0.15)
+    assert flags_of([0.0]) == [{SHARED_LAUNCH}]
+
+
+@scenario
+def slow_kernels_are_not_suspected_for_long():
+    """Threads that sleep for as long in a serial launch are no sign of crowded cores."""
+    launch_and_check()
+    time.sleep(0.15)
+    assert flags_of([0.01, 0.1, 0.01, 0.01]) == [{SHARED_LAUNCH}, {0}, {SHARED_LAUNCH}, {SHARED_LAUNCH}]
 
 
 @scenario

@@ -184,6 +184,18 @@ def test_unknown_layer_is_refused_with_the_known_ones(cache_folder):
     assert "expected: tbb, omp, workqueue or serial" in done.stderr
 
 
+@pytest.mark.parametrize(("chosen", "expected"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "active"}, "ACTIVE")])
+def test_openmp_threads_sleep_unless_the_user_chose(cache_folder, loadable_layers, chosen, expected):
+    if "omp" not in loadable_layers or not sys.platform.startswith("linux"):
+        pytest.skip("libgomp says what it waits by")
+    script = (
+        "import os; from warpsim.core.runtime.pool import get_pool; before = dict(os.environ)\n"
+        "assert get_pool().layer == 'omp' and dict(os.environ) == before"
+    )
+    settings = {"WARPSIM_THREADING_LAYER": "omp", "OMP_DISPLAY_ENV": "verbose", **chosen}
+    assert f"OMP_WAIT_POLICY = '{expected}'" in run_process(["-c", script], cache_folder, **settings).stderr
+
+
 def test_layer_that_cannot_be_loaded_is_an_error_only_when_asked_for(monkeypatch):
     monkeypatch.setattr(pool_module, "_LAYER_FILES", {"omp": "no_such_module"})
     with pytest.raises(DeviceError, match=r"cannot be loaded\nfound: omp: numba has no extension"):

@@ -21,6 +21,15 @@
 @in_flight = internal global i64 0, align 64
 @closed = internal global i64 0, align 64
 
+; A parallel launch that takes many times its estimate has waited for cores that others use: the next launches
+; are serial until a moment [ns, 0 for none]. One launch of the same kernel and size tells whether that was right:
+; if it takes longer than the slow one did, nobody is suspected before another moment.
+@serial_until = internal global i64 0, align 64
+@trusted_until = internal global i64 0
+@slow_kernel = internal global ptr null
+@slow_n = internal global i64 0
+@slow_time = internal global i64 0
+
 declare i64 @llvm.smin.i64(i64, i64)
 
 ; ---- One chunk ---------------------------------------------------------------------------------
@@ -165,6 +174,65 @@ define internal void @run_parallel(ptr %command, i64 %chunks, ptr %parallel_for,
   ret void
 }
 
+; ---- Crowded cores -----------------------------------------------------------------------------
+
+; As @run_parallel, with a look at the clock. An estimate is 4096 ns for each chunk, but for launches of 128
+; chunks, whose estimate is not known here and which are long enough to bear a wait.
+define internal void @run_watched(ptr %command, i64 %chunks, ptr %parallel_for, i64 %team) {
+  %start = call i64 @now()
+  call void @run_parallel(ptr %command, i64 %chunks, ptr %parallel_for, i64 %team)
+  %end = call i64 @now()
+  %spent = sub i64 %end, %start
+  %estimate = mul i64 %chunks, 32768
+  %limit = add i64 %estimate, 300000
+  %late = icmp sgt i64 %spent, %limit
+  %short = icmp slt i64 %chunks, 128
+  %trusted = load atomic i64, ptr @trusted_until monotonic, align 8
+  %open = icmp sgt i64 %end, %trusted
+  %both = and i1 %late, %short
+  %slow = and i1 %both, %open
+  br i1 %slow, label %suspect, label %done
+suspect:
+  %kernel = load ptr, ptr %command
+  %n.at = getelementptr %Command, ptr %command, i64 0, i32 3
+  %n = load i64, ptr %n.at
+  store atomic ptr %kernel, ptr @slow_kernel monotonic, align 8
+  store atomic i64 %n, ptr @slow_n monotonic, align 8
+  store atomic i64 %spent, ptr @slow_time monotonic, align 8
+  %until = add i64 %end, 10000000
+  store atomic i64 %until, ptr @serial_until monotonic, align 8
+  br label %done
+done:
+  ret void
+}
+
+; A launch that would be parallel while cores are crowded.
+define internal void @run_crowded(ptr %command, i64 %chunks) {
+  %start = call i64 @now()
+  call void @run_serial(ptr %command, i64 %chunks)
+  %end = call i64 @now()
+  %spent = sub i64 %end, %start
+  %kernel = load ptr, ptr %command
+  %n.at = getelementptr %Command, ptr %command, i64 0, i32 3
+  %n = load i64, ptr %n.at
+  %slow.kernel = load atomic ptr, ptr @slow_kernel monotonic, align 8
+  %slow.n = load atomic i64, ptr @slow_n monotonic, align 8
+  %slow.time = load atomic i64, ptr @slow_time monotonic, align 8
+  %same.kernel = icmp eq ptr %kernel, %slow.kernel
+  %same.n = icmp eq i64 %n, %slow.n
+  %longer = icmp sge i64 %spent, %slow.time
+  %same = and i1 %same.kernel, %same.n
+  %wrong = and i1 %same, %longer
+  br i1 %wrong, label %trust, label %done
+trust:
+  %until = add i64 %end, 100000000
+  store atomic i64 %until, ptr @trusted_until monotonic, align 8
+  store atomic i64 0, ptr @serial_until monotonic, align 8
+  br label %done
+done:
+  ret void
+}
+
 ; ---- Entry points ------------------------------------------------------------------------------
 
 ; Run `count` commands, each after the one before has finished. Launches of more than one chunk use
@@ -185,7 +253,22 @@ choose:
   %chunks = call i64 @chunk_count(ptr %command)
   %worthwhile = icmp sgt i64 %chunks, 1
   %parallel = and i1 %allowed, %worthwhile
-  br i1 %parallel, label %enter, label %serial
+  br i1 %parallel, label %consider, label %serial
+
+consider:
+  %until = load atomic i64, ptr @serial_until monotonic, align 8
+  %calm = icmp eq i64 %until, 0
+  br i1 %calm, label %enter, label %look
+look:
+  %moment = call i64 @now()
+  %crowded = icmp slt i64 %moment, %until
+  br i1 %crowded, label %alone, label %again
+alone:
+  call void @run_crowded(ptr %command, i64 %chunks)
+  br label %finished
+again:
+  store atomic i64 0, ptr @serial_until monotonic, align 8
+  br label %enter
 
 enter:
   %before = atomicrmw add ptr @in_flight, i64 1 seq_cst
@@ -194,7 +277,7 @@ enter:
   br i1 %open, label %threaded, label %refused
 threaded:
   %team = call i64 @llvm.smin.i64(i64 %chunks, i64 %threads)
-  call void @run_parallel(ptr %command, i64 %chunks, ptr %parallel_for, i64 %team)
+  call void @run_watched(ptr %command, i64 %chunks, ptr %parallel_for, i64 %team)
   %left = atomicrmw sub ptr @in_flight, i64 1 seq_cst
   br label %finished
 refused:

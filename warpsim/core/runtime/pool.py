@@ -8,8 +8,9 @@ layers (TBB, OpenMP or its own workqueue) is loaded from its file, at the first 
 threads.
 
 A launch of two empty chunks takes (2 cores, x86-64): tbb 2.4, omp 2.0, workqueue 75 us; one of a
-single chunk 0.6 us, 100 of these in one call 1.0 us. On a busy machine omp rises to milliseconds
-and tbb does not, hence the order of preference.
+single chunk 0.6 us, 100 of these in one call 1.0 us. On a busy machine a launch may wait for a core for
+milliseconds: after one that takes many times its estimate, launches are serial for 10 ms. Threads of omp sleep
+between launches, or turn in a loop where the user asks for it, which makes launches of other processes wait.
 """
 
 from __future__ import annotations
@@ -410,7 +411,7 @@ def _tbb_places(site_packages: Path, name: str) -> list[Path]:
 
 def _load_launcher() -> NativeObject:
     """launcher.ll as machine code: from the disk cache, else compiled (20 ms) and kept there."""
-    source = Path(__file__).with_name("launcher.ll").read_text(encoding="utf-8")
+    source = Path(__file__).with_name("launcher.ll").read_text(encoding="utf-8") + _clock()
     if not config.cache_kernels:
         return NativeObject(assemble(source))
     directory = Path(config.kernel_cache_dir) if config.kernel_cache_dir else default_directory()
@@ -421,6 +422,25 @@ def _load_launcher() -> NativeObject:
         code = assemble(source)
         cache.store(key, code, "warpsim launcher")
     return NativeObject(code)
+
+
+def _clock() -> str:
+    """The function by which the launcher tells the time [ns]; it stands still where the system has no POSIX clock."""
+    if not hasattr(time, "CLOCK_MONOTONIC"):
+        return "define internal i64 @now() {\n  ret i64 0\n}\n"
+    return f"""
+declare i32 @clock_gettime(i32, ptr)
+define internal i64 @now() {{
+  %time = alloca [2 x i64]
+  %status = call i32 @clock_gettime(i32 {time.CLOCK_MONOTONIC}, ptr %time)
+  %seconds = load i64, ptr %time
+  %rest.at = getelementptr i64, ptr %time, i64 1
+  %rest = load i64, ptr %rest.at
+  %whole = mul i64 %seconds, 1000000000
+  %sum = add i64 %whole, %rest
+  ret i64 %sum
+}}
+"""
 
 
 def _initial_thread_count() -> int:
