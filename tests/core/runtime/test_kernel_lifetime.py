@@ -207,6 +207,33 @@ def test_a_running_launch_holds_its_code():
     assert failures == []
 
 
+def test_a_command_may_get_other_arguments_while_it_runs():
+    """The arrays and code of a running launch are held, though the command has let go of them."""
+    command = wp.launch(scaled(1132), dim=100_000, inputs=[*ones(100_000)], record_cmd=True)
+    stop = threading.Event()
+
+    def run():
+        while not stop.is_set():
+            command.launch()
+
+    threads = [threading.Thread(target=run) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(200):
+        command.set_params([*ones(100_000)])
+    stop.set()
+    for thread in threads:
+        thread.join()
+    x, y = ones(100_000)
+    command.set_params([x, y])
+    command.launch()
+    assert (y.numpy() == 1132.0).all()
+
+
+def ones(count):
+    return wp.array(np.ones(count), dtype=float), wp.zeros(count, dtype=float)
+
+
 # ----- limits -------------------------------------------------------------------------------------------
 
 

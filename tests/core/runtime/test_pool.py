@@ -15,6 +15,7 @@ from pool_scenarios import LAYERS, SCENARIOS, SERIAL_SCENARIOS, recorded, run_th
 
 from warpsim.config import config
 from warpsim.core.emit.cache import ObjectCache
+from warpsim.core.runtime import layers
 from warpsim.core.runtime import pool as pool_module
 from warpsim.core.runtime.pool import KERNEL_PROTOTYPE, Pool, chunk_size, get_pool
 from warpsim.errors import DeviceError
@@ -197,15 +198,15 @@ def test_openmp_threads_sleep_unless_the_user_chose(cache_folder, loadable_layer
 
 
 def test_layer_that_cannot_be_loaded_is_an_error_only_when_asked_for(monkeypatch):
-    monkeypatch.setattr(pool_module, "_LAYER_FILES", {"omp": "no_such_module"})
+    monkeypatch.setattr(layers, "_LAYER_FILES", {"omp": "no_such_module"})
     with pytest.raises(DeviceError, match=r"cannot be loaded\nfound: omp: numba has no extension"):
-        pool_module._choose_layer("omp", False)
-    assert pool_module._choose_layer("", False) is None
+        layers.choose_layer("omp", False)
+    assert layers.choose_layer("", False) is None
 
 
 def test_without_numba_launches_are_serial(monkeypatch):
-    monkeypatch.setattr(pool_module.importlib.util, "find_spec", lambda name: None)
-    assert pool_module._choose_layer("", False) is None
+    monkeypatch.setattr(layers.importlib.util, "find_spec", lambda name: None)
+    assert layers.choose_layer("", False) is None
 
 
 @pytest.fixture
@@ -222,9 +223,9 @@ def libraries(monkeypatch, tmp_path):
                 raise OSError(name)
             self.TBB_runtime_interface_version = lambda: versions[name]
 
-    monkeypatch.setattr(pool_module.ctypes, "CDLL", Library)
-    monkeypatch.setattr(pool_module.sys, "prefix", str(tmp_path))
-    monkeypatch.setattr(pool_module.sys, "platform", "linux")
+    monkeypatch.setattr(layers.ctypes, "CDLL", Library)
+    monkeypatch.setattr(layers.sys, "prefix", str(tmp_path))
+    monkeypatch.setattr(layers.sys, "platform", "linux")
     return str(beside), versions
 
 
@@ -233,15 +234,15 @@ def test_tbb_beside_python_comes_first(monkeypatch, libraries):
     beside, versions = libraries
     versions.update({"libtbb.so.12": 12080, beside: 12200})
     tried = []
-    find = pool_module.ctypes.CDLL
+    find = layers.ctypes.CDLL
 
     def loaded(name):
         tried.append(name)
         versions["libtbb.so.12"] = versions[tried[0]]  # the name stands for what was loaded first
         return find(name)
 
-    monkeypatch.setattr(pool_module.ctypes, "CDLL", loaded)
-    pool_module._preload_tbb(Path("/nowhere"))
+    monkeypatch.setattr(layers.ctypes, "CDLL", loaded)
+    layers._preload_tbb(Path("/nowhere"))
     assert tried == [beside, "libtbb.so.12"]
 
 
@@ -251,16 +252,16 @@ def test_old_tbb_is_refused(libraries, beside_python):
     beside, versions = libraries
     versions.update({"libtbb.so.12": 12080, beside: beside_python})
     with pytest.raises(ImportError, match="12080 is older than 12110"):
-        pool_module._preload_tbb(Path("/nowhere"))
+        layers._preload_tbb(Path("/nowhere"))
 
 
 def test_tbb_of_the_system_serves_where_there_is_no_other(libraries):
     versions = libraries[1]
     versions["libtbb.so.12"] = 12110
-    pool_module._preload_tbb(Path("/nowhere"))
+    layers._preload_tbb(Path("/nowhere"))
     versions.clear()
     with pytest.raises(ImportError, match=r"libtbb\.so\.12 is neither beside Python nor installed"):
-        pool_module._preload_tbb(Path("/nowhere"))
+        layers._preload_tbb(Path("/nowhere"))
 
 
 def test_forked_child_leaves_openmp_alone(monkeypatch):
@@ -270,8 +271,8 @@ def test_forked_child_leaves_openmp_alone(monkeypatch):
         tried.append(name)
         raise ImportError("not here")
 
-    monkeypatch.setattr(pool_module, "_load_layer", load)
-    assert pool_module._choose_layer("", True) is None
+    monkeypatch.setattr(layers, "_load_layer", load)
+    assert layers.choose_layer("", True) is None
     assert tried == ["tbb", "workqueue"]
 
 

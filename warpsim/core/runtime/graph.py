@@ -180,6 +180,7 @@ class NativeLaunch(Launch):
         self.anchors = list(anchors(args))
         self.command: bytes | None = launcher.command(block, total)
         self.native = self.command is not None
+        self._present = launcher, args, block, total, self.command, self.anchors
 
     @property
     def device(self) -> Device | None:
@@ -189,12 +190,14 @@ class NativeLaunch(Launch):
         return device if device.is_cuda and not alone else None
 
     def run(self) -> None:
-        if self.launcher.guard is not None:  # elements may refer to other arrays than when it was recorded
-            self.launcher.guard(self.args)
-        if self.command is not None:
-            pool.get_pool().run(self.command, 1)
+        # Together, and held until the end: another thread may set other arguments meanwhile.
+        launcher, args, block, total, command, _held = self._present
+        if launcher.guard is not None:  # elements may refer to other arrays than when it was recorded
+            launcher.guard(args)
+        if command is not None:
+            pool.get_pool().run(command, 1)
         else:
-            self.launcher.execute(self.block, self.total, self.args, self.deterministic)
+            launcher.execute(block, total, args, self.deterministic)
 
 
 class InterpretedLaunch(Launch):
