@@ -5,6 +5,7 @@ import pytest
 from gradient_runs import by_differences, by_tape, f64, ints, new_loss
 
 import warpsim as wp
+from warpsim.errors import NotDifferentiableError
 
 Numbers = wp.array(dtype=wp.float64)
 Ints = wp.array(dtype=int)
@@ -113,3 +114,24 @@ def test_vectors_and_local_arrays(n):
     inputs = [f64(0.4, -0.2, 0.3), ints(n)]
     _, (found,) = by_tape(program, inputs)
     np.testing.assert_allclose(found, by_differences(program, inputs)[0], rtol=1e-6, atol=1e-8)
+
+
+@wp.func
+def powers(x: wp.float64, n: int):
+    p = wp.mat22d(x, wp.float64(1.0), wp.float64(0.5), x)
+    for _ in range(n):
+        p = p * p
+    return wp.trace(p)
+
+
+@wp.kernel
+def slopes_of_powers(x: Numbers, n: Ints, loss: Numbers):
+    wp.atomic_add(loss, 0, wp.grad(powers)(x[0], n[0])[0])
+
+
+def test_what_a_loop_may_not_carry_is_said_of_the_loop():
+    x, loss = wp.array([0.5], dtype=wp.float64, requires_grad=True), new_loss()
+    with wp.Tape() as tape:
+        wp.launch(slopes_of_powers, dim=1, inputs=[x, wp.array([2], dtype=int), loss])
+    with pytest.raises(NotDifferentiableError, match="through a loop that carries more than numbers and vectors"):
+        tape.backward(loss)

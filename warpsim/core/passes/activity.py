@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..ir.nodes import Call, Constant, For, Function, If, Node, Region, Value, While
+from ..ir.nodes import Call, Constant, For, Function, If, Node, Region, Value, While, walk
 from ..ops.registry import ATOMIC, READ, WRITE
 from ..types.arrays import ArrayType
 from .cotangents import has_cotangent
@@ -33,6 +33,7 @@ class Activity:
     ):
         self.with_gradient, self.params = with_gradient, frozenset(fn.params)
         self.roots: dict[Value, Sources] = roots_of(fn)
+        self.body = fn.body
         self.varied: set[Value] = {v for v in sources if has_cotangent(v.type)}
         self.useful: set[Value] = {v for v in sinks if has_cotangent(v.type)}
         self.repeat(fn.body, self.varied, self.spread)
@@ -75,6 +76,14 @@ class Activity:
 
     def is_local(self, array: Value) -> bool:
         return any(root is not None and root.holder not in self.params for root in self.roots.get(array, ()))
+
+    def is_kept(self, array: Value) -> bool:
+        """Whether an array is one of states that the derivative of a loop keeps: those are never cleared."""
+        holders = {root.holder for root in self.roots.get(array, ()) if root is not None}
+        return any(
+            isinstance(n, Call) and n.attributes.get("cleared") is False and n.results[0] in holders
+            for n in walk(self.body)
+        )
 
     def about(self, call: Call) -> str:
         """Whether the array that a call reads or writes has a gradient; NO for calls about no array."""

@@ -93,10 +93,7 @@ class Reverser(Loops):
                 help="keep it out of what is differentiated, or declare a derivative with @wp.func_grad",
             )  # fmt: skip
         if call.op.effect in (READ, WRITE, ATOMIC) and self.active.is_local(call.args[0]):
-            raise NotDifferentiableError(
-                "a local array that is passed on, chosen, too large, or of matrices or structs carries a derivative",
-                call.location, help="index the array directly, or use an array argument",
-            )  # fmt: skip
+            raise refused_local(call, self.active.is_kept(call.args[0]))
         if call.op.name in ("atomic_min", "atomic_max") and not replay.contents.settled(call):
             raise NotDifferentiableError(
                 f"the kernel may change an element again after {call.op.name}: who won is not known any more",
@@ -192,6 +189,20 @@ class Reverser(Loops):
         for region in node.regions():
             _collect(region, inside, used)
         return [v for v in used if v in self.active and v not in inside]
+
+
+def refused_local(call: Call, kept: bool) -> NotDifferentiableError:
+    """The error about a local array; `kept`: of states that the derivative of a loop keeps."""
+    if kept:
+        return NotDifferentiableError(
+            "a derivative is taken of wp.grad through a loop that carries more than numbers and vectors", call.location,
+            help="carry numbers and vectors, give the loop a constant number of rounds, or declare the derivative "
+                 "with @wp.func_grad",
+        )  # fmt: skip
+    return NotDifferentiableError(
+        "a local array that is passed on, chosen, too large, or of matrices or structs carries a derivative",
+        call.location, help="index the array directly, or use an array argument",
+    )  # fmt: skip
 
 
 def _collect(region: Region, inside: set[Value], used: dict[Value, None]) -> None:
