@@ -164,6 +164,27 @@ def test_indexed_and_two_dimensional_arrays(device, verify):
         assert y.numpy().tolist() == wanted.tolist()
 
 
+def test_an_indexedarray_may_be_none_on_tapes_and_in_recorded_launches(device):
+    @wp.kernel
+    def weighted(a: wp.indexedarray(dtype=float), x: Numbers, y: Numbers):
+        i = wp.tid()
+        w = float(2.0)
+        if a:
+            w = a[i]
+        y[i] = w * x[i]
+
+    x, y = (wp.array([1.0, 5.0], dtype=float, requires_grad=True) for _ in range(2))
+    with wp.Tape() as tape:
+        wp.launch(weighted, 2, [None, x], outputs=[y])
+    tape.backward(grads={y: wp.ones_like(y)})
+    assert x.grad.numpy().tolist() == [2.0, 2.0]
+    picked = wp.indexedarray(wp.array([3.0, 4.0], dtype=float), [wp.array([1, 0], dtype=int)])
+    command = wp.launch(weighted, 2, [picked, x, y], record_cmd=True)
+    command.set_param_by_name("a", None)
+    command.launch()
+    assert y.numpy().tolist() == [2.0, 10.0]
+
+
 def test_generic_kernels(device):
     T = wp.Float
 

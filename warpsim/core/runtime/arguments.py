@@ -163,8 +163,9 @@ def check_array(value: array | indexedarray, t: ArrayType, name: str, kernel: st
 
 
 def fits(value: Any, t: ArrayType) -> bool:
-    """Scalar arrays stand in for compounds of the same size, as views of the same memory would."""
-    return value.dtype is t.dtype and value.ndim == t.ndim and t.indexed == isinstance(value, indexedarray)
+    """Whether an array has the dtype, rank and kind of `t`; what stands for None was made for the parameter."""
+    alike = t.indexed == isinstance(value, indexedarray) or is_missing(value)
+    return value.dtype is t.dtype and value.ndim == t.ndim and alike
 
 
 def wrapped(value: Any, t: ArrayType, name: str, kernel: str, device: Device) -> array:
