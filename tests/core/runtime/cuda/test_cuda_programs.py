@@ -147,6 +147,7 @@ def test_threads_compile_one_kernel_at_once():
 
 
 def test_code_that_nobody_needs_is_unloaded(monkeypatch):
+    gc.collect()  # code of other tests
     unloaded = []
     inner = driver.call
     monkeypatch.setattr(function, "call", lambda n, *a: unloaded.append(n) if n == "cuModuleUnload" else inner(n, *a))
