@@ -143,13 +143,13 @@ def test_a_failed_assertion_reports_once_and_ends_its_own_thread():
 
 def test_an_index_outside_an_array_is_reported_with_index_and_extent():
     emulated = EmulatedKernel(checked, Options(verify=True))
-    j, visited = wp.array([0, 1, 8, -1], dtype=int), wp.zeros(4, dtype=int)
+    j, visited = wp.array([0, 1, 8, -9], dtype=int), wp.zeros(4, dtype=int)
     claimed, site, index, extent, thread = emulated.launch(4, [wp.zeros(8, dtype=float), j, visited], 1, 1)
     assert (claimed, index, extent, thread) == (1, 8, 8, 2)
     assert emulated.sites[site].kind == "bounds" and "x" in emulated.sites[site].text
     assert visited.numpy().tolist() == [1, 1, 0, 0]
-    report = emulated.launch(4, [wp.zeros(9, dtype=float), wp.array([0, 1, 8, -1], dtype=int), visited], 1, 1)
-    assert report.tolist()[2:] == [-1, 9, 3]
+    report = emulated.launch(4, [wp.zeros(9, dtype=float), wp.array([0, -9, 8, -10], dtype=int), visited], 1, 1)
+    assert report.tolist()[2:] == [-10, 9, 3]
 
 
 def test_no_failure_no_report():
