@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
-import linecache
 from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
 import twin
+from kernel_text import module
 from mixed_programs import FLOATS, MEMORIES, VOCABULARY
 
 import warpsim as wp
-
-_serial = itertools.count()
 
 
 @dataclass
@@ -25,17 +22,8 @@ class Result:
     gradients: dict[str, np.ndarray | None]
 
 
-def compiled(text, known):
-    """The names that a text defines beside those that are known to it."""
-    name = f"<mixed {next(_serial)}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    found = {**known, "__name__": name}
-    exec(compile(text, name, "exec", dont_inherit=True), found)
-    return found
-
-
-WARPSIM = compiled(VOCABULARY, {"wp": wp})
-TWIN = compiled(VOCABULARY, {"wp": twin.LANGUAGE})
+WARPSIM = module(VOCABULARY, {"wp": wp})
+TWIN = module(VOCABULARY, {"wp": twin.LANGUAGE})
 
 
 def start(program):
@@ -90,7 +78,7 @@ class Run:
 class RealRun(Run):
     def __init__(self, program, contents, numbers):
         super().__init__(program, contents, numbers)
-        self.kernels = compiled(program.text, WARPSIM)
+        self.kernels = module(program.text, WARPSIM)
         dtypes = {"V": wp.vec3d}
         self.memories = {
             name: wp.array(x, dtype=dtypes.get(name, wp.float64), requires_grad=program.graded[name])
@@ -195,18 +183,14 @@ class TwinRun(Run):
     def __init__(self, program, contents, numbers):
         super().__init__(program, contents, numbers)
         twin.Thread.doubt = False
-        self.kernels = compiled(program.text, TWIN)
-        self.memories = {name: self.memory(name, x) for name, x in contents.items()}
+        self.kernels = module(program.text, TWIN)
+        self.memories = {
+            name: twin.memory_of(x, program.graded[name], 3 if name == "V" else 0) for name, x in contents.items()
+        }
         self.first = dict(self.memories)
         self.idx = twin.View(twin.Memory(numbers.tolist(), False), np.arange(self.n))
         self.loss = twin.View(twin.Memory([twin.Number(0.0)], True), np.arange(1))
         self.float = twin.float64
-
-    def memory(self, name, x):
-        shape = x.shape[:1] if name == "V" else x.shape
-        numbers = [(twin.variable if self.program.graded[name] else twin.Number)(value) for value in x.reshape(-1)]
-        flat = [twin.Vector(*numbers[k : k + 3]) for k in range(0, x.size, 3)] if name == "V" else numbers
-        return twin.View(twin.Memory(flat, self.program.graded[name]), np.arange(len(flat)).reshape(shape))
 
     def pack(self, p, q):
         return SimpleNamespace(p=p, q=q, k=twin.Number(0.6))
@@ -268,13 +252,4 @@ class TwinRun(Run):
         twin.backward(self.loss[0])
         contents = {name: view.values().reshape((*view.shape, -1) if name == "V" else view.shape)
                     for name, view in self.memories.items()}  # fmt: skip
-        return Result(self.loss[0].value, contents, {name: cotangents(view) for name, view in self.first.items()})
-
-
-def cotangents(view):
-    """Derivatives of the loss by the first contents of a memory; None without gradient."""
-    memory = view.memory
-    if not memory.tracks:
-        return None
-    flat = [[c.cotangent for c in x.parts] if isinstance(x, twin.Vector) else x.cotangent for x in memory.first]
-    return np.array(flat).reshape((*view.shape, -1) if isinstance(memory.first[0], twin.Vector) else view.shape)
+        return Result(self.loss[0].value, contents, {name: twin.cotangents(view) for name, view in self.first.items()})

@@ -9,12 +9,12 @@ array.
 from __future__ import annotations
 
 import itertools
-import linecache
 import random
-import re
+from types import SimpleNamespace
 
-import dual_numbers
 import numpy as np
+import twin
+from kernel_text import module
 
 import warpsim as wp
 
@@ -34,7 +34,6 @@ HEAD = """
 def {name}(x: N, a: N, b: N, c: N, s: S, w: I, u: N, v: V, loss: N, n: int):
     t = wp.tid()
 """
-_serial = itertools.count()
 
 
 @wp.struct
@@ -168,25 +167,31 @@ def start(seed):
 # ----- the twin -----------------------------------------------------------------------------------
 
 
+TWIN = {"wp": twin.LANGUAGE, "F": twin.float64, **dict.fromkeys("NSIV")}
+
+
 def by_twin(program, numbers, varies):
-    """The loss, its derivatives, and the memory of every array with its derivatives."""
-    found = dual_numbers.module(re.sub(": [NSIV]\\b", "", program.text))
-    memory = {name: dual_numbers.Memory(numbers[name], FIRST[name], TOTAL, name in varies) for name in ARRAYS}
-    loss = dual_numbers.Memory([0.0], 0, TOTAL, True)
-    loss.set(0, 0.0)
+    """The loss and its derivatives by what the arrays held at first, in one row: zero for arrays that do not vary."""
+    twin.Thread.doubt = False
+    found = module(program.text, TWIN)
+    memory = {name: twin.memory_of(numbers[name], name in varies) for name in ARRAYS}
+    memory["v"] = twin.memory_of(numbers["v"].reshape(-1, 2), "v" in varies, 2)
+    first, loss = dict(memory), twin.memory_of(np.zeros(1), True)
     if program.one:
         memory[program.one] = memory["a"]
-    kinds = {"v": dual_numbers.Pairs}
-    views = {name: kinds.get(name, dual_numbers.Numbers)(memory[name], PLACES[name]) for name in ARRAYS}
-    views["s"] = dual_numbers.SimpleNamespace(p=views["s.p"], q=views["s.q"])
-    args = [views[name] for name in (*PLAIN, "s", "w", "u", "v")]
+    views = {name: twin.View(memory[name].memory, np.array(PLACES[name][:COUNT])) for name in ARRAYS}
+    pack = SimpleNamespace(p=views["s.p"], q=views["s.q"])
+    args = [*(views[name] for name in PLAIN), pack, *(views[name] for name in "wuv"), loss, 3]
     for kind, name, *more in program.steps:
         if kind == "launch":
-            dual_numbers.launch(found, name, THREADS, [*args, dual_numbers.Numbers(loss, [0]), 3])
+            twin.launch(found[name], THREADS, args)
             continue
         for i in range(COUNT):
             views[name][i] = more[0] if kind == "fill" else views[more[0]][i]
-    return loss.get(0).v, np.broadcast_to(loss.get(0).d, TOTAL), memory
+    twin.backward(loss[0])
+    slopes = [twin.cotangents(first[name]) for name in ARRAYS]
+    row = [np.zeros(SIZES[name]) if g is None else g.reshape(-1) for name, g in zip(ARRAYS, slopes, strict=True)]
+    return loss[0].value, np.concatenate(row)
 
 
 # ----- the tape -----------------------------------------------------------------------------------
@@ -241,10 +246,7 @@ class Run:
 
 
 def compiled(program):
-    """The kernels of a program, with their source where `inspect` finds it."""
-    name = f"<subsets {next(_serial)}>"
-    linecache.cache[name] = (len(program.text), None, program.text.splitlines(keepends=True), name)
+    """The kernels of a program."""
     arrays = {"N": wp.array(dtype=wp.float64), "V": wp.array(dtype=wp.vec2d), "I": wp.indexedarray(dtype=wp.float64)}
-    found = {"wp": wp, "F": wp.float64, "S": S, **arrays, "__name__": name}
-    exec(compile(program.text, name, "exec", dont_inherit=True), found)
+    found = module(program.text, {"wp": wp, "F": wp.float64, "S": S, **arrays})
     return {k: f for k, f in found.items() if isinstance(f, wp.Kernel)}

@@ -126,10 +126,10 @@ def backward(result):
 
 
 class Vector:
-    """Three numbers."""
+    """A few numbers."""
 
     def __init__(self, *parts):
-        self.parts = [lifted(x) for x in parts] or [Number(0.0)] * 3
+        self.parts = [lifted(x) for x in parts]
 
     def __getitem__(self, k):
         return self.parts[k]
@@ -172,7 +172,7 @@ class View:
         if isinstance(found, np.ndarray):
             return View(self.memory, found)
         element = self.memory.elements[found]
-        return Vector(*element.parts) if isinstance(element, Vector) else element
+        return Element(self, key, element.parts) if isinstance(element, Vector) else element
 
     def __setitem__(self, key, x):
         if isinstance(x, float | int) and not isinstance(self.memory.elements[self.places[key]], int):
@@ -185,6 +185,35 @@ class View:
         """All elements as NumPy sees them."""
         flat = [self.memory.elements[k] for k in self.places.reshape(-1)]
         return np.array([[c.value for c in x.parts] if isinstance(x, Vector) else getattr(x, "value", x) for x in flat])
+
+
+class Element(Vector):
+    """A vector in memory: to set a part of it stores it."""
+
+    def __init__(self, view, key, parts):
+        super().__init__(*parts)
+        self.view, self.key = view, key
+
+    def __setitem__(self, k, x):
+        super().__setitem__(k, x)
+        self.view[self.key] = self
+
+
+def memory_of(contents, tracks, length=0):
+    """A view of new memory that holds what a NumPy array does; length: of the vectors that its last axis makes."""
+    shape = contents.shape[:-1] if length else contents.shape
+    numbers = [(variable if tracks else Number)(x) for x in contents.reshape(-1)]
+    flat = [Vector(*numbers[k : k + length]) for k in range(0, len(numbers), length)] if length else numbers
+    return View(Memory(flat, tracks), np.arange(len(flat)).reshape(shape))
+
+
+def cotangents(view):
+    """Derivatives by the first contents of a memory, seen as it was made; None without gradient."""
+    memory = view.memory
+    if not memory.tracks:
+        return None
+    flat = [[c.cotangent for c in x.parts] if isinstance(x, Vector) else x.cotangent for x in memory.first]
+    return np.array(flat).reshape((*view.shape, -1) if isinstance(memory.first[0], Vector) else view.shape)
 
 
 # ----- the language -------------------------------------------------------------------------------
@@ -208,8 +237,7 @@ def float64(x):
     return lifted(x)
 
 
-def vec3d(*parts):
-    return Vector(*parts)
+vec2d = vec3d = Vector
 
 
 def tid():
@@ -263,14 +291,23 @@ def atomic_sub(a, *place_and_value):
     return old
 
 
+def atomic_exch(a, k, x):
+    old, a[k] = a[k], x
+    return old
+
+
 def atomic_min(a, k, x):
-    if lifted(x) < a[k]:
+    old = a[k]
+    if lifted(x) < old:
         a[k] = x
+    return old
 
 
 def atomic_max(a, k, x):
-    if lifted(x) > a[k]:
+    old = a[k]
+    if lifted(x) > old:
         a[k] = x
+    return old
 
 
 LANGUAGE = SimpleNamespace(**globals(), min=smaller, max=larger)
