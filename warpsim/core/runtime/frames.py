@@ -49,7 +49,7 @@ class Stay:
 
     def leave(self, graph: Any) -> None:
         """Hold nothing until `graph` has run."""
-        with versions.guard:
+        with versions.lock:
             self.session.frame = graph
             for read in self.session.reads:
                 read.print = None
@@ -60,7 +60,7 @@ class Stay:
         """Hold what the graph left, in the time of another graph or (None) now."""
         if not self.session.live:
             return
-        with versions.guard:
+        with versions.lock:
             self.session.frame = frame
             for read, spoiled, there in self.reads:
                 read.spoiled = spoiled

@@ -26,11 +26,8 @@ from .dimensions import extent, normalized
 from .frames import Stay
 from .stream import ScopedStream
 
-
-def active() -> Graph | None:
-    """The graph that this thread is capturing, or None."""
-    found: Graph | None = versions.frame()
-    return found
+active: Callable[[], Graph | None] = versions.frame
+"""The graph that this thread is capturing, or None."""
 
 
 def recorded(step: Callable[[], None], device: Device | None = None, watched: Callable[[], None] | None = None) -> None:
@@ -139,9 +136,13 @@ class Launch:
 
     def launch(self, stream: Any = None) -> None:
         """Run with the present arguments; while a graph is captured, record the launch as it is now."""
-        with ScopedStream(stream, sync_enter=False):
-            # A copy: parameters that are set later belong to later launches.
-            (self if active() is None else copy.copy(self)).replay()
+        if stream is not None:
+            with ScopedStream(stream, sync_enter=False):
+                self.launch()
+        elif active() is None:
+            self.replay()
+        else:
+            copy.copy(self).replay()  # parameters that are set later belong to later launches
 
     def submit(self) -> None:
         """Run now or put into a graph, without a word to tapes."""

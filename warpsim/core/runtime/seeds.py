@@ -30,7 +30,8 @@ def show(slopes: Any) -> None:
     if memory.left is None:
         memory.left = False
     elif memory.left is True:
-        memory.left = _like(slopes, slopes)
+        memory.left = _like(slopes)
+        memory.left[...] = _whole(slopes)._data
 
 
 def keep_left(slopes: Any) -> None:
@@ -84,12 +85,11 @@ def _whole(slopes: Any) -> Any:
     return slopes
 
 
-def _like(slopes: Any, contents: Any = None) -> np.ndarray:
-    """Memory that lies as all the gradients do: with their contents, or with numbers that no computation gives."""
+def _like(slopes: Any) -> np.ndarray:
+    """Memory that lies as all the gradients do, full of NaNs with bits that no computation gives."""
     whole = _whole(slopes)._data
     made = allocate_like(whole)
-    unlikely = np.frombuffer(b"\xff" * whole.nbytes, whole.dtype).reshape(whole.shape)
-    made[...] = unlikely if contents is None else whole
+    made[...] = np.frombuffer(b"\xff" * whole.nbytes, whole.dtype).reshape(whole.shape)
     return made
 
 

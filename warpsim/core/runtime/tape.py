@@ -104,7 +104,7 @@ class Tape:
         capture = graph.active()
         if self in versions.active() or (capture is not None and self in capture.tapes_outside):
             raise TapeError("this tape records already\nexpected: one `with` at a time for one tape")
-        join(self.session, graph.active(), bool(self.log))
+        join(self.session, capture, bool(self.log))
         versions.set_active((*versions.active(), self))
         return self
 
@@ -282,7 +282,7 @@ class Tape:
     def _start(self, seeds: list[tuple[array, np.ndarray]], slopes: list[array]) -> None:
         """Zero gradients of what the tape wrote, but seeds that the user wrote there; then set the given seeds."""
         if graph.active() is None:
-            slopes = [g for g in slopes if (left := g._memory.left) is None or left is True or not may_be_seeded(g)]
+            slopes = [g for g in slopes if not may_be_seeded(g)]
         else:
             refuse_seeds([g for g in slopes if not any(covers(a._slopes, g) for a, _ in seeds)])
         own = any(np.may_share_memory(values, g._data) for _, values in seeds for g in slopes)

@@ -32,7 +32,7 @@ alert = 0
 """How many tapes record now, in any thread, or may still need what is in memory."""
 
 _counting = threading.Lock()
-guard = threading.RLock()  # launches of other threads may write to what a tape of this one read
+lock = threading.RLock()  # launches of other threads may write to what a tape of this one read
 _state = threading.local()
 _EXACT_WORK = 1000  # how hard to look whether interleaved views share elements before assuming that they do
 
@@ -132,7 +132,7 @@ class Session:
         self._over = True
         if self.live and not self._pins:
             self.live = False
-            with guard:  # else arrays would keep the reads of tapes long gone
+            with lock:  # else arrays would keep the reads of tapes long gone
                 for read in self.reads:
                     if read.there:
                         read.memory.drop(read)
@@ -256,14 +256,14 @@ class Memory:
             self.exposed = True
             _foreign.setdefault(allocation(view), self)
         if self.reads:
-            with guard:
+            with lock:
                 for read in self.reads:
                     if read.session.live:
                         read.note_exposed()
 
     def read(self, a: Any, session: Session, place: Place) -> Read:
         """The live read of an array: a new one, or that of an equal view at the same contents."""
-        with guard:
+        with lock:
             found = self._read(a._data, span(a), session, place)
             found.keys.append(id(a))
             session.current[id(a)] = found
@@ -318,7 +318,7 @@ class Memory:
 
     def overwrite(self, a: Any, view: np.ndarray, tapes: tuple[Any, ...], writer: Writer, run: Run) -> None:
         """A part of array `a` is about to be written: save or spoil the reads that lose their contents."""
-        with guard:
+        with lock:
             self._overwrite(a._held, view, span(a) if view is a._data else bounds(view), tapes, writer, run)
 
     def _overwrite(
