@@ -88,7 +88,7 @@ class MovedLaunch:
                 "expected: arrays as parameters, or in struct parameters\n"
                 "help: tangents of arrays that lie in arrays are not known"
             )
-        if self.needs.gradients is not None:
+        if self.needs.gradients is not None and self.needs.general is None:
             raise NotDifferentiableError(
                 f"kernel {self.needs.kernel.key!r}, launched at {record.place}, has no adjoint for gradients in all of "
                 "its arrays: the tape kept nothing for tangents of the others",

@@ -1,4 +1,4 @@
-"""What a tape keeps of kernels that have no adjoint for gradients in all arrays, but one for those that are there."""
+"""What a tape keeps of kernels whose adjoint needs other contents, or is there at all, with some gradients alone."""
 
 import numpy as np
 import pytest
@@ -121,3 +121,33 @@ def test_tangents_of_all_arrays_are_refused():
         wp.launch(swaps, 2, inputs=[x, y, z])
     with pytest.raises(NotDifferentiableError, match=r"kernel 'swaps', launched at .*, has no adjoint for"):
         wp.autograd.jvp(tape, tangents={x: np.ones(2)})
+
+
+@wp.kernel
+def scales_then_sums(x: Numbers, p: Numbers, v: wp.array(dtype=wp.vec2d), n: int):
+    t = wp.tid()
+    for _ in range(2):
+        if x[2 * t + 1] * p[t] < x[2 * t + 1] + p[t]:
+            v[2 * t + 1][0] *= v[2 * t][1] * D(1.25)
+            wp.atomic_add(x, 2 * t, wp.cos(x[2 * t + 1]))
+    for _ in range(n):
+        wp.atomic_add(x, 2 * t, p[t])
+    v[2 * t + 1][0] *= D(0.5)
+    wp.atomic_sub(x, 2 * t, v[2 * t][1] + x[2 * t])
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+@pytest.mark.parametrize("graded", [("v",), ("v", "p"), ("x", "p", "v")], ids=" ".join)
+def test_contents_that_only_the_adjoint_for_some_gradients_asks_for(device, graded):
+    with wp.ScopedDevice(device):
+        x = numbers(0.7, 0.4, requires_grad="x" in graded)
+        p = numbers(0.9, requires_grad="p" in graded)
+        v = wp.array([[0.3, 0.8], [0.6, 0.2]], dtype=wp.vec2d, requires_grad="v" in graded)
+        with wp.Tape() as tape:
+            wp.launch(scales_then_sums, 1, inputs=[x, p, v, 3])
+        seeds = wp.array([[0, 0], [1, 0]], dtype=wp.vec2d)
+        tangent = wp.autograd.jvp(tape, tangents={v: seeds})[v]
+        tape.backward(grads={v: seeds})
+        # v[1][0] = 0.6 * (0.8 * 1.25) ** 2 * 0.5
+        np.testing.assert_allclose(v.grad.numpy(), [[0.0, 0.75], [0.5, 0.0]], atol=1e-12)
+        np.testing.assert_allclose(tangent.numpy()[1, 0], 0.5, atol=1e-12)

@@ -57,7 +57,7 @@ def reverse_step(record: LaunchRecord) -> Step | None:
         if launcher is None:
             return None
         sound = record.reads is not None and (record.more is None or not record.more.tangled)
-        if sound and needs.gradients is not None:
+        if sound and needs.changing:
             sound = needs.serves(needs.chosen(given))
         if sound and launcher.generation == config.generation:
             args = stand_in_arguments(record)
@@ -117,10 +117,11 @@ def check_reversible(record: LaunchRecord, names: frozenset[str]) -> None:
             "expected: requires_grad=True before the launch, so that the tape keeps what the gradient needs"
         )
     if not needs.serves(names):
+        before = "others" if needs.gradients is None else listed(needs.gradients)
         raise GradientError(
             f"arrays of kernel {needs.kernel.key!r} got or lost gradients after the launch at {record.place}\n"
-            f"found: gradients in {listed(names)}; at the launch in {listed(needs.gradients or ())}\n"
-            "expected: the same, as the kernel overwrites what it reads, and has no adjoint for gradients in all arrays"
+            f"found: gradients in {listed(names)}; at the launch in {before}\n"
+            "expected: the same, as the kernel overwrites what it reads, and other gradients need other contents of it"
         )
 
 

@@ -4,8 +4,8 @@ Recording a launch must know which contents some day matter. First the forward p
 cheap and too careful: every array that is read matters. Only where an overwrite is about to happen, or where
 a kernel overwrites what it reads itself, the program of the adjoint is made (no machine code) and
 decides exactly: a linear kernel needs no contents at all. That adjoint is the one for gradients in all
-arrays of floats, so that arrays may get gradients later; where there is none, it is the one for the
-gradients that there are (`Needs.suited`).
+arrays of floats, so that arrays may get gradients later; where there is none, or the one for the gradients
+that there are needs something else, the latter counts too (`Needs.suited`).
 """
 
 from __future__ import annotations
@@ -111,8 +111,13 @@ class Needs:
         self.array_positions = tuple(k for k, _ in paths)
         self.plain_writes = tuple(path[0] for path in self.written) if self.plain else ()
         self.overlapping = overlapping
+        self.changing = bool(overlapping or self.touched.returning)
+        """Whether the kernel changes what it reads: then the adjoint tells what to keep of it."""
         self.orders: dict[tuple[Path, Path], bool] = {}
         self.choices: dict[tuple[bool, ...], frozenset[str]] = {}
+        self.served: dict[frozenset[str], bool] = {}
+        self.enough: set[tuple[bool, ...]] = set()
+        """Which arrays of floats had gradients in launches that these needs are enough for."""
 
     def unify(self, first: dict[int, int]) -> None:
         """Count what happens to an array under its first name."""
@@ -158,21 +163,32 @@ class Needs:
         return found
 
     def suited(self, given: tuple[bool, ...]) -> Needs:
-        """These needs, or, where not all arrays of floats can have gradients, those for the gradients there are."""
-        if not self.refused:
+        """These needs, or those for the gradients there are, where the adjoint for these needs something else."""
+        if not self.changing or given in self.enough:
             return self
-        return needs_of(self.kernel, self.types, self.settings, self.same, self.chosen(given))
+        names = self.chosen(given)
+        if not self.serves(names):
+            return needs_of(self.kernel, self.types, self.settings, self.same, names)
+        self.enough.add(given)
+        return self
 
     def serves(self, names: frozenset[str]) -> bool:
         """Whether a tape that kept what these needs ask for has what the adjoint for the named arrays needs."""
-        if self.gradients is None:
-            return not self.refused
-        return names == self.gradients or (names < self.gradients and not self.refused)
+        if not self.changing or names == self.gradients:
+            return True
+        found = self.served.get(names)
+        if found is None:
+            other = needs_of(self.kernel, self.types, self.settings, self.same, names)
+            found = self.gradients is None if other.adjoint is None else other.kept <= self.kept
+            self.served[names] = found = found and self.adjoint is not None
+        return found
 
     @cached_property
-    def refused(self) -> bool:
-        """Whether the kernel changes what it reads, and has no adjoint that would tell what to keep of it."""
-        return bool(self.overlapping or self.touched.returning) and self.adjoint is None
+    def kept(self) -> frozenset[Any]:
+        """What a tape has of a launch for its adjoint."""
+        before = {("before", k, field) for k, fields in self.own.before.items() for field in fields}
+        after = {("after", *path) for path in self.looked_at}
+        return frozenset(before | after | ({"recorded"} if self.own.recording else set()))
 
     @cached_property
     def adjoint(self) -> Program | None:
@@ -185,11 +201,20 @@ class Needs:
             return None
 
     @cached_property
+    def general(self) -> Needs | None:
+        """Of needs for chosen gradients, those for gradients in all arrays, which forward mode has; None without."""
+        if self.gradients is None:
+            return None
+        found = needs_of(self.kernel, self.types, self.settings, self.same)
+        return None if found.adjoint is None else found
+
+    @cached_property
     def looked_at(self) -> frozenset[Path]:
         """The arrays whose contents the adjoint reads."""
         if self.adjoint is None:
             return frozenset(path for path, _ in self.reads)
-        return frozenset(touched(self.adjoint.fn).read)
+        found = frozenset(path for path in touched(self.adjoint.fn).read if path[0] < len(self.arguments))
+        return found if self.general is None else found | self.general.looked_at
 
     @cached_property
     def plain_own(self) -> tuple[tuple[tuple[int, Any], ...], tuple[tuple[int, Any], ...]]:
@@ -203,17 +228,18 @@ class Needs:
     @cached_property
     def own(self) -> Own:
         """What must be kept of arrays that the kernel writes itself."""
-        if not (self.overlapping or self.touched.returning) or self.adjoint is None:
+        if not self.changing or self.adjoint is None:
             return Own({}, (), False)
         extras, first = self.adjoint.extras, len(self.arguments)
         read = sorted(touched(self.adjoint.fn).read)
-        before = {
-            e.position: [field for n, field in read if n == first + k]
-            for k, e in enumerate(extras)
-            if e.kind == "before"
-        }
+        before = {} if self.general is None else dict(self.general.own.before)
+        for k, e in enumerate(extras):
+            if e.kind == "before":
+                fields = [field for n, field in read if n == first + k]
+                before[e.position] = sorted({*before.get(e.position, ()), *fields})
+        recording = any(e.kind == "recorded" for e in extras)
         after = tuple((path, User(self, path)) for path in self.overlapping if path in self.looked_at)
-        return Own(before, after, any(e.kind == "recorded" for e in extras))
+        return Own(before, after, recording or (self.general is not None and self.general.own.recording))
 
 
 def has_own_gradients(fn: Function) -> bool:

@@ -62,7 +62,7 @@ def watched(
     if tapes:
         for k in needs.float_arrays:
             if args[k]._memory.has_gradient:
-                if needs.overlapping and needs.refused:
+                if needs.overlapping and needs.suited(have_gradients(needs, args)) is not needs:
                     watched_generally(
                         needs, launcher, dim, total, block, args, input_count, record, deterministic, frame
                     )
