@@ -1,7 +1,7 @@
 """The pipeline, as named steps with the verifier between them.
 
-    source -> lower -> inline -> unroll -> fold -> dce -> plan -> emit
-                                                    -> adjoint -> inline -> fold -> dce -> plan -> emit
+    source -> lower -> inline -> unroll -> fold -> dce -> version -> plan -> emit
+                                                    -> guard -> forward -> adjoint -> fold -> dce -> version -> plan -> emit
 
 `config.dump = "inline"` (or `all`, or the environment variable WARPSIM_DUMP) prints a program after
 that step. Compilation is per kernel, argument types and target; machine code is kept on disk under a
@@ -201,8 +201,10 @@ def without_unread(fn: Function, extras: tuple[Extra, ...]) -> tuple[Function, t
 
 
 def planned(fn: Function, extras: tuple[Extra, ...], ndim: int) -> Program:
+    """The program as it is emitted, and how it uses its arrays."""
     check_stack(fn)
     fn = versioned(fn)
+    verify(fn, "version")
     return Program(fn, ndim, analyse(fn), has_checks(fn), estimate(fn).nanoseconds, extras)
 
 
