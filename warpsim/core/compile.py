@@ -1,7 +1,7 @@
 """The pipeline, as named steps with the verifier between them.
 
     source -> lower -> inline -> unroll -> fold -> dce -> version -> plan -> emit
-                                                    -> guard -> forward -> adjoint -> fold -> dce -> version -> plan -> emit
+                                            dce -> guard -> forward -> adjoint -> fold -> dce -> version -> plan -> emit
 
 `config.dump = "inline"` (or `all`, or the environment variable WARPSIM_DUMP) prints a program after
 that step. Compilation is per kernel, argument types and target; machine code is kept on disk under a
