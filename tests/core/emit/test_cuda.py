@@ -260,7 +260,7 @@ def test_native_text_is_carried_compiled_and_linked(form):
     made = native_artefact(norms, form)
     [source] = made.natives
     [name] = re.findall(r"\.extern \.func (\w+)", made.ptx)
-    assert f"void {name}(char *arguments, char *results)" in source
+    assert f"WP_OUTCOME {name}(char *arguments, char *results)" in source
     assert cuda.assemble(made.ptx, made.arch, made.natives).startswith(b"\x7fELF")
     with pytest.raises(CompilerError, match=name):
         cuda.assemble(made.ptx, made.arch)

@@ -203,7 +203,7 @@ def test_a_uniform_sum_that_never_runs_touches_nothing(far):
         sums.zero_()
         wp.launch(totals, n, [VALUE, 8.0, far, sums, wp.zeros(1, dtype=wp.vec3)])
         assert sums.numpy()[0] == VALUE[:n].sum()
-    wp.launch(totals, 0, [None, 8.0, far, None, None])
+    wp.launch(totals, 0, [VALUE[:0], 8.0, far, sums[:0], wp.zeros(0, dtype=wp.vec3)])
 
 
 @pytest.mark.parametrize("deterministic", [False, True])
