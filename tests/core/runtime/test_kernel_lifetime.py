@@ -310,8 +310,9 @@ def test_closures_give_memory_and_mappings_back(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_ten_thousand_closures_give_memory_and_mappings_back(tmp_path):
-    kilobytes, mapped, objects = growth(10_000, tmp_path)
+def test_many_closures_give_memory_and_mappings_back(tmp_path):
+    """A thousand every day; WARPSIM_CLOSURES=10000 makes that many, within the same bounds."""
+    kilobytes, mapped, objects = growth(int(os.environ.get("WARPSIM_CLOSURES", "1000")), tmp_path)
     assert kilobytes < 60_000 and mapped < 60 and objects < 1000
 
 
