@@ -263,6 +263,18 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:60]} ... {text[-15:]}"
 
 
+def instance(value: Any, kinds: type | tuple[type, ...], name: str) -> Any:
+    """The value, if it is one of some classes. Raises `ArgumentTypeError`."""
+    if not isinstance(value, kinds):
+        known = " or ".join(f"{k.__module__.partition('.')[0]}.{k.__name__}" for k in _flat(kinds))
+        raise ArgumentTypeError(f"{name} is {shown(value)} ({type(value).__name__})\nexpected: {known}")
+    return value
+
+
+def _flat(kinds: type | tuple[type, ...]) -> tuple[type, ...]:
+    return kinds if isinstance(kinds, tuple) else (kinds,)
+
+
 # ----- tracebacks -----------------------------------------------------------------------------
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")

@@ -20,7 +20,7 @@ from ..core.runtime.records import base
 from ..core.runtime.tape import Record, Tape
 from ..core.runtime.tape_graph import key_of
 from ..core.runtime.tape_items import step_of
-from ..errors import TapeError
+from ..errors import TapeError, instance
 from .components import Components
 
 _MOST_ROWS = 60  # launches that a printed report lists
@@ -119,6 +119,8 @@ def gradient_report(
     """
     if not isinstance(tape, Tape):
         raise TapeError(f"tape is {type(tape).__name__}\nexpected: a Tape")
+    if array_labels is not None:
+        instance(array_labels, Mapping, "array_labels")
     names = {key_of(a): name for a, name in reversed(caller_names())}
     names.update((key_of(base(a)), name) for a, name in (array_labels or {}).items())
     slopes = [a.grad for a in tape.arrays() if a.grad is not None]

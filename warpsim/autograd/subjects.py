@@ -18,7 +18,7 @@ from ..core.runtime.launch import launch
 from ..core.runtime.needs import needs_of
 from ..core.runtime.traffic import arrays_in, traffic
 from ..core.runtime.versions import Paused
-from ..errors import JacobianError
+from ..errors import JacobianError, instance
 from .bound import Bound
 from .components import Components
 from .copies import PrivateCopies
@@ -181,7 +181,7 @@ def subject_of(
     metadata: FunctionMetadata | None = None, restore_inputs: bool = True,
 ) -> Subject:  # fmt: skip
     """The subject for the arguments of `jacobian`. Raises `JacobianError` for arguments that make none."""
-    known = metadata or FunctionMetadata()
+    known = FunctionMetadata() if metadata is None else instance(metadata, FunctionMetadata, "metadata")
     for name, value in (("inputs", inputs), ("outputs", outputs)):
         if value is not None and not isinstance(value, list | tuple):
             raise JacobianError(f"{name} is {type(value).__name__}\nexpected: a list of arguments\nhelp: {name}=[...]")

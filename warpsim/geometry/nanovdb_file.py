@@ -194,6 +194,8 @@ def write(
     find the grids of a file with several only if each says that it is the only one: False.
     """
     grids = [grids] if isinstance(grids, Grid) else list(grids)
+    if not isinstance(target, str | Path) and not callable(getattr(target, "writelines", None)):
+        raise VolumeError(f"target is {type(target).__name__}\nexpected: a path, or a file open for writing bytes")
     if codec not in CODECS:
         raise VolumeError(f"unknown codec\nfound: {codec!r}\nexpected: one of {', '.join(map(repr, CODECS))}")
     if not 0 < len(grids) <= 0xFFFF:

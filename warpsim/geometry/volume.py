@@ -20,7 +20,7 @@ from ..core.types.arrays import type_name
 from ..core.types.compounds import standard_names
 from ..core.types.scalars import canonical, int32, uint8
 from ..core.types.structs import numpy_dtype
-from ..errors import VolumeError
+from ..errors import VolumeError, instance
 from . import nanovdb_file, nanovdb_statistics, nanovdb_voxels
 from .nanovdb_check import check
 from .nanovdb_grid import Grid, aligned_copy
@@ -281,6 +281,7 @@ class Volume:
         """Coordinates as an array of vec3i; or in the user's array, which may also be (n, 3) int32."""
         if out is None:
             return array(rows, dtype=vec3i, device=self.device)
+        instance(out, array, "out")
         if (out.dtype, out.shape) not in ((vec3i, rows.shape[:1]), (int32, rows.shape)):
             found = f"{out.dtype.__name__} of shape {out.shape}"
             raise VolumeError(f"out is {found}\nexpected: vec3i of shape {rows.shape[:1]}, or int32 of {rows.shape}")

@@ -26,7 +26,7 @@ from ..core.runtime.versions import Paused
 from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
 from ..core.types.scalars import float64, int32
-from ..errors import ArgumentTypeError, ArrayError
+from ..errors import ArgumentTypeError, ArrayError, instance
 from .vectors import check_floats, components, run
 
 Matvec = Callable[[array, array, array, float, float], None]
@@ -219,6 +219,8 @@ class CsrMatrix:
     """
 
     def __init__(self, offsets: array, columns: array, values: array):
+        for name, given in (("offsets", offsets), ("columns", columns)):
+            instance(given, array, name)
         check_floats(values, "values")
         if compounds.is_compound(values.dtype) or offsets.dtype is not int32 or columns.dtype is not int32:
             found = ", ".join(type_name(a.dtype) for a in (offsets, columns, values))

@@ -57,6 +57,16 @@ def shape(found):
     return [(i.name, shape(i.items)) if isinstance(i, Scope) else i.name for i in found if isinstance(i, Step | Scope)]
 
 
+def test_steps_on_whole_arrays():
+    x = wp.array([1.0, 2.0], dtype=float, device="cpu", requires_grad=True)
+    total = wp.zeros(1, dtype=float, device="cpu", requires_grad=True)
+    with wp.Tape() as tape:
+        wp.utils.array_sum(x, out=total)
+    (step,) = items(tape)
+    assert [a for _, a in step.reads] == [x] and [a for _, a in step.writes] == [total]
+    assert "array_sum" in step.name and "array_sum" in tape.visualize()
+
+
 def test_scopes_nest_and_need_no_end():
     x, y, idle = arrays(3)
 

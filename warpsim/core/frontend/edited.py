@@ -15,7 +15,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-_STARTED = time.time()
+_STARTED = time.time() - 10.0  # a file may have been read some time before this line runs
 _FUTURE = __future__.annotations.compiler_flag
 _PARTS = ("co_name", "co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount")
 

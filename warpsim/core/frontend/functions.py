@@ -12,17 +12,18 @@ import inspect
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from ...config import config
-from ...errors import CustomGradientError, KernelTypeError, Location, RecursionNotSupportedError
+from ...errors import CustomGradientError, KernelTypeError, Location, RecursionNotSupportedError, instance
 from ..ir.nodes import Function, Region, Value
-from ..types.arrays import ArrayType
-from ..types.signatures import Weak, match
+from ..types.arrays import ArrayType, type_name
+from ..types.signatures import Weak, match, match_weak
 from .captured import Redefinable
-from .overloads import Overload, Static, operand_pattern_type, written_annotations
+from .overloads import Overload, Static, operand_pattern_type, takes_static, written_annotations
 from .scope import Scope, describe, typed
 from .source import Source
 
@@ -75,6 +76,10 @@ class Func(Redefinable):
         exact_first = sorted(self.overloads, key=lambda o: o.generic)
         fitting = (o for o in exact_first if o.bind(list(args), keywords) is not None and _host_fits(o, args))
         overload = next(fitting, self.overloads[0])
+        if overload.library and not _host_fits(overload, args):
+            shown = ", ".join(type_name(type(a)) for a in args)
+            known = "; ".join(o.describe() for o in self.overloads)
+            raise KernelTypeError(f"{self.name}: no overload for ({shown})", expected=known)
         with np.errstate(over="ignore"):  # integers wrap in kernels
             result = overload.function(*args, **keywords)
         if not overload.inout:
@@ -303,7 +308,15 @@ def _host_fits(overload: Overload, args: tuple[Any, ...]) -> bool:
     bound: dict[Any, Any] = {}
     for pattern, arg in zip(overload.patterns.values(), args, strict=False):
         t = operand_pattern_type(arg)
-        if isinstance(t, (Weak, Static)) or isinstance(pattern, ArrayType):
+        if isinstance(t, Static) and not isinstance(pattern, ArrayType):
+            if not takes_static(pattern, arg):
+                return False
+            continue
+        if isinstance(pattern, ArrayType):
+            continue
+        if isinstance(t, Weak):
+            if pattern is not Any and match_weak(pattern, t, bound) is None and overload.library:
+                return False
             continue
         if not match(pattern, t, bound):
             return False
@@ -323,6 +336,7 @@ def func(
     """
 
     def wrap(function: Callable[..., Any]) -> Func:
+        instance(function, FunctionType, "what @wp.func decorates")
         if name is not None:
             function.__name__ = name
         if overload_of is not None:

@@ -77,7 +77,7 @@ class Overload:
         for pattern, t, _ in pairs:
             if not isinstance(t, Weak | Static) and not takes_function(pattern) and not match(pattern, t, bound):
                 return None
-            if isinstance(t, Static) and not _takes_static(pattern, t.value):
+            if isinstance(t, Static) and not takes_static(pattern, t.value):
                 return None
         out = []
         for pattern, t, operand in pairs:
@@ -97,7 +97,7 @@ class Overload:
         for pattern, operand in zip(self.patterns.values(), operands, strict=False):
             t = operand_pattern_type(operand)
             if isinstance(t, Static):
-                if not _takes_static(pattern, t.value):
+                if not takes_static(pattern, t.value):
                     return False
             elif not takes_function(pattern) and not match(pattern, t, bound):
                 return False
@@ -139,7 +139,7 @@ def _is_function_type(pattern: Any) -> bool:
     return isinstance(pattern, type) and issubclass(pattern, Redefinable)
 
 
-def _takes_static(pattern: Any, operand: Any) -> bool:
+def takes_static(pattern: Any, operand: Any) -> bool:
     """Whether a parameter takes an operand that exists at compile time only: a function, a type, text."""
     if pattern is Any or takes_function(pattern):
         return True

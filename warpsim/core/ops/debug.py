@@ -83,13 +83,13 @@ def expect_eq(a: Any, b: Any) -> None:
 def expect_near(a: Any, b: Any, tolerance: Any = 1.0e-6) -> None:
     """Stop the launch unless every component of `a - b` is at most `tolerance` in size."""
     difference = a - b
-    parts = [difference] if not is_compound(difference.type) else list(_each(difference))
+    t = getattr(difference, "type", type(difference))
+    parts = list(_each(difference, t.shape)) if is_compound(t) else [difference]
     for part in parts:
         assert_(OPERATORS["<="](TABLE["abs"](part), tolerance), message="expect_near failed")
 
 
-def _each(x: Any) -> list[Any]:
-    shape = x.type.shape
+def _each(x: Any, shape: tuple[int, ...]) -> list[Any]:
     if len(shape) == 2:
         return [x[i, j] for i in range(shape[0]) for j in range(shape[1])]
     return [x[i] for i in range(shape[0])]

@@ -74,6 +74,8 @@ class _ArrayMeta(type):
             return array_type(dtype, options.get("ndim") or 1)
         return super().__call__(data, dtype, shape, **options)
 
+    __iter__ = None  # `array[k]` is a type for every k
+
     def __getitem__(cls, item: Any) -> ArrayType:
         dtype, ndim = item if isinstance(item, tuple) else (item, 1)
         return array_type(dtype, getattr(ndim, "__args__", (ndim,))[0])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...errors import DeviceError
+from ...errors import DeviceError, instance
 from .cuda import driver
 
 
@@ -49,7 +49,7 @@ class Device:
 
     def can_access(self, other: Device) -> bool:
         """Whether kernels here may use memory of another device now."""
-        return self.memory_space == other.memory_space
+        return self.memory_space == instance(other, Device, "other").memory_space
 
     def synchronize(self) -> None:
         """Wait for all work on the device: on the CPU it has finished when `launch` returns."""

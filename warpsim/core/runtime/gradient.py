@@ -7,7 +7,7 @@ from weakref import WeakSet
 
 import numpy as np
 
-from ...errors import ArrayError, DeviceError, GradientError, ReadOnlyError
+from ...errors import ArrayError, DeviceError, GradientError, ReadOnlyError, instance
 from ..types.arrays import type_name
 from .contents import Contents
 from .foreign import memory_at
@@ -75,6 +75,8 @@ class Sloped(Contents):
 
     @grad.setter
     def grad(self, value: Any) -> None:
+        if value is not None:
+            instance(value, type(self), "the gradient")
         if value is not None and (value.shape != self.shape or value.dtype is not self.dtype):
             raise ArrayError(
                 f"gradient of shape {value.shape} and dtype {type_name(value.dtype)}\n"

@@ -17,7 +17,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...config import config
-from ...errors import ArgumentCountError, ArgumentTypeError, KernelError, KernelErrors, KernelTypeError, user_frames
+from ...errors import (
+    ArgumentCountError,
+    ArgumentTypeError,
+    KernelError,
+    KernelErrors,
+    KernelTypeError,
+    instance,
+    user_frames,
+)  # fmt: skip
 from .. import compile as compiler
 from ..emit.target import Options
 from ..frontend.functions import called_by, redefinitions
@@ -75,7 +83,7 @@ _MODULES: dict[str, Module] = {}
 
 def get_module(name: str | python_types.ModuleType) -> Module:
     """The module of a name, made on first use."""
-    key = name if isinstance(name, str) else name.__name__
+    key = name if isinstance(name, str) else instance(name, python_types.ModuleType, "name").__name__
     return _MODULES.setdefault(key, Module(key))
 
 
@@ -158,6 +166,7 @@ class Kernel:
         launch_bounds: int | tuple[int, ...] | None = None,
     ):
         check_options(options or {})
+        instance(func, python_types.FunctionType, "what @wp.kernel decorates")
         self.bounds = block_bounds(launch_bounds)
         self.function = func
         self.key = key or func.__qualname__.replace("<locals>.", "")
@@ -436,4 +445,5 @@ def kernel(
 
 def overload(kernel: Kernel, arg_types: Any = None) -> Kernel:
     """Declare concrete argument types of a generic kernel; an error shows now instead of at launch."""
+    instance(kernel, Kernel, "kernel")
     return kernel if arg_types is None else kernel.add_overload(arg_types)

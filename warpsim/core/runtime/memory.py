@@ -230,12 +230,12 @@ def as_numpy(data: Any, held: dict[bytes, Any] | None = None) -> tuple[np.ndarra
         return _from_sequence(data, {} if held is None else held)
     if (there := interop.memory_of(data)) is not None:
         return there.host(), None
-    if not isinstance(data, np.ndarray) and not hasattr(data, "__array__"):
+    if not isinstance(data, np.ndarray | type) and not hasattr(data, "__array__"):
         if hasattr(data, "__array_interface__"):
             return np.asarray(data), None
         if hasattr(data, "__dlpack__"):
             return np.from_dlpack(data), None
-    found = np.asarray(data)
+    found = np.asarray(None if isinstance(data, type) else data)
     if found.dtype == object:
         raise ArrayError(f"data of type {type(data).__name__} is not numeric")
     return found, None

@@ -12,7 +12,7 @@ import time
 from functools import partial
 from typing import Any
 
-from ...errors import DeviceError
+from ...errors import DeviceError, instance
 from .cuda import driver
 from .cuda.device import ended
 from .device import Device, get_device, set_device
@@ -49,13 +49,13 @@ class Stream:
 
     def record_event(self, event: Event | None = None) -> Event:
         """Note the present end of the queue."""
-        found = event or Event(self.device, enable_timing=True)
+        found = Event(self.device, enable_timing=True) if event is None else instance(event, Event, "event")
         found._record(self)
         return found
 
     def wait_event(self, event: Event) -> None:
         """Later work of this stream waits for the event."""
-        if event.handle is None:
+        if instance(event, Event, "event").handle is None:
             return
         if self.device.is_cuda:
             self.device.call("cuStreamWaitEvent", self.handle, event.handle, 0)
@@ -64,7 +64,7 @@ class Stream:
 
     def wait_stream(self, other: Stream, event: Event | None = None) -> None:
         """Later work of this stream waits for the present work of another."""
-        if self.device.is_cuda or other.device.is_cuda:
+        if self.device.is_cuda or instance(other, Stream, "other").device.is_cuda:
             self.wait_event(other.record_event(event or Event(other.device)))
 
     def synchronize(self) -> None:
@@ -148,6 +148,7 @@ def _streams() -> dict[str, Stream]:
 
 def set_stream(stream: Stream, device: Any = None, sync: bool = False) -> None:
     """Make a stream the current one of its device in this thread; sync: once the present one is idle."""
+    instance(stream, Stream, "stream")
     place = stream.device if device is None else get_device(device)
     if stream.device is not place:
         raise DeviceError(f"the stream is one of {stream.device}\nexpected: {place}")
@@ -161,17 +162,18 @@ def set_stream(stream: Stream, device: Any = None, sync: bool = False) -> None:
 
 def record_event(event: Event | None = None) -> Event:
     """Record an event in the current stream."""
-    return get_stream(event.device if event else None).record_event(event)
+    place = None if event is None else instance(event, Event, "event").device
+    return get_stream(place).record_event(event)
 
 
 def wait_event(event: Event) -> None:
     """Let the current stream wait for an event."""
-    get_stream(event.device).wait_event(event)
+    get_stream(instance(event, Event, "event").device).wait_event(event)
 
 
 def wait_stream(other: Stream, event: Event | None = None) -> None:
     """Let the current stream wait for another."""
-    get_stream(other.device).wait_stream(other, event)
+    get_stream(instance(other, Stream, "other").device).wait_stream(other, event)
 
 
 def synchronize_stream(stream: Any = None) -> None:
@@ -181,7 +183,7 @@ def synchronize_stream(stream: Any = None) -> None:
 
 def synchronize_event(event: Event) -> None:
     """Wait until an event has happened."""
-    if event.handle is not None:
+    if instance(event, Event, "event").handle is not None:
         event.device.call("cuEventSynchronize", event.handle)
 
 
@@ -190,6 +192,7 @@ def get_event_elapsed_time(start: Event, end: Event, synchronize: bool = True) -
 
     Raises `RuntimeError` for one that was not recorded, `DeviceError` for one without a time.
     """
+    instance(start, Event, "start"), instance(end, Event, "end")
     if start.moment is None or end.moment is None:
         raise RuntimeError("an event was not recorded\nhelp: call wp.record_event(event) first")
     if start.handle is None or end.handle is None:
@@ -209,6 +212,8 @@ class ScopedStream:
     """
 
     def __init__(self, stream: Stream | None, sync_enter: bool = True, sync_exit: bool = False):
+        if stream is not None:
+            instance(stream, Stream, "stream")
         self.stream, self.sync_enter, self.sync_exit = stream, sync_enter, sync_exit
 
     def __enter__(self) -> Stream | None:

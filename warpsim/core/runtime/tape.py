@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import TapeError, user_frames
+from ...errors import TapeError, instance, user_frames
 from ..passes.cotangents import has_cotangent
 from ..types import structs
 from ..types.arrays import ArrayType
@@ -189,12 +189,13 @@ class Tape:
 
     def mark_read(self, a: array) -> None:
         """See `array.mark_read`."""
+        instance(a, array, "a")
         place = Place.outside()
         self._marked.append((a, register(a, Always(f"an array marked as read at {place}"), self.session, place)))
 
     def mark_write(self, a: array) -> None:
         """See `array.mark_write`."""
-        self._told.append(a)
+        self._told.append(instance(a, array, "a"))
 
     def note_filled(self, arrays: Iterable[array]) -> None:
         """A structure fills its own arrays, which no gradient goes through: only loops that run again must know."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...errors import TapeError
+from ...errors import TapeError, instance
 from ..types.arrays import type_name
 from .array import array
 from .dot import DotText, Markup, escaped
@@ -288,6 +288,8 @@ def visualize(
     """The graph as text, also written to a file when there is a name; the options are those of `Tape.visualize`."""
     if graph_direction not in DIRECTIONS:
         raise TapeError(f"graph_direction is {graph_direction!r}\nexpected: one of {', '.join(DIRECTIONS)}")
+    if array_labels is not None:
+        instance(array_labels, Mapping, "array_labels")
     labels = [(_drawable(a, "array_labels"), str(label)) for a, label in (array_labels or {}).items()]
     tracked: list[list[Any]] = []
     for what, arrays, given in (

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from .host_steps import StepRecord
 from .place import Place
 from .records import FuncRecord, LaunchRecord, WriteRecord, arrays_at, base
 from .repeats import Item, Scope, Step
@@ -33,7 +34,7 @@ def items_of(records: Sequence[Any], marks: Sequence[Any]) -> list[Item]:
     return opened[0]
 
 
-def step_of(record: LaunchRecord | WriteRecord | FuncRecord) -> Step:
+def step_of(record: LaunchRecord | WriteRecord | StepRecord | FuncRecord) -> Step:
     """One record with its arrays."""
     place = _text(record.place)
     if isinstance(record, LaunchRecord):
@@ -41,6 +42,9 @@ def step_of(record: LaunchRecord | WriteRecord | FuncRecord) -> Step:
     if isinstance(record, WriteRecord):
         source = [] if record.source is None else [("source", base(record.source))]
         return Step(record.what, place, reads=source, writes=[("dest", base(record.dest))])
+    if isinstance(record, StepRecord):
+        reads = [(str(k), base(a)) for k, (a, _) in enumerate(record.reads)]
+        return Step(record.what, place, reads=reads, writes=[(str(k), base(a)) for k, a in enumerate(record.results)])
     name = getattr(record.backward, "__name__", type(record.backward).__name__)
     given = [(str(k), base(a)) for k, a in enumerate(record.given)]
     written = [(str(k), a) for k, a in enumerate(record.written())]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...errors import shown
 from . import arrays, compounds, scalars
 from .arrays import ArrayType, descriptor_words, type_name
 from .scalars import canonical
@@ -50,6 +51,8 @@ class StructType(type):
 class Struct(metaclass=StructType):
     """Base of all struct classes."""
 
+    __struct__ = Layout({}, {})
+
     def __init__(self, /, *given: Any, **values: Any):
         t = type(self)
         if given:
@@ -84,6 +87,8 @@ def struct(cls: type) -> type[Struct]:
 
     Raises `TypeError` for a field without a usable type or name, or for a method in the class.
     """
+    if not isinstance(cls, type):
+        raise TypeError(f"@wp.struct is given {shown(cls)}\nexpected: a class with annotated fields")
     # typing.get_type_hints refuses what is no type: before Python 3.11 that is what array types are to it.
     written = [inspect.get_annotations(base, eval_str=True) for base in reversed(cls.__mro__)]
     hints = {name: canonical(t) for part in written for name, t in part.items()}

@@ -98,6 +98,8 @@ def memory_of(value: Any, device: Any = None) -> DeviceMemory | None:
     """
     if isinstance(value, np.ndarray):
         return value if isinstance(value, DeviceMemory) else None
+    if isinstance(value, type):
+        return None  # it has the protocols of its instances
     found = _interface_of(value)
     if found is not None and (found.get("stream") is not None or not hasattr(value, "__dlpack__")):
         return _by_interface(value, found, device)
