@@ -28,7 +28,7 @@ from ..core.runtime.records import FuncRecord, LaunchRecord, WriteRecord, base, 
 from ..core.runtime.tape import Tape
 from ..core.types.arrays import ArrayType
 from ..core.types.structs import Struct, frozen
-from ..errors import GradientError, NotDifferentiableError, TapeError
+from ..errors import GradientError, NotDifferentiableError, TapeError, instance
 from .dual import as_type, fitting, part, run_form
 from .mirrors import Mirror
 
@@ -222,7 +222,7 @@ class ReverseSweep:
 
 def write(tape: Tape, mirror: Mirror, values: Mapping[Any, Any]) -> None:
     """Write numbers that are given for arrays of a tape into a mirror. Raises `GradientError`."""
-    for a, numbers in values.items():
+    for a, numbers in instance(values, Mapping, "what is given for arrays of a tape").items():
         if not isinstance(a, array | indexedarray) or not any(base(a) is known for known in tape.arrays()):
             raise GradientError(
                 f"a tangent or cotangent is given for {a!r}\nexpected: an array of floats that the tape recorded"
