@@ -1,7 +1,7 @@
 """The pipeline, as named steps with the verifier between them.
 
     source -> lower -> inline -> unroll -> fold -> dce -> version -> plan -> emit
-                                            dce -> guard -> forward -> adjoint -> fold -> dce -> version -> plan -> emit
+                                           dce -> assume -> forward -> adjoint -> fold -> dce -> version -> plan -> emit
 
 `config.dump = "inline"` (or `all`, or the environment variable WARPSIM_DUMP) prints a program after
 that step. Compilation is per kernel, argument types and target; machine code is kept on disk under a
@@ -41,12 +41,12 @@ from .ir.rewrite import Rewriter
 from .ir.verify import verify
 from .passes.access import Plan, analyse
 from .passes.adjoint import adjoint, chosen
+from .passes.assumptions import asserted
 from .passes.cost import estimate
 from .passes.dce import dce
 from .passes.derived import forward_again, forward_mode, second_order
 from .passes.fold import fold
 from .passes.forwarding import forward
-from .passes.guards import guarded
 from .passes.inline import inline
 from .passes.overwrites import Extra
 from .passes.recording import recording
@@ -154,7 +154,7 @@ def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[Re
         if form.kind == "recording":
             fn, extras = recording(fn, ndim)
         else:
-            fn = step("guard", guarded(fn))
+            fn = step("assume", asserted(fn))
             fn = forward(fn, chosen(fn, form.gradients)[0])
             fn = step("forward", fold(dce(inline(fn, keep_gradients=True))))
             if form.kind == "replayed tangent":

@@ -1,6 +1,6 @@
-"""Guards: what the reverse of a kernel takes for granted of indices, asserted where it runs.
+"""Assumptions: what the reverse of a kernel takes for granted of indices, asserted where it runs.
 
-Guarantees: the program does what it did as long as no guard stops it. Negative indices count from the end, so `x[j]`
+Guarantees: the program does what it did unless an assertion stops it. Negative indices count from the end, so `x[j]`
 and `x[j + 1]` are one element of an array of one, and a loop from -n to n comes to each of n elements twice. Where
 a kernel writes an array that it reads, the reverse would have to expect this of every index out of memory or an
 argument, and refuse. Instead it asserts that an extent is not the distance of two indices, and in loops that
@@ -26,7 +26,7 @@ Distance = tuple[Root, int, int]
 """An array, an axis of it, and the distance of two indices along it."""
 
 
-def guarded(fn: Function) -> Function:
+def asserted(fn: Function) -> Function:
     """`fn` with the assertions that its reverse relies on."""
     found = _Doubts(Addresses(fn))
     if not (found.signs or found.distances):
@@ -35,7 +35,7 @@ def guarded(fn: Function) -> Function:
     with Builder(start).active():
         for root, axis, distance in sorted(found.distances, key=lambda d: (fn.params.index(d[0].holder), *map(str, d))):
             _assert_extent(root, axis, distance)
-    body = _Guards(found.signs).region(fn.body)
+    body = _Assertions(found.signs).region(fn.body)
     return replace(fn, body=Region(body.params, [*start.nodes, *body.nodes], body.yields))
 
 
@@ -78,7 +78,7 @@ def _needs_order(access: Access) -> bool:
     return not access.writes or access.call.op.name in ("atomic_min", "atomic_max")
 
 
-class _Guards(Rewriter):
+class _Assertions(Rewriter):
     """Puts assertions in front of accesses."""
 
     def __init__(self, signs: set[Operand]):

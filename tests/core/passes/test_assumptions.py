@@ -5,9 +5,9 @@ import pytest
 from pass_runs import lowered, names
 
 import warpsim as wp
+from warpsim.core.passes.assumptions import asserted
 from warpsim.core.passes.dce import dce
 from warpsim.core.passes.fold import fold
-from warpsim.core.passes.guards import guarded
 from warpsim.core.passes.inline import inline
 from warpsim.errors import KernelAssertionError
 
@@ -67,14 +67,14 @@ def sums(x: Floats, j: Ints, y: Floats):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "asserted"),
+    ("kernel", "count"),
     [(step, 1), (step_of_a_struct, 1), (rows, 2), (span, 1), (own, 0), (forwards, 0), (elsewhere, 0), (sums, 0)],
 )
-def test_what_is_asserted(kernel, asserted):
+def test_what_is_asserted(kernel, count):
     fn = dce(fold(inline(lowered(kernel))))
-    found = names(guarded(fn))
-    assert found.count("assert") >= asserted
-    assert bool(found.count("assert")) == bool(asserted)
+    found = names(asserted(fn))
+    assert found.count("assert") >= count
+    assert bool(found.count("assert")) == bool(count)
     assert [n for n in found if n not in ("assert", "shape", "ne", "ge", "field")] == [
         n for n in names(fn) if n not in ("shape", "ne", "ge", "field")
     ]
