@@ -350,7 +350,7 @@ class Tape:
         """The gradient of an array, a struct with the gradients of its arrays, or None."""
         if isinstance(a, structs.Struct):
             made = type(a)()
-            for name, t in a.fields.items():
+            for name, t in type(a).fields.items():
                 inner = getattr(a, name)
                 if isinstance(t, ArrayType) or structs.is_struct(t):
                     setattr(made, name, self.get_adjoint(inner))
