@@ -1,5 +1,6 @@
 """The command `warpsim`, in this process and as one of its own: output, exit status, no tracebacks."""
 
+import itertools
 import os
 import re
 import subprocess
@@ -185,14 +186,18 @@ def test_info_survives_a_wrong_environment():
 # ----- cache --------------------------------------------------------------------------------------
 
 
+_numbers = itertools.count(1)
+
+
 @pytest.fixture
 def cached(tmp_path):
-    """A cache folder with the code of one kernel."""
+    """A cache folder with the code of one kernel, one that the process does not have yet."""
     config.kernel_cache_dir = str(tmp_path / "kernels")
+    value = float(next(_numbers))
 
     @wp.kernel
     def kept_on_disk(x: wp.array(dtype=float)):
-        x[wp.tid()] = 1.0
+        x[wp.tid()] = value
 
     wp.launch(kept_on_disk, dim=1, inputs=[wp.zeros(1, dtype=float, device="cpu")], device="cpu")
     return tmp_path / "kernels"
