@@ -147,3 +147,9 @@ def test_read_only_memory_is_not_written(change):
     with pytest.raises(ReadOnlyError, match="read-only memory\nexpected: a writable array\nhelp: make a copy"):
         change(wp.array(memory, copy=False))
     assert np.array_equal(memory, grid())
+
+
+@pytest.mark.parametrize("misuse", [lambda a: a.assign(None), lambda a: a.reshape(None)], ids=["assign", "reshape"])
+def test_none_is_neither_contents_nor_a_shape(misuse):
+    with pytest.raises(ArrayError, match="None"):
+        misuse(wp.zeros(3, dtype=float))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.errors import ArrayError
+from warpsim.errors import ArgumentTypeError, ArrayError
 
 
 def leaf(*values):
@@ -113,3 +113,11 @@ def test_a_gradient_must_fit():
         a.grad = wp.zeros((2, 2), dtype=float)[:, 0]
     a.grad = None
     assert not a.requires_grad
+
+
+@pytest.mark.parametrize("value", [1.5, [1.0, 2.0], np.zeros(2, np.float32), "x"], ids=str)
+def test_what_is_no_array_is_no_gradient(value):
+    a = leaf(1.0, 2.0)
+    with pytest.raises(ArgumentTypeError, match=r"expected: warpsim\.array"):
+        a.grad = value
+    assert a.grad.numpy().tolist() == [0.0, 0.0]

@@ -302,7 +302,8 @@ class array(Sloped, metaclass=_ArrayMeta):
         Raises `ArrayError` when the number of elements differs or memory is not contiguous.
         """
         wanted = normalized_shape(shape[0] if len(shape) == 1 else shape)
-        assert wanted is not None
+        if wanted is None:
+            raise ArrayError("reshape to None\nexpected: an integer or a tuple of integers")
         if not self.is_contiguous:
             raise ArrayError("reshape needs a contiguous array\nhelp: a.contiguous().reshape(...)")
         full = (*wanted, *self._data.shape[self.ndim :])

@@ -93,6 +93,8 @@ class Contents(TypedMemory):
         Raises `ReadOnlyError`, and `ArrayError` when dtypes of arrays, or numbers of elements differ.
         """
         self._require_writable()
+        if src is None:
+            raise ArrayError("assign from None\nexpected: an array, a NumPy array or a list")
         there = interop.is_device_array(src) or self._held is not None  # structs there may refer to arrays there
         place = self.device if there else CPU
         source = src if isinstance(src, TypedMemory) else type(self)(src, dtype=self.dtype, device=place)

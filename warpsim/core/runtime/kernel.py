@@ -124,7 +124,7 @@ def calling_module(module: Any) -> Module:
 
 def set_module_options(options: dict[str, Any], module: Any = None) -> None:
     """Set options for the kernels of a module (the caller's by default): fast_math, max_unroll, verify, ..."""
-    check_options(options)
+    check_options(instance(options, dict, "options"))
     calling_module(module).options.update(options)
     config.touch()
 

@@ -1,0 +1,35 @@
+"""What decorators are given: functions and classes written in Python, and nothing else."""
+
+import functools
+
+import pytest
+
+import warpsim as wp
+from warpsim.errors import ArgumentTypeError
+
+
+class Callable:
+    def __call__(self, x: float):
+        return x
+
+
+@pytest.mark.parametrize("decorator", [wp.kernel, wp.func], ids=["kernel", "func"])
+@pytest.mark.parametrize(
+    "given", [1.5, "f", len, Callable, Callable(), functools.partial(max, 1), wp.vec3],
+    ids=["number", "text", "builtin", "class", "object", "partial", "vector"],
+)  # fmt: skip
+def test_kernels_and_functions_are_made_of_functions(decorator, given):
+    with pytest.raises(ArgumentTypeError, match=r"expected: builtins\.function"):
+        decorator(given)
+
+
+@pytest.mark.parametrize("given", [None, 1, Callable()], ids=["none", "number", "object"])
+def test_structs_are_made_of_classes(given):
+    with pytest.raises(TypeError, match="expected: a class"):
+        wp.struct(given)
+
+
+@pytest.mark.parametrize("given", [None, "fast_math", ["fast_math"]], ids=["none", "text", "list"])
+def test_options_of_a_module_are_a_dict(given):
+    with pytest.raises(ArgumentTypeError, match=r"expected: builtins\.dict"):
+        wp.set_module_options(given)
