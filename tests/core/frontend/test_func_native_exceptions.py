@@ -8,6 +8,7 @@ from warpsim.core.emit import snippets
 from warpsim.errors import NativeCodeError
 
 Floats = wp.array(dtype=float)
+pytestmark = pytest.mark.cpu(reason="CUDA has no exceptions")
 ON_HOSTS = pytest.mark.not_for_cuda("the text of a native function does not compile for CUDA")
 
 

@@ -76,6 +76,7 @@ def loops(text):
     return len(re.findall(r'%"tid[.\d]*" = phi', text))
 
 
+@pytest.mark.cpu(reason="compares the two devices of the host")
 @pytest.mark.parametrize("kernel", [left, shifted, mirrored, both])
 @pytest.mark.parametrize("n", [-4, -1, 0, 2])
 @pytest.mark.parametrize("threads", [1, 5, 8])
@@ -101,5 +102,5 @@ def test_rows_and_columns():
         v[i, j] = u[i - 1, j] + 100.0 * u[i, j - 1]
 
     u, v = np.arange(35, dtype=np.float32).reshape(5, 7), wp.zeros((5, 7), dtype=float)
-    wp.launch(periodic, (5, 7), [u, v])
+    wp.launch(periodic, (5, 7), [wp.array(u), v])
     np.testing.assert_array_equal(v.numpy(), np.roll(u, 1, 0) + 100 * np.roll(u, 1, 1))

@@ -264,8 +264,11 @@ def test_index_tables_that_changed():
         message = refused(gather, 3, [picked, out])
         assert f"an index table holds {wrong}, outside axis 0 of the array behind x of length 4\n" in message
         assert message.endswith("thread 1")
+        where = wp.array([2, 0, 1], dtype=int, device="interp")
+        on_interp = wp.indexedarray(wp.zeros(4, dtype=float, device="interp"), [where])
+        where[1] = wrong
         with pytest.raises(OutOfBoundsError, match=f"index table 0 of x holds {wrong} at 1"):
-            wp.launch(gather, 3, [picked, out], device="interp")
+            wp.launch(gather, 3, [on_interp, out.to("interp")], device="interp")
 
 
 def test_computed_components():
@@ -282,7 +285,7 @@ def test_computed_components():
         for wrong in (3, -4, 2**31 - 1):
             at = np.zeros(3, np.int32)
             at[axis] = wrong
-            message = refused(parts, 1, [points, frames, at])
+            message = refused(parts, 1, [points, frames, wp.array(at)])
             assert f"index {wrong} is outside axis {axis % 2} of {array} of length 3\n" in message
     assert frames.numpy().sum() == 1.0
 
