@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import warpsim as wp
-from warpsim.geometry.marching_cubes import MarchingCubes
+from warpsim.geometry.marching_cubes.marching_cubes import MarchingCubes
 from warpsim.usd import UsdWriter
 
 SHEET_POINTS = 65  # per side; 64 cells

@@ -89,7 +89,7 @@ def describe(name: str, module: Any) -> dict[str, Any]:
 def _describe_warpsim(wp: Any) -> dict[str, Any]:
     if device() != "cpu":
         return {"threads": 1, "note": f"default options, {wp.get_device().name}"}
-    pool = importlib.import_module("warpsim.core.runtime.pool").get_pool()
+    pool = importlib.import_module("warpsim.core.runtime.launches.pool").get_pool()
     return {"threads": pool.threads, "note": f"default options, {pool.layer} threads"}
 
 

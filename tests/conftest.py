@@ -20,8 +20,8 @@ from hypothesis import settings
 
 import warpsim as wp
 from warpsim.config import config
-from warpsim.core.runtime.cuda.memory import DeviceMemory
-from warpsim.core.runtime.pool import get_pool
+from warpsim.core.runtime.devices.cuda.memory import DeviceMemory
+from warpsim.core.runtime.launches.pool import get_pool
 
 TESTS = Path(__file__).resolve().parent
 GOLDEN = TESTS / "golden"

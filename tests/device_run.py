@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from warpsim.core.runtime.cuda import driver
+from warpsim.core.runtime.devices.cuda import driver
 
 TESTS = Path(__file__).resolve().parent
 
@@ -20,7 +20,7 @@ ELSEWHERE = {
     "benchmarks": "about how the harness measures and reports",
     "core/emit": "text for LLVM, and machine code of the CPU",
     "core/ir": "programs as data",
-    "core/runtime/cuda/test_simulator.py": "about the simulated driver, which cannot be beside a real one",
+    "core/runtime/devices/cuda/test_simulator.py": "about the simulated driver, which cannot be beside a real one",
     "core/test_cache_behaviour.py": "the disk cache, of whatever code",
     "core/test_errors_gallery.py": "texts of the front end",
     "plot": "pictures, made on the host",

@@ -8,7 +8,7 @@ import device_run
 import pytest
 from cuda_simulator import simulator
 
-from warpsim.core.runtime.cuda import driver
+from warpsim.core.runtime.devices.cuda import driver
 
 
 @pytest.mark.parametrize("place", device_run.ELSEWHERE)

@@ -17,10 +17,10 @@ from warpsim.core.ir.nodes import Call, For, Function, If, Node, Region, While, 
 from warpsim.core.ir.printer import print_function
 from warpsim.core.ir.rewrite import Cloner, clone
 from warpsim.core.ir.verify import verify
-from warpsim.core.passes.dce import dce
-from warpsim.core.passes.fold import fold
-from warpsim.core.passes.inline import inline
-from warpsim.core.passes.unroll import unroll
+from warpsim.core.passes.simplify.dce import dce
+from warpsim.core.passes.simplify.fold import fold
+from warpsim.core.passes.simplify.inline import inline
+from warpsim.core.passes.simplify.unroll import unroll
 
 Ints = wp.array(dtype=int)
 

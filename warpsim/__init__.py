@@ -60,38 +60,38 @@ from .core.ops import (
     tanh, tid, trace, transformation, transpose, trunc, unot, vector, view, where,
 )  # fmt: skip
 from .core.ops import breakpoint_ as breakpoint
-from .core.runtime import primitives as utils
-from .core.runtime.array import array, array1d, array2d, array3d, array4d
-from .core.runtime.array_ops import (
+from .core.runtime.algorithms import primitives as utils
+from .core.runtime.arrays.array import array, array1d, array2d, array3d, array4d
+from .core.runtime.arrays.creation import (
     clone, copy, dtype_from_numpy, dtype_to_numpy, empty, empty_like, from_dlpack, from_numpy, from_ptr, full,
     full_like, ones, ones_like, zeros, zeros_like,
 )  # fmt: skip
-from .core.runtime.checkpoint import checkpoint
-from .core.runtime.cuda.access import (
+from .core.runtime.rollout.checkpoint import checkpoint
+from .core.runtime.devices.cuda.access import (
     ScopedMempool, ScopedMempoolAccess, ScopedPeerAccess, get_cuda_driver_version, get_mempool_release_threshold,
     get_mempool_used_mem_current, get_mempool_used_mem_high, is_mempool_access_enabled, is_mempool_access_supported,
     is_mempool_enabled, is_mempool_supported, is_peer_access_enabled, is_peer_access_supported,
     set_mempool_access_enabled, set_mempool_enabled, set_mempool_release_threshold, set_peer_access_enabled,
 )  # fmt: skip
-from .core.runtime.device import (
+from .core.runtime.devices.device import (
     Device, ScopedDevice, get_cuda_device, get_cuda_device_count, get_cuda_devices, get_device, get_devices,
     get_preferred_device, is_cpu_available, is_cuda_available, is_device_available, set_device, synchronize,
     synchronize_device,
 )  # fmt: skip
-from .core.runtime.graph import Graph, Launch, ScopedCapture, capture_begin, capture_end, capture_launch
-from .core.runtime.indexed import indexedarray
-from .core.runtime.kernel import (
+from .core.runtime.launches.graph import Graph, Launch, ScopedCapture, capture_begin, capture_end, capture_launch
+from .core.runtime.arrays.indexed import indexedarray
+from .core.runtime.launches.kernel import (
     Kernel, Module, force_load, get_module, get_module_options, kernel, load_module, overload, set_module_options,
 )  # fmt: skip
 from .core.runtime.launch import launch
 from .core.runtime.map import map
-from .core.runtime.session import clear_kernel_cache, init, set_num_threads
-from .core.runtime.stream import (
+from .core.runtime.launches.session import clear_kernel_cache, init, set_num_threads
+from .core.runtime.devices.stream import (
     Event, ScopedStream, Stream, get_event_elapsed_time, get_stream, record_event, set_stream, synchronize_event,
     synchronize_stream, wait_event, wait_stream,
 )  # fmt: skip
-from .core.runtime.tape import Tape
-from .core.runtime.timer import ScopedTimer
+from .core.runtime.tape.tape import Tape
+from .core.runtime.tape.timer import ScopedTimer
 from .core.types.compounds import standard_names
 from .core.types.scalars import (
     float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
@@ -101,51 +101,51 @@ from .core.types.signatures import Float, Int, Scalar
 from .core.types.structs import struct
 
 if TYPE_CHECKING:  # for editors: `geometry.NAMES` says the same, and loads them when they are first asked for
-    from .geometry.bvh import Bvh
-    from .geometry.bvh_query import (
+    from .geometry.bvh.bvh import Bvh
+    from .geometry.bvh.query import (
         BvhQueryAabb, BvhQueryCapsule, BvhQueryRay, BvhQuerySphere, bvh_get_group_root, bvh_query_aabb,
         bvh_query_capsule, bvh_query_next, bvh_query_ray, bvh_query_sphere,
     )  # fmt: skip
-    from .geometry.hash_grid import HashGrid
-    from .geometry.hash_grid_neighbors import (
+    from .geometry.hash_grid.hash_grid import HashGrid
+    from .geometry.hash_grid.neighbors import (
         HashGridNeighbors, HashGridNeighborsD, hash_grid_neighbors, hash_grid_neighbors_next, nearest_image,
     )  # fmt: skip
-    from .geometry.hash_grid_query import (
+    from .geometry.hash_grid.query import (
         HashGridQuery, HashGridQueryD, hash_grid_point_id, hash_grid_query, hash_grid_query_next,
     )  # fmt: skip
-    from .geometry.marching_cubes import MarchingCubes
-    from .geometry.mesh import Mesh
-    from .geometry.mesh_data import MeshData
-    from .geometry.mesh_eval import (
+    from .geometry.marching_cubes.marching_cubes import MarchingCubes
+    from .geometry.mesh.mesh import Mesh
+    from .geometry.mesh.data import MeshData
+    from .geometry.mesh.eval import (
         mesh_eval_face_normal, mesh_eval_position, mesh_eval_velocity, mesh_get, mesh_get_index, mesh_get_point,
         mesh_get_velocity,
     )  # fmt: skip
-    from .geometry.mesh_files import load_mesh, mesh_from_file
-    from .geometry.mesh_overlap import (
+    from .geometry.mesh.files import load_mesh, mesh_from_file
+    from .geometry.mesh.overlap import (
         MeshQueryAABB, MeshQuerySphere, mesh_query_aabb, mesh_query_aabb_next, mesh_query_next, mesh_query_sphere,
     )  # fmt: skip
-    from .geometry.mesh_query import (
+    from .geometry.mesh.query import (
         MeshQueryPoint, mesh_query_furthest_point_no_sign, mesh_query_point, mesh_query_point_no_sign,
         mesh_query_point_sign_normal, mesh_query_point_sign_parity, mesh_query_point_sign_winding_number,
     )  # fmt: skip
-    from .geometry.mesh_ray import (
+    from .geometry.mesh.ray import (
         MeshQueryRay, mesh_query_ray, mesh_query_ray_anyhit, mesh_query_ray_count_intersections,
     )  # fmt: skip
-    from .geometry.mesh_to_volume import mesh_to_volume
-    from .geometry.volume import Volume
-    from .geometry.volume_index import volume_sample_grad_index, volume_sample_index
-    from .geometry.volume_lookup import (
+    from .geometry.volume.from_mesh import mesh_to_volume
+    from .geometry.volume.volume import Volume
+    from .geometry.volume.index import volume_sample_grad_index, volume_sample_index
+    from .geometry.volume.lookup import (
         volume_lookup, volume_lookup_f, volume_lookup_i, volume_lookup_index, volume_lookup_v, volume_store,
         volume_store_f, volume_store_i, volume_store_v, volume_voxel_count,
     )  # fmt: skip
-    from .geometry.volume_older import (
+    from .geometry.volume.older import (
         volume_sample_local, volume_sample_world, volume_transform, volume_transform_inv,
     )  # fmt: skip
-    from .geometry.volume_sample import (
+    from .geometry.volume.sample import (
         volume_sample, volume_sample_f, volume_sample_grad, volume_sample_grad_f, volume_sample_grad_v, volume_sample_i,
         volume_sample_v,
     )  # fmt: skip
-    from .geometry.volume_transform import (
+    from .geometry.volume.transform import (
         volume_index_to_world, volume_index_to_world_dir, volume_world_to_index, volume_world_to_index_dir,
     )  # fmt: skip
 

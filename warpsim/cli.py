@@ -27,8 +27,8 @@ import warpsim
 from .config import config
 from .core.emit import cuda_tools, nvjitlink, nvvm
 from .core.emit.cache import ObjectCache, default_directory
-from .core.runtime import pool
-from .core.runtime.cuda import driver
+from .core.runtime.devices.cuda import driver
+from .core.runtime.launches import pool
 from .errors import WarpsimError
 
 PACKAGE = Path(__file__).resolve().parent

@@ -50,7 +50,7 @@ LABELS = {"saxpy", "total", "warpsim launcher"}
 # A process that has nothing to compile must not be able to.
 WARM = """
 import warpsim.core.emit.native as native
-import warpsim.core.runtime.pool as pool
+import warpsim.core.runtime.launches.pool as pool
 def refuse(*args, **options):
     raise AssertionError("compiled")
 native.assemble = pool.assemble = refuse

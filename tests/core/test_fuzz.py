@@ -23,7 +23,7 @@ import warpsim as wp
 from warpsim.core.frontend.function import kernel_function
 from warpsim.core.ir.interpret import Interpreter
 from warpsim.core.ops.host_memory import HostArray
-from warpsim.core.passes.inline import inline
+from warpsim.core.passes.simplify.inline import inline
 
 pytestmark = pytest.mark.assembled_one_in(11)
 EXAMPLES = int(os.environ.get("WARPSIM_FUZZ", "0"))

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.image import imread
 from pxr import Usd, UsdGeom
 
-from warpsim.core.runtime import pool
+from warpsim.core.runtime.launches import pool
 from warpsim.errors import MeshFileError
 from warpsim.usd import UsdError, UsdWriter, read_mesh
 

@@ -10,7 +10,7 @@ from matplotlib.image import imread
 from pxr import Usd, UsdGeom
 
 import warpsim as wp
-from warpsim.core.runtime.pool import get_pool
+from warpsim.core.runtime.launches.pool import get_pool
 
 ROOT = Path(__file__).resolve().parents[2]
 

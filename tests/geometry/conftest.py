@@ -3,9 +3,9 @@
 import pytest
 from bvh_boxes import DEFAULTS
 
-from warpsim.geometry import hash_grid
-from warpsim.geometry.hash_grid_buckets import Buckets
-from warpsim.geometry.hash_grid_sort import Sort
+from warpsim.geometry.hash_grid import hash_grid
+from warpsim.geometry.hash_grid.buckets import Buckets
+from warpsim.geometry.hash_grid.sort import Sort
 
 
 @pytest.fixture(scope="module", params=["sah", "lbvh"])

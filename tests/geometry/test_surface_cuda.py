@@ -5,7 +5,8 @@ import pytest
 import warpsim as wp
 from warpsim.core.emit import cuda, cuda_tools
 from warpsim.core.emit.target import Options
-from warpsim.geometry import marching_cubes, mesh_to_volume
+from warpsim.geometry.marching_cubes import marching_cubes
+from warpsim.geometry.volume import from_mesh as mesh_to_volume
 
 pytestmark = pytest.mark.skipif(bool(cuda_tools.missing()), reason=f"without {', '.join(cuda_tools.missing())}")
 

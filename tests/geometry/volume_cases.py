@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.geometry.volume_data import volume_data
+from warpsim.geometry.volume.data import volume_data
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 FILES = ("rocks", "torus", "test_grid", "test_int32_grid", "test_vec_grid", "test_index_grid")

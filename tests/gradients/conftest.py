@@ -3,7 +3,7 @@
 import pytest
 
 import warpsim as wp
-from warpsim.core.runtime import pool
+from warpsim.core.runtime.launches import pool
 
 
 @pytest.fixture(params=["cpu", "interp"])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.core.passes.forwarding import forward
-from warpsim.core.passes.replay import CONSTANT
+from warpsim.core.passes.reverse.promote_memory import forward
+from warpsim.core.passes.reverse.recompute import CONSTANT
 
 D = wp.float64
 Numbers = wp.array(dtype=D)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.passes.references import Reference
-from ..core.runtime.handles import Handle
+from ..core.passes.simplify.handle_params import Reference
+from ..core.runtime.launches.handles import Handle
 from ..core.types.structs import frozen
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..core.runtime.arguments import is_missing
-from ..core.runtime.array import array
-from ..core.runtime.indexed import indexedarray
-from ..core.runtime.traffic import arrays_in
+from ..core.runtime.arrays.array import array
+from ..core.runtime.arrays.indexed import indexedarray
+from ..core.runtime.launches.arguments import is_missing
+from ..core.runtime.tape.traffic import arrays_in
 from ..core.types import structs
 from .doubles import Doubles
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.runtime.versions import Paused
+from ..core.runtime.arrays.saved_contents import Paused
 from ..errors import JacobianError
 from .components import Components
 from .subjects import Subject

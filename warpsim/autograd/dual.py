@@ -16,16 +16,17 @@ import numpy as np
 from ..core.compile import Form, Program
 from ..core.ir.nodes import Function
 from ..core.ops.tangents import slots
-from ..core.passes.tangent import Slot, needs_one_thread, parameter_slots
-from ..core.runtime import graph, interp, launcher
-from ..core.runtime.arguments import adapted, is_missing
-from ..core.runtime.array import array
-from ..core.runtime.device import Device, get_device
-from ..core.runtime.dimensions import extent, normalized
-from ..core.runtime.kernel import Kernel
-from ..core.runtime.needs import needs_of
-from ..core.runtime.report import Report
-from ..core.runtime.traffic import of_needs
+from ..core.passes.forward.tangent import Slot, needs_one_thread, parameter_slots
+from ..core.runtime.arrays.array import array
+from ..core.runtime.devices.capture import current_graph
+from ..core.runtime.devices.device import Device, get_device
+from ..core.runtime.launches import compiled_form, interp
+from ..core.runtime.launches.arguments import adapted, is_missing
+from ..core.runtime.launches.dimensions import extent, normalized
+from ..core.runtime.launches.failed_checks import Report
+from ..core.runtime.launches.kernel import Kernel
+from ..core.runtime.tape.adjoint_needs import needs_of
+from ..core.runtime.tape.traffic import of_needs
 from ..core.types import structs
 from ..core.types.arrays import ArrayType, type_name
 from ..errors import GradientError, LaunchError
@@ -118,7 +119,7 @@ class DualLaunch:
 
 def run_form(kernel: Kernel, dim: Any, args: list[Any], place: Device, form: Form) -> None:
     """Run a form of a kernel now, on one thread where its tangents depend on the order of threads."""
-    if graph.active() is not None:
+    if current_graph() is not None:
         raise LaunchError(
             "derivatives along a direction run at once: the graph that is captured cannot hold them\n"
             "help: end the capture first"
@@ -126,11 +127,11 @@ def run_form(kernel: Kernel, dim: Any, args: list[Any], place: Device, form: For
     if place.is_interp:
         interp.prepared(kernel, dim, args, place, form)()
         return
-    ready, args = launcher.prepared(kernel, args, place, form)
+    ready, args = compiled_form.prepared(kernel, args, place, form)
     total, header = extent(dim, kernel.key, ready.ndim)
     block = ready.packed(args, header)
     if not _in_order(ready.program.fn):
-        launcher.execute(ready, block, total, args, bool(kernel.option("deterministic")))
+        compiled_form.execute(ready, block, total, args, bool(kernel.option("deterministic")))
         return
     report = Report(ready, args)
     ready.run_in_order(report.attached(block) if ready.reports else block, total)

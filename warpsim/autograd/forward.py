@@ -18,17 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from ..core.passes.cotangents import has_cotangent
-from ..core.runtime.array import array
-from ..core.runtime.cuda.memory import on_host
-from ..core.runtime.given_seeds import check_loss
-from ..core.runtime.indexed import indexedarray
-from ..core.runtime.kernel import Kernel
+from ..core.runtime.arrays.array import array
+from ..core.runtime.arrays.indexed import indexedarray
+from ..core.runtime.arrays.saved_contents import Paused, bounds
+from ..core.runtime.devices.cuda.memory import on_host
 from ..core.runtime.launch import launch
-from ..core.runtime.records import base
-from ..core.runtime.tape import Tape
-from ..core.runtime.versions import Paused, bounds
+from ..core.runtime.launches.kernel import Kernel
+from ..core.runtime.tape.entries import base
+from ..core.runtime.tape.given_seeds import check_loss
+from ..core.runtime.tape.tape import Tape
 from ..core.types.arrays import ArrayType
+from ..core.types.cotangents import has_cotangent
 from ..errors import GradientError, user_frames
 from .bound import Bound
 from .copies import PrivateCopies

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.runtime.kernel import Kernel
-from ..core.runtime.records import LaunchRecord
-from ..core.runtime.tape import Tape
-from ..core.runtime.traffic import of_needs
+from ..core.runtime.launches.kernel import Kernel
+from ..core.runtime.tape.entries import LaunchRecord
+from ..core.runtime.tape.tape import Tape
+from ..core.runtime.tape.traffic import of_needs
 from ..errors import GradientMismatchError, JacobianError, user_frames
 from .bound import Bound
 from .components import Components

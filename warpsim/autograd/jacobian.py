@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.runtime.array import array
-from ..core.runtime.array_ops import zeros_like
-from ..core.runtime.kernel import Kernel
-from ..core.runtime.tape import Tape
-from ..core.runtime.versions import Paused
+from ..core.runtime.arrays.array import array
+from ..core.runtime.arrays.creation import zeros_like
+from ..core.runtime.arrays.saved_contents import Paused
+from ..core.runtime.launches.kernel import Kernel
+from ..core.runtime.tape.tape import Tape
 from ..errors import user_frames
 from .components import Components
 from .differences import central_differences

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.runtime.array import array
-from ..core.runtime.indexed import indexedarray
+from ..core.runtime.arrays.array import array
+from ..core.runtime.arrays.indexed import indexedarray
 from .doubles import Doubles
 
 

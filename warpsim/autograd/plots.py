@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.runtime.kernel import Kernel
-from ..core.runtime.traffic import arrays_in
+from ..core.runtime.launches.kernel import Kernel
+from ..core.runtime.tape.traffic import arrays_in
 from ..errors import JacobianError
 from .components import Components
 from .subjects import FunctionMetadata

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.runtime.array import array
-from ..core.runtime.naming import caller_names
-from ..core.runtime.records import base
-from ..core.runtime.tape import Record, Tape
-from ..core.runtime.tape_graph import key_of
-from ..core.runtime.tape_items import step_of
+from ..core.runtime.arrays.array import array
+from ..core.runtime.tape.entries import base
+from ..core.runtime.tape.picture.graph import key_of
+from ..core.runtime.tape.picture.items import step_of
+from ..core.runtime.tape.picture.names import caller_names
+from ..core.runtime.tape.tape import Record, Tape
 from ..errors import TapeError, instance
 from .components import Components
 

@@ -11,13 +11,13 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.runtime.array import array
-from ..core.runtime.indexed import indexedarray
-from ..core.runtime.kernel import Kernel
+from ..core.runtime.arrays.array import array
+from ..core.runtime.arrays.indexed import indexedarray
+from ..core.runtime.arrays.saved_contents import Paused
 from ..core.runtime.launch import launch
-from ..core.runtime.needs import needs_of
-from ..core.runtime.traffic import arrays_in, traffic
-from ..core.runtime.versions import Paused
+from ..core.runtime.launches.kernel import Kernel
+from ..core.runtime.tape.adjoint_needs import needs_of
+from ..core.runtime.tape.traffic import arrays_in, traffic
 from ..errors import JacobianError, instance
 from .bound import Bound
 from .components import Components

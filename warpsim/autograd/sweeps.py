@@ -16,16 +16,16 @@ import numpy as np
 
 from ..core.compile import Form, Program
 from ..core.ir.nodes import Function, Value, walk
-from ..core.passes.derived import moving_slots
-from ..core.passes.explicit import gradient_slots
-from ..core.passes.tangent import Slot
-from ..core.passes.touched import HELD
-from ..core.runtime.adjoint_launch import check_aliases, check_reversible, extra_argument, stand_in_arguments
-from ..core.runtime.arguments import empty_array
-from ..core.runtime.array import array
-from ..core.runtime.indexed import indexedarray
-from ..core.runtime.records import FuncRecord, LaunchRecord, WriteRecord, base, have_gradients
-from ..core.runtime.tape import Tape
+from ..core.passes.analysis.mod_ref import HELD
+from ..core.passes.forward.derived import moving_slots
+from ..core.passes.forward.gradients_as_params import gradient_slots
+from ..core.passes.forward.tangent import Slot
+from ..core.runtime.arrays.array import array
+from ..core.runtime.arrays.indexed import indexedarray
+from ..core.runtime.launches.arguments import empty_array
+from ..core.runtime.tape.adjoint_launch import check_aliases, check_reversible, extra_argument, stand_in_arguments
+from ..core.runtime.tape.entries import FuncRecord, LaunchRecord, WriteRecord, base, have_gradients
+from ..core.runtime.tape.tape import Tape
 from ..core.types.arrays import ArrayType
 from ..core.types.structs import Struct, frozen
 from ..errors import GradientError, NotDifferentiableError, TapeError, instance

@@ -39,23 +39,23 @@ from .ir.nodes import Call, Function, walk
 from .ir.printer import print_function
 from .ir.rewrite import Rewriter
 from .ir.verify import verify
-from .passes.access import Plan, analyse
-from .passes.adjoint import adjoint, chosen
-from .passes.assumptions import asserted
-from .passes.cost import estimate
-from .passes.dce import dce
-from .passes.derived import forward_again, forward_mode, second_order
-from .passes.fold import fold
-from .passes.forwarding import forward
-from .passes.inline import inline
-from .passes.overwrites import Extra
-from .passes.recording import recording
-from .passes.references import Reference, by_value, references
-from .passes.replay import refuse_lost
-from .passes.share import share
-from .passes.stack import check_stack
-from .passes.unroll import unroll
-from .passes.versioning import versioned
+from .passes.analysis.atomics import Plan, analyse
+from .passes.analysis.cost import estimate
+from .passes.analysis.stack import check_stack
+from .passes.forward.derived import forward_again, forward_mode, second_order
+from .passes.reverse.adjoint import adjoint, chosen
+from .passes.reverse.assumptions import asserted
+from .passes.reverse.primal_reads import Extra
+from .passes.reverse.promote_memory import forward
+from .passes.reverse.recompute import refuse_lost
+from .passes.reverse.recording import recording
+from .passes.simplify.cse import share
+from .passes.simplify.dce import dce
+from .passes.simplify.fold import fold
+from .passes.simplify.handle_params import Reference, by_value, references
+from .passes.simplify.inline import inline
+from .passes.simplify.unroll import unroll
+from .passes.simplify.versioning import versioned
 from .types.arrays import ArrayType, type_name
 from .types.handles import ROWS, TABLE_NAME
 from .types.structs import is_struct

@@ -10,45 +10,45 @@ from collections.abc import Callable
 from typing import Any
 
 NAMES = {
-    "bvh": "Bvh",
-    "bvh_query": (
+    "bvh.bvh": "Bvh",
+    "bvh.query": (
         "BvhQueryAabb BvhQueryCapsule BvhQueryRay BvhQuerySphere bvh_get_group_root bvh_query_aabb "
         "bvh_query_capsule bvh_query_next bvh_query_ray bvh_query_sphere"
     ),
-    "hash_grid": "HashGrid",
-    "hash_grid_neighbors": (
+    "hash_grid.hash_grid": "HashGrid",
+    "hash_grid.neighbors": (
         "HashGridNeighbors HashGridNeighborsD hash_grid_neighbors hash_grid_neighbors_next nearest_image"
     ),
-    "hash_grid_query": "HashGridQuery HashGridQueryD hash_grid_point_id hash_grid_query hash_grid_query_next",
-    "marching_cubes": "MarchingCubes",
-    "mesh": "Mesh",
-    "mesh_data": "MeshData",
-    "mesh_eval": (
+    "hash_grid.query": "HashGridQuery HashGridQueryD hash_grid_point_id hash_grid_query hash_grid_query_next",
+    "marching_cubes.marching_cubes": "MarchingCubes",
+    "mesh.mesh": "Mesh",
+    "mesh.data": "MeshData",
+    "mesh.eval": (
         "mesh_eval_face_normal mesh_eval_position mesh_eval_velocity mesh_get mesh_get_index mesh_get_point "
         "mesh_get_velocity"
     ),
-    "mesh_files": "load_mesh mesh_from_file",
-    "mesh_overlap": (
+    "mesh.files": "load_mesh mesh_from_file",
+    "mesh.overlap": (
         "MeshQueryAABB MeshQuerySphere mesh_query_aabb mesh_query_aabb_next mesh_query_next mesh_query_sphere"
     ),
-    "mesh_query": (
+    "mesh.query": (
         "MeshQueryPoint mesh_query_furthest_point_no_sign mesh_query_point mesh_query_point_no_sign "
         "mesh_query_point_sign_normal mesh_query_point_sign_parity mesh_query_point_sign_winding_number"
     ),
-    "mesh_ray": "MeshQueryRay mesh_query_ray mesh_query_ray_anyhit mesh_query_ray_count_intersections",
-    "mesh_to_volume": "mesh_to_volume",
-    "volume": "Volume",
-    "volume_index": "volume_sample_grad_index volume_sample_index",
-    "volume_lookup": (
+    "mesh.ray": "MeshQueryRay mesh_query_ray mesh_query_ray_anyhit mesh_query_ray_count_intersections",
+    "volume.from_mesh": "mesh_to_volume",
+    "volume.volume": "Volume",
+    "volume.index": "volume_sample_grad_index volume_sample_index",
+    "volume.lookup": (
         "volume_lookup volume_lookup_f volume_lookup_i volume_lookup_index volume_lookup_v volume_store "
         "volume_store_f volume_store_i volume_store_v volume_voxel_count"
     ),
-    "volume_older": "volume_sample_local volume_sample_world volume_transform volume_transform_inv",
-    "volume_sample": (
+    "volume.older": "volume_sample_local volume_sample_world volume_transform volume_transform_inv",
+    "volume.sample": (
         "volume_sample volume_sample_f volume_sample_grad volume_sample_grad_f volume_sample_grad_v "
         "volume_sample_i volume_sample_v"
     ),
-    "volume_transform": (
+    "volume.transform": (
         "volume_index_to_world volume_index_to_world_dir volume_world_to_index volume_world_to_index_dir"
     ),
 }

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.ops import sqrt, tid
-from ..core.runtime.array import array
-from ..core.runtime.array_ops import zeros
-from ..core.runtime.kernel import kernel
+from ..core.runtime.arrays.array import array
+from ..core.runtime.arrays.creation import zeros
+from ..core.runtime.launches.kernel import kernel
 from .state import checked_grads, in_range, master_dtype, split_parameters
 from .vectors import components, run
 

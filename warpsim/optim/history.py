@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from ..core.ops import tid
-from ..core.runtime.array import array
-from ..core.runtime.array_ops import zeros
-from ..core.runtime.cuda import primitives as on_device
-from ..core.runtime.kernel import kernel
+from ..core.runtime.algorithms.cuda import primitives as on_device
+from ..core.runtime.arrays.array import array
+from ..core.runtime.arrays.creation import zeros
+from ..core.runtime.launches.kernel import kernel
 from ..core.types.scalars import float64
 from .vectors import BLOCK, run
 

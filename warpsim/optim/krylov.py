@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ..core.ops import tid
-from ..core.runtime.array import array
-from ..core.runtime.kernel import kernel
+from ..core.runtime.arrays.array import array
+from ..core.runtime.launches.kernel import kernel
 from .operators import LinearOperator
 from .vectors import Vector, combine, inner, norm, run, vector_like
 

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from ..core.ops import tid
-from ..core.runtime.array import array
-from ..core.runtime.array_ops import zeros
-from ..core.runtime.kernel import kernel
+from ..core.runtime.arrays.array import array
+from ..core.runtime.arrays.creation import zeros
+from ..core.runtime.launches.kernel import kernel
 from ..core.types.scalars import float32, float64
 from ..errors import ArrayError, DeviceError
 from .history import History

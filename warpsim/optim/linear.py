@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.runtime.array import array, overlap
-from ..core.runtime.array_ops import clone, zeros_like
-from ..core.runtime.records import LaunchRecord
-from ..core.runtime.traffic import arrays_in
-from ..core.runtime.versions import Paused, active
+from ..core.runtime.arrays.array import array, overlap
+from ..core.runtime.arrays.creation import clone, zeros_like
+from ..core.runtime.arrays.saved_contents import Paused, active
+from ..core.runtime.tape.entries import LaunchRecord
+from ..core.runtime.tape.traffic import arrays_in
 from ..core.types import compounds
 from ..core.types.arrays import type_name
 from ..errors import ArrayError, NotConvergedError, NotDifferentiableError

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from ..core.ops import tid
-from ..core.runtime.array import array
-from ..core.runtime.array_ops import empty, zeros
-from ..core.runtime.device import get_device
-from ..core.runtime.graph import active as capturing
-from ..core.runtime.kernel import kernel
+from ..core.runtime.algorithms.primitives import radix_sort_pairs
+from ..core.runtime.arrays.array import array
+from ..core.runtime.arrays.creation import empty, zeros
+from ..core.runtime.arrays.saved_contents import Paused
+from ..core.runtime.devices.capture import current_graph
+from ..core.runtime.devices.device import get_device
 from ..core.runtime.launch import launch
-from ..core.runtime.primitives import radix_sort_pairs
-from ..core.runtime.versions import Paused
+from ..core.runtime.launches.kernel import kernel
 from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
 from ..core.types.scalars import float64, int32
@@ -81,7 +81,7 @@ def aslinearoperator(A: Any) -> LinearOperator:
 
 def _computes(a: array) -> bool:
     """Whether to compute where an array is: on a GPU, unless a graph is captured, which would run it later."""
-    return bool(a.device.is_cuda) and capturing() is None
+    return bool(a.device.is_cuda) and current_graph() is None
 
 
 # ----- dense --------------------------------------------------------------------------------------

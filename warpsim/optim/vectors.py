@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..core.ops import tid
-from ..core.runtime.array import array
-from ..core.runtime.array_ops import empty, zeros
-from ..core.runtime.cuda import primitives as on_device
-from ..core.runtime.kernel import kernel
+from ..core.runtime.algorithms.cuda import primitives as on_device
+from ..core.runtime.arrays.array import array
+from ..core.runtime.arrays.creation import empty, zeros
 from ..core.runtime.launch import launch
+from ..core.runtime.launches.kernel import kernel
 from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
 from ..core.types.scalars import float64

@@ -22,7 +22,7 @@ from warpsim.core.emit.cuda_target import CudaTarget
 from warpsim.core.emit.linker import NativeObject
 from warpsim.core.emit.native import assemble
 from warpsim.core.emit.target import Options, Site
-from warpsim.core.runtime.arguments import packer
+from warpsim.core.runtime.launches.arguments import packer
 
 KERNEL = "emulated_kernel"
 _REGISTERS = ("ctaid.x", "ntid.x", "tid.x", "nctaid.x")

@@ -7,7 +7,7 @@ from compilers import compiled
 import warpsim as wp
 from warpsim.core.emit import snippets
 from warpsim.core.ops.native import Unit
-from warpsim.core.runtime.pool import get_pool
+from warpsim.core.runtime.launches.pool import get_pool
 
 DEVICES = pytest.mark.parametrize("device", ["interp", "cpu"])
 

@@ -15,8 +15,8 @@ import warpsim as wp
 from warpsim.core.emit import cpu, native
 from warpsim.core.emit.linker import NativeObject
 from warpsim.core.emit.target import Options
-from warpsim.core.runtime.dimensions import extent
 from warpsim.core.runtime.launch import prepared
+from warpsim.core.runtime.launches.dimensions import extent
 from warpsim.core.types.arrays import ArrayType
 
 ROOT = Path(cpu.__file__).parents[3]

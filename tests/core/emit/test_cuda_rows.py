@@ -13,11 +13,11 @@ from warpsim.core.emit.target import Options
 from warpsim.core.ir.builder import Builder, constant
 from warpsim.core.ir.nodes import Function, Region, Value
 from warpsim.core.ops.registry import PURE, TABLE, emit
-from warpsim.core.passes.access import analyse
-from warpsim.core.passes.dce import dce
-from warpsim.core.passes.fold import fold
-from warpsim.core.passes.inline import inline
-from warpsim.core.passes.unroll import unroll
+from warpsim.core.passes.analysis.atomics import analyse
+from warpsim.core.passes.simplify.dce import dce
+from warpsim.core.passes.simplify.fold import fold
+from warpsim.core.passes.simplify.inline import inline
+from warpsim.core.passes.simplify.unroll import unroll
 from warpsim.core.types import compounds, scalars
 from warpsim.core.types.arrays import array_type
 from warpsim.errors import CompilerError

@@ -9,7 +9,7 @@ import pytest
 from native_compilers import compiled
 
 import warpsim as wp
-from warpsim.core.runtime.pool import get_pool
+from warpsim.core.runtime.launches.pool import get_pool
 from warpsim.errors import KernelNameError, KernelTypeError, NativeCodeError, UnsupportedSyntaxError
 
 DEVICES = pytest.mark.parametrize("device", ["interp", "cpu"])

@@ -7,9 +7,9 @@ from native_compilers import compiled
 import warpsim as wp
 from warpsim.core.ir.interpret import Interpreter
 from warpsim.core.ops.host_memory import HostArray
-from warpsim.core.passes.inline import inline
-from warpsim.core.passes.tangent import chosen_slots, tangent
-from warpsim.core.runtime.pool import get_pool
+from warpsim.core.passes.forward.tangent import chosen_slots, tangent
+from warpsim.core.passes.simplify.inline import inline
+from warpsim.core.runtime.launches.pool import get_pool
 from warpsim.errors import NativeCodeError, NotDifferentiableError
 
 DEVICES = pytest.mark.parametrize("device", ["interp", "cpu"])

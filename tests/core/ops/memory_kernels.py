@@ -21,8 +21,8 @@ from warpsim.core.ir.nodes import Function, Region, Value
 from warpsim.core.ir.verify import verify
 from warpsim.core.ops import threads
 from warpsim.core.ops.host_memory import HostArray
-from warpsim.core.passes.inline import inline
-from warpsim.core.runtime.device import get_device
+from warpsim.core.passes.simplify.inline import inline
+from warpsim.core.runtime.devices.device import get_device
 from warpsim.core.types.arrays import ArrayType
 from warpsim.core.types.scalars import int32
 

@@ -17,7 +17,7 @@ from warpsim.core.ir.rewrite import Cloner
 from warpsim.core.ir.verify import verify
 from warpsim.core.ops import construct
 from warpsim.core.ops.registry import ATOMIC, PURE, READ, WRITE
-from warpsim.core.passes.inline import inline
+from warpsim.core.passes.simplify.inline import inline
 from warpsim.core.types import compounds, scalars, structs
 
 

@@ -23,11 +23,11 @@ from warpsim.core.ir.interpret import Interpreter
 from warpsim.core.ir.nodes import Function, Region, Value, count
 from warpsim.core.ir.verify import verify
 from warpsim.core.ops import memory, threads
-from warpsim.core.passes.access import analyse
-from warpsim.core.passes.inline import inline
-from warpsim.core.runtime.cuda import memory as cuda_memory
-from warpsim.core.runtime.cuda.function import CudaFunction
-from warpsim.core.runtime.device import get_device
+from warpsim.core.passes.analysis.atomics import analyse
+from warpsim.core.passes.simplify.inline import inline
+from warpsim.core.runtime.devices.cuda import memory as cuda_memory
+from warpsim.core.runtime.devices.cuda.function import CudaFunction
+from warpsim.core.runtime.devices.device import get_device
 from warpsim.core.types import structs
 from warpsim.core.types.arrays import array_type
 from warpsim.core.types.scalars import int32

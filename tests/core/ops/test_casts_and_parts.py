@@ -9,7 +9,7 @@ from warpsim.core.ir.builder import Builder, constant
 from warpsim.core.ir.nodes import Constant, Function, Region, Value
 from warpsim.core.ops import construct, extract, identity, insert, load, matrix, store, vector
 from warpsim.core.ops.choice import cast, cast_oracle
-from warpsim.core.passes.fold import fold
+from warpsim.core.passes.simplify.fold import fold
 from warpsim.core.types import compounds, scalars
 from warpsim.core.types.arrays import array_type
 from warpsim.core.types.scalars import float16, float32, float64, int8, int32, int64, uint8, uint64

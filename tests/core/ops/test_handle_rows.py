@@ -5,7 +5,7 @@ import pytest
 
 import warpsim as wp
 from warpsim.core.ops.handles import resolve
-from warpsim.core.runtime.handles import Handle
+from warpsim.core.runtime.launches.handles import Handle
 from warpsim.errors import StructureIdError
 
 

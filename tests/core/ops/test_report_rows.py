@@ -18,7 +18,7 @@ from warpsim.core.ir.nodes import Function, Region, Value
 from warpsim.core.ops import registry, store
 from warpsim.core.ops.debug import conversions, expect_near, print_format, widened
 from warpsim.core.ops.registry import TABLE
-from warpsim.core.passes.access import analyse
+from warpsim.core.passes.analysis.atomics import analyse
 from warpsim.core.types import compounds
 from warpsim.core.types.arrays import array_type
 from warpsim.core.types.scalars import bool_, float16, float32, float64, int8, int32, int64, uint8, uint64

@@ -10,10 +10,10 @@ from row_cases import ALL, random_operands, random_source, random_value
 from row_devices import batches, called, compiled_results, interpreted
 
 from warpsim.core.ops.registry import rows
-from warpsim.core.passes.adjoint import vjp
-from warpsim.core.passes.cotangents import has_cotangent as has_slope
-from warpsim.core.passes.inline import inline
+from warpsim.core.passes.reverse.adjoint import vjp
+from warpsim.core.passes.simplify.inline import inline
 from warpsim.core.types import compounds, structs
+from warpsim.core.types.cotangents import has_cotangent as has_slope
 from warpsim.core.types.scalars import FLOATS, float64
 
 STEP = 1e-6  # of central differences: truncation h^2 and rounding 1e-16 / h are both below TOLERANCE

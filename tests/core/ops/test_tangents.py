@@ -16,8 +16,8 @@ from warpsim.core.ir.nodes import walk
 from warpsim.core.ir.verify import verify
 from warpsim.core.ops.host_memory import HostArray
 from warpsim.core.ops.registry import PURE, rows
-from warpsim.core.passes.dce import dce
-from warpsim.core.passes.tangent import parameter_slots, tangent
+from warpsim.core.passes.forward.tangent import parameter_slots, tangent
+from warpsim.core.passes.simplify.dce import dce
 from warpsim.core.types import structs
 from warpsim.core.types.arrays import array_type
 from warpsim.core.types.scalars import float64

@@ -11,10 +11,10 @@ from pass_runs import lowered, run
 import warpsim as wp
 from warpsim.core.ir.printer import print_function
 from warpsim.core.ir.verify import verify
-from warpsim.core.passes.dce import dce
-from warpsim.core.passes.fold import fold
-from warpsim.core.passes.inline import inline
-from warpsim.core.passes.unroll import unroll
+from warpsim.core.passes.simplify.dce import dce
+from warpsim.core.passes.simplify.fold import fold
+from warpsim.core.passes.simplify.inline import inline
+from warpsim.core.passes.simplify.unroll import unroll
 
 PASSES = {
     "inline": inline, "unroll": lambda fn: unroll(fn, 16), "unroll2": lambda fn: unroll(fn, 2),

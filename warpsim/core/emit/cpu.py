@@ -23,8 +23,8 @@ from llvmlite import ir as ll
 from ..ir.nodes import Call, For, Function, If, While, count, walk
 from ..ops.native import HOST
 from ..ops.values import llvm_type
-from ..passes.access import Plan
-from ..passes.cost import estimate
+from ..passes.analysis.atomics import Plan
+from ..passes.analysis.cost import estimate
 from ..types import scalars
 from ..types.compounds import scalar_of
 from ..types.handles import ROW_BITS, TABLE_NAME, digest

@@ -1,7 +1,7 @@
 """The loop over the threads of a CPU kernel: rows of the last launch dimension, in order, so that LLVM can vectorise.
 
 Where an index counts from the end for some threads of a row and not for others, as `u[i - 1]` does, those others get
-a loop of their own without the question, see `passes/splitting`.
+a loop of their own without the question, see `passes/analysis/splitting`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 from llvmlite import ir as ll
 
 from ..ir.nodes import Call, Function
-from ..passes.access import Plan
-from ..passes.splitting import affine_indices
+from ..passes.analysis.atomics import Plan
+from ..passes.analysis.splitting import affine_indices
 from .layout import I1, I32, I64, WORD
 from .target import Options, Target
 

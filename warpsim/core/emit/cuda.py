@@ -20,7 +20,7 @@ from llvmlite import ir as ll
 
 from ...errors import KernelTypeError, Location
 from ..ir.nodes import Function
-from ..passes.access import Plan
+from ..passes.analysis.atomics import Plan
 from . import layout, nvjitlink, nvvm, snippets
 from .cpp import cpp_source
 from .cuda_code import KERNEL, CudaCode

@@ -14,7 +14,7 @@ from llvmlite import ir as ll
 
 from ..ir.nodes import Call, Function
 from ..ops.values import llvm_type
-from ..passes.access import Plan
+from ..passes.analysis.atomics import Plan
 from ..types import scalars
 from ..types.compounds import scalar_of
 from .cuda_reduce import Accumulators

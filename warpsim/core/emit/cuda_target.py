@@ -20,7 +20,7 @@ from llvmlite import ir as ll
 from ...errors import Location
 from ..ir.nodes import Call, Function
 from ..ops.values import llvm_type
-from ..passes.access import Plan
+from ..passes.analysis.atomics import Plan
 from ..types import scalars, structs
 from ..types.handles import ADDRESS_BITS, HEADER, digest
 from . import layout

@@ -13,6 +13,7 @@ The argument block of a launch:
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 from llvmlite import ir as ll
@@ -26,8 +27,17 @@ I1, I8, I32, I64 = ll.IntType(1), ll.IntType(8), ll.IntType(32), ll.IntType(64)
 BYTES = I8.as_pointer()
 WORD = 8
 HEADER_WORDS = 5
+MAX_DIM = 2**31 - 1
+"""The largest launch dimension."""
 CONCURRENT, SCATTERED_PRIVATE, GATHERED_PRIVATE = 1, 2, 4
 """Flags of a call: other threads run beside it; sums go to private copies, those at scattered or shared addresses."""
+
+_HEADER = struct.Struct(f"<{HEADER_WORDS}Q")
+
+
+def header(dims: tuple[int, ...]) -> bytes:
+    """The first words of an argument block: no report, and up to four launch dimensions."""
+    return _HEADER.pack(0, *(*dims, 1, 1, 1, 1)[: HEADER_WORDS - 1])
 
 
 def argument_offsets(types: list[Any]) -> tuple[list[int], int]:

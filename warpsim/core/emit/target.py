@@ -16,7 +16,7 @@ from llvmlite import ir as ll
 from ...errors import Location
 from ..ir.nodes import Call, Constant, Function, Value
 from ..ops.values import llvm_type
-from ..passes.decisions import deciding
+from ..passes.analysis.decisions import deciding
 from ..types import scalars, structs
 from ..types.arrays import ArrayType, type_name
 from . import layout

@@ -21,14 +21,14 @@ from ..ir.nodes import Call, Constant, Function, Node, Region, Value
 from ..ir.rewrite import Rewriter
 from ..ops import construct, memory
 from ..ops.registry import Op, operand_type, to_host
-from ..passes.adjoint import vjp
-from ..passes.cotangents import has_cotangent
-from ..passes.dce import dce
-from ..passes.fold import fold
-from ..passes.inline import inline
-from ..passes.share import share
+from ..passes.reverse.adjoint import vjp
+from ..passes.simplify.cse import share
+from ..passes.simplify.dce import dce
+from ..passes.simplify.fold import fold
+from ..passes.simplify.inline import inline
 from ..types import compounds, structs
 from ..types.arrays import ArrayType, type_name
+from ..types.cotangents import has_cotangent
 from ..types.scalars import bool_
 from .function import FunctionTranslator
 from .functions import Callee, Func, LocalFunction, operand_key, parameters, runtime_values

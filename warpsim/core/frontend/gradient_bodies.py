@@ -14,9 +14,9 @@ from typing import Any
 from ...errors import CustomGradientError
 from ..ir.nodes import Value
 from ..ops import construct, memory
-from ..passes.cotangents import has_cotangent
 from ..types import structs
 from ..types.arrays import ArrayType
+from ..types.cotangents import has_cotangent
 from . import names
 from .forms import adjoint
 from .function import FunctionTranslator

@@ -22,7 +22,7 @@ from ..ir.nodes import Constant, Function, Region, Value
 from ..ops.native import HOST, SLOPES, NativeRow, Unit, has_slope, has_slope_array, holds_arrays, native_row
 from ..ops.native_text import has_lambda, returns_value, seems_constant
 from ..ops.registry import PURE, READ
-from ..passes.replay import LOST
+from ..passes.reverse.recompute import LOST
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
 from .functions import Func, declared_anew

@@ -180,6 +180,12 @@ class Function:
         return self.grad is not None or self.replay is not None
 
     @property
+    def is_pure(self) -> bool:
+        """Whether it reads and changes no memory, nor does what it calls."""
+        calls = [node.op for node in walk(self.body) if isinstance(node, Call)]
+        return all(op.is_pure if isinstance(op, Function) else not op.effect for op in calls)
+
+    @property
     def params(self) -> tuple[Value, ...]:
         return self.body.params
 

@@ -14,14 +14,16 @@ from typing import Any
 
 from ...config import config
 from ...errors import ArgumentTypeError, DeviceError, LaunchError, WarpsimError, trimmed
-from . import graph, interp, versions
-from .adjoint_launch import adjoint_launch
-from .device import Device, get_device
-from .dimensions import extent, normalized
-from .kernel import Kernel
-from .launcher import CudaLauncher, Launcher, execute, meets_others, prepared
-from .recording import watched
-from .stream import ScopedStream, Stream
+from .arrays import saved_contents
+from .devices.capture import current_graph
+from .devices.device import Device, get_device
+from .devices.stream import ScopedStream, Stream
+from .launches import graph, interp
+from .launches.compiled_form import CudaLauncher, Launcher, execute, meets_others, prepared
+from .launches.dimensions import extent, normalized
+from .launches.kernel import Kernel
+from .tape.adjoint_launch import adjoint_launch
+from .tape.recording import watched
 
 __all__ = ["Launcher", "execute", "launch", "meets_others", "prepared"]
 
@@ -107,13 +109,13 @@ def launch_again(
         latest = kernel.latest[place.alias]
     except (AttributeError, KeyError):
         return False
-    if latest.generation != config.generation or graph.active() is not None:
+    if latest.generation != config.generation or current_graph() is not None:
         return False
     total, header = extent(dim, kernel.key, latest.ndim)
     block = latest.pack(args, header)
     if block is None:
         return False
-    if versions.alert:
+    if saved_contents.alert:
         watched(latest, dim, total, block, args, input_count, record, latest.deterministic)
     elif total <= latest.serial_limit and not latest.reports:
         latest.call(block, 0, total, 0)
@@ -132,11 +134,11 @@ def launch_slowly(
     launcher, args = prepared(kernel, args, place)
     if isinstance(launcher, CudaLauncher):
         launcher = launcher.shaped(*shape)
-    if record_cmd or graph.active() is not None:
+    if record_cmd or current_graph() is not None:
         return issued(graph.NativeLaunch(launcher, dim, args, deterministic), input_count, record, record_cmd)
     total, header = extent(dim, kernel.key, launcher.ndim)
     block = launcher.packed(args, header)
-    if versions.alert:
+    if saved_contents.alert:
         watched(launcher, dim, total, block, args, input_count, record, deterministic)
     else:
         execute(launcher, block, total, args, deterministic)

@@ -34,12 +34,12 @@ from ..ops import tid
 from ..types import compounds, scalars, structs
 from ..types.arrays import MAX_NDIM, array_type, type_name
 from ..types.signatures import WEAK_FLOAT, WEAK_INT, weak_fits
-from .array import array
-from .array_ops import empty
-from .device import Device, get_device
-from .kernel import Kernel, get_module
+from .arrays.array import array
+from .arrays.creation import empty
+from .arrays.host_memory import TypedMemory
+from .devices.device import Device, get_device
 from .launch import launch
-from .memory import TypedMemory
+from .launches.kernel import Kernel, get_module
 
 _MOST_KERNELS = 256
 _INDICES = ("i", "j", "k", "l")

@@ -1,0 +1,50 @@
+"""What is said of arguments that do not fit: what is wrong decides the advice."""
+
+import numpy as np
+import pytest
+
+import warpsim as wp
+from warpsim.core.runtime.launches.compiled_form import explain
+from warpsim.errors import ArgumentTypeError, LaunchError
+
+
+@wp.kernel
+def scale(x: wp.array(dtype=float), factor: float):
+    i = wp.tid()
+    x[i] = factor * x[i]
+
+
+def complaint(x):
+    with pytest.raises(ArgumentTypeError) as caught:
+        wp.launch(scale, 4, [x, 2.0])
+    return str(caught.value)
+
+
+def test_another_dtype_is_to_be_converted():
+    assert complaint(wp.ones(4, dtype=int)) == (
+        "argument 'x' of kernel 'scale' is array(int32, ndim=1)\nexpected: array(float32, ndim=1)\n"
+        "help: wp.array(x, dtype=float32) converts"
+    )
+
+
+def test_another_rank_is_to_be_reshaped():
+    assert complaint(wp.ones((2, 2), dtype=float)) == (
+        "argument 'x' of kernel 'scale' is array(float32, ndim=2)\nexpected: array(float32, ndim=1)\n"
+        "help: x.reshape(...)"
+    )
+
+
+@pytest.mark.cpu(reason="an array of NumPy is memory of the host")
+def test_another_rank_of_an_array_of_numpy_is_to_be_reshaped():
+    said = complaint(np.ones((2, 2), np.float32))
+    assert "is an array of shape (2, 2)\n" in said
+    assert said.endswith("help: x.reshape(...)")
+
+
+@pytest.mark.cpu(reason="looks at the launcher of the CPU")
+def test_arguments_that_changed_while_they_were_passed_are_an_error():
+    """Another thread put them right again: nothing is left to explain."""
+    args = [wp.ones(4, dtype=float), 2.0]
+    wp.launch(scale, 4, args)
+    with pytest.raises(LaunchError, match=r"arguments of kernel '.*scale' changed during the launch\nhelp:"):
+        explain(scale.latest["cpu"], args)

@@ -1,0 +1,187 @@
+"""Which values carry a derivative. An analysis: it changes nothing.
+
+Guarantees: a value is *active* when it has floating components, a differentiable path leads to it from
+a differentiable source (it is *varied*), and a differentiable path leads from it to a differentiable
+sink (it is *useful*). Sources are reads of arrays that have a gradient, and chosen parameters; sinks are
+writes to arrays that have one, and results. Integers, booleans, indices and arrays are never active, and
+neither is what a row computes that states a reason for having no derivative. Values carried round loops
+are active when any of their sources and any of their uses makes them so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...ir.nodes import Call, Constant, For, Function, If, Node, Region, Value, While, walk
+from ...ops.registry import ATOMIC, READ, WRITE
+from ...types.arrays import ArrayType
+from ...types.cotangents import has_cotangent
+from .alias import Root, Sources, roots_of
+
+YES, NO, MAYBE = "yes", "no", "maybe"
+
+
+class Activity:
+    """The analysis of one function; its calls are inlined but those with gradients of their own.
+
+    with_gradient: the arrays that have one, or None for all. sources: parameters that do. sinks: values
+    whose cotangents are given.
+    """
+
+    def __init__(
+        self, fn: Function, with_gradient: frozenset[Root] | None, sources: Iterable[Value], sinks: Iterable[Value]
+    ):
+        self.with_gradient, self.params = with_gradient, frozenset(fn.params)
+        self.roots: dict[Value, Sources] = roots_of(fn)
+        self.body = fn.body
+        self.varied: set[Value] = {v for v in sources if has_cotangent(v.type)}
+        self.useful: set[Value] = {v for v in sinks if has_cotangent(v.type)}
+        self.repeat(fn.body, self.varied, self.spread)
+        self.repeat(fn.body, self.useful, self.trace)
+
+    def repeat(self, body: Region, found: set[Value], step: object) -> None:
+        """Loops carry activity round: until nothing new is found."""
+        before = -1
+        while len(found) > before:
+            before = len(found)
+            step(body)  # type: ignore[operator]
+
+    def __contains__(self, value: Value) -> bool:
+        return value in self.varied and value in self.useful
+
+    def slope(self, array: Value) -> str:
+        """Whether an array has a gradient: of one that came out of memory only the run can tell."""
+        if self.with_gradient is None or not has_cotangent(array.type.dtype):
+            return YES if has_cotangent(array.type.dtype) else NO
+        found = {self.has_gradient(root) for root in self.roots.get(array, ()) if root is not None}
+        if None in self.roots.get(array, ()) or len(found) == 2:
+            return MAYBE
+        return YES if True in found else NO
+
+    def reached(self, call: Call) -> str:
+        """Whether native code, or a function with a gradient of its own, is given an array that may have one."""
+        for a in call.args:
+            if isinstance(a.type, ArrayType):
+                known = self.slope(a) == NO
+            else:
+                held = self.roots.get(a, frozenset())
+                known = None not in held and not held & (self.with_gradient or frozenset())
+            if not known:
+                return YES
+        return NO
+
+    def has_gradient(self, root: Root) -> bool:
+        """Local arrays pass derivatives on, too."""
+        return root in self.with_gradient or root.holder not in self.params  # type: ignore[operator]
+
+    def is_local(self, array: Value) -> bool:
+        return any(root is not None and root.holder not in self.params for root in self.roots.get(array, ()))
+
+    def is_kept(self, array: Value) -> bool:
+        """Whether an array is one of states that the derivative of a loop keeps: those are never cleared."""
+        holders = {root.holder for root in self.roots.get(array, ()) if root is not None}
+        return any(
+            isinstance(n, Call) and n.attributes.get("cleared") is False and n.results[0] in holders
+            for n in walk(self.body)
+        )
+
+    def about(self, call: Call) -> str:
+        """Whether the array that a call reads or writes has a gradient; NO for calls about no array."""
+        if call.op.opaque:
+            return self.reached(call)
+        on_array = bool(call.args) and isinstance(call.args[0].type, ArrayType)
+        return self.slope(call.args[0]) if on_array else NO
+
+    # ----- forwards: what varies -------------------------------------------------------------
+
+    def spread(self, region: Region) -> None:
+        for node in region.nodes:
+            if isinstance(node, Call):
+                self.spread_call(node)
+                continue
+            for sources, targets in joins_in(node):
+                self.join(self.varied, sources, targets)
+            for inner in node.regions():
+                self.spread(inner)
+            for sources, targets in joins_out(node):
+                self.join(self.varied, sources, targets)
+
+    def spread_call(self, call: Call) -> None:
+        if inner := replayed_body(call):
+            self.join(self.varied, call.args, inner.params)
+            self.spread(inner)
+            self.join(self.varied, inner.yields, call.results)
+        elif self.is_source(call) or (passes_on(call) and any(a in self.varied for a in call.args)):
+            self.varied.update(r for r in call.results if has_cotangent(r.type))
+
+    def is_source(self, call: Call) -> bool:
+        if isinstance(call.op, Function) or call.op.opaque:
+            return self.reached(call) != NO
+        return call.op.effect in (READ, ATOMIC) and self.about(call) != NO
+
+    # ----- backwards: what is useful ----------------------------------------------------------
+
+    def trace(self, region: Region) -> None:
+        for node in reversed(region.nodes):
+            if isinstance(node, Call):
+                self.trace_call(node)
+                continue
+            for sources, targets in joins_out(node):
+                self.join(self.useful, targets, sources)
+            for inner in reversed(node.regions()):
+                self.trace(inner)
+            for sources, targets in joins_in(node):
+                self.join(self.useful, targets, sources)
+
+    def trace_call(self, call: Call) -> None:
+        if inner := replayed_body(call):
+            self.join(self.useful, call.results, inner.yields)
+            self.trace(inner)
+            self.join(self.useful, inner.params, call.args)
+        elif self.is_sink(call) or (passes_on(call) and any(r in self.useful for r in call.results)):
+            self.useful.update(a for a in call.args if has_cotangent(a.type) and not isinstance(a, Constant))
+
+    def is_sink(self, call: Call) -> bool:
+        if isinstance(call.op, Function) or call.op.opaque:
+            return self.reached(call) != NO
+        return call.op.effect in (WRITE, ATOMIC) and self.about(call) != NO
+
+    def join(self, found: set[Value], sources: tuple[Value, ...], targets: tuple[Value, ...]) -> None:
+        for source, target in zip(sources, targets, strict=True):
+            if source in found and has_cotangent(target.type) and not isinstance(target, Constant):
+                found.add(target)
+
+
+def passes_on(call: Call) -> bool:
+    """Whether derivatives pass from the operands of a call to its results; those of accesses go through memory."""
+    access = not isinstance(call.op, Function) and not call.op.opaque and call.op.effect in (READ, WRITE, ATOMIC)
+    return not access and not is_blind(call)
+
+
+def is_blind(call: Call) -> bool:
+    """Whether no derivative passes through a call, for a stated reason."""
+    return not isinstance(call.op, Function) and bool(call.op.nondiff) and call.op.effect not in (READ, ATOMIC)
+
+
+def replayed_body(call: Call) -> Region | None:
+    """The body of a function that has a replay of its own but no gradient: it is reversed in place."""
+    return call.op.body if isinstance(call.op, Function) and call.op.grad is None else None
+
+
+def joins_in(node: Node) -> list[tuple[tuple[Value, ...], tuple[Value, ...]]]:
+    """Values that are others on the way into the regions of a node: (outside, inside)."""
+    if isinstance(node, For):
+        return [(node.init, node.body.params[1:])]
+    return [(node.init, node.before.params)] if isinstance(node, While) else []
+
+
+def joins_out(node: Node) -> list[tuple[tuple[Value, ...], tuple[Value, ...]]]:
+    """Values that are others on the way round or out: (inside, where they go)."""
+    if isinstance(node, If):
+        return [(node.then.yields, node.results), (node.orelse.yields, node.results)]
+    if isinstance(node, For):
+        params = node.body.params[1:]
+        return [(node.body.yields, params), (params, node.results)]
+    assert isinstance(node, While)
+    passed = node.before.yields[1:]
+    return [(passed, node.body.params), (node.body.yields, node.before.params), (passed, node.results)]

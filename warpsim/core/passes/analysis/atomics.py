@@ -1,0 +1,305 @@
+"""How a kernel uses the arrays it was given. An analysis: it changes nothing.
+
+Guarantees, for a kernel whose calls are inlined: for every array that it knows by itself (see `roots`)
+whether it is read, written, or reached by atomics. For array parameters and their gradient arrays also:
+which atomics always hit one address that all threads agree on (*uniform*), which only ever hit the
+thread's own element (*injective*), and whether the array can be summed in private copies (*summed*):
+reached only by float `atomic_add`/`atomic_sub` whose results nobody uses. An access that may go to one
+of several arrays counts for each and makes none of them special. Atomics on arrays that came with
+structs, or out of memory, are on unknown arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from ...ir.nodes import Call, Constant, Function, Region, Value
+from ...ops.memory import COMMUTING_ATOMICS, PRIVATE_ATOMICS
+from ...ops.registry import ATOMIC, PURE, READ, WRITE
+from ...types import scalars
+from ...types.arrays import ArrayType
+from ...types.compounds import scalar_of
+from .alias import VIEWS, Root, Sources, roots_of
+from .ranges import Ranges
+
+_LARGEST_UNIFORM = 64  # calls in the expression of a uniform index: the back end repeats them at the end of a range
+
+
+Part = tuple[int, bool]
+"""Memory that comes with a parameter: its position, and whether the gradient array is meant."""
+
+
+@dataclass
+class Use:
+    """What a kernel does to one array."""
+
+    read: bool = False
+    written: bool = False
+    atomics: list[Call] = field(default_factory=list)
+    summed: bool = False
+    gathered: bool = False
+    """Summed, and only at addresses that all threads share."""
+
+
+@dataclass
+class Plan:
+    """The uses of arrays, and the atomics that need no atomic instruction."""
+
+    uses: dict[int, Use] = field(default_factory=dict)
+    """Of array parameters, by position."""
+    slopes: dict[int, Use] = field(default_factory=dict)
+    """Of the gradient arrays of array parameters."""
+    held: dict[Root, Use] = field(default_factory=dict)
+    """Of arrays in struct parameters, and of their gradient arrays."""
+    uniform: dict[Call, bool] = field(default_factory=dict)
+    """Uniform accumulations; the value says whether every thread that starts also executes it."""
+    combined: dict[Call, bool] = field(default_factory=dict)
+    """Uniform sums and extremes of any numbers, on arrays that nothing else reaches; valued like `uniform`."""
+    injective: set[Call] = field(default_factory=set)
+    sums: set[Call] = field(default_factory=set)
+    """Atomics on arrays that can be summed in private copies."""
+    reach: dict[Part, int] = field(default_factory=dict)
+    """Of arrays that are only summed into at leading indices near the thread's first one: how near."""
+    gathered: set[Call] = field(default_factory=set)
+    """Those of them on arrays that are summed at shared addresses alone."""
+    unknown: list[Call] = field(default_factory=list)
+    """Atomics on arrays that came out of structs, or out of a choice between arrays, and native code with atomics."""
+    local: set[Call] = field(default_factory=set)
+    """Atomics on arrays of the thread's own stack."""
+    makers: dict[Value, Call] = field(default_factory=dict)
+    """The call that makes each value."""
+    used: set[Value] = field(default_factory=set)
+    """Every value that something reads."""
+    ranges: Ranges = field(default_factory=lambda: Ranges(Function("nothing", Region())))
+    """Limits of the indices of all accesses."""
+
+    def without_assumptions(self) -> Plan:
+        """The plan for arguments of which one that is summed into overlaps another: every atomic is real."""
+        uses, slopes = (
+            {k: replace(use, summed=False, gathered=False) for k, use in part.items()}
+            for part in (self.uses, self.slopes)
+        )
+        return replace(
+            self, uses=uses, slopes=slopes, uniform={}, combined={}, injective=set(), sums=set(), reach={},
+            gathered=set(),
+        )  # fmt: skip
+
+    def summed(self) -> list[Part]:
+        """The arrays and gradient arrays that are only summed into."""
+        parts = ((False, self.uses), (True, self.slopes))
+        return [(k, slope) for slope, part in parts for k, use in part.items() if use.summed]
+
+    def lone(self) -> list[Part]:
+        """The arrays whose atomics are combined although they are not summed: no other argument may overlap them."""
+        parts = ((False, self.uses), (True, self.slopes))
+        uses = [(k, slope, use) for slope, part in parts for k, use in part.items()]
+        return [(k, slope) for k, slope, use in uses if not use.summed and any(c in self.combined for c in use.atomics)]
+
+    def use(self, part: Part) -> Use:
+        return (self.slopes if part[1] else self.uses)[part[0]]
+
+    def atomics(self) -> list[Call]:
+        """Every atomic on an array that comes from outside."""
+        parts = (self.uses, self.slopes)
+        return [*self.unknown, *(call for part in parts for use in part.values() for call in use.atomics)]
+
+
+def analyse(fn: Function) -> Plan:
+    """The plan of a kernel."""
+    return _Analysis(fn).run()
+
+
+class _Analysis:
+    def __init__(self, fn: Function):
+        self.plan = Plan(ranges=Ranges(fn))
+        self.position = {p: k for k, p in enumerate(fn.params)}
+        self.maker, self.used = self.plan.makers, self.plan.used
+        arrays = [k for p, k in self.position.items() if isinstance(p.type, ArrayType)]
+        self.plan.uses = {k: Use() for k in arrays}
+        self.plan.slopes = {k: Use() for k in arrays}
+        self.sources = roots_of(fn)
+        self.uniform: dict[Value, int] = dict.fromkeys(fn.params, 0)
+        """Values that all threads agree on, with the number of calls in their expressions."""
+        self.accesses: dict[Root, list[Call]] = {}
+        self.vague: set[Root | None] = set()
+        self.looked: set[tuple[Call, Root | None]] = set()
+        """What native code reads, and what it may change."""
+        self.changed: set[tuple[Call, Root | None]] = set()
+        self.used.update(fn.body.yields)
+        self.region(fn.body)
+        self.top = {node for node in fn.body.nodes if isinstance(node, Call)}
+
+    def run(self) -> Plan:
+        for root, calls in self.accesses.items():
+            self.note(root, calls)
+            if root not in self.vague:
+                self.classify(root, calls)
+        return self.plan
+
+    # ----- walking --------------------------------------------------------------------------
+
+    def region(self, region: Region) -> None:
+        for node in region.nodes:
+            self.used.update(node.operands())
+            if isinstance(node, Call):
+                self.call(node)
+            for inner in node.regions():
+                self.used.update(inner.yields)
+                self.region(inner)
+
+    def call(self, call: Call) -> None:
+        self.maker.update((r, call) for r in call.results)
+        if call.op.opaque:
+            self.opaque(call)
+        elif call.op.effect in (READ, WRITE, ATOMIC) and call.args and call.args[0] in self.sources:
+            self.access(call)
+        if call.op.effect == PURE and call.op.name not in ("tid", "block_dim"):
+            self.note_uniform(call)
+
+    def note_uniform(self, call: Call) -> None:
+        size = 1
+        for a in call.args:
+            if not isinstance(a, Constant):
+                size += self.uniform.get(a, _LARGEST_UNIFORM)
+        if size <= _LARGEST_UNIFORM:
+            self.uniform.update((r, size) for r in call.results)
+
+    def is_uniform(self, value: Value) -> bool:
+        return isinstance(value, Constant) or value in self.uniform
+
+    # ----- what accesses do -----------------------------------------------------------------
+
+    def access(self, call: Call) -> None:
+        """Sort an access by the array it goes to, or by those it may go to."""
+        arrays = self.sources[call.args[0]]
+        for value in call.args[1:]:
+            self.vague |= self.sources.get(value, frozenset())  # a struct in memory may come back anywhere
+        known = [a for a in arrays if a is not None]
+        if len(arrays) > 1 or not known:
+            self.vague |= arrays
+        for root in known:
+            self.accesses.setdefault(root, []).append(call)
+        if call.op.effect == ATOMIC:
+            if self.are_local(arrays):
+                self.plan.local.add(call)
+            elif len(arrays) > 1 or not known or known[0].path:
+                self.plan.unknown.append(call)
+
+    def opaque(self, call: Call) -> None:
+        """Native code goes anywhere in the arrays that it is given, and in the gradients of those in structs."""
+        if call.op.contends:
+            self.plan.unknown.append(call)
+        for k, value in enumerate(call.args):
+            data = self.sources.get(value, frozenset())
+            held = {r._replace(slope=True) for r in data if r is not None and r.path}
+            self.vague |= data | held
+            for root in data | held:
+                if root is not None:
+                    self.accesses.setdefault(root, []).append(call)
+            self.looked.update((call, root) for root in data if k in call.op.reads)
+            self.changed.update((call, root) for root in data if k in call.op.writes)
+            self.changed.update((call, root) for root in held if call.op.effect == WRITE)
+
+    def are_local(self, arrays: Sources) -> bool:
+        return bool(arrays) and all(a is not None and a.holder not in self.position for a in arrays)
+
+    def use_of(self, root: Root) -> Use | None:
+        """Where the use of an array is noted; local arrays have none."""
+        if root.holder not in self.position:
+            return None
+        if root.path:
+            return self.plan.held.setdefault(root, Use())
+        return (self.plan.slopes if root.slope else self.plan.uses)[self.position[root.holder]]
+
+    def note(self, root: Root, calls: list[Call]) -> None:
+        """What happens to an array, as far as launches want to know."""
+        use = self.use_of(root)
+        if use is not None:
+            opaque, known = [c for c in calls if c.op.opaque], [c for c in calls if not c.op.opaque]
+            use.read = any(c.op.effect == READ for c in known) or any((c, root) in self.looked for c in opaque)
+            use.written = any(c.op.effect in (WRITE, ATOMIC) for c in known)
+            use.written |= any((c, root) in self.changed for c in opaque)
+            use.atomics = [c for c in calls if c.op.effect == ATOMIC]
+
+    def classify(self, root: Root, calls: list[Call]) -> None:
+        """Find the atomics of a parameter or its gradient that need no atomic instruction."""
+        use, plan = self.use_of(root), self.plan
+        if use is None or root.path:
+            return
+        # Arrays that came in structs may be this one under another name: only a launch could tell.
+        known = not plan.unknown and not root.holder.type.indexed
+        if use.atomics and known and self.own_element(calls):
+            plan.injective.update(use.atomics)
+            return
+        if len(use.atomics) == len(calls) and self.commute(calls):
+            plan.combined.update((c, c in self.top) for c in calls if all(self.is_uniform(v) for v in c.args[:-1]))
+        sums = [c for c in use.atomics if self.is_sum(c)]
+        use.summed = len(sums) == len(calls)
+        if use.summed:
+            plan.sums.update(sums)
+            uniform = [c for c in sums if all(self.is_uniform(v) for v in c.args[:-1])]
+            plan.uniform.update((c, c in self.top) for c in uniform)
+            use.gathered = uniform == sums
+            if use.gathered:
+                plan.gathered.update(sums)
+            offsets = [self.offset(*self.leading_index(c)) for c in sums]
+            if None not in offsets and not root.holder.type.indexed:
+                plan.reach[self.position[root.holder], root.slope] = max(abs(n) for n in offsets if n is not None)
+
+    def is_sum(self, call: Call) -> bool:
+        floating = scalars.is_float(scalar_of(call.args[-1].type))
+        return floating and call.op.name in PRIVATE_ATOMICS and call.results[0] not in self.used
+
+    def commute(self, calls: list[Call]) -> bool:
+        """Whether all are sums, all minima or all maxima, and nobody reads what they return."""
+        names = {c.op.name for c in calls}
+        alike = any(names <= set(family) for family in COMMUTING_ATOMICS)
+        return alike and not any(c.results[0] in self.used for c in calls)
+
+    def leading_index(self, call: Call) -> tuple[Value, bool]:
+        """The index along the first dimension of the array that an access goes to, through views.
+
+        And whether it may be negative, and count from the end.
+        """
+        array = call.args[0]
+        while (maker := self.maker.get(array)) is not None and maker.op.name in VIEWS:
+            call = maker if maker.op.name == "view" else call
+            array = maker.args[0]
+        return call.args[1], self.plan.ranges.may_count_back(call, 1)
+
+    def offset(self, index: Value, counts_back: bool = False) -> int | None:
+        """How far a number is from the thread's first index, where that is a constant."""
+        if counts_back:
+            return None
+        maker = self.maker.get(index)
+        if maker is None:
+            return None
+        if maker.op.name == "tid":
+            return 0 if maker.results[0] is index else None
+        if maker.op.name not in ("add", "sub") or not isinstance(index.type, type):
+            return None
+        a, b = maker.args
+        if maker.op.name == "add" and isinstance(a, Constant):
+            a, b = b, a
+        before = self.offset(a) if isinstance(b, Constant) else None
+        if before is None:
+            return None
+        step = int(b.value)  # type: ignore[attr-defined]
+        return before + step if maker.op.name == "add" else before - step
+
+    def own_element(self, calls: list[Call]) -> bool:
+        """Whether every access uses exactly the thread's full index, directly on the parameter."""
+        return all(self.is_whole(call.args[0]) and self.is_thread_index(call) for call in calls)
+
+    def is_whole(self, array: Value) -> bool:
+        """Whether an array is a parameter itself, or the whole gradient array of one."""
+        maker = self.maker.get(array)
+        if maker is not None and maker.op.name == "gradient":
+            array = maker.args[0]
+        return array in self.position
+
+    def is_thread_index(self, call: Call) -> bool:
+        rank = call.args[0].type.ndim
+        indices = call.args[1 : 1 + rank]
+        maker = self.maker.get(indices[0])
+        return maker is not None and maker.op.name == "tid" and maker.results == tuple(indices)

@@ -1,0 +1,110 @@
+"""Which floating-point values decide something: what fast mathematics must leave alone. An analysis.
+
+A value decides where its bits reach a comparison, an integer, a function with jumps, native code, or an
+atomic that picks one of several values. An adjoint computes such values again and must decide what the
+kernel decided. So the calls listed here are compiled without licence to reorder, contract or approximate: they
+then give the same bits in the kernel and in every replay, whatever stands around them. Without fast
+mathematics all calls but powers are compiled so.
+
+Guarantees: the operands of a listed call that carry floats come from listed calls, from memory, or from
+outside. What is read from memory that the kernel writes comes from listed calls, too: forwarding may turn
+the memory into variables.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from ...ir.nodes import Call, For, Function, If, Node, Value, While, walk
+from ...ops.memory import PRIVATE_ATOMICS
+from ...ops.registry import ATOMIC, PURE, READ, WRITE
+from ...types import compounds, scalars, structs
+from ...types.arrays import ArrayType
+from .alias import roots_of
+
+
+def deciding(fn: Function) -> set[Call]:
+    """The calls whose results decide; of a kernel whose calls are inlined."""
+    return _Decisions(fn).calls
+
+
+@cache
+def carries_floats(t: Any) -> bool:
+    """Whether values of the type are, or contain, floating-point numbers."""
+    if structs.is_struct(t):
+        return any(carries_floats(f) for f in t.fields.values())
+    return not isinstance(t, ArrayType) and scalars.is_float(compounds.scalar_of(t))
+
+
+class _Decisions:
+    def __init__(self, fn: Function):
+        self.calls: set[Call] = set()
+        self.sources = roots_of(fn)
+        self.flows: dict[Value, list[Value]] = {}
+        """What a result or parameter of a branch or loop may stand for."""
+        self.makers: dict[Value, Call] = {}
+        self.writes: list[Call] = []
+        self.seen: set[Value] = set()
+        self.open: list[Value] = []
+        for node in walk(fn.body):
+            self.enter(node)
+        while self.open:
+            self.follow(self.open.pop())
+
+    def enter(self, node: Node) -> None:
+        if isinstance(node, Call):
+            self.makers.update(dict.fromkeys(node.results, node))
+            if node.op.effect in (WRITE, ATOMIC):
+                self.writes.append(node)
+            if decides(node):
+                self.reach(node.args)
+        elif isinstance(node, If):
+            self.flow(node.results, node.then.yields, node.orelse.yields)
+        elif isinstance(node, For):
+            self.flow(node.body.params[1:], node.init, node.body.yields)
+            self.flow(node.results, node.init, node.body.yields)
+        else:
+            assert isinstance(node, While)
+            self.flow(node.before.params, node.init, node.body.yields)
+            self.flow(node.body.params, node.before.yields[1:])
+            self.flow(node.results, node.before.yields[1:])
+
+    def flow(self, targets: tuple[Value, ...], *sources: tuple[Value, ...]) -> None:
+        for target, *values in zip(targets, *sources, strict=True):
+            self.flows[target] = values
+
+    def reach(self, values: Any) -> None:
+        for value in values:
+            if value not in self.seen and carries_floats(value.type):
+                self.seen.add(value)
+                self.open.append(value)
+
+    def follow(self, value: Value) -> None:
+        """A deciding value: so are those that it is made of."""
+        self.reach(self.flows.get(value, ()))
+        call = self.makers.get(value)
+        if call is None:
+            return
+        self.calls.add(call)
+        self.reach(call.args)
+        if call.op.effect in (READ, ATOMIC):
+            held = self.sources.get(call.args[0], frozenset({None}))
+            for write in self.writes:
+                if self.may_meet(held, write):
+                    self.reach(write.args)
+
+    def may_meet(self, held: Any, write: Call) -> bool:
+        arrays = [a for a in write.args if isinstance(a.type, ArrayType)]
+        places = frozenset().union(*(self.sources.get(a, frozenset({None})) for a in arrays))
+        return None in held or None in places or bool(held & places)
+
+
+def decides(call: Call) -> bool:
+    """Whether what a call does jumps with the floats among its operands."""
+    op = call.op
+    if op.effect == ATOMIC:
+        return op.name not in PRIVATE_ATOMICS
+    if op.opaque or op.jumps or (op.effect == PURE and op.nondiff):
+        return True
+    return op.effect != WRITE and any(not carries_floats(r.type) for r in call.results)

@@ -1,0 +1,418 @@
+"""Which accesses of one thread may meet at one element, and which comes first. An analysis.
+
+Guarantees: `Addresses.order(a, b)` tells for two accesses of one array whether `b` may happen before `a` at
+the element that `a` touches, and whether it may happen after; when neither, they never meet. Indices are
+compared as sums of constants, unknowns and loop indices: `x[k + 1]` written in round `k` is what `x[k]`
+reads in the next. Negative indices count from the end, so two indices are compared only if the signs of both are
+known and equal: -1 and 2 are one element of three. What the comparison cannot decide counts as possible. Index
+arithmetic is taken not to overflow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...ir.nodes import Call, Constant, For, Function, Region, Value, While, walk
+from ...ops.registry import ATOMIC, PURE, READ, WRITE
+from ...types import scalars
+from ...types.arrays import ArrayType
+from .alias import UNKNOWN, VIEWS, Root, Sources, roots_of
+from .ranges import Ranges
+
+BEFORE, AFTER = "before", "after"
+Loop = For | While
+Terms = dict[Any, int]
+Place = tuple[tuple[int, int], ...]
+"""Which region and which node of it, from the outermost to the innermost."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A whole number: a constant plus multiples of unknowns."""
+
+    terms: frozenset[tuple[Any, int]]
+    constant: int
+
+    def plus(self, other: Linear, times: int = 1) -> Linear:
+        terms: Terms = dict(self.terms)
+        for atom, factor in other.terms:
+            terms[atom] = terms.get(atom, 0) + times * factor
+        kept = frozenset((a, f) for a, f in terms.items() if f)
+        return Linear(kept, self.constant + times * other.constant)
+
+    def times(self, factor: int) -> Linear:
+        return Linear(frozenset(), 0).plus(self, factor)
+
+
+@dataclass(eq=False)
+class Access:
+    """One load, store or atomic: the array, the full index of the element, and the part of it that is meant."""
+
+    call: Call
+    root: Root
+    indices: tuple[Value, ...]
+    operands: tuple[tuple[Call, int], ...]
+    """Where the indices stand: as which operands of this call, or of those that made the view."""
+    signs: tuple[int, ...]
+    """Of each index: 1 where it is not negative, -1 where it is, 0 where nobody knows."""
+    parts: tuple[tuple[str, Any], ...]
+    """Fields and components from the element inwards: ("field", name) or ("component", indices)."""
+    loops: tuple[Loop, ...]
+    place: Place
+    indexed: bool = False
+    """Whether the array goes through tables, which may name an element twice."""
+
+    @property
+    def writes(self) -> bool:
+        return bool(self.call.op.effect != READ)
+
+
+class Addresses:
+    """Accesses to known arrays, and what is known of their indices."""
+
+    def __init__(self, fn: Function):
+        self.ranges = Ranges(fn)
+        self.trusting = False
+        """Whether indices of unknown sign are compared as if they were not negative."""
+        self.sources = roots_of(fn)
+        self.makers: dict[Value, Call] = {}
+        self.homes: dict[Value, tuple[Loop, ...]] = {}
+        """The loops that a value is defined in, outermost first."""
+        self.steps: dict[Value, int] = {}
+        """Loop indices, with the sign of their step; 0 where it is not known."""
+        self.accesses: list[Access] = []
+        self.vague: set[Root] = set()
+        """Arrays with accesses that nobody can compare: through choices, functions, unknown memory."""
+        self.written: set[Root] = set()
+        self.lent: set[Root] = set()
+        """Arrays that functions with gradients of their own are given."""
+        self.blind: dict[Root, list[tuple[tuple[Loop, ...], Place]]] = {}
+        """Where the vague accesses stand that may write."""
+        self.lends: dict[Call, tuple[tuple[Loop, ...], Place]] = {}
+        """Where the calls of functions with gradients or replays of their own stand."""
+        self.extents: set[tuple[Root, int, int]] = set()
+        """Arrays, axes and extents that they do not have, as assertions say."""
+        self.known: dict[Value, Linear] = {}
+        self.numbers: dict[Region, int] = {}
+        self.enter(fn.body, (), ())
+        self.by_root: dict[Root, list[Access]] = {}
+        for access in self.accesses:
+            self.by_root.setdefault(access.root, []).append(access)
+
+    # ----- one walk ---------------------------------------------------------------------------
+
+    def enter(self, region: Region, loops: tuple[Loop, ...], place: Place) -> None:
+        number = self.numbers[region] = len(self.numbers) + 1
+        self.homes.update(dict.fromkeys(region.params, loops))
+        for k, node in enumerate(region.nodes):
+            at = (*place, (number, k))
+            self.homes.update(dict.fromkeys(node.results, loops))
+            if isinstance(node, Call):
+                self.call(node, loops, at)
+                continue
+            inner = (*loops, node) if isinstance(node, For | While) else loops
+            for turn, part in enumerate(node.regions()):
+                # The test of a While comes before its body; the arms of an If exclude each other.
+                self.enter(part, inner, (*at, (-number, turn)) if isinstance(node, While) else at)
+                if isinstance(node, While) and part is node.before:
+                    self.pass_on(node)
+            if isinstance(node, For):
+                self.count(node)
+            elif isinstance(node, While):
+                self.find_indices(node)
+
+    def call(self, call: Call, loops: tuple[Loop, ...], place: Place) -> None:
+        self.makers.update(dict.fromkeys(call.results, call))
+        if call.op.name == "assert":
+            self.note_extent(self.makers.get(call.args[0]))
+        arrays = [a for a in call.args if a in self.sources]
+        if isinstance(call.op, Function):
+            self.lends[call] = (loops, place)
+            changed = self.changed_in(call.op.body)
+            for a in arrays:
+                self.spoil(a, None in changed or bool(self.sources[a] & changed), loops, place)
+                self.lent.update(root for root in self.sources[a] if root is not None)
+        elif call.op.effect in (READ, WRITE, ATOMIC) and arrays:
+            writes = call.op.effect != READ
+            about_element = isinstance(call.args[0].type, ArrayType) and not call.op.opaque
+            access = self.parsed(call, loops, place) if about_element else None
+            if access is not None:
+                self.accesses.append(access)
+                self.written.update([access.root] if writes else [])
+            for a in arrays[access is not None :]:
+                self.spoil(a, writes, loops, place)  # among them structs with arrays that go to memory
+
+    def changed_in(self, body: Region) -> Sources:
+        """The arrays that the body of a function may write to."""
+        found: Sources = frozenset()
+        for node in walk(body):
+            if not isinstance(node, Call):
+                continue
+            if isinstance(node.op, Function):
+                found |= self.changed_in(node.op.body)
+            elif node.op.opaque:
+                found = found.union(*(self.sources.get(node.args[k], UNKNOWN) for k in node.op.writes))
+            elif node.op.effect in (WRITE, ATOMIC) and node.op.name != "local_array":
+                found |= self.sources.get(node.args[0], UNKNOWN)
+        return found
+
+    def looked_at(self, call: Call) -> Sources:
+        """The arrays whose contents the gradient of a function may read."""
+        grad = call.op.grad
+        if grad is None:
+            return frozenset()
+        inside = roots_of(grad)
+        read: set[Root | None] = set()
+        for node in walk(grad.body):
+            if isinstance(node, Call) and not isinstance(node.op, Function):
+                operands = [node.args[k] for k in node.op.reads] if node.op.opaque else list(node.args[:1])
+                if node.op.effect != PURE and (node.op.opaque or node.op.effect == READ):
+                    read = read.union(*(inside.get(a, frozenset()) for a in operands))
+        passed = dict(zip(grad.params, call.args, strict=False))
+        holders = {root.holder for root in read if root is not None and not root.slope}
+        found = (self.sources.get(passed[h], frozenset()) for h in holders if h in passed)
+        return frozenset().union(*found, self.lent if None in read else ())
+
+    def spoil(self, array: Value, writes: bool, loops: tuple[Loop, ...], place: Place) -> None:
+        roots = [root for root in self.sources[array] if root is not None]
+        self.vague.update(roots)
+        if writes:
+            self.written.update(roots)
+            for root in roots:
+                self.blind.setdefault(root, []).append((loops, place))
+
+    def parsed(self, call: Call, loops: tuple[Loop, ...], place: Place) -> Access | None:
+        """The access that a call makes, through views down to the array itself."""
+        array = call.args[0]
+        places = [(call, k) for k in range(1, 1 + array.type.ndim)]
+        parts: list[tuple[str, Any]] = []
+        while (maker := self.makers.get(array)) is not None and maker.op.name in VIEWS:
+            if maker.op.name == "view":
+                places = [*((maker, k) for k in range(1, len(maker.args))), *places]
+            elif maker.op.name == "field_view":
+                parts.insert(0, ("field", maker.attributes["name"]))
+            else:
+                parts.insert(0, ("component", maker.args[1:]))
+            array = maker.args[0]
+        sources = self.sources[array]
+        if len(sources) != 1 or None in sources:
+            return None
+        [root] = sources
+        assert root is not None
+        if array is not root.holder and (maker is None or maker.op.name != "field"):
+            return None  # one of several views of the array
+        indices = tuple(each.args[k] for each, k in places)
+        signs = tuple(self.sign(each, k) for each, k in places)
+        return Access(call, root, indices, tuple(places), signs, tuple(parts), loops, place, array.type.indexed)
+
+    def note_extent(self, test: Call | None) -> None:
+        """Learn from an assertion that an extent is not some number."""
+        if test is None or test.op.name != "ne" or not isinstance(test.args[1], Constant):
+            return
+        asked = self.makers.get(test.args[0])
+        if asked is not None and asked.op.name == "shape":
+            for root in filter(None, self.sources[asked.args[0]]):
+                self.extents.add((root, asked.attributes["axis"], int(test.args[1].value)))
+
+    def sign(self, call: Call, k: int) -> int:
+        limits = self.ranges.index(call, k)
+        return 1 if limits.lo >= 0 else -1 if limits.hi < 0 else 0
+
+    def comparable(self, a: int, b: int) -> bool:
+        """Whether indices of these signs are different elements where they are different numbers."""
+        return self.trusting or (a == b and a != 0)
+
+    # ----- loop indices -----------------------------------------------------------------------
+
+    def count(self, node: For) -> None:
+        step = int(node.step.value) if isinstance(node.step, Constant) else 0
+        self.steps[node.body.params[0]] = (step > 0) - (step < 0)
+
+    def pass_on(self, node: While) -> None:
+        """What the test hands on is the same number in the body."""
+        for value, param in zip(node.before.yields[1:], node.body.params, strict=True):
+            if scalars.is_integer(param.type):
+                self.known[param] = self.linear(value)
+
+    def find_indices(self, node: While) -> None:
+        """Carried values that grow by a constant every round count it."""
+        for param, value in zip(node.before.params, node.body.yields, strict=True):
+            if scalars.is_integer(param.type):
+                change = self.linear(value).plus(self.linear(param), -1)
+                if not change.terms and change.constant:
+                    self.steps[param] = 1 if change.constant > 0 else -1
+
+    # ----- numbers ----------------------------------------------------------------------------
+
+    def linear(self, value: Value) -> Linear:
+        if isinstance(value, Constant):
+            return Linear(frozenset(), int(value.value))
+        if value not in self.known:
+            self.known[value] = self.computed(value)
+        return self.known[value]
+
+    def computed(self, value: Value) -> Linear:
+        call = self.makers.get(value)
+        unknown = Linear(frozenset({(value, 1)}), 0)
+        if call is None or isinstance(call.op, Function) or call.op.effect != PURE:
+            return unknown
+        name, args = call.op.name, call.args
+        if name == "tid":
+            return Linear(frozenset({(("tid", call.results.index(value)), 1)}), 0)
+        if not all(scalars.is_integer(a.type) for a in args) or not scalars.is_integer(value.type):
+            return unknown
+        if name in ("add", "sub"):
+            return self.linear(args[0]).plus(self.linear(args[1]), 1 if name == "add" else -1)
+        if name == "cast" and np.dtype(value.type).itemsize < min(4, np.dtype(args[0].type).itemsize):
+            return Linear(frozenset({(("low", value.type, self.linear(args[0])), 1)}), 0)
+        if name in ("neg", "cast", "pos"):
+            return self.linear(args[0]).times(-1 if name == "neg" else 1)
+        if name == "mul":
+            for a, b in (args, args[::-1]):
+                if not self.linear(b).terms:
+                    return self.linear(a).times(self.linear(b).constant)
+        if len(call.results) > 1:
+            return unknown
+        key = (name, tuple(sorted(call.attributes.items(), key=str)), tuple(self.linear(a) for a in args))
+        return Linear(frozenset({(key, 1)}), 0)
+
+    def leaves(self, atom: Any) -> Iterator[Value]:
+        """The values that an unknown is made of."""
+        if isinstance(atom, Value):
+            yield atom
+        elif isinstance(atom, Linear):
+            for inner, _ in atom.terms:
+                yield from self.leaves(inner)
+        elif isinstance(atom, tuple):
+            for inner in atom:
+                yield from self.leaves(inner)
+
+    def varies(self, atom: Any, loops: tuple[Loop, ...]) -> bool:
+        """Whether an unknown may change from round to round of one of the loops."""
+        return any(loop in self.homes.get(leaf, ()) for leaf in self.leaves(atom) for loop in loops)
+
+    def up_to(self, region: Region, place: Place) -> Place:
+        """The node of a region that a place is, or is inside of."""
+        k = next(k for k, (number, _) in enumerate(place) if number == self.numbers[region])
+        return place[: k + 1]
+
+    def same(self, a: tuple[Value, ...], b: tuple[Value, ...]) -> bool:
+        """Whether two indices are the same numbers at one moment."""
+        return len(a) == len(b) and all(self.linear(x) == self.linear(y) for x, y in zip(a, b, strict=True))
+
+    def blindly(self, a: Access) -> set[str]:
+        """When writes whose elements nobody knows may touch what `a` touches."""
+        found: set[str] = set()
+        for loops, place in self.blind.get(a.root, ()):
+            found |= {BEFORE, AFTER} if a.loops[:1] == loops[:1] != () else in_one_round(a.place, place)
+        return found
+
+    # ----- order ------------------------------------------------------------------------------
+
+    def order(self, a: Access, b: Access) -> set[str]:
+        """When `b` may touch what `a` touches: before it, after it, both, or never (an empty set)."""
+        if disjoint_parts(a.parts, b.parts):
+            return set()
+        common = []
+        for x, y in zip(a.loops, b.loops, strict=False):
+            if x is not y:
+                break
+            common.append(x)
+        found: set[str] = set()
+        for depth in range(len(common)):
+            found |= self.at_other_round(a, b, tuple(common), depth)
+        if self.may_meet(a, b, tuple(common)):
+            found |= in_one_round(a.place, b.place)
+        return found
+
+    def may_meet(self, a: Access, b: Access, common: tuple[Loop, ...]) -> bool:
+        """Whether the two may touch one element in the same round of all loops around both."""
+        own = (*a.loops[len(common) :], *b.loops[len(common) :])
+        if a.indexed:
+            return True
+        for axis, (x, y, *signs) in enumerate(zip(a.indices, b.indices, a.signs, b.signs, strict=True)):
+            difference = self.linear(x).plus(self.linear(y), -1)
+            if not any(self.varies(atom, own) for atom, _ in difference.terms):
+                if not difference.terms and self.differ(a.root, axis, difference.constant, signs):
+                    return False
+            # Unknowns that both have may still differ between rounds of a loop around one of them alone.
+        return True
+
+    def differ(self, root: Root, axis: int, distance: int, signs: list[int]) -> bool:
+        """Whether indices of some signs that are a distance apart are different elements."""
+        if not distance or self.comparable(*signs):
+            return distance != 0
+        if root.type.local_shape is not None:
+            return distance % root.type.local_shape[axis] != 0
+        return (root, axis, abs(distance)) in self.extents
+
+    def at_other_round(self, a: Access, b: Access, common: tuple[Loop, ...], depth: int) -> set[str]:
+        """When they may meet in different rounds of loop `depth`, and the same round of those around it."""
+        own = (*a.loops[len(common) :], *b.loops[len(common) :])
+        moving = (*common[depth:], *own)
+        possible = {BEFORE, AFTER}
+        if a.indexed:
+            return possible
+        for x, y, *signs in zip(a.indices, b.indices, a.signs, b.signs, strict=True):
+            if self.comparable(*signs):
+                possible &= self.rounds_apart(self.linear(x), self.linear(y), common[depth], moving)
+        return possible
+
+    def rounds_apart(self, x: Linear, y: Linear, loop: Loop, moving: tuple[Loop, ...]) -> set[str]:
+        """When y in another round of `loop` may equal x in this one."""
+        both = {BEFORE, AFTER}
+        fixed_x, moving_x = self.split(x, moving)
+        fixed_y, moving_y = self.split(y, moving)
+        distance = fixed_x.plus(fixed_y, -1)
+        if distance.terms:
+            return both
+        if not moving_x and not moving_y:
+            return set() if distance.constant else both
+        if moving_x != moving_y or len(moving_x) != 1:
+            return both
+        [(index, factor)] = moving_x
+        if index not in self.steps or self.homes_in(index) is not loop:
+            return both
+        # factor * (this round's index - the other's) + distance = 0
+        if distance.constant % factor or not distance.constant:
+            return set()
+        ahead = -distance.constant // factor * self.steps[index]
+        return both if ahead == 0 else {BEFORE} if ahead > 0 else {AFTER}
+
+    def homes_in(self, index: Value) -> Loop | None:
+        homes = self.homes.get(index, ())
+        return homes[-1] if homes else None
+
+    def split(self, number: Linear, moving: tuple[Loop, ...]) -> tuple[Linear, frozenset[tuple[Any, int]]]:
+        """A number as the part that is the same in all rounds of some loops, and the rest."""
+        rest = frozenset(term for term in number.terms if self.varies(term[0], moving))
+        return Linear(number.terms - rest, number.constant), rest
+
+
+def in_one_round(a: Place, b: Place) -> set[str]:
+    """Whether place b comes before or after place a; never when they are on two sides of a branch."""
+    for (region_a, k), (region_b, m) in zip(a, b, strict=False):
+        if region_a != region_b:
+            return set()
+        if k != m:
+            return {BEFORE} if m < k else {AFTER}
+    return set()
+
+
+def disjoint_parts(a: tuple[tuple[str, Any], ...], b: tuple[tuple[str, Any], ...]) -> bool:
+    """Whether two parts of one element have nothing in common."""
+    for (kind, x), (other, y) in zip(a, b, strict=False):
+        if kind == other == "field" and x != y:
+            return True
+        if kind == other == "component":
+            for i, j in zip(x, y, strict=False):
+                known = isinstance(i, Constant) and isinstance(j, Constant)
+                if known and int(i.value) != int(j.value) and int(i.value) >= 0 and int(j.value) >= 0:
+                    return True  # a negative index counts from the end
+    return False
+
+

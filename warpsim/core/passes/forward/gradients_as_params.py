@@ -1,0 +1,53 @@
+"""Gradient arrays as parameters.
+
+Guarantees: the program means the same, but where it asked for the gradient array of a parameter it takes a
+further parameter. So an adjoint kernel becomes a program over plain arrays, which `tangent` can
+differentiate once more. Gradients of arrays that came out of memory stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ...ir.builder import constant
+from ...ir.nodes import Call, Function, Value
+from ...ops.registry import PURE
+from ...types.arrays import ArrayType
+from ...types.scalars import bool_
+from .duals import Companions
+from .tangent import Slot, parameter_slots
+
+
+def gradient_slots(params: tuple[Value, ...], names: Iterable[str]) -> list[Slot]:
+    """The arrays of floats among named parameters; one in a struct has the name `s.field`."""
+    wanted = set(names)
+    return [s for s in parameter_slots(params) if s.name in wanted and isinstance(s.type, ArrayType)]
+
+
+def explicit_gradients(fn: Function, chosen: Sequence[Slot]) -> Function:
+    """`fn` with a parameter behind its own for the gradient array of each of the chosen arrays."""
+    more = tuple(Value(slot.type, f"{slot.name}.grad") for slot in chosen)
+    pass_ = _Gradients()
+    for slot, value in zip(chosen, more, strict=True):
+        pass_.beside.setdefault(fn.params[slot.position], {})[slot.path] = value
+    return pass_.rewritten(fn, more)
+
+
+class _Gradients(Companions):
+    def call(self, node: Call) -> None:
+        given = self.of(node.args)
+        if given and given[0] and node.op.name == "gradient":
+            self.rename(node.results, (given[0][()],))
+            return
+        if given and given[0] and node.op.name == "has_gradient":
+            self.rename(node.results, (constant(bool_, True),))
+            return
+        call = self.renamed(node)
+        self.append(call)
+        if any(given) and _passes_arrays(node):
+            self.beside.update(zip(call.results, node.op.tangent_rule(call, given), strict=True))
+
+
+def _passes_arrays(call: Call) -> bool:
+    """Whether a call makes an array, or what holds one, of others."""
+    return not isinstance(call.op, Function) and call.op.effect == PURE and call.op.tangent_rule is not None

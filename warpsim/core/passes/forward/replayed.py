@@ -1,0 +1,110 @@
+"""Forward mode of a launch that has been run: only tangents change, values are those of the launch.
+
+Guarantees: the program changes no array of the kernel. It finds what the kernel read where the adjoint finds it:
+in the arrays as they are after the launch, in copies from before it, or in what atomics returned (see
+`overwrites`). So whatever a tape keeps for the adjoint is enough to carry tangents through the launch, in
+the same order as the launch, at any later time.
+"""
+
+from __future__ import annotations
+
+from ...ir.nodes import Call, Function, Value
+from ...ops.registry import ATOMIC, OUTPUT, PURE, READ
+from ...ops.tangents import Given, Tangent, settled, slots
+from ...types.arrays import ArrayType
+from ..analysis.alias import UNKNOWN
+from ..reverse.primal_reads import Extra, Overwrites
+from ..reverse.recompute import LOST, Replay
+from .tangent import Slot, Tangents, start
+
+
+def replayed_tangent(fn: Function, chosen: list[Slot], ndim: int) -> tuple[Function, tuple[Extra, ...]]:
+    """Forward mode of a kernel that was launched, along the chosen places of its parameters.
+
+    The result takes the parameters of `fn`, then contents that the launch must have kept (extras `before` and
+    `recorded`, as for the adjoint), then a tangent per slot. ndim: the indices of a thread.
+    """
+    pass_ = _Replayed(fn, ndim)
+    tangents = start(pass_, fn.params, chosen)
+    made = pass_.rewritten(fn, ())
+    kept = pass_.contents.params
+    made.body.params = (*fn.params, *kept.values(), *tangents)
+    return made, (*kept, *(Extra("tangent", slot.position) for slot in chosen))
+
+
+class _Replayed(Tangents):
+    def __init__(self, fn: Function, ndim: int):
+        super().__init__()
+        self.contents = Overwrites(fn, ndim)
+        self.replay = Replay({}, self.contents, self.builder)
+        self.params = set(fn.params)
+        self.local: set[Value] = set()
+        """Arrays that the thread makes itself, inside functions as well."""
+
+    def row(self, node: Call) -> None:
+        arrays = [a for a in node.args if isinstance(a.type, ArrayType)]
+        made_here = bool(arrays) or node.op.name == "local_array"  # else it may take an array out of a struct
+        own = made_here and all(self.is_local(a) for a in arrays)
+        if own and node.op.effect != OUTPUT:
+            super().row(node)
+            self.local.update(r for r in node.results if isinstance(r.type, ArrayType))
+        elif node.op.effect == PURE:
+            super().row(node)
+        elif node.op.effect != OUTPUT:
+            self.access(node)
+
+    def is_local(self, array: Value) -> bool:
+        """Whether an array can only be one that the thread made itself."""
+        if array in self.local:
+            return True
+        sources = self.contents.addresses.sources.get(array, UNKNOWN)
+        return all(root is not None and root.holder not in self.params for root in sources)
+
+    def access(self, node: Call) -> None:
+        """Carry tangents through a read, write or atomic of memory, without doing it again."""
+        if node.op.effect == READ:
+            self.read(node)
+        elif node.results:
+            self.returned(node)
+        args, results = self.uses(node.args), self.uses(node.results)
+        call = Call(node.op, args, node.attributes, results=results, location=node.location)
+        given = self.of(node.args)
+        if node.op.effect == ATOMIC:
+            found = [self.unknown(t, node) for t in settled(call, given)]
+        else:
+            found = self.found(call, given)
+        self.beside.update(zip(node.results, found, strict=True))
+
+    def unknown(self, tangent: Tangent, node: Call) -> Tangent:
+        """The tangent of what an atomic returned depends on the order of threads in the launch: it is lost."""
+        result = Value(node.results[0].type)
+        self.append(Call(LOST, (), {"what": f"the derivative of what {node.op.name} returned"}, results=(result,)))
+        return dict.fromkeys(tangent, result)
+
+    def read(self, node: Call) -> None:
+        """Append what gives the element that was read in the launch."""
+        array = self.contents.array(node, self.replay)
+        if array is None or (node.op.opaque and not self.contents.holds(node)):
+            self.lost(node, "an element that the kernel overwrote after reading it")
+            return
+        args = self.uses(node.args) if node.op.opaque else (self.use(array), *self.uses(node.args[1:]))
+        self.append(Call(node.op, args, node.attributes, results=node.results, location=node.location))
+
+    def returned(self, node: Call) -> None:
+        """Append what gives what an atomic returned in the launch."""
+        known = self.contents.returned(node, self.replay) if node.op.effect == ATOMIC else None
+        if known is None:
+            self.lost(node, f"what {node.op.name} returned")
+        else:
+            self.rename(node.results, (known,))
+
+    def lost(self, node: Call, what: str) -> None:
+        self.append(Call(LOST, (), {"what": what}, results=node.results, location=node.location))
+
+    def function(self, call: Call, given: Given) -> None:
+        """A function with a replay of its own uses it where no tangent passes through."""
+        moves = any(given) or any(slots(v.type) for v in (*call.args, *call.results))
+        if call.op.replay is None or moves:
+            super().function(call, given)
+        else:
+            self.append(Call(call.op.replay, call.args, {}, results=call.results, location=call.location))

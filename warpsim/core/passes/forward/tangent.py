@@ -1,0 +1,147 @@
+"""Forward mode, IR to IR: a program that computes the derivative along one direction beside the values.
+
+Guarantees: the result does all that the program does, and each float carries its tangent along: exact for
+branches, loops, element updates, local arrays, structs and views, by the same rules as reverse mode. It
+keeps nothing and recomputes nothing, so it costs about as much again as the program. Tangents of an array
+lie in a second array, a parameter behind the parameters of the program.
+
+A function whose gradient the user wrote gets the transpose of that gradient, if the gradient has no effects
+(see `transpose`); else its body is differentiated. Atomics whose outcome depends on the order of
+threads (`min`, `max`, an exchange, a sum whose old value is used) have the right tangents only when threads
+run one after the other: `needs_one_thread` tells. What has no tangent raises `NotDifferentiableError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ....errors import NotDifferentiableError
+from ...ir.nodes import Call, Function, Value, walk
+from ...ir.rewrite import Cloner
+from ...ops.registry import PURE
+from ...ops.tangents import Given, Path, has_floats, needs_order, slots
+from ...types.arrays import ArrayType
+from ..simplify.inline import inline
+from .duals import Companions
+from .transpose import pushed_forward
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A place in the parameters that can have a tangent: a float, a float array, or one inside a struct."""
+
+    position: int
+    path: Path
+    type: Any
+    name: str
+
+
+def parameter_slots(params: tuple[Value, ...]) -> list[Slot]:
+    """The places of a program's parameters that can have tangents; a field has the name `s.field`."""
+    return [
+        Slot(position, path, t, ".".join((p.hint, *path)))
+        for position, p in enumerate(params) for path, t in slots(p.type)
+    ]  # fmt: skip
+
+
+def chosen_slots(params: tuple[Value, ...], names: Iterable[str]) -> list[Slot]:
+    """The places that the names stand for, in the order of parameters; the name of a struct means its floats."""
+    wanted = set(names)
+    return [
+        slot for slot in parameter_slots(params)
+        if slot.name in wanted or (params[slot.position].hint in wanted and not isinstance(slot.type, ArrayType))
+    ]  # fmt: skip
+
+
+def tangent(fn: Function, chosen: Sequence[Slot]) -> Function:
+    """Forward mode of a kernel along the chosen places of its parameters; its calls are inlined, but kept ones.
+
+    The result takes the parameters of `fn` and then one tangent per slot, of the type of the slot. An array
+    that is not chosen holds constants: what is stored there has no tangent afterwards.
+    """
+    pass_ = Tangents()
+    return inline(pass_.rewritten(fn, start(pass_, fn.params, chosen)))
+
+
+def start(pass_: Tangents, params: tuple[Value, ...], chosen: Sequence[Slot]) -> tuple[Value, ...]:
+    """Give the chosen places of parameters tangents, which are further parameters."""
+    made = tuple(Value(slot.type, f"{slot.name}.tangent") for slot in chosen)
+    for slot, value in zip(chosen, made, strict=True):
+        pass_.beside.setdefault(params[slot.position], {})[slot.path] = value
+    return made
+
+
+def needs_one_thread(fn: Function) -> bool:
+    """Whether the tangents that a program computes are right only when its threads run in order."""
+    nodes = list(walk(fn.body))
+    used = {v for n in nodes for v in n.operands()} | {v for n in nodes for r in n.regions() for v in r.yields}
+    return any(isinstance(n, Call) and needs_order(n, used) for n in nodes)
+
+
+class Tangents(Companions):
+    """Appends, after each call, what computes the tangents of its results."""
+
+    def call(self, node: Call) -> None:
+        if isinstance(node.op, Function):
+            self.function(self.renamed(node), self.of(node.args))
+        else:
+            self.row(node)
+
+    def row(self, node: Call) -> None:
+        """Append a row and its tangents."""
+        call = self.renamed(node)
+        self.append(call)
+        for result, found in zip(call.results, self.found(call, self.of(node.args)), strict=True):
+            if found:
+                self.beside[result] = found
+
+    def found(self, call: Call, given: Given) -> Given:
+        """Tangents of the results of a row."""
+        row = call.op
+        nothing: Given = [{} for _ in call.results]
+        if row.opaque and any(given):
+            raise NotDifferentiableError(
+                f"native code has no tangent: {row.doc or row.name}", call.location,
+                help="write it in the kernel language, or keep it out of what is differentiated",
+            )  # fmt: skip
+        if row.tangent_rule is not None:
+            return list(row.tangent_rule(call, given))
+        if not any(given) or not any(has_floats(r.type) for r in call.results):
+            return nothing
+        if row.nondiff and row.effect == PURE:
+            return nothing  # piecewise constant
+        if row.adjoint_rule is None or row.effect != PURE:
+            raise NotDifferentiableError(
+                f"{row.name} has no tangent: {row.nondiff or 'none is declared'}", call.location,
+                help="keep it out of what is differentiated",
+            )  # fmt: skip
+        pushed = pushed_forward(self.builder, call, given)
+        assert pushed is not None, "rows raise"
+        return pushed
+
+    def function(self, call: Call, given: Given) -> None:
+        """A function that was kept for its gradient; others have been inlined."""
+        pure = not any(isinstance(a.type, ArrayType) for a in call.args)
+        if call.op.grad is not None and pure:
+            self.append(call)
+            pushed = pushed_forward(self.builder, call, given)
+            if pushed is not None:
+                for result, found in zip(call.results, pushed, strict=True):
+                    self.beside[result] = found
+                return
+            self.builder.region.nodes.pop()
+        self.body(call, given)
+
+    def body(self, call: Call, given: Given) -> None:
+        """Differentiate the body of a function in the place of a call."""
+        inlined = inline(call.op, keep_gradients=True).body
+        copy = Cloner(dict(zip(inlined.params, call.args, strict=True)))
+        nodes = copy.nodes(inlined.nodes)
+        ends = copy.uses(inlined.yields)
+        self.beside.update(zip(call.args, given, strict=True))
+        for node in nodes:
+            self.visit(node)
+        self.rename(call.results, self.uses(ends))
+        self.beside.update(zip(call.results, self.of(ends), strict=True))

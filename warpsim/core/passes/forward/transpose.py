@@ -1,0 +1,180 @@
+"""The tangent of a row from its adjoint.
+
+An adjoint rule is linear in the cotangents of the results. With the operands and results fixed, the rule is
+the transposed Jacobian of the row; so its own transpose, taken by walking back through what the rule
+traces to, is the Jacobian: it takes tangents of operands to those of results. A rule that is not linear in
+the cotangents is a defect and raises `CompilerError`.
+
+The same serves functions whose gradient the user wrote. Where that gradient branches, loops or is native
+code, it is called once per component of the results instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....errors import CompilerError
+from ...ir.builder import Builder
+from ...ir.nodes import Call, Constant, Function, Region, Value, walk
+from ...ir.rewrite import Cloner
+from ...ops.construct import rebuild, zero
+from ...ops.registry import PURE, READ, TABLE
+from ...ops.tangents import Given, has_floats, parts, whole
+from ...types.compounds import is_compound
+from ...types.structs import is_struct
+from ..reverse.cotangents import Cotangents
+from ..simplify.cse import share
+from ..simplify.dce import dce
+from ..simplify.inline import inline
+
+Mask = tuple[bool, ...]
+_traced: dict[Any, Region | None] = {}
+
+
+def pushed_forward(builder: Builder, call: Call, given: Given) -> Given | None:
+    """Append what takes tangents of a call's operands to tangents of its results.
+
+    None for a function whose written gradient cannot be transposed.
+    """
+    if not any(given):
+        return [{} for _ in call.results]
+    region = _jacobian_of(call, tuple(bool(tangent) for tangent in given))
+    if region is None:
+        return None
+    tangents = [whole(a.type, tangent) for a, tangent in zip(call.args, given, strict=True) if tangent]
+    outside = (*call.args, *call.results, *tangents)
+    copy = Cloner(dict(zip(region.params, outside, strict=True)), call.location or builder.location)
+    builder.region.nodes.extend(copy.nodes(region.nodes))
+    found = iter(copy.uses(region.yields))
+    return [parts(next(found)) if has_floats(r.type) else {} for r in call.results]
+
+
+def _jacobian_of(call: Call, mask: Mask) -> Region | None:
+    """`_jacobian`, traced once per row, types and attributes."""
+    if isinstance(call.op, Function):
+        return _jacobian(call, mask)
+    types = tuple(a.type for a in call.args)
+    key = (call.op, types, tuple(sorted(call.attributes.items(), key=lambda item: item[0])), mask)
+    if key not in _traced:
+        _traced[key] = _jacobian(call, mask)
+    return _traced[key]
+
+
+def _jacobian(call: Call, mask: Mask) -> Region | None:
+    """From operands, results and the tangents of masked operands to tangents of the results that have one."""
+    args, outs = tuple(Value(a.type) for a in call.args), tuple(Value(r.type) for r in call.results)
+    douts = tuple(Value(r.type) for r in call.results)
+    rule = Region((*args, *outs, *douts))
+    active = tuple(d for d in douts if has_floats(d.type))
+    with Builder(rule).active() as builder:
+        shares = _shares(builder, call, args, outs, douts)
+    wanted = [(share, a.type) for share, a, on in zip(shares, args, mask, strict=True) if on]
+    rule.yields = tuple(share for share, _ in wanted if share is not None)
+    expanded = inline(Function(call.op.name, rule)).body
+    seeds = tuple(Value(t) for _, t in wanted)
+    arrived = [seed for seed, (share, _) in zip(seeds, wanted, strict=True) if share is not None]
+    body = transposed(expanded, active, arrived) if _is_straight(expanded) else None
+    if body is not None:
+        return Region((*args, *outs, *seeds), body.nodes, body.yields)
+    if not isinstance(call.op, Function):
+        raise CompilerError(f"the adjoint rule of {call.op.signature()} is not linear in its cotangents")
+    return _by_components(call, args, outs, seeds, mask)
+
+
+def _is_straight(region: Region) -> bool:
+    """Whether a region can be walked back through: rows without effects, one after the other."""
+    return all(isinstance(n, Call) and n.op.effect in (PURE, READ) and not n.op.opaque for n in region.nodes)
+
+
+def _by_components(
+    call: Call, args: tuple[Value, ...], outs: tuple[Value, ...], seeds: tuple[Value, ...], mask: Mask
+) -> Region | None:
+    """The Jacobian of a function row by row: its gradient for a cotangent of one in each component of a result.
+
+    For gradients that branch, loop, or are native code. None for one with effects, and for structs.
+    """
+    sloped = [k for k, out in enumerate(outs) if has_floats(out.type)]
+    if not call.op.grad.is_pure or any(is_struct(v.type) for v in (*args, *outs)):
+        return None
+    made = Region((*args, *outs, *seeds))
+    with Builder(made).active() as builder:
+        found = []
+        for k in sloped:
+            units = [tuple(unit if j == k else zero(o) for j, o in enumerate(outs)) for unit in _units(outs[k])]
+            rows = [_shares(builder, call, args, outs, unit) for unit in units]
+            shares = [[s for s, on in zip(row, mask, strict=True) if on] for row in rows]
+            parts = [_dot(row, seeds) for row in shares]
+            found.append(rebuild(outs[k], parts) if is_compound(outs[k].type) else parts[0])
+    made.yields = tuple(found)
+    return dce(inline(share(inline(Function(call.op.name, made), keep_gradients=True)))).body
+
+
+def _units(out: Value) -> list[Constant]:
+    """One in one component, zero in the others, for each component in memory order."""
+    t = out.type
+    if not is_compound(t):
+        return [Constant(t, t(1))]
+    return [Constant(t, t.wrap(np.eye(t.size, dtype=t.dtype)[k].reshape(t.shape))) for k in range(t.size)]
+
+
+def _dot(shares: list[Value | None], tangents: tuple[Value, ...]) -> Value:
+    """The sum of the products of cotangents and tangents."""
+    total: Any = None
+    for slope, tangent in zip(shares, tangents, strict=True):
+        if slope is not None:
+            product = TABLE["inner"](slope, tangent) if is_compound(tangent.type) else slope * tangent
+            total = product if total is None else total + product
+    assert total is not None, "a function whose operands move has a gradient for one of them"
+    result: Value = total
+    return result
+
+
+def _shares(
+    builder: Builder, call: Call, args: tuple[Value, ...], outs: tuple[Value, ...], douts: tuple[Value, ...]
+) -> list[Value | None]:
+    """The cotangents of the operands, as the row's rule or the function's gradient has them."""
+    if not isinstance(call.op, Function):
+        return list(call.op.cotangents(args, outs, [d if has_floats(d.type) else None for d in douts], call.attributes))
+    assert call.op.grad is not None
+    found = builder.call(call.op.grad, (*args, *douts), call.op.grad.result_types)
+    given = iter(found if isinstance(found, tuple) else () if found is None else (found,))
+    return [next(given) if has_floats(a.type) else None for a in args]
+
+
+def transposed(region: Region, inputs: tuple[Value, ...], seeds: list[Value]) -> Region | None:
+    """The transpose of a straight-line region that is linear in `inputs`: from `seeds`, one per yield, to them.
+
+    None when the region is not linear in them.
+    """
+    moving = _moving(region, inputs)
+    given = Cotangents()
+    body = Region((), list(region.nodes))
+    with Builder(body).active():
+        for value, seed in zip(region.yields, seeds, strict=True):
+            if value in moving:
+                given.give(value, seed)
+        for node in reversed(region.nodes):
+            if not any(r in given for r in node.results):
+                continue
+            assert isinstance(node, Call)
+            if node.op.nondiff:
+                return None
+            shares = node.op.cotangents(node.args, node.results, [given.get(r) for r in node.results], node.attributes)
+            for operand, share in zip(node.args, shares, strict=True):
+                if operand in moving:
+                    given.give(operand, share)
+        body.yields = tuple(given.take(v) for v in inputs)
+    found = dce(inline(Function("transposed", body))).body
+    linear = not any(v in inputs for n in walk(found) for v in n.operands()) and not set(inputs) & set(found.yields)
+    return found if linear else None
+
+
+def _moving(region: Region, inputs: tuple[Value, ...]) -> set[Value]:
+    """What depends on the inputs."""
+    moving = set(inputs)
+    for node in region.nodes:
+        if any(v in moving for v in node.operands()):
+            moving.update(node.results)
+    return moving

@@ -1,0 +1,275 @@
+"""Reverse mode, IR to IR: the adjoint of a kernel is a kernel.
+
+Guarantees: for a kernel whose calls are inlined (but those of functions with gradients of their own), the
+result takes the same parameters and more (see `Adjoint`), and run over the same threads adds to the
+gradient arrays what the chain rule says, exactly, for any nesting of branches and loops, `break`,
+`continue`, early return, element updates and overwritten elements. What cannot be reversed exactly is an
+error. It writes gradient arrays alone, so running it changes no data.
+
+How a region is reversed: its nodes are run again (`replay`), so their values are at hand, then visited
+backwards; the rule of each row gives cotangents of its operands. A branch replays and reverses the side
+that was taken. Loops are reversed iteration by iteration, see `adjoint_loops`. Replays write nothing: what
+they read is in the arrays after the launch, or in copies from before it, as `overwrites` finds out.
+
+Cotangents of values from outside a branch or loop leave it through its results, so the adjoint is in
+single assignment like every program, and can be differentiated again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ....errors import NotDifferentiableError
+from ...ir.builder import Builder, constant
+from ...ir.nodes import Call, Function, If, Node, Region, Value
+from ...ops import memory
+from ...ops.registry import ATOMIC, READ, WRITE
+from ...types.arrays import ArrayType, array_type
+from ...types.cotangents import has_cotangent
+from ...types.scalars import int32
+from ...types.structs import is_struct
+from ..analysis.activity import MAYBE, NO, Activity, is_blind, replayed_body
+from ..analysis.alias import Root, array_fields
+from ..simplify.dce import dce
+from ..simplify.inline import inline
+from .adjoint_loops import Loops
+from .checkpoints import BYTES_TO_CARRY, budget_of
+from .cotangents import Cotangents
+from .primal_reads import Extra, Overwrites
+from .promote_memory import forward
+from .recompute import Contents, Replay, refuse_lost
+
+
+class Reverser(Loops):
+    """Emits replays and reverse sweeps into the open region of `builder`."""
+
+    def __init__(self, builder: Builder, active: Activity, budget: int):
+        self.builder, self.active, self.budget = builder, active, budget
+
+    def both_ways(self, nodes: list[Node], replay: Replay, cotangents: Cotangents) -> None:
+        """Replay the nodes, then reverse them. `cotangents` holds those of the nodes' results."""
+        self.run_again(nodes, replay)
+        self.reverse(nodes, replay, cotangents)
+
+    def run_again(self, nodes: list[Node], replay: Replay) -> None:
+        self.builder.region.nodes.extend(replay.nodes(nodes))
+
+    def reverse(self, nodes: list[Node], replay: Replay, cotangents: Cotangents) -> None:
+        """Visit nodes backwards whose values `replay` knows."""
+        for node in reversed(nodes):
+            with self.builder.at(node.location):
+                if isinstance(node, Call):
+                    self.reverse_call(node, replay, cotangents)
+                elif isinstance(node, If):
+                    self.reverse_branch(node, replay, cotangents)
+                else:
+                    self.reverse_loop(node, replay, cotangents)
+
+    # ----- calls ----------------------------------------------------------------------------
+
+    def reverse_call(self, call: Call, replay: Replay, cotangents: Cotangents) -> None:
+        arrived = any(r in cotangents for r in call.results)
+        if isinstance(call.op, Function):
+            self.reverse_function(call, replay, cotangents, arrived)
+            return
+        slope = self.active.about(call)
+        if not self.matters(call, arrived, slope):
+            return
+        self.refuse_unknown(call, arrived, replay)
+        if slope is MAYBE:
+            self.reverse_if_gradient(call, replay, cotangents)
+        else:
+            self.apply_rule(call, replay, cotangents)
+
+    def matters(self, call: Call, arrived: bool, slope: str) -> bool:
+        """Whether a call moves cotangents: an access does where the array has a gradient."""
+        if call.op.effect in (WRITE, ATOMIC, READ):
+            return slope is not NO and (arrived or call.op.effect != READ)
+        return arrived and not is_blind(call)
+
+    def refuse_unknown(self, call: Call, arrived: bool, replay: Replay) -> None:
+        if call.op.adjoint_rule is None:
+            raise NotDifferentiableError(
+                f"{call.op.name} has no derivative: {call.op.nondiff or 'none is declared'}", call.location,
+                help="keep it out of what is differentiated, or declare a derivative with @wp.func_grad",
+            )  # fmt: skip
+        if call.op.effect in (READ, WRITE, ATOMIC) and self.active.is_local(call.args[0]):
+            raise refused_local(call, self.active.is_kept(call.args[0]))
+        if call.op.name in ("atomic_min", "atomic_max") and not replay.contents.settled(call):
+            raise NotDifferentiableError(
+                f"the kernel may change an element again after {call.op.name}: who won is not known any more",
+                call.location, help="change the array in a second launch",
+            )  # fmt: skip
+        if arrived and call.op.effect == ATOMIC:
+            raise NotDifferentiableError(
+                f"the value that {call.op.name} returns depends on the order of threads: its derivative is not known",
+                call.location, help="do not use the returned value, or take it from an array in a second launch",
+            )  # fmt: skip
+
+    def apply_rule(self, call: Call, replay: Replay, cotangents: Cotangents) -> None:
+        outs = replay.uses(call.results)
+        douts = [cotangents.take(r) if r in cotangents else None for r in call.results]
+        shares = call.op.cotangents(replay.uses(call.args), outs, douts, call.attributes)
+        for arg, share in zip(call.args, shares, strict=True):
+            if arg in self.active:
+                cotangents.give(arg, share)
+
+    def reverse_if_gradient(self, call: Call, replay: Replay, cotangents: Cotangents) -> None:
+        """Only the run can tell whether the array has a gradient."""
+        inner = Cotangents({r: cotangents.take(r) for r in call.results if r in cotangents})
+        then = Region()
+        with self.builder.inside(then):
+            self.apply_rule(call, replay, inner)
+        given = [a for a in dict.fromkeys(call.args) if a in inner]
+        then.yields = tuple(inner[a] for a in given)
+        nothing = Region(yields=tuple(Cotangents().take(a) for a in given))
+        there = memory.has_gradient(replay.use(call.args[0]))
+        for arg, share in zip(given, self.builder.branch(there, then, nothing), strict=True):
+            cotangents.give(arg, share)
+
+    def reverse_function(self, call: Call, replay: Replay, cotangents: Cotangents, arrived: bool) -> None:
+        """A function with a gradient of its own uses it; one that only has a replay is reversed in place."""
+        if body := replayed_body(call):
+            inner = Replay(dict(zip(body.params, replay.uses(call.args), strict=True)), replay.contents, replay.builder)
+            shares = Cotangents()
+            for value, result in zip(body.yields, call.results, strict=True):
+                if result in cotangents:
+                    shares.give(value, cotangents.take(result))
+            self.both_ways(body.nodes, inner, shares)
+            for param, arg in zip(body.params, call.args, strict=True):
+                if arg in self.active:
+                    cotangents.give(arg, shares.pop(param, None))
+        elif arrived or self.active.reached(call) != NO:
+            self.refuse_stale(call, replay)
+            seeds = [cotangents.take(r) for r in call.results]
+            grad = call.op.grad
+            found = self.builder.call(grad, (*replay.uses(call.args), *seeds), grad.result_types)
+            shares_of = found if isinstance(found, tuple) else () if found is None else (found,)
+            given = [a for a, p in zip(call.args, call.op.params, strict=True) if has_cotangent(p.type)]
+            for arg, share in zip(given, shares_of, strict=True):
+                if arg in self.active:
+                    cotangents.give(arg, share)
+
+    def refuse_stale(self, call: Call, replay: Replay) -> None:
+        """The user's gradient looks at arrays as the launch left them: that must be what the function saw."""
+        root = replay.contents.stale(call)
+        if root is not None:
+            name = root.holder.hint or "an array"
+            raise NotDifferentiableError(
+                f"the gradient of {call.op.name!r} looks at {name!r}, which the kernel changes after the call",
+                call.location, help="write the result to another array",
+            )  # fmt: skip
+
+    # ----- branches -------------------------------------------------------------------------
+
+    def reverse_branch(self, node: If, replay: Replay, cotangents: Cotangents) -> None:
+        seeds = [cotangents.take(r) if r in cotangents else None for r in node.results]
+        arms, found = [], []
+        for region in node.regions():
+            arm, inner = Region(), Cotangents()
+            for value, seed in zip(region.yields, seeds, strict=True):
+                if value in self.active:
+                    inner.give(value, seed)
+            with self.builder.inside(arm):
+                self.both_ways(region.nodes, replay.inner(), inner)
+            arms.append(arm)
+            found.append(inner)
+        outer = [v for v in self.captured(node) if any(v in inner for inner in found)]
+        for arm, inner in zip(arms, found, strict=True):
+            arm.yields = tuple(inner.take(v) for v in outer)
+        if not any(arm.nodes or arm.yields for arm in arms):
+            return
+        results = self.builder.branch(replay.use(node.condition), *arms)
+        for value, share in zip(outer, results, strict=True):
+            cotangents.give(value, share)
+
+    def captured(self, node: Node) -> list[Value]:
+        """Active values from outside that the regions of a node use, in a stable order."""
+        inside: set[Value] = set()
+        used: dict[Value, None] = {}
+        for region in node.regions():
+            _collect(region, inside, used)
+        return [v for v in used if v in self.active and v not in inside]
+
+
+def refused_local(call: Call, kept: bool) -> NotDifferentiableError:
+    """The error about a local array; `kept`: of states that the derivative of a loop keeps."""
+    if kept:
+        return NotDifferentiableError(
+            "a derivative is taken of wp.grad through a loop that carries more than numbers and vectors", call.location,
+            help="carry numbers and vectors, give the loop a constant number of rounds, or declare the derivative "
+                 "with @wp.func_grad",
+        )  # fmt: skip
+    return NotDifferentiableError(
+        "a local array that is passed on, chosen, too large, or of matrices or structs carries a derivative",
+        call.location, help="index the array directly, or use an array argument",
+    )  # fmt: skip
+
+
+def _collect(region: Region, inside: set[Value], used: dict[Value, None]) -> None:
+    inside.update(region.params)
+    for node in region.nodes:
+        used.update(dict.fromkeys(node.operands()))
+        for inner in node.regions():
+            _collect(inner, inside, used)
+        inside.update(node.results)
+    used.update(dict.fromkeys(region.yields))
+
+
+def adjoint(fn: Function, gradients: frozenset[str], ndim: int) -> tuple[Function, tuple[Extra, ...]]:
+    """The adjoint of a kernel, and its parameters after those of the kernel.
+
+    gradients: names of array parameters that have a gradient, of arrays in struct parameters
+    (`"s.x"`), and of other parameters whose gradient is wanted. ndim: the indices of a thread.
+    """
+    with_gradient, sources = chosen(fn, gradients)
+    active = Activity(fn, with_gradient, sources, ())
+    region = Region(tuple(Value(p.type, p.hint) for p in fn.params))
+    contents = Overwrites(fn, ndim)
+    builder, cotangents = Builder(region), Cotangents()
+    replay = Replay(dict(zip(fn.params, region.params, strict=True)), contents, builder)
+    with builder.active():
+        Reverser(builder, active, budget_of(fn.body, active)).both_ways(fn.body.nodes, replay, cotangents)
+        extras = dict(contents.params)
+        for k, p in enumerate(fn.params):
+            if p in sources:
+                total = extras[Extra("sum", k)] = Value(array_type(p.type, 1), f"d_{p.hint}")
+                memory.add_into(total, [constant(int32, 0)], cotangents.take(p))
+    region.params = (*region.params, *extras.values())
+    return replace(fn, name=f"adj_{fn.name}", body=region), tuple(extras)
+
+
+def chosen(fn: Function, gradients: frozenset[str]) -> tuple[frozenset[Root], list[Value]]:
+    """The arrays and the other parameters that names mean."""
+    arrays = [Root(p) for p in fn.params if isinstance(p.type, ArrayType)]
+    for p in fn.params:
+        if is_struct(p.type):
+            arrays += [Root(p, path) for path, _ in array_fields(p.type)]
+    names = {root: ".".join(filter(None, (root.holder.hint, root.path))) for root in arrays}
+    with_gradient = frozenset(root for root in arrays if names[root] in gradients)
+    sources = [p for p in fn.params if p.hint in gradients and has_cotangent(p.type)]
+    return with_gradient, sources
+
+
+def vjp(fn: Function, with_gradient: frozenset[Root] | None = None) -> Function:
+    """From the parameters of a function and a cotangent per result that has one to those of the parameters.
+
+    The function changes no memory; the result yields a cotangent per parameter of a type that has one, and adds
+    to the gradients of the arrays `with_gradient` (None: of all).
+    """
+    whole = inline(forward(inline(fn, keep_gradients=True)), keep_gradients=True)
+    body = whole.body
+    seeded = [v for v in body.yields if has_cotangent(v.type)]
+    wanted = [p for p in body.params if has_cotangent(p.type)]
+    active = Activity(whole, with_gradient, wanted, seeded)
+    params, seeds = (tuple(Value(v.type, v.hint) for v in part) for part in (body.params, seeded))
+    region, cotangents = Region((*params, *seeds)), Cotangents()
+    builder = Builder(region)
+    replay = Replay(dict(zip(body.params, params, strict=True)), Contents(), builder)
+    with builder.active():
+        for value, seed in zip(seeded, seeds, strict=True):
+            cotangents.give(value, seed)
+        budget = budget_of(body, active, BYTES_TO_CARRY)
+        Reverser(builder, active, budget).both_ways(body.nodes, replay, cotangents)
+        region.yields = tuple(cotangents.take(p) for p in wanted)
+    return refuse_lost(dce(Function(f"adj_{fn.name}", region, fn.location), total=True))

@@ -1,0 +1,149 @@
+"""How loops are reversed: in forward order where that is right, else from kept states.
+
+*Forward order*: when the only active values that a loop carries are sums (see `loop_shape`), each
+iteration is replayed and reversed in turn, in one loop that keeps nothing.
+
+*General*: iterations are reversed from the last to the first, each replayed from the state at its start.
+A fixed number of states is kept on the stack of the thread, and the states between are computed again, see
+`checkpoints`. Memory never grows with the number of iterations, and any number is right. A `while` is counted
+first, then treated the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ....errors import NotDifferentiableError
+from ...ir.builder import Builder
+from ...ir.nodes import For, Node, Region, Value, While
+from ...ops import construct
+from ...ops.registry import TABLE
+from ...types.arrays import ArrayType
+from ...types.scalars import int64
+from .checkpoints import Checkpoints, number
+from .cotangents import Cotangents, accumulated
+from .iterations import CountedRounds, RepeatedRounds, Rounds, Slopes, State, Sweeps
+from .loop_shape import LoopShape, shape_of
+from .recompute import Replay
+
+
+class Loops(Sweeps):
+    """The loop half of the reverser."""
+
+    budget: int
+    """Bytes of the stack for the states of one loop."""
+
+    def captured(self, node: Node) -> list[Value]:
+        raise NotImplementedError
+
+    def reverse_loop(self, node: Node, replay: Replay, cotangents: Cotangents) -> None:
+        assert isinstance(node, For | While)
+        captured = self.captured(node)
+        seeds = {k: cotangents.take(r) for k, r in enumerate(node.results) if r in self.active}
+        shape = shape_of(node, self.active)
+        refuse_arrays(node, shape)
+        rounds = (
+            CountedRounds(self, node, replay, shape) if isinstance(node, For)
+            else RepeatedRounds(self, node, replay, shape)
+        )  # fmt: skip
+        if shape.forward:
+            at_start, shares = rounds.forwards(seeds, captured)
+        else:
+            at_start, shares = Reversal(self.builder, rounds, captured, self.budget).run(seeds)
+        for k, share in at_start.items():
+            if node.init[k] in self.active:
+                cotangents.give(node.init[k], share)
+        for value, share in shares.items():
+            cotangents.give(value, share)
+
+
+class Reversal:
+    """Reverses the rounds of a loop from the last to the first."""
+
+    def __init__(self, builder: Builder, rounds: Rounds, captured: list[Value], budget: int):
+        self.builder, self.rounds, self.captured, self.budget = builder, rounds, captured, budget
+        self.fixed: Slopes = {}
+        """Cotangents of sums: the same in every round."""
+        self.flow: tuple[int, ...] = ()
+        """Positions of the active values in the state: their cotangents change from round to round."""
+        self.live: list[Value] = []
+        """Captured values that get a cotangent."""
+
+    def run(self, seeds: Slopes) -> tuple[Slopes, Cotangents]:
+        """From cotangents of the results to those of the values at the start, and of captured values."""
+        rounds = self.rounds
+        trips, at_end = rounds.counted()
+        d_end, last = rounds.through_last_test(at_end, seeds)
+        self.fixed = {k: d_end[k] for k in rounds.shape.sums}
+        self.flow = tuple(k for k in rounds.shape.state if k in d_end)
+        kept = Checkpoints(self.builder, rounds.initial, self.budget)
+        region = self.backwards(trips, kept)
+        start = (number(0), *(d_end[k] for k in self.flow), *map(construct.zero, self.live))
+        _, *out = self.builder.loop(number(0), trips, number(1), start, region)
+        for value, share in zip(self.live, out[len(self.flow) :], strict=True):
+            last.give(value, share)
+        return {**self.fixed, **dict(zip(self.flow, out, strict=False))}, last
+
+    def backwards(self, trips: Value, kept: Checkpoints) -> Region:
+        """The loop over rounds, last one first; carries the last slot in use, then cotangents."""
+        m, slot = Value(int64), Value(int64)
+        flowing = tuple(Value(self.rounds.params[k].type) for k in self.flow)
+        region = Region()
+        with self.builder.inside(region):
+            k = trips - 1 - m
+            slot_of_k, state = self.climb(slot, k, kept)
+            after = {**self.fixed, **dict(zip(self.flow, flowing, strict=True))}
+            before, shares = self.rounds.reverse(k, state, after)
+            self.live = [v for v in self.captured if v in shares]
+            sums = tuple(Value(v.type) for v in self.live)
+            region.params = (m, slot, *flowing, *sums)
+            totals = (accumulated(s, shares[v]) for s, v in zip(sums, self.live, strict=True))
+            region.yields = (slot_of_k - 1, *(before[p] for p in self.flow), *totals)
+        return region
+
+    def climb(self, slot: Value, k: Value, kept: Checkpoints) -> tuple[Value, State]:
+        """Run from the state in the last slot to round `k`, keeping states on the way: its slot and its state."""
+        slot, first, state = self.far_steps(slot, k, kept)
+
+        def step(j: Value, now: State) -> State:
+            then = self.rounds.advance(first + j, now)
+            kept.store(slot + j + 1, first + j + 1, then)
+            return then
+
+        return slot + (k - first), self.up_to(k - first, state, step)
+
+    def far_steps(self, slot: Value, k: Value, kept: Checkpoints) -> tuple[Value, Value, State]:
+        """Keep states far apart while there is no room for each: the last slot, its round and its state."""
+        first, start = kept.load(slot)
+        init = (slot, first, *start)
+        before, body = (Region(tuple(Value(v.type) for v in init)) for _ in range(2))
+        top, at, *_ = before.params
+        with self.builder.inside(before):
+            before.yields = (TABLE["gt"](k - at, kept.free(top)), *before.params)
+        top, at, *now = body.params
+        with self.builder.inside(body):
+            far = kept.distance(k + 1 - at, top)
+            then = self.up_to(far, tuple(now), lambda j, state: self.rounds.advance(at + j, state))
+            kept.store(top + 1, at + far, then)
+            body.yields = (top + 1, at + far, *then)
+        found, at, *state = self.builder.repeat(init, before, body)
+        return found, at, tuple(state)
+
+    def up_to(self, count: Value, init: State, body: Callable[[Value, State], State]) -> State:
+        """A loop over 0, 1, ... count - 1, whose body is traced."""
+        index = Value(int64)
+        params = tuple(Value(v.type) for v in init)
+        region = Region((index, *params))
+        with self.builder.inside(region):
+            region.yields = body(index, params)
+        return self.builder.loop(number(0), count, number(1), init, region)
+
+
+def refuse_arrays(node: For | While, shape: LoopShape) -> None:
+    """States are kept in memory: structs may refer to arrays there, but an array alone is no element."""
+    params = node.body.params[1:] if isinstance(node, For) else node.before.params
+    if not shape.forward and any(isinstance(params[k].type, ArrayType) for k in shape.state):
+        raise NotDifferentiableError(
+            "a loop that rebinds an array variable has no derivative", node.location,
+            help="index one array instead of switching between two in the loop",
+        )  # fmt: skip

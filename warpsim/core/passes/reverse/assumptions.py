@@ -1,0 +1,118 @@
+"""Assumptions: what the reverse of a kernel takes for granted of indices, asserted where it runs.
+
+Guarantees: the program does what it did unless an assertion stops it. Negative indices count from the end, so `x[j]`
+and `x[j + 1]` are one element of an array of one, and a loop from -n to n comes to each of n elements twice. Where
+a kernel writes an array that it reads, the reverse would have to expect this of every index out of memory or an
+argument, and refuse. Instead it asserts that an extent is not the distance of two indices, and in loops that
+indices are not negative; with that known, `addresses` can tell the accesses apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...ir.builder import Builder, constant
+from ...ir.nodes import Call, Function, Node, Region, Value
+from ...ir.rewrite import Rewriter
+from ...ops import construct, memory
+from ...ops.debug import assert_
+from ...ops.registry import TABLE
+from ...types.arrays import ArrayType
+from ..analysis.alias import Root
+from ..analysis.dependence import Access, Addresses
+
+Operand = tuple[Call, int]
+Distance = tuple[Root, int, int]
+"""An array, an axis of it, and the distance of two indices along it."""
+
+
+def asserted(fn: Function) -> Function:
+    """`fn` with the assertions that its reverse relies on."""
+    found = _Doubts(Addresses(fn))
+    if not (found.signs or found.distances):
+        return fn
+    start = Region()
+    with Builder(start).active():
+        for root, axis, distance in sorted(found.distances, key=lambda d: (fn.params.index(d[0].holder), *map(str, d))):
+            _assert_extent(root, axis, distance)
+    body = _Assertions(found.signs).region(fn.body)
+    return replace(fn, body=Region(body.params, [*start.nodes, *body.nodes], body.yields))
+
+
+class _Doubts:
+    """Which accesses would be told apart if no index were negative."""
+
+    def __init__(self, addresses: Addresses):
+        self.addresses = addresses
+        self.params = {p for p in addresses.homes if not addresses.homes[p]}
+        self.signs: set[Operand] = set()
+        self.distances: set[Distance] = set()
+        for root in addresses.written:
+            accesses = addresses.by_root.get(root, [])
+            doubtful = any(0 in a.signs for a in accesses) or len({a.signs for a in accesses}) > 1
+            for a in accesses if doubtful and any(map(_needs_order, accesses)) else ():
+                for b in accesses:
+                    if a is not b and (a.writes or b.writes):
+                        self.compare(a, b)
+
+    def compare(self, a: Access, b: Access) -> None:
+        addresses = self.addresses
+        surely = addresses.order(a, b)
+        addresses.trusting = True
+        trusting = addresses.order(a, b)
+        addresses.trusting = False
+        if surely == trusting:
+            return
+        for axis, (x, y, *signs) in enumerate(zip(a.indices, b.indices, a.signs, b.signs, strict=True)):
+            if not addresses.comparable(*signs):
+                distance = addresses.linear(x).plus(addresses.linear(y), -1)
+                alone = not (a.loops or b.loops) and not a.root.slope
+                if alone and not distance.terms and isinstance(a.root.type, ArrayType):
+                    self.distances.add((a.root, axis, abs(distance.constant)))
+                else:
+                    self.signs.update(each.operands[axis] for each in (a, b) if each.signs[axis] == 0)
+
+
+def _needs_order(access: Access) -> bool:
+    """Whether the reverse asks what was written before and after an access; of sums and stores alone it does not."""
+    return not access.writes or access.call.op.name in ("atomic_min", "atomic_max")
+
+
+class _Assertions(Rewriter):
+    """Puts assertions in front of accesses."""
+
+    def __init__(self, signs: set[Operand]):
+        super().__init__()
+        self.signs = signs
+
+    def nodes(self, nodes: list[Node]) -> list[Node]:
+        made: list[Node] = []
+        for node in nodes:
+            if isinstance(node, Call):
+                for k, index in enumerate(node.args):
+                    if (node, k) in self.signs:
+                        made.extend(_assert_sign(node, index))
+            made.append(self.node(node))
+        return made
+
+
+def _assert_sign(call: Call, index: Value) -> list[Node]:
+    region = Region()
+    with Builder(region, call.location).active():
+        message = (
+            "the gradient of a kernel that writes an array it reads, in a loop, needs indices that are not negative\n"
+            "help: add the extent to negative ones, or write the result to another array"
+        )
+        assert_(TABLE["ge"](index, constant(index.type, 0)), message=message, replayed=True)
+    return region.nodes
+
+
+def _assert_extent(root: Root, axis: int, distance: int) -> None:
+    array: Value = root.holder
+    for name in filter(None, root.path.split(".")):
+        array = construct.field(array, name=name)
+    message = (
+        f"the gradient of a kernel that reads and writes elements of {root.holder.hint!r} that are {distance} apart "
+        f"needs an extent other than {distance}: there, an index that counts from the end is the same element"
+    )
+    assert_(TABLE["ne"](memory.shape(array, axis=axis), distance), message=message, replayed=True)

@@ -1,0 +1,47 @@
+"""Cotangents while a program is reversed: what has arrived for each value so far, zeros and sums."""
+
+from __future__ import annotations
+
+from ...ir.nodes import Constant, Value
+from ...ops import construct
+from ...ops.arith import add
+from ...types import structs
+from ...types.cotangents import has_cotangent
+
+
+class Cotangents(dict[Value, Value]):
+    """The cotangent of each value, by the name it has in the original program."""
+
+    def give(self, value: Value, share: Value | None) -> None:
+        """Add a share to the cotangent of a value."""
+        if share is not None and not isinstance(value, Constant):
+            self[value] = accumulated(self[value], share) if value in self else share
+
+    def take(self, value: Value) -> Value:
+        """The cotangent, zero when nothing arrived; it is spent."""
+        found = self.pop(value, None)
+        return construct.zero(value) if found is None else found
+
+
+def accumulated(a: Value, b: Value) -> Value:
+    """The sum of two cotangents of one value; of structs, field by field."""
+    if is_zero(a):
+        return b
+    if is_zero(b):
+        return a
+    if not structs.is_struct(a.type):
+        total: Value = add(a, b)
+        return total
+    for name, t in a.type.fields.items():
+        if has_cotangent(t):
+            total = accumulated(construct.field(a, name=name), construct.field(b, name=name))
+            a = construct.with_field(a, total, name=name)
+    return a
+
+
+def is_zero(value: Value) -> bool:
+    """Whether a cotangent is the constant zero, which sums leave out."""
+    if not isinstance(value, Constant) or structs.is_struct(value.type):
+        return False
+    found = value.value.numpy() if hasattr(value.value, "numpy") else value.value
+    return not found.any() if hasattr(found, "any") else not found

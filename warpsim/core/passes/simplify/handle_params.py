@@ -1,0 +1,166 @@
+"""Structures that a kernel reaches by ids, as parameters.
+
+Guarantees: `by_value` gives a program that means the same and takes the structs behind ids as further
+parameters, as long as it is called with the structs that the ids stand for. So all that is known about arrays in
+struct parameters (which are read, which have gradients, which were overwritten) holds for structures too, and a derived
+program works on a structure as it was at its launch, whatever became of it. Known are ids that come from
+parameters, or fields of struct parameters, through whatever structs, branches and loops; those out of
+memory stay with `resolve`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from ...ir.nodes import Call, Constant, For, Function, If, Node, Region, Value, While, walk
+from ...ir.rewrite import Rewriter
+from ...types import structs
+from ...types.scalars import uint64
+
+Fields = tuple[str, ...]
+Origin = tuple[int, Fields]
+"""The position of a parameter, and the fields that lead to an id in it."""
+Ids = dict[Fields, Origin | None]
+"""The ids in a value, by the fields that lead to them; None for what comes from elsewhere."""
+
+
+class Reference(NamedTuple):
+    """An id among the arguments of a kernel, and the type of the struct it stands for."""
+
+    position: int
+    path: Fields
+    type: Any
+
+
+def references(fn: Function) -> tuple[Reference, ...]:
+    """The structures that a kernel reaches by ids known from its parameters, in order."""
+    ids = _Ids(fn).found
+    found = {r for call in resolved(fn) if (r := _reference(call, ids)) is not None}
+    return tuple(sorted(found, key=lambda r: (r.position, r.path, r.type.key)))
+
+
+def resolved(fn: Function) -> list[Call]:
+    """The calls in a function that resolve ids."""
+    return [node for node in walk(fn.body) if isinstance(node, Call) and node.op.name == "resolve"]
+
+
+def by_value(fn: Function, known: Sequence[Reference]) -> Function:
+    """`fn` with a parameter behind its own for each of the known structures."""
+    if not known:
+        return fn
+    params = fn.params
+    made = {r: Value(r.type, ".".join((params[r.position].hint, *r.path))) for r in known}
+    body = _ByValue(_Ids(fn).found, made).region(fn.body)
+    return replace(fn, body=Region((*params, *made.values()), body.nodes, body.yields))
+
+
+def _reference(call: Call, ids: dict[Value, Ids]) -> Reference | None:
+    origin = ids.get(call.args[0], {}).get(())
+    return None if origin is None else Reference(*origin, call.results[0].type)
+
+
+class _ByValue(Rewriter):
+    def __init__(self, ids: dict[Value, Ids], made: dict[Reference, Value]):
+        super().__init__()
+        self.ids, self.made = ids, made
+
+    def nodes(self, nodes: list[Node]) -> list[Node]:
+        kept = []
+        for node in nodes:
+            if isinstance(node, Call) and node.op.name == "resolve":
+                reference = _reference(node, self.ids)
+                if reference in self.made:
+                    self.rename(node.results, (self.made[reference],))
+                    continue
+            kept.append(self.node(node))
+        return kept
+
+
+class _Ids:
+    """Follows ids from the parameters of a function, until nothing changes: `found` has them by value."""
+
+    def __init__(self, fn: Function):
+        self.found: dict[Value, Ids] = {
+            p: {path: (k, path) for path in _places(p.type)} for k, p in enumerate(fn.params)
+        }
+        self.region(fn.body)
+
+    def of(self, value: Value) -> Ids:
+        if isinstance(value, Constant):
+            return dict.fromkeys(_places(value.type))
+        return self.found.get(value, {})
+
+    def region(self, region: Region) -> None:
+        for node in region.nodes:
+            if isinstance(node, Call):
+                self.call(node)
+            elif isinstance(node, If):
+                for arm in node.regions():
+                    self.region(arm)
+                self.join(node.results, node.then.yields, node.orelse.yields)
+            elif isinstance(node, For | While):
+                self.loop(node)
+
+    def call(self, call: Call) -> None:
+        for result in call.results:
+            places = _places(result.type)
+            if places:
+                self.found[result] = self.made(call, places)
+
+    def made(self, call: Call, places: tuple[Fields, ...]) -> Ids:
+        """What the result of a call holds."""
+        name, field = call.op.name, str(call.attributes.get("name"))
+        if name == "field":
+            return {path[1:]: origin for path, origin in self.of(call.args[0]).items() if path[0] == field}
+        if name == "with_field":
+            kept = {path: origin for path, origin in self.of(call.args[0]).items() if path[0] != field}
+            return kept | {(field, *path): origin for path, origin in self.of(call.args[1]).items()}
+        if name == "construct" and structs.is_struct(call.results[0].type):
+            fields = zip(call.results[0].type.fields, call.args, strict=True)
+            return {(f, *path): origin for f, part in fields for path, origin in self.of(part).items()}
+        if name == "where":
+            return _common(self.of(call.args[1]), self.of(call.args[2]))
+        return dict.fromkeys(places)
+
+    def loop(self, node: For | While) -> None:
+        """What a loop carries is what it starts with, and what each round hands on."""
+        carried = node.body.params[1:] if isinstance(node, For) else node.before.params
+        self.join(carried, node.init)
+        while True:
+            before = [self.of(p) for p in carried]
+            if isinstance(node, While):
+                self.region(node.before)
+                self.join(node.body.params, node.before.yields[1:])
+            self.region(node.body)
+            self.join(carried, carried, node.body.yields)
+            if before == [self.of(p) for p in carried]:
+                break
+        self.join(node.results, carried if isinstance(node, For) else node.body.params)
+
+    def join(self, targets: Sequence[Value], *sources: Sequence[Value]) -> None:
+        """Each target is one of the sources in its place."""
+        for target, *given in zip(targets, *sources, strict=True):
+            if _places(target.type):
+                found = self.of(given[0])
+                for other in given[1:]:
+                    found = _common(found, self.of(other))
+                self.found[target] = found
+
+
+def _common(a: Ids, b: Ids) -> Ids:
+    return {path: origin if b.get(path) == origin else None for path, origin in a.items()}
+
+
+def _places(t: Any) -> tuple[Fields, ...]:
+    """Where ids can be in a value of a type."""
+    return tuple(_walk_places(t))
+
+
+def _walk_places(t: Any) -> Iterator[Fields]:
+    if t is uint64:
+        yield ()
+    elif structs.is_struct(t):
+        for name, field in t.fields.items():
+            yield from ((name, *rest) for rest in _walk_places(field))

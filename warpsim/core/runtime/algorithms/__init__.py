@@ -1,0 +1,1 @@
+"""Scans, sums, sorts, run lengths and casts over whole arrays."""

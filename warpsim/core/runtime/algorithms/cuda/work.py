@@ -1,0 +1,100 @@
+"""Algorithms made of many launches: done at once, or prepared for the graph that is being captured.
+
+Code that computes something with several kernels is written once, as a function that is given a `Now` or a
+`Later`. `stepped` turns it into one step: it does the work when the step runs or, while a graph is captured,
+gets scratch memory and argument blocks ready, so that the step is work for the device's stream and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...arrays.array import array
+from ...devices.capture import current_graph
+from ...devices.cuda import memory
+from ...devices.cuda.memory import DeviceMemory
+from ...launch import launch
+
+Step = Callable[[], None]
+_launchers: dict[tuple[Any, ...], Any] = {}
+"""Compiled forms used last by kernel, device and dtypes: the same kernel is launched with many dtypes in turn."""
+
+
+class Now:
+    """Does everything when it is told."""
+
+    def __init__(self, device: Any):
+        self.device = device
+
+    def new(self, size: int, dtype: Any) -> array:
+        """Scratch memory: a flat array of scalars, whose contents are undefined."""
+        return self.wrapped(memory.empty((size,), dtype, self.device), dtype)
+
+    def wrapped(self, flat: DeviceMemory, dtype: Any) -> array:
+        """Memory of scalars, of rank 1, as kernels want it."""
+        return array._wrap(flat, dtype, self.device)
+
+    def launch(self, kernel: Any, dim: int, *inputs: Any) -> None:
+        """Run a kernel, without a word to tapes."""
+        if not dim:
+            return
+        place = self.device.alias
+        key = (kernel, place, *[a.dtype for a in inputs if isinstance(a, array)])
+        if key in _launchers:
+            kernel.latest[place] = _launchers[key]  # what the fast path tries; if it does not fit, nothing is lost
+        launch(kernel, dim, inputs, device=self.device, record_tape=False)
+        _launchers[key] = kernel.latest[place]
+
+    def copy(self, target: DeviceMemory, source: Any) -> None:
+        """target[...] = source: memory of one shape and dtype that shares no element, or a number."""
+        target.put(source)
+
+    def zero(self, a: array) -> None:
+        """Every element becomes zero."""
+        self.copy(a._data, np.zeros((), a._data.dtype))
+
+    def on_host(self, step: Step) -> None:
+        """Something that is not work for the device's stream alone."""
+        step()
+
+
+class Later(Now):
+    """Gets everything ready; `run` does it, as often as wanted."""
+
+    def __init__(self, device: Any):
+        super().__init__(device)
+        self.steps: list[Step] = []
+        self.streamed = True
+        """Whether all that is to do is work for the device's stream."""
+
+    def launch(self, kernel: Any, dim: int, *inputs: Any) -> None:
+        if dim:
+            made = launch(kernel, dim, inputs, device=self.device, record_tape=False, record_cmd=True)
+            self.streamed &= made.device is not None
+            self.steps.append(made.run)
+
+    def copy(self, target: DeviceMemory, source: Any) -> None:
+        self.steps.append(lambda: target.put(source))
+
+    def on_host(self, step: Step) -> None:
+        self.streamed = False
+        self.steps.append(step)
+
+    def run(self) -> None:
+        """Do what was prepared. Raises `NeedsHost`, before anything is done, where a graph cannot hold it."""
+        if not self.streamed:
+            self.device.needs_host()
+        for step in self.steps:
+            step()
+
+
+def stepped(device: Any, build: Callable[[Now], None]) -> Step:
+    """A step that does what `build` says: later, if a graph is captured now, with memory that it has already."""
+    if current_graph() is None:
+        return lambda: build(Now(device))
+    prepared = Later(device)
+    build(prepared)
+    return prepared.run

@@ -1,0 +1,1 @@
+"""Arrays: memory, what is in it, who needs its contents, gradients."""

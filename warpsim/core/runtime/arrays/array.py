@@ -1,0 +1,436 @@
+"""`array`: typed memory that kernels and NumPy share.
+
+On `cpu` an array is a NumPy array in 64-byte aligned memory plus its element type: a vec3 array of
+shape (n,) is a float32 NumPy array of shape (n, 3). Views (slices, reshapes) share memory. Strides
+are in bytes and never negative. On a CUDA device the NumPy array knows addresses of the GPU (see
+`cuda.memory`), and what the host reads are copies.
+
+`array(dtype=float, ndim=1)` without data is the type of an array, for annotations.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ....errors import ArrayError, OutOfBoundsError, user_frames
+from ...types import compounds, scalars, structs
+from ...types.arrays import MAX_NDIM, ArrayType, array_type, type_name
+from ..devices.capture import current_graph
+from ..devices.cuda import interop
+from ..devices.device import Device, get_device
+from . import saved_contents
+from .foreign import memory_at
+from .gradient import Sloped
+from .held import Held
+from .host_memory import (
+    TypedMemory,
+    allocate,
+    checked_dtype,
+    element_rank,
+    host_element,
+    meets_itself,
+    memory_of,
+    normalized_shape,
+    on_host,
+    refused,
+    reinterpreted,
+)
+from .saved_contents import Memory, foreign_memory
+
+_WORDS = [struct.Struct(f"<{2 + 2 * n}Q") for n in range(MAX_NDIM + 1)]
+
+
+class Tag:
+    """What a compiled kernel must know of an array argument; one object per combination."""
+
+    __slots__ = ("apart", "contiguous", "space", "type", "writable")
+    _made: ClassVar[dict[tuple[ArrayType, bool, bool, str, bool], Tag]] = {}
+
+    def __new__(cls, t: ArrayType, contiguous: bool, writable: bool, space: str, apart: bool = True) -> Tag:
+        """space: which memory it is, as devices name it. apart: no two elements share memory."""
+        key = (t, contiguous, writable, space, apart)
+        found = cls._made.get(key)
+        if found is None:
+            tag = super().__new__(cls)
+            tag.type, tag.contiguous, tag.writable, tag.space, tag.apart = key
+            found = cls._made.setdefault(key, tag)  # one object, whichever thread comes first
+        return found
+
+    def __reduce__(self) -> tuple:
+        return Tag, (self.type, self.contiguous, self.writable, self.space, self.apart)
+
+
+class _ArrayMeta(type):
+    """Lets `array(dtype=float)` and `array[float]` be types."""
+
+    @user_frames
+    def __call__(cls, data: Any = None, dtype: Any = Any, shape: Any = None, **options: Any) -> Any:
+        sources = (data, shape, options.get("ptr"), options.get("length"))
+        if all(source is None for source in sources):
+            return array_type(dtype, options.get("ndim") or 1)
+        return super().__call__(data, dtype, shape, **options)
+
+    __iter__ = None  # `array[k]` is a type for every k
+
+    def __getitem__(cls, item: Any) -> ArrayType:
+        dtype, ndim = item if isinstance(item, tuple) else (item, 1)
+        return array_type(dtype, getattr(ndim, "__args__", (ndim,))[0])
+
+
+class array(Sloped, metaclass=_ArrayMeta):
+    """Typed memory of rank 1 to 4.
+
+    data: list, tuple, NumPy array, or any object with an array protocol; copied unless `copy=False`
+    and the memory fits. dtype: element type, taken from the data when left out. shape: extents.
+    ptr: an address instead of data, with `dtype`, `shape` and optionally `strides` and `capacity`
+    [bytes]; `deleter(ptr, bytes)` is called when nothing uses the memory any more.
+    Raises `ArrayError` for data that does not fit, `DeviceError` for an unknown device.
+    """
+
+    indexed: ClassVar[Any]  # the class `indexedarray`, bound by its file
+    _span: tuple[int, int] | None = None  # first and one past the last address, when somebody asked
+
+    def __init__(
+        self, data: Any = None, dtype: Any = Any, shape: Any = None, strides: Any = None, ptr: int | None = None,
+        capacity: int | None = None, device: Any = None, pinned: bool = False, copy: bool = True,
+        deleter: Callable[[int, int], None] | None = None, ndim: int | None = None, grad: array | None = None,
+        requires_grad: bool = False, retain_grad: bool = False, length: int | None = None,
+    ):  # fmt: skip
+        place = get_device(device)
+        element = None if dtype is Any else checked_dtype(dtype)
+        extents = normalized_shape(shape if shape is not None else length)
+        if ptr is None and (strides is not None or capacity is not None or deleter is not None):
+            raise ArrayError("strides=, capacity= and deleter= describe memory given by ptr=")
+        held: dict[bytes, Any] = {}
+        if ptr is not None:
+            memory = memory_at(ptr, element, extents, strides, capacity, deleter, place)
+        elif data is not None:
+            memory, element = memory_of(data, element, extents, copy, held, place)
+        else:
+            element = element or scalars.float32
+            memory = allocate(extents or (0,), element, device=place, pinned=pinned)
+        self._adopt(memory, element, place)
+        if ptr is not None or (not copy and data is not None):
+            self._memory = foreign_memory(memory)
+        if self._held is not None:
+            self._held.add(held)
+        if ndim is not None and ndim != self.ndim:
+            raise ArrayError(f"data has rank {self.ndim}\nexpected: rank {ndim}, as ndim says")
+        self.pinned, self.retain_grad, self.deleter = pinned, retain_grad, deleter
+        self.requires_grad = requires_grad
+        if grad is not None:
+            self.grad = grad
+        if isinstance(data, array) and (saved_contents.active() or current_graph()) and not overlap(self, data):
+            self._copied_from(data)
+
+    @classmethod
+    def _wrap(cls, memory: np.ndarray, element: Any, device: Device, owner: Any = None) -> array:
+        """An array over memory that already has the layout of `element`."""
+        made = cls.__new__(cls)
+        made.pinned, made.retain_grad, made.deleter = False, False, None
+        made._adopt(memory, element, device)
+        made._owner = owner
+        if owner is not None:
+            if isinstance(owner, array):
+                made._memory = owner._memory
+            elif saved_contents.alert:  # else nobody asks before this array is gone
+                made._memory = foreign_memory(memory)
+        return made
+
+    def _adopt(self, memory: np.ndarray, element: Any, device: Device) -> None:
+        ndim = memory.ndim - element_rank(element)
+        if not 1 <= ndim <= MAX_NDIM:
+            raise ArrayError(
+                f"an array of {type_name(element)} has rank {ndim}\nexpected: 1 to {MAX_NDIM}"
+            )
+        if problem := refused(memory, ndim):
+            raise ArrayError(problem)
+        self._data, self.dtype, self.device, self.ndim = memory, element, device, ndim
+        self.shape: tuple[int, ...] = memory.shape[:ndim]
+        self.strides: tuple[int, ...] = memory.strides[:ndim]
+        if any(n >= 2**31 for n in self.shape):
+            raise ArrayError(f"shape {self.shape} has an extent of 2**31 or more")
+        self.size = math.prod(self.shape)
+        self.ptr = memory.ctypes.data
+        self.is_contiguous = memory.flags.c_contiguous
+        self.type = array_type(element, ndim)
+        apart = self.is_contiguous or not meets_itself(memory)
+        self._tag = Tag(self.type, self.is_contiguous, memory.flags.writeable, device.memory_space, apart)
+        self._owner: Any = None
+        self._held = Held(memory, element, device) if structs.holds_arrays(element) else None
+        self._grad: array | None = None
+        self._memory = Memory()
+        self._pack()
+
+    def _pack(self) -> None:
+        """Refresh the descriptor that launches pass to kernels."""
+        grad = self._grad.ptr if self._grad is not None else 0
+        self._words = _WORDS[self.ndim].pack(self.ptr, grad, *self.shape, *self.strides)
+
+    # ----- NumPy and other frameworks ---------------------------------------------------------
+
+    def numpy(self) -> np.ndarray:
+        """The memory as a NumPy array, without a copy: extents of elements are trailing axes.
+
+        Of an array on a CUDA device a copy, once the work on the current stream is done.
+        """
+        if self.device.is_cuda:
+            return on_host(self._data)
+        self._memory.expose(self._data)
+        return self._data
+
+    def _contents(self) -> np.ndarray:
+        return on_host(self._data)
+
+    def _source(self) -> np.ndarray:
+        return self._data
+
+    def list(self) -> list:
+        """All elements in order, as host values."""
+        flat = self._contents().reshape((self.size, *self._data.shape[self.ndim :]))
+        return [host_element(flat[i], self.dtype, self._held) for i in range(self.size)]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False and dtype is not None and np.dtype(dtype) != self._data.dtype:
+            raise ValueError(f"{self!r} as {np.dtype(dtype)} needs a copy\nhelp: allow it: copy=None")
+        if copy is False and self.device.is_cuda:
+            raise ValueError(f"{self!r} is on {self.device}, which NumPy cannot see\nhelp: allow a copy: copy=None")
+        found = self.numpy()
+        return found.astype(dtype or found.dtype, copy=bool(copy))
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        if self._data.dtype.names is not None:
+            # NumPy would read padding as fields; without this attribute it asks __array__.
+            raise AttributeError("arrays of structs have no __array_interface__\nhelp: a.numpy() shares the memory")
+        if self.device.is_cuda:
+            raise AttributeError(f"an array on {self.device} has no __array_interface__\nhelp: a.numpy() copies it")
+        self._memory.expose(self._data)
+        return self._data.__array_interface__
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if not self.device.is_cuda or self._data.dtype.names is not None:
+            what = "of structs" if self.device.is_cuda else f"on {self.device}"
+            raise AttributeError(f"arrays {what} have no __cuda_array_interface__")
+        self._memory.expose(self._data)
+        return interop.interface(self._data)
+
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+    ) -> Any:
+        self._memory.expose(self._data)
+        if self.device.is_cuda:
+            return interop.export(self._data, stream, max_version, dl_device, copy)
+        return self._data.__dlpack__(stream=stream, **_given(max_version=max_version, dl_device=dl_device, copy=copy))
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (interop.CUDA, self.device.ordinal) if self.device.is_cuda else self._data.__dlpack_device__()
+
+    # ----- parts ------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> Any:
+        """A view (slices, leading indices), one element as a host value, or an indexedarray.
+
+        Raises `OutOfBoundsError` for an index outside, `ArrayError` for a negative step.
+        """
+        keys = self._keys(key)
+        if any(_is_table(k) for k in keys):
+            return self._gathered(keys)
+        try:
+            part = self._data[keys]
+        except IndexError as error:
+            raise OutOfBoundsError(f"{error}, for an array of shape {self.shape}") from None
+        if len(keys) == self.ndim and not any(isinstance(k, slice) for k in keys):
+            return host_element(on_host(part), self.dtype, self._held)
+        return self._view(part, lambda g: g[keys])
+
+    def _keys(self, key: Any) -> tuple:
+        """Indices and slices that are allowed, as a tuple."""
+        keys = key if isinstance(key, tuple) else (key,)
+        if len(keys) > self.ndim:
+            raise OutOfBoundsError(f"{len(keys)} indices for an array of rank {self.ndim}")
+        for k in keys:
+            if isinstance(k, bool) or not (
+                isinstance(k, slice | int | np.integer) or _is_table(k)
+            ):
+                raise TypeError(f"index {k!r}\nexpected: integers, slices or arrays of integers")
+            if isinstance(k, slice) and k.step is not None and k.step < 0:
+                raise ArrayError("negative strides\nhelp: copy the data first: wp.array(a.numpy()[::-1])")
+        return keys
+
+    def _gathered(self, keys: tuple) -> Any:
+        """An indexedarray: index tables stay, integers take a view first, slices become tables."""
+        numbers = [isinstance(k, int | np.integer) for k in keys]
+        view = tuple(k if number else slice(None) for k, number in zip(keys, numbers, strict=True))
+        base = self[view] if any(numbers) else self
+        rest = [k for k, number in zip(keys, numbers, strict=True) if not number]
+        tables = [_table_of(k, n) for k, n in zip(rest, base.shape, strict=False)]
+        return self.indexed(base, tables)
+
+    def _view(self, memory: np.ndarray, same: Callable[[np.ndarray], np.ndarray]) -> array:
+        made = array._wrap(memory, self.dtype, self.device, owner=self)
+        made._held = self._held
+        if self._slopes is not None:
+            assert self._grad is not None
+            grad = array._wrap(same(self._grad._data), self.dtype, self.device, owner=self._grad)
+            made._grad, made._inherited = grad, True
+            made._pack()
+        self._known_view(made)
+        return made
+
+    def _described(self, words: bytes) -> array:
+        """The view of this array that a descriptor stands for."""
+        numbers = [int.from_bytes(words[k : k + 8], "little") for k in range(0, len(words), 8)]
+        n = len(numbers) // 2 - 1
+        layout = (self.dtype, tuple(numbers[2 : 2 + n]), tuple(numbers[2 + n :]))
+        memory = memory_at(numbers[0], *layout, None, None, self.device)
+        return array._wrap(memory, self.dtype, self.device, owner=self)
+
+    # ----- other shapes of the same memory -----------------------------------------------------
+
+    def reshape(self, *shape: Any) -> array:
+        """The same memory with other extents (one may be -1).
+
+        Raises `ArrayError` when the number of elements differs or memory is not contiguous.
+        """
+        wanted = normalized_shape(shape[0] if len(shape) == 1 else shape)
+        if wanted is None:
+            raise ArrayError("reshape to None\nexpected: an integer or a tuple of integers")
+        if not self.is_contiguous:
+            raise ArrayError("reshape needs a contiguous array\nhelp: a.contiguous().reshape(...)")
+        full = (*wanted, *self._data.shape[self.ndim :])
+        try:
+            return self._view(self._data.reshape(full), lambda g: g.reshape(full))
+        except ValueError as error:
+            raise ArrayError(f"an array of {self.size} elements cannot have shape {wanted}") from error
+
+    def flatten(self) -> array:
+        """The same memory as one dimension."""
+        return self.reshape((self.size,))
+
+    def transpose(self, axes: Sequence[int] | None = None) -> array:
+        """The same memory with dimensions in another order (reversed by default)."""
+        order = tuple(axes) if axes is not None else tuple(reversed(range(self.ndim)))
+        if sorted(order) != list(range(self.ndim)):
+            raise ArrayError(f"axes {order}\nexpected: an order of {tuple(range(self.ndim))}")
+        full = (*order, *range(self.ndim, self._data.ndim))
+        return self._view(self._data.transpose(full), lambda g: g.transpose(full))
+
+    @property
+    def T(self) -> array:
+        return self.transpose()
+
+    def contiguous(self) -> array:
+        """This array if it is contiguous, else a contiguous copy."""
+        return self if self.is_contiguous else self._copied(self.device, self.requires_grad)
+
+    def to(self, device: Any, requires_grad: bool | None = None) -> array:
+        """This array if it is on the device already, else a copy there."""
+        place = get_device(device)
+        if place is self.device:
+            return self
+        return self._copied(place, self.requires_grad if requires_grad is None else requires_grad)
+
+    def _copied(self, device: Device, requires_grad: bool) -> array:
+        made = array._wrap(allocate(self.shape, self.dtype, zero=False, device=device), self.dtype, device)
+        made.assign(self)
+        made.requires_grad = requires_grad
+        return made
+
+    def view(self, dtype: Any) -> array:
+        """The same memory as elements of another type of equal size. Raises `ArrayError`."""
+        element = checked_dtype(dtype)
+        new, old = structs.numpy_dtype(element), structs.numpy_dtype(self.dtype)
+        if new.itemsize != old.itemsize:
+            raise ArrayError(
+                f"{type_name(element)} has {new.itemsize} bytes, {type_name(self.dtype)} {old.itemsize}"
+                "\nexpected: elements of equal size"
+            )
+        if element is not self.dtype and (structs.holds_arrays(element) or self._held is not None):
+            raise ArrayError(
+                f"a view of {type_name(self.dtype)} as {type_name(element)}\nexpected: types without arrays in them, "
+                "as numbers that are taken for an array lead anywhere"
+            )
+        made = array._wrap(reinterpreted(self._data, self.ndim, new), element, self.device, owner=self)
+        if self._grad is not None:
+            made._grad = self._grad.view(element)
+            made._pack()
+        return made
+
+    def __reduce__(self) -> tuple:
+        """For `pickle` and `copy.deepcopy`: contents and gradient, in fresh contiguous memory."""
+        if self._held is not None:
+            raise TypeError("arrays of structs that refer to arrays are not pickled\nhelp: pickle the arrays they hold")
+        compound = element_rank(self.dtype) > 0
+        element = (self.dtype.kind, self.dtype.shape, self.dtype.dtype) if compound else self.dtype
+        slopes = self._grad and np.array(self._grad._contents())
+        return _restored, (np.array(self._contents()), element, str(self.device), slopes)
+
+    def __str__(self) -> str:
+        return str(self._contents())
+
+    def __repr__(self) -> str:
+        return f"array(shape={self.shape}, dtype={type_name(self.dtype)})"
+
+
+def _restored(contents: np.ndarray, element: Any, device: str, grad: np.ndarray | None) -> array:
+    dtype = compounds.Compound.make(*element) if isinstance(element, tuple) else element
+    made = array(contents, dtype=dtype, device=device, requires_grad=grad is not None)
+    if grad is not None:
+        made._grad._data[...] = grad
+    return made
+
+
+class RankedArray:
+    """`array2d(dtype=float)` and `array2d[float]`: the type of an array of fixed rank, or such an array."""
+
+    def __init__(self, ndim: int):
+        self.ndim, self.__name__ = ndim, f"array{ndim}d"
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return array(*args, **{"ndim": self.ndim, **options})
+
+    def __getitem__(self, dtype: Any) -> ArrayType:
+        return array_type(dtype, self.ndim)
+
+
+array1d, array2d, array3d, array4d = (RankedArray(n) for n in (1, 2, 3, 4))
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Options that were named: NumPy before 2.1 knows none of them."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _is_table(key: Any) -> bool:
+    return isinstance(key, TypedMemory | np.ndarray | list)
+
+
+def _table_of(key: Any, extent: int) -> Any:
+    """A slice beside index tables as a table; None for the whole dimension."""
+    if not isinstance(key, slice):
+        return key
+    return None if key == slice(None) else np.arange(*key.indices(extent))
+
+
+def overlap(a: Any, b: Any) -> bool:
+    """Whether two arrays may share memory: whether their bounds meet."""
+    (low, high), (first, last) = (saved_contents.span(x if isinstance(x, array) else x.data) for x in (a, b))
+    return max(low, first) < min(high, last)
+
+
+def covers(a: array | None, b: array) -> bool:
+    """Whether all of an array lies in packed memory of another one."""
+    if a is None or a._memory is not b._memory or not a.is_contiguous:
+        return False
+    (low, high), (first, last) = saved_contents.span(a), saved_contents.span(b)
+    return low <= first and last <= high

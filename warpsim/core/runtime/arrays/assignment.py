@@ -1,0 +1,169 @@
+"""Writing elements of an array from the host: items, fills, assignments.
+
+Everything here is checked first, then done at once or, while a graph is captured, recorded. Tapes are
+told before memory changes, and what they need to run it in reverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ....errors import ArrayError, OutOfBoundsError, ReadOnlyError
+from ...types import structs
+from ...types.arrays import type_name
+from ..devices.capture import recorded
+from ..devices.cuda import interop
+from ..devices.cuda.memory import DeviceMemory, on_host
+from ..devices.device import CPU
+from . import saved_contents
+from .held import Held, owners_of
+from .host_memory import TypedMemory, as_numpy, check_range, record_of
+from .seeds import forget_left
+
+Select = Callable[[np.ndarray], np.ndarray]
+"""Takes the part that is written out of memory that lies like the array's."""
+
+
+def _whole(memory: np.ndarray) -> np.ndarray:
+    return memory
+
+
+def _broadcasts(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether NumPy repeats something of a shape over another one."""
+    try:
+        return np.broadcast_shapes(shape, wanted) == wanted
+    except ValueError:
+        return False
+
+
+class Contents(TypedMemory):
+    """The writing half of `array`."""
+
+    _data: np.ndarray
+    device: Any
+    ndim: int
+    shape: tuple[int, ...]
+    size: int
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Copy a number, an element or an array-like of fitting shape into the selection.
+
+        Raises `ReadOnlyError`, `OutOfBoundsError`, and `ArrayError` for values that do not fit.
+        """
+        self._require_writable()
+        keys = self._keys(key)
+        if not all(isinstance(k, slice | int | np.integer) for k in keys):
+            raise TypeError(
+                "elements at index tables are not set by brackets\nhelp: a[indices].assign(values)"
+            )
+        try:
+            target = self._data[(*keys, ...)]
+        except IndexError as error:
+            raise OutOfBoundsError(f"{error}, for an array of shape {self.shape}") from None
+        self._write(target, value, "__setitem__", lambda slopes: slopes[(*keys, ...)])
+
+    def _keys(self, key: Any) -> tuple:
+        raise NotImplementedError
+
+    def fill_(self, value: Any) -> None:
+        """Set every element to `value`: a number for all components, or one element.
+
+        Raises `ReadOnlyError`, and `ArrayError` for a value of another shape.
+        """
+        self._require_writable()
+        inner = self._data.shape[self.ndim :]
+        if not isinstance(value, structs.Struct) and np.shape(value) not in ((), inner):
+            raise ArrayError(
+                f"fill value of shape {np.shape(value)}\nexpected: a number or {type_name(self.dtype)}"
+            )
+        self._write(self._data, value, "fill_", _whole)
+
+    def zero_(self) -> None:
+        """Set every element to zero. Raises `ReadOnlyError`."""
+        self._require_writable()
+        nothing = np.zeros((), self._data.dtype)
+        self._change(lambda: self._store(self._data, nothing, None), self._data, "zero_", _whole)
+
+    def assign(self, src: Any) -> None:
+        """Copy from an array, NumPy array or list of the same number of elements.
+
+        Raises `ReadOnlyError`, and `ArrayError` when dtypes of arrays, or numbers of elements differ.
+        """
+        self._require_writable()
+        if src is None:
+            raise ArrayError("assign from None\nexpected: an array, a NumPy array or a list")
+        there = interop.is_device_array(src) or self._held is not None  # structs there may refer to arrays there
+        place = self.device if there else CPU
+        source = src if isinstance(src, TypedMemory) else type(self)(src, dtype=self.dtype, device=place)
+        if source.dtype is not self.dtype:
+            raise ArrayError(
+                f"assign from {type_name(source.dtype)} to {type_name(self.dtype)}\n"
+                "expected: equal dtypes\nhelp: wp.utils.array_cast converts"
+            )
+        if source.size != self.size:
+            raise ArrayError(f"assign from shape {source.shape} to shape {self.shape}")
+        shape = self._data.shape
+        step = lambda: self._store(self._data, source._source().reshape(shape), source._held)  # noqa: E731
+        self._change(step, self._data, "assign", _whole, source)
+
+    def _write(self, target: np.ndarray, value: Any, what: str, select: Select) -> None:
+        """Copy a value into a part of the memory, which `select` finds in the gradient."""
+        found: dict[bytes, Any] = {}
+        source = value._source() if isinstance(value, TypedMemory) else self._source_of(value, found)
+        numbers = source.dtype.kind in "biuf" and self._data.dtype.names is None
+        if not numbers and source.dtype != self._data.dtype:
+            raise ArrayError(f"value {value!r}\nexpected: {type_name(self.dtype)}")
+        if not _broadcasts(source.shape, target.shape):
+            raise ArrayError(
+                f"a value of shape {source.shape} does not fit shape {target.shape}\n"
+                f"expected: {type_name(self.dtype)}, or an array of them"
+            )
+        if isinstance(value, TypedMemory):  # read when the copy is made, which may be in a later replay
+            self._change(lambda: self._store(target, value._source(), value._held), target, what, select, value)
+        else:
+            self._change(lambda: self._store(target, source, found), target, what, select)
+
+    def _change(
+        self, step: Callable[[], None], target: np.ndarray, what: str, select: Select, source: Any = None
+    ) -> None:
+        """Write to a part of the memory, under the eyes of tapes."""
+        device = self.device if source is None or source.device is self.device else None
+        if self._memory.left is not None:
+            forget_left(self._memory)
+        if saved_contents.alert:
+            saved_contents.about_to_write(self, target, what, recorded)
+        recorded(step, device, lambda: self._change(step, target, what, select, source))
+        for tape in saved_contents.active():
+            tape.record_write(self, select, source, what)
+
+    def _source_of(self, value: Any, found: dict[bytes, Any]) -> np.ndarray:
+        """A copy of a value as it is now; `found` gets the arrays that structs in it refer to."""
+        if isinstance(value, structs.Struct):
+            return record_of(value, found)
+        memory, element = as_numpy(value, found)
+        source = np.array(memory)
+        if element is None and self._held is not None and source.dtype == self._data.dtype:
+            found.update(owners_of(source, self.dtype))
+        if isinstance(value, int | list | tuple):
+            check_range(source, self._data.dtype)
+        return source
+
+    def _require_writable(self) -> None:
+        if not self._data.flags.writeable:
+            raise ReadOnlyError(
+                "the array is read-only memory\nexpected: a writable array\n"
+                "help: make a copy: wp.array(x)"
+            )
+
+    def _store(self, target: np.ndarray, source: Any, found: dict[bytes, Any] | None) -> None:
+        owners = found.owners() if isinstance(found, Held) else found or {}
+        if self._held is not None:
+            self._held.check(owners)
+        # What does not fit is converted as C does; NumPy's warnings would come at odd places.
+        with np.errstate(invalid="ignore", over="ignore"):
+            target[...] = source if isinstance(target, DeviceMemory) else on_host(source)
+        if self._held is not None:
+            self._held.add(owners)

@@ -1,0 +1,276 @@
+"""Making, filling, copying and importing arrays.
+
+While a graph is captured, memory is allocated at once, and what is done to its contents is recorded:
+a replayed `zeros` zeroes again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....errors import ArgumentTypeError, ArrayError, DeviceError, user_frames
+from ...types import compounds, scalars, structs
+from ...types.arrays import type_name
+from ..devices.capture import current_graph, recorded
+from ..devices.cuda import interop
+from ..devices.cuda.memory import DeviceMemory
+from ..devices.device import CPU, get_device
+from .array import array
+from .host_memory import TypedMemory, allocate, checked_dtype, normalized_shape
+
+__all__ = [
+    "clone", "copy", "dtype_from_numpy", "dtype_to_numpy", "empty", "empty_like", "from_dlpack",
+    "from_numpy", "from_ptr", "full", "full_like", "ones", "ones_like", "recorded", "zeros",
+    "zeros_like",
+]  # fmt: skip
+
+
+# ----- new arrays -------------------------------------------------------------------------------
+
+
+def empty(
+    shape: Any = None, dtype: Any = float, device: Any = None, requires_grad: bool = False, pinned: bool = False,
+    retain_grad: bool = False, **kwargs: Any,
+) -> array:  # fmt: skip
+    """An array of undefined contents. shape: an integer or extents; `length=n` is accepted too."""
+    return _made(_extents(shape, kwargs), dtype, device, requires_grad, pinned, retain_grad, False)
+
+
+def zeros(
+    shape: Any = None, dtype: Any = float, device: Any = None, requires_grad: bool = False, pinned: bool = False,
+    retain_grad: bool = False, **kwargs: Any,
+) -> array:  # fmt: skip
+    """An array of zeros. In a kernel: a zeroed array of constant shape on the thread's stack."""
+    made = _made(_extents(shape, kwargs), dtype, device, requires_grad, pinned, retain_grad, True)
+    if current_graph() is not None:
+        made.zero_()
+    return made
+
+
+zeros.kernel_form = "local_array"  # type: ignore[attr-defined]
+
+
+def full(
+    shape: Any = None, value: Any = 0, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+    pinned: bool = False, retain_grad: bool = False, **kwargs: Any,
+) -> array:  # fmt: skip
+    """An array filled with `value`; without dtype its type is that of the value.
+
+    A Python int makes int32 and a float float32, a list makes a vector, nested lists a matrix.
+    """
+    element = dtype if dtype is not None else _type_of(value)
+    made = empty(shape, element, device, requires_grad, pinned, retain_grad, **kwargs)
+    made.fill_(value)
+    return made
+
+
+def ones(
+    shape: Any = None, dtype: Any = float, device: Any = None, requires_grad: bool = False, pinned: bool = False,
+    retain_grad: bool = False, **kwargs: Any,
+) -> array:  # fmt: skip
+    """An array of ones (every component of every element)."""
+    return full(shape, 1, dtype, device, requires_grad, pinned, retain_grad, **kwargs)
+
+
+def _made(
+    extents: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool, pinned: bool, retain_grad: bool, zero: bool
+) -> array:
+    element = checked_dtype(dtype)
+    place = get_device(device)
+    made = array._wrap(allocate(extents, element, zero, place, pinned), element, place)
+    made.requires_grad, made.pinned, made.retain_grad = requires_grad, pinned, retain_grad
+    return made
+
+
+def _extents(shape: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:
+    given = shape if shape is not None else kwargs.pop("length", kwargs.pop("n", None))
+    if kwargs:
+        raise TypeError(
+            f"unexpected keyword {next(iter(kwargs))!r}\nexpected: shape, dtype, device, requires_grad, pinned"
+        )
+    found = normalized_shape(0 if given is None else given)
+    assert found is not None
+    if any(n < 0 for n in found):
+        raise ArrayError(f"shape {found} has a negative extent")
+    return found
+
+
+def _type_of(value: Any) -> Any:
+    if isinstance(value, bool):
+        return scalars.bool_
+    if isinstance(value, (compounds.Compound, structs.Struct, np.generic)):
+        return type(value)
+    if isinstance(value, (list, tuple, np.ndarray)):
+        found = np.asarray(value)
+        base = checked_dtype(found.dtype.type)
+        if not isinstance(value, np.ndarray):
+            base = {scalars.int64: scalars.int32, scalars.float64: scalars.float32}.get(base, base)
+        if found.ndim not in (1, 2):
+            raise ArrayError(f"value of shape {found.shape}\nexpected: a number, a vector or a matrix")
+        return compounds.vector(len(found), base) if found.ndim == 1 else compounds.matrix(found.shape, base)
+    return scalars.float32 if isinstance(value, float) else scalars.int32
+
+
+# ----- arrays like others -----------------------------------------------------------------------
+
+
+def empty_like(
+    src: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,
+    retain_grad: bool = False,
+) -> array:  # fmt: skip
+    """Undefined contents in the shape and dtype of `src`."""
+    _require_array(src, "src")
+    place = src.device if device is None else device
+    wants_grad = src.requires_grad if requires_grad is None else requires_grad
+    return empty(src.shape, src.dtype, place, wants_grad, bool(pinned), retain_grad)
+
+
+def zeros_like(
+    src: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,
+    retain_grad: bool = False,
+) -> array:  # fmt: skip
+    """Zeros of the shape and dtype of `src`."""
+    made = empty_like(src, device, requires_grad, pinned, retain_grad)
+    made.zero_()
+    return made
+
+
+def full_like(
+    src: Any, value: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,
+    retain_grad: bool = False,
+) -> array:  # fmt: skip
+    """`value` everywhere, in the shape and dtype of `src`."""
+    made = empty_like(src, device, requires_grad, pinned, retain_grad)
+    made.fill_(value)
+    return made
+
+
+def ones_like(
+    src: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,
+    retain_grad: bool = False,
+) -> array:  # fmt: skip
+    """Ones in the shape and dtype of `src`."""
+    return full_like(src, 1, device, requires_grad, pinned, retain_grad)
+
+
+def clone(
+    src: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,
+    retain_grad: bool = False,
+) -> array:  # fmt: skip
+    """A contiguous copy of an array, gradient not included."""
+    made = empty_like(src, device, requires_grad, pinned, retain_grad)
+    made.assign(src)
+    return made
+
+
+# ----- copying ----------------------------------------------------------------------------------
+
+
+def copy(
+    dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: int = 0, stream: Any = None
+) -> None:
+    """Copy elements of `src` to `dest`: all, or `count` elements between offsets of flat arrays.
+
+    Raises `ArrayError` when dtypes or extents differ or a range leaves an array, `ReadOnlyError`.
+    """
+    _require_array(dest, "dest")
+    _require_array(src, "src")
+    if dest.dtype is not src.dtype:
+        raise ArrayError(
+            f"copy of {type_name(src.dtype)} to {type_name(dest.dtype)}\nexpected: equal dtypes\n"
+            "help: wp.utils.array_cast converts"
+        )
+    if dest_offset == src_offset == count == 0 and dest.shape == src.shape:
+        dest.assign(src)
+        return
+    number = count or src.size
+    for name, a, offset in (("source", src, src_offset), ("destination", dest, dest_offset)):
+        if offset < 0 or number < 0 or offset + number > a.size:
+            raise ArrayError(f"copy of {number} elements at {offset} leaves the {name} of {a.size} elements")
+        if not a.is_contiguous:
+            raise ArrayError(f"copy with offsets needs a contiguous {name}")
+    dest.flatten()[dest_offset : dest_offset + number].assign(src.flatten()[src_offset : src_offset + number])
+
+
+def _require_array(value: Any, name: str) -> None:
+    if not isinstance(value, TypedMemory):
+        raise ArgumentTypeError(f"{name} is {type(value).__name__}\nexpected: an array\nhelp: wp.array(x) makes one")
+
+
+# ----- import -----------------------------------------------------------------------------------
+
+
+def from_numpy(
+    arr: np.ndarray, dtype: Any = None, shape: Any = None, device: Any = None, requires_grad: bool = False,
+    retain_grad: bool = False,
+) -> array:  # fmt: skip
+    """An array with the contents of a NumPy array (copied).
+
+    Without dtype and shape, data of rank 2 is read as vectors along its last axis, and data of
+    higher rank as matrices in its last two axes, as Warp does: (n, 3) becomes n elements of vec3,
+    (n, 2, 2) n of mat22. Raises `ArrayError` for data without a type.
+    """
+    arr = np.asarray(arr)
+    if dtype is None:
+        dtype = _inferred(arr) if shape is None else checked_dtype(arr.dtype.type)
+    return array(
+        arr, dtype=dtype, shape=shape, device=device, requires_grad=requires_grad, retain_grad=retain_grad
+    )
+
+
+def _inferred(arr: np.ndarray) -> Any:
+    base = checked_dtype(arr.dtype.type)
+    try:
+        if arr.ndim == 2:
+            return compounds.vector(arr.shape[1], base)
+        return compounds.matrix(arr.shape[-2:], base) if arr.ndim > 2 else base
+    except ValueError as error:
+        raise ArrayError(
+            f"data of shape {arr.shape} as vectors or matrices: {error}\n"
+            "help: name the element type: wp.from_numpy(x, dtype=float)"
+        ) from error
+
+
+@user_frames
+def from_ptr(ptr: int, length: int, dtype: Any = None, shape: Any = None, device: Any = None) -> array:
+    """An array over foreign memory, which the caller keeps alive. Raises `ArrayError` for what is no address."""
+    if ptr is None:
+        raise ArrayError("ptr is None\nexpected: an address, an integer")
+    return array(ptr=ptr, dtype=dtype or scalars.float32, shape=shape or (length,), device=device)
+
+
+def from_dlpack(source: Any, dtype: Any = None) -> array:
+    """An array over the memory of any object with `__dlpack__`, or of a bare capsule, without copying.
+
+    It is on the device that the memory is on; see `cuda.interop` for the order of work there. Raises `DeviceError`
+    for memory on a device that is not there, `ArrayError` for memory that `dtype` does not fit.
+    """
+    memory = _lent(source)
+    place = memory.device if isinstance(memory, DeviceMemory) else CPU
+    made = array(memory, dtype=dtype or checked_dtype(memory.dtype.type), device=place, copy=False)
+    if memory.size and not np.may_share_memory(made._data, memory):
+        raise ArrayError(f"{memory.dtype} memory of shape {memory.shape} cannot be shared as {type_name(made.dtype)}")
+    return made
+
+
+def _lent(source: Any) -> np.ndarray:
+    if type(source).__name__ == "PyCapsule":
+        return interop.lent(source)
+    found = interop.memory_of(source)
+    try:
+        return np.from_dlpack(source) if found is None else found
+    except (AttributeError, BufferError, RuntimeError, TypeError) as error:
+        raise DeviceError(f"memory of {type(source).__name__} cannot be shared: {error}") from error
+
+
+def dtype_from_numpy(numpy_dtype: Any) -> Any:
+    """The element type of a NumPy dtype. Raises `ArrayError` when there is none."""
+    return checked_dtype(np.dtype(numpy_dtype).type)
+
+
+def dtype_to_numpy(dtype: Any) -> Any:
+    """The NumPy dtype of an element type: the scalar class, or a structured dtype for structs."""
+    element = checked_dtype(dtype)
+    return structs.numpy_dtype(element) if structs.is_struct(element) else np.dtype(compounds.scalar_of(element)).type

@@ -1,0 +1,67 @@
+"""Memory of others at an address that the user names."""
+
+from __future__ import annotations
+
+import operator
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ....errors import ArrayError
+from ...types import structs
+from ..devices.cuda import interop
+from ..devices.cuda import memory as cuda_memory
+from ..devices.device import Device
+from .host_memory import contiguous_strides
+
+
+def memory_at(
+    ptr: int, element: Any, shape: Any, strides: Any, capacity: int | None,
+    deleter: Callable[[int, int], None] | None = None, device: Device | None = None,
+) -> np.ndarray:  # fmt: skip
+    """Foreign memory of a device at an address; the caller keeps it alive, or gives `deleter(ptr, bytes)`.
+
+    The deleter runs when the last view of the memory is gone.
+    """
+    if element is None or shape is None:
+        raise ArrayError("memory given by ptr= needs dtype= and shape=")
+    layout = structs.numpy_dtype(element)
+    steps = tuple(strides) if strides is not None else contiguous_strides(shape, layout.itemsize)
+    if len(steps) != len(shape):
+        raise ArrayError(f"strides {steps} for shape {shape}\nexpected: one stride per dimension")
+    if any(n < 0 for n in shape):
+        raise ArrayError(f"shape {shape} has a negative extent")
+    if any(s < 0 for s in steps):
+        raise ArrayError("negative strides\nhelp: copy the data first")
+    reach = sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
+    span = layout.itemsize + reach if all(shape) else 0
+    if capacity is not None and span > capacity:
+        raise ArrayError(f"shape {shape} with strides {steps} spans {span} bytes, capacity is {capacity}")
+    ptr = checked_address(ptr, span)
+    if device is not None and device.is_cuda:
+        interop.check_address(ptr, span, device)
+    inner = contiguous_strides(layout.shape, layout.base.itemsize)
+    interface = {
+        "data": (ptr, False), "shape": (*shape, *layout.shape), "strides": (*steps, *inner),
+        "typestr": layout.base.str if layout.names is None else f"|V{layout.itemsize}", "version": 3,
+    }  # fmt: skip
+    holder = type("Memory", (), {"__array_interface__": interface})()
+    if deleter is not None:
+        freed = weakref.finalize(holder, deleter, ptr, span if capacity is None else capacity)
+        freed.atexit = False  # what the deleter needs may be gone by then
+    found = np.asarray(holder)
+    found = found.view(layout) if layout.names is not None else found
+    return cuda_memory.adopted(found, device) if device is not None and device.is_cuda else found
+
+
+def checked_address(ptr: Any, span: int) -> int:
+    """An address where so many bytes could lie. Raises `ArrayError`."""
+    try:
+        address = -1 if isinstance(ptr, bool) else operator.index(ptr)
+    except TypeError:
+        raise ArrayError(f"ptr={ptr!r} is {type(ptr).__name__}\nexpected: an address, an integer") from None
+    if not (0 <= address < 2**64 - span) or (span and not address):
+        raise ArrayError(f"ptr={ptr!r} is no address of {span} bytes\nexpected: where they begin in memory")
+    return address

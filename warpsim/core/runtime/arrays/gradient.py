@@ -1,0 +1,150 @@
+"""Gradients of arrays: memory of the same layout, one for an array and all its views."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+
+from ....errors import ArrayError, DeviceError, GradientError, ReadOnlyError, instance
+from ...types.arrays import type_name
+from ..devices.capture import current_graph, recorded
+from .assignment import Contents
+from .foreign import memory_at
+from .host_memory import allocate_like
+from .saved_contents import Memory, about_to_write, active
+from .seeds import show
+
+
+class Sloped(Contents):
+    """The half of `array` that has to do with gradients."""
+
+    device: Any
+    strides: tuple[int, ...]
+    ptr: int
+    _owner: Any
+    _grad: Any
+    _memory: Memory
+    _cut = False  # whether a view was told to have no gradient, whatever its owner has
+    _inherited = False  # whether the gradient is a part of the owner's
+    _views: WeakSet[Sloped] | None = None
+
+    def _pack(self) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def _wrap(cls, memory: np.ndarray, element: Any, device: Any, owner: Any = None) -> Any:
+        raise NotImplementedError
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether the array has a gradient array. A view shares that of the array it is a view of."""
+        return self._slopes is not None
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        self._cut = not wanted
+        if not wanted:
+            self._grad, self._inherited = None, False
+        elif self._slopes is None and isinstance(self._owner, Sloped):
+            self._owner.requires_grad = True  # one gradient for all views of the memory
+            self._inherit()
+        elif self._grad is None:
+            # Kernels reach the gradient with the strides of the array.
+            self._grad = self._wrap(allocate_like(self._data), self.dtype, self.device)
+            self._memory.has_gradient = True
+        self._pack()
+        self._tell_views()
+
+    @property
+    def grad(self) -> Any:
+        """The array of gradients: same shape and dtype, or None."""
+        found = self._slopes
+        if found is not None and (found._memory.left is None or found._memory.left is True):
+            show(found)
+        return found
+
+    @property
+    def _slopes(self) -> Any:
+        """`grad` for the machinery, which writes no seeds to it."""
+        if self._grad is None and self._memory.has_gradient and isinstance(self._owner, Sloped) and not self._cut:
+            self._inherit()
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            instance(value, type(self), "the gradient")
+        if value is not None and (value.shape != self.shape or value.dtype is not self.dtype):
+            raise ArrayError(
+                f"gradient of shape {value.shape} and dtype {type_name(value.dtype)}\n"
+                f"expected: shape {self.shape} and dtype {type_name(self.dtype)}"
+            )
+        if value is not None and value.strides != self.strides:
+            raise ArrayError(
+                f"gradient with strides {value.strides}\n"
+                f"expected: {self.strides}, those of the array"
+            )
+        if value is not None and not value._tag.writable:
+            raise ReadOnlyError("the gradient is read-only memory\nexpected: a writable array\nhelp: wp.array(x)")
+        if value is not None and not self.device.can_access(value.device):
+            raise DeviceError(f"a gradient on {value.device}\nexpected: {self.device}, where the array is")
+        self._grad, self._cut, self._inherited = value, value is None, False
+        self._memory.has_gradient |= value is not None
+        if value is not None:
+            show(value)
+        self._pack()
+        self._tell_views()
+
+    def _copied_from(self, source: Sloped) -> None:
+        """An array made of another one while a tape records, or a graph is captured, is a copy as `clone` makes it."""
+        follows = self.requires_grad and source.requires_grad and bool(active())
+        if not follows and (current_graph() is None or self.dtype is not source.dtype):
+            return
+        if self.dtype is not source.dtype:
+            raise GradientError(
+                f"an array of {type_name(self.dtype)} made of one of {type_name(source.dtype)} while a tape records\n"
+                "expected: equal dtypes, so that the gradient can follow\nhelp: wp.utils.array_cast converts on a tape"
+            )
+        self.assign(source)
+
+    def _known_view(self, view: Sloped) -> None:
+        """Remember a view, to which another gradient of this array will be one, too."""
+        if self._views is None:
+            self._views = WeakSet()
+        self._views.add(view)
+
+    def _tell_views(self) -> None:
+        """Views that share this array's gradient get their part of the present one."""
+        for view in list(self._views or ()):
+            if view._inherited:
+                view._grad, view._inherited = None, False
+                view._pack()
+                view._inherit()
+                view._tell_views()
+
+    def _inherit(self) -> None:
+        """Take the part of the owner's gradient that lies as this view lies in the owner."""
+        slopes = self._owner._slopes
+        if slopes is None:
+            return
+        place = slopes.ptr + (self.ptr - self._owner.ptr)
+        layout = (self.dtype, self.shape, self.strides)
+        part = memory_at(place, *layout, None, None, self.device) if self.size else allocate_like(self._data)
+        self._grad, self._inherited = self._wrap(part, self.dtype, self.device, owner=slopes), True
+        self._pack()
+
+    def mark_read(self) -> None:
+        """Tell the active tape that the contents as they are now are needed in `backward`.
+
+        For operations of your own, beside `Tape.record_func`, whose callback then sees these contents.
+        """
+        for tape in active():
+            tape.mark_read(self)
+
+    def mark_write(self) -> None:
+        """Tell tapes that something they do not see is about to write to the array; call it before."""
+        about_to_write(self, self._data, "mark_write", recorded)
+        for tape in active():
+            tape.mark_write(self)

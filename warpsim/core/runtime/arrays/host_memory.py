@@ -1,0 +1,379 @@
+"""Memory of arrays as NumPy sees it: made, adopted from others, checked, and read as elements.
+
+Guarantees of what `allocate` and `memory_of` return: the element's extents are the trailing axes
+and lie packed, addresses fit the element type, strides are never negative. `refused` names what
+foreign memory lacks of that.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ....errors import ArrayError
+from ...types import compounds, structs
+from ...types.arrays import MAX_NDIM, ArrayType, type_name
+from ...types.scalars import canonical
+from ..devices.cuda import interop
+from ..devices.cuda import memory as cuda_memory
+from ..devices.cuda.memory import DeviceMemory, on_host
+from ..devices.device import Device, get_cuda_devices
+from .held import Held, owners_of
+
+ALIGNMENT = 64  # [bytes] of fresh memory: a cache line, and the widest vector register
+
+class TypedMemory:
+    """What `array` and `indexedarray` have in common: elements of a type that NumPy can see."""
+
+    dtype: Any
+    _held: Held | None
+    _memory: Any
+    _tag: Any
+
+    def numpy(self) -> np.ndarray:
+        raise NotImplementedError
+
+    def _contents(self) -> np.ndarray:
+        """What `numpy` returns, for use in here: nobody keeps it and writes to it later."""
+        raise NotImplementedError
+
+    def _source(self) -> np.ndarray:
+        """The contents where they are: a copy to the same device need not travel over the host."""
+        return self._contents()
+
+
+# ----- types and shapes -------------------------------------------------------------------------
+
+
+def checked_dtype(dtype: Any) -> Any:
+    """An element type, or `ArrayError`."""
+    element = canonical(dtype)
+    if isinstance(element, str) or (isinstance(element, np.dtype) and element.names is None):
+        try:
+            element = np.dtype(element).type
+        except TypeError as error:
+            raise _not_an_element(dtype) from error
+    if not structs.is_field_type(element) or isinstance(element, ArrayType):
+        raise _not_an_element(dtype)
+    return element
+
+
+def _not_an_element(dtype: Any) -> ArrayError:
+    return ArrayError(f"dtype {dtype!r}\nexpected: a scalar, vector, matrix, quaternion, transform or struct type")
+
+
+def element_rank(element: Any) -> int:
+    """How many trailing axes the element takes in NumPy."""
+    return len(element.shape) if compounds.is_compound(element) else 0
+
+
+def normalized_shape(shape: Any) -> tuple[int, ...] | None:
+    """Extents as a tuple (one may be -1, "what is left"), or `ArrayError`."""
+    if shape is None:
+        return None
+    try:
+        extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+    except TypeError:
+        extents = (shape,)
+    if not all(isinstance(n, int | np.integer) for n in extents):
+        raise ArrayError(f"shape {shape!r}\nexpected: an integer or a tuple of integers")
+    if any(n < -1 for n in extents) or sum(n == -1 for n in extents) > 1:
+        raise ArrayError(f"shape {shape!r} has a negative extent")
+    if not 1 <= len(extents) <= MAX_NDIM:
+        raise ArrayError(
+            f"shape {shape!r} has {len(extents)} dimensions\nexpected: 1 to {MAX_NDIM}"
+        )
+    return tuple(int(n) for n in extents)
+
+
+def contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Strides [bytes] of packed memory, the last index fastest."""
+    strides, step = [], itemsize
+    for n in reversed(shape):
+        strides.insert(0, step)
+        step *= n
+    return tuple(strides)
+
+
+# ----- making memory ----------------------------------------------------------------------------
+
+
+def allocate(
+    shape: tuple[int, ...], element: Any, zero: bool = True, device: Device | None = None, pinned: bool = False
+) -> np.ndarray:
+    """Fresh aligned memory of a device, the host's by default, in the layout of `element`.
+
+    pinned: page-locked memory of the host, where there is a CUDA device to copy to or from.
+    Raises `ArrayError` for a bad size, `DeviceMemoryError` for more than the device has.
+    """
+    if any(n < 0 for n in shape):
+        raise ArrayError(f"shape {shape} has a negative extent")
+    if any(n >= 2**31 for n in shape):
+        raise ArrayError(f"shape {shape} has an extent of 2**31 or more")
+    layout = structs.numpy_dtype(element)
+    base, inner = layout.base, layout.shape
+    zero = zero or structs.holds_arrays(element)  # what a descriptor says is followed
+    size = math.prod((*shape, *inner)) * base.itemsize
+    if size >= 2**63:
+        raise ArrayError(f"shape {shape} of {type_name(element)} needs more than 2**63 bytes")
+    if device is not None and device.is_cuda:
+        made = cuda_memory.empty((*shape, *inner), base, device)
+        return cuda_memory.zero(made) if zero else made
+    if pinned and (gpu := next(iter(get_cuda_devices()), None)) is not None:
+        return np.ndarray((*shape, *inner), base, np.asarray(cuda_memory.Pinned(size, gpu, zero)))
+    return np.ndarray((*shape, *inner), base, *_aligned(size, zero))
+
+
+def moved(memory: np.ndarray, device: Device) -> np.ndarray:
+    """The contents in packed memory of a device; the memory itself where it is there already."""
+    if isinstance(memory, DeviceMemory) and memory.device is device:
+        return memory
+    if not device.is_cuda:
+        return on_host(memory)
+    made = cuda_memory.empty(memory.shape, memory.dtype, device)
+    made.put(memory)
+    return made
+
+
+def allocate_like(memory: np.ndarray) -> np.ndarray:
+    """Fresh zeros with the shape and the strides of `memory`, on its device: what a gradient must have."""
+    if isinstance(memory, DeviceMemory):
+        return cuda_memory.zero_span(cuda_memory.empty_like(memory))
+    span = memory.itemsize + sum((n - 1) * s for n, s in zip(memory.shape, memory.strides, strict=True))
+    buffer, start = _aligned(span if memory.size else 0, True)
+    return np.ndarray(memory.shape, memory.dtype, buffer, start, memory.strides)
+
+
+def _aligned(size: int, zero: bool) -> tuple[Any, int]:
+    """A buffer, and the first aligned place in it."""
+    raw = (np.zeros if zero else np.empty)(size + ALIGNMENT, np.uint8)
+    return raw.data, -raw.ctypes.data % ALIGNMENT
+
+
+# ----- adopting memory --------------------------------------------------------------------------
+
+
+def memory_of(
+    data: Any, element: Any, shape: tuple[int, ...] | None, copy: bool, held: dict[bytes, Any], device: Device
+) -> tuple[np.ndarray, Any]:
+    """Memory of a device with the contents of `data`, and the element type; `held` collects arrays in structs.
+
+    Without `copy` the memory of `data` itself where it fits and is the device's. Raises `ArrayError` for
+    data that cannot be elements of the type, and for negative strides without `copy`.
+    """
+    source, found = as_memory(data, device, held)
+    if element is None:
+        element = found if found is not None else checked_dtype(source.dtype.type)
+    layout = structs.numpy_dtype(element)
+    if isinstance(data, list | tuple):
+        check_range(source, layout.base)
+    source = fitted(source, element, layout, shape)
+    if found is None and structs.holds_arrays(element):
+        held.update(owners_of(on_host(source), element))
+    if not copy and source.dtype == layout.base and is_memory_of(source, device):
+        problem = refused(source, source.ndim - element_rank(element))
+        if problem.startswith("negative"):
+            raise ArrayError(problem)
+        if not problem:
+            return source, element
+    memory = allocate(source.shape[: source.ndim - element_rank(element)], element, zero=False, device=device)
+    with np.errstate(invalid="ignore", over="ignore"):
+        memory[...] = source
+    return memory, element
+
+
+def as_memory(data: Any, device: Device, held: dict[bytes, Any]) -> tuple[np.ndarray, Any]:
+    """Any array-like as NumPy sees it, left on the device where it is there, and its element type if it has one."""
+    if not device.is_cuda:
+        return as_numpy(data, held)
+    if isinstance(data, TypedMemory):
+        held.update({} if data._held is None else data._held.owners())
+        return data._source(), data.dtype
+    found = interop.memory_of(data, device)
+    return (found, None) if found is not None else as_numpy(data, held)
+
+
+def is_memory_of(memory: np.ndarray, device: Device) -> bool:
+    """Whether memory is where arrays of the device have theirs."""
+    return memory.device is device if isinstance(memory, DeviceMemory) else not device.is_cuda
+
+
+def refused(memory: np.ndarray, ndim: int) -> str:
+    """Why an array of rank `ndim` cannot use this memory as it is; nothing when it can."""
+    if any(s < 0 for s in memory.strides):
+        return "negative strides\nhelp: copy the data first: np.ascontiguousarray(x)"
+    if not memory.flags.aligned:
+        return (
+            f"memory at {memory.ctypes.data:#x} does not fit the alignment of {memory.dtype}"
+            "\nhelp: copy the data first: x.copy()"
+        )
+    if memory.ndim > ndim and memory.size and not memory[(0,) * ndim].flags.c_contiguous:
+        return (
+            f"the components of elements lie apart: strides {memory.strides}, shape {memory.shape}"
+            "\nhelp: copy the data first: np.ascontiguousarray(x)"
+        )
+    return ""
+
+
+def as_numpy(data: Any, held: dict[bytes, Any] | None = None) -> tuple[np.ndarray, Any]:
+    """Any array-like as NumPy, and its element type where it has one of ours.
+
+    Raises `ArrayError` for data that is ragged or not made of numbers.
+    """
+    if isinstance(data, TypedMemory):
+        if held is not None and data._held is not None:
+            held.update(data._held.owners())
+        return data._contents(), data.dtype
+    if isinstance(data, list | tuple):
+        return _from_sequence(data, {} if held is None else held)
+    if (there := interop.memory_of(data)) is not None:
+        return there.host(), None
+    if not isinstance(data, np.ndarray | type) and not hasattr(data, "__array__"):
+        if hasattr(data, "__array_interface__"):
+            return np.asarray(data), None
+        if hasattr(data, "__dlpack__"):
+            return np.from_dlpack(data), None
+    found = np.asarray(None if isinstance(data, type) else data)
+    if found.dtype == object:
+        raise ArrayError(f"data of type {type(data).__name__} is not numeric")
+    return found, None
+
+
+def _from_sequence(data: Any, held: dict[bytes, Any]) -> tuple[np.ndarray, Any]:
+    leaf = data
+    while isinstance(leaf, list | tuple) and leaf:
+        leaf = leaf[0]
+    if isinstance(leaf, structs.Struct):
+        return _records(data, type(leaf), held), type(leaf)
+    try:
+        found = np.asarray(data)
+    except ValueError as error:
+        raise ArrayError(f"the {type(data).__name__} is ragged: {error}") from error
+    if found.dtype == object:
+        raise ArrayError(f"the {type(data).__name__} holds something that is not a number")
+    return found, type(leaf) if isinstance(leaf, compounds.Compound) else None
+
+
+def _records(data: Any, t: Any, held: dict[bytes, Any]) -> np.ndarray:
+    records = np.zeros(len(data), structs.numpy_dtype(t))
+    for i, value in enumerate(data):
+        if not isinstance(value, t):
+            raise ArrayError(f"element {i} is {type(value).__name__}\nexpected: {type_name(t)}")
+        write_struct(records, i, value, held)
+    return records
+
+
+def check_range(source: np.ndarray, base: np.dtype) -> None:
+    """Python's integers must fit: `array([300], dtype=int8)` is a mistake, not 44."""
+    if source.dtype.kind not in "iu" or base.kind not in "iu" or not source.size:
+        return
+    limits = np.iinfo(base)
+    low, high = int(source.min()), int(source.max())
+    if low < limits.min or high > limits.max:
+        wrong = low if low < limits.min else high
+        raise ArrayError(f"{wrong} does not fit {base}\nexpected: {limits.min} to {limits.max}")
+
+
+def fitted(
+    source: np.ndarray, element: Any, layout: np.dtype, shape: tuple[int, ...] | None
+) -> np.ndarray:
+    """`source` with the element's extents as trailing axes, and the wanted shape in front."""
+    inner = layout.shape
+    if structs.is_struct(element):
+        source = _as_records(source, element, layout)
+    elif source.dtype.kind not in "biuf":
+        raise ArrayError(f"data has dtype {source.dtype}\nexpected: numbers")
+    size = math.prod(inner)
+    if inner and source.shape[source.ndim - len(inner) :] != inner:
+        if source.size % size or source.ndim == 0 or (source.ndim > 1 and source.shape[-1] % size):
+            raise ArrayError(
+                f"data of shape {source.shape} does not hold elements of {type_name(element)}\n"
+                f"expected: trailing extents {inner}"
+            )
+        outer = source.shape[:-1] if source.ndim > 1 else ()
+        groups = source.shape[-1] // size
+        source = source.reshape((*outer, *(() if outer and groups == 1 else (groups,)), *inner))
+    if source.ndim == len(inner):
+        source = source.reshape((1, *inner))
+    if shape is not None:
+        count = source.size // size
+        wanted = tuple(count // max(1, -math.prod(shape)) if n == -1 else n for n in shape)
+        if math.prod(wanted) != count:
+            raise ArrayError(f"{count} elements do not fill shape {shape}")
+        source = source.reshape((*wanted, *inner))
+    return source
+
+
+def _as_records(source: np.ndarray, element: Any, layout: np.dtype) -> np.ndarray:
+    """Structured data in the struct's layout; fields are matched by name where padding differs."""
+    if source.dtype == layout:
+        return source
+    if source.dtype.names is None or set(source.dtype.names) != set(layout.names or ()):
+        raise ArrayError(
+            f"data has dtype {source.dtype}\n"
+            f"expected: the layout of struct {type_name(element)}: {layout}"
+        )
+    records, source = np.zeros(source.shape, layout), on_host(source)
+    for name in source.dtype.names:
+        records[name] = source[name]
+    return records
+
+
+def reinterpreted(memory: np.ndarray, ndim: int, layout: np.dtype) -> np.ndarray:
+    """The same memory as elements of another layout of equal size."""
+    outer = memory.shape[:ndim]
+    if not memory.size:
+        return memory.reshape(0)[:0].view(layout.base).reshape((*outer, *layout.shape))
+    packed = memory.reshape((*outer, -1)) if memory.ndim > ndim else memory[..., np.newaxis]
+    return packed.view(layout.base).reshape((*outer, *layout.shape))
+
+
+# ----- elements ---------------------------------------------------------------------------------
+
+
+def host_element(part: Any, element: Any, held: Held | None = None) -> Any:
+    """One element of memory as a host value; array fields are found in `held`."""
+    if compounds.is_compound(element):
+        return element.wrap(part)
+    if structs.is_struct(element):
+        value = element()
+        for name, t in element.fields.items():
+            setattr(value, name, host_element(part[name], t, held))
+        return value
+    if isinstance(element, ArrayType):
+        return None if held is None else held.found(part.tobytes())
+    return element(part)
+
+
+def write_struct(records: np.ndarray, key: Any, value: structs.Struct, held: dict[bytes, Any] | None = None) -> None:
+    """Write a struct into a record array; array fields become descriptors, noted in `held`."""
+    for name, t in type(value).fields.items():
+        item = getattr(value, name)
+        if structs.is_struct(t):
+            write_struct(records[name], key, item, held)
+        elif isinstance(t, ArrayType):
+            records[name][key] = 0 if item is None else np.frombuffer(item._words, np.uint64)
+            if item is not None and held is not None:
+                held[item._words] = item
+        else:
+            records[name][key] = np.asarray(item)
+
+
+def record_of(value: structs.Struct, held: dict[bytes, Any] | None = None) -> np.ndarray:
+    """A struct as one record (rank 0)."""
+    record = np.zeros(1, structs.numpy_dtype(type(value)))
+    write_struct(record, 0, value, held)
+    return record.reshape(())
+
+
+def meets_itself(memory: np.ndarray) -> bool:
+    """Whether two elements may share memory: some stride does not clear what lies inside it, as in a broadcast."""
+    reach = memory.itemsize
+    for stride, n in sorted(zip(memory.strides, memory.shape, strict=True)):
+        if n > 1:
+            if stride < reach:
+                return True
+            reach += stride * (n - 1)
+    return False

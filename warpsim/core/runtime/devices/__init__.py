@@ -1,0 +1,1 @@
+"""Devices, their streams, and the capture of work into graphs."""

@@ -1,0 +1,52 @@
+"""Stream capture: operations become steps of a graph instead of running, while a thread captures one.
+
+Everything that a thread does outside of launches goes through `recorded`, which runs it or hands it to the graph.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from .device import Device
+
+_state = threading.local()
+
+
+def current_graph() -> Any:
+    """The graph that this thread captures, in whose time it acts; None: now."""
+    return getattr(_state, "graph", None)
+
+
+def set_current_graph(graph: Any) -> None:
+    """Let this thread act in the time of a graph, or (None) now."""
+    _state.graph = graph
+
+
+def recorded(step: Callable[[], None], device: Device | None = None, watched: Callable[[], None] | None = None) -> None:
+    """Run a host operation now, or put it into the graph being captured.
+
+    device: the CUDA device on whose current stream the operation is done, if it is nothing else. watched: does the
+    same and tells tapes, or the capture of another graph; None for what is no concern of theirs.
+    """
+    capture = current_graph()
+    if capture is None:
+        step()
+    else:
+        capture.add(Work(step, device if device is not None and device.is_cuda else None, watched))
+
+
+class Work(NamedTuple):
+    """A host operation in a graph, as `recorded` takes it."""
+
+    run: Callable[[], None]
+    device: Device | None = None
+    watched: Callable[[], None] | None = None
+
+    def replay(self) -> None:
+        """Run now, or become a step of the graph that is captured; tapes are told."""
+        if self.watched is not None:
+            self.watched()
+        else:
+            recorded(self.run, self.device)

@@ -1,0 +1,373 @@
+"""CUDA devices: the primary context of each, its memory, and the stream that work goes to.
+
+Nothing of a device is touched before something is asked of it. Other frameworks in the process use the
+same primary context. Work goes to the current stream of the calling thread; the stream that is current to
+begin with waits for the legacy default stream and is waited for, so that frameworks which use that one
+see finished work without a word.
+
+Memory is freed in the order of streams: after all work that was given to any stream that we know of. What
+finalizers do may come in the midst of anything, so it goes through `CudaDevice.finish`, which leaves the
+current context of the thread as it was, and waits while a graph is made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from .....errors import DeviceError, DeviceMemoryError
+from .. import device as devices
+from ..device import Device
+from . import driver
+from .driver import call
+
+NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: the legacy default stream does not wait for it
+
+
+class NeedsHost(Exception):
+    """An operation that waits, or whose source is on the host, while a graph is made of a device's work."""
+
+
+class CudaDevice(Device):
+    """One GPU. arch: its compute capability; sm_count: its multiprocessors."""
+
+    def __init__(self, ordinal: int):
+        attribute = driver.api().CUdevice_attribute
+        self.handle = call("cuDeviceGet", ordinal)
+        super().__init__(f"cuda:{ordinal}", call("cuDeviceGetName", 256, self.handle).partition(b"\0")[0].decode())
+        self.arch = (
+            self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+            self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+        )
+        self.sm_count = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+        self.max_block_dim = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)
+        self.is_uva = bool(self._attribute(attribute.CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING))
+        self.is_mempool_supported = bool(self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED))
+        self.is_mempool_enabled = self.is_mempool_supported
+        """Whether new arrays lie in the memory pool."""
+        self.reads_host_late = bool(
+            self._attribute(attribute.CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES)
+        )
+        """Whether copies read any memory of the host when they run; else only what is page-locked."""
+        self.alone = driver.found().count == 1
+        """Whether no context of another device can take the place of the one here."""
+        self.context: Any = None
+        self.streams: dict[int, Any] = {}
+        """Streams beside the first one, which may still be using memory that is given back, by number."""
+        self.readers: list[CudaDevice] = []
+        """Other devices whose kernels may use memory of this one."""
+        self.local = _OfThread()
+        self.building = False
+        """Whether a graph is being made of work on this device: what is freed meanwhile waits."""
+        self.unread: Any = None
+        """What checks of launches reported, which the next call that waits raises; made by `report`."""
+        self._making = threading.RLock()
+        self._waiting: list[Callable[[], None]] = []
+        self._opening = threading.Lock()
+
+    def _attribute(self, which: Any) -> int:
+        return int(call("cuDeviceGetAttribute", which, self.handle))
+
+    # ----- context and streams ----------------------------------------------------------------
+
+    def enter(self) -> None:
+        """Make the context current in this thread."""
+        if self.context is None:
+            self._open()
+        call("cuCtxSetCurrent", self.context)
+        if self.local.stream is None:
+            self.local.stream = self.first_stream
+
+    def _open(self) -> None:
+        with self._opening:
+            if self.context is not None:
+                return
+            context = call("cuDevicePrimaryCtxRetain", self.handle)
+            call("cuCtxSetCurrent", context)
+            self.first_stream = call("cuStreamCreate", 0)
+            self._last_stream = call("cuStreamCreate", NON_BLOCKING)
+            if self.is_mempool_supported:
+                self.pool = call("cuDeviceGetDefaultMemPool", self.handle)
+                self.set_mempool_release_threshold(1.0)
+            self.context = context
+
+    def call(self, name: str, *args: Any) -> Any:
+        """`driver.call` in the context of the device."""
+        self.enter()
+        return call(name, *args)
+
+    @property
+    def stream_handle(self) -> Any:
+        """The driver's stream that work of this thread goes to; the context becomes current."""
+        self.enter()
+        return self.local.stream
+
+    @contextlib.contextmanager
+    def using(self, stream: Any) -> Iterator[None]:
+        """Let work of this thread go to another stream of the driver for a while."""
+        before = self.stream_handle
+        self.set_stream_handle(stream)
+        try:
+            yield
+        finally:
+            self.set_stream_handle(before)
+
+    def set_stream_handle(self, stream: Any) -> None:
+        """Let work of this thread go to a stream from now on."""
+        self.enter()
+        self.local.stream = stream
+
+    def forget_stream(self, number: int, owned: bool) -> None:
+        """A stream is not used any more: what it has to do comes before what the first stream does from now on."""
+        handle = self.streams.pop(number)
+        wait_for(self.first_stream, handle)
+        if owned:
+            call("cuStreamDestroy", handle)
+
+    @contextlib.contextmanager
+    def building_graph(self) -> Iterator[None]:
+        """While it lasts, work of this thread is recorded by the driver, not run, and nothing is freed."""
+        outside = self.stream_handle
+        with self._making:
+            self.building, self.local.outside = True, outside
+            try:
+                yield
+            finally:
+                self.building, self.local.outside = False, None
+        self.release_waiting()
+
+    def needs_host(self) -> None:
+        """Say that what follows cannot be recorded. Raises `NeedsHost` while a graph is made by this thread."""
+        if self.building and self.local.outside is not None:
+            raise NeedsHost
+
+    def synchronize(self) -> None:
+        """Wait for all work on the device; nothing, where it was never used. Raises what checks of launches found."""
+        if self.context is None:
+            return
+        self.needs_host()
+        with self._making:  # a context cannot be waited for while one of its streams records a graph
+            self.call("cuCtxSynchronize")
+        self.release_waiting()
+        self.look()
+
+    def look(self) -> None:
+        """Raise what checks of launches found that nobody has looked at yet."""
+        if self.unread is not None:
+            self.unread.look()
+
+    def synchronize_for_host(self) -> None:
+        """Wait until the host may look at memory: for the current stream, or for all where there are several."""
+        if self.streams:
+            self.synchronize()
+        else:
+            call("cuStreamSynchronize", self.stream_handle)
+            self.look()
+
+    def finish(self, action: Callable[[], None]) -> None:
+        """Do what a finalizer wants done: now, or when no thread makes a graph or waits for the device."""
+        if self.building or not self._making.acquire(blocking=False):
+            self._waiting.append(action)
+            return
+        try:
+            with self._visited():
+                action()
+        finally:
+            self._making.release()
+        if self._waiting:
+            self.release_waiting()
+
+    def release_waiting(self) -> None:
+        """Do what finalizers wanted done while a graph was made."""
+        waiting, self._waiting = self._waiting, []
+        for action in waiting:
+            with contextlib.suppress(DeviceError):  # there is nobody to tell
+                self.finish(action)
+
+    @contextlib.contextmanager
+    def _visited(self) -> Iterator[None]:
+        """Be in the context for a while: code around a finalizer has its own idea of the current device."""
+        before = None if self.alone else call("cuCtxGetCurrent")
+        self.enter()
+        try:
+            yield
+        finally:
+            if before is not None:
+                call("cuCtxSetCurrent", before)
+
+    # ----- memory -----------------------------------------------------------------------------
+
+    def allocate(self, size: int) -> Allocation:
+        """Memory of undefined contents. Raises `DeviceMemoryError`, after which the program may go on."""
+        self.enter()
+        # Memory of a graph that is being made is taken outside of it, and stays as long as the graph.
+        stream = self.local.stream if self.local.outside is None else self.local.outside
+        wanted, pooled = max(1, size), self.is_mempool_enabled
+        try:
+            return Allocation(self, self._taken(wanted, stream, pooled), size, pooled)
+        except DeviceMemoryError:
+            gc.collect()  # arrays in cycles of references
+            self.synchronize()
+            self.trim()
+        try:
+            return Allocation(self, self._taken(wanted, stream, pooled), size, pooled)
+        except DeviceMemoryError:
+            free, total = self.memory_info()
+            raise DeviceMemoryError(
+                f"{self} ({self.name}) has no room for {size:,} bytes\nfound: {free:,} of {total:,} bytes free\n"
+                "help: let go of arrays that are not needed any more, or work in smaller parts"
+            ) from None
+
+    def _taken(self, size: int, stream: Any, pooled: bool) -> int:
+        if pooled:
+            return int(call("cuMemAllocAsync", size, stream))
+        return int(call("cuMemAlloc", size))
+
+    def free(self, address: int, pooled: bool, lent: bool) -> None:
+        """Free memory once all work that may use it is done; lent: also work on streams that we do not know."""
+        if lent or not pooled:
+            for device in (self, *self.readers):
+                device.call("cuCtxSynchronize")
+            self.enter()
+        if not pooled:
+            call("cuMemFree", address)
+        elif not self.streams and not self.readers:
+            call("cuMemFreeAsync", address, self.first_stream)
+        else:  # on a stream of its own, so that nothing else has to wait
+            for device in (*self.readers, self):
+                device.enter()
+                for stream in (device.first_stream, *list(device.streams.values())):
+                    wait_for(self._last_stream, stream)
+            call("cuMemFreeAsync", address, self._last_stream)
+
+    def trim(self) -> None:
+        """Give memory that the pool keeps for later back to the driver."""
+        if self.is_mempool_supported:
+            self.call("cuMemPoolTrimTo", self.pool, 0)
+
+    def memory_info(self) -> tuple[int, int]:
+        """Free and total memory [bytes]."""
+        free, total = self.call("cuMemGetInfo")
+        return int(free), int(total)
+
+    @property
+    def free_memory(self) -> int:
+        """[bytes]"""
+        return self.memory_info()[0]
+
+    @property
+    def total_memory(self) -> int:
+        """[bytes]"""
+        return self.memory_info()[1]
+
+    def set_mempool_release_threshold(self, share: float) -> None:
+        """How much freed memory the pool keeps: a share of the device's memory up to 1, or bytes."""
+        limit = int(share * int(call("cuDeviceTotalMem", self.handle)) if share <= 1.0 else share)
+        kind = driver.api().CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+        call("cuMemPoolSetAttribute", self.pool, kind, driver.api().cuuint64_t(limit))
+
+    # ----- what Warp's programs ask -------------------------------------------------------------
+
+    is_primary = True  # whether the context is the one that other frameworks use as well
+
+    def can_access(self, other: Device) -> bool:
+        """Whether kernels here may use memory of another device now."""
+        return self is other or (isinstance(other, CudaDevice) and self in other.readers)
+
+    @property
+    def has_context(self) -> bool:
+        """Whether the device was used already."""
+        return self.context is not None
+
+    @property
+    def context_guard(self) -> Any:
+        """`with device.context_guard:` makes the context current for a block of calls of other code."""
+        return self._visited()
+
+    @property
+    def uuid(self) -> str:
+        """The name of the GPU among all GPUs, as `nvidia-smi -L` prints it."""
+        digits = bytes(call("cuDeviceGetUuid", self.handle).bytes).hex()
+        return "GPU-" + "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+    @property
+    def pci_bus_id(self) -> str:
+        """Domain, bus and device on the PCI bus, in hexadecimal digits."""
+        return str(call("cuDeviceGetPCIBusId", 32, self.handle).partition(b"\0")[0].decode())
+
+
+class _OfThread(threading.local):
+    """What each thread has of its own. stream: where its work goes, once it has given some."""
+
+    stream: Any = None
+    outside: Any = None
+    """While the thread makes a graph: the stream that its work went to before."""
+
+
+class Allocation:
+    """Memory on a device, freed when nothing refers to it any more."""
+
+    __slots__ = ("__weakref__", "address", "device", "lent", "pooled", "size")
+
+    def __init__(self, device: CudaDevice, address: int, size: int, pooled: bool):
+        self.device, self.address, self.size, self.pooled = device, address, size, pooled
+        self.lent = False
+        """Whether another framework uses it on a stream that we do not know."""
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """For NumPy's arithmetic of shapes and strides only, see `memory`."""
+        return {"data": (self.address, False), "shape": (self.size,), "typestr": "|u1", "version": 3}
+
+    def __del__(self) -> None:
+        ended(self.device, partial(self.device.free, self.address, self.pooled, self.lent))
+
+
+def ended(device: CudaDevice, action: Callable[[], None]) -> None:
+    """Let a finalizer give something back to the driver, if there still is one. Never fails."""
+    if sys is None or sys.is_finalizing():
+        return  # the driver ends with the process
+    with contextlib.suppress(Exception):  # a dead context, a forked process: there is nobody to tell
+        device.finish(action)
+
+
+def wait_for(waiting: Any, awaited: Any) -> None:
+    """Let later work of one stream wait for the present work of another."""
+    event = call("cuEventCreate", driver.api().CUevent_flags.CU_EVENT_DISABLE_TIMING)
+    call("cuEventRecord", event, awaited)
+    call("cuStreamWaitEvent", waiting, event, 0)
+    call("cuEventDestroy", event)
+
+
+_listing = threading.Lock()
+_devices: list[CudaDevice] = []
+
+
+def cuda_devices() -> list[Device]:
+    """All GPUs that the driver shows; none without a driver."""
+    if driver.reason():
+        return []
+    with _listing:
+        if not _devices:
+            _devices.extend(CudaDevice(k) for k in range(driver.found().count))
+            devices.listed.extend(_devices)
+    return list(_devices)
+
+
+devices.find_cuda = cuda_devices
+
+
+def _forked() -> None:
+    """In a new process: no launch may pass by `enter`, which says what is wrong."""
+    for device in _devices:
+        device.alone = False
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

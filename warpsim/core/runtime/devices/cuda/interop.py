@@ -1,0 +1,254 @@
+"""Memory on CUDA devices that other frameworks and warpsim share, without copies.
+
+Others read `__cuda_array_interface__` (version 3) or `__dlpack__` of an array; `memory_of` reads theirs. Both say
+which stream the contents are made on. Who takes memory lets its own stream wait for that one, so nobody waits on
+the host, and work on memory follows the work before it. What happens to memory later is not announced: keep an
+array until the work that uses it is done, or work on one stream.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .....errors import ArrayError, DeviceError
+from . import dlpack, driver
+from .device import Allocation, CudaDevice, cuda_devices, wait_for
+from .dlpack import CUDA, Lent
+from .driver import call
+from .memory import DeviceMemory, viewed
+
+LEGACY = 1  # the stream that protocols name by a number; other numbers are addresses, or 2, each thread's own
+_HOST = 1  # CU_MEMORYTYPE_HOST: pinned
+
+
+# ----- giving -----------------------------------------------------------------------------------
+
+
+def interface(memory: DeviceMemory) -> dict[str, Any]:
+    """The value of `__cuda_array_interface__`: extents of elements are trailing axes."""
+    return {
+        "shape": memory.shape,
+        "typestr": memory.dtype.str,
+        "data": (memory.address if memory.size else 0, not memory.flags.writeable),
+        "strides": None if memory.flags.c_contiguous else memory.strides,
+        "stream": int(memory.device.stream_handle) or LEGACY,
+        "version": 3,
+    }
+
+
+def export(memory: DeviceMemory, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
+    """The value of `__dlpack__`, whose arguments are those of the Python array API.
+
+    stream: where the consumer will work; None is the legacy default stream, -1 asks for no order. dl_device: the
+    device of the memory, or (1, 0) for a copy on the host. Raises `BufferError` for what cannot be had.
+    """
+    place = (CUDA, memory.device.ordinal)
+    wanted = place if dl_device is None else tuple(int(n) for n in dl_device)
+    versioned = max_version is not None and max_version[0] >= 1
+    if wanted[0] == dlpack.CPU and copy is not False:
+        return dlpack.capsule(memory.host(), (dlpack.CPU, 0), versioned, copied=True)
+    if wanted != place:
+        cure = "allow a copy: copy=None" if wanted[0] == dlpack.CPU else "move it first: a.to(device)"
+        raise BufferError(f"memory on {memory.device}, DLPack device {place}, for device {wanted}\nhelp: {cure}")
+    if copy:
+        memory = memory.copy()
+    made = dlpack.capsule(memory, place, versioned, copied=bool(copy))
+    if stream != -1:
+        _let_wait(memory, LEGACY if stream is None else int(stream))
+    return made
+
+
+def _let_wait(memory: DeviceMemory, stream: int) -> None:
+    """Let the work of a consumer follow the work of the current stream."""
+    if not stream:
+        raise BufferError("stream 0 of __dlpack__ has no meaning on CUDA\nexpected: 1, 2, an address, None or -1")
+    device = memory.device
+    held = _allocation(memory)
+    if held is not None and stream not in (LEGACY, int(device.stream_handle)):
+        held.lent = True  # it is freed in the order of streams that we know of
+    _order(stream, int(device.stream_handle), device)
+
+
+def _allocation(memory: np.ndarray) -> Allocation | None:
+    """What frees the memory, if it is our own."""
+    base: Any = memory
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return base if isinstance(base, Allocation) else None
+
+
+def _order(later: int, earlier: int, device: CudaDevice) -> None:
+    """Let later work of one stream wait for the present work of another."""
+    if later != earlier:
+        device.enter()
+        wait_for(driver.api().CUstream(later), driver.api().CUstream(earlier))
+
+
+# ----- taking -----------------------------------------------------------------------------------
+
+
+def memory_of(value: Any, device: Any = None) -> DeviceMemory | None:
+    """The memory of another framework's array on a CUDA device; None for what is on the host.
+
+    device: who asks; pinned memory of the host is memory of every CUDA device. Work that the current stream of
+    the device gets later follows the producer's. The memory keeps the array alive, in its framework's sense.
+    Raises `ArrayError` for what cannot be shared, `DeviceError` for a device that this process does not see.
+    """
+    if isinstance(value, np.ndarray):
+        return value if isinstance(value, DeviceMemory) else None
+    if isinstance(value, type):
+        return None  # it has the protocols of its instances
+    found = _interface_of(value)
+    if found is not None and (found.get("stream") is not None or not hasattr(value, "__dlpack__")):
+        return _by_interface(value, found, device)
+    kind = device_kind(value)
+    if kind[0] not in (CUDA, dlpack.CUDA_MANAGED) and not (kind[0] == dlpack.CUDA_HOST and _is_gpu(device)):
+        return None
+    home = device if kind[0] == dlpack.CUDA_HOST else _device(kind[1])
+    return _as_memory(dlpack.taken(_capsule(value, kind[0], home)), home, value)
+
+
+def _interface_of(value: Any) -> dict[str, Any] | None:
+    try:
+        return None if isinstance(value, np.ndarray) else getattr(value, "__cuda_array_interface__", None)
+    except Exception as error:  # what a framework says of arrays that it does not share
+        raise ArrayError(f"{type(value).__name__} does not share its memory: {error}") from error
+
+
+def lent(capsule: Any) -> np.ndarray:
+    """The memory of a bare DLPack capsule. Its producer has said nothing of streams: it must be done."""
+    found = dlpack.taken(capsule)
+    if found.place[0] in (CUDA, dlpack.CUDA_MANAGED):
+        return _as_memory(found, _device(found.place[1]), capsule)
+    if found.place[0] not in (dlpack.CPU, dlpack.CUDA_HOST):
+        raise DeviceError(f"memory on DLPack device {found.place}\nexpected: a CPU or a CUDA device")
+    return _on_host(found)
+
+
+def is_device_array(value: Any) -> bool:
+    """Whether a value is another framework's array on a CUDA device."""
+    return _interface_of(value) is not None or device_kind(value)[0] in (CUDA, dlpack.CUDA_MANAGED)
+
+
+def device_kind(value: Any) -> tuple[int, int]:
+    """What `__dlpack_device__` says, and (1, 0), the host, for what has none."""
+    if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack_device__"):
+        return dlpack.CPU, 0
+    kind, number = value.__dlpack_device__()
+    return int(kind), int(number or 0)
+
+
+def _is_gpu(device: Any) -> bool:
+    return device is not None and device.is_cuda
+
+
+def _device(ordinal: int) -> CudaDevice:
+    found = cuda_devices()
+    if not found:
+        raise DeviceError(f"memory on cuda:{ordinal}, and CUDA is not available here: {driver.reason()}")
+    if ordinal >= len(found):
+        raise DeviceError(f"memory on cuda:{ordinal}\nexpected: one of {', '.join(map(str, found))}")
+    return found[ordinal]  # type: ignore[return-value]
+
+
+def _capsule(value: Any, kind: int, device: CudaDevice) -> Any:
+    """The producer's capsule, after which our stream waits for its work."""
+    stream = None if kind == dlpack.CUDA_HOST else int(device.stream_handle) or LEGACY
+    try:
+        try:
+            return value.__dlpack__(stream=stream, max_version=(1, 0))
+        except TypeError:  # a producer from before DLPack 1.0
+            return value.__dlpack__(stream=stream)
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise ArrayError(f"{type(value).__name__} does not share its memory: {error}") from error
+
+
+def _by_interface(value: Any, found: dict[str, Any], device: Any) -> DeviceMemory:
+    try:
+        shape = tuple(int(n) for n in found["shape"])
+        dtype = np.dtype(found["descr"] if found["typestr"][1] == "V" and found.get("descr") else found["typestr"])
+        address, read_only = found["data"]
+        given = found.get("strides")
+        strides = tuple(n * dtype.itemsize for n in dlpack.packed(shape)) if given is None else tuple(map(int, given))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArrayError(f"the __cuda_array_interface__ of {type(value).__name__} is broken: {error!r}") from error
+    if found.get("mask") is not None:
+        raise ArrayError(f"{type(value).__name__} has a mask\nexpected: an array of which every element counts")
+    home = place_of(address, _span(shape, strides, dtype), device) if address and all(shape) else device
+    home = home if _is_gpu(home) else _device(0)
+    stream = found.get("stream")
+    if stream == 0:
+        raise ArrayError("stream 0 of __cuda_array_interface__ has no meaning\nexpected: None, 1, 2 or an address")
+    if stream is not None:
+        _order(int(home.stream_handle), int(stream), home)
+    return _as_memory(Lent(address or 0, shape, strides, dtype, (CUDA, home.ordinal), read_only, None), home, value)
+
+
+class _Foreign:
+    """Bytes that another framework lends, for NumPy's arithmetic of shapes and strides."""
+
+    def __init__(self, source: Lent, owner: Any):
+        self.source, self.owner = source, owner
+        span = _span(source.shape, source.strides, source.dtype)
+        self.__array_interface__ = {
+            "data": (source.address, source.read_only), "shape": (span,), "typestr": "|u1", "version": 3,
+        }  # fmt: skip
+
+
+def _as_memory(source: Lent, device: CudaDevice, owner: Any) -> DeviceMemory:
+    if not _fits(source):
+        raise ArrayError(f"shape {source.shape} with strides {source.strides}\nexpected: extents and strides from 0 on")
+    return viewed(_Foreign(source, owner), source.shape, source.dtype, source.strides, device)
+
+
+def _on_host(source: Lent) -> np.ndarray:
+    if not _fits(source):
+        raise ArrayError(f"shape {source.shape} with strides {source.strides}\nexpected: extents and strides from 0 on")
+    return np.ndarray(source.shape, source.dtype, np.asarray(_Foreign(source, None)), 0, source.strides)
+
+
+def _fits(source: Lent) -> bool:
+    same = len(source.shape) == len(source.strides)
+    return same and all(n >= 0 for n in source.shape) and all(s >= 0 for s in source.strides)
+
+
+def _span(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype) -> int:
+    """Bytes from the first element to the end of the last."""
+    if not all(shape):
+        return 0
+    return dtype.itemsize + sum((n - 1) * s for n, s in zip(shape, strides, strict=False))
+
+
+# ----- addresses --------------------------------------------------------------------------------
+
+
+def place_of(address: int, span: int, device: Any = None) -> Any:
+    """The device that memory at an address belongs to: `device` for pinned memory of the host.
+
+    Raises `DeviceError` when the driver does not know the first or the last byte, or puts them on two devices.
+    """
+    first, last = _known(address, device), _known(address + max(span, 1) - 1, device)
+    if first is None or first is not last:
+        where = "is no memory that CUDA knows" if first is None else f"on {first} ends before its {span:,} bytes"
+        raise DeviceError(f"address {address:#x} {where}\nexpected: {span:,} bytes of memory of a CUDA device")
+    return first
+
+
+def _known(address: int, device: Any) -> Any:
+    asked = device if _is_gpu(device) else _device(0)
+    asked.enter()
+    names = driver.api().CUpointer_attribute
+    try:
+        kind = int(call("cuPointerGetAttribute", names.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address))
+        ordinal = int(call("cuPointerGetAttribute", names.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address))
+    except DeviceError:
+        return None
+    return asked if kind == _HOST else _device(ordinal)
+
+
+def check_address(address: int, span: int, device: CudaDevice) -> None:
+    """Raise `DeviceError` unless kernels of a device may use the bytes at an address in place."""
+    if span and (home := place_of(address, span, device)) is not device:
+        raise DeviceError(f"address {address:#x} is memory of {home}\nexpected: {device}")

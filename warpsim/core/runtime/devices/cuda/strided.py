@@ -1,0 +1,119 @@
+"""Copies and sums between memory of one device whose elements need not lie packed: kernels of our own.
+
+They are compiled here, as kernels and launches stand on memory, not under it. Copied elements travel as words of
+1, 2, 4 or 8 bytes, the widest that strides and addresses allow. Extents that lie in one line are joined first; where
+more than four are left, the outermost are walked here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import struct
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from .... import compile as compiler
+from ....emit.layout import MAX_DIM, header
+from ....emit.target import Options
+from ....frontend.source import Source
+from ....ops import tid
+from ....types.arrays import array_type
+from ....types.scalars import float16, float32, float64, uint8, uint16, uint32, uint64
+from .function import CudaFunction
+
+_WORDS = {8: uint64, 4: uint32, 2: uint16, 1: uint8}
+_RANK = 4
+SUMMED = {"e": float16, "f": float32, "d": float64}
+"""Kernel types of the numbers that `add` takes, by NumPy's letter."""
+
+
+def move(target: Any, source: Any):
+    i, j, k, m = tid()
+    target[i, j, k, m] = source[i, j, k, m]
+
+
+def accumulate(target: Any, source: Any):
+    i, j, k, m = tid()
+    target[i, j, k, m] = target[i, j, k, m] + source[i, j, k, m]
+
+
+def copy(target: Any, source: Any) -> None:
+    """target[...] = source on the current stream, for views of one shape and dtype that share no element."""
+    lines = _lines(target, source)
+    size = target.itemsize
+    word = next(w for w in _WORDS if all(not x % w for x in (size, target.address, source.address, *_steps(lines))))
+    if size > word:
+        lines = joined([*lines, (size // word, word, word)])
+    _walk(move, _WORDS[word], lines, target, source)
+
+
+def add(target: Any, source: Any) -> None:
+    """target += source on the current stream, for views of one shape and dtype of `SUMMED` numbers."""
+    _walk(accumulate, SUMMED[target.dtype.char], _lines(target, source), target, source)
+
+
+def joined(lines: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Extents with their strides [bytes] in both views, neighbours joined where they lie in one line."""
+    found: list[tuple[int, int, int]] = []
+    for n, t, s in lines:
+        if found and found[-1][1:] == (n * t, n * s) and found[-1][0] * n <= MAX_DIM:
+            found[-1] = (found[-1][0] * n, t, s)
+        else:
+            found.append((n, t, s))
+    return found
+
+
+def regrouped(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Strides with which other extents of as many elements meet the same memory in the same order, if there are any."""
+    runs: list[tuple[int, int]] = []  # elements at one distance from each other, the innermost first
+    for n, step in zip(reversed(shape), reversed(strides), strict=True):
+        if n != 1:
+            if runs and step == runs[-1][0] * runs[-1][1]:
+                runs[-1] = (runs[-1][0] * n, runs[-1][1])
+            else:
+                runs.append((n, step))
+    found, left, reach = [], 1, 0
+    for n in reversed(wanted):
+        if n != 1 and left == 1:
+            left, reach = runs.pop(0)
+        if left % n:
+            return None
+        found.append(reach)
+        left, reach = left // n, reach * n
+    return tuple(reversed(found))
+
+
+def _steps(lines: list[tuple[int, int, int]]) -> list[int]:
+    return [step for _, t, s in lines for step in (t, s)]
+
+
+def _lines(target: Any, source: Any) -> list[tuple[int, int, int]]:
+    return joined([(n, t, s) for n, t, s in zip(target.shape, target.strides, source.strides, strict=True) if n != 1])
+
+
+def _walk(body: Callable[..., None], word: Any, lines: list[tuple[int, int, int]], target: Any, source: Any) -> None:
+    """Run the body of a kernel for all extents."""
+    outer, inner = lines[:-_RANK], lines[-_RANK:]
+    loaded = _loaded(body, word, target.device)
+    for place in itertools.product(*(range(n) for n, _, _ in outer)):
+        at = [sum(k * line[which] for k, line in zip(place, outer, strict=True)) for which in (1, 2)]
+        _run(loaded, inner, target.address + at[0], source.address + at[1])
+
+
+@cache
+def _loaded(body: Callable[..., None], word: Any, device: Any) -> CudaFunction:
+    """A kernel on a device, for elements of a type."""
+    t = array_type(word, _RANK)
+    program = compiler.finish(compiler.lower(Source(body), {"target": t, "source": t}, [t, t]), max_unroll=0)
+    return CudaFunction(compiler.build_cuda(program, Options(layouts=("A", "A")), device.arch), device)
+
+
+def _run(loaded: CudaFunction, lines: list[tuple[int, int, int]], target: int, source: int) -> None:
+    """Launch over up to four extents."""
+    lines = [(1, 0, 0)] * (_RANK - len(lines)) + lines
+    shape = tuple(n for n, _, _ in lines)
+    views = [(address, 0, *shape, *(line[k] for line in lines)) for k, address in ((1, target), (2, source))]
+    block = header(shape) + b"".join(struct.pack("<10Q", *v) for v in views)
+    loaded.run(block, math.prod(shape), loaded.checked_block_dim(None, ""), 0)

@@ -1,0 +1,178 @@
+"""Devices: `cpu` (compiled, all cores) and `interp` (the interpreter); `cuda:N` where a driver is found.
+
+The default device is the CPU. A device is its own name: `str(device) == "cpu"`. What CUDA devices can do
+stands in `cuda.device`; the driver is looked for when somebody asks for one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ....errors import DeviceError, instance
+from .cuda import driver
+
+
+class Device:
+    """A place where arrays live and kernels run."""
+
+    def __init__(self, alias: str, name: str):
+        self.alias, self.name = alias, name
+        self.is_cpu, self.is_cuda, self.is_interp = alias == "cpu", alias.startswith("cuda"), alias == "interp"
+        self.ordinal = int(alias.partition(":")[2] or 0)
+
+    def __str__(self) -> str:
+        return self.alias
+
+    def __repr__(self) -> str:
+        return f"Device({self.alias!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, str):
+            return self.alias == other or (self.is_cuda and other == "cuda" and self.ordinal == 0)
+        return self is other
+
+    def __hash__(self) -> int:
+        return hash(self.alias)
+
+    @property
+    def shares_host_memory(self) -> bool:
+        """Whether NumPy can see the memory: `cpu` and `interp` share arrays."""
+        return not self.is_cuda
+
+    @property
+    def memory_space(self) -> str:
+        """The name of the memory that arrays of the device lie in."""
+        return self.alias if self.is_cuda else "host"
+
+    def can_access(self, other: Device) -> bool:
+        """Whether kernels here may use memory of another device now."""
+        return self.memory_space == instance(other, Device, "other").memory_space
+
+    def synchronize(self) -> None:
+        """Wait for all work on the device: on the CPU it has finished when `launch` returns."""
+
+
+CPU = Device("cpu", "CPU")
+INTERP = Device("interp", "Interpreter")
+_DEVICES = {"cpu": CPU, "interp": INTERP}
+_current = threading.local()
+listed: list[Device] = [CPU, INTERP]
+"""All devices that anybody has asked for."""
+find_cuda: Callable[[], list[Device]] = list
+"""Lists the CUDA devices; bound by `cuda.device`."""
+
+
+def get_device(ident: Any = None) -> Device:
+    """The device of a name, a Device, or None for the current one. Raises `DeviceError`."""
+    if ident is None:
+        return getattr(_current, "device", CPU)
+    if isinstance(ident, Device):
+        return ident
+    found = _DEVICES.get(str(ident))
+    return found if found is not None else _cuda_device(str(ident))
+
+
+def _cuda_device(name: str) -> Device:
+    """The CUDA device of a name: `cuda` is the current one if that is a GPU, else the first."""
+    kind, _, number = name.partition(":")
+    if kind != "cuda" or not (number.isdigit() or name == "cuda"):
+        known = dict.fromkeys([*_DEVICES, "cuda", "cuda:0"])
+        raise DeviceError(f"unknown device {name!r}\nexpected: {', '.join(known)}")
+    devices = find_cuda()
+    if not devices:
+        raise DeviceError(
+            f"device {name!r} is not available: {driver.reason()}\nexpected: {', '.join(_DEVICES)}\n"
+            "help: leave device out, or use device=\"cpu\"; `warpsim info` says what CUDA needs"
+        )
+    if not number and get_device().is_cuda:
+        return get_device()
+    if int(number or 0) >= len(devices):
+        raise DeviceError(f"device {name!r} does not exist\nexpected: {', '.join(map(str, devices))}")
+    return _DEVICES.setdefault(name, devices[int(number)]) if number else devices[0]
+
+
+def get_devices() -> list[Device]:
+    """All devices that kernels can run on for production work."""
+    return [CPU, *find_cuda()]
+
+
+def get_preferred_device() -> Device:
+    """The first CUDA device, else the CPU."""
+    return next(iter(find_cuda()), CPU)
+
+
+def set_device(ident: Any) -> None:
+    """Make a device the current one of this thread."""
+    _current.device = get_device(ident)
+
+
+def is_device_available(ident: Any) -> bool:
+    try:
+        get_device(ident)
+    except DeviceError:
+        return False
+    return True
+
+
+def is_cpu_available() -> bool:
+    """Whether kernels can run on the CPU: always."""
+    return True
+
+
+def is_cuda_available() -> bool:
+    """Whether kernels can be launched on CUDA here."""
+    return bool(find_cuda())
+
+
+def get_cuda_devices() -> list[Device]:
+    """The GPUs, in the order of their numbers."""
+    return find_cuda()
+
+
+def get_cuda_device_count() -> int:
+    """How many GPUs there are."""
+    return len(find_cuda())
+
+
+def get_cuda_device(ordinal: int | None = None) -> Device:
+    """The GPU of a number; without one the current GPU, else the first. Raises `DeviceError`."""
+    return get_device("cuda" if ordinal is None else f"cuda:{ordinal}")
+
+
+@contextmanager
+def _scoped(ident: Any) -> Iterator[Device]:
+    before = get_device()
+    set_device(ident)
+    try:
+        yield get_device()
+    finally:
+        set_device(before)
+
+
+class ScopedDevice:
+    """`with ScopedDevice("cpu"):` makes a device current for a block."""
+
+    def __init__(self, device: Any):
+        self.device = get_device(device)
+        self._scope: Any = None
+
+    def __enter__(self) -> Device:
+        self._scope = _scoped(self.device)
+        return self._scope.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._scope.__exit__(*error)
+
+
+def synchronize() -> None:
+    """Wait for all work on all devices."""
+    for device in list(listed):
+        device.synchronize()
+
+
+def synchronize_device(device: Any = None) -> None:
+    """Wait for all work on a device."""
+    get_device(device).synchronize()

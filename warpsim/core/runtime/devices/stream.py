@@ -1,0 +1,234 @@
+"""Streams and events: queues of work on a device, and points in them.
+
+CPU launches finish before `launch` returns, so a CPU stream is always idle and an event is the moment it
+was recorded. The current stream of a CUDA device is each thread's own choice.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from functools import partial
+from typing import Any
+
+from ....errors import DeviceError, instance
+from .cuda import driver
+from .cuda.device import ended
+from .device import Device, get_device, set_device
+
+_local = threading.local()
+_numbers = itertools.count()
+
+
+class Stream:
+    """An ordered queue of work on a device. priority: below 0 is more urgent, on CUDA.
+
+    cuda_stream: the address of a stream of another framework, which must outlive this object, to use instead
+    of a new one.
+    """
+
+    def __init__(self, device: Any = None, priority: int = 0, cuda_stream: int | None = None):
+        self.device: Device = get_device(device)
+        self.priority = priority
+        self.handle: Any = None
+        self._owned = self.device.is_cuda and cuda_stream is None
+        if not self.device.is_cuda:
+            return
+        if cuda_stream is not None:
+            self.handle = driver.api().CUstream(cuda_stream)
+        else:
+            self.handle = self.device.call("cuStreamCreateWithPriority", 0, priority)
+        self._number = next(_numbers)
+        self.device.streams[self._number] = self.handle
+
+    @property
+    def cuda_stream(self) -> int:
+        """The address of the driver's stream, for other frameworks."""
+        return int(self.handle)
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Note the present end of the queue."""
+        found = Event(self.device, enable_timing=True) if event is None else instance(event, Event, "event")
+        found._record(self)
+        return found
+
+    def wait_event(self, event: Event) -> None:
+        """Later work of this stream waits for the event."""
+        if instance(event, Event, "event").handle is None:
+            return
+        if self.device.is_cuda:
+            self.device.call("cuStreamWaitEvent", self.handle, event.handle, 0)
+        else:  # its work is done by the calling thread
+            synchronize_event(event)
+
+    def wait_stream(self, other: Stream, event: Event | None = None) -> None:
+        """Later work of this stream waits for the present work of another."""
+        if self.device.is_cuda or instance(other, Stream, "other").device.is_cuda:
+            self.wait_event(other.record_event(event or Event(other.device)))
+
+    def synchronize(self) -> None:
+        """Wait for the work of this stream."""
+        if self.device.is_cuda:
+            self.device.call("cuStreamSynchronize", self.handle)
+            self.device.look()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all work has been done."""
+        return not self.device.is_cuda or _is_done(self.device, "cuStreamQuery", self.handle)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_number"):
+            ended(self.device, partial(self.device.forget_stream, self._number, self._owned))
+
+
+class Event:
+    """A point in a stream's work. enable_timing: whether times between it and others can be asked for."""
+
+    def __init__(self, device: Any = None, enable_timing: bool = False):
+        self.device = get_device(device)
+        self.enable_timing = enable_timing
+        self.moment: float | None = None
+        self.handle: Any = None
+        if self.device.is_cuda:
+            flags = driver.api().CUevent_flags
+            kind = flags.CU_EVENT_DEFAULT if enable_timing else flags.CU_EVENT_DISABLE_TIMING
+            self.handle = self.device.call("cuEventCreate", kind)
+
+    def _record(self, stream: Stream) -> None:
+        if stream.device is not self.device:
+            raise DeviceError(f"the event is one of {self.device}\nexpected: {stream.device}, as the stream")
+        self.moment = time.perf_counter()
+        if self.handle is not None:
+            self.device.call("cuEventRecord", self.handle, stream.handle)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the work before it has been done."""
+        return self.handle is None or _is_done(self.device, "cuEventQuery", self.handle)
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", None) is not None:
+            ended(self.device, partial(driver.call, "cuEventDestroy", self.handle))
+
+
+def _is_done(device: Any, question: str, handle: Any) -> bool:
+    """Ask the driver whether something has happened. Raises `DeviceError` for failed work."""
+    device.enter()
+    [status] = getattr(driver.api(), question)(handle)
+    if status == driver.api().CUresult.CUDA_ERROR_NOT_READY:
+        return False
+    if status:
+        raise driver.failure(question, status)
+    return True
+
+
+def get_stream(device: Any = None) -> Stream:
+    """The current stream of a device in this thread."""
+    place = get_device(device)
+    streams = _streams()
+    if place.alias not in streams:
+        streams[place.alias] = _first(place)
+    return streams[place.alias]
+
+
+def _first(place: Device) -> Stream:
+    """The stream that is current to begin with: a CUDA device's own, which is no reason to look for work of others."""
+    made = object.__new__(Stream)
+    made.device, made.priority, made._owned = place, 0, False
+    made.handle = place.stream_handle if place.is_cuda else None
+    return made
+
+
+def _streams() -> dict[str, Stream]:
+    found: dict[str, Stream] = _local.__dict__.setdefault("streams", {})
+    return found
+
+
+def set_stream(stream: Stream, device: Any = None, sync: bool = False) -> None:
+    """Make a stream the current one of its device in this thread; sync: once the present one is idle."""
+    instance(stream, Stream, "stream")
+    place = stream.device if device is None else get_device(device)
+    if stream.device is not place:
+        raise DeviceError(f"the stream is one of {stream.device}\nexpected: {place}")
+    if sync:
+        stream.wait_stream(get_stream(place))
+    get_stream(place)
+    _streams()[place.alias] = stream
+    if place.is_cuda:
+        place.set_stream_handle(stream.handle)
+
+
+def record_event(event: Event | None = None) -> Event:
+    """Record an event in the current stream."""
+    place = None if event is None else instance(event, Event, "event").device
+    return get_stream(place).record_event(event)
+
+
+def wait_event(event: Event) -> None:
+    """Let the current stream wait for an event."""
+    get_stream(instance(event, Event, "event").device).wait_event(event)
+
+
+def wait_stream(other: Stream, event: Event | None = None) -> None:
+    """Let the current stream wait for another."""
+    get_stream(instance(other, Stream, "other").device).wait_stream(other, event)
+
+
+def synchronize_stream(stream: Any = None) -> None:
+    """Wait for a stream's work; a device stands for its current stream."""
+    (stream if isinstance(stream, Stream) else get_stream(stream)).synchronize()
+
+
+def synchronize_event(event: Event) -> None:
+    """Wait until an event has happened."""
+    if instance(event, Event, "event").handle is not None:
+        event.device.call("cuEventSynchronize", event.handle)
+
+
+def get_event_elapsed_time(start: Event, end: Event, synchronize: bool = True) -> float:
+    """Milliseconds between two recorded events, made with `enable_timing=True` on CUDA.
+
+    Raises `RuntimeError` for one that was not recorded, `DeviceError` for one without a time.
+    """
+    instance(start, Event, "start"), instance(end, Event, "end")
+    if start.moment is None or end.moment is None:
+        raise RuntimeError("an event was not recorded\nhelp: call wp.record_event(event) first")
+    if start.handle is None or end.handle is None:
+        return (end.moment - start.moment) * 1000.0
+    if not (start.enable_timing and end.enable_timing):
+        raise DeviceError("an event has no time\nexpected: wp.Event(enable_timing=True), for both")
+    if synchronize:
+        synchronize_event(end)
+    return float(start.device.call("cuEventElapsedTime", start.handle, end.handle))
+
+
+class ScopedStream:
+    """`with ScopedStream(stream):` makes a stream and its device current for a block; None changes nothing.
+
+    sync_enter: its work waits for that of the stream that was current before; sync_exit: the other way round
+    when the block ends.
+    """
+
+    def __init__(self, stream: Stream | None, sync_enter: bool = True, sync_exit: bool = False):
+        if stream is not None:
+            instance(stream, Stream, "stream")
+        self.stream, self.sync_enter, self.sync_exit = stream, sync_enter, sync_exit
+
+    def __enter__(self) -> Stream | None:
+        if self.stream is not None:
+            self.before = get_stream(self.stream.device)
+            if self.sync_enter:
+                self.stream.wait_stream(self.before)
+            set_stream(self.stream)
+            self.device_before = get_device()
+            set_device(self.stream.device)
+        return self.stream
+
+    def __exit__(self, *error: Any) -> None:
+        if self.stream is not None:
+            set_device(self.device_before)
+            set_stream(self.before)
+            if self.sync_exit:
+                self.before.wait_stream(self.stream)

@@ -1,0 +1,25 @@
+"""What the bytes of an argument block lead to besides its arguments: gradients, and structures behind ids.
+
+A recorded launch keeps it alive: the block holds addresses, and what they are addresses of may be replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ...types import structs
+from ...types.handles import LIVE
+from ...types.scalars import uint64
+from ..arrays.host_memory import TypedMemory
+
+
+def anchors(values: Iterable[Any]) -> Iterator[Any]:
+    """What arguments, and fields of structs among them, refer to as they are now."""
+    for value in values:
+        if isinstance(value, TypedMemory):
+            yield (value.data if hasattr(value, "indices") else value)._slopes
+        elif isinstance(value, structs.Struct):
+            yield from anchors(getattr(value, name) for name in type(value).fields)
+        elif isinstance(value, int | uint64):
+            yield LIVE.get(int(value))

@@ -1,0 +1,46 @@
+"""Launch dimensions: checked once, then remembered with the header of the argument block."""
+
+from __future__ import annotations
+
+import operator
+from functools import lru_cache
+from typing import Any
+
+from ....errors import DimensionError
+from ...emit.layout import MAX_DIM, header
+
+
+@lru_cache(maxsize=4096)
+def extent(dim: int | tuple[int, ...], kernel: str, ndim: int) -> tuple[int, bytes]:
+    """The number of threads and the header of the argument block; checks the dimensions."""
+    dims = (dim,) if isinstance(dim, int) else dim
+    if not 1 <= len(dims) <= 4:
+        raise DimensionError(f"kernel {kernel!r} is launched over {len(dims)} dimensions\nexpected: 1 to 4")
+    total = 1
+    for n in dims:
+        if not isinstance(n, int) or n < 0:
+            raise DimensionError(f"launch dimension {n!r} of kernel {kernel!r}\nexpected: an integer of at least 0")
+        total *= n
+    if total >= 2**63:
+        raise DimensionError(f"kernel {kernel!r} is launched over {total} threads\nexpected: fewer than 2**63")
+    if ndim and len(dims) != ndim:
+        names = ", ".join("ijkl"[: len(dims)])
+        raise DimensionError(
+            f"kernel {kernel!r} unpacks tid() into {ndim} indices, launched over dim={dim}\n"
+            f"expected: {ndim} launch dimensions\nhelp: write `{names} = wp.tid()`, or launch with another dim"
+        )
+    if max(dims) > MAX_DIM:
+        raise DimensionError(f"launch dimension {max(dims)} of kernel {kernel!r}\nexpected: at most 2**31 - 1 each")
+    return total, header(dims)
+
+
+def normalized(dim: Any) -> int | tuple[int, ...]:
+    """Launch dimensions as an int or a tuple of ints."""
+    try:
+        return operator.index(dim)
+    except TypeError:  # arrays of integers have an index method too
+        pass
+    try:
+        return tuple(operator.index(n) for n in dim)
+    except TypeError:
+        raise DimensionError(f"launch dimensions {dim!r}\nexpected: an integer or up to four integers") from None

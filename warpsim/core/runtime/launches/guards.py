@@ -1,0 +1,92 @@
+"""What is looked at before a launch whose kernel follows, or stores, arrays in memory.
+
+A `Guard` belongs to one form of a kernel; kernels that know all their arrays from their arguments have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from ....errors import ReadOnlyError
+from ...ir.nodes import Function
+from ...passes.analysis.descriptors import descriptors
+from ...passes.simplify.handle_params import Reference
+from ...types import structs
+from ...types.arrays import ArrayType, type_name
+from ...types.handles import LIVE
+from ..arrays.held import Held
+from ..arrays.host_memory import TypedMemory
+
+
+def guard_of(fn: Function, kernel: str, references: Sequence[Reference], writes: bool) -> Guard | None:
+    """The guard of a program, None for one that needs none; writes: whether it writes to what it is given."""
+    if not any(_refers(p.type) for p in fn.params):
+        return None
+    found = descriptors(fn)
+    if not (found.followed or found.stored):
+        return None
+    return Guard(kernel, references, found.followed, found.written if writes else set(), found.stored)
+
+
+class Guard:
+    """Checks, and keeps alive, what elements of structs among the arguments refer to."""
+
+    def __init__(
+        self, kernel: str, references: Sequence[Reference], follows: bool, written: set[str | None], stores: bool
+    ):
+        self.kernel, self.references, self.follows, self.stores = kernel, references, follows, stores
+        self.written = sorted(written, key=str)
+
+    def __call__(self, args: Sequence[Any]) -> None:
+        """Look at the arguments of a launch. Raises `ArrayError`, `ReadOnlyError`."""
+        holders = [(a, held) for a in arrays_in(args) if (held := a._held) is not None]
+        for a, held in holders:
+            if self.follows and _exposed(a):
+                held.verify()
+            if self.written and (field := held.check_writable(self.written)):
+                raise ReadOnlyError(
+                    f"kernel {self.kernel!r} writes to {field!r} in elements of {type_name(a.dtype)}, and one of the "
+                    "arrays is read-only memory\nexpected: writable arrays\nhelp: refer to a copy: wp.array(x)"
+                )
+        if self.stores:
+            for _, held in holders:
+                held.trim()
+            given = [*arrays_in(args), *arrays_in(self._behind_ids(args))]
+            for _, held in holders:
+                held.hold(given)
+
+    def _behind_ids(self, args: Sequence[Any]) -> Iterator[Any]:
+        """The structs of the structures that the kernel reaches by ids."""
+        for r in self.references:
+            value = args[r.position]
+            for name in r.path:
+                value = getattr(value, name)
+            handle = LIVE.get(int(value))
+            if handle is not None:
+                yield handle.data
+
+
+def arrays_in(values: Iterable[Any]) -> Iterator[Any]:
+    """The arrays among values, in fields of structs, and in elements of arrays of structs."""
+    for value in values:
+        if isinstance(value, TypedMemory):
+            yield value
+            held: Held | None = value._held
+            if held is not None:
+                yield from arrays_in([*held.values(), *held.loose.values()])
+        elif isinstance(value, structs.Struct):
+            yield from arrays_in(getattr(value, name) for name in type(value).fields)
+
+
+def _exposed(a: Any) -> bool:
+    """Whether NumPy may have written to the elements."""
+    base = a.data if hasattr(a, "indices") else a
+    return bool(base._memory.exposed)
+
+
+def _refers(t: Any) -> bool:
+    """Whether a parameter leads to memory whose elements refer to arrays."""
+    if isinstance(t, ArrayType):
+        return structs.holds_arrays(t.dtype)
+    return structs.is_struct(t) and any(map(_refers, t.fields.values()))

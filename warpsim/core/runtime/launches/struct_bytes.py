@@ -1,0 +1,113 @@
+"""Structs as argument bytes: packed by straight-line code, with their arrays checked as plain arguments are.
+
+The code is generated per type of struct: it reads each field once and packs all of them in one call.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ....errors import DeviceError, ReadOnlyError, WarpsimError
+from ...emit.layout import WORD
+from ...types import compounds, scalars, structs
+from ...types.arrays import ArrayType, descriptor_words
+
+FORMATS: dict[type, str] = {
+    scalars.bool_: "?", scalars.int8: "b", scalars.uint8: "B", scalars.int16: "h", scalars.uint16: "H",
+    scalars.int32: "i", scalars.uint32: "I", scalars.int64: "q", scalars.uint64: "Q",
+    scalars.float16: "e", scalars.float32: "f", scalars.float64: "d",
+}  # fmt: skip
+
+
+class RefusedField(ValueError):
+    """An array in a struct that the launch may not have: `error` makes the exception that says so."""
+
+    def __init__(self, path: str, array: Any, device: Any):
+        super().__init__(path)
+        self.path, self.array, self.device = path, array, device
+
+    def error(self, name: str, kernel: str) -> WarpsimError:
+        what = f"argument '{name}.{self.path}' of kernel {kernel!r} is"
+        if self.device.can_access(self.array.device):
+            return ReadOnlyError(
+                f"{what} read-only memory, and the kernel writes to it\n"
+                "expected: a writable array\nhelp: pass a copy: wp.array(x)"
+            )
+        return DeviceError(
+            f"{what} on {self.array.device}\nexpected: {self.device}, where the kernel is launched\n"
+            f"help: {name}.{self.path}.to({str(self.device)!r}), or launch with device={str(self.array.device)!r}"
+        )
+
+
+@cache
+def struct_packer(t: Any, device: Any, written: frozenset[str] = frozenset()) -> Callable[[Any], bytes]:
+    """Packs a struct with C alignment; raises `RefusedField` for arrays elsewhere, and for `written` read-only ones."""
+    made = _Writer(device, written)
+    made.struct(t, "value", "", 0)
+    made.skip_to(structs.numpy_dtype(t).itemsize)
+    made.skip_to(-(-made.end // WORD) * WORD)
+    text = "\n".join([
+        "def pack(value):", "    if not isinstance(value, kind):", "        raise TypeError(type(value).__name__)",
+        *made.lines, f"    return join({', '.join(made.values)})",
+    ])  # fmt: skip
+    scope = {**made.scope, "kind": t, "join": struct.Struct("<" + "".join(made.codes)).pack}
+    exec(text, scope)
+    packed: Callable[[Any], bytes] = scope["pack"]
+    return packed
+
+
+class _Writer:
+    """Collects the lines, formats and values of a packer."""
+
+    def __init__(self, device: Any, written: frozenset[str]):
+        self.device, self.written = device, written
+        self.lines: list[str] = []
+        self.codes: list[str] = []
+        self.values: list[str] = []
+        self.scope: dict[str, Any] = {
+            "space": device.memory_space, "reaches": lambda a: device.can_access(a.device), "refuse": self.refuse,
+        }  # fmt: skip
+        self.end = 0
+
+    def refuse(self, path: str, array: Any) -> None:
+        raise RefusedField(path, array, self.device)
+
+    def skip_to(self, offset: int) -> None:
+        if offset > self.end:
+            self.codes.append(f"{offset - self.end}x")
+            self.end = offset
+
+    def struct(self, t: Any, source: str, path: str, base: int) -> None:
+        for name, at in structs.offsets(t).items():
+            field, var, inner = t.fields[name], f"v{len(self.lines)}", f"{path}.{name}" if path else name
+            self.lines.append(f"    {var} = {source}.{name}")
+            if structs.is_struct(field):
+                self.struct(field, var, inner, base + at)
+                continue
+            self.skip_to(base + at)
+            if isinstance(field, ArrayType):
+                self.array(field, var, inner)
+            elif compounds.is_compound(field):
+                self.add(f"{var}._data.tobytes()", f"{field.size * np.dtype(field.dtype).itemsize}s")
+            else:
+                self.add(var, FORMATS[field])
+
+    def array(self, t: ArrayType, var: str, path: str) -> None:
+        size = WORD * descriptor_words(t)
+        locked = f" or not {var}._tag.writable" if path in self.written else ""
+        self.lines += [
+            f"    if {var} is None:", f"        {var} = bytes({size})", "    else:",
+            f"        if ({var}._tag.space != space and not reaches({var})){locked}:",
+            f"            refuse({path!r}, {var})", f"        {var} = {var}._words",
+        ]  # fmt: skip
+        self.add(var, f"{size}s")
+
+    def add(self, value: str, code: str) -> None:
+        self.codes.append(code)
+        self.values.append(value)
+        self.end += struct.calcsize("<" + code)

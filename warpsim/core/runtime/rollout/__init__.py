@@ -1,0 +1,1 @@
+"""Gradients of long loops: checkpoints, segments run again, and the schedules of both."""

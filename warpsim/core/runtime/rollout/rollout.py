@@ -1,0 +1,330 @@
+"""A loop of steps as one operation of a tape: kept states, replays, and their reverse.
+
+Guarantees: the reverse runs the same adjoint launches on the same contents and gradients as a tape that
+recorded every step; after it all arrays hold what they held before it, and other tapes saw nothing of it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ....errors import ArgumentTypeError, CheckpointError, GradientError
+from ...types.cotangents import has_cotangent
+from ..arrays import saved_contents
+from ..arrays.array import array
+from ..arrays.call_site import Place
+from ..arrays.host_memory import allocate_like
+from ..arrays.saved_contents import Paused, fingerprint
+from ..devices.capture import recorded
+from ..devices.device import ScopedDevice, get_device
+from ..tape.adjoint_needs import Always
+from ..tape.entries import FuncRecord, Restored
+from ..tape.recording import register
+from ..tape.tape import Tape
+from .footprint import PARAMETERS, STATE, Footprint, Replayed, Watch, named, release
+from .schedules import Action, Advance, Restore, Reverse, Store
+
+
+@dataclass
+class CheckpointReport:
+    """What a checkpointed loop keeps, and what its last `backward` did.
+
+    slots: states kept at once, at most. state_bytes: size of one. kept_bytes: of all that were kept in the first run.
+    peak_bytes: most memory in the last backward: kept states, contents put aside, and copies made by the tape of a
+    stretch. replayed: steps that it ran forward without recording; each step was recorded once besides.
+    """
+
+    steps: int
+    slots: int = 0
+    state_bytes: int = 0
+    kept_bytes: int = 0
+    peak_bytes: int = 0
+    replayed: int = 0
+
+    @property
+    def peak_states(self) -> float:
+        """The peak in states."""
+        return self.peak_bytes / max(self.state_bytes, 1)
+
+
+class Loop:
+    """A step function and the state that it is given, which must stay the same arrays."""
+
+    def __init__(self, step: Any, state: Any):
+        self.step, self.given = step, state
+        self.arrays = self._items(state)
+        self.own = type(state)(state) if type(state) in (list, dict) else state
+        self.takes_state = takes_state(step)
+
+    @staticmethod
+    def _items(state: Any) -> list[Any]:
+        if isinstance(state, array):
+            return [state]
+        if not isinstance(state, list | tuple | dict):
+            raise ArgumentTypeError(f"state is {type(state).__name__}\nexpected: a list, tuple or dict of arrays")
+        return list(state.values()) if isinstance(state, dict) else list(state)
+
+    def run(self, k: int, replayed: bool = False) -> None:
+        """Run a step. Raises `CheckpointError` when it put other arrays into the state."""
+        if self.takes_state:
+            self.step(self.own, k)
+        else:
+            self.step(k)
+        for held in (self.own,) if replayed else (self.own, self.given):
+            now = self._items(held)
+            if len(now) != len(self.arrays) or any(a is not b for a, b in zip(now, self.arrays, strict=True)):
+                raise CheckpointError(
+                    f"step {k} replaced arrays of the state\nexpected: the same arrays, overwritten in place\n"
+                    "help: end a step in the arrays in which it began, for instance with wp.copy(x, x_next)"
+                )
+
+
+def takes_state(step: Any) -> bool:
+    """Whether a step function is called with (state, k), rather than with (k). Raises `ArgumentTypeError`."""
+    if not callable(step):
+        raise ArgumentTypeError(f"step is {type(step).__name__}\nexpected: a function step(k) or step(state, k)")
+    try:
+        parameters = list(inspect.signature(step).parameters.values())
+    except (TypeError, ValueError):
+        return False  # a function without a signature takes k alone
+    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = [p for p in places if p.default is p.empty]
+    keywords = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    if len(needed) not in (1, 2) or keywords:
+        names = ", ".join([p.name for p in needed] + keywords)
+        raise ArgumentTypeError(f"step takes ({names})\nexpected: step(k) or step(state, k)")
+    return len(needed) == 2
+
+
+class CheckpointRecord(FuncRecord):
+    """A checkpointed loop on a tape: reads its state, its parameters and all else that steps read."""
+
+    def __init__(self, rollout: Rollout, reads: list[tuple[array, Any]]):
+        super().__init__(rollout, [*rollout.state, *(a for a, _ in reads)], reads, rollout.place)
+        self.rollout = rollout
+        self.step = partial(replayed, rollout, reads)  # which does not refer to the record: memory goes at once
+
+    def written(self) -> Iterator[array]:
+        return iter(self.rollout.written)
+
+    def arrays(self) -> Iterator[array]:
+        yield from super().arrays()
+        yield from (a for a in self.rollout.written if has_cotangent(a.dtype))
+
+
+def replayed(rollout: Rollout, reads: list[tuple[array, Any]]) -> None:
+    """Reverse a loop while arrays hold what they held when it ran."""
+    with Restored([(a._data, read) for a, read in reads]):
+        rollout()
+
+
+class Rollout:
+    """A loop that can be reversed: kept states, the schedule, and checksums of what the first run came by."""
+
+    __name__ = "checkpoint"  # in pictures of tapes
+
+    def __init__(self, loop: Loop, steps: int, declared: Any, make: Any, slots: int, place: Place):
+        self.loop, self.steps, self.place, self.device = loop, steps, place, get_device()
+        self.state = [a for kind, a in declared.values() if kind == STATE]
+        self.written = [a for kind, a in declared.values() if kind != PARAMETERS]
+        self.parameters = [a for kind, a in declared.values() if kind == PARAMETERS]
+        self.actions: Callable[[], Iterator[Action]] = lambda: make(steps, slots)
+        self.kept: list[list[np.ndarray]] = []
+        self.steps_kept: list[int] = []  # the step before which the state in a slot was kept
+        self.first_kept: list[int] = []  # the same, at the end of the first run
+        self.prints: dict[int, list[int]] = {}
+        kinds = {memory: kind for memory, (kind, _) in declared.items()}
+        self.footprint = Footprint(kinds, loop.step)
+        self.reads: list[tuple[Any, list[tuple[array, Any]]]] = []
+        self.report = CheckpointReport(steps, slots, sum(a._data.nbytes for a in self.state))
+
+    # ----- the first run --------------------------------------------------------------------------
+
+    def forward(self, tapes: tuple[Any, ...]) -> None:
+        """Run all steps, keep states, and put the operation on the tapes."""
+        self.reads = [(tape, []) for tape in tapes]
+        keeps = not all(isinstance(tape, Watch) for tape in tapes)
+        for a in self.written:
+            saved_contents.about_to_write(a, a._data, "checkpoint", recorded)
+        self._need(self.parameters)
+        watch = Watch()
+        with Paused(), watch:
+            here = 0
+            for action in self.actions():
+                if isinstance(action, Store) and keeps:
+                    self.store(action)
+                    self.prints[action.step] = self.checksums()
+                elif isinstance(action, Advance):
+                    self._first_run(watch, range(action.start, action.stop))
+                    here = action.stop
+                elif not isinstance(action, Store):
+                    break
+            self._first_run(watch, range(here, self.steps))
+        if not self.footprint.wrote_state:
+            raise CheckpointError(
+                f"no step wrote an array of the state: {', '.join(named(a, self.loop.step) for a in self.state)}\n"
+                "expected: steps that overwrite the arrays in state="
+            )
+        if keeps:
+            self.prints[self.steps] = self.checksums()
+        self.first_kept = list(self.steps_kept)
+        self.report.kept_bytes = len(self.kept) * self.report.state_bytes
+        for tape, reads in self.reads:
+            tape.log.append(CheckpointRecord(self, reads))
+        self.reads = []
+
+    def _first_run(self, watch: Watch, numbers: range) -> None:
+        for k in numbers:
+            self.loop.run(k)
+            self.footprint.look(k, watch.log)
+            watch.clear()
+            self._need(self.footprint.settle())
+
+    def _need(self, constants: Iterable[array]) -> None:
+        """Tell the tapes that the reverse needs the contents of arrays."""
+        for a in constants:
+            user = Always(f"an array that the steps of a checkpoint at {self.place} read")
+            for tape, reads in self.reads:
+                reads.append((a, register(a, user, tape.session, self.place)))
+
+    # ----- states -----------------------------------------------------------------------------------
+
+    def store(self, action: Store) -> None:
+        """Keep the present state in a slot."""
+        if action.slot == len(self.kept):
+            self.kept.append([allocate_like(a._data) for a in self.state])
+            self.steps_kept.append(0)
+        for kept, a in zip(self.kept[action.slot], self.state, strict=True):
+            np.copyto(kept, a._data)
+        self.steps_kept[action.slot] = action.step
+
+    def restore(self, action: Restore) -> None:
+        """Take the state from a slot."""
+        for kept, a in zip(self.kept[action.slot], self.state, strict=True):
+            np.copyto(a._data, kept)
+
+    def checksums(self) -> list[int]:
+        """One for each array of the state, of its present contents."""
+        return [fingerprint(a._data) for a in self.state]
+
+    def check_replay(self, number: int) -> None:
+        """Raise unless the state before a step is that of the first run, where this is known."""
+        known = self.prints.get(number)
+        if known is None:
+            return
+        for a, old, new in zip(self.state, known, self.checksums(), strict=True):
+            if old != new:
+                raise CheckpointError(
+                    f"array {named(a, self.loop.step)} differs from the first run when step {number - 1} is replayed\n"
+                    "expected: steps that follow from k and from arrays of the state alone\n"
+                    "help: make random seeds and times from k; keep counters in arrays of the state; name in state= "
+                    "what one step leaves for the next; launch with deterministic=True what scatters float atomics"
+                )
+
+    # ----- the reverse ------------------------------------------------------------------------------
+
+    def __call__(self) -> None:
+        """Carry the gradients of the state from the end to the beginning, and add up those of all else."""
+        for a in self.state:
+            if has_cotangent(a.dtype) and a._slopes is None:
+                raise GradientError(f"array {named(a, self.loop.step)} lost its gradient after the loop was recorded")
+        report = self.report
+        aside = sum(a._data.nbytes for a in self.written)
+        report.peak_bytes, report.replayed = aside + len(self.kept) * report.state_bytes, 0
+        with Paused(), ScopedDevice(self.device), Unseen(self.written), Held(self.written):
+            for action in self.way_back():
+                if isinstance(action, Store):
+                    self.store(action)
+                elif isinstance(action, Restore):
+                    self.restore(action)
+                elif isinstance(action, Advance):
+                    report.replayed += action.stop - action.start
+                    for k in range(action.start, action.stop):
+                        self.loop.run(k, replayed=True)
+                else:
+                    copies = self.reverse(action)
+                    kept = len(self.kept) * report.state_bytes
+                    report.peak_bytes = max(report.peak_bytes, aside + kept + copies)
+
+    def way_back(self) -> Iterator[Action]:
+        """The actions from the state at the end of the first run, or from the beginning when slots were used anew."""
+        actions = self.actions()
+        if self.steps_kept != self.first_kept:
+            yield Restore(0, 0)
+            next(actions)  # which keeps that state
+            yield from actions
+            return
+        last = len(self.first_kept) - 1
+        for action in actions:
+            if isinstance(action, Reverse):
+                yield Restore(last, self.first_kept[last])
+                if action.start > self.first_kept[last]:
+                    yield Advance(self.first_kept[last], action.start)
+            if isinstance(action, Restore | Reverse):
+                yield action
+                break
+        yield from actions
+
+    def reverse(self, action: Reverse) -> int:
+        """Record a stretch and run it in reverse; returns the bytes that the tape copied."""
+        with Replayed() as tape:
+            for k in range(action.start, action.stop):
+                begin = len(tape.log)
+                tape.filled.clear()
+                self.loop.run(k, replayed=True)
+                self.footprint.look(k, [*tape.filled, *tape.log[begin:]])
+        self.check_replay(action.stop)
+        tape._check_contents()
+        tape._prepare()
+        tape._run(None)
+        copies = sum(read.high - read.low for read in tape.session.copies)
+        dismiss(tape)
+        del tape
+        for a in self.footprint.settle():
+            raise CheckpointError(
+                f"step {self.footprint.number} read array {named(a, self.loop.step)} when it was replayed, "
+                "and not before\nexpected: steps that do the same in every run"
+            )
+        return copies
+
+
+def dismiss(tape: Tape) -> None:
+    """End a tape so that what only it knew goes at once, without the garbage collector."""
+    tape.session.end()
+    release(tape.log)
+
+
+class Held:
+    """After it, arrays hold what they held before."""
+
+    def __init__(self, arrays: Sequence[array]):
+        self.arrays = arrays
+
+    def __enter__(self) -> None:
+        self.contents = [a._data.copy() for a in self.arrays]
+
+    def __exit__(self, *error: Any) -> None:
+        for a, contents in zip(self.arrays, self.contents, strict=True):
+            np.copyto(a._data, contents)
+
+
+class Unseen:
+    """While it lasts, tapes do not see that arrays are written, as their contents come back."""
+
+    def __init__(self, arrays: Iterable[array]):
+        self.memories = list(dict.fromkeys(a._memory for a in arrays))
+
+    def __enter__(self) -> None:
+        self.reads = [(m.reads, m.starts, m.reach) for m in self.memories]
+        for m in self.memories:
+            m.reads, m.starts, m.reach = [], [], 0
+
+    def __exit__(self, *error: Any) -> None:
+        for m, found in zip(self.memories, self.reads, strict=True):
+            m.reads, m.starts, m.reach = found

@@ -1,0 +1,1 @@
+"""Tapes: what is recorded, what of it is kept, and the reverse."""

@@ -1,0 +1,275 @@
+"""What the adjoint of a kernel will ask for, known before anything is compiled for it.
+
+Recording a launch must know which contents some day matter. First the forward program decides, which is
+cheap and too careful: every array that is read matters. Only where an overwrite is about to happen, or where
+a kernel overwrites what it reads itself, the program of the adjoint is made (no machine code) and
+decides exactly: a linear kernel needs no contents at all. That adjoint is the one for gradients in all
+arrays of floats, so that arrays may get gradients later; where there is none, or the one for the gradients
+that there are needs something else, the latter counts too (`Needs.suited`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from ....errors import KernelError, Location
+from ...compile import Form, Program
+from ...ir.nodes import Call, Function, walk
+from ...passes.analysis.mod_ref import HELD, Path, Touched, array_paths, read_after_write, refers, touched
+from ...passes.simplify.handle_params import by_value, resolved
+from ...types.arrays import ArrayType
+from ...types.cotangents import has_cotangent
+from ..launches.kernel import Kernel, Settings
+from ..launches.structures import whole_arguments
+
+Same = tuple[tuple[int, int], ...]
+
+
+class User:
+    """A recorded kernel that may look at the contents of one of its arrays in reverse."""
+
+    __slots__ = ("needs", "path")
+
+    def __init__(self, needs: Needs, path: Path):
+        self.needs, self.path = needs, path
+
+    def needed(self) -> bool:
+        """Whether its adjoint really does."""
+        return self.path in self.needs.looked_at
+
+    def __str__(self) -> str:
+        return f"array {self.needs.name.get(self.path, '?')!r} of kernel {self.needs.kernel.key!r}"
+
+
+class Always:
+    """A user that needs the contents for certain."""
+
+    def __init__(self, what: str):
+        self.what = what
+
+    def needed(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return self.what
+
+
+class Own(NamedTuple):
+    """What a kernel needs of arrays that it writes itself."""
+
+    before: dict[int, list[str]]
+    """Parameters whose contents from before the launch are needed, with the fields that lead to the arrays."""
+    after: tuple[tuple[Path, User], ...]
+    """Arrays whose contents after the launch are needed."""
+    recording: bool
+    """Whether the launch must note what its atomics return."""
+
+
+class Needs:
+    """The needs of a kernel at fixed argument types.
+
+    same: pairs of parameters that are given one array, see `same_arrays`. gradients: names of the arrays that
+    have one; None for all arrays of floats.
+    """
+
+    def __init__(
+        self, kernel: Kernel, types: tuple[Any, ...], settings: Settings, same: Same = (),
+        gradients: frozenset[str] | None = None,
+    ):  # fmt: skip
+        self.kernel, self.types, self.settings, self.same = kernel, types, settings, same
+        self.gradients = gradients
+        program = kernel.program(types, settings)
+        self.references = program.references
+        self.fn = by_value(program.fn, self.references)
+        self.arguments = tuple(p.type for p in self.fn.params)
+        """The types of the kernel's parameters, and those of the structures that it reaches by ids."""
+        self.names = [*kernel.patterns, *(p.hint for p in self.fn.params[len(types) :])]
+        names, paths = self.names, dict(array_paths(self.arguments))
+        self.name = {path: f"{names[path[0]]}.{path[1]}" if path[1] else names[path[0]] for path in paths}
+        self.floats = tuple(path for path, t in paths.items() if has_cotangent(t.dtype))
+        self.held: tuple[Path, ...] = tuple((k, HELD) for k, t in enumerate(self.arguments) if refers(t))
+        """Parameters whose elements are structs that refer to arrays."""
+        self.float_arrays = tuple(k for k, field in self.floats if not field)
+        self.touched: Touched = touched(self.fn)
+        self.reads: tuple[tuple[Path, User], ...] = ()
+        if has_own_gradients(kernel.lowered(types)):  # their reverse may read what the kernel does not
+            self.touched.read |= self.looked_at
+        self.unify({k: j for j, k in same})
+        overlapping = (self.touched.read | self.touched.extremes) & self.touched.written
+        reads = [path for path in paths if path in self.touched.read and path not in overlapping]
+        reads += [path for path in self.touched.read if path[1] == HELD]
+        self.reads = tuple((path, User(self, path)) for path in reads)
+        self.written = tuple(sorted(self.touched.written))
+        special = any(path[1] or t.indexed or refers(t) for path, t in paths.items())
+        self.reaches = bool(self.references or resolved(self.fn))
+        """Whether the kernel reaches structures by ids."""
+        self.plain = not (special or same or self.touched.returning or self.reaches)
+        """Whether all arrays are arguments of their own, so that launches can be recorded the short way."""
+        self.plain_reads = tuple((path[0], user) for path, user in self.reads) if self.plain else ()
+        self.array_positions = tuple(k for k, _ in paths)
+        self.plain_writes = tuple(path[0] for path in self.written) if self.plain else ()
+        self.overlapping = overlapping
+        self.changing = bool(overlapping or self.touched.returning)
+        """Whether the kernel changes what it reads: then the adjoint tells what to keep of it."""
+        self.orders: dict[tuple[Path, Path], bool] = {}
+        self.choices: dict[tuple[bool, ...], frozenset[str]] = {}
+        self.served: dict[frozenset[str], bool] = {}
+        self.enough: set[tuple[bool, ...]] = set()
+        """Which arrays of floats had gradients in launches that these needs are enough for."""
+
+    def unify(self, first: dict[int, int]) -> None:
+        """Count what happens to an array under its first name."""
+        for paths in (self.touched.read, self.touched.written, self.touched.extremes):
+            renamed = {(first[k], field) for k, field in paths if k in first}
+            paths -= {path for path in paths if path[0] in first}
+            paths |= renamed
+
+    def whole(self, args: Sequence[Any]) -> list[Any]:
+        """Arguments, and behind them the structures that they have ids of.
+
+        Raises `StructureIdError` for an id that stands for none.
+        """
+        return whole_arguments(args, self.references, self.names) if self.references else list(args)
+
+    @cached_property
+    def hidden(self) -> Location | None:
+        """Where the adjoint reaches a structure whose id does not come from an argument."""
+        calls = [] if self.adjoint is None else resolved(self.adjoint.fn)
+        return calls[0].location if calls else None
+
+    def form(self, kind: str, gradients: frozenset[str]) -> Form:
+        """A form of the kernel for these arguments."""
+        return Form(kind, gradients, self.same)
+
+    def words(self, path: Path) -> str:
+        """An array in messages."""
+        name = self.names[path[0]]
+        return f"in elements of {name!r}" if path[1] == HELD else repr(self.name[path])
+
+    def disorder(self, read: Path, written: Path) -> bool:
+        """Whether a thread may read one array after it wrote the other."""
+        if (read, written) not in self.orders:
+            self.orders[read, written] = read_after_write(self.fn, read, written)
+        return self.orders[read, written]
+
+    def chosen(self, given: tuple[bool, ...]) -> frozenset[str]:
+        """The names of the arrays of floats that have gradients."""
+        found = self.choices.get(given)
+        if found is None:
+            pairs = zip(self.floats, given, strict=True)
+            found = self.choices[given] = frozenset(self.name[path] for path, has in pairs if has)
+        return found
+
+    def suited(self, given: tuple[bool, ...]) -> Needs:
+        """These needs, or those for the gradients there are, where the adjoint for these needs something else."""
+        if not self.changing or given in self.enough:
+            return self
+        names = self.chosen(given)
+        if not self.serves(names):
+            return needs_of(self.kernel, self.types, self.settings, self.same, names)
+        self.enough.add(given)
+        return self
+
+    def serves(self, names: frozenset[str]) -> bool:
+        """Whether a tape that kept what these needs ask for has what the adjoint for the named arrays needs."""
+        if not self.changing or names == self.gradients:
+            return True
+        found = self.served.get(names)
+        if found is None:
+            other = needs_of(self.kernel, self.types, self.settings, self.same, names)
+            found = self.gradients is None if other.adjoint is None else other.kept <= self.kept
+            self.served[names] = found = found and self.adjoint is not None
+        return found
+
+    @cached_property
+    def kept(self) -> frozenset[Any]:
+        """What a tape has of a launch for its adjoint."""
+        before = {("before", k, field) for k, fields in self.own.before.items() for field in fields}
+        after = {("after", *path) for path in self.looked_at}
+        return frozenset(before | after | ({"recorded"} if self.own.recording else set()))
+
+    @cached_property
+    def adjoint(self) -> Program | None:
+        """The program of the adjoint, or None when there is none: `backward` will say why."""
+        floats = frozenset(self.name[path] for path in self.floats)
+        form = self.form("adjoint", floats if self.gradients is None else self.gradients)
+        try:
+            return self.kernel.program(self.types, self.settings, False, form)
+        except KernelError:
+            return None
+
+    @cached_property
+    def general(self) -> Needs | None:
+        """Of needs for chosen gradients, those for gradients in all arrays, which forward mode has; None without."""
+        if self.gradients is None:
+            return None
+        found = needs_of(self.kernel, self.types, self.settings, self.same)
+        return None if found.adjoint is None else found
+
+    @cached_property
+    def looked_at(self) -> frozenset[Path]:
+        """The arrays whose contents the adjoint reads."""
+        if self.adjoint is None:
+            return frozenset(path for path, _ in self.reads)
+        found = frozenset(path for path in touched(self.adjoint.fn).read if path[0] < len(self.arguments))
+        return found if self.general is None else found | self.general.looked_at
+
+    @cached_property
+    def plain_own(self) -> tuple[tuple[tuple[int, Any], ...], tuple[tuple[int, Any], ...]]:
+        """Positions whose contents from before, and from after the launch are needed, with their users."""
+        before = tuple((k, self.user_before(k)) for k in self.own.before)
+        return before, tuple((path[0], user) for path, user in self.own.after)
+
+    def user_before(self, k: int, field: str = "") -> Always:
+        return Always(f"array {self.name[k, field]!r} of kernel {self.kernel.key!r}")
+
+    @cached_property
+    def own(self) -> Own:
+        """What must be kept of arrays that the kernel writes itself."""
+        if not self.changing or self.adjoint is None:
+            return Own({}, (), False)
+        extras, first = self.adjoint.extras, len(self.arguments)
+        read = sorted(touched(self.adjoint.fn).read)
+        before = {} if self.general is None else dict(self.general.own.before)
+        for k, e in enumerate(extras):
+            if e.kind == "before":
+                fields = [field for n, field in read if n == first + k]
+                before[e.position] = sorted({*before.get(e.position, ()), *fields})
+        recording = any(e.kind == "recorded" for e in extras)
+        after = tuple((path, User(self, path)) for path in self.overlapping if path in self.looked_at)
+        return Own(before, after, recording or (self.general is not None and self.general.own.recording))
+
+
+def has_own_gradients(fn: Function) -> bool:
+    """Whether a function calls functions with gradients or replays that the user wrote."""
+    calls = [n.op for n in walk(fn.body) if isinstance(n, Call) and isinstance(n.op, Function)]
+    return any(f.is_custom or has_own_gradients(f) for f in calls)
+
+
+def needs_of(
+    kernel: Kernel, types: tuple[Any, ...], settings: Settings, same: Same = (), gradients: frozenset[str] | None = None
+) -> Needs:
+    """The needs of a kernel at these types, made once."""
+    key = (types, settings.max_unroll, same, gradients)
+    made: dict[Any, Needs] = kernel.needs
+    if key not in made:
+        made[key] = Needs(kernel, types, settings, same, gradients)
+    return made[key]
+
+
+def same_arrays(needs: Needs, args: Any) -> Same:
+    """Pairs of array parameters of one type, of which the kernel writes one, that are given the same elements."""
+    found: dict[tuple[Any, ...], int] = {}
+    pairs = []
+    for k, t in enumerate(needs.types):
+        a = args[k]
+        if not isinstance(t, ArrayType) or t.indexed or not a.size:
+            continue
+        first = found.setdefault((a.ptr, a.shape, a.strides, t), k)
+        if first != k:
+            pairs.append((first, k))
+    written = {k for k, field in needs.written if not field}
+    met = {first for first, k in pairs if first in written or k in written}
+    return tuple(pair for pair in pairs if pair[0] in met)

@@ -1,0 +1,1 @@
+"""Pictures of tapes: launches and arrays as a graph."""

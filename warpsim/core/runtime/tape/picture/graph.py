@@ -1,0 +1,315 @@
+"""The picture of a recording as a graph: which launches read and write which arrays (`Tape.visualize`).
+
+Launches are grey boxes with a port for every array; arrays are ellipses, green with a gradient and grey
+without: a grey ellipse on the way from a parameter to the loss is where a gradient ends. Scopes are boxes
+around their launches. Repeated stretches are drawn once, in a box that says how often; arrays that take the
+same part in every round share an ellipse, and dashed edges lead from one round to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .....errors import TapeError, instance
+from ....types.arrays import type_name
+from ...arrays.array import array
+from ...arrays.indexed import indexedarray
+from ...arrays.saved_contents import bounds
+from ..entries import base
+from .dot import DotText, Markup, escaped
+from .repeats import Item, Repeat, Scope, Step, folded, walk
+
+DIRECTIONS = ("LR", "RL", "TB", "BT")
+_GREEN, _GREY, _BLUE = "#7cc66f", "#d9d9d9", "#2f6fae"
+_LATER = {"style": "dashed", "color": _BLUE, "constraint": "false"}
+_FONT = "Helvetica,Arial,sans-serif"
+
+
+@dataclass
+class Options:
+    """The options of `Tape.visualize`; `names` are names of arrays in the user's program."""
+
+    simplify: bool = True
+    hide_readonly: bool = False
+    labels: Sequence[tuple[Any, str]] = ()
+    longest_name: bool = True
+    ignore_scopes: bool = False
+    track_inputs: Sequence[Any] = ()
+    track_outputs: Sequence[Any] = ()
+    direction: str = "LR"
+    names: Sequence[tuple[Any, str]] = ()
+
+
+Key = tuple[int, ...]
+
+
+def key_of(a: Any) -> Key:
+    """What makes two array objects one ellipse: the same range of memory."""
+    low, high = bounds(a._data)
+    return (low, high) if high > low else (id(a),)
+
+
+@dataclass(eq=False)
+class Node:
+    """An ellipse: one array, or several that take the same part in the rounds of a loop."""
+
+    number: int
+    arrays: dict[Key, Any]
+    parameters: list[str] = field(default_factory=list)
+    written: bool = False
+    tracked: bool = False
+    home: tuple[int, ...] | None = None
+    """The boxes that hold everything that uses it, outermost first."""
+
+    @property
+    def name(self) -> str:
+        return f"array{self.number}"
+
+    def meet(self, home: tuple[int, ...]) -> None:
+        """Used by a step in these boxes as well."""
+        if self.home is None:
+            self.home = home
+        shared = 0
+        while shared < min(len(home), len(self.home)) and home[shared] == self.home[shared]:
+            shared += 1
+        self.home = self.home[:shared]
+
+
+class TapeGraph:
+    """Nodes and edges of a recording; `text()` is the graph in the dot language."""
+
+    def __init__(self, items: Sequence[Item], options: Options):
+        self.options = options
+        whole = list(_flat(items)) if options.ignore_scopes else list(items)
+        self.drawn: list[Item] = folded(whole) if options.simplify else whole
+        self.labels = _by_key(options.labels)
+        self.names = _by_key(options.names, options.longest_name)
+        self.nodes: dict[Key, Node] = {}
+        self.steps: dict[Step, str] = {}
+        self.homes: dict[Step, tuple[int, ...]] = {}
+        self.edges: dict[tuple[str, str, Node], bool] = {}
+        """(step and port, side, node) -> whether it is there in later rounds only."""
+        self.handed_on: dict[tuple[Node, Node], None] = {}
+        """(array, array whose part it takes in later rounds)."""
+        self._number(self.drawn, ())
+        tracked = [*options.track_inputs, *options.track_outputs]
+        self.tracked = {key_of(a) for a in tracked}
+        for step, shown in walk(self.drawn, self.drawn):
+            self._connect(step, shown)
+        for a in tracked:
+            self._node(a).home = ()
+
+    # ----- what is connected --------------------------------------------------------------------
+
+    def _number(self, items: Sequence[Item], home: tuple[int, ...]) -> None:
+        """Names of the boxes that are drawn, and the nested boxes each step stands in."""
+        for item in items:
+            if isinstance(item, Step):
+                self.steps[item] = f"step{len(self.steps)}"
+                self.homes[item] = home
+            else:
+                inner = item.items if isinstance(item, Scope) else item.rounds[0]
+                self._number(inner, (*home, id(item)))
+
+    def _connect(self, step: Step, shown: Step) -> None:
+        """Edges of one step, drawn at the step that stands for it."""
+        for (side, k, a), (_, _, first) in zip(step.ports(), shown.ports(), strict=True):
+            like = self._node(first)
+            node = like if step is shown else self._node(a, like)
+            name = getattr(step, side)[k][0]
+            if name not in node.parameters:
+                node.parameters.append(name)
+            node.written |= side != "reads"
+            node.meet(self.homes[shown])
+            if node is not like and side == "reads":
+                self.handed_on[node, like] = None
+                continue
+            edge = (f"{self.steps[shown]}:{side}{k}", side, node)
+            self.edges[edge] = self.edges.get(edge, True) and node is not like
+
+    def _node(self, a: Any, like: Node | None = None) -> Node:
+        """The ellipse of an array; an array first met in a later round joins that of its part."""
+        key = key_of(a)
+        node = self.nodes.get(key)
+        if node is None:
+            tracked = key in self.tracked
+            node = like if like is not None and not tracked and not like.tracked else None
+            if node is None:
+                node = Node(len(self.nodes), {}, tracked=tracked)
+            node.arrays[key] = a
+            self.nodes[key] = node
+        return node
+
+    # ----- text ---------------------------------------------------------------------------------
+
+    def text(self) -> str:
+        out = DotText("tape")
+        out.attributes(rankdir=self.options.direction, fontname=_FONT, compound="true")
+        out.defaults("node", fontname=_FONT, fontsize="11")
+        out.defaults("edge", fontname=_FONT, fontsize="9", color="#555555", arrowsize="0.7")
+        hidden = {n for n in self._unique() if self.options.hide_readonly and not (n.written or n.tracked)}
+        visible = [n for n in self._unique() if n not in hidden]
+        at_home: dict[tuple[int, ...], list[Node]] = {}
+        for node in visible:
+            at_home.setdefault(node.home or (), []).append(node)
+        self._write(out, self.drawn, (), at_home)
+        for (port, side, node), later in self.edges.items():
+            if node not in hidden:
+                _edge(out, port, side, node, later)
+        for node, like in self.handed_on:
+            if not {node, like} & hidden:
+                out.edge(node.name, like.name, **_LATER)
+        _write_views(out, visible)
+        return out.text()
+
+    def _unique(self) -> list[Node]:
+        return list(dict.fromkeys(self.nodes.values()))
+
+    def _write(
+        self, out: DotText, items: Sequence[Item], home: tuple[int, ...], at_home: dict[tuple[int, ...], list[Node]]
+    ) -> None:
+        for node in at_home.get(home, ()):
+            self._write_node(out, node)
+        for item in items:
+            if isinstance(item, Step):
+                _write_step(out, self.steps[item], item)
+                continue
+            inner = item.items if isinstance(item, Scope) else item.rounds[0]
+            with out.cluster(**_cluster_style(item)):
+                self._write(out, inner, (*home, id(item)), at_home)
+
+    def _write_node(self, out: DotText, node: Node) -> None:
+        first = next(iter(node.arrays.values()))
+        with_gradient = {a.requires_grad for a in node.arrays.values()}
+        label = self._label(node)
+        about = f"shape={first.shape}, dtype={type_name(first.dtype)}, requires_grad={first.requires_grad}"
+        if len(node.arrays) > 1:
+            label += f"\n{len(node.arrays):,} arrays"
+        if len(with_gradient) > 1:
+            without = sum(not a.requires_grad for a in node.arrays.values())
+            label += f"\n{without:,} without a gradient"
+        style = {"peripheries": "2"} if node.tracked else {}
+        fill = _GREEN if with_gradient == {True} else _GREY
+        out.node(node.name, label=label, tooltip=about, shape="ellipse", style="filled", fillcolor=fill, **style)
+
+    def _label(self, node: Node) -> str:
+        """A label that was given, a name in the user's program, or the name of a parameter."""
+        for known in (self.labels, self.names):
+            found = [known[key] for key in node.arrays if key in known]
+            if found:
+                return found[0] if found[0] == found[-1] else f"{found[0]} \u2026 {found[-1]}"
+        return _choice(node.parameters, self.options.longest_name) or "array"
+
+
+def _write_views(out: DotText, nodes: Sequence[Node]) -> None:
+    """Dotted lines from views to the smallest array around them."""
+    keys = [(key, node) for node in nodes for key in node.arrays if len(key) == 2]
+    around: list[tuple[int, Node]] = []
+    lines: dict[tuple[str, str], None] = {}
+    for (low, high), node in sorted(keys, key=lambda pair: (pair[0][0], -pair[0][1])):
+        while around and around[-1][0] <= low:
+            around.pop()
+        if around and around[-1][0] >= high and around[-1][1] is not node:
+            lines[around[-1][1].name, node.name] = None
+        around.append((high, node))
+    for whole, part in lines:
+        out.edge(whole, part, style="dotted", arrowhead="none", label="view")
+
+
+def _edge(out: DotText, port: str, side: str, node: Node, later: bool) -> None:
+    style = _LATER if later else {}
+    if side == "reads":
+        out.edge(node.name, port, **style)
+    elif side == "writes":
+        out.edge(port, node.name, **style)
+    else:
+        out.edge(node.name, port, arrowhead="none", **style)
+
+
+def _write_step(out: DotText, name: str, step: Step) -> None:
+    """A grey box: the name on top, arrays read on the left, arrays written on the right."""
+    left = [(f"reads{k}", label) for k, (label, _) in enumerate(step.reads)]
+    left += [(f"linked{k}", label) for k, (label, _) in enumerate(step.linked)]
+    right = [(f"writes{k}", label) for k, (label, _) in enumerate(step.writes)]
+    rows = []
+    for k in range(max(len(left), len(right))):
+        cells = [_cell(*side[k], align) if k < len(side) else '<td border="0"></td>'
+                 for side, align in ((left, "left"), (right, "right"))]  # fmt: skip
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    title = f'<tr><td colspan="2" bgcolor="#f2f2f2"><b>{escaped(step.name)}</b></td></tr>'
+    frame = 'border="0" cellborder="1" cellspacing="2" cellpadding="4" bgcolor="#9a9a9a"'
+    about = ", ".join(part for part in (step.place, step.about) if part)
+    label = Markup(f"<table {frame}>{title}{''.join(rows)}</table>")
+    out.node(name, label=label, shape="plain", tooltip=about)
+
+
+def _cell(port: str, label: str, align: str) -> str:
+    return f'<td port="{port}" align="{align}" bgcolor="#c8c8c8">{escaped(label)}</td>'
+
+
+def _cluster_style(item: Scope | Repeat) -> dict[str, str]:
+    if isinstance(item, Scope):
+        label, fill, line, text = item.name, "#7cc66f22", "#5a9e4e", "#2f5a27"
+    else:
+        label, fill, line, text = f"repeated {len(item.rounds):,} times", "#2f6fae18", _BLUE, _BLUE
+    return {"label": label, "style": "rounded,filled", "fillcolor": fill, "color": line, "fontcolor": text}
+
+
+def _flat(items: Iterable[Item]) -> Iterable[Item]:
+    for item in items:
+        if isinstance(item, Scope):
+            yield from _flat(item.items)
+        else:
+            yield item
+
+
+def _by_key(pairs: Iterable[tuple[Any, str]], longest: bool = True) -> dict[Key, str]:
+    names: dict[Key, list[str]] = {}
+    for a, name in pairs:
+        names.setdefault(key_of(a), []).append(name)
+    return {key: _choice(found, longest) for key, found in names.items()}
+
+
+def _choice(names: Sequence[str], longest: bool) -> str:
+    """The longest name (of several the first), or the first."""
+    return max(names, key=len) if longest and names else next(iter(names), "")
+
+
+def visualize(
+    items: Sequence[Item], filename: Any, simplify_graph: bool, hide_readonly_arrays: bool,
+    array_labels: Mapping[Any, str] | None, choose_longest_node_name: bool, ignore_graph_scopes: bool,
+    track_inputs: Sequence[Any] | None, track_outputs: Sequence[Any] | None,
+    track_input_names: Sequence[str] | None, track_output_names: Sequence[str] | None, graph_direction: str,
+    names: Sequence[tuple[Any, str]],
+) -> str:  # fmt: skip
+    """The graph as text, also written to a file when there is a name; the options are those of `Tape.visualize`."""
+    if graph_direction not in DIRECTIONS:
+        raise TapeError(f"graph_direction is {graph_direction!r}\nexpected: one of {', '.join(DIRECTIONS)}")
+    if array_labels is not None:
+        instance(array_labels, Mapping, "array_labels")
+    labels = [(_drawable(a, "array_labels"), str(label)) for a, label in (array_labels or {}).items()]
+    tracked: list[list[Any]] = []
+    for what, arrays, given in (
+        ("track_inputs", track_inputs, track_input_names), ("track_outputs", track_outputs, track_output_names),
+    ):  # fmt: skip
+        tracked.append([_drawable(a, what) for a in arrays or []])
+        if given is not None and len(given) != len(tracked[-1]):
+            raise TapeError(f"{len(given)} names for {what}\nexpected: {len(tracked[-1])}, one for every array")
+        labels += [(a, str(name)) for a, name in zip(tracked[-1], given or [], strict=False)]
+    options = Options(
+        simplify_graph, hide_readonly_arrays, labels, choose_longest_node_name, ignore_graph_scopes, tracked[0],
+        tracked[1], graph_direction, names,
+    )  # fmt: skip
+    text = TapeGraph(items, options).text()
+    if filename is not None:
+        Path(filename).write_text(text, encoding="utf-8")
+    return text
+
+
+def _drawable(a: Any, what: str) -> array:
+    if not isinstance(a, array | indexedarray):
+        raise TapeError(f"{what} holds {type(a).__name__}\nexpected: arrays")
+    return base(a)

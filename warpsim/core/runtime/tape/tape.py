@@ -1,0 +1,405 @@
+"""`Tape`: records launches, and runs them in reverse for gradients.
+
+`tape.records` holds everything in order: `LaunchRecord` (kernel, dim, inputs, outputs, args, device,
+deterministic, place, metadata), `WriteRecord` (dest, source, what, place), `FuncRecord` (backward, place).
+`tape.launches` are the launches among them. `tape.scopes` marks groups: `Scope(index, name, metadata)`,
+where `index` counts records and a name of None ends the scope opened last.
+
+What `backward` guarantees: gradients are those of the contents that arrays had when they were recorded,
+whatever the tape overwrote since (see `versions`); arrays keep their contents. It
+
+- starts from the loss and gradients that it is given, and from seeds that users wrote to gradient arrays; what an
+  earlier backward left there is not counted again (see `seeds`), except where it is given nothing to start from;
+- adds to the gradients of arrays that the tape only read (call `zero` in between);
+- consumes gradients of elements that were stored: after it, an array that the tape wrote holds the gradient
+  of what it held before, which is zero where it was overwritten. `retain_grad` keeps instead the gradient
+  of what the array holds now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....errors import TapeError, instance, user_frames
+from ...types import structs
+from ...types.arrays import ArrayType
+from ...types.cotangents import has_cotangent
+from ..arrays import saved_contents
+from ..arrays.array import array, covers, overlap
+from ..arrays.call_site import Place
+from ..arrays.indexed import indexedarray
+from ..arrays.seeds import clear, keep_left, may_be_seeded, refuse_seeds
+from ..devices.capture import current_graph, recorded
+from ..devices.device import CPU, get_device
+from ..launches.compiled_form import prepared
+from ..launches.dimensions import normalized
+from ..launches.frames import check_frame, join
+from ..launches.kernel import Kernel
+from .adjoint_launch import check_aliases, reverse_step
+from .adjoint_needs import Always
+from .copies_report import SnapshotReport, report
+from .entries import FuncRecord, LaunchRecord, WriteRecord, base, have_gradients
+from .given_seeds import given_seeds, held, refuse_nothing, set_values
+from .picture.graph import visualize
+from .picture.items import items_of
+from .picture.names import caller_names
+from .recording import launch_generally, needs_for, register
+
+Record = LaunchRecord | WriteRecord | FuncRecord
+
+
+class Scope(NamedTuple):
+    """Where a scope begins, or (name None) ends: before the record of number `index`."""
+
+    index: int
+    name: str | None
+    metadata: Any = None
+
+
+class Gradients(dict[Any, Any]):
+    """The gradient arrays by array; of an array that only views of were recorded, its own."""
+
+    def __missing__(self, key: Any) -> Any:
+        if isinstance(key, array) and key.grad is not None and any(a._memory is key._memory for a in self):
+            return key.grad
+        raise KeyError(f"{key!r} has no gradient on this tape\nhelp: make it with requires_grad=True, before launches")
+
+
+class Tape:
+    """Records what happens inside `with tape:`, and differentiates it.
+
+        with wp.Tape() as tape:
+            wp.launch(step, n, inputs=[x], outputs=[y])
+            wp.launch(loss_of, n, inputs=[y], outputs=[loss])
+        tape.backward(loss)
+        print(x.grad)
+
+    Launches of this thread are recorded, and `wp.copy`, `wp.clone`, `assign`, `fill_`, `zero_` and item
+    assignment. Tapes may be nested: each records what happens inside it. A graph runs when it is launched, and so
+    is recorded then. A tape that begins while a graph is captured belongs to the graph: `backward` in the same
+    capture becomes part of it, and after each launch of the graph the tape holds what that launch did.
+    """
+
+    def __init__(self) -> None:
+        self.log: list[Any] = []  # records, and of launches that nobody looked at yet what makes a record
+        self._looked = 0
+        self.scopes: list[Scope] = []
+        self.session = saved_contents.Session()
+        self._known: tuple[int, list[array], list[array]] = (0, [], [])
+        self._signature: list[Any] = []  # the gradient arrays and the number of copies that steps were made for
+        self._copied = 0
+        self._marked: list[tuple[array, Any]] = []
+        self._told: list[array] = []  # arrays that `mark_write` said are written
+
+    def __del__(self) -> None:
+        self.session.end()
+
+    # ----- recording --------------------------------------------------------------------------
+
+    def __enter__(self) -> Tape:
+        capture = current_graph()
+        if self in saved_contents.active() or (capture is not None and self in capture.tapes_outside):
+            raise TapeError("this tape records already\nexpected: one `with` at a time for one tape")
+        join(self.session, capture, bool(self.log))
+        saved_contents.set_active((*saved_contents.active(), self))
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        tapes = saved_contents.active()
+        if not tapes or tapes[-1] is not self:
+            raise TapeError(
+                "a tape ends that " + ("is not the innermost one" if self in tapes else "does not record")
+                + "\nexpected: tapes end in the opposite order of their beginnings, on their thread"
+            )  # fmt: skip
+        saved_contents.set_active(tapes[:-1])
+
+    @property
+    def records(self) -> list[Record]:
+        """Everything that was recorded, in order."""
+        log = self.log
+        for k in range(self._looked, len(log)):
+            if log[k].__class__ is tuple:
+                log[k] = LaunchRecord(*log[k])
+        self._looked = len(log)
+        return log
+
+    @property
+    def launches(self) -> list[LaunchRecord]:
+        """The recorded launches, in order."""
+        return [r for r in self.records if isinstance(r, LaunchRecord)]
+
+    def record_launch(
+        self, kernel: Kernel, dim: Any, max_blocks: int, inputs: Any, outputs: Any, device: Any = None,
+        block_dim: int = 0, metadata: Any = None,
+    ) -> None:  # fmt: skip
+        """Record a launch that was run elsewhere, after it ran; the arguments are those of `wp.launch`.
+
+        metadata: kept with the record. Raises `TapeError` for a kernel that overwrites what its gradient needs.
+        """
+        place = get_device(device)
+        args, dims, tapes = [*inputs, *outputs], normalized(dim), saved_contents.active()
+        launcher, args = prepared(kernel, args, CPU if place.is_interp else place)
+        needs = needs_for(launcher)
+        needs = needs.suited(have_gradients(needs, needs.whole(args)))
+        if needs.own.before or needs.own.recording:
+            raise TapeError(
+                f"kernel {kernel.key!r} overwrites what its gradient needs, or needs what its atomics returned\n"
+                "expected: a launch inside `with tape:`, which keeps that"
+            )
+        join(self.session, current_graph(), bool(self.log))
+        saved_contents.set_active((self,))
+        try:
+            launch_generally(
+                needs, None if place.is_interp else launcher, dims, args, len(inputs), True,
+                bool(kernel.option("deterministic")), lambda needs, noted: None, Place.of_caller(),
+            )  # fmt: skip
+        finally:
+            saved_contents.set_active(tapes)
+        made = self.records[-1]
+        assert isinstance(made, LaunchRecord)
+        made.note(metadata, max_blocks, block_dim)
+
+    def record_func(self, backward: Callable[[], Any], arrays: list[Any]) -> None:
+        """Call `backward()` in reverse, at this point of the tape.
+
+        arrays: those that it uses; when it is called they hold what they hold now. It reads gradients of
+        results and adds to gradients of operands. Call `mark_write` of arrays that your own code writes
+        before it does so. Raises `TapeError` for what is no array or no function.
+        """
+        if not callable(backward):
+            raise TapeError(f"backward is {type(backward).__name__}\nexpected: a function without arguments")
+        for a in arrays:
+            if not isinstance(a, array | indexedarray):
+                raise TapeError(f"arrays holds {type(a).__name__}\nexpected: a list of arrays")
+        place = Place.of_caller()
+        user = Always(f"an array of record_func at {place}")
+        reads = self._marked + [(base(a), register(base(a), user, self.session, place)) for a in arrays]
+        self._marked = []
+        self.log.append(FuncRecord(backward, list(arrays), reads, place))
+
+    def record_write(self, dest: Any, select: Any, source: Any, what: str) -> None:
+        """Record that elements of an array were set from the host; see `WriteRecord`."""
+        if source is not None and source.dtype is not dest.dtype and not has_cotangent(source.dtype):
+            source = None
+        self.log.append(WriteRecord(dest, select, source, what, Place.outside()))
+
+    def mark_read(self, a: array) -> None:
+        """See `array.mark_read`."""
+        instance(a, array, "a")
+        place = Place.outside()
+        self._marked.append((a, register(a, Always(f"an array marked as read at {place}"), self.session, place)))
+
+    def mark_write(self, a: array) -> None:
+        """See `array.mark_write`."""
+        self._told.append(instance(a, array, "a"))
+
+    def note_filled(self, arrays: Iterable[array]) -> None:
+        """A structure fills its own arrays, which no gradient goes through: only loops that run again must know."""
+
+    def note_replaced(self, what: str, instead: str) -> None:
+        """A structure takes new arrays: a tape keeps those that it saw, loops that run again could not."""
+
+    def record_scope_begin(self, scope_name: str, metadata: Any = None) -> None:
+        """Begin a named group of operations, for pictures of the tape."""
+        self.scopes.append(Scope(len(self.log), scope_name, metadata))
+
+    def record_scope_end(self, remove_scope_if_empty: bool = True) -> None:
+        """End the group that was begun last. Raises `TapeError` when none is open."""
+        depth = sum(1 if s.name is not None else -1 for s in self.scopes)
+        if depth <= 0:
+            raise TapeError("no scope is open\nhelp: call record_scope_begin first")
+        last = self.scopes[-1]
+        if remove_scope_if_empty and last.name is not None and last.index == len(self.log):
+            self.scopes.pop()
+        else:
+            self.scopes.append(Scope(len(self.log), None))
+
+    # ----- reverse ----------------------------------------------------------------------------
+
+    @user_frames
+    def backward(self, loss: Any = None, grads: dict[Any, Any] | None = None) -> None:
+        """Run the tape in reverse.
+
+        loss: an array of one float, whose gradient is one. grads: gradients of other arrays, as arrays of
+        the same shape and dtype; they are copied, into new gradient arrays where there were none. Gradients
+        that were written to `.grad` of other arrays since the last backward count too. With neither loss nor
+        grads, gradients are what all `.grad` hold, whoever wrote it.
+
+        Raises `GradientError` for a loss or gradients that do not fit, `TapeError` for an empty tape,
+        `TapeOverwriteError` when something that the tape did not see overwrote what a gradient needs,
+        `NotDifferentiableError` for a kernel without a derivative.
+        """
+        self.watched_backward(loss, grads, None)
+
+    def watched_backward(self, loss: Any, grads: Any, watch: Callable[[Record], None] | None) -> None:
+        """`backward`, where `watch(record)` is called in the place of every step, and runs `record.step` itself."""
+        seeds = given_seeds(loss, grads)
+        if not seeds and not any(a.requires_grad for a in self.arrays()):
+            refuse_nothing()
+        if not self.records:
+            raise TapeError(
+                "nothing is recorded on this tape\nexpected: launches inside `with tape:`, before backward\n"
+                "help: a graph is recorded when it is launched there, not when it is captured there"
+            )
+        self._check_contents()
+        with saved_contents.Paused():
+            self._prepare()
+            wrote = [g for a in self._survey()[2] if (g := a._slopes) is not None]
+            self._start(seeds, wrote if seeds else [])  # without seeds, gradients are what the arrays hold
+            kept = self._run(watch)
+            for slopes, values in kept:
+                recorded(partial(np.copyto, slopes._data, values), slopes.device)
+            for g in wrote:
+                if g._memory.left is not True:
+                    keep_left(g)
+
+    def _check_contents(self) -> None:
+        """Raise when something that no tape saw changed what a gradient needs."""
+        session, capture = self.session, current_graph()
+        check_frame(session, capture)
+        session.check()
+        if capture is not None:
+            capture.keep((list(self.log), [a._slopes for a in self.arrays()]))
+            if session.frame is None:  # what is written before the graph runs is known only then
+                capture.pin(session)
+                recorded(session.check)
+
+    def _prepare(self) -> None:
+        """Make the reverse steps, or make them anew when arrays got other gradients."""
+        signature = [a._slopes for a in self.arrays()]
+        same = self._copied == len(self.session.copies) and len(signature) >= len(self._signature)
+        same = same and all(a is b for a, b in zip(signature, self._signature, strict=False))
+        if not same or len(signature) > len(self._signature):
+            check_aliases(self._survey()[2], self.arrays())
+        self._signature, self._copied = signature, len(self.session.copies)
+        for record in self.records:
+            if isinstance(record, LaunchRecord) and (record.step is False or not same):
+                record.step = reverse_step(record)
+
+    def _start(self, seeds: list[tuple[array, np.ndarray]], slopes: list[array]) -> None:
+        """Zero gradients of what the tape wrote, but seeds that the user wrote there; then set the given seeds."""
+        if current_graph() is None:
+            slopes = [g for g in slopes if not may_be_seeded(g)]
+        else:
+            refuse_seeds([g for g in slopes if not any(covers(a._slopes, g) for a, _ in seeds)])
+        own = any(np.may_share_memory(values, g._data) for _, values in seeds for g in slopes)
+        values = [held(v) if own else v for _, v in seeds]
+        for g in slopes:
+            if g._memory.reads or current_graph() is not None:
+                recorded(partial(clear, g), g.device)
+            else:
+                g._data.fill(0)  # what `zero_` comes down to
+        for (a, _), value in zip(seeds, values, strict=True):
+            assert a._slopes is not None
+            recorded(partial(set_values, a._slopes._data, value), a.device)
+
+    def _run(self, watch: Callable[[Record], None] | None) -> list[tuple[array, np.ndarray]]:
+        """Run all steps; returns the gradients to keep of arrays with `retain_grad`, and their values."""
+        open_ones = list({id(r): r for a in self.arrays() for r in retaining(a) if r._slopes is not None}.values())
+        kept: list[tuple[array, np.ndarray]] = []
+        at_once = current_graph() is None
+        for record in reversed(self.records):
+            if open_ones:
+                written = list(record.written())
+                for a in [a for a in open_ones if any(w._memory is a._memory and overlap(w, a) for w in written)]:
+                    open_ones.remove(a)
+                    assert a._slopes is not None
+                    values = np.empty_like(a._slopes._data)
+                    recorded(partial(np.copyto, values, a._slopes._data), a.device)
+                    kept.append((a._slopes, values))
+            step: Any = record.step if watch is None else partial(watch, record)
+            if step and at_once:
+                step()
+            elif step:
+                recorded(step, record.device if isinstance(record, LaunchRecord) else None)
+        return kept
+
+    # ----- gradients --------------------------------------------------------------------------
+
+    def _survey(self) -> tuple[int, list[array], list[array]]:
+        """The arrays of floats on the tape, and those among them that it wrote."""
+        if self._known[0] != len(self.log):
+            found: dict[int, array] = {}
+            wrote: dict[int, array] = {}
+            for record in self.records:
+                if isinstance(record, LaunchRecord):
+                    record.collect(found, wrote)
+                else:
+                    found.update((id(a), a) for a in record.arrays())
+                    wrote.update((id(a), a) for a in record.written())
+            for a in self._told:
+                wrote[id(a)] = a
+            written = [a for a in wrote.values() if has_cotangent(a.dtype)]
+            self._known = (len(self.log), list(found.values()), written)
+        return self._known
+
+    def arrays(self) -> list[array]:
+        """The arrays of floats that were recorded, each once, in order of appearance."""
+        return self._survey()[1]
+
+    @property
+    def gradients(self) -> dict[Any, Any]:
+        """The gradient arrays of all recorded arrays that have one."""
+        return Gradients((a, a.grad) for a in self.arrays() if a.grad is not None)
+
+    def get_adjoint(self, a: Any) -> Any:
+        """The gradient of an array, a struct with the gradients of its arrays, or None."""
+        if isinstance(a, structs.Struct):
+            made = type(a)()
+            for name, t in type(a).fields.items():
+                inner = getattr(a, name)
+                if isinstance(t, ArrayType) or structs.is_struct(t):
+                    setattr(made, name, self.get_adjoint(inner))
+            return made
+        return a.grad if isinstance(a, array | indexedarray) else None
+
+    def zero(self) -> None:
+        """Zero the gradients of all recorded arrays."""
+        with saved_contents.Paused():
+            for slopes in {id(g): g for a in self.arrays() if (g := a._slopes) is not None}.values():
+                slopes.zero_()
+
+    def reset(self) -> None:
+        """Forget all records, and zero their gradients."""
+        self.zero()
+        self.session.end()
+        self.__init__()  # type: ignore[misc]
+
+    def report(self) -> SnapshotReport:
+        """What was copied because the tape overwrote it, for which launch, and how many bytes."""
+        return report(self.session)
+
+    def visualize(
+        self, filename: Any = None, simplify_graph: bool = True, hide_readonly_arrays: bool = False,
+        array_labels: dict[Any, str] | None = None, choose_longest_node_name: bool = True,
+        ignore_graph_scopes: bool = False, track_inputs: Sequence[Any] | None = None,
+        track_outputs: Sequence[Any] | None = None, track_input_names: Sequence[str] | None = None,
+        track_output_names: Sequence[str] | None = None, graph_direction: str = "LR",
+    ) -> str:  # fmt: skip
+        """Launches and arrays as a graph in the dot language of Graphviz (`dot -Tsvg tape.dot -o tape.svg`).
+
+        Launches are boxes, arrays ellipses: green with a gradient, grey without. filename: where to write the
+        text too. simplify_graph: draw repeated launches once. hide_readonly_arrays: leave out arrays that
+        nothing writes, except those in track_inputs and track_outputs, which are always drawn, each with an
+        ellipse of its own. array_labels, track_input_names, track_output_names: names of arrays; others are
+        called as the caller calls them (variables, items of lists, attributes), else as kernels call them.
+        choose_longest_node_name: of several names the longest, else the first. ignore_graph_scopes: no boxes
+        for scopes. graph_direction: LR, RL, TB or BT. Raises `TapeError` for options that do not fit.
+        """
+        return visualize(
+            items_of(self.records, self.scopes), filename, simplify_graph, hide_readonly_arrays, array_labels,
+            choose_longest_node_name, ignore_graph_scopes, track_inputs, track_outputs, track_input_names,
+            track_output_names, graph_direction, caller_names(),
+        )  # fmt: skip
+
+
+def retaining(a: Any) -> Iterator[array]:
+    """The array, and those that it is a view of, where they have `retain_grad`."""
+    while isinstance(a, array):
+        if a.retain_grad:
+            yield a
+        a = a._owner

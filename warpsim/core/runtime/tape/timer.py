@@ -1,0 +1,63 @@
+"""`ScopedTimer`: how long a block took."""
+
+from __future__ import annotations
+
+import cProfile
+import time
+from typing import Any
+
+from ..arrays.saved_contents import active
+from ..devices.device import synchronize
+
+
+class ScopedTimer:
+    """`with ScopedTimer("step"):` prints the time of the block in milliseconds.
+
+    active: measure at all. print: print the result. detailed: also print a profile of Python calls.
+    dict: append the time to the list under `name`. synchronize: wait for devices before and after.
+    """
+
+    indent = 0
+
+    def __init__(
+        self, name: str, active: bool = True, print: bool = True, detailed: bool = False,
+        dict: dict[str, list[float]] | None = None, use_nvtx: bool = False, color: Any = "rapids",
+        synchronize: bool = False, cuda_filter: int = 0, report_func: Any = None, skip_tape: bool = False,
+    ):  # fmt: skip
+        self.name, self.active, self.print, self.dict = name, active, print, dict
+        self.synchronize, self.report_func = synchronize, report_func
+        self.profile = cProfile.Profile() if detailed and active else None
+        self.elapsed, self.skip_tape = 0.0, skip_tape
+        self.tapes: tuple[Any, ...] = ()
+
+    def __enter__(self) -> ScopedTimer:
+        self.tapes = () if self.skip_tape else active()
+        for tape in self.tapes:
+            tape.record_scope_begin(self.name)
+        if self.active:
+            if self.synchronize:
+                synchronize()
+            ScopedTimer.indent += 1
+            if self.profile is not None:
+                self.profile.enable()
+            self.start = time.perf_counter()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        for tape in self.tapes:
+            tape.record_scope_end()
+        if not self.active:
+            return
+        if self.synchronize:
+            synchronize()
+        self.elapsed = (time.perf_counter() - self.start) * 1000.0
+        ScopedTimer.indent -= 1
+        if self.profile is not None:
+            self.profile.disable()
+            self.profile.print_stats(sort="tottime")
+        if self.dict is not None:
+            self.dict.setdefault(self.name, []).append(self.elapsed)
+        if self.report_func is not None:
+            self.report_func([], "  " * ScopedTimer.indent)
+        if self.print:
+            print(f"{'  ' * ScopedTimer.indent}{self.name} took {self.elapsed:.2f} ms")

@@ -1,0 +1,1 @@
+"""Bounding volume hierarchies: built by splits or by a sort, refitted, walked, queried."""

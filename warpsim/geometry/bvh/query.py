@@ -1,0 +1,386 @@
+"""Queries of a hierarchy: boxes that a box, a ray, a sphere or a capsule meets, one after the other.
+
+A query yields every primitive whose box meets it exactly once and no other, in an order fixed by the tree:
+
+    query = wp.bvh_query_aabb(bvh, low, high)
+    for i in query:                              # or: while wp.bvh_query_next(query, i)
+
+- Boxes are closed: touching is meeting. What is compared are the numbers of a box as they stand. So a box with a lower
+  corner above the upper one is met by boxes that reach from below the one to above the other; how far a point is
+  outside of it is the larger of both differences; whether a capsule meets it is not defined.
+- `bvh_query_aabb`: lower <= high and upper >= low, along each axis.
+- `bvh_query_sphere`: the distance from the center to the box is at most the radius; a negative radius counts as 0.
+- `bvh_query_ray`: points start + t dir of the box with 0 <= t <= max_dist. `dir` may have zeros: the ray is then inside
+  of both planes that it is parallel to where it lies in one of them. Components below 3e-39 count as 0.
+- `bvh_query_capsule`: the distance from the box to points start + t dir, 0 <= t <= max_dist, is at most the radius.
+
+Rays, spheres and capsules are tested in float32; a box that is missed, or met, by a few units of rounding may count
+as met. Nothing is met by a query with a NaN, or by a ray or capsule with an infinity.
+
+Queries are integers: they have no derivative. In a hierarchy that was refit, boxes are those of the refit.
+
+A query carries its state by value. Four boxes are tested at once; those met and not yet visited are four bits. The
+bits of nodes above wait in two words, and the way back is by the numbers of parents, so there is no stack.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...core.frontend.functions import func
+from ...core.ops import (
+    abs,
+    bit_count,
+    cw_mul,
+    dot,
+    greater,
+    isfinite,
+    lesser,
+    mask_at_most,
+    max,
+    min,
+    stop_gradient,
+    where,
+)
+from ...core.ops.handles import resolve
+from ...core.types.scalars import float32, int32, uint64
+from ...core.types.structs import struct
+from .nodes import EMPTY, BvhData, BvhNode, BvhTree, leaf_first, vec3, vec3i, vec4
+from .walk import LARGEST, box_spans, gaps, inverted, is_finite
+
+_INFINITE = math.inf
+
+
+@struct
+class BvhWalk:
+    """How far a query has come."""
+
+    at: int32  # a node
+    bits: int32  # its slots that are still to be visited
+    near: uint64  # four bits for each of the 16 nodes above it, the nearest in the lowest bits
+    far: uint64  # and for those above them
+
+
+@struct
+class BvhQueryAabb:
+    """Boxes that meet a box."""
+
+    tree: BvhTree
+    walk: BvhWalk
+    low: vec3
+    high: vec3
+
+
+@struct
+class BvhQuerySphere:
+    """Boxes that meet a sphere."""
+
+    tree: BvhTree
+    walk: BvhWalk
+    center: vec3
+    unit: float32  # lengths are multiplied by this power of two before they are squared
+    limit: float32  # the squared radius, so multiplied
+
+
+@struct
+class BvhQueryRay:
+    """Boxes that a ray meets."""
+
+    tree: BvhTree
+    walk: BvhWalk
+    start: vec3
+    inverse: vec3  # 1 / direction, by `inverted`
+    still: vec3i  # 1 for components of the direction that count as 0
+
+
+@struct
+class BvhQueryCapsule:
+    """Boxes that a sphere meets on its way."""
+
+    tree: BvhTree
+    walk: BvhWalk
+    start: vec3
+    direction: vec3
+    inverse: vec3
+    radius: float32
+
+
+# ----- which boxes of a node are met --------------------------------------------------------------
+
+
+@func
+def met(query: BvhQueryAabb, node: BvhNode, limit: float32) -> int32:
+    """A bit for each slot of the node whose box the query may meet; slots that are empty may be among them."""
+    x = greater(node.lower_x - vec4(query.high[0]), vec4(query.low[0]) - node.upper_x)
+    y = greater(node.lower_y - vec4(query.high[1]), vec4(query.low[1]) - node.upper_y)
+    z = greater(node.lower_z - vec4(query.high[2]), vec4(query.low[2]) - node.upper_z)
+    return mask_at_most(greater(greater(x, y), z), 0.0)
+
+
+@func(overload_of=met)
+def met(query: BvhQuerySphere, node: BvhNode, limit: float32) -> int32:
+    x = gaps(node.lower_x, query.center[0], node.upper_x) * query.unit
+    y = gaps(node.lower_y, query.center[1], node.upper_y) * query.unit
+    z = gaps(node.lower_z, query.center[2], node.upper_z) * query.unit
+    return mask_at_most(cw_mul(x, x) + cw_mul(y, y) + cw_mul(z, z), query.limit)
+
+
+@func(overload_of=met)
+def met(query: BvhQueryRay, node: BvhNode, limit: float32) -> int32:
+    enter, leave = box_spans(node, query.start, query.inverse, limit)
+    return mask_at_most(enter - leave, 0.0)
+
+
+@func(overload_of=met)
+def met(query: BvhQueryCapsule, node: BvhNode, limit: float32) -> int32:
+    radius = vec4(query.radius)
+    wide = BvhNode()
+    wide.lower_x, wide.upper_x = node.lower_x - radius, node.upper_x + radius
+    wide.lower_y, wide.upper_y = node.lower_y - radius, node.upper_y + radius
+    wide.lower_z, wide.upper_z = node.lower_z - radius, node.upper_z + radius
+    enter, leave = box_spans(wide, query.start, query.inverse, limit)
+    return mask_at_most(enter - leave, 0.0)
+
+
+# ----- whether what was met counts ----------------------------------------------------------------
+
+
+@func
+def counts(query: BvhQueryAabb, slot: int32, limit: float32) -> bool:
+    """Whether a box that `met` has let pass, in a slot of the present node, is one that the query looks for."""
+    return True
+
+
+@func(overload_of=counts)
+def counts(query: BvhQuerySphere, slot: int32, limit: float32) -> bool:
+    return True
+
+
+@func(overload_of=counts)
+def counts(query: BvhQueryRay, slot: int32, limit: float32) -> bool:
+    node = query.tree.nodes[query.walk.at]
+    lower = vec3(node.lower_x[slot], node.lower_y[slot], node.lower_z[slot])
+    upper = vec3(node.upper_x[slot], node.upper_y[slot], node.upper_z[slot])
+    for k in range(3):
+        if query.still[k] != 0 and (query.start[k] < lower[k] or query.start[k] > upper[k]):
+            return False
+    # The limit may have come down since the node was tested.
+    return limit == _INFINITE or (met(query, node, limit) >> slot) & 1 == 1
+
+
+@func(overload_of=counts)
+def counts(query: BvhQueryCapsule, slot: int32, limit: float32) -> bool:
+    if limit < 0.0:  # the first node was tested before the limit was known
+        return False
+    node = query.tree.nodes[query.walk.at]
+    lower = vec3(node.lower_x[slot], node.lower_y[slot], node.lower_z[slot])
+    upper = vec3(node.upper_x[slot], node.upper_y[slot], node.upper_z[slot])
+    t = nearest_moment(query.start, query.direction, query.inverse, lower, upper, limit)
+    unit = unit_for(query.radius)
+    gap = outside(query.start + t * query.direction, lower, upper) * unit
+    radius = query.radius * unit
+    return gap[0] * gap[0] + gap[1] * gap[1] + gap[2] * gap[2] <= radius * radius * (1.0 + 2.0**-20)
+
+
+@func
+def bounded(x: vec3) -> vec3:
+    """Infinities as the largest numbers."""
+    return max(vec3(-LARGEST), min(x, vec3(LARGEST)))
+
+
+@func
+def outside(p: vec3, lower: vec3, upper: vec3) -> vec3:
+    """From the nearest point of a box to a point."""
+    return greater(p - upper, vec3(0.0)) + lesser(p - lower, vec3(0.0))
+
+
+@func
+def nearest_moment(start: vec3, direction: vec3, inverse: vec3, lower: vec3, upper: vec3, limit: float32) -> float32:
+    """The t from 0 to `limit` at which start + t direction is nearest to a box.
+
+    Half the derivative of the squared distance, outside(t) . direction, grows with t, along a straight line between
+    the moments at which planes of the box are passed. So it is enough to know it there.
+    """
+    largest = max(abs(direction[0]), max(abs(direction[1]), abs(direction[2])))
+    along = direction / max(largest, 1.0 / LARGEST)  # its length plays no part, and products stay in range
+    before, after = float32(0.0), float32(0.0)
+    slope_before = dot(outside(start, lower, upper), along)
+    if slope_before >= 0.0:
+        return 0.0
+    slope_after = float32(0.0)
+    has_after = False
+    k = int32(0)
+    while k < 7:
+        t = min(limit, LARGEST)
+        if k < 6:
+            plane = where(k < 3, lower[k % 3], upper[k % 3])
+            t = (plane - start[k % 3]) * inverse[k % 3]
+        if t > 0.0 and t <= min(limit, LARGEST):
+            slope = dot(outside(start + t * direction, lower, upper), along)
+            if slope < 0.0 and t > before:
+                before, slope_before = t, slope
+            if slope >= 0.0 and (not has_after or t < after):
+                after, slope_after, has_after = t, slope, True
+        k += 1
+    if not has_after:
+        return before
+    return before + (after - before) * (slope_before / (slope_before - slope_after))
+
+
+@func
+def unit_for(length: float32) -> float32:
+    """A power of two that makes the square of a length a number with full precision."""
+    if length > 2.0**60:
+        return float32(2.0**-70)
+    if length < 2.0**-40:
+        return float32(2.0**100)
+    return float32(1.0)
+
+
+# ----- the walk -----------------------------------------------------------------------------------
+
+
+@func
+def begun(query: Any, id: uint64, root: int32, is_valid: bool) -> Any:
+    """A query before its first find: in the tree, or below its node `root`."""
+    data = resolve(id, BvhData)
+    at = where(root < 0, 0, root)
+    if is_valid and at < len(data.tree.nodes):
+        query.tree = data.tree
+        query.walk.at = at
+        query.walk.bits = met(query, data.tree.nodes[at], _INFINITE)
+    return query
+
+
+@func
+def advanced(query: Any, index: int32, limit: float32) -> tuple[Any, int32, bool]:
+    """The query after its next find, what it found, and whether it found anything."""
+    walk = query.walk
+    found = False
+    while not found and (walk.bits != 0 or walk.near != uint64(0) or walk.far != uint64(0)):
+        if walk.bits == 0:
+            walk.at = query.tree.nodes[walk.at].parent >> 2
+            walk.bits = int32(walk.near & uint64(15))
+            walk.near = walk.near >> uint64(4) | walk.far << uint64(60)
+            walk.far = walk.far >> uint64(4)
+        else:
+            slot = bit_count(~walk.bits & (walk.bits - 1))
+            walk.bits = walk.bits & (walk.bits - 1)
+            child = query.tree.nodes[walk.at].child[slot]
+            if child >= 0:
+                walk.far = walk.far << uint64(4) | walk.near >> uint64(60)
+                walk.near = walk.near << uint64(4) | uint64(walk.bits)
+                walk.at = child
+                walk.bits = met(query, query.tree.nodes[child], limit)
+            elif child != EMPTY:
+                query.walk = walk
+                if counts(query, slot, limit):
+                    found = True
+                    index = query.tree.items[leaf_first(child)]
+    query.walk = walk
+    return query, index, found
+
+
+# ----- public -------------------------------------------------------------------------------------
+
+
+@func
+def bvh_query_aabb(id: uint64, low: vec3, high: vec3, root: int32 = -1) -> BvhQueryAabb:
+    """A query of all boxes that meet the box from `low` to `high`. root: see `bvh_get_group_root`."""
+    query = BvhQueryAabb()
+    # Boxes are finite: so far is far enough, and differences are numbers.
+    query.low, query.high = bounded(stop_gradient(low)), bounded(stop_gradient(high))
+    return begun(query, id, root, low == low and high == high)
+
+
+@func
+def bvh_query_sphere(id: uint64, center: vec3, radius: float32, root: int32 = -1) -> BvhQuerySphere:
+    """A query of all boxes that meet a sphere."""
+    query = BvhQuerySphere()
+    query.center = stop_gradient(center)
+    r = max(stop_gradient(radius), 0.0)
+    query.unit = unit_for(r)
+    query.limit = (r * query.unit) * (r * query.unit)
+    return begun(query, id, root, is_finite(center) and radius == radius)
+
+
+@func
+def bvh_query_ray(id: uint64, start: vec3, dir: vec3, root: int32 = -1) -> BvhQueryRay:
+    """A query of all boxes that a ray meets, as far as `bvh_query_next` allows; `dir` need not be a unit vector."""
+    query = BvhQueryRay()
+    query.start = stop_gradient(start)
+    d = stop_gradient(dir)
+    query.inverse = vec3(inverted(d[0]), inverted(d[1]), inverted(d[2]))
+    for k in range(3):
+        query.still[k] = where(abs(query.inverse[k]) == LARGEST, 1, 0)
+    return begun(query, id, root, is_finite(start) and is_finite(dir))
+
+
+@func
+def bvh_query_capsule(id: uint64, start: vec3, dir: vec3, radius: float32, root: int32 = -1) -> BvhQueryCapsule:
+    """A query of all boxes that meet a sphere on its way from `start` along `dir`, as far as `bvh_query_next` allows.
+
+    From one point to another, the way is their difference and max_dist is 1.
+    """
+    query = BvhQueryCapsule()
+    query.start, query.direction = stop_gradient(start), stop_gradient(dir)
+    d = query.direction
+    query.inverse = vec3(inverted(d[0]), inverted(d[1]), inverted(d[2]))
+    query.radius = max(stop_gradient(radius), 0.0)
+    return begun(query, id, root, is_finite(start) and is_finite(dir) and isfinite(radius))
+
+
+@func
+def bvh_get_group_root(id: uint64, group: int32) -> int32:
+    """The `root` with which a query finds boxes of one group only; -1, the root of all, if there is no such group."""
+    data = resolve(id, BvhData)
+    low, high = int32(0), len(data.groups)
+    while low < high:
+        middle = (low + high) // 2
+        if data.groups[middle] < group:
+            low = middle + 1
+        else:
+            high = middle
+    root = int32(-1)
+    if low < len(data.groups):
+        if data.groups[low] == group:
+            root = data.roots[low]
+    return root
+
+
+@func(inout=("query", "index"))
+def bvh_query_next(
+    query: BvhQueryAabb, index: int32, max_dist: float32 = _INFINITE
+) -> tuple[BvhQueryAabb, int32, bool]:
+    """Whether there is another primitive; its number in the arrays of the hierarchy goes to `index`.
+
+    max_dist: how far to follow a ray or capsule, in lengths of its direction; without meaning for boxes and spheres.
+    It may come down from call to call; where it goes up, primitives may be missed. At the end `index` keeps its value.
+    """
+    return advanced(query, index, max_dist)
+
+
+@func(inout=("query", "index"), overload_of=bvh_query_next)
+def bvh_query_next(
+    query: BvhQuerySphere, index: int32, max_dist: float32 = _INFINITE
+) -> tuple[BvhQuerySphere, int32, bool]:
+    return advanced(query, index, max_dist)
+
+
+@func(inout=("query", "index"), overload_of=bvh_query_next)
+def bvh_query_next(query: BvhQueryRay, index: int32, max_dist: float32 = _INFINITE) -> tuple[BvhQueryRay, int32, bool]:
+    return advanced(query, index, max_dist)
+
+
+@func(inout=("query", "index"), overload_of=bvh_query_next)
+def bvh_query_next(
+    query: BvhQueryCapsule, index: int32, max_dist: float32 = _INFINITE
+) -> tuple[BvhQueryCapsule, int32, bool]:
+    return advanced(query, index, max_dist)
+
+
+BvhQueryAabb.next_in_kernel = bvh_query_next
+BvhQuerySphere.next_in_kernel = bvh_query_next
+BvhQueryRay.next_in_kernel = bvh_query_next
+BvhQueryCapsule.next_in_kernel = bvh_query_next

@@ -1,0 +1,1 @@
+"""Hash grids: built by counting or by sorting, and their two queries."""

@@ -1,0 +1,1 @@
+"""Marching cubes: surfaces of fields."""

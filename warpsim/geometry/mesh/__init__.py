@@ -1,0 +1,1 @@
+"""Triangle meshes: closest points, rays, overlaps, signs, files."""

@@ -1,0 +1,182 @@
+"""Generalized winding numbers of meshes, by a tree: how often the surface goes round a point, 1 inside and 0 outside.
+
+Jacobson, Kavan & Sorkine-Hornung 2013, Robust inside-outside segmentation using generalized winding numbers; far
+triangles together by their first two moments as in Barill et al. 2018, Fast winding numbers for soups and
+clouds. The number changes smoothly across holes, so a threshold gives meshes with holes an inside.
+"""
+
+from __future__ import annotations
+
+from ...core.frontend.functions import func
+from ...core.frontend.gradients import func_grad, func_replay
+from ...core.ops import abs, atan2, cross, dot, length, max, tid, where
+from ...core.runtime.arrays.array import array
+from ...core.runtime.arrays.creation import zeros
+from ...core.runtime.launches.kernel import kernel
+from ...core.types.compounds import vector as vector_type
+from ...core.types.scalars import float32, float64, int32
+from ..bvh.nodes import STACK_SIZE, leaf_count, leaf_first
+from ..bvh.walk import is_finite
+from .data import MeshData, WindingMoments, corners_of, known, vec3
+
+vec3d = vector_type(3, float64)
+
+_OVER_4_PI = 0.07957747154594767
+_OVER_2_PI = 0.15915494309189535
+
+
+# ----- evaluation -----------------------------------------------------------------------------
+
+
+@func
+def solid_angle(point: vec3, first: vec3, second: vec3, third: vec3) -> float32:
+    """Half the solid angle of a triangle seen from a point, positive from behind (Van Oosterom & Strackee 1983).
+
+    Near an edge of a large triangle both terms are small differences of large numbers, hence float64.
+    """
+    a, b, c = vec3d(first) - vec3d(point), vec3d(second) - vec3d(point), vec3d(third) - vec3d(point)
+    x, y, z = length(a), length(b), length(c)
+    spread = x * y * z + dot(a, b) * z + dot(b, c) * x + dot(c, a) * y
+    volume = dot(a, cross(b, c))
+    half = float32(0.0)
+    if volume != 0.0 or spread > 0.0:  # in the plane of the triangle, inside it: on the surface, no side is better
+        larger = max(abs(volume), abs(spread))
+        half = atan2(float32(volume / larger), float32(spread / larger))
+    return half
+
+
+@func
+def far_field(moments: WindingMoments, r: vec3) -> float32:
+    """The solid angle of distant triangles, over 4 pi; r: from the point to their center."""
+    squared = dot(r, r)
+    inverse = 1.0 / squared
+    first = dot(moments.normal, r)
+    diagonal = moments.xx * r[0] * r[0] + moments.yy * r[1] * r[1] + moments.zz * r[2] * r[2]
+    mixed = moments.xy * r[0] * r[1] + moments.yz * r[1] * r[2] + moments.zx * r[2] * r[0]
+    trace = moments.xx + moments.yy + moments.zz
+    second = trace - 3.0 * (diagonal + 2.0 * mixed) * inverse
+    return (first + second) * inverse / length(r) * _OVER_4_PI
+
+
+@func
+def winding_number(data: MeshData, point: vec3, accuracy: float32) -> float32:
+    """The winding number of a mesh around a point.
+
+    What is below a node counts as far where the point is further from its center than `accuracy` times its reach.
+    """
+    stack = zeros(shape=STACK_SIZE, dtype=int32)
+    number = float32(0.0)
+    top = where(data.tree.nodes.shape[0] > 0 and is_finite(point), 1, 0)
+    while top > 0:
+        top -= 1
+        child = stack[top]
+        if child >= 0:
+            node = data.tree.nodes[child]
+            for k in range(4):
+                if node.child[k] != -1:
+                    moments = data.moments[4 * child + k]
+                    r = moments.center - point
+                    if length(r) > accuracy * moments.reach and length(r) > moments.reach:
+                        number += far_field(moments, r)
+                    else:
+                        stack[top] = node.child[k]
+                        top += 1
+        else:
+            for k in range(leaf_count(child)):
+                a, b, c = corners_of(data, data.tree.items[leaf_first(child) + k])
+                if known(a, b, c):
+                    number += solid_angle(point, a, b, c) * _OVER_2_PI
+    return number
+
+
+@func_grad(winding_number)
+def _adj_winding_number(data: MeshData, point: vec3, accuracy: float32, adj_number: float32):
+    """Nothing: it decides about a sign."""
+
+
+@func_replay(winding_number)
+def _replay_winding_number(data: MeshData, point: vec3, accuracy: float32):
+    return winding_number(data, point, accuracy)
+
+
+# ----- moments --------------------------------------------------------------------------------
+
+
+@func
+def added(total: WindingMoments, part: WindingMoments) -> WindingMoments:
+    """Moments about the center of `total` with those of `part`, moved there."""
+    s, n = part.center - total.center, part.normal
+    total.normal += n
+    total.xx += part.xx + s[0] * n[0]
+    total.yy += part.yy + s[1] * n[1]
+    total.zz += part.zz + s[2] * n[2]
+    total.xy += part.xy + 0.5 * (s[0] * n[1] + s[1] * n[0])
+    total.yz += part.yz + 0.5 * (s[1] * n[2] + s[2] * n[1])
+    total.zx += part.zx + 0.5 * (s[2] * n[0] + s[0] * n[2])
+    total.reach = max(total.reach, length(s) + part.reach)
+    return total
+
+
+@func
+def triangle_moments(a: vec3, b: vec3, c: vec3) -> WindingMoments:
+    """Of one triangle about its centroid, where the second ones vanish; nothing for one that is not finite."""
+    moments = WindingMoments()
+    if known(a, b, c):
+        center = (a + b + c) / 3.0
+        moments.center, moments.normal = center, 0.5 * cross(b - a, c - a)
+        moments.area = length(moments.normal)
+        moments.reach = max(length(a - center), max(length(b - center), length(c - center)))
+    return moments
+
+
+@func
+def weighted(center: vec3, area: float32, part: WindingMoments) -> tuple[vec3, float32]:
+    """Running sums for the center of area."""
+    return center + part.area * part.center, area + part.area
+
+
+@kernel
+def leaf_moments(data: MeshData, owners: array(dtype=int32), moments: array(dtype=WindingMoments)):
+    """Moments of one leaf, about its center of area, written to its slot."""
+    leaf = tid()
+    slot = owners[leaf]
+    child = data.tree.nodes[slot // 4].child[slot % 4]
+    center, area, last = vec3(), float32(0.0), vec3()
+    for k in range(leaf_count(child)):
+        a, b, c = corners_of(data, data.tree.items[leaf_first(child) + k])
+        part = triangle_moments(a, b, c)
+        center, area = weighted(center, area, part)
+        last = part.center
+    total = WindingMoments()
+    total.area = area
+    total.center = last
+    if area > 0.0:
+        total.center = center / area
+    for k in range(leaf_count(child)):
+        a, b, c = corners_of(data, data.tree.items[leaf_first(child) + k])
+        total = added(total, triangle_moments(a, b, c))
+    moments[slot] = total
+
+
+@kernel
+def node_moments(data: MeshData, moments: array(dtype=WindingMoments), stage: array(dtype=int32)):
+    """Moments of inner children of the nodes of one range, the last first; see `bvh_refit`."""
+    t = tid()
+    for i in range(stage[t + 1] - stage[t]):
+        n = stage[t + 1] - 1 - i
+        node = data.tree.nodes[n]
+        center, area, last = vec3(), float32(0.0), vec3()
+        for k in range(4):
+            if node.child[k] != -1:
+                center, area = weighted(center, area, moments[4 * n + k])
+                last = moments[4 * n + k].center
+        total = WindingMoments()
+        total.area = area
+        total.center = last
+        if area > 0.0:
+            total.center = center / area
+        for k in range(4):
+            if node.child[k] != -1:
+                total = added(total, moments[4 * n + k])
+        if node.parent >= 0:
+            moments[node.parent] = total

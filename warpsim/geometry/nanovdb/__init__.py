@@ -1,0 +1,1 @@
+"""The NanoVDB format: layout, checks, files, grids made and read."""

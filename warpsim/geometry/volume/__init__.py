@@ -1,0 +1,1 @@
+"""Sparse volumes: sampling, lookup, allocation, signed distances of meshes."""

@@ -1,0 +1,97 @@
+"""What users say about new volumes, settled: points become voxels, sizes a map, background values grid types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.types import compounds
+from ...core.types.arrays import type_name
+from ...errors import VolumeError
+from ..nanovdb.layout import GridType
+from ..nanovdb.read import GRID_TYPES, VALUE_TYPES
+
+_INT32 = np.iinfo(np.int32)
+
+
+def point_rows(points: Any, what: str) -> np.ndarray:
+    """Points as an array (n, 3) of numbers.
+
+    points: an array of vectors of three, an array (n, 3), or whatever NumPy makes one of.
+    Raises `VolumeError` for other shapes, and for numbers that are not finite.
+    """
+    rows = np.asarray(points.numpy() if hasattr(points, "numpy") else points)
+    if rows.size == 0 and rows.ndim <= 2:
+        return np.zeros((0, 3), rows.dtype if rows.dtype.kind in "iuf" else np.int32)
+    if rows.ndim != 2 or rows.shape[1] != 3 or rows.dtype.kind not in "iuf":
+        found = f"shape {rows.shape}, dtype {rows.dtype}"
+        raise VolumeError(f"{what}\nfound: {found}\nexpected: an array of vec3i or vec3f, or (n, 3) numbers")
+    if not np.isfinite(rows).all():
+        raise VolumeError(f"{what} number {np.flatnonzero(~np.isfinite(rows).all(axis=1))[0]} is not finite")
+    return rows
+
+
+def voxels_of(points: Any, inverse: np.ndarray, translation: np.ndarray, what: str) -> np.ndarray:
+    """The voxel (n, 3) int64 of each point: integers are voxels already, floats lie in the world.
+
+    A point of the world belongs to the voxel whose centre, its integer coordinates, is nearest; halves go up.
+    """
+    rows = point_rows(points, what)
+    if rows.dtype.kind == "f":
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large for float64 is refused below
+            rows = np.floor((rows.astype(np.float64) - translation) @ inverse.T + 0.5)
+    return as_voxels(rows, what)
+
+
+def as_voxels(rows: np.ndarray, what: str) -> np.ndarray:
+    """Whole numbers (n, 3) as int64. Raises `VolumeError` for coordinates that int32 does not hold."""
+    inside = ((rows >= _INT32.min) & (rows <= _INT32.max)).all(axis=1)  # NaN is not
+    if not inside.all():
+        k = int(np.argmin(inside))
+        raise VolumeError(f"{what} number {k} is voxel {rows[k].tolist()}\nexpected: coordinates that fit int32")
+    return rows.astype(np.int64)
+
+
+def affine(voxel_size: Any, transform: Any, translation: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Matrix (3, 3) and translation (3,), float64: world = matrix @ index + translation.
+
+    Raises `VolumeError` unless there is just one of `voxel_size` (a number or three) and `transform`.
+    """
+    if (voxel_size is None) == (transform is None):
+        found = "none of them" if voxel_size is None else "both"
+        raise VolumeError(f"the size of voxels\nfound: {found}\nexpected: either voxel_size= or transform=")
+    shift = np.asarray(translation, np.float64)
+    if transform is not None:
+        matrix = np.asarray(transform, np.float64)
+    else:
+        size = np.asarray(voxel_size, np.float64)
+        if size.shape not in ((), (3,)) or not (np.isfinite(size).all() and (size > 0.0).all()):
+            raise VolumeError(f"voxel_size is {voxel_size!r}\nexpected: a positive number, or three")
+        matrix = np.diag(np.ones(3) * size)
+    if matrix.shape != (3, 3) or shift.shape != (3,) or not np.isfinite(matrix).all() or not np.isfinite(shift).all():
+        found = f"transform {transform!r}, translation {translation!r}"
+        raise VolumeError(f"{found}\nexpected: finite numbers of shapes (3, 3) and (3,)")
+    if np.linalg.matrix_rank(matrix) < 3:
+        raise VolumeError(f"transform {matrix.tolist()} has no inverse\nhelp: its rows must be independent")
+    return matrix, shift
+
+
+def background_of(value: Any) -> tuple[GridType, Any]:
+    """The grid type that a background value asks for, and the value as NumPy takes it.
+
+    None asks for an index grid. Python floats, lists and NumPy arrays are single precision, Python integers int32;
+    typed scalars and vectors keep their type. Raises `VolumeError` for what no grid holds.
+    """
+    if value is None:
+        return GridType.INDEX, 0
+    found = type(value)
+    if found in GRID_TYPES:
+        return GridType(GRID_TYPES[found]), np.asarray(value.numpy() if compounds.is_compound(found) else value)
+    if found in (int, float):
+        return (GridType.INT32 if found is int else GridType.FLOAT), value
+    numbers = np.asarray(value)
+    if numbers.dtype.kind in "iuf" and numbers.shape in ((3,), (4,)):
+        return (GridType.VEC3F if numbers.size == 3 else GridType.VEC4F), numbers.astype(np.float32)
+    known = ", ".join(map(type_name, VALUE_TYPES.values()))
+    raise VolumeError(f"bg_value is {value!r}\nexpected: a number, 3 or 4 numbers, a value of one of {known}, or None")

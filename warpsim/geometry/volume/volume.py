@@ -1,0 +1,358 @@
+"""`Volume`: a sparse grid of values in space, in the NanoVDB format (K. Museth, "NanoVDB", SIGGRAPH 2021 Talks).
+
+Guarantees: bytes from outside were checked before kernels see them; what kernels work on is in the order of the
+format, so it can be saved at any time. The tree of a volume never changes; values do, by `volume_store` and by
+`leaf_values`. The id of a volume that is gone stands for one without voxels, whose background is zero.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.runtime.arrays.array import array
+from ...core.runtime.arrays.array import array as Array
+from ...core.runtime.devices.device import get_device
+from ...core.runtime.launches.handles import Handle
+from ...core.types.arrays import type_name
+from ...core.types.compounds import standard_names
+from ...core.types.scalars import canonical, int32, uint8
+from ...core.types.structs import numpy_dtype
+from ...errors import VolumeError, instance
+from ..nanovdb import file as nanovdb_file
+from ..nanovdb import statistics as nanovdb_statistics
+from ..nanovdb import voxels as nanovdb_voxels
+from ..nanovdb.check import check
+from ..nanovdb.grid import Grid, aligned_copy
+from ..nanovdb.layout import ALIGNMENT, LEAF_LOG2, LEAF_SLOTS, GridFlag, GridType
+from ..nanovdb.read import VALUE_TYPES
+from .allocate import box_grid, dense_grid, tile_grid, voxel_grid
+from .data import leaf_values, present, seen_by_kernels, volume_data, voxel_count
+from .sample import CLOSEST, LINEAR
+
+vec3i = standard_names()["vec3i"]
+
+_TYPE_NAMES = {
+    GridType.FLOAT: "float", GridType.DOUBLE: "double", GridType.VEC3F: "Vec3f", GridType.VEC3D: "Vec3d",
+    GridType.VEC4F: "Vec4f", GridType.VEC4D: "Vec4d", GridType.INDEX: "Index", GridType.ONINDEX: "OnIndex",
+    GridType.MASK: "Mask", GridType.BOOL: "Bool",
+}  # fmt: skip
+
+
+class Volume:
+    """A sparse grid; `id` stands for it in kernels.
+
+    data: the bytes of an .nvdb file or of a grid, as an array of uint8 or any buffer.
+    copy: with False the volume works on the memory of `data`: one grid, which begins at a multiple of 32 bytes. Bytes
+    of the host cannot be those of a volume on CUDA, or the other way round: they are copied then.
+    device: where kernels are to use it; by default where `data` is. Bytes are checked on the host.
+    Raises `VolumeFormatError` for bytes that are no sound grid.
+    """
+
+    CLOSEST, LINEAR = CLOSEST, LINEAR
+
+    class GridInfo(NamedTuple):
+        """What a grid's header says: world = transform_matrix (3, 3) @ index + translation (3,)."""
+
+        name: str
+        size_in_bytes: int
+        grid_index: int
+        grid_count: int
+        type_str: str
+        translation: np.ndarray
+        transform_matrix: np.ndarray
+
+    class ActiveStats(NamedTuple):
+        """How many voxels there are, and how many nodes of 8^3, 128^3 and 4096^3 voxels the tree has."""
+
+        voxel_count: int
+        leaf_node_count: int
+        lower_node_count: int
+        upper_node_count: int
+
+    class FeatureArrayInfo(NamedTuple):
+        """What a grid says about an array that it carries beside its tree."""
+
+        name: str
+        ptr: int
+        value_size: int
+        value_count: int
+        type_str: str
+
+    def __init__(self, data: Any, copy: bool = True, device: Any = None):
+        memory = data.numpy() if isinstance(data, array) else np.frombuffer(data, np.uint8)
+        if memory.dtype != np.uint8 or memory.ndim != 1:
+            raise VolumeError(f"data of a volume: dtype {memory.dtype}, shape {memory.shape}\nexpected: bytes in a row")
+        place = get_device(data.device if device is None and isinstance(data, array) else device)
+        if copy:
+            self._adopt(nanovdb_file.read(memory.tobytes()), 0, place)
+        elif place.is_cuda and isinstance(data, array) and data.device is place:
+            if data.ptr % ALIGNMENT or not data.is_contiguous:
+                raise VolumeError(f"data of a volume at {data.ptr:#x}\nexpected: bytes in a row, at a multiple of 32")
+            self._adopt([check(aligned_copy(memory))], 0, place, data)
+        else:
+            self._adopt([check(memory)], 0, place)
+
+    def _adopt(self, grids: list[Grid], position: int, device: Any, shared: Array | None = None) -> Volume:
+        self._grids, self._position, self._grid, self.device = grids, position, grids[position], get_device(device)
+        self._data = volume_data(self._grid, self.device, shared=shared)
+        self._saved = zlib.crc32(self._grid.buffer.data)
+        self._handle = Handle(self._data, device=self.device)
+        return self
+
+    @classmethod
+    def _of(cls, grids: list[Grid], device: Any, position: int = 0) -> Volume:
+        return cls.__new__(cls)._adopt(grids, position, device)
+
+    def __repr__(self) -> str:
+        info = self.get_grid_info()
+        return f"Volume({info.type_str} {info.name!r}, {self.get_tile_count()} tiles, {info.size_in_bytes} bytes)"
+
+    # ----- files and arrays -----------------------------------------------------------------------
+
+    @classmethod
+    def load_from_nvdb(cls, file_or_buffer: Any, device: Any = None) -> Volume:
+        """The first grid of an .nvdb file; `load_next_grid` gives the others.
+
+        file_or_buffer: a path, the bytes of a file, or a binary file object.
+        Raises `VolumeFormatError` for what is not a sound NanoVDB file, OSError where it cannot be opened.
+        """
+        return cls._of(nanovdb_file.read(file_or_buffer), device)
+
+    def load_next_grid(self) -> Volume | None:
+        """The grid after this one in the file or buffer, None behind the last."""
+        following = self._position + 1
+        return Volume._of(self._grids, self.device, following) if following < len(self._grids) else None
+
+    def save_to_nvdb(self, path: Any, codec: str = "none") -> None:
+        """Write this grid as an .nvdb file, with the values of now.
+
+        path: a path or a binary file object. codec: "none", "zip", or "blosc", which needs the package of that name.
+        """
+        grid = present(self._data, self._grid)
+        if zlib.crc32(grid.buffer.data) != self._saved:
+            grid = grid.copy()
+            ordered = grid.flags & GridFlag.BREADTH_FIRST and not grid.tree["tile_count"].any()
+            (nanovdb_statistics.fill if ordered else nanovdb_statistics.clear)(grid)
+        nanovdb_file.write(path, grid, codec)
+
+    @classmethod
+    def load_from_numpy(
+        cls, ndarray: np.ndarray, min_world: Any = (0.0, 0.0, 0.0), voxel_size: Any = 1.0, bg_value: Any = 0.0,
+        device: Any = None,
+    ) -> Volume:  # fmt: skip
+        """A volume of all values of a dense array.
+
+        ndarray: (nx, ny, nz), or (nx, ny, nz, 3 or 4) for vectors. min_world: where voxel (0, 0, 0) is in the world.
+        bg_value: the value elsewhere, which decides the type of the volume: float32 for a Python float, int32 for
+        an int, its own for a typed value such as `float64(0.0)`, which vectors take their precision from too.
+        """
+        return cls._of([dense_grid(ndarray, min_world, voxel_size, bg_value)], device)
+
+    from_numpy = load_from_numpy
+
+    def to_numpy(self, min: Any = None, max: Any = None) -> np.ndarray:
+        """The values of all voxels of a box, (nx, ny, nz) or (nx, ny, nz, components); both corners are inside.
+
+        min, max: voxels, three integers each; by default the box around all active voxels.
+        Of index volumes these are the indices, from 0, and -1 for voxels that have none.
+        """
+        found = nanovdb_voxels.to_dense(present(self._data, self._grid), min, max)
+        return found.astype(np.int64) - 1 if self.is_index else found
+
+    # ----- new volumes ----------------------------------------------------------------------------
+
+    @classmethod
+    def allocate(
+        cls, min: Any, max: Any, voxel_size: Any, bg_value: Any = 0.0, translation: Any = (0.0, 0.0, 0.0),
+        points_in_world_space: bool = False, device: Any = None,
+    ) -> Volume:  # fmt: skip
+        """A volume with all tiles of 8^3 voxels that meet the box from `min` to `max`, both inside.
+
+        min, max: voxels, or points of the world with `points_in_world_space`. voxel_size: a number or three.
+        bg_value: the value of all voxels for now; it decides the type as in `load_from_numpy`, a vector or list
+        of three or four asks for vectors, and None for an index volume.
+        Raises `VolumeError` for corners outside of int32 and for what would be a grid of 8 GiB or more.
+        """
+        grid = box_grid(min, max, points_in_world_space, bg_value, voxel_size, translation)
+        return cls._of([grid], device)
+
+    @classmethod
+    def allocate_by_tiles(
+        cls, tile_points: Any, voxel_size: Any = None, bg_value: Any = 0.0, translation: Any = (0.0, 0.0, 0.0),
+        device: Any = None, transform: Any = None,
+    ) -> Volume:  # fmt: skip
+        """A volume with the tiles of 8^3 voxels that contain some points.
+
+        tile_points: vec3i or (n, 3) integers are voxels; vec3f or (n, 3) floats are points of the world, which
+        belong to the nearest voxel. They may repeat. voxel_size: a number or three; or transform: (3, 3), with
+        world = transform @ index + translation. bg_value: as in `allocate`.
+        A tile with no other one near costs 300 kB. Raises `VolumeError` as `allocate` does.
+        """
+        return cls._of([tile_grid(tile_points, bg_value, voxel_size, transform, translation)], device)
+
+    @classmethod
+    def allocate_by_voxels(
+        cls, voxel_points: Any, voxel_size: Any = None, translation: Any = (0.0, 0.0, 0.0), device: Any = None,
+        transform: Any = None,
+    ) -> Volume:  # fmt: skip
+        """An index volume with the voxels that contain some points: parameters as of `allocate_by_tiles`."""
+        return cls._of([voxel_grid(voxel_points, voxel_size, transform, translation)], device)
+
+    # ----- what it is -----------------------------------------------------------------------------
+
+    @property
+    def id(self) -> int:
+        """What stands for the volume in kernels, a uint64."""
+        return self._handle.id
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the values; None for index volumes and types that kernels have no name for."""
+        return VALUE_TYPES.get(self._grid.type)
+
+    @property
+    def is_index(self) -> bool:
+        """Whether the volume numbers its voxels instead of holding values."""
+        return self._grid.layout.is_index
+
+    def array(self) -> Array:
+        """All bytes of the grid, as an array of uint8 over the volume's memory."""
+        return self._over(self._grid.buffer, uint8)
+
+    def _over(self, view: np.ndarray, element: Any) -> Array:
+        """An array over the memory that kernels have where a view of the host's buffer lies."""
+        return array._wrap(seen_by_kernels(self._data, self._grid, view), element, self.device, owner=self._data.words)
+
+    def get_grid_info(self) -> Volume.GridInfo:
+        """Name, size, place in its file, type and transform."""
+        grid, header = self._grid, self._grid.header
+        return Volume.GridInfo(
+            grid.name, len(grid.buffer), int(header["grid_index"]), int(header["grid_count"]), _type_name(grid.type),
+            grid.translation, grid.matrix,
+        )  # fmt: skip
+
+    def get_grid_count(self) -> int:
+        """How many grids the file or buffer has."""
+        return len(self._grids)
+
+    def get_grid_index(self) -> int:
+        """Which of them this is, from 0."""
+        return self._position
+
+    def get_voxel_size(self) -> tuple[float, float, float]:
+        """The edge lengths of a voxel, as the header gives them."""
+        x, y, z = self._grid.voxel_size.tolist()
+        return x, y, z
+
+    # ----- voxels ---------------------------------------------------------------------------------
+
+    def get_tile_count(self) -> int:
+        """How many blocks of 8^3 voxels there are."""
+        return len(self._grid.leaves)
+
+    def get_tiles(self, out: Array | None = None) -> Array:
+        """The lowest voxel of each tile, (tiles,) vec3i. `out`: an array to write to."""
+        return self._given(nanovdb_voxels.tiles(self._grid), out)
+
+    def get_voxel_count(self) -> int:
+        """The number of voxels with an index: all 512 of each tile, in on-index volumes the active ones."""
+        return voxel_count(self._grid)
+
+    def get_active_stats(self) -> Volume.ActiveStats:
+        """The number of voxels, as `get_voxel_count` counts them, and the numbers of leaves and inner nodes."""
+        return Volume.ActiveStats(self.get_voxel_count(), *self._grid.node_counts)
+
+    def get_voxels(self, out: Array | None = None) -> Array:
+        """The voxels in the order of their indices, (voxels,) vec3i. `out`: an array to write to."""
+        grid = self._grid
+        if grid.type == GridType.ONINDEX:
+            voxels = nanovdb_voxels.active_voxels(grid)
+            voxels = voxels[np.argsort(nanovdb_voxels.lookup(grid, voxels), kind="stable")]
+        else:
+            inside = nanovdb_voxels.local_coordinates(np.arange(LEAF_SLOTS), LEAF_LOG2)
+            origins = nanovdb_voxels.leaf_origins(grid)
+            if grid.type == GridType.INDEX:
+                origins = origins[np.argsort(grid.leaves["offset"], kind="stable")]
+            voxels = (origins[:, None] + inside).reshape(-1, 3).astype(np.int32)
+        return self._given(voxels, out)
+
+    def _given(self, rows: np.ndarray, out: Array | None) -> Array:
+        """Coordinates as an array of vec3i; or in the user's array, which may also be (n, 3) int32."""
+        if out is None:
+            return array(rows, dtype=vec3i, device=self.device)
+        instance(out, array, "out")
+        if (out.dtype, out.shape) not in ((vec3i, rows.shape[:1]), (int32, rows.shape)):
+            found = f"{out.dtype.__name__} of shape {out.shape}"
+            raise VolumeError(f"out is {found}\nexpected: vec3i of shape {rows.shape[:1]}, or int32 of {rows.shape}")
+        out.assign(rows)
+        return out
+
+    # ----- values ---------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether values have gradients: `leaf_values.grad`, which take as much memory as the grid."""
+        return bool(self._data.words.requires_grad)
+
+    @requires_grad.setter
+    def requires_grad(self, wanted: bool) -> None:
+        if wanted and (self.dtype is None or self._grid.layout.scalar.kind != "f"):
+            held = _type_name(self._grid.type)
+            raise VolumeError(f"a volume of {held} has no gradients\nexpected: floating-point values")
+        self._data.words.requires_grad = wanted  # its views have the same
+        self._handle.update(self._data)
+
+    @property
+    def leaf_values(self) -> Array:
+        """The values of all voxels in tiles, (tiles, 512): the volume's own memory, in the order of `get_voxels`.
+
+        Its `grad` collects the gradients of what kernels read from the volume, once `requires_grad` is set.
+        Raises `VolumeError` for an index volume.
+        """
+        if self.dtype is None:
+            raise VolumeError(f"a volume of {_type_name(self._grid.type)} holds no values that kernels can read")
+        return leaf_values(self._data, self._grid)
+
+    # ----- arrays beside the tree -----------------------------------------------------------------
+
+    def get_feature_array_count(self) -> int:
+        """How many arrays the grid carries."""
+        return len(self._grid.blind_descriptions)
+
+    def get_feature_array_info(self, feature_index: int) -> Volume.FeatureArrayInfo:
+        """Name, address, size and type of an array that the grid carries."""
+        feature = self._feature(feature_index)
+        meta, values = self._grid.blind_descriptions[feature_index], feature.array
+        count = int(meta["value_count"])
+        size = values.nbytes // count if count else 0
+        address = seen_by_kernels(self._data, self._grid, values).ctypes.data
+        return Volume.FeatureArrayInfo(feature.name, address, size, count, _type_name(feature.data_type))
+
+    def feature_array(self, feature_index: int, dtype: Any = None) -> Array:
+        """An array that the grid carries, over the volume's memory.
+
+        dtype: its type; by default the one that the grid gives, uint8 where it gives none.
+        """
+        feature = self._feature(feature_index)
+        element = VALUE_TYPES.get(feature.data_type, uint8) if dtype is None else canonical(dtype)
+        layout = numpy_dtype(element)
+        data = feature.array.view(np.uint8).reshape(-1)
+        if data.nbytes % layout.itemsize:
+            found = f"feature array {feature_index} has {data.nbytes} bytes"
+            raise VolumeError(f"{found}\nexpected: elements of {layout.itemsize}, the size of {type_name(element)}")
+        values = np.ndarray((data.nbytes // layout.itemsize, *layout.shape), layout.base, data)
+        return self._over(values, element)
+
+    def _feature(self, index: int) -> Any:
+        count = self.get_feature_array_count()
+        if not 0 <= index < count:
+            raise IndexError(f"feature array {index}\nexpected: 0 to {count - 1}; the grid carries {count}")
+        return self._grid.features[index]
+
+
+def _type_name(kind: GridType) -> str:
+    """The name of a grid type as files and other tools print it."""
+    return _TYPE_NAMES.get(kind, kind.name.lower())
