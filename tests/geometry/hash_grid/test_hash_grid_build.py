@@ -9,8 +9,9 @@ from warpsim.core.emit.target import Options
 from warpsim.core.runtime.launches.pool import get_pool
 from warpsim.geometry.hash_grid import buckets as hash_grid_buckets
 from warpsim.geometry.hash_grid import build as hash_grid_build
+from warpsim.geometry.hash_grid import hash_grid
 from warpsim.geometry.hash_grid import sort as hash_grid_sort
-from warpsim.geometry.hash_grid.hash_grid import HashGrid, hash_grid, most_cells
+from warpsim.geometry.hash_grid.hash_grid import HashGrid, most_cells
 from warpsim.geometry.hash_grid.neighbors import hash_grid_neighbors
 from warpsim.geometry.hash_grid.query import hash_grid_query
 
