@@ -61,7 +61,7 @@ class Sloped(Contents):
     def grad(self) -> Any:
         """The array of gradients: same shape and dtype, or None."""
         found = self._slopes
-        if found is not None and (found._memory.left is None or found._memory.left is True):
+        if found is not None and ((left := found._memory.left) is None or not left.shown):
             show(found)
         return found
 

@@ -2,12 +2,7 @@
 
 What a user writes to `a.grad` is where a backward pass starts from; what the last one left in gradients of arrays
 that its tape wrote must not count again. Gradient arrays that nobody asked for hold no seeds. Of those that a user
-knows, a copy of what was left is kept, and what differs from it are seeds. `Memory.left` of gradients is
-
-- None: nobody asked for the gradients, and no backward pass left anything there;
-- True: nobody asked for them, and what they hold was left by a backward pass;
-- False: a user wrote to them through methods, or may have: everything counts;
-- else memory that lies as all the gradients do: what backward passes left.
+knows, a copy of what was left is kept, and what differs from it are seeds.
 """
 
 from __future__ import annotations
@@ -24,47 +19,76 @@ from .foreign import memory_at
 from .host_memory import allocate_like, on_host
 
 
+class Left:
+    """What backward passes left in the memory of gradients, which may be None: they were never there.
+
+    shown: a user got hold of the gradients. written: a user wrote to them through methods, or may have, so that
+    everything counts. copy: what was left where they are shown, in memory that lies as all the gradients do.
+    """
+
+    __slots__ = ("copy", "shown", "written")
+
+    def __init__(self, shown: bool):
+        self.shown = self.written = shown
+        self.copy: Any = None
+
+    def show(self, slopes: Any) -> None:
+        """A user gets hold of what passes left in a gradient array."""
+        whole = _whole(slopes)
+        self.shown, self.copy = True, allocate_like(whole._data)
+        self.copy[...] = whole._data
+
+    def keep(self, slopes: Any) -> None:
+        """A pass left what a gradient array holds."""
+        whole = _whole(slopes)
+        if self.copy is None:
+            self.copy = allocate_like(whole._data)
+        if self.written and slopes is not whole:
+            _spoil(self.copy)
+        self.written = False
+        if slopes.size:
+            recorded(partial(_copy, self.copy, _part(self.copy, slopes, whole), slopes._data), slopes.device)
+
+
 def show(slopes: Any) -> None:
     """A user gets hold of a gradient array."""
-    memory = slopes._memory
-    if memory.left is None:
-        memory.left = False
-    elif memory.left is True:
-        memory.left = _like(slopes)
-        memory.left[...] = _whole(slopes)._data
+    left = slopes._memory.left
+    if left is None:
+        slopes._memory.left = Left(shown=True)
+    elif not left.shown:
+        left.show(slopes)
 
 
 def keep_left(slopes: Any) -> None:
     """Note that a backward pass left what a gradient array holds."""
-    memory = slopes._memory
-    if memory.left is None or memory.left is True:
-        memory.left = True
-        return
-    if memory.left is False:
-        memory.left = _like(slopes)
-    if slopes.size:
-        recorded(partial(_copy, memory.left, _part(memory.left, slopes), slopes._data), slopes.device)
+    left = slopes._memory.left
+    if left is None:
+        slopes._memory.left = Left(shown=False)
+    elif left.shown:
+        left.keep(slopes)
 
 
 def clear(slopes: Any) -> None:
     """Zero a gradient array at the start of a backward pass: no user writes here."""
     left = slopes._memory.left
+    written = left is not None and left.written
     slopes.zero_()
-    slopes._memory.left = left
+    if left is not None:
+        left.written = written
 
 
 def may_be_seeded(slopes: Any) -> bool:
     """Whether a gradient array may hold seeds."""
     left = slopes._memory.left
-    if left is None or left is True or not slopes.size:
+    if left is None or not left.shown or not slopes.size:
         return False
-    return left is False or not _equal(on_host(_part(left, slopes)), slopes._contents())
+    return left.written or not _equal(on_host(_part(left.copy, slopes, _whole(slopes))), slopes._contents())
 
 
 def forget_left(memory: Any) -> None:
     """Memory is written through methods of an array: what it holds are seeds, even if they are what was there."""
-    if memory.left is not None and memory.left is not True:
-        memory.left = False
+    if memory.left is not None and memory.left.shown:
+        memory.left.written = True
 
 
 def refuse_seeds(slopes: Iterable[Any]) -> None:
@@ -85,12 +109,9 @@ def _whole(slopes: Any) -> Any:
     return slopes
 
 
-def _like(slopes: Any) -> np.ndarray:
-    """Memory that lies as all the gradients do, full of NaNs with bits that no computation gives."""
-    whole = _whole(slopes)._data
-    made = allocate_like(whole)
-    made[...] = np.frombuffer(b"\xff" * whole.nbytes, whole.dtype).reshape(whole.shape)
-    return made
+def _spoil(copy: np.ndarray) -> None:
+    """Fill with NaNs of bits that no computation gives: nothing is known of what was left here."""
+    copy[...] = np.frombuffer(b"\xff" * copy.nbytes, copy.dtype).reshape(copy.shape)
 
 
 def _copy(owner: np.ndarray, part: np.ndarray, values: np.ndarray) -> None:
@@ -98,10 +119,11 @@ def _copy(owner: np.ndarray, part: np.ndarray, values: np.ndarray) -> None:
     np.copyto(part, values)
 
 
-def _part(left: np.ndarray, slopes: Any) -> np.ndarray:
+def _part(copy: np.ndarray, slopes: Any, whole: Any) -> np.ndarray:
     """The part of the copy that lies as a view of gradients lies in them all."""
-    whole = _whole(slopes)
-    place = left.ctypes.data + (slopes.ptr - whole.ptr)
+    if slopes is whole:
+        return copy
+    place = copy.ctypes.data + (slopes.ptr - whole.ptr)
     return memory_at(place, slopes.dtype, slopes.shape, slopes.strides, None, None, slopes.device)
 
 

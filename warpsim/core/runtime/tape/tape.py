@@ -254,8 +254,7 @@ class Tape:
             for slopes, values in kept:
                 recorded(partial(np.copyto, slopes._data, values), slopes.device)
             for g in wrote:
-                if g._memory.left is not True:
-                    keep_left(g)
+                keep_left(g)
 
     def _check_contents(self) -> None:
         """Raise when something that no tape saw changed what a gradient needs."""
