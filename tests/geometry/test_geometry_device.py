@@ -6,7 +6,7 @@ from bvh_boxes import boxes
 from mesh_cases import mesh_of, sphere, vectors
 
 import warpsim as wp
-from warpsim.errors import BvhError, DeviceError, MeshError, VolumeError
+from warpsim.errors import BvhError, DeviceError, MeshError, StructureIdError, VolumeError
 
 pytestmark = [
     pytest.mark.skipif(not wp.is_cuda_available(), reason="needs a GPU, or --simulated-cuda"),
@@ -136,3 +136,16 @@ def test_arrays_of_two_devices_are_refused():
         wp.HashGrid(4, 4, 4, device=GPU).build(here, 1.0)
     with pytest.raises(BvhError, match="constructor is 'best'"):
         wp.Bvh(there, there, constructor="best")
+
+
+@wp.kernel
+def samples(volume: wp.uint64, out: wp.array(dtype=float)):
+    out[0] = wp.volume_sample(volume, wp.vec3(1.0, 1.0, 1.0), wp.Volume.CLOSEST, float)
+
+
+@pytest.mark.parametrize(("host", "error"), [("cpu", StructureIdError), ("interp", DeviceError)])
+def test_launches_on_the_host_refuse_ids_of_structures_on_a_device(host, error):
+    volume = wp.Volume.load_from_numpy(np.ones((3, 3, 3), np.float32), device=GPU)
+    wp.config.verify = True
+    with pytest.raises(error, match=r"cuda:0|no open structure"):
+        wp.launch(samples, 1, [volume.id, wp.zeros(1, dtype=float, device=host)], device=host)

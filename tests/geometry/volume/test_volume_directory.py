@@ -12,6 +12,8 @@ from warpsim.geometry.nanovdb.read import VolumeData, tree_entry
 from warpsim.geometry.volume.data import CUBES_PER_LEAF, FEW_CUBES, directory_box, volume_data
 from warpsim.geometry.volume.directory import corner_entries, entry_of
 
+pytestmark = pytest.mark.cpu(reason="about the tables that are made on the host; launches on CUDA get copies")
+
 
 @wp.func
 def content(data: VolumeData, entry: int):

@@ -60,6 +60,7 @@ def test_sampling_by_index_is_sampling_of_values(seed, kind, walk):
         assert (by_index(index, points, data, BACKGROUND, mode) == sampled(values, points, mode)).all()
 
 
+@pytest.mark.cpu(reason="compares the two devices of the host")
 @pytest.mark.parametrize("kind", ["onindex", "index"])
 def test_the_interpreter_gives_the_same_bits(kind):
     index, data, _, points = volumes(1, kind)

@@ -184,6 +184,7 @@ def test_both_ways_through_a_file_agree(name):
         assert (sampled(volume, points, mode) == sampled(walked, points, mode)).all()
 
 
+@pytest.mark.cpu(reason="compares the two devices of the host")
 @pytest.mark.parametrize("walk", [False, True], ids=["directory", "tree"])
 def test_the_interpreter_gives_the_same_bits(walk):
     volume, _ = sparse(3, (-5, 126, 4091))

@@ -129,7 +129,12 @@ class Handle:
             tape.note_replaced(what, instead)
 
     def interpreted(self) -> Any:
-        """The struct as the interpreter holds it."""
+        """The struct as the interpreter holds it. Raises `DeviceError` for arrays where the host cannot look."""
+        if self.device.is_cuda:
+            raise DeviceError(
+                f"an id stands for a {self.type.__name__} on {self.device}, and the launch is on the host\n"
+                f"expected: a structure on the host\nhelp: launch with device={str(self.device)!r}"
+            )
         return interpreted(self.data, self.type, self.type.__name__, self.type.__name__)
 
     def _check_open(self) -> None:
