@@ -20,7 +20,7 @@ from .host_memory import allocate_like, on_host
 
 
 class Left:
-    """What backward passes left in the memory of gradients, which may be None: they were never there.
+    """What backward passes left in the memory of gradients; memory that neither user nor pass has met has none.
 
     shown: a user got hold of the gradients. written: a user wrote to them through methods, or may have, so that
     everything counts. copy: what was left where they are shown, in memory that lies as all the gradients do.
