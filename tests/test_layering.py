@@ -36,6 +36,7 @@ FLOORS = {
     "warpsim.core.runtime.algorithms": 8.6,
     "warpsim.core.runtime.rollout": 8.6,
     "warpsim.core.runtime.map": 8.6,
+    "warpsim.core.language": 8.9,
     "warpsim.core.lib": 9,
     "warpsim.usd": 9,
     "warpsim.autograd": 10,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..core.runtime.arrays.array import array
+from ..core.language import array
 from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.launches.arguments import is_missing
 from ..core.runtime.tape.traffic import arrays_in

@@ -15,16 +15,15 @@ import numpy as np
 
 from ..core.compile import Form, Program
 from ..core.ir.nodes import Function
+from ..core.language import Kernel, array, get_device
 from ..core.ops.tangents import slots
 from ..core.passes.forward.tangent import Slot, needs_one_thread, parameter_slots
-from ..core.runtime.arrays.array import array
 from ..core.runtime.devices.capture import current_graph
-from ..core.runtime.devices.device import Device, get_device
+from ..core.runtime.devices.device import Device
 from ..core.runtime.launches import compiled_form, interp
 from ..core.runtime.launches.arguments import adapted, is_missing
 from ..core.runtime.launches.dimensions import extent, normalized
 from ..core.runtime.launches.failed_checks import Report
-from ..core.runtime.launches.kernel import Kernel
 from ..core.runtime.tape.adjoint_needs import needs_of
 from ..core.runtime.tape.traffic import of_needs
 from ..core.types import structs

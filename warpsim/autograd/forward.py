@@ -18,12 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.runtime.arrays.array import array
+from ..core.language import Kernel, array, launch
 from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.arrays.saved_contents import Paused, bounds
 from ..core.runtime.devices.cuda.memory import on_host
-from ..core.runtime.launch import launch
-from ..core.runtime.launches.kernel import Kernel
 from ..core.runtime.tape.entries import base
 from ..core.runtime.tape.given_seeds import check_loss
 from ..core.runtime.tape.tape import Tape

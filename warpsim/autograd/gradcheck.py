@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.runtime.launches.kernel import Kernel
+from ..core.language import Kernel
 from ..core.runtime.tape.entries import LaunchRecord
 from ..core.runtime.tape.tape import Tape
 from ..core.runtime.tape.traffic import of_needs

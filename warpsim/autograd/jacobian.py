@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.runtime.arrays.array import array
-from ..core.runtime.arrays.creation import zeros_like
+from ..core.language import Kernel, array, zeros_like
 from ..core.runtime.arrays.saved_contents import Paused
-from ..core.runtime.launches.kernel import Kernel
 from ..core.runtime.tape.tape import Tape
 from ..errors import user_frames
 from .components import Components

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.runtime.arrays.array import array
+from ..core.language import array
 from ..core.runtime.arrays.indexed import indexedarray
 from .doubles import Doubles
 

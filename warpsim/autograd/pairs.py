@@ -10,7 +10,7 @@ import difflib
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.runtime.arrays.array import array
+from ..core.language import array
 from ..errors import JacobianError
 from .subjects import Subject
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.runtime.launches.kernel import Kernel
+from ..core.language import Kernel
 from ..core.runtime.tape.traffic import arrays_in
 from ..errors import JacobianError
 from .components import Components

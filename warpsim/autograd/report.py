@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.runtime.arrays.array import array
+from ..core.language import array
 from ..core.runtime.tape.entries import base
 from ..core.runtime.tape.picture.graph import key_of
 from ..core.runtime.tape.picture.items import step_of

@@ -11,11 +11,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.runtime.arrays.array import array
+from ..core.language import Kernel, array, launch
 from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.arrays.saved_contents import Paused
-from ..core.runtime.launch import launch
-from ..core.runtime.launches.kernel import Kernel
 from ..core.runtime.tape.adjoint_needs import needs_of
 from ..core.runtime.tape.traffic import arrays_in, traffic
 from ..errors import JacobianError, instance

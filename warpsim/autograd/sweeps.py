@@ -16,11 +16,11 @@ import numpy as np
 
 from ..core.compile import Form, Program
 from ..core.ir.nodes import Function, Value, walk
+from ..core.language import array
 from ..core.passes.analysis.mod_ref import HELD
 from ..core.passes.forward.derived import moving_slots
 from ..core.passes.forward.gradients_as_params import gradient_slots
 from ..core.passes.forward.tangent import Slot
-from ..core.runtime.arrays.array import array
 from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.launches.arguments import empty_array
 from ..core.runtime.tape.adjoint_launch import check_aliases, check_reversible, extra_argument, stand_in_arguments

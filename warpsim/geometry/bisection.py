@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.frontend.functions import func
-from ..core.types.scalars import int32
-from ..core.types.signatures import Array, Scalar
+from ..core.language import Array, Scalar, func, int32
 
 
 @func

@@ -14,12 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.ops import tid
+from ..core.language import array, float64, kernel, tid, zeros
 from ..core.runtime.algorithms.cuda import primitives as on_device
-from ..core.runtime.arrays.array import array
-from ..core.runtime.arrays.creation import zeros
-from ..core.runtime.launches.kernel import kernel
-from ..core.types.scalars import float64
 from .vectors import BLOCK, run
 
 _CUDA_BLOCK = 64

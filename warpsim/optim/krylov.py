@@ -15,9 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.ops import tid
-from ..core.runtime.arrays.array import array
-from ..core.runtime.launches.kernel import kernel
+from ..core.language import array, kernel, tid
 from .operators import LinearOperator
 from .vectors import Vector, combine, inner, norm, run, vector_like
 

@@ -17,11 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.ops import tid
-from ..core.runtime.arrays.array import array
-from ..core.runtime.arrays.creation import zeros
-from ..core.runtime.launches.kernel import kernel
-from ..core.types.scalars import float32, float64
+from ..core.language import array, float32, float64, kernel, tid, zeros
 from ..errors import ArrayError, DeviceError
 from .history import History
 from .line_search import strong_wolfe

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.runtime.arrays.array import array, overlap
-from ..core.runtime.arrays.creation import clone, zeros_like
+from ..core.language import array, clone, zeros_like
+from ..core.runtime.arrays.array import overlap
 from ..core.runtime.arrays.saved_contents import Paused, active
 from ..core.runtime.tape.entries import LaunchRecord
 from ..core.runtime.tape.traffic import arrays_in

@@ -14,18 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.ops import tid
-from ..core.runtime.algorithms.primitives import radix_sort_pairs
-from ..core.runtime.arrays.array import array
-from ..core.runtime.arrays.creation import empty, zeros
+from ..core.language import array, empty, float64, get_device, int32, kernel, launch, radix_sort_pairs, tid, zeros
 from ..core.runtime.arrays.saved_contents import Paused
 from ..core.runtime.devices.capture import current_graph
-from ..core.runtime.devices.device import get_device
-from ..core.runtime.launch import launch
-from ..core.runtime.launches.kernel import kernel
 from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
-from ..core.types.scalars import float64, int32
 from ..errors import ArgumentTypeError, ArrayError, instance
 from .vectors import check_floats, components, run
 

@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.ops import tid
-from ..core.runtime.arrays.array import array
-from ..core.runtime.arrays.creation import zeros
-from ..core.runtime.launches.kernel import kernel
+from ..core.language import array, kernel, tid, zeros
 from .state import checked_grads, in_range, master_dtype, split_parameters
 from .vectors import components, run
 

@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.runtime.arrays.array import array
-from ..core.types.scalars import float16, float32
+from ..core.language import array, float16, float32
 from ..errors import ArgumentCountError
 from .vectors import as_list, check_alike, components
 

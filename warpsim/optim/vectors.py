@@ -10,15 +10,10 @@ import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ..core.ops import tid
+from ..core.language import array, empty, float64, kernel, launch, tid, zeros
 from ..core.runtime.algorithms.cuda import primitives as on_device
-from ..core.runtime.arrays.array import array
-from ..core.runtime.arrays.creation import empty, zeros
-from ..core.runtime.launch import launch
-from ..core.runtime.launches.kernel import kernel
 from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
-from ..core.types.scalars import float64
 from ..errors import ArgumentTypeError, ArrayError, GradientError
 
 BLOCK = 2048  # elements that one thread sums: long enough to amortise it, short enough for many threads

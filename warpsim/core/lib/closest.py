@@ -8,10 +8,7 @@ features are equally close, of the one that the function's text names first.
 
 from __future__ import annotations
 
-from ..frontend.functions import func
-from ..ops import clamp, cross, dot, length, max, vector, where
-from ..types.scalars import float32, float64
-from ..types.signatures import Float, Vec
+from ..language import Float, Vec, clamp, cross, dot, float32, float64, func, length, max, vector, where
 
 FLAT = {float32: 2.0**-23, float64: 2.0**-52}
 """Squared sine of an angle below which a triangle counts as its edges.

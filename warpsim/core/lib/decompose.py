@@ -18,25 +18,11 @@ decomposition have exact gradients for coinciding values too. U diag(f(sigma)) V
 
 from __future__ import annotations
 
-from ..frontend.forms import adjoint
-from ..frontend.functions import func
-from ..frontend.gradients import func_grad
-from ..ops import (
-    abs,
-    copysign,
-    dot,
-    length,
-    matrix_from_cols,
-    matrix_from_rows,
-    max,
-    sqrt,
-    transpose,
-    vector,
-    where,
-)
+from ..language import (
+    Float, Mat, Vec, abs, adjoint, copysign, dot, float16, float32, float64, func, func_grad, length, matrix_from_cols,
+    matrix_from_rows, max, sqrt, transpose, vector, where,
+)  # fmt: skip
 from ..types.compounds import standard_names
-from ..types.scalars import float16, float32, float64
-from ..types.signatures import Float, Mat, Vec
 
 # Cyclic Jacobi on 3x3 converges fast at the end: the largest relative off-diagonal after 9, 10,
 # 11 and 12 rotations, over 20 million matrices of all kinds: 2e-5, 2e-8, 6e-13, 1e-20.

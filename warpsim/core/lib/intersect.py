@@ -7,15 +7,8 @@ float64, so for float32 coordinates touching counts and a gap of a few roundings
 
 from __future__ import annotations
 
-from ..frontend.functions import func
-from ..ops import abs, cross, dot, max, min, where
-from ..types.compounds import matrix as matrix_type
-from ..types.compounds import vector as vector_type
-from ..types.scalars import float32, float64, int32
+from ..language import abs, cross, dot, float32, float64, func, int32, mat33, matrix_type, max, min, vec3, vec3d, where
 
-vec3 = vector_type(3, float32)
-vec3d = vector_type(3, float64)
-mat33 = matrix_type((3, 3), float32)
 triangle = matrix_type((3, 3), float64)  # corners as rows
 
 

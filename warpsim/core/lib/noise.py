@@ -13,11 +13,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from ..frontend.function import func
-from ..ops import cross, dot, floor, normalize
-from ..types.compounds import vector as vector_type
-from ..types.scalars import float32, int32, uint32
-from ..types.signatures import N, Vec
+from ..language import N, Vec, cross, dot, float32, floor, func, int32, normalize, uint32, vector_type
 from .random import mixed_state, next_state, unit_float
 
 # Multipliers of the lattice coordinates in the hash; the first two after Teschner et al. 2003.

@@ -10,25 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..frontend.function import func
-from ..ops import (
-    abs,
-    atan2,
-    cos,
-    cross,
-    dot,
-    length,
-    matrix_from_cols,
-    max,
-    normalize,
-    quaternion,
-    sin,
-    sqrt,
-    vector,
-    where,
-)
-from ..types.scalars import float16, float32, float64
-from ..types.signatures import Float, Mat, Quat, Vec
+from ..language import (
+    Float, Mat, Quat, Vec, abs, atan2, cos, cross, dot, float16, float32, float64, func, length, matrix_from_cols, max,
+    normalize, quaternion, sin, sqrt, vector, where,
+)  # fmt: skip
 
 HALF_PI = 1.5707963267948966
 PI = 3.141592653589793

@@ -11,9 +11,7 @@ in this library pass the state on by hand, so that they run in Python as they st
 
 from __future__ import annotations
 
-from ..frontend.function import func
-from ..ops import abs, cos, exp, floor, log, sqrt
-from ..types.scalars import float32, float64, int32, uint32
+from ..language import abs, cos, exp, float32, float64, floor, func, int32, log, sqrt, uint32
 
 # The 32-bit linear congruential step and the output multiplier of PCG (O'Neill 2014).
 _LCG_MULTIPLIER = uint32(747796405)

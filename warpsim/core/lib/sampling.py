@@ -7,15 +7,8 @@ the origin; `state` advances in the calling kernel.
 
 from __future__ import annotations
 
-from ..frontend.function import func
-from ..ops import cbrt, cos, sin, sqrt
-from ..types.compounds import vector as vector_type
-from ..types.scalars import float32, int32, uint32
-from ..types.signatures import Array, Scalar
+from ..language import Array, Scalar, cbrt, cos, float32, func, int32, sin, sqrt, uint32, vec2, vec3
 from .random import next_state, unit_float
-
-vec2 = vector_type(2, float32)
-vec3 = vector_type(3, float32)
 
 _TWO_PI = 6.283185307179586
 

@@ -5,9 +5,7 @@ A twist is (angular velocity [rad/s], linear velocity [m/s]); a wrench is (torqu
 
 from __future__ import annotations
 
-from ..frontend.function import func
-from ..ops import cross, dot, matrix_from_rows, vector
-from ..types.signatures import Float, Mat, Vec
+from ..language import Float, Mat, Vec, cross, dot, func, matrix_from_rows, vector
 
 
 @func

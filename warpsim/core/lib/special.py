@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ..frontend.function import func
-from ..ops import abs, copysign, log, min, sqrt
-from ..types.scalars import float16, float32
-from ..types.signatures import Float
+from ..language import Float, abs, copysign, float16, float32, func, log, min, sqrt
 
 _INFINITY = math.inf
 _SQRT_HALF = 0.7071067811865476

@@ -9,14 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.frontend.functions import func
-from ...core.ops import min, tid, where
-from ...core.runtime.arrays.array import array
-from ...core.runtime.arrays.creation import empty, zeros
-from ...core.runtime.launch import launch
-from ...core.runtime.launches.kernel import kernel
-from ...core.types.arrays import array_type
-from ...core.types.scalars import float32, int32
+from ...core.language import array, array_type, empty, float32, func, int32, kernel, launch, min, tid, where, zeros
 from .nodes import EMPTY, BvhNode, BvhTree, leaf_code
 from .refit import Built
 from .split import Boxes, Range, half_area

@@ -14,18 +14,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.frontend.functions import func
-from ...core.ops import min, tid
-from ...core.runtime.arrays.array import array
-from ...core.runtime.arrays.creation import empty
+from ...core.language import array, empty, float32, func, int32, kernel, launch, min, tid, vec3, vec4
 from ...core.runtime.devices.capture import current_graph
-from ...core.runtime.launch import launch
-from ...core.runtime.launches.kernel import kernel
-from ...core.types.scalars import float32, int32
 from ...errors import LaunchError
 from .assemble import assembled
 from .groups import grafted, grouped, halved_list, most_levels
-from .nodes import NO_NODE, vec3, vec4
+from .nodes import NO_NODE
 from .refit import Built
 from .split import Boxes, Range, joined, no_boxes
 from .top import MAX_LEVELS, split_top

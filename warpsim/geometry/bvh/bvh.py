@@ -5,14 +5,13 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from ...core.runtime.arrays.array import array
+from ...core.language import array, int32, vec3
 from ...core.runtime.launches.handles import Handle
 from ...core.types.arrays import type_name
-from ...core.types.scalars import int32
 from ...errors import ArgumentTypeError, BvhError, DeviceError
 from .build import check_not_captured
 from .constructors import CONSTRUCTORS, construct
-from .nodes import MAX_PRIMITIVES, BvhData, vec3
+from .nodes import MAX_PRIMITIVES, BvhData
 from .refit import leaf_slots, refit
 
 

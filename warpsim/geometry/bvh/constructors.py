@@ -10,11 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.language import CPU, array, empty, int32
 from ...core.runtime.arrays import saved_contents
-from ...core.runtime.arrays.array import array
-from ...core.runtime.arrays.creation import empty
-from ...core.runtime.devices.device import CPU
-from ...core.types.scalars import int32
 from .build import build, build_grouped
 from .groups import names_of
 from .lbvh import build_sorted

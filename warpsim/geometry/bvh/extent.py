@@ -7,15 +7,7 @@ from __future__ import annotations
 
 import math
 
-from ...core.frontend.functions import func
-from ...core.ops import greater, lesser, tid
-from ...core.runtime.arrays.array import array
-from ...core.runtime.arrays.creation import empty
-from ...core.runtime.launch import launch
-from ...core.runtime.launches.kernel import kernel
-from ...core.types.scalars import int32
-from ...core.types.structs import struct
-from .nodes import vec3
+from ...core.language import array, empty, func, greater, int32, kernel, launch, lesser, struct, tid, vec3
 from .walk import is_finite
 
 _SHARE = 64  # boxes, or extents, that one thread joins

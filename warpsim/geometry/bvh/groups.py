@@ -6,13 +6,7 @@ import math
 
 import numpy as np
 
-from ...core.ops import tid
-from ...core.runtime.algorithms.primitives import radix_sort_pairs, runlength_encode
-from ...core.runtime.arrays.array import array
-from ...core.runtime.arrays.creation import clone, empty
-from ...core.runtime.launch import launch
-from ...core.runtime.launches.kernel import kernel
-from ...core.types.scalars import int32
+from ...core.language import array, clone, empty, int32, kernel, launch, radix_sort_pairs, runlength_encode, tid
 from ...errors import BvhError
 from .split import Boxes, Range, measured
 from .top import MAX_LEVELS

@@ -20,21 +20,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.frontend.functions import func
-from ...core.ops import greater, lesser, tid, where
-from ...core.runtime.algorithms.primitives import radix_sort_pairs
+from ...core.language import (
+    array, array_type, clone, empty, full, func, greater, int32, int64, kernel, launch, lesser, radix_sort_pairs,
+    struct, tid, vec3, where, zeros,
+)  # fmt: skip
 from ...core.runtime.arrays import saved_contents
-from ...core.runtime.arrays.array import array
-from ...core.runtime.arrays.creation import clone, empty, full, zeros
-from ...core.runtime.launch import launch
-from ...core.runtime.launches.kernel import kernel
-from ...core.types.arrays import array_type
-from ...core.types.scalars import int32, int64
-from ...core.types.structs import struct
 from ..bisection import first_not_below
 from .extent import Extent
 from .morton import ordered
-from .nodes import EMPTY, NO_NODE, BvhNode, BvhTree, leaf_code, vec3
+from .nodes import EMPTY, NO_NODE, BvhNode, BvhTree, leaf_code
 from .radix_tree import Branch, radix_tree
 from .refit import Built, by_level, fill_nodes, put_box
 from .subtree import empty_node

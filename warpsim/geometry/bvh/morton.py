@@ -12,17 +12,12 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ...core.frontend.functions import func
-from ...core.ops import atomic_max, atomic_min, max, min, tid
-from ...core.runtime.algorithms.primitives import radix_sort_pairs
-from ...core.runtime.arrays.array import array
-from ...core.runtime.arrays.creation import empty, full
-from ...core.runtime.launch import launch
-from ...core.runtime.launches.kernel import kernel
-from ...core.types.scalars import float32, int32, int64
+from ...core.language import (
+    array, atomic_max, atomic_min, empty, float32, full, func, int32, int64, kernel, launch, max, min, radix_sort_pairs,
+    tid, vec3,
+)  # fmt: skip
 from ..bisection import first_not_below
 from .extent import Extent, extent_of, middle
-from .nodes import vec3
 from .walk import is_finite
 
 BITS = 60

@@ -22,16 +22,7 @@ Bounds for traversals: a path from the root passes at most `MAX_DEPTH` = 31 node
 
 from __future__ import annotations
 
-from ...core.frontend.functions import func
-from ...core.types.arrays import array_type
-from ...core.types.compounds import vector as vector_type
-from ...core.types.scalars import float32, int32
-from ...core.types.structs import struct
-
-vec3 = vector_type(3, float32)
-vec3i = vector_type(3, int32)
-vec4 = vector_type(4, float32)
-vec4i = vector_type(4, int32)
+from ...core.language import array_type, func, int32, struct, vec4, vec4i
 
 EMPTY = -1
 MAX_LEAF = 8

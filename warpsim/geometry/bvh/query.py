@@ -28,25 +28,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core.frontend.functions import func
-from ...core.ops import (
-    abs,
-    bit_count,
-    cw_mul,
-    dot,
-    greater,
-    isfinite,
-    lesser,
-    mask_at_most,
-    max,
-    min,
-    stop_gradient,
-    where,
-)
-from ...core.ops.handles import resolve
-from ...core.types.scalars import float32, int32, uint64
-from ...core.types.structs import struct
-from .nodes import EMPTY, BvhData, BvhNode, BvhTree, leaf_first, vec3, vec3i, vec4
+from ...core.language import (
+    abs, bit_count, cw_mul, dot, float32, func, greater, int32, isfinite, lesser, mask_at_most, max, min, resolve,
+    stop_gradient, struct, uint64, vec3, vec3i, vec4, where,
+)  # fmt: skip
+from .nodes import EMPTY, BvhData, BvhNode, BvhTree, leaf_first
 from .walk import LARGEST, box_spans, gaps, inverted, is_finite
 
 _INFINITE = math.inf

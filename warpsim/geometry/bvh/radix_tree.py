@@ -12,15 +12,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...core.frontend.functions import func
-from ...core.ops import max, min, tid, where
-from ...core.runtime.arrays.array import array
-from ...core.runtime.arrays.creation import empty
-from ...core.runtime.launch import launch
-from ...core.runtime.launches.kernel import kernel
-from ...core.types.arrays import array_type
-from ...core.types.scalars import int32, int64
-from ...core.types.structs import struct
+from ...core.language import array, array_type, empty, func, int32, int64, kernel, launch, max, min, struct, tid, where
 from .extent import Extent
 from .morton import Order
 

@@ -12,14 +12,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ...core.frontend.functions import func
-from ...core.ops import greater, lesser, tid, where
-from ...core.runtime.arrays.array import array
-from ...core.runtime.arrays.creation import empty
-from ...core.runtime.launch import launch
-from ...core.runtime.launches.kernel import kernel
-from ...core.types.scalars import int32
-from .nodes import EMPTY, BvhNode, BvhTree, leaf_first, vec3, vec4
+from ...core.language import array, empty, func, greater, int32, kernel, launch, lesser, tid, vec3, vec4, where
+from .nodes import EMPTY, BvhNode, BvhTree, leaf_first
 from .walk import LARGEST, extent
 
 _INFINITE = math.inf

@@ -13,13 +13,7 @@ from __future__ import annotations
 
 import math
 
-from ...core.frontend.functions import func
-from ...core.ops import greater, lesser, min, where
-from ...core.runtime.arrays.creation import zeros
-from ...core.types.arrays import array_type
-from ...core.types.scalars import float32, int32
-from ...core.types.structs import struct
-from .nodes import vec4
+from ...core.language import array_type, float32, func, greater, int32, lesser, min, struct, vec4, where, zeros
 
 BINS = 16
 PLACE = 3  # of the numbers of a box: where its centre lies between the bounds of its range

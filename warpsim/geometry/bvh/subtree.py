@@ -10,13 +10,8 @@ from there on it is quartered, and quartered ranges end in time.
 
 from __future__ import annotations
 
-from ...core.frontend.functions import func
-from ...core.ops import where
-from ...core.runtime.arrays.creation import zeros
-from ...core.types.arrays import array_type
-from ...core.types.scalars import int32
-from ...core.types.structs import struct
-from .nodes import EMPTY, MAX_DEPTH, STACK_SIZE, BvhNode, leaf_code, vec4i
+from ...core.language import array_type, func, int32, struct, vec4i, where, zeros
+from .nodes import EMPTY, MAX_DEPTH, STACK_SIZE, BvhNode, leaf_code
 from .split import NOTHING, Boxes, Range, half_area, measured, split
 
 

@@ -13,15 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ...core.frontend.functions import func
-from ...core.ops import lesser, max, min, tid, where
-from ...core.runtime.arrays.array import array, array2d
-from ...core.runtime.arrays.creation import empty, zeros
-from ...core.runtime.launch import launch
-from ...core.runtime.launches.kernel import kernel
-from ...core.types.scalars import float32, int32
-from ...core.types.structs import struct
-from .nodes import vec4
+from ...core.language import (
+    array, array2d, empty, float32, func, int32, kernel, launch, lesser, max, min, struct, tid, vec4, where, zeros,
+)  # fmt: skip
 from .split import BINS, INFINITY, NOTHING, PLACE, Boxes, Range, best_of, joined, longest_axis, no_boxes, place_of
 
 BLOCK = 2048  # boxes

@@ -24,10 +24,8 @@ far and entered by no ray. A walk that looks for the nearest of something:
 
 from __future__ import annotations
 
-from ...core.frontend.functions import func
-from ...core.ops import abs, cw_mul, greater, lesser, max, min, where
-from ...core.types.scalars import float32
-from .nodes import BvhNode, vec3, vec4, vec4i
+from ...core.language import abs, cw_mul, float32, func, greater, lesser, max, min, vec3, vec4, vec4i, where
+from .nodes import BvhNode
 
 LARGEST = 3.4028234663852886e38
 _ENDLESS = 1.0e30

@@ -8,28 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.ops import max, min, tid
-from ...core.runtime.arrays.array import array
-from ...core.runtime.arrays.creation import empty
-from ...core.runtime.launch import launch
-from ...core.types.scalars import float32, float64, int32
+from ...core.language import array, empty, float32, float64, int32, launch, max, min, tid, vec3d
 from .build import (
-    EXACT,
-    INFINITE,
-    LARGEST_INT,
-    SMALLEST_INT,
-    Table,
-    Task,
-    cell_count,
-    cell_of,
-    higher,
-    image_of,
-    layer_of,
-    lower,
-    make_plan,
-    most_cells,
-)
-from .data import DealtD, DealtF, HashGridPlan, vec3d
+    EXACT, INFINITE, LARGEST_INT, SMALLEST_INT, Table, Task, cell_count, cell_of, higher, image_of, layer_of, lower,
+    make_plan, most_cells,
+)  # fmt: skip
+from .data import DealtD, DealtF, HashGridPlan
 
 PIECE = 4096
 _MOST_BUCKETS = 1000  # no power of two: places a power of two apart compete for the same lines of a cache

@@ -9,12 +9,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...core.frontend.functions import func
-from ...core.ops import ceil, floor, max, min, where
-from ...core.runtime.arrays.array import array
-from ...core.runtime.launches.kernel import kernel
-from ...core.types.scalars import float64, int32
-from .data import HashGridPlan, cell_number, image_in_period, place_of, remainder, vec3d, vec3i
+from ...core.language import array, ceil, float64, floor, func, int32, kernel, max, min, vec3d, vec3i, where
+from .data import HashGridPlan, cell_number, image_in_period, place_of, remainder
 
 EXACT = kernel(fast_math=False)  # with it on, points would be taken to be finite
 FINEST = 4  # cells along x per radius: a query cuts rows of cells that close to its ends, at no cost

@@ -10,16 +10,9 @@ Points are kept twice: in the user's array, and here, sorted by cell, where a qu
 
 from __future__ import annotations
 
-from ...core.frontend.functions import func
-from ...core.ops import clamp, floor
-from ...core.runtime.arrays.array import array
-from ...core.types.compounds import vector as vector_type
-from ...core.types.scalars import float32, float64, int32
-from ...core.types.structs import struct
-
-vec3i = vector_type(3, int32)
-vec3f = vector_type(3, float32)
-vec3d = vector_type(3, float64)
+from ...core.language import (
+    array, clamp, float32, float64, floor, func, int32, struct, vec3d, vec3f, vec3i, vector_type,
+)  # fmt: skip
 
 LANES = 16  # candidates that are tested together: two AVX2 or one AVX-512 instruction for float32
 lanes_f = vector_type(LANES, float32)

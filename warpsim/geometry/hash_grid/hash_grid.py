@@ -15,17 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ...core.runtime.arrays.array import array
-from ...core.runtime.arrays.creation import empty, zeros
+from ...core.language import array, empty, float32, float64, get_device, int32, vec3d, vec3f, vec3i, zeros
 from ...core.runtime.devices.capture import recorded
-from ...core.runtime.devices.device import get_device
 from ...core.runtime.launches.handles import Handle
 from ...core.types.arrays import type_name
-from ...core.types.scalars import canonical, float32, float64, int32
+from ...core.types.scalars import canonical
 from ...errors import ArgumentTypeError, DeviceError, HashGridError
 from .buckets import Buckets
 from .build import Table, Task, most_cells
-from .data import LANES, HashGridData, HashGridPlan, lanes_d, lanes_f, vec3d, vec3f, vec3i
+from .data import LANES, HashGridData, HashGridPlan, lanes_d, lanes_f
 from .sort import Sort
 
 _SMALLEST, _LARGEST = 1.0e-300, 1.0e300  # lengths whose inverse is a number with full precision

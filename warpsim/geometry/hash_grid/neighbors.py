@@ -18,12 +18,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.frontend.functions import func
-from ...core.ops import cw_mul, mask_at_most, max, min, rint, stop_gradient
-from ...core.ops.handles import resolve
-from ...core.types.scalars import float32, float64, int32, uint64
-from ...core.types.structs import struct
-from .data import HashGridData, image_in_period, vec3d, vec3f
+from ...core.language import (
+    cw_mul, float32, float64, func, int32, mask_at_most, max, min, resolve, rint, stop_gradient, struct, uint64, vec3d,
+    vec3f,
+)  # fmt: skip
+from .data import HashGridData, image_in_period
 from .walk import Walk, advanced, at_first_row, is_position, within
 
 _ROUNDING = 1.0 + 2.0**-20  # a test passes points that are a few units of rounding farther than max_dist

@@ -16,12 +16,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.frontend.functions import func
-from ...core.ops import min, stop_gradient
-from ...core.ops.handles import resolve
-from ...core.types.scalars import float32, float64, int32, uint64
-from ...core.types.structs import struct
-from .data import LANES, HashGridData, cell_number, remainder, vec3d, vec3f
+from ...core.language import float32, float64, func, int32, min, resolve, stop_gradient, struct, uint64, vec3d, vec3f
+from .data import LANES, HashGridData, cell_number, remainder
 from .walk import Walk, advanced, arc, at_first_row, covered, is_position
 
 

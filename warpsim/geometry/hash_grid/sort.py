@@ -8,31 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.ops import max, min, tid
-from ...core.runtime.algorithms.primitives import radix_sort_pairs
+from ...core.language import array, empty, float64, int32, launch, max, min, radix_sort_pairs, tid, vec3d
 from ...core.runtime.arrays import saved_contents
-from ...core.runtime.arrays.array import array
-from ...core.runtime.arrays.creation import empty
-from ...core.runtime.launch import launch
-from ...core.types.scalars import float64, int32
 from ..bisection import first_not_below
 from .build import (
-    EXACT,
-    INFINITE,
-    LARGEST_INT,
-    SMALLEST_INT,
-    Table,
-    Task,
-    cell_count,
-    cell_of,
-    higher,
-    image_of,
-    layer_of,
-    lower,
-    make_plan,
-    most_cells,
-)
-from .data import HashGridPlan, vec3d
+    EXACT, INFINITE, LARGEST_INT, SMALLEST_INT, Table, Task, cell_count, cell_of, higher, image_of, layer_of, lower,
+    make_plan, most_cells,
+)  # fmt: skip
+from .data import HashGridPlan
 
 _SHARE = 64  # points, or extents, that one thread joins
 

@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.frontend.functions import func
-from ...core.ops import bit_count, clamp, floor, isfinite, max, min
-from ...core.types.scalars import float64, int32
-from ...core.types.structs import struct
+from ...core.language import bit_count, clamp, float64, floor, func, int32, isfinite, max, min, struct, vec3i
 from .build import layer_of
-from .data import LANES, HashGridData, HashGridPlan, cell_number, place_of, remainder, vec3i
+from .data import LANES, HashGridData, HashGridPlan, cell_number, place_of, remainder
 
 _IMAGE_ROUNDING = 2.0**-19  # of a period, twice that of a wrapped float32 coordinate and its difference
 

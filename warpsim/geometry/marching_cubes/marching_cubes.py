@@ -21,23 +21,14 @@ import functools
 import math
 from typing import Any
 
-from ...core.frontend.functions import func
-from ...core.ops import bit_count, cw_mul, isfinite, tid
-from ...core.runtime.algorithms.primitives import array_scan
-from ...core.runtime.arrays.array import array, array2d, array3d
-from ...core.runtime.arrays.creation import empty, zeros
+from ...core.language import (
+    array, array2d, array3d, array_scan, bit_count, cw_mul, empty, float32, func, get_device, int32, int64, isfinite,
+    kernel, launch, tid, uint8, vec3, vec4i, zeros,
+)  # fmt: skip
 from ...core.runtime.devices.capture import current_graph
-from ...core.runtime.devices.device import get_device
-from ...core.runtime.launch import launch
-from ...core.runtime.launches.kernel import kernel
 from ...core.types.arrays import type_name
-from ...core.types.compounds import vector as vector_type
-from ...core.types.scalars import float32, int32, int64, uint8
 from ...errors import ArgumentTypeError, ArrayError, DeviceError, LaunchError
 from .table import case_table
-
-vec3 = vector_type(3, float32)
-vec4i = vector_type(4, int32)
 
 _NOT_FINITE = 16
 _MOST = 2**31 - 1

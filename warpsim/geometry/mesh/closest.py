@@ -9,15 +9,14 @@ reverse as fast as it is forwards.
 
 from __future__ import annotations
 
-from ...core.frontend.functions import func
-from ...core.frontend.gradients import func_grad, func_replay
+from ...core.language import (
+    abs, cw_div, cw_mul, float32, func, func_grad, func_replay, greater, int32, lesser, mask_at_most, min, vec3, vec4,
+    where, zeros,
+)  # fmt: skip
 from ...core.lib.closest import FLAT, SMALL
-from ...core.ops import abs, cw_div, cw_mul, greater, lesser, mask_at_most, min, where
-from ...core.runtime.arrays.creation import zeros
-from ...core.types.scalars import float32, int32
-from ..bvh.nodes import STACK_SIZE, BvhNode, leaf_first, vec4
+from ..bvh.nodes import STACK_SIZE, BvhNode, leaf_first
 from ..bvh.walk import LARGEST, box_distances_sq, is_finite, sorted_down
-from .data import LANES, MeshData, TrianglePack, vec3, vec8
+from .data import LANES, MeshData, TrianglePack, vec8
 
 _ROUNDING = 1.0 - 2.0**-20
 """Makes bounds of boxes smaller than computed distances of what is in them, so that no tie is missed."""

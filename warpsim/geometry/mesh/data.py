@@ -11,16 +11,13 @@ Packs have no gradients: they serve searches. What has a derivative is computed 
 
 from __future__ import annotations
 
-from ...core.frontend.functions import func
-from ...core.ops import abs, bit_count, cross, max, normalize, stop_gradient, where
-from ...core.types.arrays import array_type
-from ...core.types.compounds import vector as vector_type
-from ...core.types.scalars import float32, int32
-from ...core.types.structs import struct
+from ...core.language import (
+    abs, array_type, bit_count, cross, float32, func, int32, max, normalize, stop_gradient, struct, vec3, vector_type,
+    where,
+)  # fmt: skip
 from ..bvh.nodes import BvhTree
 from ..bvh.walk import is_finite
 
-vec3 = vector_type(3, float32)
 vec8 = vector_type(8, float32)
 
 LANES = 8

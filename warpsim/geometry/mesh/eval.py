@@ -5,10 +5,8 @@ Indices are not checked outside of `config.verify` and the device "interp", like
 
 from __future__ import annotations
 
-from ...core.frontend.functions import func
-from ...core.ops import resolve
-from ...core.types.scalars import float32, int32, uint64
-from .data import MeshData, corners_of, face_normal, vec3
+from ...core.language import float32, func, int32, resolve, uint64, vec3
+from .data import MeshData, corners_of, face_normal
 
 
 @func

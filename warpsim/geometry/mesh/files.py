@@ -15,10 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.runtime.arrays.array import array
-from ...core.types.scalars import int32
+from ...core.language import array, int32, vec3
 from ...errors import MeshFileError, MissingPackageError
-from .data import vec3
 from .gltf_check import check_accessors
 from .mesh import Mesh
 

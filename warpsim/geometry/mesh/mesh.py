@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.language import array, empty, float32, int32, launch, vec3, zeros
 from ...core.runtime.arrays import saved_contents
-from ...core.runtime.arrays.array import array
-from ...core.runtime.arrays.creation import empty, zeros
-from ...core.runtime.launch import launch
 from ...core.runtime.launches.handles import Handle
-from ...core.types.scalars import float32, int32
 from ...errors import MeshError
 from ..bvh.build import check_not_captured
 from ..bvh.constructors import CONSTRUCTORS, construct
 from ..bvh.nodes import MAX_LEAF
 from ..bvh.refit import fill_nodes
-from .data import MeshData, TrianglePack, WindingMoments, vec3
+from .data import MeshData, TrianglePack, WindingMoments
 from .pack import average_edges, bound_faces, gather_vertices, out_of_range, pack_triangles, widened
 from .winding import leaf_moments, node_moments
 

@@ -10,14 +10,13 @@ bits. It needs no stack, because nodes know their parents. Every face comes once
 
 from __future__ import annotations
 
-from ...core.frontend.functions import func
-from ...core.ops import greater, lesser, mask_at_most, max, resolve, where
-from ...core.types.scalars import float32, int32, uint64
-from ...core.types.structs import struct
-from ..bvh.nodes import BvhNode, leaf_count, leaf_first, vec4
+from ...core.language import (
+    float32, func, greater, int32, lesser, mask_at_most, max, resolve, struct, uint64, vec3, vec4, where,
+)  # fmt: skip
+from ..bvh.nodes import BvhNode, leaf_count, leaf_first
 from ..bvh.walk import box_distances_sq, is_finite
 from .closest import pack_distances
-from .data import LANES, MeshData, TrianglePack, lowest_bit, vec3, vec8
+from .data import LANES, MeshData, TrianglePack, lowest_bit, vec8
 
 
 @struct

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import math
 
-from ...core.ops import atomic_add, atomic_min, greater, length_sq, lesser, max, min, sqrt, tid, where
-from ...core.runtime.algorithms.primitives import array_scan
-from ...core.runtime.arrays.array import array
-from ...core.runtime.arrays.creation import empty, zeros
-from ...core.runtime.launch import launch
-from ...core.runtime.launches.kernel import kernel
-from ...core.types.scalars import float32, float64, int32
+from ...core.language import (
+    array, array_scan, atomic_add, atomic_min, empty, float32, float64, greater, int32, kernel, launch, length_sq,
+    lesser, max, min, sqrt, tid, vec3, where, zeros,
+)  # fmt: skip
 from ..bvh.nodes import BvhNode, BvhTree, leaf_code, leaf_count, leaf_first
 from ..bvh.refit import put_box
 from ..bvh.walk import LARGEST
-from .data import LANES, TrianglePack, known, vec3
+from .data import LANES, TrianglePack, known
 
 
 @kernel

@@ -8,13 +8,10 @@ that are equally close to two. At points equally close to two faces the derivati
 
 from __future__ import annotations
 
-from ...core.frontend.functions import func
+from ...core.language import bool_, dot, float32, func, int32, resolve, struct, uint64, vec3, where
 from ...core.lib.closest import closest_point_triangle
-from ...core.ops import dot, resolve, where
-from ...core.types.scalars import bool_, float32, int32, uint64
-from ...core.types.structs import struct
 from .closest import closest_face, furthest_face
-from .data import MeshData, corners_of, vec3
+from .data import MeshData, corners_of
 from .sign import sign_by_normal, sign_by_parity, sign_by_rays
 from .winding import winding_number
 

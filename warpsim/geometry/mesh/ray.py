@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import math
 
-from ...core.frontend.functions import func
-from ...core.frontend.gradients import func_grad, func_replay
-from ...core.lib.intersect import mat33, ray_crosses, ray_frame, ray_triangle
-from ...core.ops import cw_mul, greater, lesser, mask_at_most, min, resolve, where
-from ...core.runtime.arrays.creation import zeros
-from ...core.types.scalars import bool_, float32, int32, uint64
-from ...core.types.structs import struct
-from ..bvh.nodes import STACK_SIZE, leaf_count, leaf_first, vec4
+from ...core.language import (
+    bool_, cw_mul, float32, func, func_grad, func_replay, greater, int32, lesser, mask_at_most, mat33, min, resolve,
+    struct, uint64, vec3, vec4, where, zeros,
+)  # fmt: skip
+from ...core.lib.intersect import ray_crosses, ray_frame, ray_triangle
+from ..bvh.nodes import STACK_SIZE, leaf_count, leaf_first
 from ..bvh.walk import LARGEST, box_spans, inverted, is_finite, sorted_down
-from .data import LANES, MeshData, TrianglePack, corners_of, face_normal, lowest_bit, vec3, vec8
+from .data import LANES, MeshData, TrianglePack, corners_of, face_normal, lowest_bit, vec8
 
 
 @struct

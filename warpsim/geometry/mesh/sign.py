@@ -5,19 +5,17 @@ Signs are piecewise constant: their gradients do nothing.
 
 from __future__ import annotations
 
-from ...core.frontend.functions import func
-from ...core.frontend.gradients import func_grad, func_replay
+from ...core.language import (
+    abs, acos, bool_, clamp, dot, float32, float64, func, func_grad, func_replay, int32, length, mask_at_most, mat33,
+    max, min, normalize, struct, vec3, vec3d, where, zeros,
+)  # fmt: skip
 from ...core.lib.closest import closest_point_segment, closest_point_triangle
-from ...core.lib.intersect import edge_side, mat33, ray_crosses, ray_frame, vec3d
+from ...core.lib.intersect import edge_side, ray_crosses, ray_frame
 from ...core.lib.random import rand_init, randf
-from ...core.ops import abs, acos, clamp, dot, length, mask_at_most, max, min, normalize, where
-from ...core.runtime.arrays.creation import zeros
-from ...core.types.scalars import bool_, float32, float64, int32
-from ...core.types.structs import struct
 from ..bvh.nodes import STACK_SIZE, leaf_count, leaf_first
 from ..bvh.walk import LARGEST, box_distances_sq, box_spans, inverted, is_finite, sorted_down
 from .closest import pack_distances
-from .data import LANES, MeshData, corners_of, face_normal, lowest_bit, size_of, vec3
+from .data import LANES, MeshData, corners_of, face_normal, lowest_bit, size_of
 from .ray import candidates, crossings, entered, pack_misses
 
 _SEED = 42

@@ -7,19 +7,13 @@ clouds. The number changes smoothly across holes, so a threshold gives meshes wi
 
 from __future__ import annotations
 
-from ...core.frontend.functions import func
-from ...core.frontend.gradients import func_grad, func_replay
-from ...core.ops import abs, atan2, cross, dot, length, max, tid, where
-from ...core.runtime.arrays.array import array
-from ...core.runtime.arrays.creation import zeros
-from ...core.runtime.launches.kernel import kernel
-from ...core.types.compounds import vector as vector_type
-from ...core.types.scalars import float32, float64, int32
+from ...core.language import (
+    abs, array, atan2, cross, dot, float32, func, func_grad, func_replay, int32, kernel, length, max, tid,
+    vec3, vec3d, where, zeros,
+)  # fmt: skip
 from ..bvh.nodes import STACK_SIZE, leaf_count, leaf_first
 from ..bvh.walk import is_finite
-from .data import MeshData, WindingMoments, corners_of, known, vec3
-
-vec3d = vector_type(3, float64)
+from .data import MeshData, WindingMoments, corners_of, known
 
 _OVER_4_PI = 0.07957747154594767
 _OVER_2_PI = 0.15915494309189535

@@ -14,15 +14,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.frontend.functions import func
+from ...core.language import N, Vec, array_type, bit_count, float32, float64, func, int32, int64, struct, uint32
 from ...core.lib.sampling import lower_bound
-from ...core.ops import bit_count
 from ...core.types import structs
-from ...core.types.arrays import array_type, type_name
+from ...core.types.arrays import type_name
 from ...core.types.compounds import standard_names
-from ...core.types.scalars import float32, float64, int32, int64, uint32
-from ...core.types.signatures import N, Vec
-from ...core.types.structs import struct
 from ...errors import VolumeError
 from .layout import GridType, layout
 

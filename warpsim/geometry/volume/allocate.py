@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.runtime.arrays.array import array
+from ...core.language import array
 from ...errors import VolumeError
 from ..nanovdb import build as nanovdb_build
 from ..nanovdb.grid import Grid

@@ -14,11 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.runtime.arrays.array import array
-from ...core.runtime.arrays.creation import empty, zeros
-from ...core.runtime.devices.device import CPU
-from ...core.runtime.launch import launch
-from ...core.types.scalars import float32, float64, int32, int64, uint32
+from ...core.language import CPU, array, empty, float32, float64, int32, int64, launch, uint32, zeros
 from ...errors import VolumeError
 from ..nanovdb.grid import Grid
 from ..nanovdb.layout import LEAF_LOG2, LEAF_SLOTS, MAX_BYTES

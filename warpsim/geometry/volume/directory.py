@@ -13,12 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.frontend.functions import func
-from ...core.ops import clamp, tid
-from ...core.runtime.arrays.creation import zeros
-from ...core.runtime.launches.kernel import kernel
-from ...core.types.compounds import vector as vector_type
-from ...core.types.scalars import int32
+from ...core.language import clamp, func, int32, kernel, tid, vector_type, zeros
 from ..nanovdb.read import VolumeData, tree_entry
 
 vec2i, vec8i = vector_type(2, int32), vector_type(8, int32)

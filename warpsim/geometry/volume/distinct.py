@@ -10,16 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ...core.frontend.functions import func
-from ...core.ops import atomic_max, floor, tid
-from ...core.runtime.algorithms.primitives import array_scan, radix_sort_pairs
+from ...core.language import (
+    array, array_scan, atomic_max, empty, float32, float64, floor, func, int32, int64, kernel, launch, radix_sort_pairs,
+    tid, zeros,
+)  # fmt: skip
 from ...core.runtime.arrays import saved_contents
-from ...core.runtime.arrays.array import array
-from ...core.runtime.arrays.creation import empty, zeros
-from ...core.runtime.launch import launch
-from ...core.runtime.launches.kernel import kernel
 from ...core.types.compounds import standard_names
-from ...core.types.scalars import float32, float64, int32, int64
 
 TYPES = standard_names()
 vec3i, vec3f, vec3d, mat33d = (TYPES[name] for name in ("vec3i", "vec3f", "vec3d", "mat33d"))

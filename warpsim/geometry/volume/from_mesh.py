@@ -16,15 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.frontend.functions import func
-from ...core.ops import length, min, resolve, tid
-from ...core.runtime.arrays.array import array, array2d
-from ...core.runtime.arrays.creation import empty, zeros
+from ...core.language import (
+    array, array2d, empty, float32, func, int32, kernel, launch, length, min, resolve, tid, uint8, uint64, vector_type,
+    zeros,
+)  # fmt: skip
 from ...core.runtime.devices.capture import current_graph
-from ...core.runtime.launch import launch
-from ...core.runtime.launches.kernel import kernel
-from ...core.types.compounds import vector as vector_type
-from ...core.types.scalars import float32, int32, uint8, uint64
 from ...errors import LaunchError, MeshError, VolumeError
 from ..bvh.extent import extent_of
 from ..mesh.closest import closest_face
@@ -41,14 +37,7 @@ from ..nanovdb import statistics as nanovdb_statistics
 from ..nanovdb.check import set_bits
 from ..nanovdb.grid import Grid
 from ..nanovdb.layout import (
-    LEAF_SLOTS,
-    LEAF_SPAN_LOG2,
-    LOWER_LOG2,
-    LOWER_SLOTS,
-    LOWER_SPAN_LOG2,
-    UPPER_LOG2,
-    UPPER_SLOTS,
-    UPPER_SPAN_LOG2,
+    LEAF_SLOTS, LEAF_SPAN_LOG2, LOWER_LOG2, LOWER_SLOTS, LOWER_SPAN_LOG2, UPPER_LOG2, UPPER_SLOTS, UPPER_SPAN_LOG2,
 )  # fmt: skip
 from ..nanovdb.voxels import leaf_origins, local_coordinates
 from .volume import Volume

@@ -9,26 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.frontend.functions import func
-from ...core.ops import resolve
-from ...core.runtime.arrays.creation import zeros
-from ...core.types.scalars import int32, uint64
-from ...core.types.signatures import Array, Element, Int, Vec
-from ..nanovdb.read import VolumeData, leaf_slot, vec3i, voxel_index
+from ...core.language import Array, Element, Int, Vec, func, int32, resolve, uint64, vec3i, zeros
+from ..nanovdb.read import VolumeData, leaf_slot, voxel_index
 from .directory import vec8i
 from .sample import (
-    LINEAR,
-    Coordinate,
-    cell,
-    corner_slots,
-    entries_around,
-    entry_around,
-    gathered,
-    nearest_voxel,
-    slopes,
-    trilinear,
+    LINEAR, Coordinate, cell, corner_slots, entries_around, entry_around, gathered, nearest_voxel, slopes, trilinear,
     weight,
-)
+)  # fmt: skip
 
 
 @func

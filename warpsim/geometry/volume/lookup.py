@@ -9,22 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.frontend.forms import static
-from ...core.frontend.functions import func
-from ...core.ops import resolve
-from ...core.types.scalars import float32, int32, uint64
-from ..nanovdb.read import (
-    VALUE_WORDS,
-    VolumeData,
-    grid_type_of,
-    leaf_slot,
-    place,
-    read,
-    vec3f,
-    vec3i,
-    voxel_index,
-    write,
-)
+from ...core.language import float32, func, int32, resolve, static, uint64, vec3f, vec3i
+from ..nanovdb.read import VALUE_WORDS, VolumeData, grid_type_of, leaf_slot, place, read, voxel_index, write
 from .directory import entry_of
 
 

@@ -8,9 +8,7 @@ an overload in `volume_lookup`.
 
 from __future__ import annotations
 
-from ...core.frontend.functions import func
-from ...core.types.scalars import float32, int32, uint64
-from ..nanovdb.read import vec3f
+from ...core.language import float32, func, int32, uint64, vec3f
 from .sample import volume_sample_f
 from .transform import volume_index_to_world, volume_world_to_index
 

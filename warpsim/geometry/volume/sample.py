@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.frontend.functions import func
-from ...core.ops import abs, floor, matrix_from_cols, resolve, round, vector
-from ...core.types.scalars import float32, float64, int32, uint64
-from ...core.types.signatures import Float, Int, N, TypeVariable, Vec
-from ..nanovdb.read import VALUE_WORDS, VolumeData, leaf_slot, mat33f, place, read, vec3f, vec3i
+from ...core.language import (
+    Float, Int, N, TypeVariable, Vec, abs, float32, float64, floor, func, int32, mat33f, matrix_from_cols, resolve,
+    round, uint64, vec3f, vec3i, vector,
+)  # fmt: skip
+from ..nanovdb.read import VALUE_WORDS, VolumeData, leaf_slot, place, read
 from .directory import CORNERS, corner_entries, entry_of, vec8i
 from .lookup import holds
 

@@ -6,10 +6,8 @@ points the one in double precision; the inverse is that of the grid too. The map
 
 from __future__ import annotations
 
-from ...core.frontend.functions import func
-from ...core.ops import resolve
-from ...core.types.scalars import uint64
-from ..nanovdb.read import VolumeData, vec3d, vec3f
+from ...core.language import func, resolve, uint64, vec3d, vec3f
+from ..nanovdb.read import VolumeData
 
 
 @func

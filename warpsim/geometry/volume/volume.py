@@ -12,13 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.runtime.arrays.array import array
+from ...core.language import array, get_device, int32, uint8, vec3i
 from ...core.runtime.arrays.array import array as Array
-from ...core.runtime.devices.device import get_device
 from ...core.runtime.launches.handles import Handle
 from ...core.types.arrays import type_name
-from ...core.types.compounds import standard_names
-from ...core.types.scalars import canonical, int32, uint8
+from ...core.types.scalars import canonical
 from ...core.types.structs import numpy_dtype
 from ...errors import VolumeError, instance
 from ..nanovdb import file as nanovdb_file
@@ -31,8 +29,6 @@ from ..nanovdb.read import VALUE_TYPES
 from .allocate import box_grid, dense_grid, tile_grid, voxel_grid
 from .data import leaf_values, present, seen_by_kernels, volume_data, voxel_count
 from .sample import CLOSEST, LINEAR
-
-vec3i = standard_names()["vec3i"]
 
 _TYPE_NAMES = {
     GridType.FLOAT: "float", GridType.DOUBLE: "double", GridType.VEC3F: "Vec3f", GridType.VEC3D: "Vec3d",
