@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.core.passes.reverse.promote_memory import forward
+from warpsim.core.passes.reverse.promote_memory import promote_memory
 from warpsim.core.passes.reverse.recompute import CONSTANT
 
 D = wp.float64
@@ -104,7 +104,7 @@ def test_an_element_that_is_carried_in_a_variable(has, slope):
 
 def test_only_elements_of_arrays_without_gradient_become_constants():
     fn = carried.program(tuple(carried.patterns.values())).fn
-    marked = [any(c.op is CONSTANT for c in forward(fn, chosen).body.nodes) for chosen in (None, frozenset())]
+    marked = [any(c.op is CONSTANT for c in promote_memory(fn, chosen).body.nodes) for chosen in (None, frozenset())]
     assert marked == [False, True]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.passes.simplify.handle_params import Reference
+from ..core.passes.simplify.handle_params import HandleParam
 from ..core.runtime.launches.handles import Handle
 from ..core.types.structs import frozen
 
@@ -13,11 +13,11 @@ from ..core.types.structs import frozen
 class Bound:
     """Arguments for a launch whose ids stand for given structs, as long as this object lives: `args`."""
 
-    def __init__(self, whole: Sequence[Any], references: Sequence[Reference]):
-        count = len(whole) - len(references)
+    def __init__(self, whole: Sequence[Any], handle_params: Sequence[HandleParam]):
+        count = len(whole) - len(handle_params)
         self.args = [frozen(a) for a in whole[:count]]
         self._handles = [Handle(data) for data in whole[count:]]
-        for r, handle in zip(references, self._handles, strict=True):
+        for r, handle in zip(handle_params, self._handles, strict=True):
             if not r.path:
                 self.args[r.position] = handle.id
                 continue

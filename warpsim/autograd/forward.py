@@ -170,7 +170,7 @@ def second_order_of_launch(
     """Record one launch on private arguments, and differentiate that."""
     given = DualLaunch(kernel, dim, args, device)
     moved, seeds = given.named(vector), weights_of(given, cotangents)
-    bound = Bound(PrivateCopies(given.args).args, given.needs.references)
+    bound = Bound(PrivateCopies(given.args).args, given.needs.handle_params)
     own = DualLaunch(kernel, dim, bound.args, device)
     for name in own.arrays():
         base(own.value(name)).requires_grad = True

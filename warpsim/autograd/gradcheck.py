@@ -240,7 +240,7 @@ def record_subject(record: LaunchRecord) -> KernelSubject:
     last = [k for k, name in enumerate(names) if name in written]
     first = [k for k, name in enumerate(names) if name in read or name not in written]
     options = {"device": record.device, "deterministic": record.deterministic}
-    args = Bound(record.args, record.needs.references)
+    args = Bound(record.args, record.needs.handle_params)
     return KernelSubject(record.kernel, record.dim, args.args, first, last, options, FunctionMetadata())
 
 

@@ -96,7 +96,7 @@ class KernelSubject(Subject):
         self.output_labels = _labels(metadata.output_labels, [names[k] for k in outputs], "outputs")
         needs = needs_of(kernel, kernel.types_for(list(args)), kernel.settings())
         self._copies = PrivateCopies(needs.whole(args))
-        self._bound = Bound(self._copies.args, needs.references)
+        self._bound = Bound(self._copies.args, needs.handle_params)
         self.inputs = _differentiable(self.input_labels, [self._copies.args[k] for k in inputs])
         self.outputs = _differentiable(self.output_labels, [self._copies.args[k] for k in outputs])
 

@@ -17,7 +17,7 @@ import numpy as np
 from ..core.compile import Form, Program
 from ..core.ir.nodes import Function, Value, walk
 from ..core.language import array
-from ..core.passes.analysis.mod_ref import HELD
+from ..core.passes.analysis.mod_ref import NESTED
 from ..core.passes.forward.derived import moving_slots
 from ..core.passes.forward.gradients_as_params import gradient_slots
 from ..core.passes.forward.tangent import Slot
@@ -82,7 +82,7 @@ class MovedLaunch:
     def __init__(self, record: LaunchRecord, tangents: Mirror, numbers: Numbers):
         self.record, self.needs, self.tangents, self.numbers = record, record.needs, tangents, numbers
         self.own = len(self.needs.arguments)
-        if any(path[1] == HELD for path in (*self.needs.floats, *self.needs.written)):
+        if any(path[1] == NESTED for path in (*self.needs.floats, *self.needs.written)):
             raise GradientError(
                 f"elements of arguments of kernel {self.needs.kernel.key!r} refer to arrays\n"
                 "expected: arrays as parameters, or in struct parameters\n"

@@ -39,20 +39,20 @@ from .ir.nodes import Call, Function, walk
 from .ir.printer import print_function
 from .ir.rewrite import Rewriter
 from .ir.verify import verify
-from .passes.analysis.atomics import Plan, analyse
+from .passes.analysis.atomics import AtomicPlan, analyse
 from .passes.analysis.cost import estimate
 from .passes.analysis.stack import check_stack
 from .passes.forward.derived import forward_again, forward_mode, second_order
 from .passes.reverse.adjoint import adjoint, chosen
 from .passes.reverse.assumptions import asserted
 from .passes.reverse.primal_reads import Extra
-from .passes.reverse.promote_memory import forward
-from .passes.reverse.recompute import refuse_lost
+from .passes.reverse.promote_memory import promote_memory
+from .passes.reverse.recompute import refuse_unrecoverable
 from .passes.reverse.recording import recording
-from .passes.simplify.cse import share
+from .passes.simplify.cse import cse
 from .passes.simplify.dce import dce
 from .passes.simplify.fold import fold
-from .passes.simplify.handle_params import Reference, by_value, references
+from .passes.simplify.handle_params import HandleParam, handle_params, with_handle_params
 from .passes.simplify.inline import inline
 from .passes.simplify.unroll import unroll
 from .passes.simplify.versioning import versioned
@@ -100,12 +100,12 @@ class Program:
 
     fn: Function
     ndim: int
-    plan: Plan
+    plan: AtomicPlan
     checks: bool
     nanoseconds: float
     extras: tuple[Extra, ...] = ()
     """What the last parameters are."""
-    references: tuple[Reference, ...] = ()
+    handle_params: tuple[HandleParam, ...] = ()
     """The structures that the kernel reaches by ids; derived programs take them behind the kernel's own parameters."""
 
 
@@ -135,17 +135,17 @@ def finish(fn: Function, max_unroll: int) -> Program:
         fn = step("unroll", unroll(fn, max_unroll))
         fn = step("fold", fold(fn))
         fn = step("dce", dce(fn))
-        return replace(planned(fn, (), thread_rank(fn)), references=references(fn))
+        return replace(planned(fn, (), thread_rank(fn)), handle_params=handle_params(fn))
 
 
-def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[Reference, ...]) -> Program:
+def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[HandleParam, ...]) -> Program:
     """The final program of another form of a kernel: its threads have `ndim` indices, it reaches `known` structures."""
     with compiling, shallow_enough(fn.location):
         if form.kind == "adjoint tangent":
             reverse = derive(fn, max_unroll, form._replace(kind="adjoint"), ndim, known)
             return with_tangents(*second_order(reverse.fn, reverse.extras, form.gradients), ndim, total=True)
         fn = step("inline", inline(unified(fn, form.same), keep_gradients=True))
-        fn = step("by value", by_value(fn, known))
+        fn = step("by value", with_handle_params(fn, known))
         fn = step("unroll", unroll(fn, max_unroll))
         fn = step("fold", fold(fn))
         fn = step("dce", dce(fn))
@@ -155,7 +155,7 @@ def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[Re
             fn, extras = recording(fn, ndim)
         else:
             fn = step("assume", asserted(fn))
-            fn = forward(fn, chosen(fn, form.gradients)[0])
+            fn = promote_memory(fn, chosen(fn, form.gradients)[0])
             fn = step("forward", fold(dce(inline(fn, keep_gradients=True))))
             if form.kind == "replayed tangent":
                 return with_tangents(*forward_again(fn, form.gradients, ndim), ndim, total=True)
@@ -164,12 +164,12 @@ def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[Re
         fn = expanded(form.kind, fn, max_unroll)
         fn = step(f"{form.kind} fold", fold(fn))
         fn = step(f"{form.kind} dce", dce(fn, total=form.kind != "recording"))
-        return planned(*without_unread(refuse_lost(fn), extras), ndim)
+        return planned(*without_unread(refuse_unrecoverable(fn), extras), ndim)
 
 
 def expanded(kind: str, fn: Function, max_unroll: int) -> Function:
     """Calls of functions with gradients of their own in their place: once each, with short loops unrolled."""
-    fn = step(f"{kind} share", share(inline(fn, keep_gradients=True)))
+    fn = step(f"{kind} share", cse(inline(fn, keep_gradients=True)))
     calls = any(isinstance(node, Call) and isinstance(node.op, Function) for node in walk(fn.body))
     fn = step(f"{kind} inline", inline(fn))
     return step(f"{kind} unroll", unroll(fn, max_unroll)) if calls else fn
@@ -180,7 +180,7 @@ def with_tangents(fn: Function, extras: tuple[Extra, ...], ndim: int, total: boo
     fn = step("tangent", fn)
     fn = step("tangent fold", fold(fn))
     fn = step("tangent dce", dce(fn, total))
-    return planned(*without_unread(refuse_lost(fn), extras), ndim)
+    return planned(*without_unread(refuse_unrecoverable(fn), extras), ndim)
 
 
 def unified(fn: Function, same: tuple[tuple[int, int], ...]) -> Function:

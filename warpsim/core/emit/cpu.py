@@ -23,7 +23,7 @@ from llvmlite import ir as ll
 from ..ir.nodes import Call, For, Function, If, While, count, walk
 from ..ops.native import HOST
 from ..ops.values import llvm_type
-from ..passes.analysis.atomics import Plan
+from ..passes.analysis.atomics import AtomicPlan
 from ..passes.analysis.cost import estimate
 from ..types import scalars
 from ..types.compounds import scalar_of
@@ -55,7 +55,7 @@ class Artefact:
     llvm: str
 
 
-def emit(fn: Function, ndim: int, options: Options, plan: Plan) -> Artefact:
+def emit(fn: Function, ndim: int, options: Options, plan: AtomicPlan) -> Artefact:
     """Compile a kernel whose calls are inlined to object code for this machine."""
     target = CpuTarget(fn, ndim, options, plan)
     text = str(target.module())
@@ -74,7 +74,7 @@ class CpuTarget(ThreadLoops, CpuMath):
     computed in vector registers instead.
     """
 
-    def __init__(self, fn: Function, ndim: int, options: Options, plan: Plan):
+    def __init__(self, fn: Function, ndim: int, options: Options, plan: AtomicPlan):
         super().__init__(fn, ndim, options, plan)
         self.packs = any(isinstance(n, While) for n in walk(fn.body))
 

@@ -12,7 +12,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from ..ir.nodes import Call, Function
-from ..passes.analysis.atomics import Plan
+from ..passes.analysis.atomics import AtomicPlan
 from ..passes.analysis.splitting import affine_indices
 from .layout import I1, I32, I64, WORD
 from .target import Options, Target
@@ -23,7 +23,7 @@ class ThreadLoops(Target):
 
     block: Any
 
-    def __init__(self, fn: Function, ndim: int, options: Options, plan: Plan):
+    def __init__(self, fn: Function, ndim: int, options: Options, plan: AtomicPlan):
         super().__init__(fn, ndim, options, plan)
         affine = {} if options.verify or not ndim else affine_indices(fn, plan)
         self.split = {at: index for at, index in affine.items() if index.factor}

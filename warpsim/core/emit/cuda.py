@@ -20,7 +20,7 @@ from llvmlite import ir as ll
 
 from ...errors import KernelTypeError, Location
 from ..ir.nodes import Function
-from ..passes.analysis.atomics import Plan
+from ..passes.analysis.atomics import AtomicPlan
 from . import layout, nvjitlink, nvvm, snippets
 from .cpp import cpp_source
 from .cuda_code import KERNEL, CudaCode
@@ -52,7 +52,7 @@ class CudaArtefact:
 
 
 def machine_code(
-    fn: Function, ndim: int, options: Options, plan: Plan, arch: tuple[int, int], lineinfo: bool = False
+    fn: Function, ndim: int, options: Options, plan: AtomicPlan, arch: tuple[int, int], lineinfo: bool = False
 ) -> CudaCode:
     """Compile a kernel whose calls are inlined to machine code that GPUs of compute capability `arch` run.
 
@@ -67,8 +67,9 @@ def machine_code(
 
 
 def machine_codes(
-    fn: Function, ndim: int, options: Options, plan: Plan, archs: Sequence[tuple[int, int]], lineinfo: bool = False
-) -> list[CudaCode]:
+    fn: Function, ndim: int, options: Options, plan: AtomicPlan, archs: Sequence[tuple[int, int]],
+    lineinfo: bool = False,
+) -> list[CudaCode]:  # fmt: skip
     """As `machine_code`, for several compute capabilities: the kernel is emitted once."""
     target, text, size = translated(fn, ndim, options, plan, lineinfo)
     natives = [cpp_source(unit) for unit in snippets.units(fn)]
@@ -87,8 +88,9 @@ def _cubin(text: str, natives: list[str], name: str, arch: tuple[int, int], fast
 
 
 def emit(
-    fn: Function, ndim: int, options: Options, plan: Plan, *, arch: tuple[int, int] = (9, 0), lineinfo: bool = False
-) -> CudaArtefact:
+    fn: Function, ndim: int, options: Options, plan: AtomicPlan, *, arch: tuple[int, int] = (9, 0),
+    lineinfo: bool = False,
+) -> CudaArtefact:  # fmt: skip
     """The PTX that `machine_code` assembles; raises what that raises but for the assembler's refusals."""
     target, text, size = translated(fn, ndim, options, plan, lineinfo)
     offsets, _ = layout.argument_offsets([p.type for p in fn.params])
@@ -106,7 +108,7 @@ def assemble(ptx: str, arch: tuple[int, int], natives: tuple[str, ...] = ()) -> 
 
 
 def translated(
-    fn: Function, ndim: int, options: Options, plan: Plan, lineinfo: bool = False
+    fn: Function, ndim: int, options: Options, plan: AtomicPlan, lineinfo: bool = False
 ) -> tuple[CudaTarget, str, int]:
     """What emitted the kernel, its module as LLVM text for NVVM, and the bytes of its argument block."""
     _, size = layout.argument_offsets([p.type for p in fn.params])

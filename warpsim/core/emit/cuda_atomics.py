@@ -14,7 +14,7 @@ from llvmlite import ir as ll
 
 from ..ir.nodes import Call, Function
 from ..ops.values import llvm_type
-from ..passes.analysis.atomics import Plan
+from ..passes.analysis.atomics import AtomicPlan
 from ..types import scalars
 from ..types.compounds import scalar_of
 from .cuda_reduce import Accumulators
@@ -39,7 +39,7 @@ def _is_signed(kind: str, t: type) -> bool:
 class CudaAtomics(Target):
     """What a target needs for atomics; `accumulators` must be opened before the loop over threads, and closed."""
 
-    def __init__(self, fn: Function, ndim: int, options: Options, plan: Plan):
+    def __init__(self, fn: Function, ndim: int, options: Options, plan: AtomicPlan):
         super().__init__(fn, ndim, options, plan)
         self.accumulators = Accumulators(self)
 

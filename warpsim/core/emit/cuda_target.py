@@ -20,7 +20,7 @@ from llvmlite import ir as ll
 from ...errors import Location
 from ..ir.nodes import Call, Function
 from ..ops.values import llvm_type
-from ..passes.analysis.atomics import Plan
+from ..passes.analysis.atomics import AtomicPlan
 from ..types import scalars, structs
 from ..types.handles import ADDRESS_BITS, HEADER, digest
 from . import layout
@@ -64,7 +64,7 @@ class CudaTarget(CudaAtomics):
 
     memset_name = "llvm.memset.p0i8.i64"  # NVVM's older dialect names the pointee
 
-    def __init__(self, fn: Function, ndim: int, options: Options, plan: Plan):
+    def __init__(self, fn: Function, ndim: int, options: Options, plan: AtomicPlan):
         self.outer_location: Any = None
         super().__init__(fn, ndim, options, plan)
 

@@ -22,7 +22,7 @@ from ..ir.rewrite import Rewriter
 from ..ops import construct, memory
 from ..ops.registry import Op, operand_type, to_host
 from ..passes.reverse.adjoint import vjp
-from ..passes.simplify.cse import share
+from ..passes.simplify.cse import cse
 from ..passes.simplify.dce import dce
 from ..passes.simplify.fold import fold
 from ..passes.simplify.inline import inline
@@ -167,7 +167,7 @@ class Gradient(Callee):
 
 def with_constant_arrays(derivative: Function) -> Function:
     """The derivative without what it would add to gradients of arrays, where these exist."""
-    whole = share(inline(derivative, keep_gradients=True))
+    whole = cse(inline(derivative, keep_gradients=True))
     return dce(fold(replace(whole, body=_NoGradients().region(whole.body))), total=True)
 
 

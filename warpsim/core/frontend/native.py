@@ -22,7 +22,7 @@ from ..ir.nodes import Constant, Function, Region, Value
 from ..ops.native import HOST, SLOPES, NativeRow, Unit, has_slope, has_slope_array, holds_arrays, native_row
 from ..ops.native_text import has_lambda, returns_value, seems_constant
 from ..ops.registry import PURE, READ
-from ..passes.reverse.recompute import LOST
+from ..passes.reverse.recompute import UNRECOVERABLE
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
 from .functions import Func, declared_anew
@@ -213,7 +213,7 @@ class NativeFunc(Func):
         region, builder = self._region(self._parameters(types))
         if result is not None:
             what = {"what": f"what native function {self.name!r} returned"}
-            region.yields = (builder.call(LOST, (), (result,), what),)
+            region.yields = (builder.call(UNRECOVERABLE, (), (result,), what),)
         return Function(self.name, region, self.location)
 
     def _gradient(self, types: tuple[Any, ...]) -> Function | None:

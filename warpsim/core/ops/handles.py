@@ -2,7 +2,7 @@
 
 The row reads memory, yet counts as pure: no kernel writes records, and the host writes them between launches
 only. The id 0 stands for a structure in which everything is 0 or empty. Derivatives flow through the arrays in
-the struct; a derived program takes the struct as a parameter instead (see `passes.references`).
+the struct; a derived program takes the struct as a parameter instead (see `passes.simplify.handle_params`).
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def test_gradients_are_memory_of_their_own():
     plan = analyse(fn)
     assert classes(plan, fn) == ["shared"] and not plan.unknown and plan.summed() == [(0, True)]
     assert plan.uses[0].read and not plan.uses[0].written and not plan.uses[0].summed
-    assert plan.slopes[0].written and not plan.slopes[0].read
+    assert plan.gradients[0].written and not plan.gradients[0].read
 
 
 def test_a_long_uniform_expression_costs_no_time():

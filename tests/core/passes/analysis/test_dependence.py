@@ -4,7 +4,7 @@ import pytest
 from adjoint_runs import types_of
 
 import warpsim as wp
-from warpsim.core.passes.analysis.dependence import AFTER, BEFORE, Addresses
+from warpsim.core.passes.analysis.dependence import AFTER, BEFORE, Dependences
 
 Floats, Ints, Grid = wp.array(dtype=float), wp.array(dtype=int), wp.array(dtype=float, ndim=2)
 Vectors = wp.array(dtype=wp.vec3)
@@ -178,7 +178,7 @@ def a_component_of_the_whole(a: Vectors, b: Vectors):
 def orders(kernel):
     """What the writes to parameter `a` mean to the first read of it."""
     fn = kernel.program(types_of(kernel)).fn
-    addresses = Addresses(fn)
+    addresses = Dependences(fn)
     accesses = [a for a in addresses.accesses if a.root.holder is fn.params[0]]
     read = next(a for a in accesses if not a.writes)
     return set().union(*(addresses.order(read, a) for a in accesses if a.writes))
@@ -201,7 +201,7 @@ def test_order_of_writes(kernel, want):
 def test_parts_of_an_element_are_apart(kernel):
     """The read is of one part; of the two writes only that to the same part may touch it."""
     fn = kernel.program(types_of(kernel)).fn
-    addresses = Addresses(fn)
+    addresses = Dependences(fn)
     read, same, other = addresses.accesses
     assert addresses.order(read, same) == {AFTER} and addresses.order(read, other) == set()
 
@@ -216,5 +216,5 @@ def test_arrays_through_a_choice_are_vague():
         c[i] = 1.0
 
     fn = chosen.program(types_of(chosen)).fn
-    found = Addresses(fn)
+    found = Dependences(fn)
     assert {root.holder for root in found.vague} == {fn.params[0], fn.params[1]} and found.vague == found.written

@@ -10,10 +10,10 @@ from test_tangent import floats, random_direction
 from warpsim.core.ir.interpret import Interpreter
 from warpsim.core.ir.verify import verify
 from warpsim.core.ops.host_memory import HostArray
-from warpsim.core.passes.forward.gradients_as_params import explicit_gradients, gradient_slots
+from warpsim.core.passes.forward.gradients_as_params import gradient_slots, gradients_as_params
 from warpsim.core.passes.reverse.adjoint import adjoint
-from warpsim.core.passes.reverse.promote_memory import forward
-from warpsim.core.passes.reverse.recompute import refuse_lost
+from warpsim.core.passes.reverse.promote_memory import promote_memory
+from warpsim.core.passes.reverse.recompute import refuse_unrecoverable
 from warpsim.core.passes.simplify.dce import dce
 from warpsim.core.passes.simplify.fold import fold
 from warpsim.core.passes.simplify.inline import inline
@@ -22,9 +22,9 @@ REFUSED = {"chosen_arrays", "sums", "extremes"}  # by the adjoint itself
 
 
 def reverse(kernel, gradients):
-    fn = fold(dce(inline(forward(inline(lowered(kernel), keep_gradients=True)), keep_gradients=True)))
+    fn = fold(dce(inline(promote_memory(inline(lowered(kernel), keep_gradients=True)), keep_gradients=True)))
     made, extras = adjoint(fn, frozenset(gradients), 1)
-    return refuse_lost(dce(fold(inline(made)), total=True)), extras
+    return refuse_unrecoverable(dce(fold(inline(made)), total=True)), extras
 
 
 def with_slots(fn, memory, gradients):
@@ -45,7 +45,7 @@ def test_gradients_are_the_same(kernel):
     fn, extras = reverse(kernel, ["x", "y"])
     own = len(kernel.patterns)
     slots = gradient_slots(fn.params[:own], ["x", "y"])
-    plain = verify(explicit_gradients(fn, slots))
+    plain = verify(gradients_as_params(fn, slots))
     assert not {"gradient", "has_gradient"} & set(names(plain))
     rng = np.random.default_rng(3)
     memory = contents(kernel, rng)
@@ -60,6 +60,6 @@ def test_gradients_are_the_same(kernel):
 
 def test_an_array_that_is_not_named_keeps_its_gradient_row():
     fn, _ = reverse(tangent_kernels.straight, ["x", "y"])
-    plain = explicit_gradients(fn, gradient_slots(fn.params, ["x"]))
+    plain = gradients_as_params(fn, gradient_slots(fn.params, ["x"]))
     assert "gradient" in names(plain)
     assert len(plain.params) == len(fn.params) + 1

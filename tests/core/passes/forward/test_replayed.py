@@ -9,8 +9,8 @@ from test_tangent import floats, random_direction, tangents
 
 from warpsim.core.ir.verify import verify
 from warpsim.core.passes.forward.derived import forward_again, moving_slots
-from warpsim.core.passes.reverse.promote_memory import forward
-from warpsim.core.passes.reverse.recompute import refuse_lost
+from warpsim.core.passes.reverse.promote_memory import promote_memory
+from warpsim.core.passes.reverse.recompute import refuse_unrecoverable
 from warpsim.core.passes.simplify.dce import dce
 from warpsim.core.passes.simplify.fold import fold
 from warpsim.core.passes.simplify.inline import inline
@@ -25,9 +25,9 @@ ARRAYS = frozenset({"x", "y"})
 
 
 def after_launch(kernel):
-    fn = fold(dce(inline(forward(inline(lowered(kernel), keep_gradients=True)), keep_gradients=True)))
+    fn = fold(dce(inline(promote_memory(inline(lowered(kernel), keep_gradients=True)), keep_gradients=True)))
     made, extras = forward_again(fn, ARRAYS, 1)
-    return verify(refuse_lost(dce(fold(verify(made)), total=True))), extras, moving_slots(fn.params, ARRAYS)
+    return verify(refuse_unrecoverable(dce(fold(verify(made)), total=True))), extras, moving_slots(fn.params, ARRAYS)
 
 
 @pytest.mark.parametrize("kernel", [k for k in GALLERY if k.key not in REFUSED], ids=lambda k: k.key)

@@ -9,7 +9,7 @@ from tangent_kernels import GALLERY, THREADS, contents
 import warpsim as wp
 from warpsim.core.ir.nodes import For, Function, If, While, count
 from warpsim.core.ir.verify import verify
-from warpsim.core.passes.forward.duals import Companions
+from warpsim.core.passes.forward.duals import Duals
 from warpsim.core.passes.forward.tangent import chosen_slots, needs_one_thread, tangent
 from warpsim.core.passes.simplify.dce import dce
 from warpsim.core.passes.simplify.fold import fold
@@ -114,8 +114,8 @@ def deep(x: tangent_kernels.Reals, y: tangent_kernels.Reals):
 
 def test_deep_loops_do_not_multiply_work(monkeypatch):
     """A level that learnt what it carries keeps it: the innermost body is translated a few times, not 2^5 times."""
-    fn, visits, visit = inlined(deep), [], Companions.visit
-    monkeypatch.setattr(Companions, "visit", lambda self, node: (visits.append(node), visit(self, node)))
+    fn, visits, visit = inlined(deep), [], Duals.visit
+    monkeypatch.setattr(Duals, "visit", lambda self, node: (visits.append(node), visit(self, node)))
     made = forward(fn)
     assert max(visits.count(node) for node in nodes(fn)) <= 7
     assert len(nodes(made, For)) == 5

@@ -6,7 +6,7 @@ from adjoint_runs import types_of
 import warpsim as wp
 from warpsim.core.ir.nodes import For, While, walk
 from warpsim.core.passes.analysis.activity import Activity
-from warpsim.core.passes.analysis.alias import Root
+from warpsim.core.passes.analysis.alias import BaseArray
 from warpsim.core.passes.reverse.loop_shape import shape_of
 
 Floats = wp.array(dtype=float)
@@ -110,6 +110,6 @@ def stores(x: Floats, y: Floats, n: int):
 ], ids=lambda v: getattr(v, "key", None))  # fmt: skip
 def test_shape(kernel, sums, state, forwards):
     fn = kernel.program(types_of(kernel)).fn
-    active = Activity(fn, frozenset(Root(p) for p in fn.params if p.hint in ("x", "y")), (), ())
+    active = Activity(fn, frozenset(BaseArray(p) for p in fn.params if p.hint in ("x", "y")), (), ())
     shape = shape_of(next(n for n in walk(fn.body) if isinstance(n, For | While)), active)
-    assert (len(shape.sums), len(shape.state), shape.forward) == (sums, state, forwards)
+    assert (len(shape.reductions), len(shape.recurrences), shape.in_forward_order) == (sums, state, forwards)

@@ -6,7 +6,7 @@ from adjoint_runs import adjoint_program, check, some, types_of
 
 import warpsim as wp
 from warpsim.core.ir.nodes import Call, walk
-from warpsim.core.passes.reverse.promote_memory import forward
+from warpsim.core.passes.reverse.promote_memory import promote_memory
 
 D = wp.float64
 Numbers, Grid, Vectors = wp.array(dtype=D), wp.array(dtype=D, ndim=2), wp.array(dtype=wp.vec3d)
@@ -154,7 +154,7 @@ def test_gradients_equal_finite_differences(kernel, dim, args, wanted, out):
 
 @pytest.mark.parametrize("kernel", [local_ring, local_grid, local_vectors, local_stack])
 def test_local_arrays_become_variables(kernel):
-    fn = forward(kernel.program(types_of(kernel)).fn)
+    fn = promote_memory(kernel.program(types_of(kernel)).fn)
     assert not any(isinstance(n, Call) and n.op.name == "local_array" for n in walk(fn.body))
 
 
@@ -166,7 +166,7 @@ def overwritten_once(a: Numbers):
 
 def test_what_memory_can_tell_stays_there():
     fn = overwritten_once.program(types_of(overwritten_once)).fn
-    assert forward(fn) is fn
+    assert promote_memory(fn) is fn
     assert [e.kind for e in adjoint_program(overwritten_once, "a").extras] == ["before"]
 
 

@@ -6,14 +6,14 @@ from pass_runs import lowered, names, run
 import warpsim as wp
 from warpsim.core.ir.nodes import Call, Function, walk
 from warpsim.core.ir.verify import verify
-from warpsim.core.passes.simplify.cse import share
+from warpsim.core.passes.simplify.cse import cse
 from warpsim.core.passes.simplify.inline import inline
 
 Floats = wp.array(dtype=float)
 
 
 def shared(kernel):
-    return verify(share(inline(lowered(kernel), keep_gradients=True)), "share")
+    return verify(cse(inline(lowered(kernel), keep_gradients=True)), "share")
 
 
 def unchanged_on(kernel, values):

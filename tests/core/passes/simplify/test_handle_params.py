@@ -6,7 +6,7 @@ import pytest
 import warpsim as wp
 from warpsim.autograd import gradcheck, hvp, jvp
 from warpsim.core.ops.handles import resolve
-from warpsim.core.passes.simplify.handle_params import references
+from warpsim.core.passes.simplify.handle_params import handle_params
 from warpsim.core.runtime.launches.handles import Handle
 from warpsim.errors import NotDifferentiableError, StructureIdError
 
@@ -122,7 +122,7 @@ def test_gradients_of_arrays_behind_an_id(device, in_struct):
 def test_the_ids_of_a_kernel_are_found_through_loops_and_structs():
     _x, handle, w, out = setup()
     types = sums.types_for([handle.id, w, out])
-    assert [(r.position, r.path, r.type) for r in references(sums.program(types).fn)] == [(0, (), Table)]
+    assert [(r.position, r.path, r.type) for r in handle_params(sums.program(types).fn)] == [(0, (), Table)]
     adjoint = sums.program(types, form=wp.core.compile.Form("adjoint", frozenset({"w", "out", "id.x"})))
     assert "resolve" not in wp.core.ir.printer.print_function(adjoint.fn)
 

@@ -2,7 +2,7 @@
 
 Guarantees: a value is *active* when it has floating components, a differentiable path leads to it from
 a differentiable source (it is *varied*), and a differentiable path leads from it to a differentiable
-sink (it is *useful*). Sources are reads of arrays that have a gradient, and chosen parameters; sinks are
+sink (it is *useful*). PointsTo are reads of arrays that have a gradient, and chosen parameters; sinks are
 writes to arrays that have one, and results. Integers, booleans, indices and arrays are never active, and
 neither is what a row computes that states a reason for having no derivative. Values carried round loops
 are active when any of their sources and any of their uses makes them so.
@@ -16,7 +16,7 @@ from ...ir.nodes import Call, Constant, For, Function, If, Node, Region, Value, 
 from ...ops.registry import ATOMIC, READ, WRITE
 from ...types.arrays import ArrayType
 from ...types.cotangents import has_cotangent
-from .alias import Root, Sources, roots_of
+from .alias import BaseArray, PointsTo, points_to
 
 YES, NO, MAYBE = "yes", "no", "maybe"
 
@@ -29,10 +29,10 @@ class Activity:
     """
 
     def __init__(
-        self, fn: Function, with_gradient: frozenset[Root] | None, sources: Iterable[Value], sinks: Iterable[Value]
+        self, fn: Function, with_gradient: frozenset[BaseArray] | None, sources: Iterable[Value], sinks: Iterable[Value]
     ):
         self.with_gradient, self.params = with_gradient, frozenset(fn.params)
-        self.roots: dict[Value, Sources] = roots_of(fn)
+        self.points_to: dict[Value, PointsTo] = points_to(fn)
         self.body = fn.body
         self.varied: set[Value] = {v for v in sources if has_cotangent(v.type)}
         self.useful: set[Value] = {v for v in sinks if has_cotangent(v.type)}
@@ -49,12 +49,12 @@ class Activity:
     def __contains__(self, value: Value) -> bool:
         return value in self.varied and value in self.useful
 
-    def slope(self, array: Value) -> str:
+    def gradient_status(self, array: Value) -> str:
         """Whether an array has a gradient: of one that came out of memory only the run can tell."""
         if self.with_gradient is None or not has_cotangent(array.type.dtype):
             return YES if has_cotangent(array.type.dtype) else NO
-        found = {self.has_gradient(root) for root in self.roots.get(array, ()) if root is not None}
-        if None in self.roots.get(array, ()) or len(found) == 2:
+        found = {self.has_gradient(base) for base in self.points_to.get(array, ()) if base is not None}
+        if None in self.points_to.get(array, ()) or len(found) == 2:
             return MAYBE
         return YES if True in found else NO
 
@@ -62,24 +62,24 @@ class Activity:
         """Whether native code, or a function with a gradient of its own, is given an array that may have one."""
         for a in call.args:
             if isinstance(a.type, ArrayType):
-                known = self.slope(a) == NO
+                known = self.gradient_status(a) == NO
             else:
-                held = self.roots.get(a, frozenset())
+                held = self.points_to.get(a, frozenset())
                 known = None not in held and not held & (self.with_gradient or frozenset())
             if not known:
                 return YES
         return NO
 
-    def has_gradient(self, root: Root) -> bool:
+    def has_gradient(self, base: BaseArray) -> bool:
         """Local arrays pass derivatives on, too."""
-        return root in self.with_gradient or root.holder not in self.params  # type: ignore[operator]
+        return base in self.with_gradient or base.holder not in self.params  # type: ignore[operator]
 
     def is_local(self, array: Value) -> bool:
-        return any(root is not None and root.holder not in self.params for root in self.roots.get(array, ()))
+        return any(base is not None and base.holder not in self.params for base in self.points_to.get(array, ()))
 
     def is_kept(self, array: Value) -> bool:
         """Whether an array is one of states that the derivative of a loop keeps: those are never cleared."""
-        holders = {root.holder for root in self.roots.get(array, ()) if root is not None}
+        holders = {base.holder for base in self.points_to.get(array, ()) if base is not None}
         return any(
             isinstance(n, Call) and n.attributes.get("cleared") is False and n.results[0] in holders
             for n in walk(self.body)
@@ -90,7 +90,7 @@ class Activity:
         if call.op.opaque:
             return self.reached(call)
         on_array = bool(call.args) and isinstance(call.args[0].type, ArrayType)
-        return self.slope(call.args[0]) if on_array else NO
+        return self.gradient_status(call.args[0]) if on_array else NO
 
     # ----- forwards: what varies -------------------------------------------------------------
 

@@ -1,7 +1,7 @@
-"""Which arrays a value stands for. An analysis: it changes nothing.
+"""Points-to analysis: the arrays that each value may alias.
 
 Guarantees: for every value that is or holds arrays, the set of arrays it may be or hold: parameters,
-arrays in struct parameters, local arrays, and the gradient arrays of all these. It follows views,
+arrays in struct parameters, local arrays, and the gradient arrays of all these (`BaseArray`). It follows views,
 choices, loops, and structs made in the kernel. What comes out of memory may be anything: `None` stands for
 memory unknown here.
 """
@@ -20,15 +20,15 @@ VIEWS = ("view", "field_view", "component_view")
 _STRUCTS = ("construct", "with_field", "where")
 
 
-class Root(NamedTuple):
-    """An array that a kernel knows by itself."""
+class BaseArray(NamedTuple):
+    """The object that a reference to an array is based on, where the kernel knows it: a parameter, or a local array."""
 
     holder: Value
     """A parameter, or the result of `local_array`."""
     path: str = ""
     """The fields that lead from a struct parameter to the array, joined by points."""
-    slope: bool = False
-    """Whether this is the gradient array."""
+    is_grad: bool = False
+    """Whether its gradient array is meant."""
 
     @property
     def type(self) -> ArrayType:
@@ -39,8 +39,8 @@ class Root(NamedTuple):
         return found
 
 
-Sources = frozenset[Root | None]
-UNKNOWN: Sources = frozenset({None})
+PointsTo = frozenset[BaseArray | None]
+UNKNOWN: PointsTo = frozenset({None})
 
 
 def array_fields(t: Any, path: str = "") -> Iterator[tuple[str, ArrayType]]:
@@ -53,21 +53,21 @@ def array_fields(t: Any, path: str = "") -> Iterator[tuple[str, ArrayType]]:
             yield at, field
 
 
-def roots_of(fn: Function) -> dict[Value, Sources]:
-    """The sources of every value of a kernel that is or holds arrays; its calls are inlined."""
-    return _Follower(fn).sources
+def points_to(fn: Function) -> dict[Value, PointsTo]:
+    """The points-to set of every value of a kernel that is or holds arrays; its calls are inlined."""
+    return _Analysis(fn).points_to
 
 
-class _Follower:
+class _Analysis:
     def __init__(self, fn: Function):
-        self.sources: dict[Value, Sources] = {}
+        self.points_to: dict[Value, PointsTo] = {}
         self.parts: dict[Value, tuple[Value, str]] = {}
         """Struct parameters and structs in them: the parameter and the path to the part."""
         for p in fn.params:
             if isinstance(p.type, ArrayType):
-                self.sources[p] = frozenset({Root(p)})
+                self.points_to[p] = frozenset({BaseArray(p)})
             elif holds_arrays(p.type):
-                self.sources[p] = frozenset(Root(p, path) for path, _ in array_fields(p.type))
+                self.points_to[p] = frozenset(BaseArray(p, path) for path, _ in array_fields(p.type))
                 self.parts[p] = (p, "")
         self.region(fn.body)
 
@@ -85,12 +85,12 @@ class _Follower:
                 self.loop(node)  # type: ignore[arg-type]
 
     def loop(self, node: For | While) -> None:
-        """What a loop carries is what it starts with, or what a round hands on: go round until nothing is new."""
+        """What a loop carries is what it starts with, or what an iteration hands on: repeat until nothing is new."""
         carried = node.body.params[1:] if isinstance(node, For) else node.before.params
         for param, start in zip(carried, node.init, strict=True):
             self.set(param, self.union((start,)))
         while True:
-            before = [self.sources.get(p) for p in carried]
+            before = [self.points_to.get(p) for p in carried]
             if isinstance(node, While):
                 self.region(node.before)
                 for param, value in zip(node.body.params, node.before.yields[1:], strict=True):
@@ -98,50 +98,50 @@ class _Follower:
             self.region(node.body)
             for param, value in zip(carried, node.body.yields, strict=True):
                 self.set(param, self.union((param, value)))
-            if before == [self.sources.get(p) for p in carried]:
+            if before == [self.points_to.get(p) for p in carried]:
                 break
         handed_on = carried if isinstance(node, For) else node.body.params
         for result, value in zip(node.results, handed_on, strict=True):
             self.set(result, self.union((value,)))
 
-    def set(self, value: Value, sources: Sources) -> None:
+    def set(self, value: Value, arrays: PointsTo) -> None:
         if holds_arrays(value.type):
-            self.sources[value] = sources
+            self.points_to[value] = arrays
 
-    def union(self, values: tuple[Value, ...]) -> Sources:
+    def union(self, values: tuple[Value, ...]) -> PointsTo:
         """Where the arrays in some values come from; constants hold none."""
-        return frozenset().union(*(self.sources.get(v, frozenset()) for v in values))
+        return frozenset().union(*(self.points_to.get(v, frozenset()) for v in values))
 
     def call(self, call: Call) -> None:
         if isinstance(call.op, Function):
             self.enter(call, call.op)
         for result in call.results:
             if holds_arrays(result.type):
-                self.sources[result] = self.made(call, result)
+                self.points_to[result] = self.made(call, result)
 
     def enter(self, call: Call, fn: Function) -> None:
         """A function that stayed a call: its parameters may be what any of its calls passes."""
         for param, arg in zip(fn.params, call.args, strict=True):
             if holds_arrays(param.type):
-                self.sources[param] = self.union((param, arg))
+                self.points_to[param] = self.union((param, arg))
         self.region(fn.body)
 
-    def made(self, call: Call, result: Value) -> Sources:
+    def made(self, call: Call, result: Value) -> PointsTo:
         name = call.op.name
         if name == "with_field" and call.args[0] in self.parts and not holds_arrays(call.args[1].type):
             self.parts[result] = self.parts[call.args[0]]
         if name == "local_array":
-            return frozenset({Root(result)})
+            return frozenset({BaseArray(result)})
         if name == "field":
             return self.field(call, result)
         if name == "gradient":
-            found = self.sources[call.args[0]]
-            return frozenset(None if r is None else r._replace(slope=True) for r in found)
+            found = self.points_to[call.args[0]]
+            return frozenset(None if r is None else r._replace(is_grad=True) for r in found)
         if name in VIEWS or name in _STRUCTS:
             return self.union(call.args)
         return UNKNOWN
 
-    def field(self, call: Call, result: Value) -> Sources:
+    def field(self, call: Call, result: Value) -> PointsTo:
         """One field of a struct: known exactly in a parameter, else any array of the struct."""
         struct = call.args[0]
         if struct not in self.parts:
@@ -149,6 +149,6 @@ class _Follower:
         param, path = self.parts[struct]
         at = f"{path}.{call.attributes['name']}" if path else call.attributes["name"]
         if isinstance(result.type, ArrayType):
-            return frozenset({Root(param, at)})
+            return frozenset({BaseArray(param, at)})
         self.parts[result] = (param, at)
-        return frozenset(r for r in self.sources[struct] if r is not None and r.path.startswith(f"{at}."))
+        return frozenset(r for r in self.points_to[struct] if r is not None and r.path.startswith(f"{at}."))

@@ -1,6 +1,6 @@
 """How a kernel uses the arrays it was given. An analysis: it changes nothing.
 
-Guarantees, for a kernel whose calls are inlined: for every array that it knows by itself (see `roots`)
+Guarantees, for a kernel whose calls are inlined: for every array that it knows by itself (see `alias`)
 whether it is read, written, or reached by atomics. For array parameters and their gradient arrays also:
 which atomics always hit one address that all threads agree on (*uniform*), which only ever hit the
 thread's own element (*injective*), and whether the array can be summed in private copies (*summed*):
@@ -19,7 +19,7 @@ from ...ops.registry import ATOMIC, PURE, READ, WRITE
 from ...types import scalars
 from ...types.arrays import ArrayType
 from ...types.compounds import scalar_of
-from .alias import VIEWS, Root, Sources, roots_of
+from .alias import VIEWS, BaseArray, PointsTo, points_to
 from .ranges import Ranges
 
 _LARGEST_UNIFORM = 64  # calls in the expression of a uniform index: the back end repeats them at the end of a range
@@ -30,7 +30,7 @@ Part = tuple[int, bool]
 
 
 @dataclass
-class Use:
+class ArrayUse:
     """What a kernel does to one array."""
 
     read: bool = False
@@ -42,14 +42,14 @@ class Use:
 
 
 @dataclass
-class Plan:
+class AtomicPlan:
     """The uses of arrays, and the atomics that need no atomic instruction."""
 
-    uses: dict[int, Use] = field(default_factory=dict)
+    uses: dict[int, ArrayUse] = field(default_factory=dict)
     """Of array parameters, by position."""
-    slopes: dict[int, Use] = field(default_factory=dict)
+    gradients: dict[int, ArrayUse] = field(default_factory=dict)
     """Of the gradient arrays of array parameters."""
-    held: dict[Root, Use] = field(default_factory=dict)
+    in_structs: dict[BaseArray, ArrayUse] = field(default_factory=dict)
     """Of arrays in struct parameters, and of their gradient arrays."""
     uniform: dict[Call, bool] = field(default_factory=dict)
     """Uniform accumulations; the value says whether every thread that starts also executes it."""
@@ -73,67 +73,67 @@ class Plan:
     ranges: Ranges = field(default_factory=lambda: Ranges(Function("nothing", Region())))
     """Limits of the indices of all accesses."""
 
-    def without_assumptions(self) -> Plan:
+    def without_assumptions(self) -> AtomicPlan:
         """The plan for arguments of which one that is summed into overlaps another: every atomic is real."""
-        uses, slopes = (
+        uses, gradients = (
             {k: replace(use, summed=False, gathered=False) for k, use in part.items()}
-            for part in (self.uses, self.slopes)
+            for part in (self.uses, self.gradients)
         )
         return replace(
-            self, uses=uses, slopes=slopes, uniform={}, combined={}, injective=set(), sums=set(), reach={},
+            self, uses=uses, gradients=gradients, uniform={}, combined={}, injective=set(), sums=set(), reach={},
             gathered=set(),
         )  # fmt: skip
 
     def summed(self) -> list[Part]:
         """The arrays and gradient arrays that are only summed into."""
-        parts = ((False, self.uses), (True, self.slopes))
-        return [(k, slope) for slope, part in parts for k, use in part.items() if use.summed]
+        parts = ((False, self.uses), (True, self.gradients))
+        return [(k, is_grad) for is_grad, part in parts for k, use in part.items() if use.summed]
 
     def lone(self) -> list[Part]:
         """The arrays whose atomics are combined although they are not summed: no other argument may overlap them."""
-        parts = ((False, self.uses), (True, self.slopes))
-        uses = [(k, slope, use) for slope, part in parts for k, use in part.items()]
-        return [(k, slope) for k, slope, use in uses if not use.summed and any(c in self.combined for c in use.atomics)]
+        parts = ((False, self.uses), (True, self.gradients))
+        uses = [(k, is_grad, use) for is_grad, part in parts for k, use in part.items()]
+        return [(k, is_grad) for k, is_grad, use in uses if not use.summed and self.combined.keys() & {*use.atomics}]
 
-    def use(self, part: Part) -> Use:
-        return (self.slopes if part[1] else self.uses)[part[0]]
+    def use(self, part: Part) -> ArrayUse:
+        return (self.gradients if part[1] else self.uses)[part[0]]
 
     def atomics(self) -> list[Call]:
         """Every atomic on an array that comes from outside."""
-        parts = (self.uses, self.slopes)
+        parts = (self.uses, self.gradients)
         return [*self.unknown, *(call for part in parts for use in part.values() for call in use.atomics)]
 
 
-def analyse(fn: Function) -> Plan:
+def analyse(fn: Function) -> AtomicPlan:
     """The plan of a kernel."""
     return _Analysis(fn).run()
 
 
 class _Analysis:
     def __init__(self, fn: Function):
-        self.plan = Plan(ranges=Ranges(fn))
+        self.plan = AtomicPlan(ranges=Ranges(fn))
         self.position = {p: k for k, p in enumerate(fn.params)}
         self.maker, self.used = self.plan.makers, self.plan.used
         arrays = [k for p, k in self.position.items() if isinstance(p.type, ArrayType)]
-        self.plan.uses = {k: Use() for k in arrays}
-        self.plan.slopes = {k: Use() for k in arrays}
-        self.sources = roots_of(fn)
+        self.plan.uses = {k: ArrayUse() for k in arrays}
+        self.plan.gradients = {k: ArrayUse() for k in arrays}
+        self.points_to = points_to(fn)
         self.uniform: dict[Value, int] = dict.fromkeys(fn.params, 0)
         """Values that all threads agree on, with the number of calls in their expressions."""
-        self.accesses: dict[Root, list[Call]] = {}
-        self.vague: set[Root | None] = set()
-        self.looked: set[tuple[Call, Root | None]] = set()
+        self.accesses: dict[BaseArray, list[Call]] = {}
+        self.vague: set[BaseArray | None] = set()
+        self.looked: set[tuple[Call, BaseArray | None]] = set()
         """What native code reads, and what it may change."""
-        self.changed: set[tuple[Call, Root | None]] = set()
+        self.changed: set[tuple[Call, BaseArray | None]] = set()
         self.used.update(fn.body.yields)
         self.region(fn.body)
         self.top = {node for node in fn.body.nodes if isinstance(node, Call)}
 
-    def run(self) -> Plan:
-        for root, calls in self.accesses.items():
-            self.note(root, calls)
-            if root not in self.vague:
-                self.classify(root, calls)
+    def run(self) -> AtomicPlan:
+        for base, calls in self.accesses.items():
+            self.note(base, calls)
+            if base not in self.vague:
+                self.classify(base, calls)
         return self.plan
 
     # ----- walking --------------------------------------------------------------------------
@@ -151,7 +151,7 @@ class _Analysis:
         self.maker.update((r, call) for r in call.results)
         if call.op.opaque:
             self.opaque(call)
-        elif call.op.effect in (READ, WRITE, ATOMIC) and call.args and call.args[0] in self.sources:
+        elif call.op.effect in (READ, WRITE, ATOMIC) and call.args and call.args[0] in self.points_to:
             self.access(call)
         if call.op.effect == PURE and call.op.name not in ("tid", "block_dim"):
             self.note_uniform(call)
@@ -171,14 +171,14 @@ class _Analysis:
 
     def access(self, call: Call) -> None:
         """Sort an access by the array it goes to, or by those it may go to."""
-        arrays = self.sources[call.args[0]]
+        arrays = self.points_to[call.args[0]]
         for value in call.args[1:]:
-            self.vague |= self.sources.get(value, frozenset())  # a struct in memory may come back anywhere
+            self.vague |= self.points_to.get(value, frozenset())  # a struct in memory may come back anywhere
         known = [a for a in arrays if a is not None]
         if len(arrays) > 1 or not known:
             self.vague |= arrays
-        for root in known:
-            self.accesses.setdefault(root, []).append(call)
+        for base in known:
+            self.accesses.setdefault(base, []).append(call)
         if call.op.effect == ATOMIC:
             if self.are_local(arrays):
                 self.plan.local.add(call)
@@ -190,44 +190,44 @@ class _Analysis:
         if call.op.contends:
             self.plan.unknown.append(call)
         for k, value in enumerate(call.args):
-            data = self.sources.get(value, frozenset())
-            held = {r._replace(slope=True) for r in data if r is not None and r.path}
+            data = self.points_to.get(value, frozenset())
+            held = {r._replace(is_grad=True) for r in data if r is not None and r.path}
             self.vague |= data | held
-            for root in data | held:
-                if root is not None:
-                    self.accesses.setdefault(root, []).append(call)
-            self.looked.update((call, root) for root in data if k in call.op.reads)
-            self.changed.update((call, root) for root in data if k in call.op.writes)
-            self.changed.update((call, root) for root in held if call.op.effect == WRITE)
+            for base in data | held:
+                if base is not None:
+                    self.accesses.setdefault(base, []).append(call)
+            self.looked.update((call, base) for base in data if k in call.op.reads)
+            self.changed.update((call, base) for base in data if k in call.op.writes)
+            self.changed.update((call, base) for base in held if call.op.effect == WRITE)
 
-    def are_local(self, arrays: Sources) -> bool:
+    def are_local(self, arrays: PointsTo) -> bool:
         return bool(arrays) and all(a is not None and a.holder not in self.position for a in arrays)
 
-    def use_of(self, root: Root) -> Use | None:
+    def use_of(self, base: BaseArray) -> ArrayUse | None:
         """Where the use of an array is noted; local arrays have none."""
-        if root.holder not in self.position:
+        if base.holder not in self.position:
             return None
-        if root.path:
-            return self.plan.held.setdefault(root, Use())
-        return (self.plan.slopes if root.slope else self.plan.uses)[self.position[root.holder]]
+        if base.path:
+            return self.plan.in_structs.setdefault(base, ArrayUse())
+        return (self.plan.gradients if base.is_grad else self.plan.uses)[self.position[base.holder]]
 
-    def note(self, root: Root, calls: list[Call]) -> None:
+    def note(self, base: BaseArray, calls: list[Call]) -> None:
         """What happens to an array, as far as launches want to know."""
-        use = self.use_of(root)
+        use = self.use_of(base)
         if use is not None:
             opaque, known = [c for c in calls if c.op.opaque], [c for c in calls if not c.op.opaque]
-            use.read = any(c.op.effect == READ for c in known) or any((c, root) in self.looked for c in opaque)
+            use.read = any(c.op.effect == READ for c in known) or any((c, base) in self.looked for c in opaque)
             use.written = any(c.op.effect in (WRITE, ATOMIC) for c in known)
-            use.written |= any((c, root) in self.changed for c in opaque)
+            use.written |= any((c, base) in self.changed for c in opaque)
             use.atomics = [c for c in calls if c.op.effect == ATOMIC]
 
-    def classify(self, root: Root, calls: list[Call]) -> None:
+    def classify(self, base: BaseArray, calls: list[Call]) -> None:
         """Find the atomics of a parameter or its gradient that need no atomic instruction."""
-        use, plan = self.use_of(root), self.plan
-        if use is None or root.path:
+        use, plan = self.use_of(base), self.plan
+        if use is None or base.path:
             return
         # Arrays that came in structs may be this one under another name: only a launch could tell.
-        known = not plan.unknown and not root.holder.type.indexed
+        known = not plan.unknown and not base.holder.type.indexed
         if use.atomics and known and self.own_element(calls):
             plan.injective.update(use.atomics)
             return
@@ -243,8 +243,8 @@ class _Analysis:
             if use.gathered:
                 plan.gathered.update(sums)
             offsets = [self.offset(*self.leading_index(c)) for c in sums]
-            if None not in offsets and not root.holder.type.indexed:
-                plan.reach[self.position[root.holder], root.slope] = max(abs(n) for n in offsets if n is not None)
+            if None not in offsets and not base.holder.type.indexed:
+                plan.reach[self.position[base.holder], base.is_grad] = max(abs(n) for n in offsets if n is not None)
 
     def is_sum(self, call: Call) -> bool:
         floating = scalars.is_float(scalar_of(call.args[-1].type))

@@ -7,7 +7,7 @@ then give the same bits in the kernel and in every replay, whatever stands aroun
 mathematics all calls but powers are compiled so.
 
 Guarantees: the operands of a listed call that carry floats come from listed calls, from memory, or from
-outside. What is read from memory that the kernel writes comes from listed calls, too: forwarding may turn
+outside. What is read from memory that the kernel writes comes from listed calls, too: `promote_memory` may turn
 the memory into variables.
 """
 
@@ -21,7 +21,7 @@ from ...ops.memory import PRIVATE_ATOMICS
 from ...ops.registry import ATOMIC, PURE, READ, WRITE
 from ...types import compounds, scalars, structs
 from ...types.arrays import ArrayType
-from .alias import roots_of
+from .alias import points_to
 
 
 def deciding(fn: Function) -> set[Call]:
@@ -40,7 +40,7 @@ def carries_floats(t: Any) -> bool:
 class _Decisions:
     def __init__(self, fn: Function):
         self.calls: set[Call] = set()
-        self.sources = roots_of(fn)
+        self.points_to = points_to(fn)
         self.flows: dict[Value, list[Value]] = {}
         """What a result or parameter of a branch or loop may stand for."""
         self.makers: dict[Value, Call] = {}
@@ -89,14 +89,14 @@ class _Decisions:
         self.calls.add(call)
         self.reach(call.args)
         if call.op.effect in (READ, ATOMIC):
-            held = self.sources.get(call.args[0], frozenset({None}))
+            held = self.points_to.get(call.args[0], frozenset({None}))
             for write in self.writes:
                 if self.may_meet(held, write):
                     self.reach(write.args)
 
     def may_meet(self, held: Any, write: Call) -> bool:
         arrays = [a for a in write.args if isinstance(a.type, ArrayType)]
-        places = frozenset().union(*(self.sources.get(a, frozenset({None})) for a in arrays))
+        places = frozenset().union(*(self.points_to.get(a, frozenset({None})) for a in arrays))
         return None in held or None in places or bool(held & places)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...ir.nodes import Call, Function, If, Region, Value, While
 from ...ops.registry import ATOMIC, READ, WRITE
-from .alias import Root, Sources, roots_of
+from .alias import BaseArray, PointsTo, points_to
 
 Demand = tuple[int, str]
 """An array by the position of a parameter, and the fields that lead from it to the array."""
@@ -16,12 +16,12 @@ Demand = tuple[int, str]
 def demanded(fn: Function) -> frozenset[Demand]:
     """The arrays among the parameters that no thread goes without."""
     position = {p: k for k, p in enumerate(fn.params)}
-    found = _needed(fn.body, roots_of(fn))
-    return frozenset((position[r.holder], r.path) for r in found if r.holder in position and not r.slope)
+    found = _needed(fn.body, points_to(fn))
+    return frozenset((position[r.holder], r.path) for r in found if r.holder in position and not r.is_grad)
 
 
-def _needed(region: Region, sources: dict[Value, Sources]) -> set[Root]:
-    found: set[Root] = set()
+def _needed(region: Region, sources: dict[Value, PointsTo]) -> set[BaseArray]:
+    found: set[BaseArray] = set()
     for node in region.nodes:
         if isinstance(node, Call):
             found |= _touched(node, sources)
@@ -32,9 +32,9 @@ def _needed(region: Region, sources: dict[Value, Sources]) -> set[Root]:
     return found
 
 
-def _touched(call: Call, sources: dict[Value, Sources]) -> set[Root]:
+def _touched(call: Call, sources: dict[Value, PointsTo]) -> set[BaseArray]:
     """The array that a call reads or writes, if it is one that the kernel knows."""
     if call.op.effect not in (READ, WRITE, ATOMIC) or call.op.opaque or not call.args:
         return set()
-    held: Sources = sources.get(call.args[0], frozenset())
+    held: PointsTo = sources.get(call.args[0], frozenset())
     return {r for r in held if r is not None} if len(held) == 1 else set()

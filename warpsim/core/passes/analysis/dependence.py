@@ -1,6 +1,6 @@
 """Which accesses of one thread may meet at one element, and which comes first. An analysis.
 
-Guarantees: `Addresses.order(a, b)` tells for two accesses of one array whether `b` may happen before `a` at
+Guarantees: `Dependences.order(a, b)` tells for two accesses of one array whether `b` may happen before `a` at
 the element that `a` touches, and whether it may happen after; when neither, they never meet. Indices are
 compared as sums of constants, unknowns and loop indices: `x[k + 1]` written in round `k` is what `x[k]`
 reads in the next. Negative indices count from the end, so two indices are compared only if the signs of both are
@@ -20,32 +20,32 @@ from ...ir.nodes import Call, Constant, For, Function, Region, Value, While, wal
 from ...ops.registry import ATOMIC, PURE, READ, WRITE
 from ...types import scalars
 from ...types.arrays import ArrayType
-from .alias import UNKNOWN, VIEWS, Root, Sources, roots_of
+from .alias import UNKNOWN, VIEWS, BaseArray, PointsTo, points_to
 from .ranges import Ranges
 
 BEFORE, AFTER = "before", "after"
 Loop = For | While
 Terms = dict[Any, int]
-Place = tuple[tuple[int, int], ...]
+Position = tuple[tuple[int, int], ...]
 """Which region and which node of it, from the outermost to the innermost."""
 
 
 @dataclass(frozen=True)
-class Linear:
+class Affine:
     """A whole number: a constant plus multiples of unknowns."""
 
     terms: frozenset[tuple[Any, int]]
     constant: int
 
-    def plus(self, other: Linear, times: int = 1) -> Linear:
+    def plus(self, other: Affine, times: int = 1) -> Affine:
         terms: Terms = dict(self.terms)
         for atom, factor in other.terms:
             terms[atom] = terms.get(atom, 0) + times * factor
         kept = frozenset((a, f) for a, f in terms.items() if f)
-        return Linear(kept, self.constant + times * other.constant)
+        return Affine(kept, self.constant + times * other.constant)
 
-    def times(self, factor: int) -> Linear:
-        return Linear(frozenset(), 0).plus(self, factor)
+    def times(self, factor: int) -> Affine:
+        return Affine(frozenset(), 0).plus(self, factor)
 
 
 @dataclass(eq=False)
@@ -53,7 +53,7 @@ class Access:
     """One load, store or atomic: the array, the full index of the element, and the part of it that is meant."""
 
     call: Call
-    root: Root
+    base: BaseArray
     indices: tuple[Value, ...]
     operands: tuple[tuple[Call, int], ...]
     """Where the indices stand: as which operands of this call, or of those that made the view."""
@@ -62,7 +62,7 @@ class Access:
     parts: tuple[tuple[str, Any], ...]
     """Fields and components from the element inwards: ("field", name) or ("component", indices)."""
     loops: tuple[Loop, ...]
-    place: Place
+    place: Position
     indexed: bool = False
     """Whether the array goes through tables, which may name an element twice."""
 
@@ -71,41 +71,41 @@ class Access:
         return bool(self.call.op.effect != READ)
 
 
-class Addresses:
+class Dependences:
     """Accesses to known arrays, and what is known of their indices."""
 
     def __init__(self, fn: Function):
         self.ranges = Ranges(fn)
         self.trusting = False
         """Whether indices of unknown sign are compared as if they were not negative."""
-        self.sources = roots_of(fn)
+        self.points_to = points_to(fn)
         self.makers: dict[Value, Call] = {}
         self.homes: dict[Value, tuple[Loop, ...]] = {}
         """The loops that a value is defined in, outermost first."""
         self.steps: dict[Value, int] = {}
         """Loop indices, with the sign of their step; 0 where it is not known."""
         self.accesses: list[Access] = []
-        self.vague: set[Root] = set()
+        self.vague: set[BaseArray] = set()
         """Arrays with accesses that nobody can compare: through choices, functions, unknown memory."""
-        self.written: set[Root] = set()
-        self.lent: set[Root] = set()
+        self.written: set[BaseArray] = set()
+        self.lent: set[BaseArray] = set()
         """Arrays that functions with gradients of their own are given."""
-        self.blind: dict[Root, list[tuple[tuple[Loop, ...], Place]]] = {}
+        self.blind: dict[BaseArray, list[tuple[tuple[Loop, ...], Position]]] = {}
         """Where the vague accesses stand that may write."""
-        self.lends: dict[Call, tuple[tuple[Loop, ...], Place]] = {}
+        self.lends: dict[Call, tuple[tuple[Loop, ...], Position]] = {}
         """Where the calls of functions with gradients or replays of their own stand."""
-        self.extents: set[tuple[Root, int, int]] = set()
+        self.extents: set[tuple[BaseArray, int, int]] = set()
         """Arrays, axes and extents that they do not have, as assertions say."""
-        self.known: dict[Value, Linear] = {}
+        self.known: dict[Value, Affine] = {}
         self.numbers: dict[Region, int] = {}
         self.enter(fn.body, (), ())
-        self.by_root: dict[Root, list[Access]] = {}
+        self.by_base: dict[BaseArray, list[Access]] = {}
         for access in self.accesses:
-            self.by_root.setdefault(access.root, []).append(access)
+            self.by_base.setdefault(access.base, []).append(access)
 
     # ----- one walk ---------------------------------------------------------------------------
 
-    def enter(self, region: Region, loops: tuple[Loop, ...], place: Place) -> None:
+    def enter(self, region: Region, loops: tuple[Loop, ...], place: Position) -> None:
         number = self.numbers[region] = len(self.numbers) + 1
         self.homes.update(dict.fromkeys(region.params, loops))
         for k, node in enumerate(region.nodes):
@@ -125,67 +125,67 @@ class Addresses:
             elif isinstance(node, While):
                 self.find_indices(node)
 
-    def call(self, call: Call, loops: tuple[Loop, ...], place: Place) -> None:
+    def call(self, call: Call, loops: tuple[Loop, ...], place: Position) -> None:
         self.makers.update(dict.fromkeys(call.results, call))
         if call.op.name == "assert":
             self.note_extent(self.makers.get(call.args[0]))
-        arrays = [a for a in call.args if a in self.sources]
+        arrays = [a for a in call.args if a in self.points_to]
         if isinstance(call.op, Function):
             self.lends[call] = (loops, place)
             changed = self.changed_in(call.op.body)
             for a in arrays:
-                self.spoil(a, None in changed or bool(self.sources[a] & changed), loops, place)
-                self.lent.update(root for root in self.sources[a] if root is not None)
+                self.spoil(a, None in changed or bool(self.points_to[a] & changed), loops, place)
+                self.lent.update(base for base in self.points_to[a] if base is not None)
         elif call.op.effect in (READ, WRITE, ATOMIC) and arrays:
             writes = call.op.effect != READ
             about_element = isinstance(call.args[0].type, ArrayType) and not call.op.opaque
             access = self.parsed(call, loops, place) if about_element else None
             if access is not None:
                 self.accesses.append(access)
-                self.written.update([access.root] if writes else [])
+                self.written.update([access.base] if writes else [])
             for a in arrays[access is not None :]:
                 self.spoil(a, writes, loops, place)  # among them structs with arrays that go to memory
 
-    def changed_in(self, body: Region) -> Sources:
+    def changed_in(self, body: Region) -> PointsTo:
         """The arrays that the body of a function may write to."""
-        found: Sources = frozenset()
+        found: PointsTo = frozenset()
         for node in walk(body):
             if not isinstance(node, Call):
                 continue
             if isinstance(node.op, Function):
                 found |= self.changed_in(node.op.body)
             elif node.op.opaque:
-                found = found.union(*(self.sources.get(node.args[k], UNKNOWN) for k in node.op.writes))
+                found = found.union(*(self.points_to.get(node.args[k], UNKNOWN) for k in node.op.writes))
             elif node.op.effect in (WRITE, ATOMIC) and node.op.name != "local_array":
-                found |= self.sources.get(node.args[0], UNKNOWN)
+                found |= self.points_to.get(node.args[0], UNKNOWN)
         return found
 
-    def looked_at(self, call: Call) -> Sources:
+    def looked_at(self, call: Call) -> PointsTo:
         """The arrays whose contents the gradient of a function may read."""
         grad = call.op.grad
         if grad is None:
             return frozenset()
-        inside = roots_of(grad)
-        read: set[Root | None] = set()
+        inside = points_to(grad)
+        read: set[BaseArray | None] = set()
         for node in walk(grad.body):
             if isinstance(node, Call) and not isinstance(node.op, Function):
                 operands = [node.args[k] for k in node.op.reads] if node.op.opaque else list(node.args[:1])
                 if node.op.effect != PURE and (node.op.opaque or node.op.effect == READ):
                     read = read.union(*(inside.get(a, frozenset()) for a in operands))
         passed = dict(zip(grad.params, call.args, strict=False))
-        holders = {root.holder for root in read if root is not None and not root.slope}
-        found = (self.sources.get(passed[h], frozenset()) for h in holders if h in passed)
+        holders = {base.holder for base in read if base is not None and not base.is_grad}
+        found = (self.points_to.get(passed[h], frozenset()) for h in holders if h in passed)
         return frozenset().union(*found, self.lent if None in read else ())
 
-    def spoil(self, array: Value, writes: bool, loops: tuple[Loop, ...], place: Place) -> None:
-        roots = [root for root in self.sources[array] if root is not None]
-        self.vague.update(roots)
+    def spoil(self, array: Value, writes: bool, loops: tuple[Loop, ...], place: Position) -> None:
+        bases = [base for base in self.points_to[array] if base is not None]
+        self.vague.update(bases)
         if writes:
-            self.written.update(roots)
-            for root in roots:
-                self.blind.setdefault(root, []).append((loops, place))
+            self.written.update(bases)
+            for base in bases:
+                self.blind.setdefault(base, []).append((loops, place))
 
-    def parsed(self, call: Call, loops: tuple[Loop, ...], place: Place) -> Access | None:
+    def parsed(self, call: Call, loops: tuple[Loop, ...], place: Position) -> Access | None:
         """The access that a call makes, through views down to the array itself."""
         array = call.args[0]
         places = [(call, k) for k in range(1, 1 + array.type.ndim)]
@@ -198,16 +198,16 @@ class Addresses:
             else:
                 parts.insert(0, ("component", maker.args[1:]))
             array = maker.args[0]
-        sources = self.sources[array]
+        sources = self.points_to[array]
         if len(sources) != 1 or None in sources:
             return None
-        [root] = sources
-        assert root is not None
-        if array is not root.holder and (maker is None or maker.op.name != "field"):
+        [base] = sources
+        assert base is not None
+        if array is not base.holder and (maker is None or maker.op.name != "field"):
             return None  # one of several views of the array
         indices = tuple(each.args[k] for each, k in places)
         signs = tuple(self.sign(each, k) for each, k in places)
-        return Access(call, root, indices, tuple(places), signs, tuple(parts), loops, place, array.type.indexed)
+        return Access(call, base, indices, tuple(places), signs, tuple(parts), loops, place, array.type.indexed)
 
     def note_extent(self, test: Call | None) -> None:
         """Learn from an assertion that an extent is not some number."""
@@ -215,8 +215,8 @@ class Addresses:
             return
         asked = self.makers.get(test.args[0])
         if asked is not None and asked.op.name == "shape":
-            for root in filter(None, self.sources[asked.args[0]]):
-                self.extents.add((root, asked.attributes["axis"], int(test.args[1].value)))
+            for base in filter(None, self.points_to[asked.args[0]]):
+                self.extents.add((base, asked.attributes["axis"], int(test.args[1].value)))
 
     def sign(self, call: Call, k: int) -> int:
         limits = self.ranges.index(call, k)
@@ -248,27 +248,27 @@ class Addresses:
 
     # ----- numbers ----------------------------------------------------------------------------
 
-    def linear(self, value: Value) -> Linear:
+    def linear(self, value: Value) -> Affine:
         if isinstance(value, Constant):
-            return Linear(frozenset(), int(value.value))
+            return Affine(frozenset(), int(value.value))
         if value not in self.known:
             self.known[value] = self.computed(value)
         return self.known[value]
 
-    def computed(self, value: Value) -> Linear:
+    def computed(self, value: Value) -> Affine:
         call = self.makers.get(value)
-        unknown = Linear(frozenset({(value, 1)}), 0)
+        unknown = Affine(frozenset({(value, 1)}), 0)
         if call is None or isinstance(call.op, Function) or call.op.effect != PURE:
             return unknown
         name, args = call.op.name, call.args
         if name == "tid":
-            return Linear(frozenset({(("tid", call.results.index(value)), 1)}), 0)
+            return Affine(frozenset({(("tid", call.results.index(value)), 1)}), 0)
         if not all(scalars.is_integer(a.type) for a in args) or not scalars.is_integer(value.type):
             return unknown
         if name in ("add", "sub"):
             return self.linear(args[0]).plus(self.linear(args[1]), 1 if name == "add" else -1)
         if name == "cast" and np.dtype(value.type).itemsize < min(4, np.dtype(args[0].type).itemsize):
-            return Linear(frozenset({(("low", value.type, self.linear(args[0])), 1)}), 0)
+            return Affine(frozenset({(("low", value.type, self.linear(args[0])), 1)}), 0)
         if name in ("neg", "cast", "pos"):
             return self.linear(args[0]).times(-1 if name == "neg" else 1)
         if name == "mul":
@@ -278,13 +278,13 @@ class Addresses:
         if len(call.results) > 1:
             return unknown
         key = (name, tuple(sorted(call.attributes.items(), key=str)), tuple(self.linear(a) for a in args))
-        return Linear(frozenset({(key, 1)}), 0)
+        return Affine(frozenset({(key, 1)}), 0)
 
     def leaves(self, atom: Any) -> Iterator[Value]:
         """The values that an unknown is made of."""
         if isinstance(atom, Value):
             yield atom
-        elif isinstance(atom, Linear):
+        elif isinstance(atom, Affine):
             for inner, _ in atom.terms:
                 yield from self.leaves(inner)
         elif isinstance(atom, tuple):
@@ -295,7 +295,7 @@ class Addresses:
         """Whether an unknown may change from round to round of one of the loops."""
         return any(loop in self.homes.get(leaf, ()) for leaf in self.leaves(atom) for loop in loops)
 
-    def up_to(self, region: Region, place: Place) -> Place:
+    def up_to(self, region: Region, place: Position) -> Position:
         """The node of a region that a place is, or is inside of."""
         k = next(k for k, (number, _) in enumerate(place) if number == self.numbers[region])
         return place[: k + 1]
@@ -307,8 +307,8 @@ class Addresses:
     def blindly(self, a: Access) -> set[str]:
         """When writes whose elements nobody knows may touch what `a` touches."""
         found: set[str] = set()
-        for loops, place in self.blind.get(a.root, ()):
-            found |= {BEFORE, AFTER} if a.loops[:1] == loops[:1] != () else in_one_round(a.place, place)
+        for loops, place in self.blind.get(a.base, ()):
+            found |= {BEFORE, AFTER} if a.loops[:1] == loops[:1] != () else in_one_iteration(a.place, place)
         return found
 
     # ----- order ------------------------------------------------------------------------------
@@ -324,9 +324,9 @@ class Addresses:
             common.append(x)
         found: set[str] = set()
         for depth in range(len(common)):
-            found |= self.at_other_round(a, b, tuple(common), depth)
+            found |= self.in_other_iteration(a, b, tuple(common), depth)
         if self.may_meet(a, b, tuple(common)):
-            found |= in_one_round(a.place, b.place)
+            found |= in_one_iteration(a.place, b.place)
         return found
 
     def may_meet(self, a: Access, b: Access, common: tuple[Loop, ...]) -> bool:
@@ -337,20 +337,20 @@ class Addresses:
         for axis, (x, y, *signs) in enumerate(zip(a.indices, b.indices, a.signs, b.signs, strict=True)):
             difference = self.linear(x).plus(self.linear(y), -1)
             if not any(self.varies(atom, own) for atom, _ in difference.terms):
-                if not difference.terms and self.differ(a.root, axis, difference.constant, signs):
+                if not difference.terms and self.differ(a.base, axis, difference.constant, signs):
                     return False
             # Unknowns that both have may still differ between rounds of a loop around one of them alone.
         return True
 
-    def differ(self, root: Root, axis: int, distance: int, signs: list[int]) -> bool:
+    def differ(self, base: BaseArray, axis: int, distance: int, signs: list[int]) -> bool:
         """Whether indices of some signs that are a distance apart are different elements."""
         if not distance or self.comparable(*signs):
             return distance != 0
-        if root.type.local_shape is not None:
-            return distance % root.type.local_shape[axis] != 0
-        return (root, axis, abs(distance)) in self.extents
+        if base.type.local_shape is not None:
+            return distance % base.type.local_shape[axis] != 0
+        return (base, axis, abs(distance)) in self.extents
 
-    def at_other_round(self, a: Access, b: Access, common: tuple[Loop, ...], depth: int) -> set[str]:
+    def in_other_iteration(self, a: Access, b: Access, common: tuple[Loop, ...], depth: int) -> set[str]:
         """When they may meet in different rounds of loop `depth`, and the same round of those around it."""
         own = (*a.loops[len(common) :], *b.loops[len(common) :])
         moving = (*common[depth:], *own)
@@ -359,10 +359,10 @@ class Addresses:
             return possible
         for x, y, *signs in zip(a.indices, b.indices, a.signs, b.signs, strict=True):
             if self.comparable(*signs):
-                possible &= self.rounds_apart(self.linear(x), self.linear(y), common[depth], moving)
+                possible &= self.iterations_apart(self.linear(x), self.linear(y), common[depth], moving)
         return possible
 
-    def rounds_apart(self, x: Linear, y: Linear, loop: Loop, moving: tuple[Loop, ...]) -> set[str]:
+    def iterations_apart(self, x: Affine, y: Affine, loop: Loop, moving: tuple[Loop, ...]) -> set[str]:
         """When y in another round of `loop` may equal x in this one."""
         both = {BEFORE, AFTER}
         fixed_x, moving_x = self.split(x, moving)
@@ -387,13 +387,13 @@ class Addresses:
         homes = self.homes.get(index, ())
         return homes[-1] if homes else None
 
-    def split(self, number: Linear, moving: tuple[Loop, ...]) -> tuple[Linear, frozenset[tuple[Any, int]]]:
+    def split(self, number: Affine, moving: tuple[Loop, ...]) -> tuple[Affine, frozenset[tuple[Any, int]]]:
         """A number as the part that is the same in all rounds of some loops, and the rest."""
         rest = frozenset(term for term in number.terms if self.varies(term[0], moving))
-        return Linear(number.terms - rest, number.constant), rest
+        return Affine(number.terms - rest, number.constant), rest
 
 
-def in_one_round(a: Place, b: Place) -> set[str]:
+def in_one_iteration(a: Position, b: Position) -> set[str]:
     """Whether place b comes before or after place a; never when they are on two sides of a branch."""
     for (region_a, k), (region_b, m) in zip(a, b, strict=False):
         if region_a != region_b:

@@ -12,7 +12,7 @@ from ...ir.nodes import Call, Function, Value, walk
 from ...ops.registry import ATOMIC, READ, WRITE
 from ...types.arrays import ArrayType
 from ...types.structs import holds_arrays
-from .alias import roots_of
+from .alias import points_to
 
 
 @dataclass
@@ -27,12 +27,12 @@ class Descriptors:
 
 def descriptors(fn: Function) -> Descriptors:
     """What a kernel does with arrays that structs in memory refer to."""
-    roots, found = roots_of(fn), Descriptors()
+    arrays_of, found = points_to(fn), Descriptors()
     made = {result: node for node in walk(fn.body) if isinstance(node, Call) for result in node.results}
     for call in (node for node in walk(fn.body) if isinstance(node, Call)):
         opaque = isinstance(call.op, Function) or call.op.opaque
         for k, a in enumerate(call.args):
-            if not isinstance(a.type, ArrayType) or None not in roots.get(a, frozenset({None})):
+            if not isinstance(a.type, ArrayType) or None not in arrays_of.get(a, frozenset({None})):
                 continue
             effect = READ if opaque else call.op.effect
             found.followed |= effect in (READ, WRITE, ATOMIC) and (k == 0 or opaque)

@@ -15,17 +15,17 @@ from ...ir.nodes import Call, Function, If, Region, Value, walk
 from ...ops.registry import ATOMIC, PURE, READ, WRITE
 from ...types.arrays import ArrayType
 from ...types.structs import holds_arrays
-from .alias import array_fields, roots_of
+from .alias import array_fields, points_to
 
 Path = tuple[int, str]
 """The position of a parameter, and the fields in it that lead to the array, joined by points."""
 
-HELD = "[]"
+NESTED = "[]"
 _EXTREMES = ("atomic_min", "atomic_max")
 
 
 @dataclass
-class Touched:
+class ModRef:
     """The arrays that a kernel touches, and how."""
 
     read: set[Path] = field(default_factory=set)
@@ -36,19 +36,19 @@ class Touched:
     """Whether the result of an atomic is used."""
 
 
-def touched(fn: Function) -> Touched:
+def mod_ref(fn: Function) -> ModRef:
     """What a kernel touches."""
-    roots, found = roots_of(fn), Touched()
+    arrays_of, found = points_to(fn), ModRef()
     position = {p: k for k, p in enumerate(fn.params)}
-    held = {(k, HELD) for k, p in enumerate(fn.params) if refers(p.type)}
+    held = {(k, NESTED) for k, p in enumerate(fn.params) if refers(p.type)}
 
     def paths(array: Value) -> set[Path]:
         known: set[Path] = set()
-        for root in roots.get(array, frozenset({None})):
-            if root is None:
+        for base in arrays_of.get(array, frozenset({None})):
+            if base is None:
                 known |= held
-            elif root.holder in position and not root.slope:
-                known.add((position[root.holder], root.path))
+            elif base.holder in position and not base.is_grad:
+                known.add((position[base.holder], base.path))
         return known
 
     used = {v for node in walk(fn.body) for v in node.operands()} | set(fn.body.yields)
@@ -63,7 +63,7 @@ def touched(fn: Function) -> Touched:
     return found
 
 
-def note(call: Call, paths: Callable[[Value], set[Path]], found: Touched) -> None:
+def note(call: Call, paths: Callable[[Value], set[Path]], found: ModRef) -> None:
     """Count one call."""
     arrays = [a for a in call.args if isinstance(a.type, ArrayType)]
     effect = PURE if isinstance(call.op, Function) else call.op.effect
@@ -102,11 +102,11 @@ def array_paths(types: tuple[object, ...]) -> list[tuple[Path, ArrayType]]:
 
 def read_after_write(fn: Function, read: Path, written: Path) -> bool:
     """Whether a thread may read one of its arrays after it wrote another one."""
-    roots = roots_of(fn)
+    arrays_of = points_to(fn)
 
     def goes_to(call: Call, path: Path) -> bool:
-        found = roots.get(call.args[0], frozenset({None})) if call.args else frozenset()
-        return any(r is None or (r.holder is fn.params[path[0]] and r.path == path[1] and not r.slope) for r in found)
+        found = arrays_of.get(call.args[0], frozenset({None})) if call.args else frozenset()
+        return any(r is None or (r.holder is fn.params[path[0]] and r.path == path[1] and not r.is_grad) for r in found)
 
     def scan(region: Region, after: bool) -> tuple[bool, bool]:
         """Whether such a read is met, and whether the write was met when the region ends."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ...ir.nodes import Call, Constant, For, Function, Value, While, count, walk
 from ...types import scalars
 from ...types.arrays import ArrayType
-from .atomics import Plan
+from .atomics import AtomicPlan
 
 _LARGEST = 300  # nodes of a kernel that is emitted for both sets of threads
 _DEEPEST = 8  # calls in an index
@@ -29,7 +29,7 @@ class Affine(NamedTuple):
         return Affine(self.factor + times * other.factor, self.terms + more, self.constant + times * other.constant)
 
 
-def affine_indices(fn: Function, plan: Plan) -> dict[tuple[Call, int], Affine]:
+def affine_indices(fn: Function, plan: AtomicPlan) -> dict[tuple[Call, int], Affine]:
     """The indices that may be negative and follow from the thread's, by access and operand.
 
     Of kernels that LLVM may vectorise across threads: others gain nothing.
@@ -47,7 +47,7 @@ def affine_indices(fn: Function, plan: Plan) -> dict[tuple[Call, int], Affine]:
     return found
 
 
-def _affine(value: Value, fn: Function, plan: Plan, depth: int) -> Affine | None:
+def _affine(value: Value, fn: Function, plan: AtomicPlan, depth: int) -> Affine | None:
     if not scalars.is_integer(value.type):
         return None
     if isinstance(value, Constant):

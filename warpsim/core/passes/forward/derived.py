@@ -6,7 +6,7 @@ from ...ir.nodes import Function, Value
 from ...ops.tangents import has_floats
 from ..reverse.primal_reads import Extra
 from ..simplify.inline import inline
-from .gradients_as_params import explicit_gradients, gradient_slots
+from .gradients_as_params import gradient_slots, gradients_as_params
 from .replayed import replayed_tangent
 from .tangent import Slot, chosen_slots, parameter_slots, tangent
 
@@ -35,10 +35,10 @@ def second_order(
     and a tangent for each of `moving_slots` of all these. Extras: `gradient` and `tangent`, by position.
     """
     own = gradient_slots(adjoint.params[: len(adjoint.params) - len(extras)], gradients)
-    plain = explicit_gradients(adjoint, own)
+    plain = gradients_as_params(adjoint, own)
     moving = moving_slots(plain.params, gradients)
-    slopes = tuple(Extra("gradient", slot.position) for slot in own)
-    return tangent(plain, moving), (*extras, *slopes, *(Extra("tangent", slot.position) for slot in moving))
+    gradient_arrays = tuple(Extra("gradient", slot.position) for slot in own)
+    return tangent(plain, moving), (*extras, *gradient_arrays, *(Extra("tangent", slot.position) for slot in moving))
 
 
 def moving_slots(params: tuple[Value, ...], gradients: frozenset[str]) -> list[Slot]:

@@ -1,8 +1,8 @@
-"""Carries values beside the values of a program: through branches, round loops, in and out of structs.
+"""Base class of forward-mode rewrites: keeps a dual next to each value, through branches, loops and structs.
 
-What goes along with a value is a `Tangent`: one companion per float or array in it (or fewer). Branches
+What goes along with a value is a `Tangent`: one dual per float or array in it (or fewer). Branches
 and loops get more results and carried values; nothing else of the program changes. What a call does with
-companions is the business of the subclass. Loops carry a companion as soon as one arrives from before the
+duals is the business of the subclass. Loops carry a dual as soon as one arrives from before the
 loop or from the end of its body: the body is translated again until that set no longer grows.
 """
 
@@ -17,45 +17,45 @@ from ...ir.rewrite import Rewriter
 from ...ops.tangents import Given, Path, Tangent, filled, joined, slots
 
 Shape = list[list[Path]]
-"""Per value the paths at which it has companions."""
+"""Per value the paths at which it has duals."""
 
 
-class Companions(Rewriter):
-    """Rewrites one function; `beside` holds the companions of each of its values."""
+class Duals(Rewriter):
+    """Rewrites one function; `duals` holds those of each of its values."""
 
     def __init__(self) -> None:
         super().__init__()
         self.builder = Builder()
-        self.beside: dict[Value, Tangent] = {}
+        self.duals: dict[Value, Tangent] = {}
         self.shapes: dict[Node, Shape] = {}
 
     def call(self, node: Call) -> None:
-        """Append a call and what its companions need."""
+        """Append a call and what its duals need."""
         raise NotImplementedError
 
     def rewritten(self, fn: Function, more: tuple[Value, ...]) -> Function:
-        """The function with companions, and `more` parameters."""
+        """The function with duals, and `more` parameters."""
         with self.builder.active():
             body = self.inside(fn.body)
         return replace(fn, body=Region((*fn.params, *more), body.nodes, self.uses(fn.body.yields)))
 
-    # ----- companions of values ----------------------------------------------------------------
+    # ----- duals of values ---------------------------------------------------------------------
 
     def of(self, values: Sequence[Value]) -> Given:
-        return [self.beside.get(v, {}) for v in values]
+        return [self.duals.get(v, {}) for v in values]
 
     def fresh(self, values: Sequence[Value], shape: Shape) -> tuple[Value, ...]:
-        """New companions of some values, to be parameters or results."""
+        """New duals of some values, to be parameters or results."""
         made: list[Value] = []
         for value, paths in zip(values, shape, strict=True):
             types = dict(slots(value.type))
             own = {path: Value(types[path], value.hint) for path in paths}
-            self.beside[value] = own
+            self.duals[value] = own
             made.extend(own.values())
         return tuple(made)
 
     def flat(self, values: Sequence[Value], shape: Shape) -> tuple[Value, ...]:
-        """Values and then their companions at the paths of `shape`, zero where there is none."""
+        """Values and then their duals at the paths of `shape`, zero where there is none."""
         found = [
             filled(value.type, path, tangent)
             for value, tangent, paths in zip(values, self.of(values), shape, strict=True) for path in paths
@@ -65,7 +65,7 @@ class Companions(Rewriter):
     # ----- regions ------------------------------------------------------------------------------
 
     def inside(self, region: Region, carried: Sequence[Value] = (), shape: Shape | None = None) -> Region:
-        """A region without yields yet; its `carried` parameters get companions of the given shape."""
+        """A region without yields yet; its `carried` parameters get duals of the given shape."""
         made = Region((*region.params, *self.fresh(carried, shape or [])))
         with self.builder.inside(made):
             for node in region.nodes:

@@ -1,4 +1,4 @@
-"""Gradient arrays as parameters.
+"""Gradients as parameters: a rewrite that makes the gradient arrays of parameters parameters of their own.
 
 Guarantees: the program means the same, but where it asked for the gradient array of a parameter it takes a
 further parameter. So an adjoint kernel becomes a program over plain arrays, which `tangent` can
@@ -14,7 +14,7 @@ from ...ir.nodes import Call, Function, Value
 from ...ops.registry import PURE
 from ...types.arrays import ArrayType
 from ...types.scalars import bool_
-from .duals import Companions
+from .duals import Duals
 from .tangent import Slot, parameter_slots
 
 
@@ -24,16 +24,16 @@ def gradient_slots(params: tuple[Value, ...], names: Iterable[str]) -> list[Slot
     return [s for s in parameter_slots(params) if s.name in wanted and isinstance(s.type, ArrayType)]
 
 
-def explicit_gradients(fn: Function, chosen: Sequence[Slot]) -> Function:
+def gradients_as_params(fn: Function, chosen: Sequence[Slot]) -> Function:
     """`fn` with a parameter behind its own for the gradient array of each of the chosen arrays."""
     more = tuple(Value(slot.type, f"{slot.name}.grad") for slot in chosen)
     pass_ = _Gradients()
     for slot, value in zip(chosen, more, strict=True):
-        pass_.beside.setdefault(fn.params[slot.position], {})[slot.path] = value
+        pass_.duals.setdefault(fn.params[slot.position], {})[slot.path] = value
     return pass_.rewritten(fn, more)
 
 
-class _Gradients(Companions):
+class _Gradients(Duals):
     def call(self, node: Call) -> None:
         given = self.of(node.args)
         if given and given[0] and node.op.name == "gradient":
@@ -45,7 +45,7 @@ class _Gradients(Companions):
         call = self.renamed(node)
         self.append(call)
         if any(given) and _passes_arrays(node):
-            self.beside.update(zip(call.results, node.op.tangent_rule(call, given), strict=True))
+            self.duals.update(zip(call.results, node.op.tangent_rule(call, given), strict=True))
 
 
 def _passes_arrays(call: Call) -> bool:

@@ -2,7 +2,7 @@
 
 Guarantees: the program changes no array of the kernel. It finds what the kernel read where the adjoint finds it:
 in the arrays as they are after the launch, in copies from before it, or in what atomics returned (see
-`overwrites`). So whatever a tape keeps for the adjoint is enough to carry tangents through the launch, in
+`primal_reads`). So whatever a tape keeps for the adjoint is enough to carry tangents through the launch, in
 the same order as the launch, at any later time.
 """
 
@@ -13,8 +13,8 @@ from ...ops.registry import ATOMIC, OUTPUT, PURE, READ
 from ...ops.tangents import Given, Tangent, settled, slots
 from ...types.arrays import ArrayType
 from ..analysis.alias import UNKNOWN
-from ..reverse.primal_reads import Extra, Overwrites
-from ..reverse.recompute import LOST, Replay
+from ..reverse.primal_reads import Extra, PrimalReads
+from ..reverse.recompute import UNRECOVERABLE, Recompute
 from .tangent import Slot, Tangents, start
 
 
@@ -35,8 +35,8 @@ def replayed_tangent(fn: Function, chosen: list[Slot], ndim: int) -> tuple[Funct
 class _Replayed(Tangents):
     def __init__(self, fn: Function, ndim: int):
         super().__init__()
-        self.contents = Overwrites(fn, ndim)
-        self.replay = Replay({}, self.contents, self.builder)
+        self.contents = PrimalReads(fn, ndim)
+        self.primals = Recompute({}, self.contents, self.builder)
         self.params = set(fn.params)
         self.local: set[Value] = set()
         """Arrays that the thread makes itself, inside functions as well."""
@@ -57,8 +57,8 @@ class _Replayed(Tangents):
         """Whether an array can only be one that the thread made itself."""
         if array in self.local:
             return True
-        sources = self.contents.addresses.sources.get(array, UNKNOWN)
-        return all(root is not None and root.holder not in self.params for root in sources)
+        sources = self.contents.dependences.points_to.get(array, UNKNOWN)
+        return all(base is not None and base.holder not in self.params for base in sources)
 
     def access(self, node: Call) -> None:
         """Carry tangents through a read, write or atomic of memory, without doing it again."""
@@ -73,33 +73,34 @@ class _Replayed(Tangents):
             found = [self.unknown(t, node) for t in settled(call, given)]
         else:
             found = self.found(call, given)
-        self.beside.update(zip(node.results, found, strict=True))
+        self.duals.update(zip(node.results, found, strict=True))
 
     def unknown(self, tangent: Tangent, node: Call) -> Tangent:
-        """The tangent of what an atomic returned depends on the order of threads in the launch: it is lost."""
+        """The tangent of what an atomic returned depends on the order of threads: it cannot be known again."""
         result = Value(node.results[0].type)
-        self.append(Call(LOST, (), {"what": f"the derivative of what {node.op.name} returned"}, results=(result,)))
+        what = f"the derivative of what {node.op.name} returned"
+        self.append(Call(UNRECOVERABLE, (), {"what": what}, results=(result,)))
         return dict.fromkeys(tangent, result)
 
     def read(self, node: Call) -> None:
         """Append what gives the element that was read in the launch."""
-        array = self.contents.array(node, self.replay)
+        array = self.contents.array(node, self.primals)
         if array is None or (node.op.opaque and not self.contents.holds(node)):
-            self.lost(node, "an element that the kernel overwrote after reading it")
+            self.unrecoverable(node, "an element that the kernel overwrote after reading it")
             return
         args = self.uses(node.args) if node.op.opaque else (self.use(array), *self.uses(node.args[1:]))
         self.append(Call(node.op, args, node.attributes, results=node.results, location=node.location))
 
     def returned(self, node: Call) -> None:
         """Append what gives what an atomic returned in the launch."""
-        known = self.contents.returned(node, self.replay) if node.op.effect == ATOMIC else None
+        known = self.contents.returned(node, self.primals) if node.op.effect == ATOMIC else None
         if known is None:
-            self.lost(node, f"what {node.op.name} returned")
+            self.unrecoverable(node, f"what {node.op.name} returned")
         else:
             self.rename(node.results, (known,))
 
-    def lost(self, node: Call, what: str) -> None:
-        self.append(Call(LOST, (), {"what": what}, results=node.results, location=node.location))
+    def unrecoverable(self, node: Call, what: str) -> None:
+        self.append(Call(UNRECOVERABLE, (), {"what": what}, results=node.results, location=node.location))
 
     def function(self, call: Call, given: Given) -> None:
         """A function with a replay of its own uses it where no tangent passes through."""

@@ -24,7 +24,7 @@ from ...ops.registry import PURE
 from ...ops.tangents import Given, Path, has_floats, needs_order, slots
 from ...types.arrays import ArrayType
 from ..simplify.inline import inline
-from .duals import Companions
+from .duals import Duals
 from .transpose import pushed_forward
 
 
@@ -69,7 +69,7 @@ def start(pass_: Tangents, params: tuple[Value, ...], chosen: Sequence[Slot]) ->
     """Give the chosen places of parameters tangents, which are further parameters."""
     made = tuple(Value(slot.type, f"{slot.name}.tangent") for slot in chosen)
     for slot, value in zip(chosen, made, strict=True):
-        pass_.beside.setdefault(params[slot.position], {})[slot.path] = value
+        pass_.duals.setdefault(params[slot.position], {})[slot.path] = value
     return made
 
 
@@ -80,7 +80,7 @@ def needs_one_thread(fn: Function) -> bool:
     return any(isinstance(n, Call) and needs_order(n, used) for n in nodes)
 
 
-class Tangents(Companions):
+class Tangents(Duals):
     """Appends, after each call, what computes the tangents of its results."""
 
     def call(self, node: Call) -> None:
@@ -95,7 +95,7 @@ class Tangents(Companions):
         self.append(call)
         for result, found in zip(call.results, self.found(call, self.of(node.args)), strict=True):
             if found:
-                self.beside[result] = found
+                self.duals[result] = found
 
     def found(self, call: Call, given: Given) -> Given:
         """Tangents of the results of a row."""
@@ -129,7 +129,7 @@ class Tangents(Companions):
             pushed = pushed_forward(self.builder, call, given)
             if pushed is not None:
                 for result, found in zip(call.results, pushed, strict=True):
-                    self.beside[result] = found
+                    self.duals[result] = found
                 return
             self.builder.region.nodes.pop()
         self.body(call, given)
@@ -140,8 +140,8 @@ class Tangents(Companions):
         copy = Cloner(dict(zip(inlined.params, call.args, strict=True)))
         nodes = copy.nodes(inlined.nodes)
         ends = copy.uses(inlined.yields)
-        self.beside.update(zip(call.args, given, strict=True))
+        self.duals.update(zip(call.args, given, strict=True))
         for node in nodes:
             self.visit(node)
         self.rename(call.results, self.uses(ends))
-        self.beside.update(zip(call.results, self.of(ends), strict=True))
+        self.duals.update(zip(call.results, self.of(ends), strict=True))

@@ -25,7 +25,7 @@ from ...ops.tangents import Given, has_floats, parts, whole
 from ...types.compounds import is_compound
 from ...types.structs import is_struct
 from ..reverse.cotangents import Cotangents
-from ..simplify.cse import share
+from ..simplify.cse import cse
 from ..simplify.dce import dce
 from ..simplify.inline import inline
 
@@ -69,12 +69,12 @@ def _jacobian(call: Call, mask: Mask) -> Region | None:
     rule = Region((*args, *outs, *douts))
     active = tuple(d for d in douts if has_floats(d.type))
     with Builder(rule).active() as builder:
-        shares = _shares(builder, call, args, outs, douts)
-    wanted = [(share, a.type) for share, a, on in zip(shares, args, mask, strict=True) if on]
-    rule.yields = tuple(share for share, _ in wanted if share is not None)
+        contributions = _contributions(builder, call, args, outs, douts)
+    wanted = [(contribution, a.type) for contribution, a, on in zip(contributions, args, mask, strict=True) if on]
+    rule.yields = tuple(contribution for contribution, _ in wanted if contribution is not None)
     expanded = inline(Function(call.op.name, rule)).body
     seeds = tuple(Value(t) for _, t in wanted)
-    arrived = [seed for seed, (share, _) in zip(seeds, wanted, strict=True) if share is not None]
+    arrived = [seed for seed, (contribution, _) in zip(seeds, wanted, strict=True) if contribution is not None]
     body = transposed(expanded, active, arrived) if _is_straight(expanded) else None
     if body is not None:
         return Region((*args, *outs, *seeds), body.nodes, body.yields)
@@ -95,20 +95,20 @@ def _by_components(
 
     For gradients that branch, loop, or are native code. None for one with effects, and for structs.
     """
-    sloped = [k for k, out in enumerate(outs) if has_floats(out.type)]
+    differentiable = [k for k, out in enumerate(outs) if has_floats(out.type)]
     if not call.op.grad.is_pure or any(is_struct(v.type) for v in (*args, *outs)):
         return None
     made = Region((*args, *outs, *seeds))
     with Builder(made).active() as builder:
         found = []
-        for k in sloped:
+        for k in differentiable:
             units = [tuple(unit if j == k else zero(o) for j, o in enumerate(outs)) for unit in _units(outs[k])]
-            rows = [_shares(builder, call, args, outs, unit) for unit in units]
-            shares = [[s for s, on in zip(row, mask, strict=True) if on] for row in rows]
-            parts = [_dot(row, seeds) for row in shares]
+            rows = [_contributions(builder, call, args, outs, unit) for unit in units]
+            contributions = [[s for s, on in zip(row, mask, strict=True) if on] for row in rows]
+            parts = [_dot(row, seeds) for row in contributions]
             found.append(rebuild(outs[k], parts) if is_compound(outs[k].type) else parts[0])
     made.yields = tuple(found)
-    return dce(inline(share(inline(Function(call.op.name, made), keep_gradients=True)))).body
+    return dce(inline(cse(inline(Function(call.op.name, made), keep_gradients=True)))).body
 
 
 def _units(out: Value) -> list[Constant]:
@@ -119,19 +119,19 @@ def _units(out: Value) -> list[Constant]:
     return [Constant(t, t.wrap(np.eye(t.size, dtype=t.dtype)[k].reshape(t.shape))) for k in range(t.size)]
 
 
-def _dot(shares: list[Value | None], tangents: tuple[Value, ...]) -> Value:
+def _dot(contributions: list[Value | None], tangents: tuple[Value, ...]) -> Value:
     """The sum of the products of cotangents and tangents."""
     total: Any = None
-    for slope, tangent in zip(shares, tangents, strict=True):
-        if slope is not None:
-            product = TABLE["inner"](slope, tangent) if is_compound(tangent.type) else slope * tangent
+    for contribution, tangent in zip(contributions, tangents, strict=True):
+        if contribution is not None:
+            product = TABLE["inner"](contribution, tangent) if is_compound(tangent.type) else contribution * tangent
             total = product if total is None else total + product
     assert total is not None, "a function whose operands move has a gradient for one of them"
     result: Value = total
     return result
 
 
-def _shares(
+def _contributions(
     builder: Builder, call: Call, args: tuple[Value, ...], outs: tuple[Value, ...], douts: tuple[Value, ...]
 ) -> list[Value | None]:
     """The cotangents of the operands, as the row's rule or the function's gradient has them."""
@@ -161,10 +161,11 @@ def transposed(region: Region, inputs: tuple[Value, ...], seeds: list[Value]) ->
             assert isinstance(node, Call)
             if node.op.nondiff:
                 return None
-            shares = node.op.cotangents(node.args, node.results, [given.get(r) for r in node.results], node.attributes)
-            for operand, share in zip(node.args, shares, strict=True):
+            douts = [given.get(r) for r in node.results]
+            contributions = node.op.cotangents(node.args, node.results, douts, node.attributes)
+            for operand, contribution in zip(node.args, contributions, strict=True):
                 if operand in moving:
-                    given.give(operand, share)
+                    given.give(operand, contribution)
         body.yields = tuple(given.take(v) for v in inputs)
     found = dce(inline(Function("transposed", body))).body
     linear = not any(v in inputs for n in walk(found) for v in n.operands()) and not set(inputs) & set(found.yields)

@@ -6,10 +6,10 @@ gradient arrays what the chain rule says, exactly, for any nesting of branches a
 `continue`, early return, element updates and overwritten elements. What cannot be reversed exactly is an
 error. It writes gradient arrays alone, so running it changes no data.
 
-How a region is reversed: its nodes are run again (`replay`), so their values are at hand, then visited
-backwards; the rule of each row gives cotangents of its operands. A branch replays and reverses the side
-that was taken. Loops are reversed iteration by iteration, see `adjoint_loops`. Replays write nothing: what
-they read is in the arrays after the launch, or in copies from before it, as `overwrites` finds out.
+How a region is reversed: its primal values are recomputed (`recompute`), then visited
+backwards; the rule of each row gives cotangents of its operands. A branch recomputes and reverses the side
+that was taken. Loops are reversed iteration by iteration, see `adjoint_loops`. Recomputation writes nothing:
+what it reads is in the arrays after the launch, or in copies from before it, as `primal_reads` finds out.
 
 Cotangents of values from outside a branch or loop leave it through its results, so the adjoint is in
 single assignment like every program, and can be differentiated again.
@@ -29,65 +29,65 @@ from ...types.cotangents import has_cotangent
 from ...types.scalars import int32
 from ...types.structs import is_struct
 from ..analysis.activity import MAYBE, NO, Activity, is_blind, replayed_body
-from ..analysis.alias import Root, array_fields
+from ..analysis.alias import BaseArray, array_fields
 from ..simplify.dce import dce
 from ..simplify.inline import inline
 from .adjoint_loops import Loops
 from .checkpoints import BYTES_TO_CARRY, budget_of
 from .cotangents import Cotangents
-from .primal_reads import Extra, Overwrites
-from .promote_memory import forward
-from .recompute import Contents, Replay, refuse_lost
+from .primal_reads import Extra, PrimalReads
+from .promote_memory import promote_memory
+from .recompute import Contents, Recompute, refuse_unrecoverable
 
 
 class Reverser(Loops):
-    """Emits replays and reverse sweeps into the open region of `builder`."""
+    """Emits recomputation and reverse sweeps into the open region of `builder`."""
 
     def __init__(self, builder: Builder, active: Activity, budget: int):
         self.builder, self.active, self.budget = builder, active, budget
 
-    def both_ways(self, nodes: list[Node], replay: Replay, cotangents: Cotangents) -> None:
-        """Replay the nodes, then reverse them. `cotangents` holds those of the nodes' results."""
-        self.run_again(nodes, replay)
-        self.reverse(nodes, replay, cotangents)
+    def both_ways(self, nodes: list[Node], primals: Recompute, cotangents: Cotangents) -> None:
+        """Recompute the nodes, then reverse them. `cotangents` holds those of the nodes' results."""
+        self.run_again(nodes, primals)
+        self.reverse(nodes, primals, cotangents)
 
-    def run_again(self, nodes: list[Node], replay: Replay) -> None:
-        self.builder.region.nodes.extend(replay.nodes(nodes))
+    def run_again(self, nodes: list[Node], primals: Recompute) -> None:
+        self.builder.region.nodes.extend(primals.nodes(nodes))
 
-    def reverse(self, nodes: list[Node], replay: Replay, cotangents: Cotangents) -> None:
-        """Visit nodes backwards whose values `replay` knows."""
+    def reverse(self, nodes: list[Node], primals: Recompute, cotangents: Cotangents) -> None:
+        """Visit nodes backwards whose primal values are known."""
         for node in reversed(nodes):
             with self.builder.at(node.location):
                 if isinstance(node, Call):
-                    self.reverse_call(node, replay, cotangents)
+                    self.reverse_call(node, primals, cotangents)
                 elif isinstance(node, If):
-                    self.reverse_branch(node, replay, cotangents)
+                    self.reverse_branch(node, primals, cotangents)
                 else:
-                    self.reverse_loop(node, replay, cotangents)
+                    self.reverse_loop(node, primals, cotangents)
 
     # ----- calls ----------------------------------------------------------------------------
 
-    def reverse_call(self, call: Call, replay: Replay, cotangents: Cotangents) -> None:
+    def reverse_call(self, call: Call, primals: Recompute, cotangents: Cotangents) -> None:
         arrived = any(r in cotangents for r in call.results)
         if isinstance(call.op, Function):
-            self.reverse_function(call, replay, cotangents, arrived)
+            self.reverse_function(call, primals, cotangents, arrived)
             return
-        slope = self.active.about(call)
-        if not self.matters(call, arrived, slope):
+        status = self.active.about(call)
+        if not self.matters(call, arrived, status):
             return
-        self.refuse_unknown(call, arrived, replay)
-        if slope is MAYBE:
-            self.reverse_if_gradient(call, replay, cotangents)
+        self.refuse_unknown(call, arrived, primals)
+        if status is MAYBE:
+            self.reverse_if_gradient(call, primals, cotangents)
         else:
-            self.apply_rule(call, replay, cotangents)
+            self.apply_rule(call, primals, cotangents)
 
-    def matters(self, call: Call, arrived: bool, slope: str) -> bool:
+    def matters(self, call: Call, arrived: bool, status: str) -> bool:
         """Whether a call moves cotangents: an access does where the array has a gradient."""
         if call.op.effect in (WRITE, ATOMIC, READ):
-            return slope is not NO and (arrived or call.op.effect != READ)
+            return status is not NO and (arrived or call.op.effect != READ)
         return arrived and not is_blind(call)
 
-    def refuse_unknown(self, call: Call, arrived: bool, replay: Replay) -> None:
+    def refuse_unknown(self, call: Call, arrived: bool, primals: Recompute) -> None:
         if call.op.adjoint_rule is None:
             raise NotDifferentiableError(
                 f"{call.op.name} has no derivative: {call.op.nondiff or 'none is declared'}", call.location,
@@ -95,7 +95,7 @@ class Reverser(Loops):
             )  # fmt: skip
         if call.op.effect in (READ, WRITE, ATOMIC) and self.active.is_local(call.args[0]):
             raise refused_local(call, self.active.is_kept(call.args[0]))
-        if call.op.name in ("atomic_min", "atomic_max") and not replay.contents.settled(call):
+        if call.op.name in ("atomic_min", "atomic_max") and not primals.contents.settled(call):
             raise NotDifferentiableError(
                 f"the kernel may change an element again after {call.op.name}: who won is not known any more",
                 call.location, help="change the array in a second launch",
@@ -106,55 +106,56 @@ class Reverser(Loops):
                 call.location, help="do not use the returned value, or take it from an array in a second launch",
             )  # fmt: skip
 
-    def apply_rule(self, call: Call, replay: Replay, cotangents: Cotangents) -> None:
-        outs = replay.uses(call.results)
+    def apply_rule(self, call: Call, primals: Recompute, cotangents: Cotangents) -> None:
+        outs = primals.uses(call.results)
         douts = [cotangents.take(r) if r in cotangents else None for r in call.results]
-        shares = call.op.cotangents(replay.uses(call.args), outs, douts, call.attributes)
-        for arg, share in zip(call.args, shares, strict=True):
+        contributions = call.op.cotangents(primals.uses(call.args), outs, douts, call.attributes)
+        for arg, contribution in zip(call.args, contributions, strict=True):
             if arg in self.active:
-                cotangents.give(arg, share)
+                cotangents.give(arg, contribution)
 
-    def reverse_if_gradient(self, call: Call, replay: Replay, cotangents: Cotangents) -> None:
+    def reverse_if_gradient(self, call: Call, primals: Recompute, cotangents: Cotangents) -> None:
         """Only the run can tell whether the array has a gradient."""
         inner = Cotangents({r: cotangents.take(r) for r in call.results if r in cotangents})
         then = Region()
         with self.builder.inside(then):
-            self.apply_rule(call, replay, inner)
+            self.apply_rule(call, primals, inner)
         given = [a for a in dict.fromkeys(call.args) if a in inner]
         then.yields = tuple(inner[a] for a in given)
         nothing = Region(yields=tuple(Cotangents().take(a) for a in given))
-        there = memory.has_gradient(replay.use(call.args[0]))
-        for arg, share in zip(given, self.builder.branch(there, then, nothing), strict=True):
-            cotangents.give(arg, share)
+        there = memory.has_gradient(primals.use(call.args[0]))
+        for arg, contribution in zip(given, self.builder.branch(there, then, nothing), strict=True):
+            cotangents.give(arg, contribution)
 
-    def reverse_function(self, call: Call, replay: Replay, cotangents: Cotangents, arrived: bool) -> None:
+    def reverse_function(self, call: Call, primals: Recompute, cotangents: Cotangents, arrived: bool) -> None:
         """A function with a gradient of its own uses it; one that only has a replay is reversed in place."""
         if body := replayed_body(call):
-            inner = Replay(dict(zip(body.params, replay.uses(call.args), strict=True)), replay.contents, replay.builder)
-            shares = Cotangents()
+            params = dict(zip(body.params, primals.uses(call.args), strict=True))
+            inner = Recompute(params, primals.contents, primals.builder)
+            contributions = Cotangents()
             for value, result in zip(body.yields, call.results, strict=True):
                 if result in cotangents:
-                    shares.give(value, cotangents.take(result))
-            self.both_ways(body.nodes, inner, shares)
+                    contributions.give(value, cotangents.take(result))
+            self.both_ways(body.nodes, inner, contributions)
             for param, arg in zip(body.params, call.args, strict=True):
                 if arg in self.active:
-                    cotangents.give(arg, shares.pop(param, None))
+                    cotangents.give(arg, contributions.pop(param, None))
         elif arrived or self.active.reached(call) != NO:
-            self.refuse_stale(call, replay)
+            self.refuse_stale(call, primals)
             seeds = [cotangents.take(r) for r in call.results]
             grad = call.op.grad
-            found = self.builder.call(grad, (*replay.uses(call.args), *seeds), grad.result_types)
+            found = self.builder.call(grad, (*primals.uses(call.args), *seeds), grad.result_types)
             shares_of = found if isinstance(found, tuple) else () if found is None else (found,)
             given = [a for a, p in zip(call.args, call.op.params, strict=True) if has_cotangent(p.type)]
-            for arg, share in zip(given, shares_of, strict=True):
+            for arg, contribution in zip(given, shares_of, strict=True):
                 if arg in self.active:
-                    cotangents.give(arg, share)
+                    cotangents.give(arg, contribution)
 
-    def refuse_stale(self, call: Call, replay: Replay) -> None:
+    def refuse_stale(self, call: Call, primals: Recompute) -> None:
         """The user's gradient looks at arrays as the launch left them: that must be what the function saw."""
-        root = replay.contents.stale(call)
-        if root is not None:
-            name = root.holder.hint or "an array"
+        base = primals.contents.stale(call)
+        if base is not None:
+            name = base.holder.hint or "an array"
             raise NotDifferentiableError(
                 f"the gradient of {call.op.name!r} looks at {name!r}, which the kernel changes after the call",
                 call.location, help="write the result to another array",
@@ -162,7 +163,7 @@ class Reverser(Loops):
 
     # ----- branches -------------------------------------------------------------------------
 
-    def reverse_branch(self, node: If, replay: Replay, cotangents: Cotangents) -> None:
+    def reverse_branch(self, node: If, primals: Recompute, cotangents: Cotangents) -> None:
         seeds = [cotangents.take(r) if r in cotangents else None for r in node.results]
         arms, found = [], []
         for region in node.regions():
@@ -171,7 +172,7 @@ class Reverser(Loops):
                 if value in self.active:
                     inner.give(value, seed)
             with self.builder.inside(arm):
-                self.both_ways(region.nodes, replay.inner(), inner)
+                self.both_ways(region.nodes, primals.inner(), inner)
             arms.append(arm)
             found.append(inner)
         outer = [v for v in self.captured(node) if any(v in inner for inner in found)]
@@ -179,9 +180,9 @@ class Reverser(Loops):
             arm.yields = tuple(inner.take(v) for v in outer)
         if not any(arm.nodes or arm.yields for arm in arms):
             return
-        results = self.builder.branch(replay.use(node.condition), *arms)
-        for value, share in zip(outer, results, strict=True):
-            cotangents.give(value, share)
+        results = self.builder.branch(primals.use(node.condition), *arms)
+        for value, contribution in zip(outer, results, strict=True):
+            cotangents.give(value, contribution)
 
     def captured(self, node: Node) -> list[Value]:
         """Active values from outside that the regions of a node use, in a stable order."""
@@ -197,7 +198,7 @@ def refused_local(call: Call, kept: bool) -> NotDifferentiableError:
     if kept:
         return NotDifferentiableError(
             "a derivative is taken of wp.grad through a loop that carries more than numbers and vectors", call.location,
-            help="carry numbers and vectors, give the loop a constant number of rounds, or declare the derivative "
+            help="carry numbers and vectors, give the loop a constant number of iterations, or declare the derivative "
                  "with @wp.func_grad",
         )  # fmt: skip
     return NotDifferentiableError(
@@ -225,11 +226,11 @@ def adjoint(fn: Function, gradients: frozenset[str], ndim: int) -> tuple[Functio
     with_gradient, sources = chosen(fn, gradients)
     active = Activity(fn, with_gradient, sources, ())
     region = Region(tuple(Value(p.type, p.hint) for p in fn.params))
-    contents = Overwrites(fn, ndim)
+    contents = PrimalReads(fn, ndim)
     builder, cotangents = Builder(region), Cotangents()
-    replay = Replay(dict(zip(fn.params, region.params, strict=True)), contents, builder)
+    primals = Recompute(dict(zip(fn.params, region.params, strict=True)), contents, builder)
     with builder.active():
-        Reverser(builder, active, budget_of(fn.body, active)).both_ways(fn.body.nodes, replay, cotangents)
+        Reverser(builder, active, budget_of(fn.body, active)).both_ways(fn.body.nodes, primals, cotangents)
         extras = dict(contents.params)
         for k, p in enumerate(fn.params):
             if p in sources:
@@ -239,25 +240,25 @@ def adjoint(fn: Function, gradients: frozenset[str], ndim: int) -> tuple[Functio
     return replace(fn, name=f"adj_{fn.name}", body=region), tuple(extras)
 
 
-def chosen(fn: Function, gradients: frozenset[str]) -> tuple[frozenset[Root], list[Value]]:
+def chosen(fn: Function, gradients: frozenset[str]) -> tuple[frozenset[BaseArray], list[Value]]:
     """The arrays and the other parameters that names mean."""
-    arrays = [Root(p) for p in fn.params if isinstance(p.type, ArrayType)]
+    arrays = [BaseArray(p) for p in fn.params if isinstance(p.type, ArrayType)]
     for p in fn.params:
         if is_struct(p.type):
-            arrays += [Root(p, path) for path, _ in array_fields(p.type)]
-    names = {root: ".".join(filter(None, (root.holder.hint, root.path))) for root in arrays}
-    with_gradient = frozenset(root for root in arrays if names[root] in gradients)
+            arrays += [BaseArray(p, path) for path, _ in array_fields(p.type)]
+    names = {base: ".".join(filter(None, (base.holder.hint, base.path))) for base in arrays}
+    with_gradient = frozenset(base for base in arrays if names[base] in gradients)
     sources = [p for p in fn.params if p.hint in gradients and has_cotangent(p.type)]
     return with_gradient, sources
 
 
-def vjp(fn: Function, with_gradient: frozenset[Root] | None = None) -> Function:
+def vjp(fn: Function, with_gradient: frozenset[BaseArray] | None = None) -> Function:
     """From the parameters of a function and a cotangent per result that has one to those of the parameters.
 
     The function changes no memory; the result yields a cotangent per parameter of a type that has one, and adds
     to the gradients of the arrays `with_gradient` (None: of all).
     """
-    whole = inline(forward(inline(fn, keep_gradients=True)), keep_gradients=True)
+    whole = inline(promote_memory(inline(fn, keep_gradients=True)), keep_gradients=True)
     body = whole.body
     seeded = [v for v in body.yields if has_cotangent(v.type)]
     wanted = [p for p in body.params if has_cotangent(p.type)]
@@ -265,11 +266,11 @@ def vjp(fn: Function, with_gradient: frozenset[Root] | None = None) -> Function:
     params, seeds = (tuple(Value(v.type, v.hint) for v in part) for part in (body.params, seeded))
     region, cotangents = Region((*params, *seeds)), Cotangents()
     builder = Builder(region)
-    replay = Replay(dict(zip(body.params, params, strict=True)), Contents(), builder)
+    primals = Recompute(dict(zip(body.params, params, strict=True)), Contents(), builder)
     with builder.active():
         for value, seed in zip(seeded, seeds, strict=True):
             cotangents.give(value, seed)
         budget = budget_of(body, active, BYTES_TO_CARRY)
-        Reverser(builder, active, budget).both_ways(body.nodes, replay, cotangents)
+        Reverser(builder, active, budget).both_ways(body.nodes, primals, cotangents)
         region.yields = tuple(cotangents.take(p) for p in wanted)
-    return refuse_lost(dce(Function(f"adj_{fn.name}", region, fn.location), total=True))
+    return refuse_unrecoverable(dce(Function(f"adj_{fn.name}", region, fn.location), total=True))

@@ -1,9 +1,9 @@
 """How loops are reversed: in forward order where that is right, else from kept states.
 
-*Forward order*: when the only active values that a loop carries are sums (see `loop_shape`), each
-iteration is replayed and reversed in turn, in one loop that keeps nothing.
+*Forward order*: when the only active values that a loop carries are reductions (see `loop_shape`), each
+iteration is recomputed and reversed in turn, in one loop that keeps nothing.
 
-*General*: iterations are reversed from the last to the first, each replayed from the state at its start.
+*General*: iterations are reversed from the last to the first, each recomputed from the state at its start.
 A fixed number of states is kept on the stack of the thread, and the states between are computed again, see
 `checkpoints`. Memory never grows with the number of iterations, and any number is right. A `while` is counted
 first, then treated the same way.
@@ -22,9 +22,9 @@ from ...types.arrays import ArrayType
 from ...types.scalars import int64
 from .checkpoints import Checkpoints, number
 from .cotangents import Cotangents, accumulated
-from .iterations import CountedRounds, RepeatedRounds, Rounds, Slopes, State, Sweeps
+from .iterations import CarriedCotangents, ForIterations, Iterations, State, Sweeps, WhileIterations
 from .loop_shape import LoopShape, shape_of
-from .recompute import Replay
+from .recompute import Recompute
 
 
 class Loops(Sweeps):
@@ -36,84 +36,84 @@ class Loops(Sweeps):
     def captured(self, node: Node) -> list[Value]:
         raise NotImplementedError
 
-    def reverse_loop(self, node: Node, replay: Replay, cotangents: Cotangents) -> None:
+    def reverse_loop(self, node: Node, primals: Recompute, cotangents: Cotangents) -> None:
         assert isinstance(node, For | While)
         captured = self.captured(node)
         seeds = {k: cotangents.take(r) for k, r in enumerate(node.results) if r in self.active}
         shape = shape_of(node, self.active)
         refuse_arrays(node, shape)
-        rounds = (
-            CountedRounds(self, node, replay, shape) if isinstance(node, For)
-            else RepeatedRounds(self, node, replay, shape)
+        iterations = (
+            ForIterations(self, node, primals, shape) if isinstance(node, For)
+            else WhileIterations(self, node, primals, shape)
         )  # fmt: skip
-        if shape.forward:
-            at_start, shares = rounds.forwards(seeds, captured)
+        if shape.in_forward_order:
+            at_start, contributions = iterations.forwards(seeds, captured)
         else:
-            at_start, shares = Reversal(self.builder, rounds, captured, self.budget).run(seeds)
-        for k, share in at_start.items():
+            at_start, contributions = Reversal(self.builder, iterations, captured, self.budget).run(seeds)
+        for k, contribution in at_start.items():
             if node.init[k] in self.active:
-                cotangents.give(node.init[k], share)
-        for value, share in shares.items():
-            cotangents.give(value, share)
+                cotangents.give(node.init[k], contribution)
+        for value, contribution in contributions.items():
+            cotangents.give(value, contribution)
 
 
 class Reversal:
-    """Reverses the rounds of a loop from the last to the first."""
+    """Reverses the iterations of a loop from the last to the first."""
 
-    def __init__(self, builder: Builder, rounds: Rounds, captured: list[Value], budget: int):
-        self.builder, self.rounds, self.captured, self.budget = builder, rounds, captured, budget
-        self.fixed: Slopes = {}
-        """Cotangents of sums: the same in every round."""
+    def __init__(self, builder: Builder, iterations: Iterations, captured: list[Value], budget: int):
+        self.builder, self.iterations, self.captured, self.budget = builder, iterations, captured, budget
+        self.fixed: CarriedCotangents = {}
+        """Cotangents of reductions: the same in every iteration."""
         self.flow: tuple[int, ...] = ()
-        """Positions of the active values in the state: their cotangents change from round to round."""
+        """Positions of the active recurrences: their cotangents change from iteration to iteration."""
         self.live: list[Value] = []
         """Captured values that get a cotangent."""
 
-    def run(self, seeds: Slopes) -> tuple[Slopes, Cotangents]:
+    def run(self, seeds: CarriedCotangents) -> tuple[CarriedCotangents, Cotangents]:
         """From cotangents of the results to those of the values at the start, and of captured values."""
-        rounds = self.rounds
-        trips, at_end = rounds.counted()
-        d_end, last = rounds.through_last_test(at_end, seeds)
-        self.fixed = {k: d_end[k] for k in rounds.shape.sums}
-        self.flow = tuple(k for k in rounds.shape.state if k in d_end)
-        kept = Checkpoints(self.builder, rounds.initial, self.budget)
+        iterations = self.iterations
+        trips, at_end = iterations.counted()
+        d_end, last = iterations.through_last_test(at_end, seeds)
+        self.fixed = {k: d_end[k] for k in iterations.shape.reductions}
+        self.flow = tuple(k for k in iterations.shape.recurrences if k in d_end)
+        kept = Checkpoints(self.builder, iterations.initial, self.budget)
         region = self.backwards(trips, kept)
         start = (number(0), *(d_end[k] for k in self.flow), *map(construct.zero, self.live))
         _, *out = self.builder.loop(number(0), trips, number(1), start, region)
-        for value, share in zip(self.live, out[len(self.flow) :], strict=True):
-            last.give(value, share)
+        for value, contribution in zip(self.live, out[len(self.flow) :], strict=True):
+            last.give(value, contribution)
         return {**self.fixed, **dict(zip(self.flow, out, strict=False))}, last
 
     def backwards(self, trips: Value, kept: Checkpoints) -> Region:
-        """The loop over rounds, last one first; carries the last slot in use, then cotangents."""
+        """The loop over iterations, last one first; carries the last slot in use, then cotangents."""
         m, slot = Value(int64), Value(int64)
-        flowing = tuple(Value(self.rounds.params[k].type) for k in self.flow)
+        flowing = tuple(Value(self.iterations.params[k].type) for k in self.flow)
         region = Region()
         with self.builder.inside(region):
             k = trips - 1 - m
             slot_of_k, state = self.climb(slot, k, kept)
             after = {**self.fixed, **dict(zip(self.flow, flowing, strict=True))}
-            before, shares = self.rounds.reverse(k, state, after)
-            self.live = [v for v in self.captured if v in shares]
+            before, contributions = self.iterations.reverse(k, state, after)
+            self.live = [v for v in self.captured if v in contributions]
             sums = tuple(Value(v.type) for v in self.live)
             region.params = (m, slot, *flowing, *sums)
-            totals = (accumulated(s, shares[v]) for s, v in zip(sums, self.live, strict=True))
+            totals = (accumulated(s, contributions[v]) for s, v in zip(sums, self.live, strict=True))
             region.yields = (slot_of_k - 1, *(before[p] for p in self.flow), *totals)
         return region
 
     def climb(self, slot: Value, k: Value, kept: Checkpoints) -> tuple[Value, State]:
-        """Run from the state in the last slot to round `k`, keeping states on the way: its slot and its state."""
+        """Run from the state in the last slot to iteration `k`, keeping states on the way: its slot and its state."""
         slot, first, state = self.far_steps(slot, k, kept)
 
         def step(j: Value, now: State) -> State:
-            then = self.rounds.advance(first + j, now)
+            then = self.iterations.advance(first + j, now)
             kept.store(slot + j + 1, first + j + 1, then)
             return then
 
         return slot + (k - first), self.up_to(k - first, state, step)
 
     def far_steps(self, slot: Value, k: Value, kept: Checkpoints) -> tuple[Value, Value, State]:
-        """Keep states far apart while there is no room for each: the last slot, its round and its state."""
+        """Keep states far apart while there is no room for each: the last slot, its iteration and its state."""
         first, start = kept.load(slot)
         init = (slot, first, *start)
         before, body = (Region(tuple(Value(v.type) for v in init)) for _ in range(2))
@@ -123,7 +123,7 @@ class Reversal:
         top, at, *now = body.params
         with self.builder.inside(body):
             far = kept.distance(k + 1 - at, top)
-            then = self.up_to(far, tuple(now), lambda j, state: self.rounds.advance(at + j, state))
+            then = self.up_to(far, tuple(now), lambda j, state: self.iterations.advance(at + j, state))
             kept.store(top + 1, at + far, then)
             body.yields = (top + 1, at + far, *then)
         found, at, *state = self.builder.repeat(init, before, body)
@@ -142,7 +142,7 @@ class Reversal:
 def refuse_arrays(node: For | While, shape: LoopShape) -> None:
     """States are kept in memory: structs may refer to arrays there, but an array alone is no element."""
     params = node.body.params[1:] if isinstance(node, For) else node.before.params
-    if not shape.forward and any(isinstance(params[k].type, ArrayType) for k in shape.state):
+    if not shape.in_forward_order and any(isinstance(params[k].type, ArrayType) for k in shape.recurrences):
         raise NotDifferentiableError(
             "a loop that rebinds an array variable has no derivative", node.location,
             help="index one array instead of switching between two in the loop",

@@ -4,7 +4,7 @@ Guarantees: the program does what it did unless an assertion stops it. Negative 
 and `x[j + 1]` are one element of an array of one, and a loop from -n to n comes to each of n elements twice. Where
 a kernel writes an array that it reads, the reverse would have to expect this of every index out of memory or an
 argument, and refuse. Instead it asserts that an extent is not the distance of two indices, and in loops that
-indices are not negative; with that known, `addresses` can tell the accesses apart.
+indices are not negative; with that known, `dependence` can tell the accesses apart.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from ...ops import construct, memory
 from ...ops.debug import assert_
 from ...ops.registry import TABLE
 from ...types.arrays import ArrayType
-from ..analysis.alias import Root
-from ..analysis.dependence import Access, Addresses
+from ..analysis.alias import BaseArray
+from ..analysis.dependence import Access, Dependences
 
 Operand = tuple[Call, int]
-Distance = tuple[Root, int, int]
+Distance = tuple[BaseArray, int, int]
 """An array, an axis of it, and the distance of two indices along it."""
 
 
 def asserted(fn: Function) -> Function:
     """`fn` with the assertions that its reverse relies on."""
-    found = _Doubts(Addresses(fn))
+    found = _Doubts(Dependences(fn))
     if not (found.signs or found.distances):
         return fn
     start = Region()
     with Builder(start).active():
-        for root, axis, distance in sorted(found.distances, key=lambda d: (fn.params.index(d[0].holder), *map(str, d))):
-            _assert_extent(root, axis, distance)
+        for base, axis, distance in sorted(found.distances, key=lambda d: (fn.params.index(d[0].holder), *map(str, d))):
+            _assert_extent(base, axis, distance)
     body = _Assertions(found.signs).region(fn.body)
     return replace(fn, body=Region(body.params, [*start.nodes, *body.nodes], body.yields))
 
@@ -42,13 +42,13 @@ def asserted(fn: Function) -> Function:
 class _Doubts:
     """Which accesses would be told apart if no index were negative."""
 
-    def __init__(self, addresses: Addresses):
-        self.addresses = addresses
-        self.params = {p for p in addresses.homes if not addresses.homes[p]}
+    def __init__(self, dependences: Dependences):
+        self.dependences = dependences
+        self.params = {p for p in dependences.homes if not dependences.homes[p]}
         self.signs: set[Operand] = set()
         self.distances: set[Distance] = set()
-        for root in addresses.written:
-            accesses = addresses.by_root.get(root, [])
+        for base in dependences.written:
+            accesses = dependences.by_base.get(base, [])
             doubtful = any(0 in a.signs for a in accesses) or len({a.signs for a in accesses}) > 1
             for a in accesses if doubtful and any(map(_needs_order, accesses)) else ():
                 for b in accesses:
@@ -56,19 +56,19 @@ class _Doubts:
                         self.compare(a, b)
 
     def compare(self, a: Access, b: Access) -> None:
-        addresses = self.addresses
-        surely = addresses.order(a, b)
-        addresses.trusting = True
-        trusting = addresses.order(a, b)
-        addresses.trusting = False
+        dependences = self.dependences
+        surely = dependences.order(a, b)
+        dependences.trusting = True
+        trusting = dependences.order(a, b)
+        dependences.trusting = False
         if surely == trusting:
             return
         for axis, (x, y, *signs) in enumerate(zip(a.indices, b.indices, a.signs, b.signs, strict=True)):
-            if not addresses.comparable(*signs):
-                distance = addresses.linear(x).plus(addresses.linear(y), -1)
-                alone = not (a.loops or b.loops) and not a.root.slope
-                if alone and not distance.terms and isinstance(a.root.type, ArrayType):
-                    self.distances.add((a.root, axis, abs(distance.constant)))
+            if not dependences.comparable(*signs):
+                distance = dependences.linear(x).plus(dependences.linear(y), -1)
+                alone = not (a.loops or b.loops) and not a.base.is_grad
+                if alone and not distance.terms and isinstance(a.base.type, ArrayType):
+                    self.distances.add((a.base, axis, abs(distance.constant)))
                 else:
                     self.signs.update(each.operands[axis] for each in (a, b) if each.signs[axis] == 0)
 
@@ -107,12 +107,12 @@ def _assert_sign(call: Call, index: Value) -> list[Node]:
     return region.nodes
 
 
-def _assert_extent(root: Root, axis: int, distance: int) -> None:
-    array: Value = root.holder
-    for name in filter(None, root.path.split(".")):
+def _assert_extent(base: BaseArray, axis: int, distance: int) -> None:
+    array: Value = base.holder
+    for name in filter(None, base.path.split(".")):
         array = construct.field(array, name=name)
     message = (
-        f"the gradient of a kernel that reads and writes elements of {root.holder.hint!r} that are {distance} apart "
+        f"the gradient of a kernel that reads and writes elements of {base.holder.hint!r} that are {distance} apart "
         f"needs an extent other than {distance}: there, an index that counts from the end is the same element"
     )
     assert_(TABLE["ne"](memory.shape(array, axis=axis), distance), message=message, replayed=True)

@@ -23,7 +23,7 @@ State = tuple[Value, ...]
 _BYTES_PER_LOOP, _BYTES_PER_THREAD = 8192, 32768
 _MOST_STATES, _FEWEST_STATES = 256, 8
 BYTES_TO_CARRY = 256
-"""For each loop of a reverse that is differentiated again: its states become variables then (see `forwarding`)."""
+"""For each loop of a reverse that is differentiated again: its states become variables then (see `promote_memory`)."""
 
 
 class Checkpoints:
@@ -80,7 +80,7 @@ class Checkpoints:
 def budget_of(body: Region, active: Activity, most: int = _BYTES_PER_LOOP) -> int:
     """The bytes for states of each loop, `most` or less: loops share the stack of a thread, wherever they stand."""
     loops = [n for n in walk(body) if isinstance(n, For | While) and any(r in active for r in n.results)]
-    general = sum(not shape_of(n, active).forward for n in loops)
+    general = sum(not shape_of(n, active).in_forward_order for n in loops)
     return min(most, _BYTES_PER_THREAD // max(general, 1))
 
 

@@ -1,4 +1,4 @@
-"""Cotangents while a program is reversed: what has arrived for each value so far, zeros and sums."""
+"""Cotangents of values while a program is reversed: the sum of the contributions that have arrived so far."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ...types.cotangents import has_cotangent
 class Cotangents(dict[Value, Value]):
     """The cotangent of each value, by the name it has in the original program."""
 
-    def give(self, value: Value, share: Value | None) -> None:
-        """Add a share to the cotangent of a value."""
-        if share is not None and not isinstance(value, Constant):
-            self[value] = accumulated(self[value], share) if value in self else share
+    def give(self, value: Value, contribution: Value | None) -> None:
+        """Add a contribution to the cotangent of a value."""
+        if contribution is not None and not isinstance(value, Constant):
+            self[value] = accumulated(self[value], contribution) if value in self else contribution
 
     def take(self, value: Value) -> Value:
         """The cotangent, zero when nothing arrived; it is spent."""

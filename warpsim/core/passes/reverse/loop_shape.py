@@ -14,24 +14,24 @@ from dataclasses import dataclass
 from ...ir.nodes import Call, For, If, Region, Value, While, walk
 from ...ops.registry import ATOMIC, READ, WRITE
 from ..analysis.activity import NO, Activity
-from ..analysis.alias import Root
+from ..analysis.alias import BaseArray
 
 
 @dataclass(frozen=True)
 class LoopShape:
     """Positions of carried values by their kind."""
 
-    sums: tuple[int, ...]
+    reductions: tuple[int, ...]
     """Those that are active; other sums are of no use to the reverse."""
-    state: tuple[int, ...]
-    forward: bool
+    recurrences: tuple[int, ...]
+    in_forward_order: bool
     """Whether the reverse may run in forward order."""
 
 
 def shape_of(node: For | While, active: Activity) -> LoopShape:
     """Classify the carried values of a loop."""
     params = node.body.params[1:] if isinstance(node, For) else node.before.params
-    adding = sums_of(node, params)
+    adding = reductions_of(node, params)
     sums = tuple(k for k, p in enumerate(params) if p in active and adding[k])
     state = tuple(k for k in range(len(params)) if not adding[k])
     forward = all(params[k] not in active for k in state) and order_free(node, active)
@@ -40,7 +40,7 @@ def shape_of(node: For | While, active: Activity) -> LoopShape:
     return LoopShape(sums, state, forward)
 
 
-def sums_of(node: For | While, params: tuple[Value, ...]) -> list[bool]:
+def reductions_of(node: For | While, params: tuple[Value, ...]) -> list[bool]:
     """Which carried values are sums."""
     sums = dict.fromkeys(range(len(params)), True)
     while True:
@@ -76,14 +76,14 @@ def _spoilt(node: For | While, family: dict[Value, int]) -> set[int]:
 
 def _follow(region: Region, family: dict[Value, int], spoilt: set[int]) -> None:
     for node in region.nodes:
-        touched = [v for v in node.operands() if v in family]
+        mentioned = [v for v in node.operands() if v in family]
         if isinstance(node, Call):
-            if touched and _is_sum(node, touched):
-                family[node.results[0]] = family[touched[0]]
+            if mentioned and _is_sum(node, mentioned):
+                family[node.results[0]] = family[mentioned[0]]
             else:
-                spoilt.update(family[v] for v in touched)
+                spoilt.update(family[v] for v in mentioned)
         elif isinstance(node, If):
-            spoilt.update(family[v] for v in touched)
+            spoilt.update(family[v] for v in mentioned)
             for arm in node.regions():
                 _follow(arm, family, spoilt)
             _join(node, family, spoilt)
@@ -96,7 +96,7 @@ def _inner_loop(node: For | While, family: dict[Value, int], spoilt: set[int]) -
     params = node.body.params[1:] if isinstance(node, For) else node.before.params
     bounds = (node.start, node.stop, node.step) if isinstance(node, For) else ()
     spoilt.update(family[v] for v in bounds if v in family)
-    inner = sums_of(node, params)
+    inner = reductions_of(node, params)
     for k, start in enumerate(node.init):
         if start not in family:
             continue
@@ -119,10 +119,10 @@ def _captured(region: Region, family: dict[Value, int]) -> list[Value]:
     return [v for v in (*used, *region.yields) if v in family]
 
 
-def _is_sum(call: Call, touched: list[Value]) -> bool:
-    if len(touched) != 1 or call.op.name not in ("add", "sub") or len(call.results) != 1:
+def _is_sum(call: Call, mentioned: list[Value]) -> bool:
+    if len(mentioned) != 1 or call.op.name not in ("add", "sub") or len(call.results) != 1:
         return False
-    return call.op.name == "add" or touched[0] is call.args[0]
+    return call.op.name == "add" or mentioned[0] is call.args[0]
 
 
 def _join(node: If, family: dict[Value, int], spoilt: set[int]) -> None:
@@ -140,21 +140,21 @@ def order_free(node: For | While, active: Activity) -> bool:
     Reads add to gradients and sums read them: neither minds the order, if no array has both. A store
     takes from the gradient, and must come at its turn.
     """
-    read: set[Root | None] = set()
-    summed: set[Root | None] = set()
+    read: set[BaseArray | None] = set()
+    summed: set[BaseArray | None] = set()
     for inner in (n for region in node.regions() for n in walk(region)):
         if not isinstance(inner, Call):
             continue
         if inner.op.effect == "call":
             return False
-        if inner.op.effect not in (READ, WRITE, ATOMIC) or not inner.args or inner.args[0] not in active.roots:
+        if inner.op.effect not in (READ, WRITE, ATOMIC) or not inner.args or inner.args[0] not in active.points_to:
             continue
-        if active.slope(inner.args[0]) == NO:
+        if active.gradient_status(inner.args[0]) == NO:
             continue
         if inner.op.effect == READ:
-            read |= active.roots[inner.args[0]]
+            read |= active.points_to[inner.args[0]]
         elif inner.op.name in ("atomic_add", "atomic_sub"):
-            summed |= active.roots[inner.args[0]]
+            summed |= active.points_to[inner.args[0]]
         else:
             return False
     return not read & summed and not (None in read | summed and summed)

@@ -1,10 +1,10 @@
 """Where the reverse finds what a kernel read: the contents of arrays before and after the launch.
 
-Guarantees: every read of the replay gives what the read of the launch gave. Where the thread writes the
+Guarantees: every read that is recomputed gives what the read of the launch gave. Where the thread writes the
 element only before the read, or never, the array holds it still. Where it writes it only after the read,
 a copy from before the launch holds it: that copy is a parameter of the adjoint. What an atomic returned
 is found in an array that the launch recorded, if each thread comes there at most once. Elements that are
-written both before and after they are read are lost, unless `forwarding` carried them in variables.
+written both before and after they are read are lost, unless `promote_memory` carried them in variables.
 
 It relies on threads not racing: no thread reads what another one writes, but through atomics.
 """
@@ -19,9 +19,9 @@ from ...ops import construct, memory, threads
 from ...ops.registry import ATOMIC
 from ...types.arrays import array_type
 from ...types.scalars import int32
-from ..analysis.alias import VIEWS, Root
-from ..analysis.dependence import AFTER, BEFORE, Access, Addresses, in_one_round
-from .recompute import Contents, Replay
+from ..analysis.alias import VIEWS, BaseArray
+from ..analysis.dependence import AFTER, BEFORE, Access, Dependences, in_one_iteration
+from .recompute import Contents, Recompute
 
 
 class Extra(NamedTuple):
@@ -36,21 +36,21 @@ class Extra(NamedTuple):
     position: int
 
 
-def written_around(access: Access, addresses: Addresses) -> set[str]:
+def written_around(access: Access, dependences: Dependences) -> set[str]:
     """Whether the thread writes the element of a read before it, after it, both or never."""
     found: set[str] = set()
-    for other in addresses.by_root[access.root]:
+    for other in dependences.by_base[access.base]:
         if other.writes and other is not access:
-            found |= addresses.order(access, other)
+            found |= dependences.order(access, other)
     return found
 
 
-class Overwrites(Contents):
+class PrimalReads(Contents):
     """The contents of arrays for one adjoint; asks for copies from before the launch as they are needed."""
 
     def __init__(self, fn: Function, ndim: int):
-        self.addresses = Addresses(fn)
-        self.reads = {access.call: access for access in self.addresses.accesses if not access.writes}
+        self.dependences = Dependences(fn)
+        self.reads = {access.call: access for access in self.dependences.accesses if not access.writes}
         self.position = {p: k for k, p in enumerate(fn.params)}
         self.atomics = recorded_atomics(fn)
         self.ndim = ndim
@@ -62,77 +62,77 @@ class Overwrites(Contents):
 
     # ----- arrays ---------------------------------------------------------------------------
 
-    def array(self, call: Call, replay: Replay) -> Value | None:
-        where, access = self.addresses, self.reads.get(call)
-        here = replay.use(call.args[0])
+    def array(self, call: Call, primals: Recompute) -> Value | None:
+        where, access = self.dependences, self.reads.get(call)
+        here = primals.use(call.args[0])
         if access is None:
             # A read through a choice of arrays, or inside a function with a gradient of its own.
-            possible = where.sources.get(call.args[0], where.lent)
-            return None if any(root in where.written for root in possible) else here
-        if access.root not in where.written:
+            possible = where.points_to.get(call.args[0], where.lent)
+            return None if any(base in where.written for base in possible) else here
+        if access.base not in where.written:
             return here
-        if access.root.holder not in self.position:
-            return None  # a local array: the replay does not store to it
+        if access.base.holder not in self.position:
+            return None  # a local array: the primals does not store to it
         around = written_around(access, where) | where.blindly(access)
         if AFTER not in around:
             return here
         if BEFORE in around:
             return None
-        return self.earlier(call.args[0], access.root, replay)
+        return self.earlier(call.args[0], access.base, primals)
 
-    def earlier(self, array: Value, root: Root, replay: Replay) -> Value:
+    def earlier(self, array: Value, base: BaseArray, primals: Recompute) -> Value:
         """The same view of the copy from before the launch; of an array in a struct, the struct is copied."""
-        maker = self.addresses.makers.get(array)
+        maker = self.dependences.makers.get(array)
         if maker is None or maker.op.name not in VIEWS:
-            found: Value = self.extra("before", self.position[root.holder], root.holder)
-            for name in filter(None, root.path.split(".")):
+            found: Value = self.extra("before", self.position[base.holder], base.holder)
+            for name in filter(None, base.path.split(".")):
                 found = construct.field(found, name=name)
             return found
-        whole = self.earlier(maker.args[0], root, replay)
-        args = (whole, *replay.uses(maker.args[1:]))
-        part: Value = replay.builder.call(maker.op, args, (array.type,), maker.attributes)
+        whole = self.earlier(maker.args[0], base, primals)
+        args = (whole, *primals.uses(maker.args[1:]))
+        part: Value = primals.builder.call(maker.op, args, (array.type,), maker.attributes)
         return part
 
     def holds(self, call: Call) -> bool:
-        where = self.addresses
-        roots = (root for k in call.op.reads for root in where.sources.get(call.args[k], where.lent))
-        return not any(root in where.written for root in roots)
+        where = self.dependences
+        bases = (base for k in call.op.reads for base in where.points_to.get(call.args[k], where.lent))
+        return not any(base in where.written for base in bases)
 
-    def stale(self, call: Call) -> Root | None:
-        where = self.addresses
+    def stale(self, call: Call) -> BaseArray | None:
+        where = self.dependences
         loops, place = where.lends.get(call, ((), ()))
-        for root in where.looked_at(call):
-            if root is None or root not in where.written:
+        for base in where.looked_at(call):
+            if base is None or base not in where.written:
                 continue
-            if not place:  # called by a function that has a replay of its own
-                return root
-            spots = [(a.loops, a.place) for a in where.by_root.get(root, ()) if a.writes]
-            for others, spot in (*spots, *where.blind.get(root, ())):
+            if not place:  # called by a function that has a primals of its own
+                return base
+            spots = [(a.loops, a.place) for a in where.by_base.get(base, ()) if a.writes]
+            for others, spot in (*spots, *where.blind.get(base, ())):
                 around = loops[:1] == others[:1] != () and spot != place
-                if around or AFTER in in_one_round(place, spot):
-                    return root
+                if around or AFTER in in_one_iteration(place, spot):
+                    return base
         return None
 
     # ----- atomics --------------------------------------------------------------------------
 
     def settled(self, call: Call) -> bool:
         """So it is unless something else changes the element later; a store that nobody reads before clears it."""
-        where = self.addresses
+        where = self.dependences
         access = next((a for a in where.accesses if a.call is call), None)
         if access is None or AFTER in where.blindly(access):
             return False
-        later = [a for a in where.by_root[access.root] if a is not access and AFTER in where.order(access, a)]
+        later = [a for a in where.by_base[access.base] if a is not access and AFTER in where.order(access, a)]
         changes = [a for a in later if a.writes and a.call.op.name != call.op.name]
         cleared = all(a.call.op.name == "store" and where.same(a.indices, access.indices) for a in changes)
         return not changes or (cleared and all(a.writes for a in later))
 
-    def returned(self, call: Call, replay: Replay) -> Value | None:
+    def returned(self, call: Call, primals: Recompute) -> Value | None:
         if call not in self.atomics:
             return None
         rank = max(1, self.ndim)
         like = Value(array_type(call.results[0].type, rank), f"returned_{len(self.params)}")
         noted = self.extra("recorded", self.atomics.index(call), like)
-        found: Value = memory.load(noted, *thread_index(replay.builder, rank))
+        found: Value = memory.load(noted, *thread_index(primals.builder, rank))
         return found
 
 

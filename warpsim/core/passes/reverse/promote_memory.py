@@ -6,7 +6,7 @@ reads, overwrites, reads and overwrites again is read once where its story begin
 the thread wrote, as constants where the argument has no gradient. Stores to arguments stay. For the adjoint
 only: in the launch itself memory is faster.
 
-It relies on threads not racing, as `overwrites` does.
+It relies on threads not racing, as `primal_reads` does.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from ...ops.registry import TABLE
 from ...types.compounds import is_compound, matrix, size_of, vector
 from ...types.cotangents import has_cotangent
 from ...types.scalars import NUMBERS, bool_, int32, is_signed
-from ..analysis.alias import VIEWS, Root
-from ..analysis.dependence import BEFORE, Access, Addresses, Loop
+from ..analysis.alias import VIEWS, BaseArray
+from ..analysis.dependence import BEFORE, Access, Dependences, Loop
 from .primal_reads import written_around
 from .recompute import CONSTANT
 
@@ -35,7 +35,7 @@ _COMBINED = {"atomic_add": "add", "atomic_sub": "sub", "atomic_min": "min", "ato
 _MOST_ELEMENTS = 64  # of arguments carried in one kernel; each costs a pass over the program
 
 
-def forward(fn: Function, with_gradient: frozenset[Root] | None = None) -> Function:
+def promote_memory(fn: Function, with_gradient: frozenset[BaseArray] | None = None) -> Function:
     """`fn` with contents carried in variables where that is needed and possible.
 
     with_gradient: the arrays that have one, or None for all.
@@ -47,7 +47,7 @@ def forward(fn: Function, with_gradient: frozenset[Root] | None = None) -> Funct
         if story is None:
             break
         if with_gradient is not None and has_cotangent(story.whole):
-            story.constant = story.root not in with_gradient
+            story.constant = story.base not in with_gradient
         fn = replace(fn, body=_Carrier(story).region(fn.body))
     return fn
 
@@ -73,8 +73,8 @@ class Story:
     """Whether no derivative passes through the memory."""
 
     @property
-    def root(self) -> Root:
-        return next(iter(self.accesses.values())).root
+    def base(self) -> BaseArray:
+        return next(iter(self.accesses.values())).base
 
 
 # ----- local arrays -----------------------------------------------------------------------------
@@ -84,13 +84,13 @@ def _local(fn: Function, maker: Call) -> Function:
     """Replace a local array by a variable, if every access is plain."""
     array = maker.results[0]
     whole = _content_type(array.type.dtype, array.type.local_shape)
-    addresses, root = Addresses(fn), Root(array)
-    found = {a.call: a for a in addresses.by_root.get(root, ())}
-    if whole is None or root in addresses.vague or not _plain(found) or _escapes(fn.body, root, addresses, found):
+    dependences, base = Dependences(fn), BaseArray(array)
+    found = {a.call: a for a in dependences.by_base.get(base, ())}
+    if whole is None or base in dependences.vague or not _plain(found) or _escapes(fn.body, base, dependences, found):
         return fn
     homes = _Homes(fn.body)
     region = homes.region_of[maker]
-    shapes: dict[Node, Constant] = dict(_extents(fn.body, root, addresses))
+    shapes: dict[Node, Constant] = dict(_extents(fn.body, base, dependences))
     story = Story(found, region, whole, homes.involved((*found, *shapes), region), maker, shapes)
     return replace(fn, body=_Carrier(story).region(fn.body))
 
@@ -110,20 +110,20 @@ def _plain(accesses: dict[Call, Access]) -> bool:
     return all(call.op.name in ("load", "store", "atomic_exch", *_COMBINED) for call in accesses)
 
 
-def _extents(region: Region, root: Root, addresses: Addresses) -> Iterator[tuple[Call, Constant]]:
+def _extents(region: Region, base: BaseArray, dependences: Dependences) -> Iterator[tuple[Call, Constant]]:
     """Questions for extents of a local array, with the answers; views lack its first dimensions."""
-    whole = root.holder.type
+    whole = base.holder.type
     for node in walk(region):
-        if isinstance(node, Call) and node.op.name == "shape" and root in addresses.sources[node.args[0]]:
+        if isinstance(node, Call) and node.op.name == "shape" and base in dependences.points_to[node.args[0]]:
             axis = whole.ndim - node.args[0].type.ndim + node.attributes["axis"]
             yield node, constant(int32, whole.local_shape[axis])
 
 
-def _escapes(region: Region, root: Root, addresses: Addresses, known: dict[Call, Access]) -> bool:
+def _escapes(region: Region, base: BaseArray, dependences: Dependences, known: dict[Call, Access]) -> bool:
     """Whether anything but plain accesses, views and questions of shape has the array."""
     for node in walk(region):
         for value in (*node.operands(), *(v for part in node.regions() for v in part.yields)):
-            mine = root in addresses.sources.get(value, ())
+            mine = base in dependences.points_to.get(value, ())
             if mine and not (isinstance(node, Call) and (node in known or node.op.name in (*VIEWS, "shape"))):
                 return True
     return False
@@ -134,40 +134,40 @@ def _escapes(region: Region, root: Root, addresses: Addresses, known: dict[Call,
 
 def _next_element(fn: Function) -> Story | None:
     """An element that is read after one write and before another, and whose every access is known."""
-    addresses = Addresses(fn)
+    dependences = Dependences(fn)
     homes = _Homes(fn.body)
-    for access in addresses.accesses:
-        at_stake = not access.writes and access.root in addresses.written and access.root not in addresses.vague
-        if at_stake and access.root.holder in fn.params:
-            if len(written_around(access, addresses)) == 2:
-                story = _story(access, addresses, homes)
+    for access in dependences.accesses:
+        at_stake = not access.writes and access.base in dependences.written and access.base not in dependences.vague
+        if at_stake and access.base.holder in fn.params:
+            if len(written_around(access, dependences)) == 2:
+                story = _story(access, dependences, homes)
                 if story is not None:
                     return story
     return None
 
 
-def _story(read: Access, addresses: Addresses, homes: _Homes) -> Story | None:
+def _story(read: Access, dependences: Dependences, homes: _Homes) -> Story | None:
     """The story of the element that a read is about, or None when it cannot be told from outside."""
-    atoms = [leaf for i in read.indices for atom, _ in addresses.linear(i).terms for leaf in addresses.leaves(atom)]
+    atoms = [leaf for i in read.indices for atom, _ in dependences.linear(i).terms for leaf in dependences.leaves(atom)]
     region = homes.innermost(atoms, read.call)
     same, others = {}, []
-    for access in addresses.by_root[read.root]:
-        if homes.contains(region, access.call) and addresses.same(access.indices, read.indices):
+    for access in dependences.by_base[read.base]:
+        if homes.contains(region, access.call) and dependences.same(access.indices, read.indices):
             same[access.call] = access
         elif access.writes:
             others.append(access)
     first = next(iter(same.values()))
     start = replace(
-        first, parts=(), place=addresses.up_to(region, first.place), loops=homes.loops_around(region, first.loops)
+        first, parts=(), place=dependences.up_to(region, first.place), loops=homes.loops_around(region, first.loops)
     )
     writes = [a for a in same.values() if a.writes]
-    if any(BEFORE in addresses.order(start, a) for a in (*writes, *others)):
+    if any(BEFORE in dependences.order(start, a) for a in (*writes, *others)):
         return None  # the element does not hold any more what it held before the launch
     element = replace(read, parts=())
-    if any(addresses.order(element, a) for a in others if homes.contains(region, a.call)) or not _plain(same):
+    if any(dependences.order(element, a) for a in others if homes.contains(region, a.call)) or not _plain(same):
         return None  # another write may hit the element
-    dtype = read.root.type.dtype
-    return Story(same, region, dtype, homes.involved(same, region), None, {}, first, homes, addresses.makers)
+    dtype = read.base.type.dtype
+    return Story(same, region, dtype, homes.involved(same, region), None, {}, first, homes, dependences.makers)
 
 
 class _Homes:
@@ -269,8 +269,8 @@ class _Carrier(Rewriter):
         """What the element held before the launch. The access may be behind a test: then look at the bounds."""
         first = self.story.first
         assert first is not None
-        array = self.use(first.root.holder)
-        for name in filter(None, first.root.path.split(".")):
+        array = self.use(first.base.holder)
+        for name in filter(None, first.base.path.split(".")):
             array = construct.field(array, name=name)
         indices = tuple(self.available(i, builder) for i in first.indices)
         if isinstance(node, Call):

@@ -1,9 +1,9 @@
-"""Runs nodes again for their values: the forward half of an adjoint.
+"""Recomputation of primal values: the forward half of an adjoint.
 
 Guarantees: the copies compute what the originals computed in the launch, and change no memory. Stores,
 atomics and output are left out. A read takes what the array holds now or what a copy from before the
 launch holds, as `contents` says. What cannot be known again (the value that an atomic returned, an
-element that was overwritten) becomes a call of `lost`; when it turns out to be needed, `refuse_lost`
+element that was overwritten) becomes a call of `UNRECOVERABLE`; when it turns out to be needed, `refuse_unrecoverable`
 raises.
 """
 
@@ -17,14 +17,16 @@ from ...ir.nodes import Call, Function, Node, Region, Value, walk
 from ...ir.rewrite import Cloner
 from ...ops.registry import ATOMIC, OUTPUT, READ, WRITE, Row
 from ...types.arrays import ArrayType
-from ..analysis.alias import Root
+from ..analysis.alias import BaseArray
 
 
 def _never(target: Any, call: Call, args: list[Any]) -> list[Any]:
     raise CompilerError(f"{call.op.name} was emitted: a note of the reverse is in the program")
 
 
-LOST = Row("lost", (), None, "A value that the reverse cannot know again.", value=_never, nondiff="it is not known")
+UNRECOVERABLE = Row(
+    "lost", (), None, "A value that the reverse cannot know again.", value=_never, nondiff="it is not known"
+)
 CONSTANT = Row(
     "constant", (), None, "What an array without gradient held: reverse mode stops here, forward mode goes on.",
     value=_never, nondiff="an array without gradient holds constants",
@@ -32,21 +34,21 @@ CONSTANT = Row(
 
 
 class Contents:
-    """Where reads of a replay find what they read in the launch; this one: in the arrays as they are."""
+    """Where recomputed reads find what they read in the launch; this one: in the arrays as they are."""
 
-    def array(self, call: Call, replay: Replay) -> Value | None:
-        """The array that a read goes to, in the replay; None where nothing holds the element any more."""
-        return replay.use(call.args[0])
+    def array(self, call: Call, primals: Recompute) -> Value | None:
+        """The array that a recomputed read goes to; None where nothing holds the element any more."""
+        return primals.use(call.args[0])
 
     def holds(self, call: Call) -> bool:
         """Whether all arrays that native code reads hold what they held."""
         return True
 
-    def stale(self, call: Call) -> Root | None:
+    def stale(self, call: Call) -> BaseArray | None:
         """An array that the gradient of a called function looks at, and that does not hold any more what it held."""
         return None
 
-    def returned(self, call: Call, replay: Replay) -> Value | None:
+    def returned(self, call: Call, primals: Recompute) -> Value | None:
         """What an atomic returned, traced, or None where it is not known."""
         return None
 
@@ -55,18 +57,18 @@ class Contents:
         return True
 
 
-class Replay(Cloner):
-    """Copies nodes into the adjoint; `mapping` leads from values of the launch to those of the replay."""
+class Recompute(Cloner):
+    """Copies nodes into the adjoint; `mapping` leads from values of the launch to the recomputed ones."""
 
     def __init__(self, mapping: dict[Value, Value], contents: Contents, builder: Builder):
         super().__init__(mapping)
         self.contents, self.builder = contents, builder
         self.own: set[Value] | None = None
-        """Arrays that a function made for itself, while its body is replayed: nobody else knows them."""
+        """Arrays that a function made for itself, while its body is recomputed: nobody else knows them."""
 
-    def inner(self, more: dict[Value, Value] | None = None) -> Replay:
-        """A replay of a region inside: what it defines stays there."""
-        inner = Replay({**self.mapping, **(more or {})}, self.contents, self.builder)
+    def inner(self, more: dict[Value, Value] | None = None) -> Recompute:
+        """Recomputation of a region inside: what it defines stays there."""
+        inner = Recompute({**self.mapping, **(more or {})}, self.contents, self.builder)
         inner.own = self.own
         return inner
 
@@ -90,9 +92,9 @@ class Replay(Cloner):
         if call.op.effect == ATOMIC:
             return self.atomic(call)
         if call.op.effect == WRITE and call.op.name != "local_array":
-            return self.lost(call, f"what {call.op.name} returned")
+            return self.unrecoverable(call, f"what {call.op.name} returned")
         if call.op.opaque and call.op.effect == READ and not self.contents.holds(call):
-            return self.lost(call, "elements that the kernel overwrote after native code had read them")
+            return self.unrecoverable(call, "elements that the kernel overwrote after native code had read them")
         if call.op.name == "load":
             return self.load(call)
         return [self.node(call)]
@@ -107,7 +109,7 @@ class Replay(Cloner):
         with self.builder.inside(traced):
             array = self.contents.array(call, self)
         if array is None:
-            return self.lost(call, "an element that the kernel overwrote after reading it")
+            return self.unrecoverable(call, "an element that the kernel overwrote after reading it")
         copy = self.node(call)
         assert isinstance(copy, Call)
         copy.args = (array, *copy.args[1:])
@@ -118,7 +120,7 @@ class Replay(Cloner):
         with self.builder.inside(traced):
             known = self.contents.returned(call, self)
         if known is None:
-            return self.lost(call, f"the value that {call.op.name} returned")
+            return self.unrecoverable(call, f"the value that {call.op.name} returned")
         self.rename(call.results, (known,))
         return traced.nodes
 
@@ -129,22 +131,22 @@ class Replay(Cloner):
             return [Call(fn.replay, args, {}, results=self.define(call.results), location=call.location)]
         if fn.grad is not None and fn.is_pure:
             return [self.node(call)]  # as a call, so that a second differentiation finds the gradient too
-        inner = Replay(dict(zip(fn.params, self.uses(call.args), strict=True)), self.contents, self.builder)
+        inner = Recompute(dict(zip(fn.params, self.uses(call.args), strict=True)), self.contents, self.builder)
         inner.own = set() if self.own is None else self.own
         nodes = inner.nodes(fn.body.nodes)
         self.rename(call.results, inner.uses(fn.body.yields))
         return nodes
 
-    def lost(self, call: Call, what: str) -> list[Node]:
+    def unrecoverable(self, call: Call, what: str) -> list[Node]:
         if not call.results:
             return []
-        return [Call(LOST, (), {"what": what}, results=self.define(call.results), location=call.location)]
+        return [Call(UNRECOVERABLE, (), {"what": what}, results=self.define(call.results), location=call.location)]
 
 
-def refuse_lost(fn: Function) -> Function:
+def refuse_unrecoverable(fn: Function) -> Function:
     """Return `fn`, or raise when it needs a value that is lost. Run it when nothing unneeded is left."""
     for node in walk(fn.body):
-        if isinstance(node, Call) and node.op is LOST:
+        if isinstance(node, Call) and node.op is UNRECOVERABLE:
             raise NotDifferentiableError(
                 f"the gradient needs {node.attributes['what']}", node.location, help=_cure(node.attributes["what"])
             )

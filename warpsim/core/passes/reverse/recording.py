@@ -1,6 +1,6 @@
 """The form of a kernel that notes for its adjoint what atomics returned.
 
-Guarantees: the kernel does what it did, and stores the results that `overwrites.recorded_atomics` lists in
+Guarantees: the kernel does what it did, and stores the results that `primal_reads.recorded_atomics` lists in
 arrays with an element per thread, which are parameters after its own.
 """
 

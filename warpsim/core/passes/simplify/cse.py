@@ -1,4 +1,4 @@
-"""Computes once what a program computes twice.
+"""Common-subexpression elimination: a pure call that repeats one whose results are visible goes.
 
 Guarantees: the program means the same. A pure call, of a row or of a function, with the op, operands and
 attributes of a call before it in the same or an enclosing region gives way to that call's results. Reads
@@ -20,12 +20,12 @@ from ...types.compounds import is_compound
 from ...types.structs import is_struct
 
 
-def share(fn: Function) -> Function:
+def cse(fn: Function) -> Function:
     """`fn` without pure calls that repeat one whose results are visible."""
-    return replace(fn, body=_Sharer().region(fn.body))
+    return replace(fn, body=_Eliminator().region(fn.body))
 
 
-class _Sharer(Rewriter):
+class _Eliminator(Rewriter):
     def __init__(self) -> None:
         super().__init__()
         self.known: MutableMapping[Any, tuple[Value, ...]] = {}

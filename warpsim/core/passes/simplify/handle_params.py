@@ -1,6 +1,6 @@
 """Structures that a kernel reaches by ids, as parameters.
 
-Guarantees: `by_value` gives a program that means the same and takes the structs behind ids as further
+Guarantees: `with_handle_params` gives a program that means the same and takes the structs behind ids as further
 parameters, as long as it is called with the structs that the ids stand for. So all that is known about arrays in
 struct parameters (which are read, which have gradients, which were overwritten) holds for structures too, and a derived
 program works on a structure as it was at its launch, whatever became of it. Known are ids that come from
@@ -26,7 +26,7 @@ Ids = dict[Fields, Origin | None]
 """The ids in a value, by the fields that lead to them; None for what comes from elsewhere."""
 
 
-class Reference(NamedTuple):
+class HandleParam(NamedTuple):
     """An id among the arguments of a kernel, and the type of the struct it stands for."""
 
     position: int
@@ -34,10 +34,10 @@ class Reference(NamedTuple):
     type: Any
 
 
-def references(fn: Function) -> tuple[Reference, ...]:
+def handle_params(fn: Function) -> tuple[HandleParam, ...]:
     """The structures that a kernel reaches by ids known from its parameters, in order."""
     ids = _Ids(fn).found
-    found = {r for call in resolved(fn) if (r := _reference(call, ids)) is not None}
+    found = {r for call in resolved(fn) if (r := _handle_param(call, ids)) is not None}
     return tuple(sorted(found, key=lambda r: (r.position, r.path, r.type.key)))
 
 
@@ -46,7 +46,7 @@ def resolved(fn: Function) -> list[Call]:
     return [node for node in walk(fn.body) if isinstance(node, Call) and node.op.name == "resolve"]
 
 
-def by_value(fn: Function, known: Sequence[Reference]) -> Function:
+def with_handle_params(fn: Function, known: Sequence[HandleParam]) -> Function:
     """`fn` with a parameter behind its own for each of the known structures."""
     if not known:
         return fn
@@ -56,13 +56,13 @@ def by_value(fn: Function, known: Sequence[Reference]) -> Function:
     return replace(fn, body=Region((*params, *made.values()), body.nodes, body.yields))
 
 
-def _reference(call: Call, ids: dict[Value, Ids]) -> Reference | None:
+def _handle_param(call: Call, ids: dict[Value, Ids]) -> HandleParam | None:
     origin = ids.get(call.args[0], {}).get(())
-    return None if origin is None else Reference(*origin, call.results[0].type)
+    return None if origin is None else HandleParam(*origin, call.results[0].type)
 
 
 class _ByValue(Rewriter):
-    def __init__(self, ids: dict[Value, Ids], made: dict[Reference, Value]):
+    def __init__(self, ids: dict[Value, Ids], made: dict[HandleParam, Value]):
         super().__init__()
         self.ids, self.made = ids, made
 
@@ -70,9 +70,9 @@ class _ByValue(Rewriter):
         kept = []
         for node in nodes:
             if isinstance(node, Call) and node.op.name == "resolve":
-                reference = _reference(node, self.ids)
-                if reference in self.made:
-                    self.rename(node.results, (self.made[reference],))
+                param = _handle_param(node, self.ids)
+                if param in self.made:
+                    self.rename(node.results, (self.made[param],))
                     continue
             kept.append(self.node(node))
         return kept

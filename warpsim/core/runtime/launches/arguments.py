@@ -20,7 +20,7 @@ from ...ir.nodes import Function
 from ...ops.handles import found
 from ...ops.host_memory import ABSENT
 from ...passes.analysis.demanded import Demand
-from ...passes.analysis.mod_ref import HELD, touched
+from ...passes.analysis.mod_ref import NESTED, mod_ref
 from ...types import compounds, scalars, structs
 from ...types.arrays import ArrayType, descriptor_words, type_name
 from ...types.handles import LIVE
@@ -267,8 +267,8 @@ def written_fields(fn: Function) -> dict[int, frozenset[str]]:
     """By parameter, the arrays in structs that a program writes to."""
     if not any(structs.is_struct(p.type) and structs.holds_arrays(p.type) for p in fn.params):
         return {}
-    paths = touched(fn).written
-    return {k: frozenset(field for n, field in paths if n == k and field != HELD) for k, _ in paths}
+    paths = mod_ref(fn).written
+    return {k: frozenset(field for n, field in paths if n == k and field != NESTED) for k, _ in paths}
 
 
 def mismatch(name: str, kernel: str, found: str, t: ArrayType, wrong: str = "dtype") -> str:

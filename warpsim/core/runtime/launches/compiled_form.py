@@ -71,7 +71,7 @@ class Launcher:
             (exact_packer if generic else packer)(t, self.device, fields.get(k, frozenset()))
             for k, (t, generic) in enumerate(zip(types, open_types, strict=True))
         ]
-        for r in self.program.references:
+        for r in self.program.handle_params:
             if not r.path:
                 self.packers[r.position] = id_packer(r.type, self.packers[r.position], self.device)
         self.demands = demanded(self.program.fn) if form is FORWARD else frozenset()
@@ -80,7 +80,7 @@ class Launcher:
             assert inner is not None
             self.packers[k] = demanding(inner, [path for at, path in self.demands if at == k])
         self.join = block_packer(tags, self.packers)
-        self.guard = guard_of(self.program.fn, kernel.key, self.program.references, form.kind != "adjoint")
+        self.guard = guard_of(self.program.fn, kernel.key, self.program.handle_params, form.kind != "adjoint")
         if self.guard is not None:
             self.pack = guarded(self.guard, self.pack)  # type: ignore[method-assign]
         self.ndim = self.program.ndim

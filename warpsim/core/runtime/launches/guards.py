@@ -11,7 +11,7 @@ from typing import Any
 from ....errors import ReadOnlyError
 from ...ir.nodes import Function
 from ...passes.analysis.descriptors import descriptors
-from ...passes.simplify.handle_params import Reference
+from ...passes.simplify.handle_params import HandleParam
 from ...types import structs
 from ...types.arrays import ArrayType, type_name
 from ...types.handles import LIVE
@@ -19,23 +19,23 @@ from ..arrays.held import Held
 from ..arrays.host_memory import TypedMemory
 
 
-def guard_of(fn: Function, kernel: str, references: Sequence[Reference], writes: bool) -> Guard | None:
+def guard_of(fn: Function, kernel: str, handle_params: Sequence[HandleParam], writes: bool) -> Guard | None:
     """The guard of a program, None for one that needs none; writes: whether it writes to what it is given."""
     if not any(_refers(p.type) for p in fn.params):
         return None
     found = descriptors(fn)
     if not (found.followed or found.stored):
         return None
-    return Guard(kernel, references, found.followed, found.written if writes else set(), found.stored)
+    return Guard(kernel, handle_params, found.followed, found.written if writes else set(), found.stored)
 
 
 class Guard:
     """Checks, and keeps alive, what elements of structs among the arguments refer to."""
 
     def __init__(
-        self, kernel: str, references: Sequence[Reference], follows: bool, written: set[str | None], stores: bool
+        self, kernel: str, handle_params: Sequence[HandleParam], follows: bool, written: set[str | None], stores: bool
     ):
-        self.kernel, self.references, self.follows, self.stores = kernel, references, follows, stores
+        self.kernel, self.handle_params, self.follows, self.stores = kernel, handle_params, follows, stores
         self.written = sorted(written, key=str)
 
     def __call__(self, args: Sequence[Any]) -> None:
@@ -58,7 +58,7 @@ class Guard:
 
     def _behind_ids(self, args: Sequence[Any]) -> Iterator[Any]:
         """The structs of the structures that the kernel reaches by ids."""
-        for r in self.references:
+        for r in self.handle_params:
             value = args[r.position]
             for name in r.path:
                 value = getattr(value, name)

@@ -57,7 +57,7 @@ def prepared(
     for k, t in enumerate(types):
         if structs.is_struct(t) and isinstance(ready[k], t):
             check_fields(ready[k], t, names[k], kernel.key, place, fields.get(k, frozenset()))
-    guard = guard_of(program.fn, kernel.key, program.references, form.kind != "adjoint")
+    guard = guard_of(program.fn, kernel.key, program.handle_params, form.kind != "adjoint")
     values = [interpreted(a, t, n, kernel.key) for a, t, n in zip(ready, types, names, strict=True)]
     if form is FORWARD:
         refuse_missing(demanded(program.fn), ready, names, kernel.key)

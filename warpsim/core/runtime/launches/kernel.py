@@ -296,7 +296,7 @@ class Kernel:
         if form == compiler.FORWARD:
             return compiler.finish(fn, unroll)
         forward = self._programs.get((types, unroll, compiler.FORWARD)) or compiler.finish(fn, unroll)
-        return compiler.derive(fn, unroll, form, forward.ndim, forward.references)
+        return compiler.derive(fn, unroll, form, forward.ndim, forward.handle_params)
 
     def compiled(
         self, types: tuple[Any, ...], layouts: tuple[str, ...], settings: Settings, aliased: bool = False,

@@ -1,7 +1,7 @@
 """Structures among launch arguments: from ids to the structs that they stand for.
 
-The *whole* arguments of a launch are its own and, behind them, the struct of each of the kernel's references (see
-`passes.references`). Derived programs take whole arguments; what is recorded of a launch are whole arguments.
+The *whole* arguments of a launch are its own and, behind them, the struct of each of the kernel's handle parameters
+(see `passes.simplify.handle_params`). Derived programs take whole arguments, and they are what is recorded of a launch.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...ops.handles import found
-from ...passes.simplify.handle_params import Reference
+from ...passes.simplify.handle_params import HandleParam
 
 
-def whole_arguments(args: Sequence[Any], references: Sequence[Reference], names: Sequence[str]) -> list[Any]:
+def whole_arguments(args: Sequence[Any], handle_params: Sequence[HandleParam], names: Sequence[str]) -> list[Any]:
     """Arguments, and behind them the structs that they have ids of; names: those of the arguments.
 
     Raises `StructureIdError` for an id that stands for no structure.
     """
-    return [*args, *(_struct(args[r.position], r, names[r.position]) for r in references)]
+    return [*args, *(_struct(args[r.position], r, names[r.position]) for r in handle_params)]
 
 
-def _struct(value: Any, reference: Reference, name: str) -> Any:
-    for field in reference.path:
+def _struct(value: Any, param: HandleParam, name: str) -> Any:
+    for field in param.path:
         value = getattr(value, field)
     if not value:
-        return reference.type()
-    return found(int(value), reference.type, f"argument {'.'.join((name, *reference.path))!r}").data
+        return param.type()
+    return found(int(value), param.type, f"argument {'.'.join((name, *param.path))!r}").data

@@ -125,10 +125,10 @@ class Access(NamedTuple):
 @lru_cache(maxsize=1024)
 def uses(needs: Needs) -> tuple[tuple[Any, str, bool, bool], ...]:
     """The arrays that a kernel touches: path, name, whether it is read, whether it is written."""
-    touched = needs.touched
-    read = touched.read | touched.extremes | (touched.written if touched.returning else set())
-    paths = [*needs.name, *sorted((read | touched.written) - set(needs.name))]
-    return tuple((path, needs.name.get(path, "?"), path in read, path in touched.written) for path in paths)
+    mod_ref = needs.mod_ref
+    read = mod_ref.read | mod_ref.extremes | (mod_ref.written if mod_ref.returning else set())
+    paths = [*needs.name, *sorted((read | mod_ref.written) - set(needs.name))]
+    return tuple((path, needs.name.get(path, "?"), path in read, path in mod_ref.written) for path in paths)
 
 
 def accesses(entry: Any) -> Iterator[Access]:

@@ -17,7 +17,7 @@ import numpy as np
 from ....config import config
 from ....errors import GradientError, NotDifferentiableError
 from ...compile import Form
-from ...passes.analysis.mod_ref import HELD
+from ...passes.analysis.mod_ref import NESTED
 from ...types.arrays import ArrayType, type_name
 from ...types.cotangents import has_cotangent
 from ..arrays.array import array
@@ -69,7 +69,7 @@ def reverse_step(record: LaunchRecord) -> Step | None:
             if block is not None:
                 return around(record, native_step(launcher, block, total, args, record.deterministic))
     names = needs.chosen(given)
-    if not any(path[1] == HELD or needs.name[path] in names for path in needs.written):
+    if not any(path[1] == NESTED or needs.name[path] in names for path in needs.written):
         if forward is not None:
             forward.reverses[key] = None
         return None
@@ -197,7 +197,7 @@ def stand_in_arguments(record: LaunchRecord) -> list[Any]:
         return args
     copies: dict[int, Copies] = {}
     for (k, field), part, _, read in record.more.reads:
-        if read.copy is not None and field != HELD:
+        if read.copy is not None and field != NESTED:
             copies.setdefault(k, {})[field, part] = read.copy
     for k, found in copies.items():
         args[k] = substituted(args[k], found)
@@ -209,7 +209,7 @@ def around(record: LaunchRecord, step: Step) -> Step:
     if record.more is None:
         return step
     reads = record.more.reads
-    held = [(a._data, read) for (_, field), _, a, read in reads if field == HELD and read.copy is not None]
+    held = [(a._data, read) for (_, field), _, a, read in reads if field == NESTED and read.copy is not None]
     if not held:
         return step
 

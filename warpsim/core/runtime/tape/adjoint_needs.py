@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from ....errors import KernelError, Location
 from ...compile import Form, Program
 from ...ir.nodes import Call, Function, walk
-from ...passes.analysis.mod_ref import HELD, Path, Touched, array_paths, read_after_write, refers, touched
-from ...passes.simplify.handle_params import by_value, resolved
+from ...passes.analysis.mod_ref import NESTED, ModRef, Path, array_paths, mod_ref, read_after_write, refers
+from ...passes.simplify.handle_params import resolved, with_handle_params
 from ...types.arrays import ArrayType
 from ...types.cotangents import has_cotangent
 from ..launches.kernel import Kernel, Settings
@@ -81,37 +81,37 @@ class Needs:
         self.kernel, self.types, self.settings, self.same = kernel, types, settings, same
         self.gradients = gradients
         program = kernel.program(types, settings)
-        self.references = program.references
-        self.fn = by_value(program.fn, self.references)
+        self.handle_params = program.handle_params
+        self.fn = with_handle_params(program.fn, self.handle_params)
         self.arguments = tuple(p.type for p in self.fn.params)
         """The types of the kernel's parameters, and those of the structures that it reaches by ids."""
         self.names = [*kernel.patterns, *(p.hint for p in self.fn.params[len(types) :])]
         names, paths = self.names, dict(array_paths(self.arguments))
         self.name = {path: f"{names[path[0]]}.{path[1]}" if path[1] else names[path[0]] for path in paths}
         self.floats = tuple(path for path, t in paths.items() if has_cotangent(t.dtype))
-        self.held: tuple[Path, ...] = tuple((k, HELD) for k, t in enumerate(self.arguments) if refers(t))
+        self.held: tuple[Path, ...] = tuple((k, NESTED) for k, t in enumerate(self.arguments) if refers(t))
         """Parameters whose elements are structs that refer to arrays."""
         self.float_arrays = tuple(k for k, field in self.floats if not field)
-        self.touched: Touched = touched(self.fn)
+        self.mod_ref: ModRef = mod_ref(self.fn)
         self.reads: tuple[tuple[Path, User], ...] = ()
         if has_own_gradients(kernel.lowered(types)):  # their reverse may read what the kernel does not
-            self.touched.read |= self.looked_at
+            self.mod_ref.read |= self.looked_at
         self.unify({k: j for j, k in same})
-        overlapping = (self.touched.read | self.touched.extremes) & self.touched.written
-        reads = [path for path in paths if path in self.touched.read and path not in overlapping]
-        reads += [path for path in self.touched.read if path[1] == HELD]
+        overlapping = (self.mod_ref.read | self.mod_ref.extremes) & self.mod_ref.written
+        reads = [path for path in paths if path in self.mod_ref.read and path not in overlapping]
+        reads += [path for path in self.mod_ref.read if path[1] == NESTED]
         self.reads = tuple((path, User(self, path)) for path in reads)
-        self.written = tuple(sorted(self.touched.written))
+        self.written = tuple(sorted(self.mod_ref.written))
         special = any(path[1] or t.indexed or refers(t) for path, t in paths.items())
-        self.reaches = bool(self.references or resolved(self.fn))
+        self.reaches = bool(self.handle_params or resolved(self.fn))
         """Whether the kernel reaches structures by ids."""
-        self.plain = not (special or same or self.touched.returning or self.reaches)
+        self.plain = not (special or same or self.mod_ref.returning or self.reaches)
         """Whether all arrays are arguments of their own, so that launches can be recorded the short way."""
         self.plain_reads = tuple((path[0], user) for path, user in self.reads) if self.plain else ()
         self.array_positions = tuple(k for k, _ in paths)
         self.plain_writes = tuple(path[0] for path in self.written) if self.plain else ()
         self.overlapping = overlapping
-        self.changing = bool(overlapping or self.touched.returning)
+        self.changing = bool(overlapping or self.mod_ref.returning)
         """Whether the kernel changes what it reads: then the adjoint tells what to keep of it."""
         self.orders: dict[tuple[Path, Path], bool] = {}
         self.choices: dict[tuple[bool, ...], frozenset[str]] = {}
@@ -121,7 +121,7 @@ class Needs:
 
     def unify(self, first: dict[int, int]) -> None:
         """Count what happens to an array under its first name."""
-        for paths in (self.touched.read, self.touched.written, self.touched.extremes):
+        for paths in (self.mod_ref.read, self.mod_ref.written, self.mod_ref.extremes):
             renamed = {(first[k], field) for k, field in paths if k in first}
             paths -= {path for path in paths if path[0] in first}
             paths |= renamed
@@ -131,7 +131,7 @@ class Needs:
 
         Raises `StructureIdError` for an id that stands for none.
         """
-        return whole_arguments(args, self.references, self.names) if self.references else list(args)
+        return whole_arguments(args, self.handle_params, self.names) if self.handle_params else list(args)
 
     @cached_property
     def hidden(self) -> Location | None:
@@ -146,7 +146,7 @@ class Needs:
     def words(self, path: Path) -> str:
         """An array in messages."""
         name = self.names[path[0]]
-        return f"in elements of {name!r}" if path[1] == HELD else repr(self.name[path])
+        return f"in elements of {name!r}" if path[1] == NESTED else repr(self.name[path])
 
     def disorder(self, read: Path, written: Path) -> bool:
         """Whether a thread may read one array after it wrote the other."""
@@ -213,7 +213,7 @@ class Needs:
         """The arrays whose contents the adjoint reads."""
         if self.adjoint is None:
             return frozenset(path for path, _ in self.reads)
-        found = frozenset(path for path in touched(self.adjoint.fn).read if path[0] < len(self.arguments))
+        found = frozenset(path for path in mod_ref(self.adjoint.fn).read if path[0] < len(self.arguments))
         return found if self.general is None else found | self.general.looked_at
 
     @cached_property
@@ -231,7 +231,7 @@ class Needs:
         if not self.changing or self.adjoint is None:
             return Own({}, (), False)
         extras, first = self.adjoint.extras, len(self.arguments)
-        read = sorted(touched(self.adjoint.fn).read)
+        read = sorted(mod_ref(self.adjoint.fn).read)
         before = {} if self.general is None else dict(self.general.own.before)
         for k, e in enumerate(extras):
             if e.kind == "before":

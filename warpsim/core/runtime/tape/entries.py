@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...passes.analysis.mod_ref import HELD, Path
+from ...passes.analysis.mod_ref import NESTED, Path
 from ...types import structs
 from ...types.cotangents import has_cotangent
 from ..arrays.array import array
@@ -235,7 +235,7 @@ def arrays_at(args: Any, path: Path, tables: bool = True) -> list[tuple[int | No
     """The arrays that a path leads to, with the number of the index table or None; none for a missing one."""
     k, field = path
     value = args[k]
-    if field == HELD:
+    if field == NESTED:
         return [] if value._held is None else [(None, base(a)) for a in value._held.arrays()]
     for name in field.split(".") if field else ():
         value = getattr(value, name)

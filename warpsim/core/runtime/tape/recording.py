@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...compile import Form
-from ...passes.analysis.mod_ref import HELD, Path
+from ...passes.analysis.mod_ref import NESTED, Path
 from ...types.structs import frozen
 from ..arrays import saved_contents
 from ..arrays.array import array
@@ -176,9 +176,9 @@ def tangled(needs: Needs, args: Any, more: More, wrote: list[tuple[Path, array]]
     reads += [(path, a) for path in needs.overlapping for _, a in arrays_at(args, path, tables=False)]
     for read, a in reads:
         for written, b in wrote:
-            other = read != written or read[1] == HELD
+            other = read != written or read[1] == NESTED
             if other and a._memory is b._memory and meets(a._data, b._data):
-                changed = read in needs.overlapping and read[1] != HELD
+                changed = read in needs.overlapping and read[1] != NESTED
                 if changed or needs.disorder(read, written):
                     return f"{needs.words(read)} and {needs.words(written)}"
     return ""
@@ -203,7 +203,7 @@ def after_launch(needs: Needs, args: tuple[Any, ...], session: Any, place: Place
         for part, a in arrays_at(args, path):
             more.reads.append((path, part, a, register(a, user, session, place)))
     for path in needs.written:  # an indexedarray that is only written: where to
-        if path[1] != HELD:
+        if path[1] != NESTED:
             for part, a in arrays_at(args, path):
                 if part is not None:
                     user = Always(f"index table {part} of array {needs.name[path]!r} of kernel {needs.kernel.key!r}")

@@ -42,8 +42,8 @@ def traffic(kernel: Kernel, args: Sequence[Any]) -> Traffic:
 
 def of_needs(needs: Needs) -> Traffic:
     """The same, for a kernel at fixed argument types."""
-    touched, name = needs.touched, needs.name
+    mod_ref, name = needs.mod_ref, needs.name
     return Traffic(
-        frozenset(name[path] for path in touched.read if path in name),
-        frozenset(name[path] for path in touched.written if path in name),
+        frozenset(name[path] for path in mod_ref.read if path in name),
+        frozenset(name[path] for path in mod_ref.written if path in name),
     )
