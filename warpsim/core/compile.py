@@ -29,6 +29,7 @@ from .emit import cuda_tools, snippets
 from .emit.cache import object_cache
 from .emit.cpp import cpp_source
 from .emit.cuda_code import KERNEL, CudaCode
+from .emit.fingerprint import fingerprint
 from .emit.linker import NativeObject
 from .emit.native import host_signature
 from .emit.target import Options, Site
@@ -62,7 +63,6 @@ from .types.structs import is_struct
 
 log = logging.getLogger("warpsim")
 
-VERSION = "10"  # of generated code: raise it when emission changes without the program's text changing
 # Of the kernel itself; other forms add theirs, such as "adjoint" and "adjoint dce".
 STAGES = ("source", "lower", "inline", "unroll", "fold", "dce", "llvm")
 
@@ -289,7 +289,7 @@ def cached(key: str, program: Program, compile_: Callable[[], bytes]) -> bytes:
 def cache_key(program: Program, options: Options, processor: str) -> str:
     """A digest of all that decides the code: the program, layouts of structs, options, processor."""
     fn = program.fn
-    parts = [VERSION, processor, repr(options), str(program.ndim), print_function(fn), *struct_layouts(fn)]
+    parts = [fingerprint(), processor, repr(options), str(program.ndim), print_function(fn), *struct_layouts(fn)]
     if program.checks or options.verify or options.lineinfo or any(snippets.units(fn)):
         parts.extend(check_places(fn))  # failed checks report them; other code does not depend on them
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()

@@ -222,3 +222,10 @@ def test_meshes_of_other_tools(name, triangles):
     assert indices.shape == (3 * triangles,) and indices.max() == len(points) - 1
     if name != "rocks":
         assert volume(points, indices) > 0.0
+
+
+@pytest.mark.parametrize("wrong", [None, 3, b"x.obj"])
+def test_what_is_no_path_is_refused(wrong):
+    for load in (load_mesh, mesh_from_file):
+        with pytest.raises(MeshFileError, match="expected: the path of a file"):
+            load(wrong)

@@ -41,6 +41,9 @@ class Compound:
         if cls.kind == "transform" and len(components) == 2:
             components = (*np.ravel(np.asarray(components[0])), *np.ravel(np.asarray(components[1])))
         parts = [np.asarray(c) for c in components]
+        for part, given in zip(parts, components, strict=True):
+            if part.dtype.kind not in "biuf":
+                raise TypeError(f"{cls.__name__} got {given!r}\nexpected: numbers, or a sequence of {cls.size}")
         if len(parts) == 1 and parts[0].ndim == 0 and cls.kind in ("vector", "matrix"):
             return np.full(cls.shape, parts[0], cls.dtype)
         flat = np.concatenate([p.ravel() for p in parts])

@@ -51,6 +51,8 @@ def load_mesh(
     or arguments that do not fit its format, `warpsim.usd.UsdError` for the same in USD, and `MissingPackageError` where
     the package trimesh is needed and not there.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise MeshFileError(f"path is {type(path).__name__}\nexpected: the path of a file")
     name = os.fspath(path)
     kind = os.path.splitext(name)[1].lower()
     if kind not in USD_FORMATS + OTHER_FORMATS:

@@ -121,3 +121,11 @@ def test_what_is_no_array_is_no_gradient(value):
     with pytest.raises(ArgumentTypeError, match=r"expected: warpsim\.array"):
         a.grad = value
     assert a.grad.numpy().tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("wrong", ["yes", [True], np.ones(2)])
+def test_whether_an_array_has_a_gradient_is_a_truth_value(wrong):
+    a = wp.zeros(2, dtype=float)
+    with pytest.raises(ArrayError, match=r"requires_grad is .*\nexpected: True or False"):
+        a.requires_grad = wrong
+    assert not a.requires_grad

@@ -43,7 +43,9 @@ class Sloped(Contents):
         return self._slopes is not None
 
     @requires_grad.setter
-    def requires_grad(self, wanted: bool) -> None:
+    def requires_grad(self, wanted: bool | None) -> None:
+        if wanted is not None and not isinstance(wanted, (int, np.bool_)):
+            raise ArrayError(f"requires_grad is {type(wanted).__name__}\nexpected: True or False")
         self._cut = not wanted
         if not wanted:
             self._grad, self._inherited = None, False

@@ -77,7 +77,7 @@ def normalized_shape(shape: Any) -> tuple[int, ...] | None:
         extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
     except TypeError:
         extents = (shape,)
-    if not all(isinstance(n, int | np.integer) for n in extents):
+    if isinstance(shape, bytes | bytearray) or not all(isinstance(n, int | np.integer) for n in extents):
         raise ArrayError(f"shape {shape!r}\nexpected: an integer or a tuple of integers")
     if any(n < -1 for n in extents) or sum(n == -1 for n in extents) > 1:
         raise ArrayError(f"shape {shape!r} has a negative extent")

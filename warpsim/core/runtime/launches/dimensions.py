@@ -41,6 +41,6 @@ def normalized(dim: Any) -> int | tuple[int, ...]:
     except TypeError:  # arrays of integers have an index method too
         pass
     try:
-        return tuple(operator.index(n) for n in dim)
+        return tuple(operator.index(n) for n in (None if isinstance(dim, (bytes, bytearray)) else dim))
     except TypeError:
         raise DimensionError(f"launch dimensions {dim!r}\nexpected: an integer or up to four integers") from None
