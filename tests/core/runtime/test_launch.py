@@ -12,7 +12,6 @@ from warpsim.core.runtime.launch import Launcher
 from warpsim.errors import (
     ArgumentCountError,
     ArgumentTypeError,
-    ArrayError,
     DeviceError,
     DimensionError,
     LaunchError,
@@ -449,15 +448,3 @@ def test_launchers_are_made_once_per_kind_of_argument():
     assert len(scale.launchers) == 2
     assert all(isinstance(found, Launcher) for found in scale.launchers.values())
     assert config.generation == scale.latest["cpu"].generation
-
-
-@pytest.mark.parametrize("dim", [b"x", bytearray(b"ab"), "3", 2.0, None, [1.5]])
-def test_dimensions_are_integers(dim):
-    @wp.kernel
-    def nothing():
-        wp.tid()
-
-    with pytest.raises(DimensionError, match="expected: an integer or up to four integers"):
-        wp.launch(nothing, dim)
-    with pytest.raises(ArrayError, match="expected: an integer or a tuple"):
-        wp.zeros([dim])
