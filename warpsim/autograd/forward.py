@@ -22,7 +22,6 @@ from ..core.language import Kernel, array, launch
 from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.arrays.saved_contents import Paused, bounds
 from ..core.runtime.devices.cuda.memory import on_host
-from ..core.runtime.tape.entries import base
 from ..core.runtime.tape.given_seeds import check_loss
 from ..core.runtime.tape.tape import Tape
 from ..core.types.arrays import ArrayType
@@ -84,7 +83,7 @@ def launch_with_tangents(kernel: Kernel, dim: Any, args: list[Any], tangents: Al
     mirror = Mirror(dual.value(name) for name in arrays)
     set_tangents(dual, mirror, moved)
     for name in dual.written:
-        base(dual.value(name)).mark_write()
+        dual.value(name)._array.mark_write()
     values = {name: mirror.of(dual.value(name)) for name in arrays}
     further = [values[n] if n in values else as_type(dual.slots[n].type, moved[n]) for n in names]
     dual.run("tangent", names, further)
@@ -95,8 +94,8 @@ def arrays_that_move(dual: DualLaunch, moved: Iterable[str]) -> list[str]:
     """Arrays that have a tangent: those given one, those that are written, and what shares memory with these."""
     found = [name for name in dual.arrays() if name in moved or name in dual.written]
     while True:
-        spans = [bounds(base(dual.value(name))._data) for name in found]
-        more = [name for name in dual.arrays() if name not in found and _meets(base(dual.value(name)), spans)]
+        spans = [bounds(dual.value(name)._array._data) for name in found]
+        more = [name for name in dual.arrays() if name not in found and _meets(dual.value(name)._array, spans)]
         if not more:
             return found
         found += more
@@ -173,7 +172,7 @@ def second_order_of_launch(
     bound = Bound(PrivateCopies(given.args).args, given.needs.handle_params)
     own = DualLaunch(kernel, dim, bound.args, device)
     for name in own.arrays():
-        base(own.value(name)).requires_grad = True
+        own.value(name)._array.requires_grad = True
     with Paused(), Tape() as tape:
         launch(kernel, dim, bound.args, device=own.place)
     sweep = ForwardSweep(tape, {n: v for n, v in moved.items() if n not in own.arrays()}, for_reverse=True)
@@ -200,7 +199,7 @@ def weights_of(dual: DualLaunch, cotangents: Along | None) -> dict[str, Any]:
     """Cotangents by name; those of the only number that the kernel writes."""
     if cotangents is not None:
         return dual.named(cotangents)
-    single = [name for name in dual.written if base(dual.value(name))._data.size == 1]
+    single = [name for name in dual.written if dual.value(name)._array._data.size == 1]
     if len(single) != 1:
         raise GradientError(
             f"kernel {dual.kernel.key!r} writes {', '.join(dual.written) or 'no floats'}\n"
@@ -216,7 +215,7 @@ class Lent:
     """While it lasts, arrays have gradients, which a tape asks for; those that had none lose them again."""
 
     def __init__(self, values: Sequence[Any]):
-        arrays = [base(a) for a in values if isinstance(a, array | indexedarray)]
+        arrays = [a._array for a in values if isinstance(a, array | indexedarray)]
         self.without = [a for a in arrays if has_cotangent(a.dtype) and a._slopes is None]
 
     def __enter__(self) -> None:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.language import Kernel
-from ..core.runtime.tape.entries import LaunchRecord
+from ..core.runtime.tape.launch_entry import LaunchEntry
 from ..core.runtime.tape.tape import Tape
 from ..core.runtime.tape.traffic import of_needs
 from ..errors import GradientMismatchError, JacobianError, user_frames
@@ -233,7 +233,7 @@ def gradcheck_tape(
     return _verdict(found, raise_exception, show_summary, plot_relative_error, plot_absolute_error)
 
 
-def record_subject(record: LaunchRecord) -> KernelSubject:
+def record_subject(record: LaunchEntry) -> KernelSubject:
     """A recorded launch with what it reads as inputs and what it writes as outputs."""
     names = list(record.kernel.patterns)
     read, written = ({name.partition(".")[0] for name in part} for part in of_needs(record.needs))

@@ -16,8 +16,7 @@ class Mirror:
     """The memory that mirrors some arrays."""
 
     def __init__(self, arrays: Iterable[array | indexedarray]):
-        bases = [a.data if isinstance(a, indexedarray) else a for a in arrays]
-        self._doubles = Doubles(a._data for a in bases)
+        self._doubles = Doubles(a._array._data for a in arrays)
 
     def set(self, a: Any, numbers: np.ndarray) -> None:
         """Write into the mirror of an array."""

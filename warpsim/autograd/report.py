@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.language import array
-from ..core.runtime.tape.entries import base
+from ..core.runtime.tape.entry import TapeEntry
 from ..core.runtime.tape.picture.graph import key_of
 from ..core.runtime.tape.picture.items import step_of
 from ..core.runtime.tape.picture.names import caller_names
-from ..core.runtime.tape.tape import Record, Tape
+from ..core.runtime.tape.tape import Tape
 from ..errors import TapeError, instance
 from .components import Components
 
@@ -122,7 +122,7 @@ def gradient_report(
     if array_labels is not None:
         instance(array_labels, Mapping, "array_labels")
     names = {key_of(a): name for a, name in reversed(caller_names())}
-    names.update((key_of(base(a)), name) for a, name in (array_labels or {}).items())
+    names.update((key_of(a._array), name) for a, name in (array_labels or {}).items())
     slopes = [a.grad for a in tape.arrays() if a.grad is not None]
     before = [g._data.copy() for g in slopes]
     watcher = _Watcher(tape, names)
@@ -141,23 +141,23 @@ class _Watcher:
 
     def __init__(self, tape: Tape, names: dict[Any, str]):
         self.names, self.found = names, list[LaunchGradients]()
-        self.numbers = {id(record): k for k, record in enumerate(tape.records)}
+        self.numbers = {id(entry): k for k, entry in enumerate(tape.records)}
         self.writers: dict[Any, int] = {}
         """Of every array the first record that writes it."""
-        for k, record in enumerate(tape.records):
-            for a in record.written():
+        for k, entry in enumerate(tape.records):
+            for a in entry.written():
                 self.writers.setdefault(key_of(a), k)
 
-    def watch(self, record: Record) -> None:
-        """Run the step of a record, and note what arrived and what left."""
-        step = step_of(record)
+    def watch(self, entry: TapeEntry) -> None:
+        """Run the step of an entry, and note what arrived and what left."""
+        step = step_of(entry)
         reads, writes = _floats(step.reads), _floats(step.writes)
         linked = _floats(step.linked) if not (reads or writes) else {}
         sources = {**reads, **linked}
         arrived = [self.gradient(name, a, _slopes(a)) for name, a in {**writes, **linked}.items() if _has(a)]
         before = {name: _slopes(a) for name, a in sources.items() if _has(a)}
-        if record.step:
-            record.step()  # type: ignore[operator]
+        if entry.step:
+            entry.step()
         kept = {key_of(a) for a in writes.values()}
         left, own = [], []
         for name, values in before.items():
@@ -165,7 +165,7 @@ class _Watcher:
             added = now if key_of(sources[name]) in kept or not clean else now - values
             left.append(self.gradient(name, sources[name], added))
             own += [left[-1]] if clean else []  # others were spoiled by a later record already
-        number = self.numbers[id(record)]
+        number = self.numbers[id(entry)]
         problem, about = self.verdict(number, arrived, left, own, sources)
         self.found.append(LaunchGradients(number, step.name, step.place, tuple(arrived), tuple(left), problem, about))
 

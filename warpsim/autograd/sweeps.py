@@ -24,7 +24,10 @@ from ..core.passes.forward.tangent import Slot
 from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.launches.arguments import empty_array
 from ..core.runtime.tape.adjoint_launch import check_aliases, check_reversible, extra_argument, stand_in_arguments
-from ..core.runtime.tape.entries import FuncRecord, LaunchRecord, WriteRecord, base, have_gradients
+from ..core.runtime.tape.adjoint_needs import have_gradients
+from ..core.runtime.tape.entries import WriteEntry
+from ..core.runtime.tape.entry import TapeEntry
+from ..core.runtime.tape.launch_entry import LaunchEntry
 from ..core.runtime.tape.tape import Tape
 from ..core.types.arrays import ArrayType
 from ..core.types.structs import Struct, frozen
@@ -52,22 +55,23 @@ class ForwardSweep:
     def set(self, tangents: Mapping[Any, Any]) -> None:
         """The direction: tangents of arrays, as arrays or numbers of the same shape."""
         write(self.tape, self.tangents, tangents)
-        self.moving.update(base(a)._memory for a in tangents)
+        self.moving.update(a._array._memory for a in tangents)
 
     def run(self) -> None:
         for k, record in enumerate(self.tape.records):
             moves = self.numbers is not None or any(a._memory in self.moving for a in record.arrays())
-            if isinstance(record, LaunchRecord):
+            if isinstance(record, LaunchEntry):
                 if moves or (self.for_reverse and gradient_names(record)):
                     self.launch(k, record)
-            elif isinstance(record, FuncRecord) and (moves or self.for_reverse):
-                refuse_function(record)
-            elif isinstance(record, WriteRecord) and moves:
-                record.carry(*sides(record, self.tangents))
+            elif isinstance(record, WriteEntry):
+                if moves:
+                    record.carry(*sides(record, self.tangents))
+            elif moves or (self.for_reverse and record.step):
+                refuse(record)
             if moves:
                 self.moving.update(a._memory for a in record.written())
 
-    def launch(self, k: int, record: LaunchRecord) -> None:
+    def launch(self, k: int, record: LaunchEntry) -> None:
         launch = self.launches[k] = MovedLaunch(record, self.tangents, self.numbers or {})
         if self.for_reverse:
             launch.keep_before()
@@ -79,7 +83,7 @@ class ForwardSweep:
 class MovedLaunch:
     """A recorded launch with the tangents that it had when it was recorded."""
 
-    def __init__(self, record: LaunchRecord, tangents: Mirror, numbers: Numbers):
+    def __init__(self, record: LaunchEntry, tangents: Mirror, numbers: Numbers):
         self.record, self.needs, self.tangents, self.numbers = record, record.needs, tangents, numbers
         self.own = len(self.needs.arguments)
         if any(path[1] == NESTED for path in (*self.needs.floats, *self.needs.written)):
@@ -159,7 +163,7 @@ class MovedLaunch:
             found = self.now(slot)
             given = part(self.record.args[slot.position], slot)
             if isinstance(slot.type, ArrayType) and param in used and given is not None:
-                found = copied(found) if base(given)._memory in later else found
+                found = copied(found) if given._array._memory in later else found
             self.kept.append(found)
 
     # ----- back -----------------------------------------------------------------------------------
@@ -215,7 +219,7 @@ class ReverseSweep:
             launch = self.forward.launches.get(k)
             if launch is not None and gradient_names(launch.record):
                 self.sums = launch.reverse(self.gradients, self.slopes)
-            elif isinstance(record, WriteRecord) and record.step is not None:
+            elif isinstance(record, WriteEntry) and record.step is not None:
                 record.move(*sides(record, self.gradients))
                 record.move(*sides(record, self.slopes))
 
@@ -223,17 +227,17 @@ class ReverseSweep:
 def write(tape: Tape, mirror: Mirror, values: Mapping[Any, Any]) -> None:
     """Write numbers that are given for arrays of a tape into a mirror. Raises `GradientError`."""
     for a, numbers in instance(values, Mapping, "what is given for arrays of a tape").items():
-        if not isinstance(a, array | indexedarray) or not any(base(a) is known for known in tape.arrays()):
+        if not isinstance(a, array | indexedarray) or not any(a._array is known for known in tape.arrays()):
             raise GradientError(
                 f"a tangent or cotangent is given for {a!r}\nexpected: an array of floats that the tape recorded"
             )
         mirror.set(a, fitting(repr(a), a.dtype, a.shape, numbers))
 
 
-def sides(record: WriteRecord, mirror: Mirror) -> tuple[np.ndarray, np.ndarray | None]:
+def sides(record: WriteEntry, mirror: Mirror) -> tuple[np.ndarray, np.ndarray | None]:
     """What mirrors the array that was written, and its source."""
-    source = None if record.source is None else mirror.of(base(record.source))._data
-    return mirror.of(base(record.dest))._data, source
+    source = None if record.source is None else mirror.of(record.source._array)._data
+    return mirror.of(record.dest._array)._data, source
 
 
 @lru_cache(maxsize=256)
@@ -243,16 +247,16 @@ def used_values(fn: Function) -> frozenset[Value]:
     return frozenset(used | {v for node in walk(fn.body) for region in node.regions() for v in region.yields})
 
 
-def gradient_names(record: LaunchRecord) -> frozenset[str]:
+def gradient_names(record: LaunchEntry) -> frozenset[str]:
     """The arrays of a launch that have gradients now; none when no gradient passes through the launch."""
     needs = record.needs
     names = needs.chosen(have_gradients(needs, record.args))
     return names if any(needs.name[path] in names for path in needs.written) else frozenset()
 
 
-def refuse_function(record: FuncRecord) -> None:
+def refuse(entry: TapeEntry) -> None:
     raise TapeError(
-        f"a function was recorded at {record.place}: its derivative along a direction is not known\n"
+        f"{entry.title} at {entry.place}: its derivative along a direction is not known\n"
         "expected: launches, copies and assignments on the tape"
     )
 
@@ -270,5 +274,5 @@ def _written_later(tape: Tape) -> list[set[Any]]:
 def copied(a: Any) -> Any:
     """A copy of an array with its strides."""
     made = Mirror([a]).of(a)
-    base(made)._data[...] = base(a)._data
+    made._array._data[...] = a._array._data
     return made

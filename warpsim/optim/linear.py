@@ -21,8 +21,6 @@ import numpy as np
 from ..core.language import array, clone, zeros_like
 from ..core.runtime.arrays.array import overlap
 from ..core.runtime.arrays.saved_contents import Paused, active
-from ..core.runtime.tape.entries import LaunchRecord
-from ..core.runtime.tape.traffic import arrays_in
 from ..core.types import compounds
 from ..core.types.arrays import type_name
 from ..errors import ArrayError, NotConvergedError, NotDifferentiableError
@@ -176,8 +174,7 @@ def _record(
     count = len(tapes[-1].records)
     A.matvec(fixed, nothing, product, 1.0, 0.0)
     # All that the product works with: the adjoint solve must find it as it is now.
-    launches = [record for record in tapes[-1].records[count:] if isinstance(record, LaunchRecord)]
-    used = [a for record in launches for value in record.args for _, a in arrays_in(value, "")]
+    used = [use.array for entry in tapes[-1].records[count:] for use in entry.uses() if use.direct]
 
     def backward() -> None:
         found.checked()

@@ -120,6 +120,15 @@ def frozen(value: Any) -> Any:
     return made
 
 
+def members(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """A value with its name; of a struct the values of its fields, and of those of structs in it (`s.x`)."""
+    if isinstance(value, Struct):
+        for field in type(value).fields:
+            yield from members(getattr(value, field), f"{name}.{field}")
+    else:
+        yield name, value
+
+
 def is_struct(t: Any) -> bool:
     return isinstance(t, type) and issubclass(t, Struct)
 

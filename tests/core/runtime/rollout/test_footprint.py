@@ -6,7 +6,7 @@ from checkpoint_loops import Pendulums, curve, floats, square_sum, swing
 
 import warpsim as wp
 from warpsim.core.runtime.arrays import saved_contents
-from warpsim.core.runtime.rollout.footprint import STATE, Footprint, Watch, accesses, named
+from warpsim.core.runtime.rollout.footprint import STATE, Footprint, Watch, named
 
 
 @wp.struct
@@ -33,10 +33,10 @@ def largest(x: wp.array(dtype=float), top: wp.array(dtype=float)):
 
 
 def touched(run):
-    """(array, reads, writes) of everything that `run` did."""
+    """(array, whether it depends on its contents, whether it writes) of everything that `run` did."""
     with Watch() as watch:
         run()
-    return [(a.array, a.reads, a.writes) for entry in watch.log for a in accesses(entry)]
+    return [(u.array, u.depends, u.writes) for entry in watch.log for u in entry.uses() if u.depends or u.writes]
 
 
 def seen(found, a):
@@ -107,7 +107,7 @@ def test_new_constants_are_told_once():
             wp.launch(curve, 3, inputs=[numbers, x])
             wp.launch(curve, 3, inputs=[np.ones(3, np.float32), x])  # gone after the step
         footprint.look(k, watch.log)
-        watch.clear()
+        watch.log.clear()
         told.append(footprint.settle())
     assert [len(arrays) for arrays in told] == [2, 0]
     assert told[0][0] is y

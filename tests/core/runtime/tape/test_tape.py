@@ -64,7 +64,7 @@ def test_a_record_tells_what_was_launched_and_where():
     assert first.place.file == __file__
     assert second.place.line == first.place.line + 1
     assert str(first.device) == "cpu"
-    assert repr(first) == f"LaunchRecord('double', dim=2, at {first.place})"
+    assert repr(first) == f"LaunchEntry('double', dim=2, at {first.place})"
 
 
 def test_arrays_keep_their_contents_and_outputs_lose_their_gradients():

@@ -27,7 +27,7 @@ from ..arrays.creation import zeros
 from ..devices.capture import current_graph
 from ..devices.cuda.memory import on_host
 from ..tape.array_step import host_step
-from ..tape.entries import add_gradient, spent
+from ..tape.host_gradients import add_gradient, spent
 from .cuda import primitives as on_device
 from .operands import check, check_output, checked_axis, checked_count, cuda_of, flat, inner
 from .radix import KEYS, sort_order

@@ -57,7 +57,7 @@ class Held(dict[bytes, Any]):
         for words, a in found.items():
             _KNOWN[words] = a
             self.locked |= not a._tag.writable
-            if (slope := (a.data if hasattr(a, "indices") else a)._slopes) is not None:
+            if (slope := a._array._slopes) is not None:
                 self.slopes[words] = slope
         if len(self) > 2 * self.memory.size + _SLACK:
             present = self.present()
@@ -172,6 +172,6 @@ def _dtypes(element: Any) -> Iterator[Any]:
 
 def _is_view(words: bytes, a: Any) -> bool:
     """Whether a descriptor may be that of a view of an array."""
-    start, base = int.from_bytes(words[:8], "little"), a.data if hasattr(a, "indices") else a
+    start, base = int.from_bytes(words[:8], "little"), a._array
     reach = sum((n - 1) * step for n, step in zip(base.shape, base.strides, strict=True))
     return bool(base.size and base.ptr <= start <= base.ptr + reach)

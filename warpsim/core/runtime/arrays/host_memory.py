@@ -32,6 +32,11 @@ class TypedMemory:
     _memory: Any
     _tag: Any
 
+    @property
+    def _array(self) -> Any:
+        """The array that has the memory: this one, or the one behind an indexedarray."""
+        return self
+
     def numpy(self) -> np.ndarray:
         raise NotImplementedError
 

@@ -61,6 +61,10 @@ class indexedarray(TypedMemory):
         self._tag = Tag(self.type, False, data._tag.writable, data.device.memory_space, data._tag.apart)
 
     @property
+    def _array(self) -> array:
+        return self.data
+
+    @property
     def _words(self) -> bytes:
         """The descriptor that launches pass to kernels; made anew, as the gradient may change."""
         grad = self.data._slopes.ptr if self.data._slopes is not None else 0

@@ -17,9 +17,8 @@ from ..arrays.host_memory import TypedMemory
 def anchors(values: Iterable[Any]) -> Iterator[Any]:
     """What arguments, and fields of structs among them, refer to as they are now."""
     for value in values:
-        if isinstance(value, TypedMemory):
-            yield (value.data if hasattr(value, "indices") else value)._slopes
-        elif isinstance(value, structs.Struct):
-            yield from anchors(getattr(value, name) for name in type(value).fields)
-        elif isinstance(value, int | uint64):
-            yield LIVE.get(int(value))
+        for _, member in structs.members(value):
+            if isinstance(member, TypedMemory):
+                yield member._array._slopes
+            elif isinstance(member, int | uint64):
+                yield LIVE.get(int(member))

@@ -15,7 +15,6 @@ from ...passes.simplify.handle_params import HandleParam
 from ...types import structs
 from ...types.arrays import ArrayType, type_name
 from ...types.handles import LIVE
-from ..arrays.held import Held
 from ..arrays.host_memory import TypedMemory
 
 
@@ -69,20 +68,16 @@ class Guard:
 
 def arrays_in(values: Iterable[Any]) -> Iterator[Any]:
     """The arrays among values, in fields of structs, and in elements of arrays of structs."""
-    for value in values:
-        if isinstance(value, TypedMemory):
-            yield value
-            held: Held | None = value._held
-            if held is not None:
+    for a in (member for value in values for _, member in structs.members(value)):
+        if isinstance(a, TypedMemory):
+            yield a
+            if (held := a._held) is not None:
                 yield from arrays_in([*held.values(), *held.loose.values()])
-        elif isinstance(value, structs.Struct):
-            yield from arrays_in(getattr(value, name) for name in type(value).fields)
 
 
 def _exposed(a: Any) -> bool:
     """Whether NumPy may have written to the elements."""
-    base = a.data if hasattr(a, "indices") else a
-    return bool(base._memory.exposed)
+    return bool(a._array._memory.exposed)
 
 
 def _refers(t: Any) -> bool:

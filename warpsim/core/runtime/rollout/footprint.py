@@ -12,7 +12,6 @@ import gc
 import inspect
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +21,8 @@ from ..arrays.array import array
 from ..arrays.call_site import Place
 from ..arrays.foreign import memory_at
 from ..arrays.saved_contents import Memory, Session, foreign_memory
-from ..tape.adjoint_needs import Needs
-from ..tape.entries import FuncRecord, LaunchRecord, arrays_at, base
+from ..tape.entries import AnnouncedWrite
+from ..tape.entry import ArrayUse, TapeEntry
 from ..tape.picture.names import caller_names, names_in
 from ..tape.tape import Tape
 
@@ -32,19 +31,19 @@ STATE, OUTPUTS, SCRATCH, PARAMETERS = "state", "outputs", "scratch", "parameters
 # ----- seeing -----------------------------------------------------------------------------------
 
 
-class Watch(Tape):
+class LoopTape(Tape):
+    """A tape of steps that may run again: it notes what structures fill, too."""
+
+    def note_filled(self, arrays: Iterable[array]) -> None:
+        self.log.extend(AnnouncedWrite(a, Place.outside(), "a structure that is built") for a in arrays)
+
+
+class Watch(LoopTape):
     """A tape that sees every operation, and registers and copies nothing."""
 
     def __init__(self) -> None:
         super().__init__()
         self.session = _Blind()
-
-    def mark_write(self, a: array) -> None:
-        """An operation of the user's own is about to write."""
-        self.log.append(Told(a, Place.outside()))
-
-    def note_filled(self, arrays: Iterable[array]) -> None:
-        self.log.extend(Told(a, Place.outside(), "a structure that is built") for a in arrays)
 
     def note_replaced(self, what: str, instead: str) -> None:
         """Refuse what gives a structure arrays that were not there when the loop began."""
@@ -52,30 +51,6 @@ class Watch(Tape):
             f"{what} in a step of a loop with checkpoints, called at {Place.outside()}\n"
             f"expected: structures that keep their arrays from step to step\nhelp: {instead}"
         )
-
-    def clear(self) -> None:
-        """Forget what was seen."""
-        release(self.log)
-        self.log.clear()
-
-
-class Replayed(Tape):
-    """A tape of steps that are run again; `filled` are the arrays that structures filled in the present step."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.filled: list[Told] = []
-
-    def note_filled(self, arrays: Iterable[array]) -> None:
-        self.filled.extend(Told(a, Place.outside(), "a structure that is built") for a in arrays)
-
-
-class Told(NamedTuple):
-    """A write that `mark_write`, or a structure that fills its own arrays, announced."""
-
-    array: array
-    place: Place
-    what: str = "mark_write"
 
 
 class _Known(dict[int, Any]):
@@ -105,64 +80,9 @@ class _Blind(Session):
         self.current = _Known()
 
 
-def release(log: list[Any]) -> None:
-    """Let arrays go when the log goes: records refer to themselves by their steps."""
-    for record in log:
-        if not isinstance(record, tuple):
-            record.step = None
-
-
-class Access(NamedTuple):
-    """An array that an operation touched. what: the name of the argument; about: the entry of the log."""
-
-    array: array
-    reads: bool
-    writes: bool
-    what: str
-    about: Any
-
-
-@lru_cache(maxsize=1024)
-def uses(needs: Needs) -> tuple[tuple[Any, str, bool, bool], ...]:
-    """The arrays that a kernel touches: path, name, whether it is read, whether it is written."""
-    mod_ref = needs.mod_ref
-    read = mod_ref.read | mod_ref.extremes | (mod_ref.written if mod_ref.returning else set())
-    paths = [*needs.name, *sorted((read | mod_ref.written) - set(needs.name))]
-    return tuple((path, needs.name.get(path, "?"), path in read, path in mod_ref.written) for path in paths)
-
-
-def accesses(entry: Any) -> Iterator[Access]:
-    """What one entry of a tape's log touched."""
-    needs, args = None, ()
-    if entry.__class__ is tuple:
-        needs, args = entry[0], entry[3]
-    elif isinstance(entry, LaunchRecord):
-        needs, args = entry.needs, entry.args
-    if needs is not None:
-        for path, name, reads, writes in uses(needs):
-            if reads or writes:
-                if needs.plain:
-                    yield Access(args[path[0]], reads, writes, name, entry)
-                    continue
-                for table, a in arrays_at(args, path):
-                    yield Access(a, reads or table is not None, writes and table is None, name, entry)
-    elif isinstance(entry, Told):
-        yield Access(entry.array, False, True, "", entry)
-    elif isinstance(entry, FuncRecord):
-        yield from (Access(base(a), True, False, "", entry) for a in entry.given)
-        yield from (Access(a, False, True, "", entry) for a in entry.written())
-    else:
-        if entry.source is not None:
-            yield Access(base(entry.source), True, False, "", entry)
-        yield Access(base(entry.dest), False, True, "", entry)
-
-
-def described(access: Access) -> tuple[str, Place]:
+def described(entry: TapeEntry, use: ArrayUse) -> tuple[str, Place]:
     """The operation in words, and where it was called."""
-    about = LaunchRecord(*access.about) if access.about.__class__ is tuple else access.about
-    if isinstance(about, LaunchRecord):
-        return f"argument {access.what!r} of kernel {about.kernel.key!r}, launched at", about.place
-    return f"{getattr(about, 'what', 'a recorded function')}, called at", about.place
+    return entry.words(use), entry.place
 
 
 # ----- judging ----------------------------------------------------------------------------------
@@ -189,50 +109,54 @@ class Footprint:
         self._wrote: dict[int, _Trace] = {}
         self._filled: set[Memory] = set()
 
-    def look(self, number: int, log: list[Any]) -> None:
+    def look(self, number: int, entries: list[TapeEntry]) -> None:
         """Look at the operations of a step. Raises `CheckpointError` for those that its replay would not survive."""
         self.number = number
         self._filled.clear()
-        for entry in log:
-            for access in accesses(entry):
-                kind = self.kinds.get(access.array._memory)
-                if kind == STATE:
-                    self.wrote_state |= access.writes
-                elif kind is not None:
-                    self._declared(kind, access)
-                else:
-                    self._undeclared(access)
+        for entry in entries:
+            for use in entry.uses():
+                if use.depends or use.writes:
+                    self._judge(entry, use)
 
-    def _declared(self, kind: str, access: Access) -> None:
-        memory = access.array._memory
-        if kind == PARAMETERS and access.writes:
-            raise self._refusal("writes", access.array, "parameters", described(access), (
+    def _judge(self, entry: TapeEntry, use: ArrayUse) -> None:
+        kind = self.kinds.get(use.array._memory)
+        if kind == STATE:
+            self.wrote_state |= use.writes
+        elif kind is not None:
+            self._declared(kind, entry, use)
+        else:
+            self._undeclared(entry, use)
+
+    def _declared(self, kind: str, entry: TapeEntry, use: ArrayUse) -> None:
+        memory = use.array._memory
+        if kind == PARAMETERS and use.writes:
+            raise self._refusal("writes", use.array, "parameters", described(entry, use), (
                 "expected: parameters that no step changes\nhelp: name it in state= instead"
             ))  # fmt: skip
-        if kind == OUTPUTS and access.reads:
-            raise self._refusal("reads", access.array, "outputs", described(access), (
+        if kind == OUTPUTS and use.depends:
+            raise self._refusal("reads", use.array, "outputs", described(entry, use), (
                 "expected: outputs that steps store to or add to (wp.atomic_add), as their contents are not kept\n"
                 "help: name it in state= instead"
             ))  # fmt: skip
-        if kind == SCRATCH and access.reads and memory not in self._filled:
-            raise self._refusal("reads", access.array, "scratch", described(access), (
+        if kind == SCRATCH and use.depends and memory not in self._filled:
+            raise self._refusal("reads", use.array, "scratch", described(entry, use), (
                 "expected: scratch arrays that every step writes before it reads them\n"
                 "help: name it in state= instead"
             ))  # fmt: skip
-        if access.writes:
+        if use.writes:
             self._filled.add(memory)
 
-    def _undeclared(self, access: Access) -> None:
-        memory = access.array._memory
+    def _undeclared(self, entry: TapeEntry, use: ArrayUse) -> None:
+        memory = use.array._memory
         if memory in self.constants:
-            if access.writes:
-                raise self._stray(access.array, described(access))
+            if use.writes:
+                raise self._stray(use.array, described(entry, use))
             return
         key = id(memory)
-        if access.writes and key not in self._wrote:
-            self._wrote[key] = _traced(access)
+        if use.writes and key not in self._wrote:
+            self._wrote[key] = _traced(entry, use)
         elif key not in self._read:
-            self._read[key] = _traced(access)
+            self._read[key] = _traced(entry, use)
 
     def settle(self) -> list[array]:
         """Judge arrays that were not declared, when nothing but the user's program keeps them alive.
@@ -290,13 +214,13 @@ def root(a: array) -> array:
     return a
 
 
-def _traced(access: Access) -> _Trace:
-    a = root(access.array)
+def _traced(entry: TapeEntry, use: ArrayUse) -> _Trace:
+    a = root(use.array)
     owner = a._data
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
     layout = (a.ptr, a.dtype, a.shape, a.strides, a.device)
-    return _Trace(weakref.ref(owner), weakref.ref(a), layout, described(access))
+    return _Trace(weakref.ref(owner), weakref.ref(a), layout, described(entry, use))
 
 
 def _found_again(trace: _Trace) -> array | None:

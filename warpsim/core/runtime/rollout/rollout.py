@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,10 +23,10 @@ from ..arrays.saved_contents import Paused, fingerprint
 from ..devices.capture import recorded
 from ..devices.device import ScopedDevice, get_device
 from ..tape.adjoint_needs import Always
-from ..tape.entries import FuncRecord, Restored
+from ..tape.entry import ArrayUse, Step, TapeEntry
 from ..tape.recording import register
-from ..tape.tape import Tape
-from .footprint import PARAMETERS, STATE, Footprint, Replayed, Watch, named, release
+from ..tape.stand_ins import Restored
+from .footprint import PARAMETERS, STATE, Footprint, LoopTape, Watch, named
 from .schedules import Action, Advance, Restore, Reverse, Store
 
 
@@ -102,32 +101,32 @@ def takes_state(step: Any) -> bool:
     return len(needed) == 2
 
 
-class CheckpointRecord(FuncRecord):
+class CheckpointEntry(TapeEntry):
     """A checkpointed loop on a tape: reads its state, its parameters and all else that steps read."""
 
+    name, title = "checkpoint", "a checkpointed loop"
+
     def __init__(self, rollout: Rollout, reads: list[tuple[array, Any]]):
-        super().__init__(rollout, [*rollout.state, *(a for a, _ in reads)], reads, rollout.place)
-        self.rollout = rollout
-        self.step = partial(replayed, rollout, reads)  # which does not refer to the record: memory goes at once
+        self.rollout, self.reads, self.place = rollout, reads, rollout.place
 
-    def written(self) -> Iterator[array]:
-        return iter(self.rollout.written)
+    def uses(self) -> Iterator[ArrayUse]:
+        for k, a in enumerate([*self.rollout.state, *(a for a, _ in self.reads)]):
+            yield ArrayUse(str(k), a, reads=True, depends=True)
+        for k, a in enumerate(self.rollout.written):
+            yield ArrayUse(str(k), a, writes=True)
 
-    def arrays(self) -> Iterator[array]:
-        yield from super().arrays()
-        yield from (a for a in self.rollout.written if has_cotangent(a.dtype))
+    @property
+    def step(self) -> Step | None:  # type: ignore[override]
+        return self.run
 
-
-def replayed(rollout: Rollout, reads: list[tuple[array, Any]]) -> None:
-    """Reverse a loop while arrays hold what they held when it ran."""
-    with Restored([(a._data, read) for a, read in reads]):
-        rollout()
+    def run(self) -> None:
+        """Reverse the loop while arrays hold what they held when it ran."""
+        with Restored([(a._data, read) for a, read in self.reads]):
+            self.rollout.reverse()
 
 
 class Rollout:
     """A loop that can be reversed: kept states, the schedule, and checksums of what the first run came by."""
-
-    __name__ = "checkpoint"  # in pictures of tapes
 
     def __init__(self, loop: Loop, steps: int, declared: Any, make: Any, slots: int, place: Place):
         self.loop, self.steps, self.place, self.device = loop, steps, place, get_device()
@@ -176,14 +175,14 @@ class Rollout:
         self.first_kept = list(self.steps_kept)
         self.report.kept_bytes = len(self.kept) * self.report.state_bytes
         for tape, reads in self.reads:
-            tape.log.append(CheckpointRecord(self, reads))
+            tape.log.append(CheckpointEntry(self, reads))
         self.reads = []
 
     def _first_run(self, watch: Watch, numbers: range) -> None:
         for k in numbers:
             self.loop.run(k)
             self.footprint.look(k, watch.log)
-            watch.clear()
+            watch.log.clear()
             self._need(self.footprint.settle())
 
     def _need(self, constants: Iterable[array]) -> None:
@@ -229,7 +228,7 @@ class Rollout:
 
     # ----- the reverse ------------------------------------------------------------------------------
 
-    def __call__(self) -> None:
+    def reverse(self) -> None:
         """Carry the gradients of the state from the end to the beginning, and add up those of all else."""
         for a in self.state:
             if has_cotangent(a.dtype) and a._slopes is None:
@@ -248,7 +247,7 @@ class Rollout:
                     for k in range(action.start, action.stop):
                         self.loop.run(k, replayed=True)
                 else:
-                    copies = self.reverse(action)
+                    copies = self.reverse_segment(action)
                     kept = len(self.kept) * report.state_bytes
                     report.peak_bytes = max(report.peak_bytes, aside + kept + copies)
 
@@ -271,20 +270,19 @@ class Rollout:
                 break
         yield from actions
 
-    def reverse(self, action: Reverse) -> int:
-        """Record a stretch and run it in reverse; returns the bytes that the tape copied."""
-        with Replayed() as tape:
+    def reverse_segment(self, action: Reverse) -> int:
+        """Record a segment and run it in reverse; returns the bytes that the tape copied."""
+        with LoopTape() as tape:
             for k in range(action.start, action.stop):
                 begin = len(tape.log)
-                tape.filled.clear()
                 self.loop.run(k, replayed=True)
-                self.footprint.look(k, [*tape.filled, *tape.log[begin:]])
+                self.footprint.look(k, tape.log[begin:])
         self.check_replay(action.stop)
         tape._check_contents()
         tape._prepare()
         tape._run(None)
         copies = sum(read.high - read.low for read in tape.session.copies)
-        dismiss(tape)
+        tape.session.end()
         del tape
         for a in self.footprint.settle():
             raise CheckpointError(
@@ -292,12 +290,6 @@ class Rollout:
                 "and not before\nexpected: steps that do the same in every run"
             )
         return copies
-
-
-def dismiss(tape: Tape) -> None:
-    """End a tape so that what only it knew goes at once, without the garbage collector."""
-    tape.session.end()
-    release(tape.log)
 
 
 class Held:

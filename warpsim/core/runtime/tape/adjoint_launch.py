@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,24 +31,17 @@ from ..launches.arguments import adapted
 from ..launches.compiled_form import Launcher, execute, prepared
 from ..launches.dimensions import extent
 from ..launches.kernel import Kernel
-from .adjoint_needs import Needs, needs_of, same_arrays
-from .entries import (
-    Copies,
-    LaunchRecord,
-    Restored,
-    Step,
-    arrays_at,
-    base,
-    has_gradients,
-    have_gradients,
-    stand_in,
-    substituted,
-)
+from .adjoint_needs import Needs, arrays_at, has_gradients, have_gradients, needs_of, same_arrays
+from .entry import Step
+from .stand_ins import Copies, Restored, stand_in, substituted
+
+if TYPE_CHECKING:
+    from .launch_entry import LaunchEntry
 
 # ----- the reverse of a recorded launch -----------------------------------------------------------
 
 
-def reverse_step(record: LaunchRecord) -> Step | None:
+def reverse_step(record: LaunchEntry) -> Step | None:
     """What runs the adjoint of a recorded launch, or None when no gradient passes through it."""
     needs, forward = record.needs, record.launcher
     given = have_gradients(needs, record.args)
@@ -57,7 +50,7 @@ def reverse_step(record: LaunchRecord) -> Step | None:
         launcher = forward.reverses[key]
         if launcher is None:
             return None
-        sound = record.reads is not None and (record.more is None or not record.more.tangled)
+        sound = record.reads is not None and (record.snapshot is None or not record.snapshot.overlap_error)
         if sound and needs.changing:
             sound = needs.serves(needs.chosen(given))
         if sound and launcher.generation == config.generation:
@@ -79,7 +72,7 @@ def reverse_step(record: LaunchRecord) -> Step | None:
     return first_step(record, key, needs.form("adjoint", names))
 
 
-def check_reversible(record: LaunchRecord, names: frozenset[str]) -> None:
+def check_reversible(record: LaunchEntry, names: frozenset[str]) -> None:
     """Raise when gradients should pass through a launch that cannot be reversed."""
     needs = record.needs
     if not needs.kernel.option("enable_backward"):
@@ -88,10 +81,10 @@ def check_reversible(record: LaunchRecord, names: frozenset[str]) -> None:
             expected="enable_backward=True (the default) for kernels on a tape",
             help="launch it with record_tape=False when gradients should pass it by",
         )
-    if record.more is not None and record.more.tangled:
+    if record.snapshot is not None and record.snapshot.overlap_error:
         raise NotDifferentiableError(
-            f"arrays {record.more.tangled} of kernel {needs.kernel.key!r} overlap in the launch at {record.place}, "
-            "and a thread may read the one after it wrote the other",
+            f"arrays {record.snapshot.overlap_error} of kernel {needs.kernel.key!r} overlap in the launch at "
+            f"{record.place}, and a thread may read the one after it wrote the other",
             expected="arrays that do not overlap, or one and the same array for both",
             help="pass a copy: wp.clone(x)",
         )
@@ -159,7 +152,7 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)) or "none"
 
 
-def first_step(record: LaunchRecord, key: Any, form: Form) -> Step:
+def first_step(record: LaunchEntry, key: Any, form: Form) -> Step:
     """The reverse of the first launch of its form."""
     needs, forward = record.needs, record.launcher
     args = stand_in_arguments(record)
@@ -182,21 +175,21 @@ def native_step(launcher: Launcher, block: bytes, total: int, args: list[Any], d
     return partial(execute, launcher, block, total, args, deterministic)
 
 
-def stand_in_arguments(record: LaunchRecord) -> list[Any]:
+def stand_in_arguments(record: LaunchEntry) -> list[Any]:
     """The arguments, with saved contents where the present ones are others."""
     args, needs = list(record.args), record.needs
     for (k, _), read in zip(needs.plain_reads, record.reads or (), strict=False):
         if read.copy is not None:
             args[k] = stand_in(args[k], read.copy)
-    if record.more is None and needs.overlapping and record.reads:
+    if record.snapshot is None and needs.overlapping and record.reads:
         before, after = needs.plain_own
         for (k, _), read in zip(after, record.reads[len(needs.plain_reads) + len(before) :], strict=True):
             if read.copy is not None:
                 args[k] = stand_in(args[k], read.copy)
-    if record.more is None:
+    if record.snapshot is None:
         return args
     copies: dict[int, Copies] = {}
-    for (k, field), part, _, read in record.more.reads:
+    for (k, field), part, _, read in record.snapshot.reads:
         if read.copy is not None and field != NESTED:
             copies.setdefault(k, {})[field, part] = read.copy
     for k, found in copies.items():
@@ -204,11 +197,11 @@ def stand_in_arguments(record: LaunchRecord) -> list[Any]:
     return args
 
 
-def around(record: LaunchRecord, step: Step) -> Step:
+def around(record: LaunchEntry, step: Step) -> Step:
     """`step`, run while arrays that elements of structs refer to hold their saved contents."""
-    if record.more is None:
+    if record.snapshot is None:
         return step
-    reads = record.more.reads
+    reads = record.snapshot.reads
     held = [(a._data, read) for (_, field), _, a, read in reads if field == NESTED and read.copy is not None]
     if not held:
         return step
@@ -220,16 +213,16 @@ def around(record: LaunchRecord, step: Step) -> Step:
     return run
 
 
-def extra_argument(record: LaunchRecord, extra: Any) -> Any:
+def extra_argument(record: LaunchEntry, extra: Any) -> Any:
     """The argument of an extra parameter of the adjoint."""
-    if record.more is None:
+    if record.snapshot is None:
         first, position = len(record.needs.plain_reads), list(record.needs.own.before).index(extra.position)
         assert record.reads is not None
         before = [("", None, record.reads[first + position])]
     elif extra.kind == "recorded":
-        return record.more.recorded[extra.position]
+        return record.snapshot.recorded[extra.position]
     else:
-        before = [(field, part, read) for field, part, _, read in record.more.before[extra.position]]
+        before = [(field, part, read) for field, part, _, read in record.snapshot.before[extra.position]]
     copies: Copies = {(field, part): read.copy for field, part, read in before if read.copy is not None}
     return substituted(record.args[extra.position], copies, slopes=False)
 
@@ -304,7 +297,7 @@ def regraded(needs: Needs, extras: Sequence[Any], args: list[Any], k: int, slope
     check_adjoint(args[k], t, slopes, what)
     backs: list[Any] = []
     made = list(args)
-    if isinstance(t, ArrayType) and base(args[k])._slopes is not None:
+    if isinstance(t, ArrayType) and args[k]._array._slopes is not None:
         made[k] = with_gradient(args[k], slopes, backs)
     elif any(e.kind == "sum" and e.position == k for e in extras):
         made[len(needs.arguments) + [(e.kind, e.position) for e in extras].index(("sum", k))] = slopes
@@ -337,7 +330,7 @@ def check_adjoint(arg: Any, t: Any, slopes: Any, what: str) -> None:
             f"the gradient of {what} is {type(slopes).__name__}\nexpected: an array"
             + ("" if isinstance(t, ArrayType) else f" of one {type_name(t)}, to which the gradient is added")
         )
-    shape = base(arg).shape if isinstance(t, ArrayType) else (1,)
+    shape = arg._array.shape if isinstance(t, ArrayType) else (1,)
     if slopes.dtype is not wanted or slopes.shape != shape:
         raise GradientError(
             f"the gradient of {what} has shape {slopes.shape} and dtype {type_name(slopes.dtype)}\n"
@@ -347,7 +340,7 @@ def check_adjoint(arg: Any, t: Any, slopes: Any, what: str) -> None:
 
 def with_gradient(arg: Any, slopes: array, backs: list[tuple[array, np.ndarray]]) -> Any:
     """An array argument with another gradient; `backs` gets what must be copied back after the launch."""
-    owner = base(arg)
+    owner = arg._array
     made = array._wrap(owner._data, owner.dtype, owner.device, owner=owner)
     made._held = owner._held
     if slopes.strides == owner.strides:

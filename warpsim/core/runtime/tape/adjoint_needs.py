@@ -21,6 +21,8 @@ from ...passes.analysis.mod_ref import NESTED, ModRef, Path, array_paths, mod_re
 from ...passes.simplify.handle_params import resolved, with_handle_params
 from ...types.arrays import ArrayType
 from ...types.cotangents import has_cotangent
+from ..arrays.array import array
+from ..arrays.indexed import indexedarray
 from ..launches.kernel import Kernel, Settings
 from ..launches.structures import whole_arguments
 
@@ -273,3 +275,35 @@ def same_arrays(needs: Needs, args: Any) -> Same:
     written = {k for k, field in needs.written if not field}
     met = {first for first, k in pairs if first in written or k in written}
     return tuple(pair for pair in pairs if pair[0] in met)
+
+
+# ----- arrays in arguments ----------------------------------------------------------------------
+
+
+def arrays_at(args: Any, path: Path, tables: bool = True) -> list[tuple[int | None, array]]:
+    """The arrays that a path leads to, with the number of the index table or None; none for a missing one."""
+    k, field = path
+    value = args[k]
+    if field == NESTED:
+        return [] if value._held is None else [(None, a._array) for a in value._held.arrays()]
+    for name in field.split(".") if field else ():
+        value = getattr(value, name)
+    if value is None:
+        return []
+    found: list[tuple[int | None, array]] = [(None, value._array)]
+    if tables and isinstance(value, indexedarray):
+        found += [(n, table) for n, table in enumerate(value.indices) if table is not None]
+    return found
+
+
+def has_gradients(needs: Needs, args: Any) -> bool:
+    """Whether some argument has a gradient."""
+    paths = (*needs.floats, *needs.held)
+    return any(a._memory.has_gradient for path in paths for _, a in arrays_at(args, path, tables=False))
+
+
+def have_gradients(needs: Needs, args: Any) -> tuple[bool, ...]:
+    """Which of the arrays of floats among arguments have gradients now."""
+    if needs.plain:
+        return tuple([args[k]._grad is not None for k in needs.float_arrays])
+    return tuple(any(a._array._slopes is not None for _, a in arrays_at(args, p, tables=False)) for p in needs.floats)

@@ -20,24 +20,28 @@ from ..arrays.saved_contents import Read
 from ..devices.capture import recorded
 from ..devices.device import Device
 from .adjoint_needs import Always
-from .entries import Step, base
+from .entry import ArrayUse, Step, TapeEntry
 
 Pull = Callable[[list[np.ndarray]], None]
 """Moves gradients from the results of an operation to its operands, whose contents it is given."""
 
 
-class StepRecord:
+class StepEntry(TapeEntry):
     """A recorded operation on whole arrays. pull: None when it has no derivative."""
 
-    def __init__(self, what: str, results: list[array], reads: list[tuple[Any, Read]], pull: Pull | None, place: Place):
-        self.what, self.results, self.reads, self.pull, self.place = what, results, reads, pull, place
-        self.step: Step | bool | None = self.run
+    def __init__(self, name: str, results: list[array], reads: list[tuple[Any, Read]], pull: Pull | None, place: Place):
+        self.name, self.results, self.reads, self.pull, self.place = name, results, reads, pull, place
+        self.title = f"wp.utils.{name}"
 
-    def written(self) -> Iterator[array]:
-        return iter(self.results)
+    def uses(self) -> Iterator[ArrayUse]:
+        for k, (a, _) in enumerate(self.reads):
+            yield ArrayUse(str(k), a._array, reads=True, depends=True)
+        for k, a in enumerate(self.results):
+            yield ArrayUse(str(k), a, writes=True)
 
-    def arrays(self) -> Iterator[array]:
-        return (a for a in [*self.results, *(base(a) for a, _ in self.reads)] if has_cotangent(a.dtype))
+    @property
+    def step(self) -> Step | None:  # type: ignore[override]
+        return self.run
 
     def run(self) -> None:
         """Move the gradients of the results, which were overwritten, to the operands that have one."""
@@ -45,7 +49,7 @@ class StepRecord:
             return
         if self.pull is None:
             raise NotDifferentiableError(
-                f"wp.utils.{self.what} at {self.place} has no derivative here, and its results have gradients",
+                f"wp.utils.{self.name} at {self.place} has no derivative here, and its results have gradients",
                 help="do it in a kernel, outside the tape, or with arrays that have no gradient",
             )
         self.pull([a._source() if read.copy is None else read.copy for a, read in self.reads])
@@ -66,7 +70,7 @@ def host_step(
     place, tapes = Place.outside(), saved_contents.active()
     user = Always(f"an argument of wp.utils.{what}") if contents else Never()
     made = [
-        StepRecord(what, results, [(a, read_of(a, user, tape.session, place)) for a in operands], pull, place)
+        StepEntry(what, results, [(a, read_of(a, user, tape.session, place)) for a in operands], pull, place)
         for tape in tapes
     ]
     for a in results:
@@ -86,7 +90,7 @@ class Never:
 
 def read_of(a: Any, user: Any, session: Any, place: Place) -> Read:
     """The read of an operand's present contents."""
-    owner = base(a)
+    owner = a._array
     found: Read = session.current.get(id(owner)) or owner._memory.read(owner, session, place)
     found.add(user)
     return found

@@ -1,8 +1,8 @@
-"""Launches under the eyes of tapes.
+"""Launching while tapes record.
 
 `watched` runs a launch that is ready, after it has told every tape that may care: contents that the
 launch overwrites are saved first, contents that its adjoint needs are registered, and the tapes that
-record get what makes a `LaunchRecord`. Kernels whose arrays are arguments of their own go the short way,
+record get a `LaunchEntry`. Kernels whose arrays are arguments of their own go the short way,
 which costs half as much as the launch itself; arrays in structs, index tables, one array under two names,
 atomics whose results are used, and several tapes at once take the general one.
 """
@@ -30,12 +30,13 @@ from ..launches.arguments import adapted
 from ..launches.compiled_form import Launcher, execute, prepared
 from ..launches.dimensions import extent
 from ..launches.graph import InterpretedLaunch, Launch, NativeLaunch
-from .adjoint_needs import Always, Needs, needs_of, same_arrays
-from .entries import LaunchRecord, More, arrays_at, has_gradients, have_gradients
+from .adjoint_needs import Always, Needs, arrays_at, has_gradients, have_gradients, needs_of, same_arrays
+from .launch_entry import LaunchEntry, LaunchSnapshot
 
 Run = Callable[[Needs, dict[int, Any]], None]
 """Runs a launch; takes its needs, and the arrays that are to note what atomics return, by number."""
 
+new_entry = tuple.__new__  # at half the cost of a call of the class
 _USER = 3  # frames from `watched` up to the caller of `launch`
 
 
@@ -86,10 +87,10 @@ def watched(
         execute(launcher, block, total, args, deterministic)
     if reads is not None and needs.overlapping:
         reads += plain_reads(needs.plain_own[1], args, tapes[0].session, frame)
-    if tapes:  # what `LaunchRecord` is made of, when somebody asks
-        tapes[0].log.append(
-            (needs, launcher, dim, (*args,), input_count, deterministic, reads, frame.f_code, frame.f_lasti)
-        )
+    if tapes:
+        tapes[0].log.append(new_entry(LaunchEntry, (
+            needs, launcher, dim, (*args,), input_count, deterministic, reads, frame.f_code, frame.f_lasti, None
+        )))  # fmt: skip
 
 
 def watched_generally(
@@ -153,18 +154,17 @@ def launch_generally(
     noted = noted_arrays(needs, dim, launcher.device if launcher is not None else INTERP) if notes else {}
     run(needs, noted)
     for tape in recorders:
-        made = LaunchRecord(
+        snapshot = notes.get(tape)
+        if snapshot is not None:
+            snapshot.recorded, snapshot.overlap_error = noted, overlap_error(needs, args, snapshot, wrote)
+            after_launch(needs, args, tape.session, place, snapshot)
+        tape.log.append(LaunchEntry(
             needs, launcher, dim, tuple(frozen(a) for a in args), input_count, deterministic,
-            [] if sloped else None, place.code, place.offset,
-        )  # fmt: skip
-        if sloped:
-            made.more = notes[tape]
-            made.more.recorded, made.more.tangled = noted, tangled(needs, args, made.more, wrote)
-            after_launch(needs, args, tape.session, place, made.more)
-        tape.log.append(made)
+            [] if sloped else None, place.code, place.offset, snapshot,
+        ))  # fmt: skip
 
 
-def tangled(needs: Needs, args: Any, more: More, wrote: list[tuple[Path, array]]) -> str:
+def overlap_error(needs: Needs, args: Any, snapshot: LaunchSnapshot, wrote: list[tuple[Path, array]]) -> str:
     """Which arrays of a launch overlap so that it cannot be reversed; nothing when all is well.
 
     Contents of an array that the launch overwrites under another name, or that it found in an element of
@@ -172,7 +172,7 @@ def tangled(needs: Needs, args: Any, more: More, wrote: list[tuple[Path, array]]
     that the launch reads and writes may not be written under another name.
     """
     memories = {id(b._memory) for _, b in wrote}
-    reads = [(path, a) for path, part, a, _ in more.reads if part is None and id(a._memory) in memories]
+    reads = [(path, a) for path, part, a, _ in snapshot.reads if part is None and id(a._memory) in memories]
     reads += [(path, a) for path in needs.overlapping for _, a in arrays_at(args, path, tables=False)]
     for read, a in reads:
         for written, b in wrote:
@@ -184,30 +184,30 @@ def tangled(needs: Needs, args: Any, more: More, wrote: list[tuple[Path, array]]
     return ""
 
 
-def before_launch(needs: Needs, args: tuple[Any, ...], session: Any, place: Place) -> More:
+def before_launch(needs: Needs, args: tuple[Any, ...], session: Any, place: Place) -> LaunchSnapshot:
     """Register what the adjoint needs of the contents before the launch."""
-    more = More()
+    snapshot = LaunchSnapshot()
     for path, user in needs.reads:
         for part, a in arrays_at(args, path):
-            more.reads.append((path, part, a, register(a, user, session, place)))
+            snapshot.reads.append((path, part, a, register(a, user, session, place)))
     for k, fields in needs.own.before.items():
         users = [(field, needs.user_before(k, field)) for field in fields]
         found = [(field, part, a, user) for field, user in users for part, a in arrays_at(args, (k, field))]
-        more.before[k] = [(field, part, a, register(a, user, session, place)) for field, part, a, user in found]
-    return more
+        snapshot.before[k] = [(field, part, a, register(a, user, session, place)) for field, part, a, user in found]
+    return snapshot
 
 
-def after_launch(needs: Needs, args: tuple[Any, ...], session: Any, place: Place, more: More) -> None:
+def after_launch(needs: Needs, args: tuple[Any, ...], session: Any, place: Place, snapshot: LaunchSnapshot) -> None:
     """Register what the adjoint needs of the contents after the launch."""
     for path, user in needs.own.after:
         for part, a in arrays_at(args, path):
-            more.reads.append((path, part, a, register(a, user, session, place)))
+            snapshot.reads.append((path, part, a, register(a, user, session, place)))
     for path in needs.written:  # an indexedarray that is only written: where to
         if path[1] != NESTED:
             for part, a in arrays_at(args, path):
                 if part is not None:
                     user = Always(f"index table {part} of array {needs.name[path]!r} of kernel {needs.kernel.key!r}")
-                    more.reads.append((path, part, a, register(a, user, session, place)))
+                    snapshot.reads.append((path, part, a, register(a, user, session, place)))
 
 
 def register(a: array, user: Any, session: Any, place: Place) -> Any:

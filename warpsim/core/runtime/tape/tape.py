@@ -1,9 +1,9 @@
-"""`Tape`: records launches, and runs them in reverse for gradients.
+"""`Tape`: records operations, and runs them in reverse for gradients.
 
-`tape.records` holds everything in order: `LaunchRecord` (kernel, dim, inputs, outputs, args, device,
-deterministic, place, metadata), `WriteRecord` (dest, source, what, place), `FuncRecord` (backward, place).
-`tape.launches` are the launches among them. `tape.scopes` marks groups: `Scope(index, name, metadata)`,
-where `index` counts records and a name of None ends the scope opened last.
+`tape.records` holds everything in order, as entries with one interface (`TapeEntry`): name, place, arrays that are
+read and written. `tape.launches` are the launches among them: `LaunchEntry` (kernel, dim, inputs, outputs, args,
+device, deterministic, place, metadata). `tape.scopes` marks groups: `Scope(index, name, metadata)`,
+where `index` counts entries and a name of None ends the scope opened last.
 
 What `backward` guarantees: gradients are those of the contents that arrays had when they were recorded,
 whatever the tape overwrote since (see `versions`); arrays keep their contents. It
@@ -39,17 +39,17 @@ from ..launches.compiled_form import prepared
 from ..launches.dimensions import normalized
 from ..launches.frames import check_frame, join
 from ..launches.kernel import Kernel
-from .adjoint_launch import check_aliases, reverse_step
-from .adjoint_needs import Always
+from .adjoint_launch import check_aliases
+from .adjoint_needs import Always, have_gradients
 from .copies_report import SnapshotReport, report
-from .entries import FuncRecord, LaunchRecord, WriteRecord, base, have_gradients
+from .entries import AnnouncedWrite, FunctionEntry, WriteEntry
+from .entry import TapeEntry
 from .given_seeds import given_seeds, held, refuse_nothing, set_values
+from .launch_entry import LaunchEntry
 from .picture.graph import visualize
 from .picture.items import items_of
 from .picture.names import caller_names
 from .recording import launch_generally, needs_for, register
-
-Record = LaunchRecord | WriteRecord | FuncRecord
 
 
 class Scope(NamedTuple):
@@ -85,15 +85,13 @@ class Tape:
     """
 
     def __init__(self) -> None:
-        self.log: list[Any] = []  # records, and of launches that nobody looked at yet what makes a record
-        self._looked = 0
+        self.log: list[TapeEntry] = []
         self.scopes: list[Scope] = []
         self.session = saved_contents.Session()
         self._known: tuple[int, list[array], list[array]] = (0, [], [])
         self._signature: list[Any] = []  # the gradient arrays and the number of copies that steps were made for
         self._copied = 0
         self._marked: list[tuple[array, Any]] = []
-        self._told: list[array] = []  # arrays that `mark_write` said are written
 
     def __del__(self) -> None:
         self.session.end()
@@ -118,19 +116,14 @@ class Tape:
         saved_contents.set_active(tapes[:-1])
 
     @property
-    def records(self) -> list[Record]:
+    def records(self) -> list[TapeEntry]:
         """Everything that was recorded, in order."""
-        log = self.log
-        for k in range(self._looked, len(log)):
-            if log[k].__class__ is tuple:
-                log[k] = LaunchRecord(*log[k])
-        self._looked = len(log)
-        return log
+        return self.log
 
     @property
-    def launches(self) -> list[LaunchRecord]:
+    def launches(self) -> list[LaunchEntry]:
         """The recorded launches, in order."""
-        return [r for r in self.records if isinstance(r, LaunchRecord)]
+        return [entry for entry in self.log if isinstance(entry, LaunchEntry)]
 
     def record_launch(
         self, kernel: Kernel, dim: Any, max_blocks: int, inputs: Any, outputs: Any, device: Any = None,
@@ -159,9 +152,8 @@ class Tape:
             )  # fmt: skip
         finally:
             saved_contents.set_active(tapes)
-        made = self.records[-1]
-        assert isinstance(made, LaunchRecord)
-        made.note(metadata, max_blocks, block_dim)
+        entry = self.launches[-1]
+        entry.metadata, entry.max_blocks, entry.block_dim = metadata, max_blocks, block_dim
 
     def record_func(self, backward: Callable[[], Any], arrays: list[Any]) -> None:
         """Call `backward()` in reverse, at this point of the tape.
@@ -177,15 +169,15 @@ class Tape:
                 raise TapeError(f"arrays holds {type(a).__name__}\nexpected: a list of arrays")
         place = Place.of_caller()
         user = Always(f"an array of record_func at {place}")
-        reads = self._marked + [(base(a), register(base(a), user, self.session, place)) for a in arrays]
+        reads = self._marked + [(a._array, register(a._array, user, self.session, place)) for a in arrays]
         self._marked = []
-        self.log.append(FuncRecord(backward, list(arrays), reads, place))
+        self.log.append(FunctionEntry(backward, list(arrays), reads, place))
 
-    def record_write(self, dest: Any, select: Any, source: Any, what: str) -> None:
-        """Record that elements of an array were set from the host; see `WriteRecord`."""
+    def record_write(self, dest: Any, select: Any, source: Any, name: str) -> None:
+        """Record that elements of an array were set from the host; see `WriteEntry`."""
         if source is not None and source.dtype is not dest.dtype and not has_cotangent(source.dtype):
             source = None
-        self.log.append(WriteRecord(dest, select, source, what, Place.outside()))
+        self.log.append(WriteEntry(dest, select, source, name, Place.outside()))
 
     def mark_read(self, a: array) -> None:
         """See `array.mark_read`."""
@@ -195,10 +187,10 @@ class Tape:
 
     def mark_write(self, a: array) -> None:
         """See `array.mark_write`."""
-        self._told.append(instance(a, array, "a"))
+        self.log.append(AnnouncedWrite(instance(a, array, "a"), Place.outside()))
 
     def note_filled(self, arrays: Iterable[array]) -> None:
-        """A structure fills its own arrays, which no gradient goes through: only loops that run again must know."""
+        """Called when a structure's own buffers are about to be rewritten; checkpointed loops detect scratch by it."""
 
     def note_replaced(self, what: str, instead: str) -> None:
         """A structure takes new arrays: a tape keeps those that it saw, loops that run again could not."""
@@ -235,12 +227,12 @@ class Tape:
         """
         self.watched_backward(loss, grads, None)
 
-    def watched_backward(self, loss: Any, grads: Any, watch: Callable[[Record], None] | None) -> None:
-        """`backward`, where `watch(record)` is called in the place of every step, and runs `record.step` itself."""
+    def watched_backward(self, loss: Any, grads: Any, watch: Callable[[TapeEntry], None] | None) -> None:
+        """`backward`, where `watch(entry)` is called in the place of every step, and runs `entry.step` itself."""
         seeds = given_seeds(loss, grads)
         if not seeds and not any(a.requires_grad for a in self.arrays()):
             refuse_nothing()
-        if not self.records:
+        if not self.log:
             raise TapeError(
                 "nothing is recorded on this tape\nexpected: launches inside `with tape:`, before backward\n"
                 "help: a graph is recorded when it is launched there, not when it is captured there"
@@ -275,9 +267,8 @@ class Tape:
         if not same or len(signature) > len(self._signature):
             check_aliases(self._survey()[2], self.arrays())
         self._signature, self._copied = signature, len(self.session.copies)
-        for record in self.records:
-            if isinstance(record, LaunchRecord) and (record.step is False or not same):
-                record.step = reverse_step(record)
+        for entry in self.log:
+            entry.prepare(anew=not same)
 
     def _start(self, seeds: list[tuple[array, np.ndarray]], slopes: list[array]) -> None:
         """Zero gradients of what the tape wrote, but seeds that the user wrote there; then set the given seeds."""
@@ -296,25 +287,25 @@ class Tape:
             assert a._slopes is not None
             recorded(partial(set_values, a._slopes._data, value), a.device)
 
-    def _run(self, watch: Callable[[Record], None] | None) -> list[tuple[array, np.ndarray]]:
+    def _run(self, watch: Callable[[TapeEntry], None] | None) -> list[tuple[array, np.ndarray]]:
         """Run all steps; returns the gradients to keep of arrays with `retain_grad`, and their values."""
         open_ones = list({id(r): r for a in self.arrays() for r in retaining(a) if r._slopes is not None}.values())
         kept: list[tuple[array, np.ndarray]] = []
         at_once = current_graph() is None
-        for record in reversed(self.records):
+        for entry in reversed(self.log):
             if open_ones:
-                written = list(record.written())
+                written = list(entry.written())
                 for a in [a for a in open_ones if any(w._memory is a._memory and overlap(w, a) for w in written)]:
                     open_ones.remove(a)
                     assert a._slopes is not None
                     values = np.empty_like(a._slopes._data)
                     recorded(partial(np.copyto, values, a._slopes._data), a.device)
                     kept.append((a._slopes, values))
-            step: Any = record.step if watch is None else partial(watch, record)
+            step = entry.step if watch is None else partial(watch, entry)
             if step and at_once:
                 step()
             elif step:
-                recorded(step, record.device if isinstance(record, LaunchRecord) else None)
+                recorded(step, entry.device)
         return kept
 
     # ----- gradients --------------------------------------------------------------------------
@@ -324,14 +315,8 @@ class Tape:
         if self._known[0] != len(self.log):
             found: dict[int, array] = {}
             wrote: dict[int, array] = {}
-            for record in self.records:
-                if isinstance(record, LaunchRecord):
-                    record.collect(found, wrote)
-                else:
-                    found.update((id(a), a) for a in record.arrays())
-                    wrote.update((id(a), a) for a in record.written())
-            for a in self._told:
-                wrote[id(a)] = a
+            for entry in self.log:
+                entry.collect(found, wrote)
             written = [a for a in wrote.values() if has_cotangent(a.dtype)]
             self._known = (len(self.log), list(found.values()), written)
         return self._known
@@ -363,7 +348,7 @@ class Tape:
                 slopes.zero_()
 
     def reset(self) -> None:
-        """Forget all records, and zero their gradients."""
+        """Forget all entries, and zero their gradients."""
         self.zero()
         self.session.end()
         self.__init__()  # type: ignore[misc]
@@ -390,7 +375,7 @@ class Tape:
         for scopes. graph_direction: LR, RL, TB or BT. Raises `TapeError` for options that do not fit.
         """
         return visualize(
-            items_of(self.records, self.scopes), filename, simplify_graph, hide_readonly_arrays, array_labels,
+            items_of(self.log, self.scopes), filename, simplify_graph, hide_readonly_arrays, array_labels,
             choose_longest_node_name, ignore_graph_scopes, track_inputs, track_outputs, track_input_names,
             track_output_names, graph_direction, caller_names(),
         )  # fmt: skip

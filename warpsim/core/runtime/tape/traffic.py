@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ...types import structs
 from ..arrays.array import array
-from ..arrays.indexed import indexedarray
+from ..arrays.host_memory import TypedMemory
 from ..launches.kernel import Kernel
 from .adjoint_needs import Needs, needs_of
 
@@ -26,13 +26,9 @@ class Traffic(NamedTuple):
 
 def arrays_in(value: Any, name: str) -> Iterator[tuple[str, array]]:
     """The arrays of one argument with their names: itself, the array behind an indexedarray, fields of a struct."""
-    if isinstance(value, array):
-        yield name, value
-    elif isinstance(value, indexedarray):
-        yield name, value.data
-    elif isinstance(value, structs.Struct):
-        for field in type(value).fields:
-            yield from arrays_in(getattr(value, field), f"{name}.{field}")
+    for member, inner in structs.members(value, name):
+        if isinstance(inner, TypedMemory):
+            yield member, inner._array
 
 
 def traffic(kernel: Kernel, args: Sequence[Any]) -> Traffic:

@@ -197,7 +197,7 @@ def test_a_tape_with_every_kind_of_record(tmp_path):
     (scope,) = graph.clusters
     assert scope.attributes["label"] == "step" and len(scope.nodes) == 4
     (box,) = (n for n in scope.nodes.values() if n["shape"] == "plain")
-    assert "test_tape_graph.py:" in box["tooltip"] and "dim=" in box["tooltip"]
+    assert "test_graph_picture.py:" in box["tooltip"] and "dim=" in box["tooltip"]
 
 
 def test_a_scope_that_is_still_open():

@@ -25,7 +25,7 @@ def test_sides_follow_the_program():
         wp.launch(double, dim=2, inputs=[x, y], outputs=[idle])
     (step,) = items(tape)
     assert (step.name, step.reads, step.writes, step.linked) == ("double", [("x", x)], [("y", y)], [("idle", idle)])
-    assert "test_tape_items.py:" in step.place and step.about.startswith("dim=")
+    assert "test_items.py:" in step.place and step.about.startswith("dim=")
 
 
 def test_an_array_that_is_updated_stands_on_both_sides():

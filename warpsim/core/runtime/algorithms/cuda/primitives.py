@@ -21,7 +21,7 @@ from ...arrays.array import array
 from ...arrays.indexed import indexedarray
 from ...devices.cuda import memory
 from ...devices.cuda.memory import DeviceMemory
-from ...tape.entries import add_gradient, base, spent
+from ...tape.host_gradients import add_gradient, spent
 from . import kernels as kernels
 from . import sums
 from .work import Now, Step, stepped
@@ -84,7 +84,7 @@ def _inner(dtype: Any) -> tuple[int, ...]:
 
 def _give(work: Now, a: Any, share: array) -> None:
     """Add to the gradient of the first components of an array."""
-    if base(a).grad is None:
+    if a._array.grad is None:
         return
     if isinstance(a, indexedarray):
         whole = np.zeros(a.size * compounds.size_of(a.dtype), share.dtype)

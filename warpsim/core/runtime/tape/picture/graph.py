@@ -18,7 +18,6 @@ from ....types.arrays import type_name
 from ...arrays.array import array
 from ...arrays.indexed import indexedarray
 from ...arrays.saved_contents import bounds
-from ..entries import base
 from .dot import DotText, Markup, escaped
 from .repeats import Item, Repeat, Scope, Step, folded, walk
 
@@ -312,4 +311,5 @@ def visualize(
 def _drawable(a: Any, what: str) -> array:
     if not isinstance(a, array | indexedarray):
         raise TapeError(f"{what} holds {type(a).__name__}\nexpected: arrays")
-    return base(a)
+    owner: array = a._array
+    return owner

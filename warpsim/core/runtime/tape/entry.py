@@ -1,0 +1,76 @@
+"""`TapeEntry`: the interface of everything that a tape records, and `ArrayUse`, how an entry uses an array.
+
+A kind of entry is a subclass. What runs a tape in reverse or forward, draws it, reports on it or watches it asks
+entries through this interface and tells no kinds apart.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from ...types.cotangents import has_cotangent
+from ..arrays.array import array
+from ..arrays.call_site import Place
+from ..devices.device import Device
+
+Step = Callable[[], None]
+
+
+class ArrayUse(NamedTuple):
+    """Mod/ref of one array in an operation. name: the parameter, in pictures and messages.
+
+    reads: results follow from its contents. writes: it gets other contents. depends: the operation does otherwise
+    after other contents; atomics that return what they found, or keep the larger number, depend on what they update
+    and read nothing. direct: it was given to the operation itself, neither as a table of indices nor in an element.
+    """
+
+    name: str
+    array: array
+    reads: bool = False
+    writes: bool = False
+    depends: bool = False
+    direct: bool = True
+
+
+class TapeEntry(ABC):
+    """One recorded operation.
+
+    name, title, about: what it is in a picture, in a sentence, and further words. place: where it was called.
+    device: the device on whose stream its reverse is work, None for the host. step: its reverse, made by `prepare`;
+    None when no gradient passes through it.
+    """
+
+    __slots__ = ()
+
+    name: str
+    title: str
+    place: Place
+    about = ""
+    device: Device | None = None
+    step: Step | None = None
+
+    @abstractmethod
+    def uses(self) -> Iterator[ArrayUse]:
+        """The arrays that it reads, writes, or was given; one that it reads and writes once."""
+
+    def words(self, use: ArrayUse) -> str:
+        """One of its uses in a message, before the place."""
+        return f"{self.title}, called at"
+
+    def written(self) -> Iterator[array]:
+        """The arrays that it writes."""
+        return (use.array for use in self.uses() if use.writes)
+
+    def arrays(self) -> Iterator[array]:
+        """The arrays of floats that it uses: gradients and tangents move between these."""
+        return (use.array for use in self.uses() if use.direct and has_cotangent(use.array.dtype))
+
+    def collect(self, arrays: dict[int, array], written: dict[int, array]) -> None:
+        """Note `arrays` and `written` by `id`."""
+        arrays.update((id(a), a) for a in self.arrays())
+        written.update((id(a), a) for a in self.written())
+
+    def prepare(self, anew: bool) -> None:  # noqa: B027
+        """Make the reverse step, unless there is one; `anew`: even then, as arrays got other gradients."""

@@ -1,0 +1,59 @@
+"""Saved contents in the place of present ones: arguments of adjoints, and memory while a function runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...types import structs
+from ..arrays.array import array
+from ..arrays.indexed import indexedarray
+from ..arrays.saved_contents import Memory, Read
+
+Copies = dict[tuple[str, int | None], np.ndarray]
+"""Saved contents by field path and index table."""
+
+
+def stand_in(a: array, contents: np.ndarray, slopes: bool = True) -> array:
+    """An array with other contents and the gradient of `a`; without slopes, with none."""
+    made = array.__new__(array)
+    made.__dict__.update(a.__dict__)  # all but what follows is the same: contents lie as those of `a` do
+    made._data, made.ptr, made._span, made._memory = contents, contents.ctypes.data, None, Memory()
+    if not slopes:
+        made._grad = None
+    made._pack()
+    return made
+
+
+def substituted(value: Any, copies: Copies, field: str = "", slopes: bool = True) -> Any:
+    """An argument with saved contents in the place of present ones; without slopes, and no gradients there."""
+    if isinstance(value, structs.Struct):
+        made = object.__new__(type(value))
+        for name in type(value).fields:
+            inner = substituted(getattr(value, name), copies, f"{field}.{name}" if field else name, slopes)
+            object.__setattr__(made, name, inner)
+        return made
+    kept = copies.get((field, None))
+    if isinstance(value, indexedarray):
+        data = value.data if kept is None else stand_in(value.data, kept, slopes)
+        tables = [copies.get((field, n)) for n in range(value.ndim)]
+        pairs = zip(value.indices, tables, strict=True)
+        return indexedarray(data, [t if table is None else stand_in(t, table) for t, table in pairs])
+    return value if kept is None else stand_in(value, kept, slopes)
+
+
+class Restored:
+    """While it lasts, memory holds saved contents again."""
+
+    def __init__(self, reads: list[tuple[np.ndarray, Read]]):
+        self.reads = [(view, read.copy) for view, read in reads if read.copy is not None]
+
+    def __enter__(self) -> None:
+        self.present = [view.copy() for view, _ in self.reads]
+        for view, copy in self.reads:
+            view[...] = copy
+
+    def __exit__(self, *error: Any) -> None:
+        for (view, _), present in reversed(list(zip(self.reads, self.present, strict=True))):
+            view[...] = present
