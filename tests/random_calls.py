@@ -38,7 +38,7 @@ MADE = {"Function", "Device", "Graph", "Launch", "Module"}
 MADE |= {"GradientComparison", "GradientReport", "Jacobians", "FunctionMetadata"}
 USED = {
     "Kernel": ["key", "module", "options", "patterns", "__call__"], "Func": ["key", "__call__", "overloads"], "Module":
-    ["load", "name"], "NativeLaunch": ["launch", "set_dim", "set_param_at_index", "set_param_by_name", "set_params",
+    ["load", "name"], "Launch": ["launch", "set_dim", "set_param_at_index", "set_param_by_name", "set_params",
     "set_param_at_index_from_ctype"], "Graph": ["launch"], "Tape": ["backward", "zero", "reset", "gradients",
     "visualize", "report", "record_func", "__enter__", "mark_read"],
 }

@@ -143,9 +143,9 @@ def samples(volume: wp.uint64, out: wp.array(dtype=float)):
     out[0] = wp.volume_sample(volume, wp.vec3(1.0, 1.0, 1.0), wp.Volume.CLOSEST, float)
 
 
-@pytest.mark.parametrize(("host", "error"), [("cpu", StructureIdError), ("interp", DeviceError)])
-def test_launches_on_the_host_refuse_ids_of_structures_on_a_device(host, error):
+@pytest.mark.parametrize("host", ["cpu", "interp"])
+def test_launches_on_the_host_refuse_ids_of_structures_on_a_device(host):
     volume = wp.Volume.load_from_numpy(np.ones((3, 3, 3), np.float32), device=GPU)
     wp.config.verify = True
-    with pytest.raises(error, match=r"cuda:0|no open structure"):
+    with pytest.raises(StructureIdError, match="cuda:0"):
         wp.launch(samples, 1, [volume.id, wp.zeros(1, dtype=float, device=host)], device=host)

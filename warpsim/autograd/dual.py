@@ -20,10 +20,9 @@ from ..core.ops.tangents import slots
 from ..core.passes.forward.tangent import Slot, needs_one_thread, parameter_slots
 from ..core.runtime.devices.capture import current_graph
 from ..core.runtime.devices.device import Device
-from ..core.runtime.launches import compiled_form, interp
 from ..core.runtime.launches.arguments import adapted, is_missing
-from ..core.runtime.launches.dimensions import extent, normalized
-from ..core.runtime.launches.failed_checks import Report
+from ..core.runtime.launches.dimensions import normalized
+from ..core.runtime.launches.for_device import prepare
 from ..core.runtime.tape.adjoint_needs import needs_of
 from ..core.runtime.tape.traffic import of_needs
 from ..core.types import structs
@@ -116,25 +115,15 @@ class DualLaunch:
         run_form(self.kernel, self.dim, [*self.args, *further], self.place, Form(kind, frozenset(names)))
 
 
-def run_form(kernel: Kernel, dim: Any, args: list[Any], place: Device, form: Form) -> None:
+def run_form(kernel: Kernel, dim: Any, args: list[Any], device: Device, form: Form) -> None:
     """Run a form of a kernel now, on one thread where its tangents depend on the order of threads."""
     if current_graph() is not None:
         raise LaunchError(
             "derivatives along a direction run at once: the graph that is captured cannot hold them\n"
             "help: end the capture first"
         )
-    if place.is_interp:
-        interp.prepared(kernel, dim, args, place, form)()
-        return
-    ready, args = compiled_form.prepared(kernel, args, place, form)
-    total, header = extent(dim, kernel.key, ready.ndim)
-    block = ready.packed(args, header)
-    if not _in_order(ready.program.fn):
-        compiled_form.execute(ready, block, total, args, bool(kernel.option("deterministic")))
-        return
-    report = Report(ready, args)
-    ready.run_in_order(report.attached(block) if ready.reports else block, total)
-    report.raise_if_failed()
+    call = prepare(kernel, dim, args, device, form)
+    call.launcher.execute(call, in_order=_in_order(call.launcher.program.fn))
 
 
 def fitting(what: str, t: Any, shape: tuple[int, ...], value: Any) -> np.ndarray:

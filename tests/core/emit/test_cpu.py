@@ -15,8 +15,7 @@ import warpsim as wp
 from warpsim.core.emit import cpu, native
 from warpsim.core.emit.linker import NativeObject
 from warpsim.core.emit.target import Options
-from warpsim.core.runtime.launch import prepared
-from warpsim.core.runtime.launches.dimensions import extent
+from warpsim.core.runtime.launches.for_device import prepare
 from warpsim.core.types.arrays import ArrayType
 
 ROOT = Path(cpu.__file__).parents[3]
@@ -26,10 +25,8 @@ FLOATS = (wp.float16, wp.float32, wp.float64)
 
 def ranged(kernel, dim, arguments):
     """A function that runs threads [begin, end) of a launch on this thread."""
-    launcher, args = prepared(kernel, list(arguments), wp.get_device("cpu"))
-    _, header = extent(dim, kernel.key, launcher.ndim)
-    block = launcher.packed(args, header)
-    return lambda begin, end, flags=0: launcher.call(block, begin, end, flags)
+    call = prepare(kernel, dim, arguments, wp.get_device("cpu"))
+    return lambda begin, end, flags=0: call.launcher.function(call.block, begin, end, flags)
 
 
 def emitted(kernel, *types, **options):

@@ -8,7 +8,7 @@ import pytest
 
 import warpsim as wp
 from warpsim.config import config
-from warpsim.core.runtime.launch import Launcher
+from warpsim.core.runtime.launches.launcher import Launcher
 from warpsim.errors import (
     ArgumentCountError,
     ArgumentTypeError,

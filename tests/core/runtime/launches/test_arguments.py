@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.core.runtime.launches.compiled_form import explain
+from warpsim.core.runtime.launches.launcher import explain
 from warpsim.errors import ArgumentTypeError, LaunchError
 
 

@@ -160,13 +160,13 @@ def test_max_unroll_changes_the_program_and_not_the_result():
 def asked(monkeypatch):
     """What every launch with atomics was asked for."""
     seen = []
-    execute = private_sums.execute
+    run_chunks = private_sums.run_chunks
 
-    def spy(launcher, block, total, size, args, deterministic):
-        seen.append(deterministic)
-        execute(launcher, block, total, size, args, deterministic)
+    def spy(call, size):
+        seen.append(call.deterministic)
+        run_chunks(call, size)
 
-    monkeypatch.setattr(private_sums, "execute", spy)
+    monkeypatch.setattr(private_sums, "run_chunks", spy)
     return seen
 
 

@@ -7,6 +7,17 @@ from types import CodeType, FrameType
 from typing import NamedTuple
 
 
+def user_frame(inside: int) -> FrameType:
+    """The frame of the nearest call that stands outside this package.
+
+    inside: how many frames above the caller are the package's for certain, and not looked at.
+    """
+    frame = sys._getframe(inside + 1)
+    while frame.f_globals.get("__name__", "").startswith("warpsim.") and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
+
+
 class Place(NamedTuple):
     """A call: the code object that made it, and the bytecode offset of the call."""
 

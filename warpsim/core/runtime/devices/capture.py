@@ -43,6 +43,7 @@ class Work(NamedTuple):
     run: Callable[[], None]
     device: Device | None = None
     watched: Callable[[], None] | None = None
+    command = None  # for the pool of threads: there is none
 
     def replay(self) -> None:
         """Run now, or become a step of the graph that is captured; tapes are told."""

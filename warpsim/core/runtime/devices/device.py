@@ -20,6 +20,8 @@ class Device:
 
     def __init__(self, alias: str, name: str):
         self.alias, self.name = alias, name
+        self.kind = alias.partition(":")[0]
+        """What stands in the tables of what devices can do."""
         self.is_cpu, self.is_cuda, self.is_interp = alias == "cpu", alias.startswith("cuda"), alias == "interp"
         self.ordinal = int(alias.partition(":")[2] or 0)
 

@@ -15,6 +15,8 @@ import logging
 import threading
 from typing import Any
 
+import numpy as np
+
 from ....errors import KernelAssertionError, OutOfBoundsError, StructureIdError, WarpsimError
 from ...emit.layout import WORD
 from ...ops.host_memory import ABSENT
@@ -32,17 +34,22 @@ _making = threading.Lock()
 class Report:
     """The record of one launch."""
 
-    def __init__(self, launcher: Any, args: list[Any]):
-        self.launcher, self.args = launcher, args
+    def __init__(self, launcher: Any):
+        self.launcher = launcher
         self.record = allocate((_WORDS,), int64, device=launcher.device)
 
     def attached(self, block: bytes) -> bytes:
-        """The argument block with the record's address in its first word."""
-        return int(self.record.ctypes.data).to_bytes(WORD, "little") + block[WORD:]
+        """The argument block with the record."""
+        return attached(self.record, block)
 
     def raise_if_failed(self) -> None:
         """Raise what the launch reported."""
         raise_reported(self.launcher, on_host(self.record))
+
+
+def attached(record: np.ndarray, block: bytes) -> bytes:
+    """An argument block with the address of a record in its first word."""
+    return int(record.ctypes.data).to_bytes(WORD, "little") + block[WORD:]
 
 
 class Unread:
@@ -54,14 +61,14 @@ class Unread:
         self.launchers: list[Any] = []
         self.lock = threading.RLock()
 
-    def run(self, launcher: Any, block: bytes, total: int, args: Any, deterministic: bool) -> None:
+    def run(self, call: Any) -> None:
         """Launch with a record of its own. No other thread looks at it before the launch is on its way."""
         with self.lock:
             if len(self.launchers) == _MOST:
                 self.look()
-            at = int(self.records[len(self.launchers)].ctypes.data)
-            self.launchers.append(launcher)
-            launcher.run(at.to_bytes(WORD, "little") + block[WORD:], total, args, deterministic)
+            record = self.records[len(self.launchers)]
+            self.launchers.append(call.launcher)
+            call.launcher.run(call.with_block(attached(record, call.block)))
 
     def look(self) -> None:
         """Raise what the first launch that failed reported, once the work on the current stream is done."""

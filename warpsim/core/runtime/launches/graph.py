@@ -10,14 +10,12 @@ those that begin in it act in the time of the graph (see `frames`).
 from __future__ import annotations
 
 import copy
-import ctypes
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 from ....errors import LaunchError, TapeError
-from ...types import structs
 from ..arrays import saved_contents
 from ..devices.capture import Work, current_graph, set_current_graph
 from ..devices.cuda import graphs
@@ -25,13 +23,10 @@ from ..devices.device import Device, get_device
 from ..devices.stream import ScopedStream
 from . import pool
 from .anchors import anchors
-from .dimensions import extent, normalized
+from .dimensions import normalized
 from .frames import Stay
-
-
-def address_of(block: bytes) -> int:
-    """The address of the bytes of an argument block, which must outlive its use."""
-    return ctypes.cast(ctypes.c_char_p(block), ctypes.c_void_p).value or 0
+from .kernel import Kernel
+from .launcher import LaunchCall
 
 
 class Launch:
@@ -40,27 +35,45 @@ class Launch:
     A change that does not fit raises what `wp.launch` would raise, and leaves the launch as it was.
     """
 
-    kernel: Any
-    dim: Any
-    args: list[Any]
-    """The present arguments; structs as they were when they were given."""
-    input_count = 0
-    record = True  # whether tapes record it
-    native = False  # whether a command for the pool is all there is to run
-    reverse = False  # whether it runs an adjoint, which tapes do not care about
     plain: Launch | None = None  # the same without notes, where it notes what its atomics return
     noted: Mapping[int, Any] = MappingProxyType({})  # the arrays for that, by the number of the atomic
     with_gradient: Callable[[list[Any], int, Any], list[Any]] | None = None
     """The arguments with another gradient at a position."""
-    watched: ClassVar[Callable[[Any], None]]  # runs a launch under the eyes of tapes; bound by `recording`
+    watched: ClassVar[Callable[[Any], None]]  # runs a launch while tapes record; bound by `recording`
+
+    def __init__(self, call: LaunchCall):
+        self.bound = Bound(call)
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.bound.call.launcher.kernel
+
+    @property
+    def dim(self) -> Any:
+        return self.bound.call.dim
+
+    @property
+    def args(self) -> list[Any]:
+        """The present arguments; structs as they were when they were given."""
+        return list(self.bound.call.args)
 
     def _bind(self, dim: Any, args: list[Any]) -> None:
         """Take other dimensions and arguments, or raise and keep the present ones."""
-        raise NotImplementedError
+        self.bound = Bound(self.bound.call.rebound(dim, args))
 
     def run(self) -> None:
         """Run with the present arguments."""
-        raise NotImplementedError
+        self.bound.run()  # as it is now: another thread may set other arguments meanwhile
+
+    @property
+    def command(self) -> bytes | None:
+        """The launch as a command for the pool of threads, if that is all there is to do."""
+        return self.bound.command
+
+    @property
+    def device(self) -> Device | None:
+        """The device whose current stream is given the launch, if that is all there is to do."""
+        return self.bound.call.launcher.stream_device
 
     def set_dim(self, dim: Any) -> None:
         """Change the launch dimensions."""
@@ -124,68 +137,28 @@ class Launch:
             self.run()
 
     def replay(self) -> None:
-        """Run now or put into a graph; tapes are told."""
-        if saved_contents.alert and not self.reverse:
+        """Run now or put into a graph; tapes are told, but for adjoints."""
+        if saved_contents.alert and self.bound.call.launcher.form.kind != "adjoint":
             self.watched()
         else:
             self.submit()
 
 
-class NativeLaunch(Launch):
-    """A recorded launch of machine code: a packed argument block and a command for the pool."""
+class Bound:
+    """A launch with its present arguments: as a command for the pool if that is all there is to do."""
 
-    def __init__(self, launcher: Any, dim: Any, args: list[Any], deterministic: bool):
-        self.launcher, self.deterministic, self.input_count = launcher, deterministic, len(args)
-        self.reverse = launcher.form.kind != "forward"
-        self.kernel = launcher.kernel
-        self._bind(dim, list(args))
-
-    def _bind(self, dim: Any, args: list[Any]) -> None:
-        launcher, args = self.launcher, [structs.frozen(a) for a in args]
-        total, header = extent(dim, self.kernel.key, launcher.ndim)
-        block = launcher.pack(args, header)
-        if block is None:
-            launcher, args = launcher.prepared(args)
-            total, header = extent(dim, self.kernel.key, launcher.ndim)
-            block = launcher.packed(args, header)
-        self.launcher, self.dim, self.args, self.total, self.block = launcher, dim, args, total, block
-        self.anchors = list(anchors(args))
-        self.command: bytes | None = launcher.command(block, total)
-        self.native = self.command is not None
-        self._present = launcher, args, block, total, self.command, self.anchors
-
-    @property
-    def device(self) -> Device | None:
-        """The CUDA device that the launch is work for, if it is nothing else."""
-        device: Device = self.launcher.device
-        alone = self.launcher.reports or self.launcher.guard is not None
-        return device if device.is_cuda and not alone else None
+    def __init__(self, call: LaunchCall):
+        self.call, self.command = call, call.launcher.command(call)
+        self.anchors = list(anchors(call.args))
 
     def run(self) -> None:
-        # Together, and held until the end: another thread may set other arguments meanwhile.
-        launcher, args, block, total, command, _held = self._present
-        if launcher.guard is not None:  # elements may refer to other arrays than when it was recorded
-            launcher.guard(args)
-        if command is not None:
-            pool.get_pool().run(command, 1)
+        guard = self.call.launcher.guard
+        if guard is not None:  # elements may refer to other arrays than when it was recorded
+            guard(self.call.args)
+        if self.command is not None:
+            pool.get_pool().run(self.command, 1)
         else:
-            launcher.execute(block, total, args, self.deterministic)
-
-
-class InterpretedLaunch(Launch):
-    """A recorded launch on the device `interp`; `prepare(dim, args)` checks it and returns what runs it."""
-
-    def __init__(self, kernel: Any, dim: Any, args: list[Any], prepare: Callable[[Any, list[Any]], Callable[[], None]]):
-        self.kernel, self.prepare, self.input_count = kernel, prepare, len(args)
-        self._bind(dim, list(args))
-
-    def _bind(self, dim: Any, args: list[Any]) -> None:
-        args = [structs.frozen(a) for a in args]
-        self.step = self.prepare(dim, args)
-        self.dim, self.args, self.anchors = dim, args, list(anchors(args))
-
-    def run(self) -> None:
-        self.step()
+            self.call.run()
 
 
 class Graph:
@@ -273,9 +246,7 @@ class Graph:
 
 def _kind(step: Launch | Work) -> Any:
     """What neighbouring steps must have in common to run together: True native, a device, or False for nothing."""
-    if isinstance(step, NativeLaunch):
-        return step.native or step.device or False
-    return step.device or False if isinstance(step, Work) else False
+    return step.command is not None or step.device or False
 
 
 def capture_begin(

@@ -135,7 +135,7 @@ class Handle:
                 f"an id stands for a {self.type.__name__} on {self.device}, and the launch is on the host\n"
                 f"expected: a structure on the host\nhelp: launch with device={str(self.device)!r}"
             )
-        return interpreted(self.data, self.type, self.type.__name__, self.type.__name__)
+        return interpreted(self.data, self.type, self.type.__name__)
 
     def _check_open(self) -> None:
         if not self.is_open:

@@ -49,6 +49,11 @@ Chunk c covers threads c*chunk_size to min(n, (c+1)*chunk_size) - 1 and gets the
 args + c*args_stride. A chunk_size below 1 means one chunk. `every` in the flags leaves chunks out."""
 
 
+def address_of(block: bytes) -> int:
+    """The address of the bytes of an argument block, which must outlive its use."""
+    return ctypes.cast(ctypes.c_char_p(block), ctypes.c_void_p).value or 0
+
+
 def every(step: int, first: int) -> int:
     """Flag bits by which a command runs chunk `first` and every `step`-th after it, and no other."""
     return first << 32 | step << 48

@@ -14,7 +14,6 @@ real atomics 2.4.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -30,6 +29,7 @@ from ..arrays.host_memory import ALIGNMENT, meets_itself
 from ..arrays.indexed import indexedarray
 from ..arrays.saved_contents import span
 from . import pool
+from .launcher import LaunchCall
 
 MOST_COPIES = 64
 _SHORT = 1 << 18  # elements of all copies together
@@ -37,8 +37,9 @@ _COMMUTATIVE = ("atomic_add", "atomic_sub", "atomic_and", "atomic_or", "atomic_x
 _EXTREMES = ("atomic_min", "atomic_max")
 
 
-def execute(launcher: Any, block: bytes, total: int, size: int, args: list[Any], deterministic: bool) -> None:
+def run_chunks(call: LaunchCall, size: int) -> None:
     """Run a launch of several chunks whose kernel has atomics."""
+    launcher, total, args = call.launcher, call.total, call.args
     plan = launcher.program.plan
     scattered = [part for part in launcher.sums if not plan.use(part).gathered]
     gathered = [part for part in launcher.sums if plan.use(part).gathered]
@@ -46,34 +47,31 @@ def execute(launcher: Any, block: bytes, total: int, size: int, args: list[Any],
     few, many = (copy_count(total, [memory_of_part(args, part) for part in parts]) for parts in (scattered, gathered))
     exact = (near or few > 0) and order_free(plan)
     own_elements_meet = bool(plan.injective) and any_overlap(args)
-    if many == 0 or own_elements_meet or (deterministic and not exact):
-        launcher.call(block, 0, total, 0)
+    if many == 0 or own_elements_meet or (call.deterministic and not exact):
+        launcher.run_in_order(call)
         return
     flags = (SCATTERED_PRIVATE if near or few else 0) | (GATHERED_PRIVATE if many else 0)
     copied = [*(scattered if few and not near else ()), *gathered]
     private = [part for part in copied if memory_of_part(args, part).size]
     if near:
         reach = max(plan.reach[part] for part in scattered)
-        size = max(size, -(-total // (many if private else total)), (2 * reach + 1) * _row(launcher, block, total))
-        _private(launcher, block, total, args, private, size, flags, waves=2)
+        size = max(size, -(-total // (many if private else total)), (2 * reach + 1) * _row(call))
+        _private(call, private, size, flags, waves=2)
     elif private:
-        _private(launcher, block, total, args, private, -(-total // min(few or many, many)), flags)
+        _private(call, private, -(-total // min(few or many, many)), flags)
     else:
-        holder = ctypes.create_string_buffer(block, len(block))
-        command = pool.COMMAND.pack(launcher.code.address, ctypes.addressof(holder), 0, total, size, flags)
+        command = pool.COMMAND.pack(launcher.code.address, pool.address_of(call.block), 0, total, size, flags)
         pool.get_pool().run(command, 1)
 
 
-def _is_near(part: Part, plan: Any, args: list[Any]) -> bool:
+def _is_near(part: Part, plan: Any, args: Sequence[Any]) -> bool:
     """Whether threads only add near their own index, other indices mean other memory, and no struct holds it."""
     return part in plan.reach and not plan.unknown and not meets_itself(memory_of_part(args, part)._data)
 
 
-def _row(launcher: Any, block: bytes, total: int) -> int:
+def _row(call: LaunchCall) -> int:
     """Threads with one first index."""
-    if launcher.ndim <= 1:
-        return 1
-    return int(total // max(1, int.from_bytes(block[WORD : 2 * WORD], "little")))
+    return 1 if call.launcher.ndim <= 1 else int(call.total // max(1, call.dim[0]))
 
 
 def memory_of_part(args: Sequence[Any], part: tuple[int, bool]) -> Any:
@@ -113,7 +111,7 @@ def _commutes(call: Any, plan: Any) -> bool:
     return free and call.results[0] not in plan.used
 
 
-def any_overlap(args: list[Any]) -> bool:
+def any_overlap(args: Sequence[Any]) -> bool:
     """Whether two arrays or gradients among the arguments may share memory, or one shares some with itself."""
     arrays = [a if isinstance(a, array) else a.data for a in args if isinstance(a, array | indexedarray)]
     arrays += [a._slopes for a in arrays if a._slopes is not None]
@@ -123,18 +121,16 @@ def any_overlap(args: list[Any]) -> bool:
     return any(later[0] < earlier[1] for earlier, later in pairwise(spans))
 
 
-def _private(
-    launcher: Any, block: bytes, total: int, args: list[Any], private: list[Part], chunk: int, flags: int,
-    waves: int = 1,
-) -> None:  # fmt: skip
+def _private(call: LaunchCall, private: list[Part], chunk: int, flags: int, waves: int = 1) -> None:
     """Run chunks in turns, each with its own argument block that points at its own copies of `private`."""
+    launcher, block, total = call.launcher, call.block, call.total
     offsets, _ = argument_offsets(list(launcher.types))
     copies = -(-total // chunk)
     blocks = np.frombuffer(block * copies, np.uint8).reshape(copies, len(block)).copy()
     words = blocks.view(np.uint64)
     targets = []
     for k, slope in private:
-        target = memory_of_part(args, (k, slope))._data
+        target = memory_of_part(call.args, (k, slope))._data
         spaces = _zeros((copies, _span(target)), target.dtype)
         targets.append((target, spaces))
         at = offsets[k] // WORD + slope

@@ -25,12 +25,13 @@ from ..arrays.host_memory import allocate_like
 from ..arrays.indexed import indexedarray
 from ..arrays.saved_contents import meets
 from ..devices.capture import recorded
-from ..devices.device import INTERP, Device
-from ..launches import graph, interp
+from ..devices.device import Device
 from ..launches.arguments import adapted
-from ..launches.compiled_form import Launcher, execute, prepared
 from ..launches.dimensions import extent
+from ..launches.for_device import prepare
+from ..launches.graph import Launch
 from ..launches.kernel import Kernel
+from ..launches.launcher import LaunchCall
 from .adjoint_needs import Needs, arrays_at, has_gradients, have_gradients, needs_of, same_arrays
 from .entry import Step
 from .stand_ins import Copies, Restored, stand_in, substituted
@@ -46,7 +47,7 @@ def reverse_step(record: LaunchEntry) -> Step | None:
     needs, forward = record.needs, record.launcher
     given = have_gradients(needs, record.args)
     key = (given, needs.same) if needs.same else given
-    if forward is not None and key in forward.reverses:  # as in the last launch of this form
+    if key in forward.reverses:  # as in the last launch of this form
         launcher = forward.reverses[key]
         if launcher is None:
             return None
@@ -60,11 +61,11 @@ def reverse_step(record: LaunchEntry) -> Step | None:
             total, header = extent(record.dim, needs.kernel.key, forward.ndim)
             block = launcher.pack(args, header)
             if block is not None:
-                return around(record, native_step(launcher, block, total, args, record.deterministic))
+                call = LaunchCall(launcher, record.dim, total, block, args, len(args), False, record.deterministic)
+                return around(record, adjoint_step(call))
     names = needs.chosen(given)
     if not any(path[1] == NESTED or needs.name[path] in names for path in needs.written):
-        if forward is not None:
-            forward.reverses[key] = None
+        forward.reverses[key] = None
         return None
     if not names and not has_gradients(needs, record.args):
         return None
@@ -159,20 +160,16 @@ def first_step(record: LaunchEntry, key: Any, form: Form) -> Step:
     program = needs.kernel.program(needs.types, needs.settings, False, form)
     if program.extras:
         args += [extra_argument(record, extra) for extra in program.extras]
-    if forward is None:
-        return around(record, interp.prepared(needs.kernel, record.dim, args, INTERP, form))
-    launcher, args = prepared(needs.kernel, args, forward.device, form)
-    forward.reverses[key] = launcher
-    total, header = extent(record.dim, needs.kernel.key, forward.ndim)
-    block = launcher.packed(args, header)
-    return around(record, native_step(launcher, block, total, args, record.deterministic))
+    call = prepare(needs.kernel, record.dim, args, forward.device, form, record.deterministic)
+    forward.reverses[key] = call.launcher
+    return around(record, adjoint_step(call))
 
 
-def native_step(launcher: Launcher, block: bytes, total: int, args: list[Any], deterministic: bool) -> Step:
-    """The adjoint as a call of machine code."""
-    if total <= launcher.serial_limit and not launcher.reports:
-        return partial(launcher.call, block, 0, total, 0)
-    return partial(execute, launcher, block, total, args, deterministic)
+def adjoint_step(call: LaunchCall) -> Step:
+    """What runs an adjoint: if it is small, the call of machine code itself."""
+    if call.total <= call.launcher.serial_limit and not call.launcher.reports:
+        return partial(call.launcher.function, call.block, 0, call.total, 0)
+    return call.run
 
 
 def stand_in_arguments(record: LaunchEntry) -> list[Any]:
@@ -232,7 +229,7 @@ def extra_argument(record: LaunchEntry, extra: Any) -> Any:
 
 def adjoint_launch(
     kernel: Kernel, dim: Any, inputs: Sequence[Any], outputs: Sequence[Any], adj_inputs: Sequence[Any],
-    adj_outputs: Sequence[Any], place: Device, deterministic: bool, record_cmd: bool,
+    adj_outputs: Sequence[Any], device: Device, deterministic: bool | None, record_cmd: bool,
 ) -> Any:  # fmt: skip
     """Run the adjoint of a kernel with gradients given by hand, or return it as a `Launch`."""
     if not kernel.option("enable_backward"):
@@ -243,7 +240,7 @@ def adjoint_launch(
     args = [*inputs, *outputs]
     types, settings = kernel.types_for(args), kernel.settings()
     named = zip(args, types, kernel.patterns, strict=True)
-    args = [adapted(a, t, name, kernel.key, place) for a, t, name in named]
+    args = [adapted(a, t, name, kernel.key, device) for a, t, name in named]
     needs = needs_of(kernel, types, settings)
     needs = needs_of(kernel, types, settings, same_arrays(needs, args))
     sums: dict[int, array] = {}
@@ -261,7 +258,7 @@ def adjoint_launch(
     form = needs.form("adjoint", names)
     program = kernel.program(types, settings, False, form)
     more = [extra_by_hand(kernel, needs, extra, sums) for extra in program.extras]
-    launch = hand_launch(kernel, dim, [*needs.whole(args), *more], place, deterministic, form)
+    launch = Launch(prepare(kernel, dim, [*needs.whole(args), *more], device, form, deterministic))
     launch.with_gradient = partial(regraded, needs, program.extras)
     if record_cmd and not backs:
         return launch
@@ -274,20 +271,6 @@ def adjoint_launch(
     for target, source in backs:
         recorded(partial(np.copyto, target._data, source))
     return None
-
-
-def hand_launch(
-    kernel: Kernel, dim: Any, args: list[Any], place: Device, deterministic: bool, form: Form
-) -> graph.Launch:
-    """The adjoint as a command that runs any number of times."""
-    if place.is_interp:
-        made = graph.InterpretedLaunch(
-            kernel, dim, args, lambda n, given: interp.prepared(kernel, n, given, place, form)
-        )
-        made.reverse = True
-        return made
-    launcher, ready = prepared(kernel, args, place, form)
-    return graph.NativeLaunch(launcher, dim, ready, deterministic)
 
 
 def regraded(needs: Needs, extras: Sequence[Any], args: list[Any], k: int, slopes: Any) -> list[Any]:

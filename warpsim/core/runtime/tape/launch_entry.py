@@ -12,7 +12,7 @@ from ...types.cotangents import has_cotangent
 from ..arrays.array import array
 from ..arrays.call_site import Place
 from ..arrays.saved_contents import Read
-from ..devices.device import INTERP, Device
+from ..devices.device import Device
 from .adjoint_launch import reverse_step
 from .adjoint_needs import Needs, arrays_at
 from .entry import ArrayUse, Step, TapeEntry
@@ -97,7 +97,7 @@ class LaunchEntry(Launched, TapeEntry):
 
     @property
     def device(self) -> Device:  # type: ignore[override]
-        device: Device = INTERP if self.launcher is None else self.launcher.device
+        device: Device = self.launcher.device
         return device
 
     # ----- arrays -----------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Launching while tapes record.
 
-`watched` runs a launch that is ready, after it has told every tape that may care: contents that the
+`run_recorded` runs a launch that is ready, after it has told every tape that may care: contents that the
 launch overwrites are saved first, contents that its adjoint needs are registered, and the tapes that
 record get a `LaunchEntry`. Kernels whose arrays are arguments of their own go the short way,
 which costs half as much as the launch itself; arrays in structs, index tables, one array under two names,
@@ -9,7 +9,6 @@ atomics whose results are used, and several tapes at once take the general one.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -21,54 +20,47 @@ from ...passes.analysis.mod_ref import NESTED, Path
 from ...types.structs import frozen
 from ..arrays import saved_contents
 from ..arrays.array import array
-from ..arrays.call_site import Place
+from ..arrays.call_site import Place, user_frame
 from ..arrays.saved_contents import Writer, meets
 from ..devices.capture import recorded
-from ..devices.device import INTERP, Device
-from ..launches import interp
-from ..launches.arguments import adapted
-from ..launches.compiled_form import Launcher, execute, prepared
-from ..launches.dimensions import extent
-from ..launches.graph import InterpretedLaunch, Launch, NativeLaunch
+from ..devices.device import Device
+from ..launches.for_device import prepare
+from ..launches.graph import Launch
+from ..launches.launcher import LaunchCall, Launcher
 from .adjoint_needs import Always, Needs, arrays_at, has_gradients, have_gradients, needs_of, same_arrays
 from .launch_entry import LaunchEntry, LaunchSnapshot
 
-Run = Callable[[Needs, dict[int, Any]], None]
-"""Runs a launch; takes its needs, and the arrays that are to note what atomics return, by number."""
+Run = Callable[[LaunchCall, dict[int, Any]], None]
+"""Runs a launch; takes the arrays in which it is to note what atomics return, by number."""
 
 new_entry = tuple.__new__  # at half the cost of a call of the class
-_USER = 3  # frames from `watched` up to the caller of `launch`
 
 
 def needs_for(launcher: Launcher) -> Needs:
-    """The needs of a compiled form."""
+    """The needs of a launcher's form of a kernel."""
     if launcher.needs is None:
         launcher.needs = needs_of(launcher.kernel, launcher.own_types, launcher.settings)
     needs: Needs = launcher.needs
     return needs
 
 
-def watched(
-    launcher: Launcher, dim: Any, total: int, block: bytes, args: Any, input_count: int, record: bool,
-    deterministic: bool,
-) -> None:  # fmt: skip
-    """Run a packed launch that `launch` was asked for two frames up."""
+def run_recorded(call: LaunchCall) -> None:
+    """Run a launch that tapes record, or that may overwrite what one needs. `launch` is two frames up."""
+    launcher, args = call.launcher, call.args
     needs = launcher.needs or needs_for(launcher)
     tapes = saved_contents.active()
-    frame = sys._getframe(_USER)
-    special = not needs.plain or len(tapes) > 1 or (tapes and not record)
+    frame = user_frame(2)
+    special = not needs.plain or len(tapes) > 1 or (tapes and not call.record)
     # What a kernel needs of arrays that it reads and writes is another thing when they have two names.
     if special or (tapes and needs.overlapping and is_entangled(needs, args)):
-        watched_generally(needs, launcher, dim, total, block, args, input_count, record, deterministic, frame)
+        run_generally(call, Place(frame.f_code, frame.f_lasti))
         return
     reads = None
     if tapes:
         for k in needs.float_arrays:
             if args[k]._memory.has_gradient:
                 if needs.overlapping and needs.suited(have_gradients(needs, args)) is not needs:
-                    watched_generally(
-                        needs, launcher, dim, total, block, args, input_count, record, deterministic, frame
-                    )
+                    run_generally(call, Place(frame.f_code, frame.f_lasti))
                     return
                 reads = plain_reads(needs.plain_reads, args, tapes[0].session, frame)
                 if needs.overlapping:
@@ -77,35 +69,21 @@ def watched(
     for k in needs.plain_writes:
         if args[k]._memory.reads:
             if tapes and is_entangled(needs, args):
-                watched_generally(needs, launcher, dim, total, block, args, input_count, record, deterministic, frame)
+                run_generally(call, Place(frame.f_code, frame.f_lasti))
                 return
             writer = Writer(f"launch of kernel {needs.kernel.key!r}", Place(frame.f_code, frame.f_lasti))
             args[k]._memory.overwrite(args[k], args[k]._data, tapes, writer, recorded)
-    if total <= launcher.serial_limit and not launcher.reports:
-        launcher.call(block, 0, total, 0)
+    if call.total <= launcher.serial_limit and not launcher.reports:
+        launcher.function(call.block, 0, call.total, 0)
     else:
-        execute(launcher, block, total, args, deterministic)
+        launcher.execute(call)
     if reads is not None and needs.overlapping:
         reads += plain_reads(needs.plain_own[1], args, tapes[0].session, frame)
     if tapes:
         tapes[0].log.append(new_entry(LaunchEntry, (
-            needs, launcher, dim, (*args,), input_count, deterministic, reads, frame.f_code, frame.f_lasti, None
+            needs, launcher, call.dim, (*args,), call.input_count, call.deterministic, reads,
+            frame.f_code, frame.f_lasti, None,
         )))  # fmt: skip
-
-
-def watched_generally(
-    needs: Needs, launcher: Launcher, dim: Any, total: int, block: bytes, args: Any, input_count: int, record: bool,
-    deterministic: bool, frame: Any,
-) -> None:  # fmt: skip
-    """Run a packed launch of any kind."""
-
-    def run(needs: Needs, noted: dict[int, Any]) -> None:
-        chosen, given = noting(launcher, args, needs, noted)
-        packed = chosen.packed(given, extent(dim, chosen.kernel.key, chosen.ndim)[1]) if noted else block
-        execute(chosen, packed, total, given, deterministic)
-
-    place = Place(frame.f_code, frame.f_lasti)
-    launch_generally(needs, launcher, dim, args, input_count, record, deterministic, run, place)
 
 
 def is_entangled(needs: Needs, args: Any) -> bool:
@@ -118,10 +96,10 @@ def is_entangled(needs: Needs, args: Any) -> bool:
     return False
 
 
-def plain_reads(wanted: Any, args: Any, session: Any, frame: Any) -> list[Any]:
+def plain_reads(positions: Any, args: Any, session: Any, frame: Any) -> list[Any]:
     """The reads of the present contents of plain arrays, by position and user; `frame` launched."""
     current, reads = session.current, []
-    for k, user in wanted:
+    for k, user in positions:
         a = args[k]
         read = current.get(id(a))
         if read is None:
@@ -132,14 +110,16 @@ def plain_reads(wanted: Any, args: Any, session: Any, frame: Any) -> list[Any]:
     return reads
 
 
-def launch_generally(
-    needs: Needs, launcher: Launcher | None, dim: Any, args: Any, input_count: int, record: bool, deterministic: bool,
-    run: Run, place: Place,
-) -> None:  # fmt: skip
-    """Run a launch of any kind. `launcher` is None on the device `interp`."""
-    tapes = saved_contents.active()
-    args = needs.whole(args)
-    recorders = tapes if record else ()
+def run_now(call: LaunchCall, noted: dict[int, Any]) -> None:
+    """Run a launch at once."""
+    call.run()
+
+
+def run_generally(call: LaunchCall, place: Place, run: Run = run_now) -> None:
+    """Run a launch of any kind, and tell tapes."""
+    needs, launcher, tapes = needs_for(call.launcher), call.launcher, saved_contents.active()
+    args = needs.whole(call.args)
+    recorders = tapes if call.record else ()
     if recorders and (same := same_arrays(needs, args)):
         needs = needs_of(needs.kernel, needs.types, needs.settings, same)
     sloped = bool(recorders) and has_gradients(needs, args)
@@ -151,15 +131,15 @@ def launch_generally(
     for _, a in wrote:
         if a._memory.reads:
             a._memory.overwrite(a, a._data, tapes, writer, recorded)
-    noted = noted_arrays(needs, dim, launcher.device if launcher is not None else INTERP) if notes else {}
-    run(needs, noted)
+    noted = noted_arrays(needs, call.dim, launcher.device) if notes else {}
+    run(noting(call, needs, noted) if noted else call, noted)
     for tape in recorders:
         snapshot = notes.get(tape)
         if snapshot is not None:
             snapshot.recorded, snapshot.overlap_error = noted, overlap_error(needs, args, snapshot, wrote)
             after_launch(needs, args, tape.session, place, snapshot)
         tape.log.append(LaunchEntry(
-            needs, launcher, dim, tuple(frozen(a) for a in args), input_count, deterministic,
+            needs, launcher, call.dim, tuple(frozen(a) for a in args), call.input_count, call.deterministic,
             [] if sloped else None, place.code, place.offset, snapshot,
         ))  # fmt: skip
 
@@ -233,46 +213,30 @@ def recording_form(needs: Needs) -> Form:
     return needs.form("recording", frozenset(needs.name[path] for path in needs.floats))
 
 
-def noting(launcher: Launcher, args: Any, needs: Needs, noted: dict[int, array]) -> tuple[Launcher, list[Any]]:
-    """The form of a kernel, and its arguments, for a launch that fills `noted`."""
-    if not noted:
-        return launcher, args
-    return prepared(launcher.kernel, [*needs.whole(args), *noted.values()], launcher.device, recording_form(needs))
+def noting(call: LaunchCall, needs: Needs, noted: dict[int, array]) -> LaunchCall:
+    """The launch in the form of the kernel that fills `noted`."""
+    args, form = [*needs.whole(call.args), *noted.values()], recording_form(needs)
+    launcher = call.launcher
+    return prepare(launcher.kernel, call.dim, args, launcher.device, form, call.deterministic)
 
 
 def run_command(launch: Launch) -> None:
     """Run a command that was recorded with `record_cmd=True`, or captured in a graph, as a launch of its own."""
     plain = launch.plain or launch
-    kernel, launcher = launch.kernel, getattr(plain, "launcher", None)
-    place, settings = Place.outside(), kernel.settings()
-    types = kernel.types_for(plain.args)
-    named = zip(plain.args, types, kernel.patterns, strict=True)
-    device = INTERP if launcher is None else launcher.device
-    args = [adapted(a, t, name, kernel.key, device) for a, t, name in named]
-    needs = needs_of(kernel, types, settings) if launcher is None else needs_for(launcher)
 
-    def run(needs: Needs, noted: dict[int, Any]) -> None:
-        (with_notes(plain, args, needs, noted) if noted else launch).submit()
+    def run(call: LaunchCall, noted: dict[int, Any]) -> None:
+        (with_notes(plain, call, noted) if noted else launch).submit()
         if noted:
             for number, own in launch.noted.items():
                 recorded(partial(np.copyto, own._data, noted[number]._data))
 
-    deterministic = bool(getattr(plain, "deterministic", False))
-    launch_generally(needs, launcher, plain.dim, args, plain.input_count, plain.record, deterministic, run, place)
+    run_generally(plain.bound.call, Place.outside(), run)
 
 
-def with_notes(plain: Launch, args: Any, needs: Needs, noted: dict[int, array]) -> Launch:
+def with_notes(plain: Launch, call: LaunchCall, noted: dict[int, array]) -> Launch:
     """A launch that fills `noted` besides."""
-    made: Launch
-    if isinstance(plain, NativeLaunch):
-        chosen, given = noting(plain.launcher, args, needs, noted)
-        made = NativeLaunch(chosen, plain.dim, given, plain.deterministic)
-    else:
-        form, given = recording_form(needs), [*needs.whole(args), *noted.values()]
-        made = InterpretedLaunch(
-            plain.kernel, plain.dim, given, lambda n, a: interp.prepared(plain.kernel, n, a, INTERP, form)
-        )
-    made.plain, made.noted, made.reverse = plain, noted, plain.reverse
+    made = Launch(call)
+    made.plain, made.noted = plain, noted
     return made
 
 

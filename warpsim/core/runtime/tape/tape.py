@@ -34,9 +34,9 @@ from ..arrays.call_site import Place
 from ..arrays.indexed import indexedarray
 from ..arrays.seeds import clear, keep_left, may_be_seeded, refuse_seeds
 from ..devices.capture import current_graph, recorded
-from ..devices.device import CPU, get_device
-from ..launches.compiled_form import prepared
+from ..devices.device import get_device
 from ..launches.dimensions import normalized
+from ..launches.for_device import prepare
 from ..launches.frames import check_frame, join
 from ..launches.kernel import Kernel
 from .adjoint_launch import check_aliases
@@ -49,7 +49,7 @@ from .launch_entry import LaunchEntry
 from .picture.graph import visualize
 from .picture.items import items_of
 from .picture.names import caller_names
-from .recording import launch_generally, needs_for, register
+from .recording import needs_for, register, run_generally
 
 
 class Scope(NamedTuple):
@@ -133,11 +133,12 @@ class Tape:
 
         metadata: kept with the record. Raises `TapeError` for a kernel that overwrites what its gradient needs.
         """
-        place = get_device(device)
-        args, dims, tapes = [*inputs, *outputs], normalized(dim), saved_contents.active()
-        launcher, args = prepared(kernel, args, CPU if place.is_interp else place)
-        needs = needs_for(launcher)
-        needs = needs.suited(have_gradients(needs, needs.whole(args)))
+        tapes = saved_contents.active()
+        call = prepare(
+            kernel, normalized(dim), [*inputs, *outputs], get_device(device), input_count=len(inputs)
+        )
+        needs = needs_for(call.launcher)
+        needs = needs.suited(have_gradients(needs, needs.whole(call.args)))
         if needs.own.before or needs.own.recording:
             raise TapeError(
                 f"kernel {kernel.key!r} overwrites what its gradient needs, or needs what its atomics returned\n"
@@ -146,10 +147,7 @@ class Tape:
         join(self.session, current_graph(), bool(self.log))
         saved_contents.set_active((self,))
         try:
-            launch_generally(
-                needs, None if place.is_interp else launcher, dims, args, len(inputs), True,
-                bool(kernel.option("deterministic")), lambda needs, noted: None, Place.of_caller(),
-            )  # fmt: skip
+            run_generally(call, Place.of_caller(), lambda call, noted: None)
         finally:
             saved_contents.set_active(tapes)
         entry = self.launches[-1]

@@ -1,0 +1,52 @@
+"""Launches on the CPU: few threads on the calling thread, many in chunks that all cores take.
+
+The boundaries of chunks depend on the number of threads of the launch alone. Float atomics that scatter go to private
+copies (see `private_sums`), so results do not depend on scheduling.
+"""
+
+from __future__ import annotations
+
+from ...emit.cuda_code import KERNEL
+from . import pool, private_sums
+from .launcher import LaunchCall, Launcher
+
+
+class CpuLauncher(Launcher):
+    """One form of a kernel as machine code of the CPU."""
+
+    def load(self, layouts: tuple[str, ...]) -> None:
+        self.code = self.kernel.compiled(self.own_types, layouts, self.settings, self.aliased, self.form)
+        self.function = self.code.native.function(KERNEL, pool.KERNEL_PROTOTYPE)
+        self.reports = bool(self.code.sites)
+        self.cost = max(0.25, self.program.nanoseconds)
+        self.serial_limit = serial_limit(self.cost)
+
+    def run(self, call: LaunchCall) -> None:
+        if call.total <= self.serial_limit:
+            self.function(call.block, 0, call.total, 0)
+            return
+        size = pool.chunk_size(call.total, self.cost)
+        if self.has_atomics:
+            private_sums.run_chunks(call, size)
+        else:
+            pool.get_pool().run(self._command(call, size), 1)
+
+    def run_in_order(self, call: LaunchCall) -> None:
+        self.function(call.block, 0, call.total, 0)
+
+    def command(self, call: LaunchCall) -> bytes | None:
+        if self.reports or self.guard is not None or (call.total > self.serial_limit and self.has_atomics):
+            return None
+        return self._command(call, pool.chunk_size(call.total, self.cost))
+
+    def _command(self, call: LaunchCall, size: int) -> bytes:
+        return pool.COMMAND.pack(self.code.address, pool.address_of(call.block), 0, call.total, size, 0)
+
+
+def serial_limit(cost: float) -> int:
+    """The largest launch that `pool.chunk_size` leaves whole."""
+    low, high = 0, 1 << 40
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if pool.chunk_size(middle, cost) >= middle else (low, middle)
+    return low

@@ -1,0 +1,68 @@
+"""Launches on CUDA devices: on the current stream (see `cuda.function`), by one thread where their order would show."""
+
+from __future__ import annotations
+
+import copy
+
+from ..devices.cuda.function import MOST_BLOCKS
+from ..devices.device import Device
+from . import private_sums
+from .failed_checks import unread
+from .launcher import LaunchCall, Launcher
+
+
+class CudaLauncher(Launcher):
+    """One form of a kernel compiled for a CUDA device."""
+
+    def load(self, layouts: tuple[str, ...]) -> None:
+        self.code = self.kernel.loaded(
+            self.own_types, layouts, self.settings, self.device, self.aliased, self.form
+        )
+        self.reports = bool(self.code.sites)
+        self.shapes: dict[tuple[int | None, int], CudaLauncher] = {}
+        # Launches that the order of threads may show in are looked at one by one.
+        self.serial_limit = -1 if self.program.plan.atomics() else 1 << 63
+        self._set_shape(None, 0)
+
+    def _set_shape(self, block_dim: int | None, max_blocks: int) -> None:
+        self.shape = block_dim, max_blocks
+        self.threads = threads = self.code.checked_block_dim(block_dim, self.kernel.key)
+        run = self.code.run
+        self.function = lambda block, begin, total, flags: run(block, total, threads, max_blocks)
+
+    def fitting(self, args: list) -> tuple[Launcher, list]:
+        launcher, args = super().fitting(args)
+        return launcher.shaped(*self.shape), args
+
+    def shaped(self, block_dim: int | None, max_blocks: int) -> Launcher:
+        """The same with another number of threads in a block (None: as usual), or of blocks (0: as many as fit)."""
+        shape = (block_dim, max(0, min(max_blocks, MOST_BLOCKS)))
+        if shape == self.shape:
+            return self
+        if shape not in self.shapes:
+            other = copy.copy(self)
+            other._set_shape(*shape)
+            self.shapes[shape] = other
+        return self.shapes[shape]
+
+    def execute(self, call: LaunchCall, in_order: bool = False) -> None:
+        if self.reports and not self.settings.verify and not in_order:
+            unread(self.device).run(call)
+        else:
+            super().execute(call, in_order)
+
+    def run(self, call: LaunchCall) -> None:
+        """Run a launch: by one thread, one element after the other, where the order of threads would show."""
+        plan = self.program.plan
+        ordered = call.deterministic and private_sums.is_ordered(plan)
+        if ordered or (plan.injective and private_sums.any_overlap(call.args)):
+            self.run_in_order(call)
+        else:
+            self.function(call.block, 0, call.total, 0)
+
+    def run_in_order(self, call: LaunchCall) -> None:
+        self.code.run(call.block, call.total, 1, 1)
+
+    @property
+    def stream_device(self) -> Device | None:
+        return None if self.reports or self.guard is not None else self.device

@@ -1,0 +1,37 @@
+"""The launcher of each kind of device, and launches made ready for one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...compile import FORWARD, Form
+from ...types.structs import frozen
+from ..devices.device import Device
+from .cpu_launcher import CpuLauncher
+from .cuda_launcher import CudaLauncher
+from .dimensions import extent
+from .interp import InterpLauncher
+from .kernel import Kernel
+from .launcher import LaunchCall, Launcher
+
+LAUNCHERS: dict[str, type[Launcher]] = {"cpu": CpuLauncher, "interp": InterpLauncher, "cuda": CudaLauncher}
+
+
+def launcher_for(
+    kernel: Kernel, args: Sequence[Any], device: Device, form: Form = FORWARD
+) -> tuple[Launcher, list[Any]]:
+    """The launcher of a kernel's form for arguments, see `Launcher.of`."""
+    return LAUNCHERS[device.kind].of(kernel, args, device, form)
+
+
+def prepare(
+    kernel: Kernel, dim: Any, args: Sequence[Any], device: Device, form: Form = FORWARD,
+    deterministic: bool | None = None, input_count: int | None = None, record: bool = True,
+) -> LaunchCall:  # fmt: skip
+    """A launch whose arguments are checked and packed, structs as they are now. Raises what `launch` raises."""
+    launcher, args = launcher_for(kernel, [frozen(a) for a in args], device, form)
+    total, header = extent(dim, kernel.key, launcher.ndim)
+    ordered = launcher.deterministic if deterministic is None else deterministic
+    count = len(args) if input_count is None else input_count
+    return LaunchCall(launcher, dim, total, launcher.packed(args, header), args, count, record, bool(ordered))

@@ -1,0 +1,271 @@
+"""Launchers: one form of a kernel on one device, which checks and packs arguments and runs launches.
+
+A `Launcher` belongs to one form of a kernel (itself, its adjoint, ...) at fixed tags of its array arguments. What runs
+it is the device's own: machine code on all cores (`cpu`), a stream of a GPU (`cuda`), the interpreter (`interp`).
+A `LaunchCall` is one launch of it: what is passed from `wp.launch` to tapes, graphs and checks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ....config import config
+from ....errors import LaunchError, StructureIdError
+from ...compile import FORWARD, Form
+from ...passes.analysis.demanded import demanded
+from ...types.arrays import ArrayType
+from ...types.signatures import is_generic
+from ...types.structs import frozen
+from ..devices.device import Device
+from .arguments import (
+    UNFIT,
+    adapted,
+    block_packer,
+    check_writable,
+    demanding,
+    exact_packer,
+    id_packer,
+    packer,
+    refuse_missing,
+    unfit,
+    written_fields,
+)  # fmt: skip
+from .dimensions import extent
+from .failed_checks import Report
+from .guards import Guard, guard_of
+from .kernel import Kernel, Settings
+from .shared_memory import is_aliased
+from .struct_bytes import RefusedField
+
+
+class LaunchCall:
+    """One launch: a launcher, the threads, the arguments and what they are packed into. Never changed.
+
+    total: the number of threads; block: the argument block; input_count: how many arguments are `inputs`; record:
+    whether tapes record it; deterministic: whether sums may not depend on scheduling.
+    """
+
+    __slots__ = ("args", "block", "deterministic", "dim", "input_count", "launcher", "record", "total")
+
+    def __init__(
+        self, launcher: Launcher, dim: Any, total: int, block: Any, args: Sequence[Any], input_count: int,
+        record: bool, deterministic: bool,
+    ):  # fmt: skip
+        self.launcher, self.dim, self.total, self.block, self.args = launcher, dim, total, block, args
+        self.input_count, self.record, self.deterministic = input_count, record, deterministic
+
+    def run(self) -> None:
+        """Run now; raises what checks report."""
+        self.launcher.execute(self)
+
+    def rebound(self, dim: Any, args: Sequence[Any]) -> LaunchCall:
+        """The same over other threads, with other arguments: structs as they are now. Raises what `launch` raises."""
+        launcher, args = self.launcher, [frozen(a) for a in args]
+        total, header = extent(dim, launcher.kernel.key, launcher.ndim)
+        block = launcher.pack(args, header)
+        if block is None:
+            launcher, args = launcher.fitting(args)
+            total, header = extent(dim, launcher.kernel.key, launcher.ndim)
+            block = launcher.packed(args, header)
+        return LaunchCall(launcher, dim, total, block, args, self.input_count, self.record, self.deterministic)
+
+    def shaped(self, block_dim: int | None, max_blocks: int) -> LaunchCall:
+        """The same with another number of threads in a block, or of blocks, on devices that have such."""
+        return LaunchCall(
+            self.launcher.shaped(block_dim, max_blocks), self.dim, self.total, self.block, self.args,
+            self.input_count, self.record, self.deterministic,
+        )  # fmt: skip
+
+    def with_block(self, block: Any) -> LaunchCall:
+        """The same with another argument block."""
+        return LaunchCall(
+            self.launcher, self.dim, self.total, block, self.args, self.input_count, self.record, self.deterministic
+        )
+
+
+class Launcher:
+    """One form of a kernel on a device, for fixed tags of its array arguments.
+
+    types, args: those of the kernel's parameters, then those of the extra parameters of the form.
+    """
+
+    code: Any = None
+    """What the device made of the program."""
+    function: Callable[[Any, int, int, int], None]
+    """`function(block, 0, total, 0)` runs launches of up to `serial_limit` threads whose checks nobody reads."""
+    serial_limit = -1
+    reports = False
+    """Whether threads may report failed checks."""
+
+    def __init__(
+        self, kernel: Kernel, device: Device, types: tuple[Any, ...], args: Sequence[Any], settings: Settings,
+        aliased: bool, form: Form = FORWARD,
+    ):  # fmt: skip
+        self.kernel, self.device, self.types, self.settings = kernel, device, types, settings
+        self.aliased, self.form = aliased, form
+        own = types[: len(kernel.patterns)]
+        self.own_types = own
+        self.program = kernel.program(own, settings, aliased, form)
+        whole = kernel.program(own, settings, False, form).plan
+        self.summed, self.lone = whole.summed(), whole.lone()
+        tags = [a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True)]
+        self.packers = self._packers()
+        self.demands = demanded(self.program.fn) if form is FORWARD else frozenset()
+        for k in {k for k, path in self.demands if path}:
+            inner = self.packers[k]
+            assert inner is not None
+            self.packers[k] = demanding(inner, [path for at, path in self.demands if at == k])
+        self.join = block_packer(tags, self.packers)
+        self.guard = guard_of(self.program.fn, kernel.key, self.program.handle_params, form.kind != "adjoint")
+        if self.guard is not None:
+            self.pack = guarded(self.guard, self.pack)  # type: ignore[method-assign]
+        self.ndim = self.program.ndim
+        plan = self.program.plan
+        self.sums, self.has_atomics = plan.summed(), bool(plan.atomics())
+        self.generation = config.generation
+        self.deterministic = bool(kernel.option("deterministic"))
+        self.needs: Any = None  # what recording a launch has to look at, see `adjoint_needs`
+        self.reverses: dict[Any, Launcher | None] = {}  # adjoint forms used last, by which arrays have gradients
+        self.load(tuple("C" if _is_contiguous(a, t) else "" for a, t in zip(args, types, strict=True)))
+
+    def load(self, layouts: tuple[str, ...]) -> None:
+        """Make what runs the program; layouts: of the array parameters, as machine code is made for them."""
+        raise NotImplementedError
+
+    def _packers(self) -> list[Callable[[Any], bytes] | None]:
+        """What packs each argument, None for arrays."""
+        generic = [is_generic(p) for p in self.kernel.patterns.values()]
+        generic += [False] * (len(self.types) - len(generic))
+        fields = written_fields(self.program.fn) if self.form.kind != "adjoint" else {}
+        packers = [
+            (exact_packer if is_open else packer)(t, self.device, fields.get(k, frozenset()))
+            for k, (t, is_open) in enumerate(zip(self.types, generic, strict=True))
+        ]
+        for r in self.program.handle_params:
+            pack = packers[r.position]
+            if not r.path and pack is not None:
+                packers[r.position] = id_packer(r.type, pack, self.device)
+        return packers
+
+    # ----- arguments --------------------------------------------------------------------------
+
+    def pack(self, args: Sequence[Any], header: bytes) -> Any:
+        """The argument block, or None when an argument needs a closer look."""
+        try:
+            block = self.join(args, header)
+        except UNFIT:
+            return None
+        if block is not None and (self.summed or self.lone or self.form is not FORWARD):
+            if is_aliased(self.form, args, self.summed, self.types, self.lone) is not self.aliased:
+                return None
+        return block
+
+    def packed(self, args: Sequence[Any], header: bytes) -> Any:
+        """The argument block; raises `ArgumentTypeError` when an argument does not fit."""
+        block = self.pack(args, header)
+        if block is None:
+            explain(self, args)
+        return block
+
+    @classmethod
+    def of(
+        cls, kernel: Kernel, args: Sequence[Any], device: Device, form: Form = FORWARD
+    ) -> tuple[Launcher, list[Any]]:
+        """The launcher for these arguments, made once, and the arguments with foreign arrays wrapped.
+
+        args: those of the kernel, then one for every extra parameter of the form.
+        """
+        generation = config.generation  # read before the switches: one that changes meanwhile must be seen next time
+        names, settings = list(kernel.patterns), kernel.settings()
+        own = kernel.types_for(args[: len(names)] if form is not FORWARD else args)
+        adapted_args = [adapted(a, t, n, kernel.key, device) for a, t, n in zip(args, own, names, strict=False)]
+        args = [*adapted_args, *args[len(names) :]]
+        program = kernel.program(own, settings, False, form)
+        types = tuple(p.type for p in program.fn.params) if form is not FORWARD else own
+        tags = tuple(a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True))
+        aliased = is_aliased(form, args, program.plan.summed(), types, program.plan.lone())
+        key = (types, tags, settings, aliased, form, device.alias)
+        launcher = kernel.launchers.get(key)
+        if launcher is None:
+            launcher = kernel.launchers[key] = cls(kernel, device, types, args, settings, aliased, form)
+        launcher.generation, launcher.deterministic = generation, bool(kernel.option("deterministic"))
+        refuse_missing([d for d in launcher.demands if not d[1]], args, names, kernel.key)
+        for k, use in launcher.program.plan.uses.items():
+            if use.written and form.kind != "adjoint":
+                check_writable(args[k], names[k] if k < len(names) else "", kernel.key)
+        if form is FORWARD and kernel.is_current:
+            kernel.latest[device.alias] = launcher
+        return launcher, args
+
+    def fitting(self, args: Sequence[Any]) -> tuple[Launcher, list[Any]]:
+        """The launcher of the same form for other arguments, and these as it takes them."""
+        return self.of(self.kernel, args, self.device, self.form)
+
+    def shaped(self, block_dim: int | None, max_blocks: int) -> Launcher:
+        """The same with another number of threads in a block, or of blocks, on devices that have such."""
+        return self
+
+    # ----- runs -------------------------------------------------------------------------------
+
+    def execute(self, call: LaunchCall, in_order: bool = False) -> None:
+        """Run a launch of any kind; raises what its checks report. in_order: one thread after the other."""
+        run = self.run_in_order if in_order else self.run
+        if not self.reports:
+            run(call)
+            return
+        report = Report(self)
+        run(call.with_block(report.attached(call.block)))
+        report.raise_if_failed()
+
+    def run(self, call: LaunchCall) -> None:
+        """Run a launch of any size, whose checks nobody asks for."""
+        raise NotImplementedError
+
+    def run_in_order(self, call: LaunchCall) -> None:
+        """The same, one thread after the other."""
+        raise NotImplementedError
+
+    def command(self, call: LaunchCall) -> bytes | None:
+        """The launch as a command for the pool of threads, or None where that is not all there is to do."""
+        return None
+
+    @property
+    def stream_device(self) -> Device | None:
+        """The device on whose current stream a launch is all work for it, None where it is anything else."""
+        return None
+
+
+def guarded(guard: Guard, pack: Callable[..., Any]) -> Callable[..., Any]:
+    """Packing, and a look at what elements of structs refer to."""
+
+    def packed(args: Sequence[Any], header: bytes) -> Any:
+        block = pack(args, header)
+        if block is not None:
+            guard(args)
+        return block
+
+    return packed
+
+
+def explain(launcher: Launcher, args: Sequence[Any]) -> None:
+    """Raise the error that `pack` did not."""
+    for name, t, arg, pack in zip(launcher.kernel.patterns, launcher.types, args, launcher.packers, strict=False):
+        if pack is None:
+            continue
+        try:
+            pack(arg)
+        except RefusedField as error:
+            raise error.error(name, launcher.kernel.key) from None
+        except StructureIdError as error:
+            raise StructureIdError(f"parameter {name!r} of kernel {launcher.kernel.key!r}: {error}") from None
+        except UNFIT as error:
+            raise unfit(arg, t, name, launcher.kernel.key, error) from None
+    raise LaunchError(
+        f"arguments of kernel {launcher.kernel.key!r} changed during the launch\n"
+        "help: let no other thread change an array while it is being passed"
+    )
+
+
+def _is_contiguous(arg: Any, t: Any) -> bool:
+    return isinstance(t, ArrayType) and not t.indexed and arg._tag.contiguous
