@@ -31,6 +31,7 @@ from .functions import (
     parameters,
     runtime_values,
 )  # fmt: skip
+from .nondiff import as_constant, refuse_writes
 from .overloads import Overload
 from .scope import RESULT, RETURNED, Scope, typed
 from .source import Source
@@ -162,7 +163,12 @@ class FunctionTranslator(Calls):
         region.yields = tuple(runtime_values(template))
         sites = tuple(inner.call_sites()) if any(overload.customs.values()) else ()
         use = Use(overload, operands, template, self.session, sites)
-        return Translated(overload.function.__name__, region, overload.source.whole(), use=use), template
+        fn = Translated(overload.function.__name__, region, overload.source.whole(), nondiff=overload.nondiff, use=use)
+        if overload.nondiff:
+            refuse_writes(fn)
+            with builder.active():
+                region.yields = tuple(map(as_constant, region.yields))
+        return fn, template
 
 
 def kernel_function(source: Source, patterns: dict[str, Any], types: list[Any]) -> Function:

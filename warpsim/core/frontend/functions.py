@@ -42,9 +42,11 @@ class Func(Redefinable):
     A later definition of the name makes another object, which takes over the overloads that it does not replace.
     """
 
-    def __init__(self, function: Callable[..., Any], inout: tuple[str, ...] = (), before: Func | None = None):
+    def __init__(
+        self, function: Callable[..., Any], inout: tuple[str, ...] = (), before: Func | None = None, nondiff: str = ""
+    ):
         self.overloads = [] if before is None else list(before.overloads)
-        self.add(function, inout)
+        self.add(function, inout, nondiff)
         first = self.overloads[0].function
         self.name = function.__name__
         self.__doc__, self.__name__, self.__module__ = first.__doc__, self.name, function.__module__
@@ -62,11 +64,11 @@ class Func(Redefinable):
     def key(self) -> str:
         return self.name
 
-    def add(self, function: Callable[..., Any], inout: tuple[str, ...] = ()) -> None:
+    def add(self, function: Callable[..., Any], inout: tuple[str, ...] = (), nondiff: str = "") -> None:
         """Another overload; one with equal annotations replaces the old. `inout`: as the first, unless given."""
         known = inspect.signature(function).parameters
         usual = self.overloads[0].inout.values() if self.overloads else ()
-        new = Overload(function, inout or tuple(n for n in usual if n in known))
+        new = Overload(function, inout or tuple(n for n in usual if n in known), nondiff)
         same = [written_annotations(o) == written_annotations(new) for o in self.overloads]
         kept = [new if replaced else o for o, replaced in zip(self.overloads, same, strict=True)]
         self.overloads = kept if any(same) else [*kept, new]
@@ -183,12 +185,12 @@ class Translated(Function):
 
     def __init__(
         self, name: str, body: Region, location: Location | None = None, effect: str = "call",
-        grad: Function | None = None, replay: Function | None = None, use: Use | None = None,
+        grad: Function | None = None, replay: Function | None = None, nondiff: str = "", use: Use | None = None,
     ):  # fmt: skip
         self.use = use
         self.made: dict[str, Function | None] = {}
         self.asking = False  # while a gradient or replay is translated
-        super().__init__(name, body, location, effect, grad, replay)
+        super().__init__(name, body, location, effect, grad, replay, nondiff)
         if use is not None:
             self.made.clear()
 
@@ -221,11 +223,12 @@ class Translated(Function):
 
 def refuse_custom(overload: Overload) -> Overload:
     """Refuse to translate a function in place whose gradient the user wrote: it would be derived instead."""
-    if any(overload.customs.values()):
+    if overload.nondiff or any(overload.customs.values()):
+        own = "is declared nondiff" if overload.nondiff else "has a gradient or replay of its own"
         raise CustomGradientError(
-            f"{overload.function.__name__!r} has a gradient or replay of its own, and takes or returns a function that"
-            " is defined inside the kernel", help="define that function outside, with @wp.func",
-        )  # fmt: skip
+            f"{overload.function.__name__!r} {own}, and takes or returns a function that is defined inside the kernel",
+            help="define that function outside, with @wp.func",
+        )
     return overload
 
 
@@ -325,7 +328,7 @@ def _host_fits(overload: Overload, args: tuple[Any, ...]) -> bool:
 
 def func(
     f: Callable[..., Any] | None = None, *, name: str | None = None, inout: tuple[str, ...] = (),
-    overload_of: Func | None = None, module: Any = None,
+    overload_of: Func | None = None, nondiff: str = "", module: Any = None,
 ) -> Any:  # fmt: skip
     """Make a Python function callable from kernels.
 
@@ -333,18 +336,22 @@ def func(
     another replaces it, for kernels too that were defined before. `inout` names parameters whose new values the
     function returns first and its caller's variables receive; overloads that differ in that take different
     numbers of arguments.
+
+    nondiff: why the results have no derivative ("a face is a number"), so that they are constants to gradients and
+    tangents of every order. Such a function changes no array of floats: it returns what it computes.
     """
 
     def wrap(function: Callable[..., Any]) -> Func:
         instance(function, FunctionType, "what @wp.func decorates")
+        instance(nondiff, str, "nondiff, the reason why the results have no derivative,")
         if name is not None:
             function.__name__ = name
         if overload_of is not None:
-            overload_of.add(function, inout)
+            overload_of.add(function, inout, nondiff)
             return declared_anew(overload_of)
         before = FUNCTIONS.get((function.__module__, function.__qualname__))
         overloaded = type(before) is Func and "<locals>" not in function.__qualname__
-        return declared_anew(Func(function, inout, before if overloaded else None))
+        return declared_anew(Func(function, inout, before if overloaded else None, nondiff))
 
     return wrap(f) if f is not None else wrap
 

@@ -94,7 +94,7 @@ class Custom:
 
     def attach(self) -> None:
         """Add this to every overload that it fits; it replaces one with the same parameters."""
-        misfits = [(overload, self.misfit(overload)) for overload in self.forward.overloads]
+        misfits = [(overload, self.refusal(overload)) for overload in self.forward.overloads]
         fitting = [overload for overload, why in misfits if why is None]
         if not fitting:
             raise self.error(
@@ -117,8 +117,14 @@ class Custom:
         what = f"{self.own.function.__name__!r} does not fit {self.decorator}({self.forward.name}): {message}"
         return CustomGradientError(what, self.own.source.whole(), **facts)
 
-    def misfit(self, overload: Overload) -> str | None:
+    def refusal(self, overload: Overload) -> str | None:
         """Why this cannot belong to an overload, or None."""
+        if overload.nondiff:
+            return f"it is declared to have no derivative ({overload.nondiff})"
+        return self.misfit(overload)
+
+    def misfit(self, overload: Overload) -> str | None:
+        """Why the parameters do not fit those of an overload, or None."""
         raise NotImplementedError
 
     def wanted(self, overload: Overload) -> str:

@@ -19,10 +19,13 @@ from .source import Source, annotations
 
 
 class Overload:
-    """One Python function of a `Func`; `inout` are positions and names of what it rebinds, as they are returned."""
+    """One Python function of a `Func`; `inout` are positions and names of what it rebinds, as they are returned.
 
-    def __init__(self, function: Callable[..., Any], inout: tuple[str, ...] = ()):
-        self.function = function
+    nondiff: why its results have no derivative, if they have none.
+    """
+
+    def __init__(self, function: Callable[..., Any], inout: tuple[str, ...] = (), nondiff: str = ""):
+        self.function, self.nondiff = function, nondiff
         self.signature = inspect.signature(function)
         names = list(self.signature.parameters)
         self.inout = {names.index(n): n for n in inout}

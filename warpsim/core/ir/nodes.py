@@ -171,6 +171,8 @@ class Function:
     """The user's adjoint: from parameters and a cotangent per result to one per parameter that has one."""
     replay: Function | None = None
     """What computes the results again in reverse; of the same signature."""
+    nondiff: str = ""
+    """Why its results have no derivative, as rows say it; empty if they have one."""
     flat: Function | None = field(default=None, init=False, repr=False)
     """The same with its own calls expanded, once a pass made it."""
 

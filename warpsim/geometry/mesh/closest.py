@@ -3,14 +3,13 @@
 Of faces at the same computed distance the smallest number wins, whatever the shape of the tree. Squares of areas
 must be numbers of float32: distances may be up to 1e9, and triangles smaller than about 1e-8 count as their edges.
 
-Faces are numbers, so nothing here has a derivative; saying so by gradients that do nothing keeps a search in
-reverse as fast as it is forwards.
+Faces are numbers, so nothing here has a derivative; `nondiff` keeps a search in reverse as fast as it is forwards.
 """
 
 from __future__ import annotations
 
 from ...core.language import (
-    abs, cw_div, cw_mul, float32, func, func_grad, func_replay, greater, int32, lesser, mask_at_most, min, vec3, vec4,
+    abs, cw_div, cw_mul, float32, func, greater, int32, lesser, mask_at_most, min, vec3, vec4,
     where, zeros,
 )  # fmt: skip
 from ...core.lib.closest import FLAT, SMALL
@@ -73,7 +72,7 @@ def pack_distances(pack: TrianglePack, p: vec3) -> vec8:
     return lesser(plane, lesser(on_ab, lesser(on_bc, on_ca)))
 
 
-@func
+@func(nondiff="a face is a number")
 def closest_face(data: MeshData, p: vec3, max_dist: float32) -> int32:
     """The face closest to `p` among those strictly closer than `max_dist`, or -1."""
     stack, bounds = zeros(shape=STACK_SIZE, dtype=int32), zeros(shape=STACK_SIZE, dtype=float32)
@@ -125,7 +124,7 @@ def corner_distances(x: vec8, y: vec8, z: vec8, p: vec3) -> vec8:
     return dot8(dx, dy, dz, dx, dy, dz)
 
 
-@func
+@func(nondiff="a face is a number")
 def furthest_face(data: MeshData, p: vec3, min_dist: float32) -> int32:
     """The face with the point furthest from `p` among those strictly further than `min_dist`, or -1."""
     stack, bounds = zeros(shape=STACK_SIZE, dtype=int32), zeros(shape=STACK_SIZE, dtype=float32)
@@ -156,23 +155,3 @@ def furthest_face(data: MeshData, p: vec3, min_dist: float32) -> int32:
                         if distances[k] > best or other < face:
                             best, face = distances[k], other
     return face
-
-
-@func_grad(closest_face)
-def _adj_closest_face(data: MeshData, p: vec3, max_dist: float32, adj_face: int32):
-    """Nothing: a face is a number."""
-
-
-@func_grad(furthest_face)
-def _adj_furthest_face(data: MeshData, p: vec3, min_dist: float32, adj_face: int32):
-    """Nothing: a face is a number."""
-
-
-@func_replay(closest_face)
-def _replay_closest_face(data: MeshData, p: vec3, max_dist: float32):
-    return closest_face(data, p, max_dist)
-
-
-@func_replay(furthest_face)
-def _replay_furthest_face(data: MeshData, p: vec3, min_dist: float32):
-    return furthest_face(data, p, min_dist)

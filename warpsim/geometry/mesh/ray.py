@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from ...core.language import (
-    bool_, cw_mul, float32, func, func_grad, func_replay, greater, int32, lesser, mask_at_most, mat33, min, resolve,
+    bool_, cw_mul, float32, func, greater, int32, lesser, mask_at_most, mat33, min, resolve,
     struct, uint64, vec3, vec4, where, zeros,
 )  # fmt: skip
 from ...core.lib.intersect import ray_crosses, ray_frame, ray_triangle
@@ -71,7 +71,7 @@ def candidates(misses: vec8, count: int32) -> int32:
     return mask_at_most(misses, 0.0) & ((1 << count) - 1)
 
 
-@func
+@func(nondiff="a face is a number")
 def first_hit(data: MeshData, start: vec3, dir: vec3, max_t: float32, any_will_do: bool) -> int32:
     """The face that is hit first at a time in [0, max_t), or -1."""
     stack, bounds = zeros(shape=STACK_SIZE, dtype=int32), zeros(shape=STACK_SIZE, dtype=float32)
@@ -107,7 +107,7 @@ def first_hit(data: MeshData, start: vec3, dir: vec3, max_t: float32, any_will_d
     return face
 
 
-@func
+@func(nondiff="a count is a number")
 def crossings(data: MeshData, start: vec3, dir: vec3) -> int32:
     """How many faces the ray crosses at times >= 0; a border shared by two faces belongs to one of them."""
     stack = zeros(shape=STACK_SIZE, dtype=int32)
@@ -135,16 +135,6 @@ def crossings(data: MeshData, start: vec3, dir: vec3) -> int32:
                 if hit and t >= 0.0 and ray_crosses(frame, start, a, b, c):
                     found += 1
     return found
-
-
-@func_grad(first_hit)
-def _adj_first_hit(data: MeshData, start: vec3, dir: vec3, max_t: float32, any_will_do: bool, adj_face: int32):
-    """Nothing: a face is a number."""
-
-
-@func_grad(crossings)
-def _adj_crossings(data: MeshData, start: vec3, dir: vec3, adj_count: int32):
-    """Nothing: a count has no derivative."""
 
 
 # ----- queries --------------------------------------------------------------------------------
@@ -199,13 +189,3 @@ def mesh_query_ray_count_intersections(id: uint64, start: vec3, dir: vec3) -> in
     number: so the count is odd exactly for a start inside a closed mesh.
     """
     return crossings(resolve(id, MeshData), start, dir)
-
-
-@func_replay(first_hit)
-def _replay_first_hit(data: MeshData, start: vec3, dir: vec3, max_t: float32, any_will_do: bool):
-    return first_hit(data, start, dir, max_t, any_will_do)
-
-
-@func_replay(crossings)
-def _replay_crossings(data: MeshData, start: vec3, dir: vec3):
-    return crossings(data, start, dir)

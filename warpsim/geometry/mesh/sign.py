@@ -1,12 +1,9 @@
-"""On which side of a mesh a point is: by a vote of rays, by parity of crossings, by normals at the closest point.
-
-Signs are piecewise constant: their gradients do nothing.
-"""
+"""On which side of a mesh a point is: by a vote of rays, by parity of crossings, by normals at the closest point."""
 
 from __future__ import annotations
 
 from ...core.language import (
-    abs, acos, bool_, clamp, dot, float32, float64, func, func_grad, func_replay, int32, length, mask_at_most, mat33,
+    abs, acos, bool_, clamp, dot, float32, float64, func, int32, length, mask_at_most, mat33,
     max, min, normalize, struct, vec3, vec3d, where, zeros,
 )  # fmt: skip
 from ...core.lib.closest import closest_point_segment, closest_point_triangle
@@ -103,7 +100,7 @@ def sees_back(data: MeshData, point: vec3, dir: vec3) -> bool:
     return net < 0
 
 
-@func
+@func(nondiff="a sign is piecewise constant")
 def sign_by_rays(data: MeshData, point: vec3) -> float32:
     """-1 where two of three rays along the axes first hit the back of a face, else 1; the third only if it decides."""
     backs, fronts = int32(0), int32(0)
@@ -117,7 +114,7 @@ def sign_by_rays(data: MeshData, point: vec3) -> float32:
     return where(backs > fronts, -1.0, 1.0)
 
 
-@func
+@func(nondiff="a sign is piecewise constant")
 def sign_by_parity(data: MeshData, point: vec3, n_sample: int32, perturbation_scale: float32) -> float32:
     """-1 where at least half of `n_sample` rays, or of one, cross an odd number of faces, else 1.
 
@@ -272,7 +269,7 @@ def is_closed(fan: Fan) -> bool:
     return rim <= _RIM_ROUNDING * fan.size and not fan.flat
 
 
-@func
+@func(nondiff="a sign is piecewise constant")
 def sign_by_normal(data: MeshData, point: vec3, face: int32, epsilon: float32) -> float32:
     """-1 behind the normal at the closest point, which is on `face`; else 1.
 
@@ -300,33 +297,3 @@ def sign_by_normal(data: MeshData, point: vec3, face: int32, epsilon: float32) -
 
 
 # ----- no derivatives -------------------------------------------------------------------------
-
-
-@func_grad(sign_by_rays)
-def _adj_sign_by_rays(data: MeshData, point: vec3, adj_sign: float32):
-    """Nothing."""
-
-
-@func_replay(sign_by_rays)
-def _replay_sign_by_rays(data: MeshData, point: vec3):
-    return sign_by_rays(data, point)
-
-
-@func_grad(sign_by_parity)
-def _adj_sign_by_parity(data: MeshData, point: vec3, n_sample: int32, perturbation_scale: float32, adj_sign: float32):
-    """Nothing."""
-
-
-@func_replay(sign_by_parity)
-def _replay_sign_by_parity(data: MeshData, point: vec3, n_sample: int32, perturbation_scale: float32):
-    return sign_by_parity(data, point, n_sample, perturbation_scale)
-
-
-@func_grad(sign_by_normal)
-def _adj_sign_by_normal(data: MeshData, point: vec3, face: int32, epsilon: float32, adj_sign: float32):
-    """Nothing."""
-
-
-@func_replay(sign_by_normal)
-def _replay_sign_by_normal(data: MeshData, point: vec3, face: int32, epsilon: float32):
-    return sign_by_normal(data, point, face, epsilon)

@@ -8,7 +8,7 @@ clouds. The number changes smoothly across holes, so a threshold gives meshes wi
 from __future__ import annotations
 
 from ...core.language import (
-    abs, array, atan2, cross, dot, float32, func, func_grad, func_replay, int32, kernel, length, max, tid,
+    abs, array, atan2, cross, dot, float32, func, int32, kernel, length, max, tid,
     vec3, vec3d, where, zeros,
 )  # fmt: skip
 from ..bvh.nodes import STACK_SIZE, leaf_count, leaf_first
@@ -52,7 +52,7 @@ def far_field(moments: WindingMoments, r: vec3) -> float32:
     return (first + second) * inverse / length(r) * _OVER_4_PI
 
 
-@func
+@func(nondiff="it decides about a sign")
 def winding_number(data: MeshData, point: vec3, accuracy: float32) -> float32:
     """The winding number of a mesh around a point.
 
@@ -81,16 +81,6 @@ def winding_number(data: MeshData, point: vec3, accuracy: float32) -> float32:
                 if known(a, b, c):
                     number += solid_angle(point, a, b, c) * _OVER_2_PI
     return number
-
-
-@func_grad(winding_number)
-def _adj_winding_number(data: MeshData, point: vec3, accuracy: float32, adj_number: float32):
-    """Nothing: it decides about a sign."""
-
-
-@func_replay(winding_number)
-def _replay_winding_number(data: MeshData, point: vec3, accuracy: float32):
-    return winding_number(data, point, accuracy)
 
 
 # ----- moments --------------------------------------------------------------------------------

@@ -60,6 +60,8 @@ class Activity:
 
     def reached(self, call: Call) -> str:
         """Whether native code, or a function with a gradient of its own, is given an array that may have one."""
+        if is_nondiff_function(call):
+            return NO
         for a in call.args:
             if isinstance(a.type, ArrayType):
                 known = self.gradient_status(a) == NO
@@ -160,12 +162,18 @@ def passes_on(call: Call) -> bool:
 
 def is_blind(call: Call) -> bool:
     """Whether no derivative passes through a call, for a stated reason."""
-    return not isinstance(call.op, Function) and bool(call.op.nondiff) and call.op.effect not in (READ, ATOMIC)
+    return bool(call.op.nondiff) and (isinstance(call.op, Function) or call.op.effect not in (READ, ATOMIC))
+
+
+def is_nondiff_function(call: Call) -> bool:
+    """Whether a function is called whose results were declared to have no derivative."""
+    return isinstance(call.op, Function) and bool(call.op.nondiff)
 
 
 def replayed_body(call: Call) -> Region | None:
     """The body of a function that has a replay of its own but no gradient: it is reversed in place."""
-    return call.op.body if isinstance(call.op, Function) and call.op.grad is None else None
+    own = isinstance(call.op, Function) and not call.op.nondiff and call.op.grad is None
+    return call.op.body if own else None
 
 
 def joins_in(node: Node) -> list[tuple[tuple[Value, ...], tuple[Value, ...]]]:

@@ -104,6 +104,11 @@ class _Replayed(Tangents):
 
     def function(self, call: Call, given: Given) -> None:
         """A function with a replay of its own uses it where no tangent passes through."""
+        if call.op.nondiff:
+            for node in self.primals.function(call, call.op):
+                self.append(node)
+            self.rename(call.results, self.primals.uses(call.results))
+            return
         moves = any(given) or any(slots(v.type) for v in (*call.args, *call.results))
         if call.op.replay is None or moves:
             super().function(call, given)

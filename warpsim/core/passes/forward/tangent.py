@@ -122,7 +122,10 @@ class Tangents(Duals):
         return pushed
 
     def function(self, call: Call, given: Given) -> None:
-        """A function that was kept for its gradient; others have been inlined."""
+        """A function that was kept for its gradient, or because it has none; others have been inlined."""
+        if call.op.nondiff:
+            self.append(call)
+            return
         pure = not any(isinstance(a.type, ArrayType) for a in call.args)
         if call.op.grad is not None and pure:
             self.append(call)

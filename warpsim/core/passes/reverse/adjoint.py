@@ -28,7 +28,7 @@ from ...types.arrays import ArrayType, array_type
 from ...types.cotangents import has_cotangent
 from ...types.scalars import int32
 from ...types.structs import is_struct
-from ..analysis.activity import MAYBE, NO, Activity, is_blind, replayed_body
+from ..analysis.activity import MAYBE, NO, Activity, is_blind, is_nondiff_function, replayed_body
 from ..analysis.alias import BaseArray, array_fields
 from ..simplify.dce import dce
 from ..simplify.inline import inline
@@ -129,6 +129,8 @@ class Reverser(Loops):
 
     def reverse_function(self, call: Call, primals: Recompute, cotangents: Cotangents, arrived: bool) -> None:
         """A function with a gradient of its own uses it; one that only has a replay is reversed in place."""
+        if is_nondiff_function(call):
+            return
         if body := replayed_body(call):
             params = dict(zip(body.params, primals.uses(call.args), strict=True))
             inner = Recompute(params, primals.contents, primals.builder)

@@ -19,6 +19,7 @@ from ...ops import construct, memory, threads
 from ...ops.registry import ATOMIC
 from ...types.arrays import array_type
 from ...types.scalars import int32
+from ...types.structs import holds_arrays
 from ..analysis.alias import VIEWS, BaseArray
 from ..analysis.dependence import AFTER, BEFORE, Access, Dependences, in_one_iteration
 from .recompute import Contents, Recompute
@@ -95,7 +96,9 @@ class PrimalReads(Contents):
 
     def holds(self, call: Call) -> bool:
         where = self.dependences
-        bases = (base for k in call.op.reads for base in where.points_to.get(call.args[k], where.lent))
+        read = call.args if isinstance(call.op, Function) else [call.args[k] for k in call.op.reads]
+        arrays = (a for a in read if holds_arrays(a.type))
+        bases = (base for a in arrays for base in where.points_to.get(a, where.lent))
         return not any(base in where.written for base in bases)
 
     def stale(self, call: Call) -> BaseArray | None:

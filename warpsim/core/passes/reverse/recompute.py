@@ -41,7 +41,7 @@ class Contents:
         return primals.use(call.args[0])
 
     def holds(self, call: Call) -> bool:
-        """Whether all arrays that native code reads hold what they held."""
+        """Whether all arrays that native code, or a function that stayed a call, reads hold what they held."""
         return True
 
     def stale(self, call: Call) -> BaseArray | None:
@@ -129,8 +129,9 @@ class Recompute(Cloner):
         if fn.replay is not None:
             args = self.uses(call.args)
             return [Call(fn.replay, args, {}, results=self.define(call.results), location=call.location)]
-        if fn.grad is not None and fn.is_pure:
-            return [self.node(call)]  # as a call, so that a second differentiation finds the gradient too
+        own = self.contents.holds(call) if fn.nondiff else fn.grad is not None and fn.is_pure
+        if own:
+            return [self.node(call)]  # as a call, so that a second differentiation finds the declaration too
         inner = Recompute(dict(zip(fn.params, self.uses(call.args), strict=True)), self.contents, self.builder)
         inner.own = set() if self.own is None else self.own
         nodes = inner.nodes(fn.body.nodes)

@@ -77,7 +77,7 @@ def inlined_in_itself(fn: Function) -> Function:
 def has_own_gradient(call: Call) -> bool:
     """Whether the adjoint of a call is not that of its body."""
     if isinstance(call.op, Function):
-        return call.op.grad is not None or call.op.replay is not None
+        return bool(call.op.nondiff) or call.op.grad is not None or call.op.replay is not None
     return call.op.adjoint_rule is not None
 
 
