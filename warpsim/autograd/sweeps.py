@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..core.compile import Form, Program
-from ..core.ir.nodes import Function, Value, walk
+from ..core.ir.def_use import used_values
+from ..core.ir.nodes import Function, Value
 from ..core.language import array
 from ..core.passes.analysis.mod_ref import NESTED
 from ..core.passes.forward.derived import moving_slots
@@ -156,7 +157,7 @@ class MovedLaunch:
         others = sum(extra.kind != "tangent" for extra in program.extras)
         params = program.fn.params
         self.slots = moving_slots(params[: self.own + others], form.gradients)
-        used = used_values(program.fn)
+        used = used_in(program.fn)
         for slot, param in zip(self.slots, params[self.own + others :], strict=True):
             if slot.position >= self.own:
                 break
@@ -241,10 +242,9 @@ def sides(record: WriteEntry, mirror: Mirror) -> tuple[np.ndarray, np.ndarray | 
 
 
 @lru_cache(maxsize=256)
-def used_values(fn: Function) -> frozenset[Value]:
-    """All values that a program uses."""
-    used = {v for node in walk(fn.body) for v in node.operands()}
-    return frozenset(used | {v for node in walk(fn.body) for region in node.regions() for v in region.yields})
+def used_in(fn: Function) -> frozenset[Value]:
+    """All values that a program uses, found once."""
+    return frozenset(used_values(fn.body))
 
 
 def gradient_names(record: LaunchEntry) -> frozenset[str]:

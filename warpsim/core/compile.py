@@ -36,6 +36,7 @@ from .emit.target import Options, Site
 from .frontend.function import function_results, kernel_function, thread_rank
 from .frontend.source import Source
 from .frontend.translator import shallow_enough
+from .ir.def_use import used_values
 from .ir.nodes import Call, Function, walk
 from .ir.printer import print_function
 from .ir.rewrite import Rewriter
@@ -193,7 +194,7 @@ def unified(fn: Function, same: tuple[tuple[int, int], ...]) -> Function:
 
 def without_unread(fn: Function, extras: tuple[Extra, ...]) -> tuple[Function, tuple[Extra, ...]]:
     """Drop parameters for contents that the adjoint turned out not to need."""
-    used = {v for node in walk(fn.body) for v in (*node.operands(), *(y for r in node.regions() for y in r.yields))}
+    used = used_values(fn.body)
     own, more = fn.params[: -len(extras) or None], fn.params[len(fn.params) - len(extras) :]
     kept = [(p, e) for p, e in zip(more, extras, strict=True) if e.kind not in ("before", "recorded") or p in used]
     body = replace(fn.body, params=(*own, *(p for p, _ in kept)))

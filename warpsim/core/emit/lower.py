@@ -11,7 +11,7 @@ from typing import Any
 
 from llvmlite import ir as ll
 
-from ..ir.nodes import Call, Constant, For, Function, If, Node, Region, Value, While, walk
+from ..ir.nodes import Call, Constant, For, If, Node, Region, Value, While, walk
 from ..ops.values import LANES, packed, unpacked
 from ..types import scalars
 from ..types.compounds import is_compound
@@ -150,11 +150,11 @@ class Lowering:
         self.target.next_round(head, outer=has_loops(node))
 
     def count(self, node: For) -> None:
-        index, *carried = node.body.params
+        carried = node.carried
         [start], [stop], [step] = (self.get(v) for v in (node.start, node.stop, node.step))
-        b, t = self.b, index.type
+        b, t = self.b, node.index.type
         trips = self.trips(node, start, stop, step, t)
-        init = self.together(tuple(carried), [self.get(v) for v in node.init])
+        init = self.together(carried, [self.get(v) for v in node.init])
         before = b.block
         head, body, done = (b.append_basic_block(name) for name in ("head", "loop", "done"))
         b.branch(head)
@@ -164,16 +164,16 @@ class Lowering:
         i = b.phi(start.type)
         i.add_incoming(start, before)
         phis = self.enter(init, before)
-        self.unbundle(tuple(carried), phis)
+        self.unbundle(carried, phis)
         less = b.icmp_unsigned if scalars.bits(t) == 64 else b.icmp_signed
         b.cbranch(less("<", k, trips), body, done)
         b.position_at_end(body)
-        self.env[index] = [i]
+        self.env[node.index] = [i]
         yielded = self.region(node.body)
         flags = ("nsw",) if scalars.is_signed(t) else ()
         i.add_incoming(b.add(i, step, flags=flags), b.block)
         k.add_incoming(b.add(k, ll.Constant(I64, 1), flags=("nuw",)), b.block)
-        self.again(node, head, phis, self.together(tuple(carried), yielded))
+        self.again(node, head, phis, self.together(carried, yielded))
         b.position_at_end(done)
         self.bind(node.results, [self.env[p] for p in carried])
 
@@ -211,18 +211,18 @@ class Lowering:
 
     def repeat(self, node: While) -> None:
         b = self.b
-        init = self.together(node.before.params, [self.get(v) for v in node.init])
+        init = self.together(node.carried, [self.get(v) for v in node.init])
         before = b.block
         head, body, done = (b.append_basic_block(name) for name in ("test", "body", "done"))
         b.branch(head)
         b.position_at_end(head)
         phis = self.enter(init, before)
-        self.unbundle(node.before.params, phis)
+        self.unbundle(node.carried, phis)
         [go_on], *passed = self.region(node.before)
         b.cbranch(go_on, body, done)
         self.bind(node.body.params, passed)
         b.position_at_end(body)
-        self.again(node, head, phis, self.together(node.before.params, self.region(node.body)))
+        self.again(node, head, phis, self.together(node.carried, self.region(node.body)))
         b.position_at_end(done)
         self.bind(node.results, passed)
 
@@ -230,13 +230,3 @@ class Lowering:
 def has_loops(node: For | While) -> bool:
     """Whether there are loops within a loop."""
     return any(isinstance(inner, For | While) for region in node.regions() for inner in walk(region))
-
-
-def used_values(fn: Function) -> set[Value]:
-    """Every value that some node or yield reads."""
-    used = set(fn.body.yields)
-    for node in walk(fn.body):
-        used.update(node.operands())
-        for region in node.regions():
-            used.update(region.yields)
-    return used

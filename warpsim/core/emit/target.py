@@ -14,6 +14,7 @@ import numpy as np
 from llvmlite import ir as ll
 
 from ...errors import Location
+from ..ir.def_use import used_values
 from ..ir.nodes import Call, Constant, Function, Value
 from ..ops.values import llvm_type
 from ..passes.analysis.decisions import deciding
@@ -21,7 +22,6 @@ from ..types import scalars, structs
 from ..types.arrays import ArrayType, type_name
 from . import layout
 from .layout import BYTES, I8, I64, WORD
-from .lower import used_values
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Target:
         self.lowering: Any = None
         self.location: Location | None = None
         self.sites: list[Site] = []
-        self.used = used_values(fn)
+        self.used = used_values(fn.body)
         self.call: Call | None = None
         """The call that is being emitted."""
         self.names = {p: p.hint for p in fn.params}
@@ -333,7 +333,7 @@ class Target:
         """A uniform value recomputed here, since the body's copy does not reach the exit."""
         if isinstance(value, Constant) or value in self.fn.params:
             return self.lowering.get(value)
-        maker = self.plan.makers[value]
+        maker = self.plan.definitions[value]
         made = self.value(maker, [self.again(a) for a in maker.args])
         return made if len(maker.results) == 1 else made[maker.results.index(value)]
 
@@ -351,7 +351,7 @@ class Target:
 
     def name_of(self, array: Value) -> str:
         """What the user calls an array, or the array or struct that it is a part of."""
-        maker = self.plan.makers.get(array)
+        maker = self.plan.definitions.get(array)
         if array.hint or maker is None or not maker.args:
             return array.hint or "an array"
         whole = self.name_of(maker.args[0])

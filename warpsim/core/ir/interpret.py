@@ -54,20 +54,19 @@ class Interpreter:
             self.repeat(node)
 
     def count(self, node: For) -> None:
-        index, *carried = node.body.params
         values = [self.get(v) for v in node.init]
         step = int(self.get(node.step))
         bounds = (int(self.get(node.start)), int(self.get(node.stop)), step)
         for i in range(*bounds) if step else ():
-            self.env[index] = index.type(i)
-            self.env.update(zip(carried, values, strict=True))
+            self.env[node.index] = node.index.type(i)
+            self.env.update(zip(node.carried, values, strict=True))
             values = self.region(node.body)
         self.env.update(zip(node.results, values, strict=True))
 
     def repeat(self, node: While) -> None:
         values = [self.get(v) for v in node.init]
         while True:
-            self.env.update(zip(node.before.params, values, strict=True))
+            self.env.update(zip(node.carried, values, strict=True))
             go_on, *passed = self.region(node.before)
             if not go_on:
                 break

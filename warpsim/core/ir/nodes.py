@@ -139,6 +139,15 @@ class For(Node):
     init: tuple[Value, ...]
     body: Region
 
+    @property
+    def index(self) -> Value:
+        return self.body.params[0]
+
+    @property
+    def carried(self) -> tuple[Value, ...]:
+        """The loop-carried values at the start of an iteration."""
+        return self.body.params[1:]
+
     def operands(self) -> tuple[Value, ...]:
         return (self.start, self.stop, self.step, *self.init)
 
@@ -151,6 +160,21 @@ class While(Node):
     init: tuple[Value, ...]
     before: Region
     body: Region
+
+    @property
+    def carried(self) -> tuple[Value, ...]:
+        """The loop-carried values at the start of an iteration."""
+        return self.before.params
+
+    @property
+    def test(self) -> Value:
+        """Whether the body runs once more."""
+        return self.before.yields[0]
+
+    @property
+    def passed(self) -> tuple[Value, ...]:
+        """What the test hands on to the body, and to the results."""
+        return self.before.yields[1:]
 
     def operands(self) -> tuple[Value, ...]:
         return self.init

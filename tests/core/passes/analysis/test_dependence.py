@@ -178,10 +178,10 @@ def a_component_of_the_whole(a: Vectors, b: Vectors):
 def orders(kernel):
     """What the writes to parameter `a` mean to the first read of it."""
     fn = kernel.program(types_of(kernel)).fn
-    addresses = Dependences(fn)
-    accesses = [a for a in addresses.accesses if a.root.holder is fn.params[0]]
+    dependences = Dependences(fn)
+    accesses = [a for a in dependences.accesses if a.base.holder is fn.params[0]]
     read = next(a for a in accesses if not a.writes)
-    return set().union(*(addresses.order(read, a) for a in accesses if a.writes))
+    return set().union(*(dependences.order(read, a) for a in accesses if a.writes))
 
 
 @pytest.mark.parametrize(("kernel", "want"), [
@@ -201,9 +201,9 @@ def test_order_of_writes(kernel, want):
 def test_parts_of_an_element_are_apart(kernel):
     """The read is of one part; of the two writes only that to the same part may touch it."""
     fn = kernel.program(types_of(kernel)).fn
-    addresses = Dependences(fn)
-    read, same, other = addresses.accesses
-    assert addresses.order(read, same) == {AFTER} and addresses.order(read, other) == set()
+    dependences = Dependences(fn)
+    read, same, other = dependences.accesses
+    assert dependences.order(read, same) == {AFTER} and dependences.order(read, other) == set()
 
 
 def test_arrays_through_a_choice_are_vague():

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...ir.nodes import Call, Constant, For, Function, If, Node, Region, Value, While, walk
+from ...ir.def_use import flows_in, flows_out
+from ...ir.nodes import Call, Constant, Function, Region, Value, walk
 from ...ops.registry import ATOMIC, READ, WRITE
 from ...types.arrays import ArrayType
 from ...types.cotangents import has_cotangent
@@ -101,11 +102,11 @@ class Activity:
             if isinstance(node, Call):
                 self.spread_call(node)
                 continue
-            for sources, targets in joins_in(node):
+            for sources, targets in flows_in(node):
                 self.join(self.varied, sources, targets)
             for inner in node.regions():
                 self.spread(inner)
-            for sources, targets in joins_out(node):
+            for sources, targets in flows_out(node):
                 self.join(self.varied, sources, targets)
 
     def spread_call(self, call: Call) -> None:
@@ -128,11 +129,11 @@ class Activity:
             if isinstance(node, Call):
                 self.trace_call(node)
                 continue
-            for sources, targets in joins_out(node):
+            for sources, targets in flows_out(node):
                 self.join(self.useful, targets, sources)
             for inner in reversed(node.regions()):
                 self.trace(inner)
-            for sources, targets in joins_in(node):
+            for sources, targets in flows_in(node):
                 self.join(self.useful, targets, sources)
 
     def trace_call(self, call: Call) -> None:
@@ -174,22 +175,3 @@ def replayed_body(call: Call) -> Region | None:
     """The body of a function that has a replay of its own but no gradient: it is reversed in place."""
     own = isinstance(call.op, Function) and not call.op.nondiff and call.op.grad is None
     return call.op.body if own else None
-
-
-def joins_in(node: Node) -> list[tuple[tuple[Value, ...], tuple[Value, ...]]]:
-    """Values that are others on the way into the regions of a node: (outside, inside)."""
-    if isinstance(node, For):
-        return [(node.init, node.body.params[1:])]
-    return [(node.init, node.before.params)] if isinstance(node, While) else []
-
-
-def joins_out(node: Node) -> list[tuple[tuple[Value, ...], tuple[Value, ...]]]:
-    """Values that are others on the way round or out: (inside, where they go)."""
-    if isinstance(node, If):
-        return [(node.then.yields, node.results), (node.orelse.yields, node.results)]
-    if isinstance(node, For):
-        params = node.body.params[1:]
-        return [(node.body.yields, params), (params, node.results)]
-    assert isinstance(node, While)
-    passed = node.before.yields[1:]
-    return [(passed, node.body.params), (node.body.yields, node.before.params), (passed, node.results)]

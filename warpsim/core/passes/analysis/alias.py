@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ...ir.nodes import Call, For, Function, If, Region, Value, While
+from ...ir.nodes import Call, Function, Value
 from ...types import structs
 from ...types.arrays import ArrayType
 from ...types.structs import holds_arrays
+from .dataflow import Dataflow
 
 VIEWS = ("view", "field_view", "component_view")
 _STRUCTS = ("construct", "with_field", "where")
@@ -58,7 +59,7 @@ def points_to(fn: Function) -> dict[Value, PointsTo]:
     return _Analysis(fn).points_to
 
 
-class _Analysis:
+class _Analysis(Dataflow):
     def __init__(self, fn: Function):
         self.points_to: dict[Value, PointsTo] = {}
         self.parts: dict[Value, tuple[Value, str]] = {}
@@ -71,42 +72,13 @@ class _Analysis:
                 self.parts[p] = (p, "")
         self.region(fn.body)
 
-    def region(self, region: Region) -> None:
-        for node in region.nodes:
-            if isinstance(node, Call):
-                self.call(node)
-                continue
-            if isinstance(node, If):
-                for arm in node.regions():
-                    self.region(arm)
-                for result, *arms in zip(node.results, node.then.yields, node.orelse.yields, strict=True):
-                    self.set(result, self.union(tuple(arms)))
-            else:
-                self.loop(node)  # type: ignore[arg-type]
+    def join(self, targets: tuple[Value, ...], *sources: tuple[Value, ...]) -> None:
+        for target, *values in zip(targets, *sources, strict=True):
+            if holds_arrays(target.type):
+                self.points_to[target] = self.union(tuple(values))
 
-    def loop(self, node: For | While) -> None:
-        """What a loop carries is what it starts with, or what an iteration hands on: repeat until nothing is new."""
-        carried = node.body.params[1:] if isinstance(node, For) else node.before.params
-        for param, start in zip(carried, node.init, strict=True):
-            self.set(param, self.union((start,)))
-        while True:
-            before = [self.points_to.get(p) for p in carried]
-            if isinstance(node, While):
-                self.region(node.before)
-                for param, value in zip(node.body.params, node.before.yields[1:], strict=True):
-                    self.set(param, self.union((value,)))
-            self.region(node.body)
-            for param, value in zip(carried, node.body.yields, strict=True):
-                self.set(param, self.union((param, value)))
-            if before == [self.points_to.get(p) for p in carried]:
-                break
-        handed_on = carried if isinstance(node, For) else node.body.params
-        for result, value in zip(node.results, handed_on, strict=True):
-            self.set(result, self.union((value,)))
-
-    def set(self, value: Value, arrays: PointsTo) -> None:
-        if holds_arrays(value.type):
-            self.points_to[value] = arrays
+    def fact(self, value: Value) -> PointsTo | None:
+        return self.points_to.get(value)
 
     def union(self, values: tuple[Value, ...]) -> PointsTo:
         """Where the arrays in some values come from; constants hold none."""
@@ -121,9 +93,7 @@ class _Analysis:
 
     def enter(self, call: Call, fn: Function) -> None:
         """A function that stayed a call: its parameters may be what any of its calls passes."""
-        for param, arg in zip(fn.params, call.args, strict=True):
-            if holds_arrays(param.type):
-                self.points_to[param] = self.union((param, arg))
+        self.join(fn.params, fn.params, call.args)
         self.region(fn.body)
 
     def made(self, call: Call, result: Value) -> PointsTo:

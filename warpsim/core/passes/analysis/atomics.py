@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ...ir.nodes import Call, Constant, Function, Region, Value
+from ...ir.def_use import defining_calls, used_values
+from ...ir.nodes import Call, Constant, Function, Region, Value, walk
 from ...ops.memory import COMMUTING_ATOMICS, PRIVATE_ATOMICS
 from ...ops.registry import ATOMIC, PURE, READ, WRITE
 from ...types import scalars
@@ -66,8 +67,8 @@ class AtomicPlan:
     """Atomics on arrays that came out of structs, or out of a choice between arrays, and native code with atomics."""
     local: set[Call] = field(default_factory=set)
     """Atomics on arrays of the thread's own stack."""
-    makers: dict[Value, Call] = field(default_factory=dict)
-    """The call that makes each value."""
+    definitions: dict[Value, Call] = field(default_factory=dict)
+    """The call that defines each value."""
     used: set[Value] = field(default_factory=set)
     """Every value that something reads."""
     ranges: Ranges = field(default_factory=lambda: Ranges(Function("nothing", Region())))
@@ -111,9 +112,9 @@ def analyse(fn: Function) -> AtomicPlan:
 
 class _Analysis:
     def __init__(self, fn: Function):
-        self.plan = AtomicPlan(ranges=Ranges(fn))
+        self.plan = AtomicPlan(definitions=defining_calls(fn.body), used=used_values(fn.body), ranges=Ranges(fn))
         self.position = {p: k for k, p in enumerate(fn.params)}
-        self.maker, self.used = self.plan.makers, self.plan.used
+        self.definitions, self.used = self.plan.definitions, self.plan.used
         arrays = [k for p, k in self.position.items() if isinstance(p.type, ArrayType)]
         self.plan.uses = {k: ArrayUse() for k in arrays}
         self.plan.gradients = {k: ArrayUse() for k in arrays}
@@ -125,8 +126,9 @@ class _Analysis:
         self.looked: set[tuple[Call, BaseArray | None]] = set()
         """What native code reads, and what it may change."""
         self.changed: set[tuple[Call, BaseArray | None]] = set()
-        self.used.update(fn.body.yields)
-        self.region(fn.body)
+        for node in walk(fn.body):
+            if isinstance(node, Call):
+                self.call(node)
         self.top = {node for node in fn.body.nodes if isinstance(node, Call)}
 
     def run(self) -> AtomicPlan:
@@ -138,17 +140,7 @@ class _Analysis:
 
     # ----- walking --------------------------------------------------------------------------
 
-    def region(self, region: Region) -> None:
-        for node in region.nodes:
-            self.used.update(node.operands())
-            if isinstance(node, Call):
-                self.call(node)
-            for inner in node.regions():
-                self.used.update(inner.yields)
-                self.region(inner)
-
     def call(self, call: Call) -> None:
-        self.maker.update((r, call) for r in call.results)
         if call.op.opaque:
             self.opaque(call)
         elif call.op.effect in (READ, WRITE, ATOMIC) and call.args and call.args[0] in self.points_to:
@@ -262,7 +254,7 @@ class _Analysis:
         And whether it may be negative, and count from the end.
         """
         array = call.args[0]
-        while (maker := self.maker.get(array)) is not None and maker.op.name in VIEWS:
+        while (maker := self.definitions.get(array)) is not None and maker.op.name in VIEWS:
             call = maker if maker.op.name == "view" else call
             array = maker.args[0]
         return call.args[1], self.plan.ranges.may_count_back(call, 1)
@@ -271,7 +263,7 @@ class _Analysis:
         """How far a number is from the thread's first index, where that is a constant."""
         if counts_back:
             return None
-        maker = self.maker.get(index)
+        maker = self.definitions.get(index)
         if maker is None:
             return None
         if maker.op.name == "tid":
@@ -293,7 +285,7 @@ class _Analysis:
 
     def is_whole(self, array: Value) -> bool:
         """Whether an array is a parameter itself, or the whole gradient array of one."""
-        maker = self.maker.get(array)
+        maker = self.definitions.get(array)
         if maker is not None and maker.op.name == "gradient":
             array = maker.args[0]
         return array in self.position
@@ -301,5 +293,5 @@ class _Analysis:
     def is_thread_index(self, call: Call) -> bool:
         rank = call.args[0].type.ndim
         indices = call.args[1 : 1 + rank]
-        maker = self.maker.get(indices[0])
+        maker = self.definitions.get(indices[0])
         return maker is not None and maker.op.name == "tid" and maker.results == tuple(indices)

@@ -16,7 +16,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ...ir.nodes import Call, For, Function, If, Node, Value, While, walk
+from ...ir.def_use import defining_calls, flows_in, flows_out
+from ...ir.nodes import Call, Function, Node, Value, walk
 from ...ops.memory import PRIVATE_ATOMICS
 from ...ops.registry import ATOMIC, PURE, READ, WRITE
 from ...types import compounds, scalars, structs
@@ -43,7 +44,7 @@ class _Decisions:
         self.points_to = points_to(fn)
         self.flows: dict[Value, list[Value]] = {}
         """What a result or parameter of a branch or loop may stand for."""
-        self.makers: dict[Value, Call] = {}
+        self.definitions = defining_calls(fn.body)
         self.writes: list[Call] = []
         self.seen: set[Value] = set()
         self.open: list[Value] = []
@@ -54,25 +55,13 @@ class _Decisions:
 
     def enter(self, node: Node) -> None:
         if isinstance(node, Call):
-            self.makers.update(dict.fromkeys(node.results, node))
             if node.op.effect in (WRITE, ATOMIC):
                 self.writes.append(node)
             if decides(node):
                 self.reach(node.args)
-        elif isinstance(node, If):
-            self.flow(node.results, node.then.yields, node.orelse.yields)
-        elif isinstance(node, For):
-            self.flow(node.body.params[1:], node.init, node.body.yields)
-            self.flow(node.results, node.init, node.body.yields)
-        else:
-            assert isinstance(node, While)
-            self.flow(node.before.params, node.init, node.body.yields)
-            self.flow(node.body.params, node.before.yields[1:])
-            self.flow(node.results, node.before.yields[1:])
-
-    def flow(self, targets: tuple[Value, ...], *sources: tuple[Value, ...]) -> None:
-        for target, *values in zip(targets, *sources, strict=True):
-            self.flows[target] = values
+        for sources, targets in (*flows_in(node), *flows_out(node)):
+            for source, target in zip(sources, targets, strict=True):
+                self.flows.setdefault(target, []).append(source)
 
     def reach(self, values: Any) -> None:
         for value in values:
@@ -83,7 +72,7 @@ class _Decisions:
     def follow(self, value: Value) -> None:
         """A deciding value: so are those that it is made of."""
         self.reach(self.flows.get(value, ()))
-        call = self.makers.get(value)
+        call = self.definitions.get(value)
         if call is None:
             return
         self.calls.add(call)

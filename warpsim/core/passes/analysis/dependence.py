@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.def_use import defining_calls
 from ...ir.nodes import Call, Constant, For, Function, Region, Value, While, walk
 from ...ops.registry import ATOMIC, PURE, READ, WRITE
 from ...types import scalars
@@ -79,7 +80,7 @@ class Dependences:
         self.trusting = False
         """Whether indices of unknown sign are compared as if they were not negative."""
         self.points_to = points_to(fn)
-        self.makers: dict[Value, Call] = {}
+        self.definitions = defining_calls(fn.body)
         self.homes: dict[Value, tuple[Loop, ...]] = {}
         """The loops that a value is defined in, outermost first."""
         self.steps: dict[Value, int] = {}
@@ -126,9 +127,8 @@ class Dependences:
                 self.find_indices(node)
 
     def call(self, call: Call, loops: tuple[Loop, ...], place: Position) -> None:
-        self.makers.update(dict.fromkeys(call.results, call))
         if call.op.name == "assert":
-            self.note_extent(self.makers.get(call.args[0]))
+            self.note_extent(self.definitions.get(call.args[0]))
         arrays = [a for a in call.args if a in self.points_to]
         if isinstance(call.op, Function):
             self.lends[call] = (loops, place)
@@ -190,7 +190,7 @@ class Dependences:
         array = call.args[0]
         places = [(call, k) for k in range(1, 1 + array.type.ndim)]
         parts: list[tuple[str, Any]] = []
-        while (maker := self.makers.get(array)) is not None and maker.op.name in VIEWS:
+        while (maker := self.definitions.get(array)) is not None and maker.op.name in VIEWS:
             if maker.op.name == "view":
                 places = [*((maker, k) for k in range(1, len(maker.args))), *places]
             elif maker.op.name == "field_view":
@@ -213,7 +213,7 @@ class Dependences:
         """Learn from an assertion that an extent is not some number."""
         if test is None or test.op.name != "ne" or not isinstance(test.args[1], Constant):
             return
-        asked = self.makers.get(test.args[0])
+        asked = self.definitions.get(test.args[0])
         if asked is not None and asked.op.name == "shape":
             for base in filter(None, self.points_to[asked.args[0]]):
                 self.extents.add((base, asked.attributes["axis"], int(test.args[1].value)))
@@ -230,17 +230,17 @@ class Dependences:
 
     def count(self, node: For) -> None:
         step = int(node.step.value) if isinstance(node.step, Constant) else 0
-        self.steps[node.body.params[0]] = (step > 0) - (step < 0)
+        self.steps[node.index] = (step > 0) - (step < 0)
 
     def pass_on(self, node: While) -> None:
         """What the test hands on is the same number in the body."""
-        for value, param in zip(node.before.yields[1:], node.body.params, strict=True):
+        for value, param in zip(node.passed, node.body.params, strict=True):
             if scalars.is_integer(param.type):
                 self.known[param] = self.linear(value)
 
     def find_indices(self, node: While) -> None:
         """Carried values that grow by a constant every round count it."""
-        for param, value in zip(node.before.params, node.body.yields, strict=True):
+        for param, value in zip(node.carried, node.body.yields, strict=True):
             if scalars.is_integer(param.type):
                 change = self.linear(value).plus(self.linear(param), -1)
                 if not change.terms and change.constant:
@@ -256,7 +256,7 @@ class Dependences:
         return self.known[value]
 
     def computed(self, value: Value) -> Affine:
-        call = self.makers.get(value)
+        call = self.definitions.get(value)
         unknown = Affine(frozenset({(value, 1)}), 0)
         if call is None or isinstance(call.op, Function) or call.op.effect != PURE:
             return unknown

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ...ir.def_use import defining_calls
 from ...ir.nodes import Call, Function, Value, walk
 from ...ops.registry import ATOMIC, READ, WRITE
 from ...types.arrays import ArrayType
@@ -28,7 +29,7 @@ class Descriptors:
 def descriptors(fn: Function) -> Descriptors:
     """What a kernel does with arrays that structs in memory refer to."""
     arrays_of, found = points_to(fn), Descriptors()
-    made = {result: node for node in walk(fn.body) if isinstance(node, Call) for result in node.results}
+    made = defining_calls(fn.body)
     for call in (node for node in walk(fn.body) if isinstance(node, Call)):
         opaque = isinstance(call.op, Function) or call.op.opaque
         for k, a in enumerate(call.args):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ...ir.def_use import used_values
 from ...ir.nodes import Call, Function, If, Region, Value, walk
 from ...ops.registry import ATOMIC, PURE, READ, WRITE
 from ...types.arrays import ArrayType
@@ -51,10 +52,7 @@ def mod_ref(fn: Function) -> ModRef:
                 known.add((position[base.holder], base.path))
         return known
 
-    used = {v for node in walk(fn.body) for v in node.operands()} | set(fn.body.yields)
-    for node in walk(fn.body):
-        for region in node.regions():
-            used.update(region.yields)
+    used = used_values(fn.body)
     for node in walk(fn.body):
         if isinstance(node, Call):
             note(node, paths, found)

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...ir.nodes import Call, Constant, For, Function, If, Node, Region, Value, While, walk
+from ...ir.def_use import definitions
+from ...ir.nodes import Call, Constant, For, Function, If, Node, Region, Value, While
 from ...types import scalars
 from ...types.arrays import ArrayType
 from .intervals import OPPOSITE, TRANSFER, Interval, compared, exact, full, size_of_type
@@ -33,7 +34,7 @@ class Ranges:
         self.found: dict[tuple[Call, int], Interval] = {}
         self.known: dict[Value, Interval] = {}
         """Limits of values where they are made."""
-        self.makers: dict[Value, Node] = {r: node for node in walk(fn.body) for r in node.results}
+        self.definitions = definitions(fn.body)
         self.homes: dict[Value, Node | None] = {}
         """The innermost loop that a value is made in."""
         self.steady: set[tuple[Call, int]] = set()
@@ -99,44 +100,43 @@ class Ranges:
                 self.known[result] = arms[0].joined(arms[1])
 
     def count(self, node: For) -> None:
-        index, *carried = node.body.params
         start, stop, step = (self.at(v) for v in (node.start, node.stop, node.step))
         lo = start.lo if step.lo > 0 else stop.lo + 1 if step.hi < 0 else min(start.lo, stop.lo + 1)
         hi = stop.hi - 1 if step.lo > 0 else start.hi if step.hi < 0 else max(start.hi, stop.hi - 1)
-        self.known[index] = Interval(lo, hi, 0) if lo >= 0 else Interval(lo, hi).met(full(index.type))
+        self.known[node.index] = Interval(lo, hi, 0) if lo >= 0 else Interval(lo, hi).met(full(node.index.type))
 
         def go_round() -> tuple[Value, ...]:
             self.region(node.body)
             return node.body.yields
 
-        self.loop(node, tuple(carried), go_round)
-        self.pass_on(node.results, tuple(self.at(p) for p in carried))
+        self.loop(node, go_round)
+        self.pass_on(node.results, tuple(self.at(p) for p in node.carried))
 
     def repeat(self, node: While) -> None:
-        test, *handed = node.before.yields
 
         def go_round() -> tuple[Value, ...]:
             self.region(node.before)
             outside = self.facts
             self.facts = dict(outside)
-            self.assume(test, True)
-            self.pass_on(node.body.params, tuple(self.at(v) for v in handed))
+            self.assume(node.test, True)
+            self.pass_on(node.body.params, tuple(self.at(v) for v in node.passed))
             self.region(node.body)
             self.facts = outside
             return node.body.yields
 
-        self.loop(node, node.before.params, go_round)
+        self.loop(node, go_round)
         outside = self.facts
         self.facts = dict(outside)
-        self.assume(test, False)
-        self.pass_on(node.results, tuple(self.at(v) for v in handed))
+        self.assume(node.test, False)
+        self.pass_on(node.results, tuple(self.at(v) for v in node.passed))
         self.facts = outside
 
     def pass_on(self, targets: tuple[Value, ...], limits: tuple[Interval, ...]) -> None:
         self.known.update((t, x) for t, x in zip(targets, limits, strict=True) if scalars.is_integer(t.type))
 
-    def loop(self, node: For | While, carried: tuple[Value, ...], go_round: Any) -> None:
+    def loop(self, node: For | While, go_round: Any) -> None:
         """Limits of what a loop carries: those it starts with, widened until a round keeps them."""
+        carried = node.carried
         numbers = [k for k, p in enumerate(carried) if scalars.is_integer(p.type)]
         self.pass_on(carried, tuple(self.at(v) for v in node.init))
         self.loops.append(node)
@@ -165,7 +165,7 @@ class Ranges:
         found = self.known.get(value) or _of_type(value)
         if value in self.facts:
             found = found.met(self.facts[value])
-        maker = self.makers.get(value)
+        maker = self.definitions.get(value)
         if self.facts and depth and isinstance(maker, Call) and _is_arithmetic(maker):
             found = found.met(self.computed(maker, value, depth - 1))
         return found
@@ -212,7 +212,7 @@ class Ranges:
             return not x.value < 0
         if scalars.is_integer(x.type):
             return self.at(x).lo >= 0
-        maker = self.makers.get(x)
+        maker = self.definitions.get(x)
         if x in self.facts:
             return True
         if not depth or not isinstance(maker, Call):
@@ -231,7 +231,7 @@ class Ranges:
 
     def assume(self, condition: Value, truth: bool) -> None:
         """Take note of what holds where a condition does, or does not."""
-        maker = self.makers.get(condition)
+        maker = self.definitions.get(condition)
         if isinstance(maker, If):
             self.assume_choice(maker, maker.results.index(condition), truth)
         elif isinstance(maker, Call) and maker.op.name == "unot":
@@ -272,7 +272,7 @@ class Ranges:
         if isinstance(value, Constant):
             return
         self.facts[value] = limits.met(self.facts[value]) if value in self.facts else limits
-        maker = self.makers.get(value)
+        maker = self.definitions.get(value)
         if not depth or not isinstance(maker, Call) or maker.op.name not in ("add", "sub", "cast"):
             return
         if maker.op.name == "cast":

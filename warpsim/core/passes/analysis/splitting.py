@@ -52,7 +52,7 @@ def _affine(value: Value, fn: Function, plan: AtomicPlan, depth: int) -> Affine 
         return None
     if isinstance(value, Constant):
         return Affine(0, (), int(value.value))
-    maker = plan.makers.get(value)
+    maker = plan.definitions.get(value)
     if value in fn.params or (maker is not None and maker.op.name == "shape" and maker.args[0] in fn.params):
         return Affine(0, ((value, 1),), 0)
     if maker is None or not depth:

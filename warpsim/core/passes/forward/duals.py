@@ -111,7 +111,7 @@ class Duals(Rewriter):
         return found
 
     def count(self, node: For) -> None:
-        carried = node.body.params[1:]
+        carried = node.carried
         shape = self.grown(carried, self.shapes.get(node, [[] for _ in carried]), node.init)
         while True:
             body = self.inside(node.body, carried, shape)
@@ -127,7 +127,7 @@ class Duals(Rewriter):
         self.append(For(start, stop, step, init, body, results=results, location=node.location))
 
     def repeat(self, node: While) -> None:
-        carried, passed = node.before.params, node.before.yields[1:]
+        carried, passed = node.carried, node.passed
         shape = self.grown(carried, self.shapes.get(node, [[] for _ in carried]), node.init)
         while True:
             before = self.inside(node.before, carried, shape)
@@ -139,7 +139,7 @@ class Duals(Rewriter):
             shape = wider
         self.shapes[node] = shape
         body.yields = self.flat(node.body.yields, shape)
-        before.yields = (self.use(node.before.yields[0]), *self.flat(passed, through))
+        before.yields = (self.use(node.test), *self.flat(passed, through))
         init = self.flat(node.init, shape)
         results = (*node.results, *self.fresh(node.results, through))
         self.append(While(init, before, body, results=results, location=node.location))

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....errors import NotDifferentiableError
+from ...ir.def_use import used_values
 from ...ir.nodes import Call, Function, Value, walk
 from ...ir.rewrite import Cloner
 from ...ops.registry import PURE
@@ -75,9 +76,8 @@ def start(pass_: Tangents, params: tuple[Value, ...], chosen: Sequence[Slot]) ->
 
 def needs_one_thread(fn: Function) -> bool:
     """Whether the tangents that a program computes are right only when its threads run in order."""
-    nodes = list(walk(fn.body))
-    used = {v for n in nodes for v in n.operands()} | {v for n in nodes for r in n.regions() for v in r.yields}
-    return any(isinstance(n, Call) and needs_order(n, used) for n in nodes)
+    used = used_values(fn.body)
+    return any(isinstance(n, Call) and needs_order(n, used) for n in walk(fn.body))
 
 
 class Tangents(Duals):

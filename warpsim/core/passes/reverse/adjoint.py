@@ -21,6 +21,7 @@ from dataclasses import replace
 
 from ....errors import NotDifferentiableError
 from ...ir.builder import Builder, constant
+from ...ir.def_use import captured
 from ...ir.nodes import Call, Function, If, Node, Region, Value
 from ...ops import memory
 from ...ops.registry import ATOMIC, READ, WRITE
@@ -177,7 +178,7 @@ class Reverser(Loops):
                 self.both_ways(region.nodes, primals.inner(), inner)
             arms.append(arm)
             found.append(inner)
-        outer = [v for v in self.captured(node) if any(v in inner for inner in found)]
+        outer = [v for v in captured(node) if v in self.active and any(v in inner for inner in found)]
         for arm, inner in zip(arms, found, strict=True):
             arm.yields = tuple(inner.take(v) for v in outer)
         if not any(arm.nodes or arm.yields for arm in arms):
@@ -186,13 +187,6 @@ class Reverser(Loops):
         for value, contribution in zip(outer, results, strict=True):
             cotangents.give(value, contribution)
 
-    def captured(self, node: Node) -> list[Value]:
-        """Active values from outside that the regions of a node use, in a stable order."""
-        inside: set[Value] = set()
-        used: dict[Value, None] = {}
-        for region in node.regions():
-            _collect(region, inside, used)
-        return [v for v in used if v in self.active and v not in inside]
 
 
 def refused_local(call: Call, kept: bool) -> NotDifferentiableError:
@@ -207,16 +201,6 @@ def refused_local(call: Call, kept: bool) -> NotDifferentiableError:
         "a local array that is passed on, chosen, too large, or of matrices or structs carries a derivative",
         call.location, help="index the array directly, or use an array argument",
     )  # fmt: skip
-
-
-def _collect(region: Region, inside: set[Value], used: dict[Value, None]) -> None:
-    inside.update(region.params)
-    for node in region.nodes:
-        used.update(dict.fromkeys(node.operands()))
-        for inner in node.regions():
-            _collect(inner, inside, used)
-        inside.update(node.results)
-    used.update(dict.fromkeys(region.yields))
 
 
 def adjoint(fn: Function, gradients: frozenset[str], ndim: int) -> tuple[Function, tuple[Extra, ...]]:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 from ....errors import NotDifferentiableError
 from ...ir.builder import Builder
+from ...ir.def_use import captured
 from ...ir.nodes import For, Node, Region, Value, While
 from ...ops import construct
 from ...ops.registry import TABLE
@@ -33,12 +34,9 @@ class Loops(Sweeps):
     budget: int
     """Bytes of the stack for the states of one loop."""
 
-    def captured(self, node: Node) -> list[Value]:
-        raise NotImplementedError
-
     def reverse_loop(self, node: Node, primals: Recompute, cotangents: Cotangents) -> None:
         assert isinstance(node, For | While)
-        captured = self.captured(node)
+        outside = [v for v in captured(node) if v in self.active]
         seeds = {k: cotangents.take(r) for k, r in enumerate(node.results) if r in self.active}
         shape = shape_of(node, self.active)
         refuse_arrays(node, shape)
@@ -47,9 +45,9 @@ class Loops(Sweeps):
             else WhileIterations(self, node, primals, shape)
         )  # fmt: skip
         if shape.in_forward_order:
-            at_start, contributions = iterations.forwards(seeds, captured)
+            at_start, contributions = iterations.forwards(seeds, outside)
         else:
-            at_start, contributions = Reversal(self.builder, iterations, captured, self.budget).run(seeds)
+            at_start, contributions = Reversal(self.builder, iterations, outside, self.budget).run(seeds)
         for k, contribution in at_start.items():
             if node.init[k] in self.active:
                 cotangents.give(node.init[k], contribution)
@@ -141,8 +139,7 @@ class Reversal:
 
 def refuse_arrays(node: For | While, shape: LoopShape) -> None:
     """States are kept in memory: structs may refer to arrays there, but an array alone is no element."""
-    params = node.body.params[1:] if isinstance(node, For) else node.before.params
-    if not shape.in_forward_order and any(isinstance(params[k].type, ArrayType) for k in shape.recurrences):
+    if not shape.in_forward_order and any(isinstance(node.carried[k].type, ArrayType) for k in shape.recurrences):
         raise NotDifferentiableError(
             "a loop that rebinds an array variable has no derivative", node.location,
             help="index one array instead of switching between two in the loop",

@@ -43,10 +43,9 @@ class Sweeps:
 class Iterations:
     """What both kinds of loop share; `loops` is the reverser, `primals` knows the values around the loop."""
 
-    params: tuple[Value, ...]
-
     def __init__(self, loops: Sweeps, node: Any, primals: Recompute, shape: LoopShape):
         self.loops, self.node, self.primals, self.shape = loops, node, primals, shape
+        self.params: tuple[Value, ...] = node.carried
         start = primals.uses(node.init)
         self.initial: State = tuple(start[k] for k in shape.recurrences)
 
@@ -103,7 +102,6 @@ class ForIterations(Iterations):
     node: For
 
     def __init__(self, loops: Sweeps, node: For, primals: Recompute, shape: LoopShape):
-        self.params = node.body.params[1:]
         super().__init__(loops, node, primals, shape)
         self.start, self.stop, self.step = primals.uses((node.start, node.stop, node.step))
 
@@ -119,7 +117,7 @@ class ForIterations(Iterations):
 
     def inner(self, k: Value, state: State) -> Recompute:
         primals = self.at(state)
-        primals.mapping[self.node.body.params[0]] = self.start + cast(k, to=self.start.type) * self.step
+        primals.mapping[self.node.index] = self.start + cast(k, to=self.start.type) * self.step
         return primals
 
     def advance(self, k: Value, state: State) -> State:
@@ -137,7 +135,7 @@ class ForIterations(Iterations):
         region, builder = Region(), self.loops.builder
         with builder.inside(region):
             primals = self.at(state)
-            primals.mapping[self.node.body.params[0]] = index
+            primals.mapping[self.node.index] = index
             contributions = self.arriving(seeds)
             self.loops.both_ways(self.node.body.nodes, primals, contributions)
             live = [v for v in captured if v in contributions]
@@ -154,10 +152,6 @@ class WhileIterations(Iterations):
     """The iterations of a While: its test, then its body. The test that fails computes the results."""
 
     node: While
-
-    def __init__(self, loops: Sweeps, node: While, primals: Recompute, shape: LoopShape):
-        self.params = node.before.params
-        super().__init__(loops, node, primals, shape)
 
     def counted(self) -> tuple[Value, State]:
         state, count = self.fresh_state(), Value(int64)
@@ -185,7 +179,7 @@ class WhileIterations(Iterations):
     def entered(self, state: State) -> Recompute:
         """The primal values at the start of the body."""
         primals = self.tested(state)
-        passed = primals.uses(self.node.before.yields[1:])
+        passed = primals.uses(self.node.passed)
         primals.mapping.update(zip(self.node.body.params, passed, strict=True))
         return primals
 
@@ -208,15 +202,15 @@ class WhileIterations(Iterations):
 
     def through_test(self, primals: Recompute, d_passed: CarriedCotangents, cotangents: Cotangents) -> None:
         for j, cotangent in d_passed.items():
-            if self.node.before.yields[1 + j] in self.loops.active:
-                cotangents.give(self.node.before.yields[1 + j], cotangent)
+            if self.node.passed[j] in self.loops.active:
+                cotangents.give(self.node.passed[j], cotangent)
         self.loops.reverse(self.node.before.nodes, primals, cotangents)
 
     def forwards(self, seeds: CarriedCotangents, captured: list[Value]) -> tuple[CarriedCotangents, Cotangents]:
         """The test has nothing active: reductions go through it unchanged."""
         at_end = Cotangents()
         for j, cotangent in seeds.items():
-            at_end.give(self.node.before.yields[1 + j], cotangent)
+            at_end.give(self.node.passed[j], cotangent)
         fixed = {k: at_end.take(self.params[k]) for k in self.shape.reductions}
         body, passed = Region(), tuple(Value(p.type) for p in self.node.body.params)
         builder = self.loops.builder

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...ir.def_use import uses
 from ...ir.nodes import Call, For, If, Region, Value, While, walk
 from ...ops.registry import ATOMIC, READ, WRITE
 from ..analysis.activity import NO, Activity
@@ -30,7 +31,7 @@ class LoopShape:
 
 def shape_of(node: For | While, active: Activity) -> LoopShape:
     """Classify the carried values of a loop."""
-    params = node.body.params[1:] if isinstance(node, For) else node.before.params
+    params = node.carried
     adding = reductions_of(node, params)
     sums = tuple(k for k, p in enumerate(params) if p in active and adding[k])
     state = tuple(k for k in range(len(params)) if not adding[k])
@@ -59,13 +60,12 @@ def _spoilt(node: For | While, family: dict[Value, int]) -> set[int]:
         _follow(node.body, family, spoilt)
     else:
         _follow(node.before, family, spoilt)
-        go_on, *passed = node.before.yields
-        spoilt.update(family[v] for v in (go_on,) if v in family)
-        for value, param in zip(passed, node.body.params, strict=True):
+        spoilt.update(family[v] for v in (node.test,) if v in family)
+        for value, param in zip(node.passed, node.body.params, strict=True):
             if value in family:
                 family[param] = family[value]
         _follow(node.body, family, spoilt)
-    params = node.body.params[1:] if isinstance(node, For) else node.before.params
+    params = node.carried
     for k, value in enumerate(node.body.yields):
         if family.get(params[k]) == k and family.get(value) != k:
             spoilt.add(k)
@@ -93,7 +93,7 @@ def _follow(region: Region, family: dict[Value, int], spoilt: set[int]) -> None:
 
 def _inner_loop(node: For | While, family: dict[Value, int], spoilt: set[int]) -> None:
     """A loop inside may add to a sum of the loop around it, if it is a sum there too."""
-    params = node.body.params[1:] if isinstance(node, For) else node.before.params
+    params = node.carried
     bounds = (node.start, node.stop, node.step) if isinstance(node, For) else ()
     spoilt.update(family[v] for v in bounds if v in family)
     inner = reductions_of(node, params)
@@ -105,18 +105,12 @@ def _inner_loop(node: For | While, family: dict[Value, int], spoilt: set[int]) -
         else:
             spoilt.add(family[start])
     for part in node.regions():
-        spoilt.update(family[v] for v in _captured(part, family))
+        spoilt.update(family[v] for v in uses(part) if v in family)
 
 
 def _changes_place(node: While, k: int) -> bool:
     """Whether the test hands a carried value on at another position, or changes it."""
-    return len(node.results) <= k or node.before.yields[1 + k] is not node.before.params[k]
-
-
-def _captured(region: Region, family: dict[Value, int]) -> list[Value]:
-    used = [v for node in walk(region) for v in node.operands()]
-    used += [v for node in walk(region) for part in node.regions() for v in part.yields]
-    return [v for v in (*used, *region.yields) if v in family]
+    return len(node.results) <= k or node.passed[k] is not node.carried[k]
 
 
 def _is_sum(call: Call, mentioned: list[Value]) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...ir.builder import Builder
+from ...ir.def_use import used_values
 from ...ir.nodes import Call, Function, If, Region, Value
 from ...ops import construct, memory, threads
 from ...ops.registry import ATOMIC
@@ -83,7 +84,7 @@ class PrimalReads(Contents):
 
     def earlier(self, array: Value, base: BaseArray, primals: Recompute) -> Value:
         """The same view of the copy from before the launch; of an array in a struct, the struct is copied."""
-        maker = self.dependences.makers.get(array)
+        maker = self.dependences.definitions.get(array)
         if maker is None or maker.op.name not in VIEWS:
             found: Value = self.extra("before", self.position[base.holder], base.holder)
             for name in filter(None, base.path.split(".")):
@@ -146,17 +147,8 @@ def thread_index(builder: Builder, rank: int) -> tuple[Value, ...]:
 
 def recorded_atomics(fn: Function) -> list[Call]:
     """The atomics whose results are used and that a thread comes to at most once, in order."""
-    used: set[Value] = set()
-    _collect_uses(fn.body, used)
+    used = used_values(fn.body)
     return [c for c in _outside_loops(fn.body) if c.op.effect == ATOMIC and any(r in used for r in c.results)]
-
-
-def _collect_uses(region: Region, used: set[Value]) -> None:
-    used.update(region.yields)
-    for node in region.nodes:
-        used.update(node.operands())
-        for inner in node.regions():
-            _collect_uses(inner, used)
 
 
 def _outside_loops(region: Region) -> list[Call]:

@@ -68,7 +68,7 @@ class Story:
     """The calls that ask for an extent of the local array or a view of it, with the answers."""
     first: Access | None = None
     homes: _Homes | None = None
-    makers: dict[Value, Call] = field(default_factory=dict)
+    definitions: dict[Value, Call] = field(default_factory=dict)
     constant: bool = False
     """Whether no derivative passes through the memory."""
 
@@ -167,7 +167,7 @@ def _story(read: Access, dependences: Dependences, homes: _Homes) -> Story | Non
     if any(dependences.order(element, a) for a in others if homes.contains(region, a.call)) or not _plain(same):
         return None  # another write may hit the element
     dtype = read.base.type.dtype
-    return Story(same, region, dtype, homes.involved(same, region), None, {}, first, homes, dependences.makers)
+    return Story(same, region, dtype, homes.involved(same, region), None, {}, first, homes, dependences.definitions)
 
 
 class _Homes:
@@ -292,7 +292,7 @@ class _Carrier(Rewriter):
         assert homes is not None and first is not None
         if isinstance(index, Constant) or homes.region_of[index] in list(homes.chain(self.story.region)):
             return self.use(index)
-        call = self.story.makers[index]
+        call = self.story.definitions[index]
         args = tuple(self.available(a, builder) for a in call.args)
         found: Any = builder.call(call.op, args, tuple(r.type for r in call.results), call.attributes)
         again: Value = found[call.results.index(index)] if isinstance(found, tuple) else found

@@ -50,14 +50,14 @@ class _Needed:
                     self.node(node)
                 continue
             if isinstance(node, For):
-                for k, param in enumerate(node.body.params[1:]):
+                for k, param in enumerate(node.carried):
                     self.makers[param] = (node, k)
             elif isinstance(node, While):
-                for k, param in enumerate(node.before.params):
+                for k, param in enumerate(node.carried):
                     self.makers[param] = (node, k)
                 for k, param in enumerate(node.body.params):
                     self.makers[param] = (node, k)
-                    self.passed[param] = self.passed[node.results[k]] = node.before.yields[1 + k]
+                    self.passed[param] = self.passed[node.results[k]] = node.passed[k]
                 if not self.total:
                     self.node(node)
             for inner in node.regions():
@@ -72,7 +72,7 @@ class _Needed:
             elif isinstance(node, For):
                 self.waiting.extend((node.start, node.stop, node.step))
             elif isinstance(node, While):
-                self.waiting.append(node.before.yields[0])
+                self.waiting.append(node.test)
             else:
                 self.waiting.extend(node.operands())
             if node not in self.parents:
@@ -90,7 +90,7 @@ class _Needed:
             self.waiting.extend((node.then.yields[k], node.orelse.yields[k]))
         elif isinstance(node, For):
             # A result, the parameter and the yield are one value on its way round.
-            self.waiting.extend((node.init[k], node.body.yields[k], node.body.params[1 + k], node.results[k]))
+            self.waiting.extend((node.init[k], node.body.yields[k], node.carried[k], node.results[k]))
         elif isinstance(node, While):
             if value in self.passed:
                 self.waiting.extend((self.passed[value], node.body.params[k], node.results[k]))
@@ -114,20 +114,18 @@ class _Needed:
 
     def loop(self, node: For) -> For:
         live = [k for k, r in enumerate(node.results) if r in self.values]
-        index, *carried = node.body.params
         body = self.region(node.body, _pick(node.body.yields, live))
-        body.params = (index, *_pick(tuple(carried), live))
+        body.params = (node.index, *_pick(node.carried, live))
         init, results = _pick(node.init, live), _pick(node.results, live)
         return For(node.start, node.stop, node.step, init, body, results=results, location=node.location)
 
 
     def repeated(self, node: While) -> While:
-        live = [k for k, p in enumerate(node.before.params) if p in self.values]
+        live = [k for k, p in enumerate(node.carried) if p in self.values]
         passed = [k for k, r in enumerate(node.results) if r in self.values]
-        go_on, *handed = node.before.yields
-        before = self.region(node.before, (go_on, *_pick(tuple(handed), passed)))
+        before = self.region(node.before, (node.test, *_pick(node.passed, passed)))
         body = self.region(node.body, _pick(node.body.yields, live))
-        before.params, body.params = _pick(node.before.params, live), _pick(node.body.params, passed)
+        before.params, body.params = _pick(node.carried, live), _pick(node.body.params, passed)
         init, results = _pick(node.init, live), _pick(node.results, passed)
         return While(init, before, body, results=results, location=node.location)
 

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any, NamedTuple
 
-from ...ir.nodes import Call, Constant, For, Function, If, Node, Region, Value, While, walk
+from ...ir.nodes import Call, Constant, Function, Node, Region, Value, walk
 from ...ir.rewrite import Rewriter
 from ...types import structs
 from ...types.scalars import uint64
+from ..analysis.dataflow import Dataflow
 
 Fields = tuple[str, ...]
 Origin = tuple[int, Fields]
@@ -36,7 +38,7 @@ class HandleParam(NamedTuple):
 
 def handle_params(fn: Function) -> tuple[HandleParam, ...]:
     """The structures that a kernel reaches by ids known from its parameters, in order."""
-    ids = _Ids(fn).found
+    ids = _Ids(fn).ids
     found = {r for call in resolved(fn) if (r := _handle_param(call, ids)) is not None}
     return tuple(sorted(found, key=lambda r: (r.position, r.path, r.type.key)))
 
@@ -52,7 +54,7 @@ def with_handle_params(fn: Function, known: Sequence[HandleParam]) -> Function:
         return fn
     params = fn.params
     made = {r: Value(r.type, ".".join((params[r.position].hint, *r.path))) for r in known}
-    body = _ByValue(_Ids(fn).found, made).region(fn.body)
+    body = _ByValue(_Ids(fn).ids, made).region(fn.body)
     return replace(fn, body=Region((*params, *made.values()), body.nodes, body.yields))
 
 
@@ -78,75 +80,45 @@ class _ByValue(Rewriter):
         return kept
 
 
-class _Ids:
-    """Follows ids from the parameters of a function, until nothing changes: `found` has them by value."""
+class _Ids(Dataflow):
+    """Follows ids from the parameters of a function, until nothing changes: `ids` has them by value."""
 
     def __init__(self, fn: Function):
-        self.found: dict[Value, Ids] = {
+        self.ids: dict[Value, Ids] = {
             p: {path: (k, path) for path in _places(p.type)} for k, p in enumerate(fn.params)
         }
         self.region(fn.body)
 
-    def of(self, value: Value) -> Ids:
+    def fact(self, value: Value) -> Ids:
         if isinstance(value, Constant):
             return dict.fromkeys(_places(value.type))
-        return self.found.get(value, {})
-
-    def region(self, region: Region) -> None:
-        for node in region.nodes:
-            if isinstance(node, Call):
-                self.call(node)
-            elif isinstance(node, If):
-                for arm in node.regions():
-                    self.region(arm)
-                self.join(node.results, node.then.yields, node.orelse.yields)
-            elif isinstance(node, For | While):
-                self.loop(node)
+        return self.ids.get(value, {})
 
     def call(self, call: Call) -> None:
         for result in call.results:
             places = _places(result.type)
             if places:
-                self.found[result] = self.made(call, places)
+                self.ids[result] = self.made(call, places)
 
     def made(self, call: Call, places: tuple[Fields, ...]) -> Ids:
         """What the result of a call holds."""
         name, field = call.op.name, str(call.attributes.get("name"))
         if name == "field":
-            return {path[1:]: origin for path, origin in self.of(call.args[0]).items() if path[0] == field}
+            return {path[1:]: origin for path, origin in self.fact(call.args[0]).items() if path[0] == field}
         if name == "with_field":
-            kept = {path: origin for path, origin in self.of(call.args[0]).items() if path[0] != field}
-            return kept | {(field, *path): origin for path, origin in self.of(call.args[1]).items()}
+            kept = {path: origin for path, origin in self.fact(call.args[0]).items() if path[0] != field}
+            return kept | {(field, *path): origin for path, origin in self.fact(call.args[1]).items()}
         if name == "construct" and structs.is_struct(call.results[0].type):
             fields = zip(call.results[0].type.fields, call.args, strict=True)
-            return {(f, *path): origin for f, part in fields for path, origin in self.of(part).items()}
+            return {(f, *path): origin for f, part in fields for path, origin in self.fact(part).items()}
         if name == "where":
-            return _common(self.of(call.args[1]), self.of(call.args[2]))
+            return _common(self.fact(call.args[1]), self.fact(call.args[2]))
         return dict.fromkeys(places)
 
-    def loop(self, node: For | While) -> None:
-        """What a loop carries is what it starts with, and what each round hands on."""
-        carried = node.body.params[1:] if isinstance(node, For) else node.before.params
-        self.join(carried, node.init)
-        while True:
-            before = [self.of(p) for p in carried]
-            if isinstance(node, While):
-                self.region(node.before)
-                self.join(node.body.params, node.before.yields[1:])
-            self.region(node.body)
-            self.join(carried, carried, node.body.yields)
-            if before == [self.of(p) for p in carried]:
-                break
-        self.join(node.results, carried if isinstance(node, For) else node.body.params)
-
-    def join(self, targets: Sequence[Value], *sources: Sequence[Value]) -> None:
-        """Each target is one of the sources in its place."""
-        for target, *given in zip(targets, *sources, strict=True):
+    def join(self, targets: tuple[Value, ...], *sources: tuple[Value, ...]) -> None:
+        for target, *values in zip(targets, *sources, strict=True):
             if _places(target.type):
-                found = self.of(given[0])
-                for other in given[1:]:
-                    found = _common(found, self.of(other))
-                self.found[target] = found
+                self.ids[target] = reduce(_common, map(self.fact, values))
 
 
 def _common(a: Ids, b: Ids) -> Ids:

@@ -42,7 +42,7 @@ class _Versions(Rewriter):
         return made
 
     def gains(self, loop: For) -> bool:
-        index, inner = loop.body.params[0], list(walk(loop.body))
+        index, inner = loop.index, list(walk(loop.body))
         upwards = isinstance(loop.step, Constant) and loop.step.value > 0
         if not upwards or not scalars.is_signed(index.type) or isinstance(loop.start, Constant):
             return False
@@ -56,7 +56,7 @@ class _Versions(Rewriter):
 
     def follows(self, value: Value, index: Value) -> bool:
         """Whether a value is not negative once the index is not."""
-        maker = self.ranges.makers.get(value)
+        maker = self.ranges.definitions.get(value)
         if value is index or not isinstance(maker, Call) or maker.op.name not in ("add", "mul", "cast"):
             return value is index
         parts = [a for a in maker.args if self.ranges.at(a).lo < 0]
