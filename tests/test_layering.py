@@ -63,9 +63,9 @@ WITHOUT_IMPORTS = ("warpsim.core",)  # a folder that only holds the map
 
 # Imports inside functions, by module, with the reason. Optional packages belong here, nothing else.
 LATE_IMPORTS = {
-    ("warpsim.core.compile", "warpsim.core.emit.cpu"): "a warm start finds machine code on disk and needs no emitter",
+    ("warpsim.core.emit.build", "warpsim.core.emit.cpu"): "a warm start finds code on disk and needs no emitter",
     ("warpsim.core.emit.snippets", "warpsim.core.emit.toolchain"): "programs without native code look for no compiler",
-    ("warpsim.core.compile", "warpsim.core.emit.cuda"): "the same for CUDA",
+    ("warpsim.core.emit.build", "warpsim.core.emit.cuda"): "the same for CUDA",
     ("warpsim.core.emit.cuda_tools", "cuda.pathfinder"): "optional: CUDA alone needs it",
     ("warpsim.core.emit.cuda_tools", "<computed: f'cuda.bindings.{name.lower()}'>"): "optional: CUDA alone needs them",
     ("warpsim.core.emit.cuda_tools", "importlib.metadata"): "it takes 15 ms, and CUDA alone needs it",

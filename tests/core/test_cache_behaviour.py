@@ -14,13 +14,13 @@ import pytest
 
 import warpsim as wp
 from warpsim.config import config
-from warpsim.core import compile as compiler
+from warpsim.core.emit import build as builder
 from warpsim.core.emit.cache import ObjectCache
 from warpsim.errors import KernelAssertionError, OutOfBoundsError
 
 pytestmark = pytest.mark.cpu(reason="about the cache of the CPU's machine code")
 
-ROOT = Path(compiler.__file__).parents[2]
+ROOT = Path(builder.__file__).parents[3]
 PATIENCE = 120.0  # [s]
 
 PROGRAM = """
@@ -119,14 +119,14 @@ def test_a_second_process_loads_without_compiling(program, tmp_path):
     [
         "cache.ObjectCache.store = lambda *given: die()",
         "cache.os.replace = lambda *given: die()",
-        "compiler.compile_native = lambda *given: die()",
+        "builder.compile_native = lambda *given: die()",
         "write = cache._write; cache._write = lambda p, b: (write(p, b[: len(b) // 2]), die())",
     ],
 )
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
 def test_a_killed_compile_leaves_a_usable_cache(program, tmp_path, moment):
     code = (
-        "import os, signal\nfrom warpsim.core import compile as compiler\nfrom warpsim.core.emit import cache\n"
+        "import os, signal\nfrom warpsim.core.emit import build as builder, cache\n"
         f"def die(): os.kill(os.getpid(), signal.SIGKILL)\n{moment}\nmain()"
     )
     killed = program(code)
@@ -244,13 +244,13 @@ def compiled(tmp_path, monkeypatch):
     """Launch the kernel of a source text once; whether that compiled it, and the result."""
     monkeypatch.setattr(config, "kernel_cache_dir", str(tmp_path / "keys"))
     compilations = []
-    compile_native = compiler.compile_native
+    compile_native = builder.compile_native
 
     def counted(program, options):
         compilations.append(program)
         return compile_native(program, options)
 
-    monkeypatch.setattr(compiler, "compile_native", counted)
+    monkeypatch.setattr(builder, "compile_native", counted)
     numbers = iter(range(1000))
 
     def launch(source=SOURCE, x=None, dim=2):
@@ -260,7 +260,7 @@ def compiled(tmp_path, monkeypatch):
         exec(compile(source, str(path), "exec"), scope)
         pair, out = scope["Pair"](a=5.0, b=3.0), wp.zeros(8, dtype=float)
         compilations.clear()
-        compiler._present.clear()  # as in another process
+        builder._present.clear()  # as in another process
         wp.launch(scope["difference"], dim, [pair, np.ones(8, np.float32) if x is None else x, out])
         return len(compilations), float(out.numpy()[0])
 
@@ -308,7 +308,7 @@ def test_layouts_and_options_are_other_programs(compiled, monkeypatch):
             if name != "verify":  # its code reports the file, which is another one here
                 assert compiled()[0] == 0, name
         assert compiled() == (0, 4.0)
-    monkeypatch.setattr(compiler, "host_signature", lambda: "another processor")
+    monkeypatch.setattr(builder, "host_signature", lambda: "another processor")
     assert compiled() == (1, 4.0)
     assert compiled() == (0, 4.0)
 
@@ -351,6 +351,6 @@ def test_hits_and_compilations_are_logged_when_verbose(compiled, caplog):
 
 def test_entries_hold_places_and_code():
     sites = [["assert", "text", ["file.py", 3, 4, 9, "kernel"]], ["bounds", "axis 0 of x", None]]
-    header, code = compiler.unpack(compiler.pack(sites, b"\x7fELF code"))
+    header, code = builder.unpack(builder.pack(sites, b"\x7fELF code"))
     assert (header, code) == (json.loads(json.dumps(sites)), b"\x7fELF code")
-    assert [compiler.site_words(compiler.site_of(words)) for words in header] == sites
+    assert [builder.site_words(builder.site_of(words)) for words in header] == sites

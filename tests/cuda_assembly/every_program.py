@@ -28,7 +28,9 @@ import pytest
 from device_run import on_gpu
 
 from warpsim.core import compile as compiler
+from warpsim.core.emit import build as builder
 from warpsim.core.emit import cuda_tools
+from warpsim.core.emit.program import Program, cache_key
 from warpsim.core.emit.target import Options
 from warpsim.core.types.arrays import ArrayType
 
@@ -66,38 +68,38 @@ class Assembly:
         self.folder = folder
         self.one_in = 1
         self.expected: str | None = None  # what a refusal says that the test is about
-        self.made: dict[int, compiler.Program] = {}  # by the identity of their functions: options are not known yet
-        self.built: list[tuple[compiler.Program, Options]] = []
+        self.made: dict[int, Program] = {}  # by the identity of their functions: options are not known yet
+        self.built: list[tuple[Program, Options]] = []
         self.derived: weakref.WeakSet[Any] = weakref.WeakSet()  # functions of adjoints, recordings, tangents
         self.random: Counter[str] = Counter()  # programs of tests of which not all are assembled
-        self._originals: dict[str, Any] = {}
+        self._originals: tuple[Any, ...] = ()
 
     # ----- what tests make ------------------------------------------------------------------
 
     def watch(self) -> None:
         """See every program that the compiler finishes, and every one that becomes code for the CPU."""
-        self._originals = {name: getattr(compiler, name) for name in ("finish", "derive", "build")}
-        finish, derive, build = self._originals.values()
+        self._originals = (compiler.finish, compiler.derive, builder.build)
+        finish, derive, build = self._originals
 
-        def seen_finish(*args: Any) -> compiler.Program:
+        def seen_finish(*args: Any) -> Program:
             return self.note_made(finish(*args))
 
-        def seen_derive(*args: Any) -> compiler.Program:
+        def seen_derive(*args: Any) -> Program:
             made = self.note_made(derive(*args))
             self.derived.add(made.fn)
             return made
 
-        def seen_build(program: compiler.Program, options: Options) -> compiler.Compiled:
+        def seen_build(program: Program, options: Options) -> builder.Compiled:
             self.note_built(program, options)
             return build(program, options)
 
-        compiler.finish, compiler.derive, compiler.build = seen_finish, seen_derive, seen_build
+        compiler.finish, compiler.derive, builder.build = seen_finish, seen_derive, seen_build
 
     def unwatch(self) -> None:
-        for name, original in self._originals.items():
-            setattr(compiler, name, original)
+        if self._originals:
+            compiler.finish, compiler.derive, builder.build = self._originals
 
-    def note_made(self, program: compiler.Program) -> compiler.Program:
+    def note_made(self, program: Program) -> Program:
         chosen = self.one_in == 1 or self.random["random"] % self.one_in == 0
         if chosen:
             self.made[id(program.fn)] = program
@@ -105,7 +107,7 @@ class Assembly:
             self.random.update(random=1, chosen=int(chosen))
         return program
 
-    def note_built(self, program: compiler.Program, options: Options) -> None:
+    def note_built(self, program: Program, options: Options) -> None:
         if self.one_in == 1:
             self.made.pop(id(program.fn), None)
             self.built.append((program, options))
@@ -135,9 +137,9 @@ class Assembly:
         if refused:
             pytest.fail("\n\n".join(refused), pytrace=False)
 
-    def assemble(self, program: compiler.Program, options: Options, test: str) -> str:
+    def assemble(self, program: Program, options: Options, test: str) -> str:
         """Machine code of a program that no one has assembled; returns why there is none, else nothing."""
-        claim = self.folder / compiler.cache_key(program, options, "CUDA")
+        claim = self.folder / cache_key(program, options, "CUDA")
         try:
             claim.touch(exist_ok=False)
         except FileExistsError:
@@ -152,13 +154,13 @@ class Assembly:
         return words
 
 
-def usual_options(program: compiler.Program) -> Options:
+def usual_options(program: Program) -> Options:
     """How a program is compiled when its arrays are contiguous."""
     types = [p.type for p in program.fn.params]
     return Options(tuple("C" if isinstance(t, ArrayType) and not t.indexed else "" for t in types))
 
 
-def refusal(program: compiler.Program, options: Options) -> str:
+def refusal(program: Program, options: Options) -> str:
     """Why a program has no machine code; nothing where it has."""
     from warpsim.core.emit import cuda  # noqa: PLC0415  (needs the packages of the extra `cuda`)
 

@@ -4,9 +4,8 @@ import pytest
 from cuda_assembly.every_program import ARCHS, Assembly, Report, usual_options
 
 import warpsim as wp
-from warpsim.core import compile as compiler
-from warpsim.core.compile import Form
 from warpsim.core.emit import cuda_tools
+from warpsim.core.emit.program import FORWARD, Form
 
 pytestmark = [
     pytest.mark.cpu,
@@ -36,7 +35,7 @@ def watch(tmp_path):
     watch.unwatch()
 
 
-def make(kernel, form=compiler.FORWARD):
+def make(kernel, form=FORWARD):
     return kernel.program(tuple(kernel.patterns.values()), form=form)
 
 

@@ -83,9 +83,9 @@ def start(built: Path | None = None) -> ctypes.CDLL:
     """Put the simulated driver in place, and let warpsim compile its kernels for it. Repeated calls do nothing."""
     library = start_driver(built)
     # Only now: warpsim looks for a driver once.
-    from warpsim.core import compile as compiler  # noqa: PLC0415
+    from warpsim.core.emit import build as builder  # noqa: PLC0415
 
-    compiler.build_cuda = build_cuda
+    builder.build_cuda = build_cuda
     sys.modules.setdefault("cuda.compute", None)  # type: ignore[arg-type]  # as if not installed: it builds for GPUs
     return library
 
@@ -106,9 +106,9 @@ def fail(symbol: str, code: int, after: int = 0) -> None:
 
 def build_cuda(program: Any, options: Any, arch: tuple[int, int]) -> Any:
     """`compile.build_cuda` for the simulated driver: nothing is kept on disk."""
-    from warpsim.core import compile as compiler  # noqa: PLC0415  (see `start`)
+    from warpsim.core.emit import build as builder  # noqa: PLC0415  (see `start`)
 
-    with compiler.compiling:
+    with builder.compiling:
         return machine_code(program.fn, program.ndim, options, program.plan, arch)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.compile import Form, Program
+from ..core.emit.program import Form, Program
 from ..core.ir.nodes import Function
 from ..core.language import Kernel, array, get_device
 from ..core.ops.tangents import slots

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.compile import Form, Program
+from ..core.emit.program import Form, Program
 from ..core.ir.def_use import used_values
 from ..core.ir.nodes import Function, Value
 from ..core.language import array

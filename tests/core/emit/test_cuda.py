@@ -11,9 +11,9 @@ import pytest
 from cuda_corpus import CORPUS
 
 import warpsim as wp
-from warpsim.core.compile import FORWARD, Form
 from warpsim.core.emit import cpu, cuda, cuda_tools, layout
 from warpsim.core.emit.cuda_target import CudaTarget
+from warpsim.core.emit.program import FORWARD, Form
 from warpsim.core.emit.target import Options
 from warpsim.core.ir.printer import print_function
 from warpsim.errors import CompilerError, DeviceError, KernelTypeError, NativeCodeError

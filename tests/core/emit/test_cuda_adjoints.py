@@ -7,8 +7,8 @@ import pytest
 from cuda_corpus import CORPUS
 
 import warpsim as wp
-from warpsim.core.compile import Form
 from warpsim.core.emit import cuda, cuda_tools
+from warpsim.core.emit.program import Form
 from warpsim.core.emit.target import Options
 from warpsim.core.types.arrays import ArrayType
 from warpsim.errors import NotDifferentiableError

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from row_cases import Case
 
-from warpsim.core import compile as compiler
+from warpsim.core.emit import build as builder
 from warpsim.core.emit import cpu
 from warpsim.core.emit.layout import HEADER_WORDS
 from warpsim.core.emit.linker import NativeObject
 from warpsim.core.emit.native import assemble
+from warpsim.core.emit.program import Program
 from warpsim.core.emit.target import Options
 from warpsim.core.ir.builder import Builder
 from warpsim.core.ir.interpret import Interpreter
@@ -109,8 +110,8 @@ def run_compiled(
     if not place.is_cuda:
         Compiled(fn, optimized=optimized)(descriptors(fn, memory, gradients), threads)
         return
-    program = compiler.Program(fn, 1, analyse(fn), checks=False, nanoseconds=0.0)
-    loaded = CudaFunction(compiler.build_cuda(program, Options(), place.arch), place)
+    program = Program(fn, 1, analyse(fn), nanoseconds=0.0)
+    loaded = CudaFunction(builder.build_cuda(program, Options(), place.arch), place)
     there = {id(m): copied_to(m, place) for m in (*memory, *gradients.values())}
     parts = descriptors(fn, [there[id(m)] for m in memory], {k: there[id(m)] for k, m in gradients.items()})
     loaded.run(argument_block(parts, (threads,)), threads, *((1, 1) if in_order else (128, 0)))

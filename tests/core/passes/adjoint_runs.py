@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from warpsim.core.compile import Form
+from warpsim.core.emit.program import Form
 from warpsim.core.ir.interpret import Interpreter
 from warpsim.core.ops.host_memory import HostArray
 from warpsim.core.types.arrays import array_type

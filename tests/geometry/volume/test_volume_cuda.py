@@ -3,8 +3,8 @@
 import pytest
 
 import warpsim as wp
-from warpsim.core.compile import FORWARD, Form
 from warpsim.core.emit import cuda, cuda_tools
+from warpsim.core.emit.program import FORWARD, Form
 from warpsim.core.emit.target import Options
 from warpsim.geometry.nanovdb.read import VolumeData
 from warpsim.geometry.volume.directory import fill_directory

@@ -11,6 +11,7 @@ from types import CodeType
 from typing import Any
 
 from ...errors import KernelNameError, Location, UnsupportedSyntaxError
+from ..types.arrays import type_name
 from . import edited
 from .captured import Captured
 
@@ -196,3 +197,9 @@ def annotations(source: Source) -> dict[str, Any]:
                 ) from error  # fmt: skip
         found[name] = value
     return found
+
+
+def typed_text(source: Source, patterns: dict[str, Any], types: list[Any]) -> str:
+    """The function as it was parsed, under the types its parameters have in this compilation."""
+    comments = (f"# {name}: {type_name(t)}\n" for name, t in zip(patterns, types, strict=True))
+    return f"{''.join(comments)}{ast.unparse(source.tree)}\n"

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...config import config
 from ...errors import ArgumentTypeError, DeviceError, LaunchError, WarpsimError, trimmed
-from ..compile import FORWARD
+from ..emit.program import FORWARD
 from .arrays import saved_contents
 from .devices.capture import current_graph
 from .devices.device import Device, get_device

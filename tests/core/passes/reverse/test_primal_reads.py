@@ -5,7 +5,7 @@ import pytest
 from adjoint_runs import adjoint_program, check, some, types_of
 
 import warpsim as wp
-from warpsim.core.compile import Form
+from warpsim.core.emit.program import Form
 from warpsim.core.ir.nodes import Call, walk
 
 D = wp.float64

@@ -19,7 +19,7 @@ import pytest
 
 import warpsim as wp
 from warpsim.config import config
-from warpsim.core import compile as compiler
+from warpsim.core.emit import build as builder
 from warpsim.core.runtime.launches import pool
 
 pytestmark = pytest.mark.cpu(reason="threads of the CPU, whose device it is")
@@ -199,13 +199,13 @@ def test_switches_change_while_threads_launch():
 
 def test_the_first_launch_of_many_threads_compiles_once(monkeypatch):
     emitted = []
-    compile_native = compiler.compile_native
+    compile_native = builder.compile_native
 
     def counted(program, options):
         emitted.append(program.fn.name)
         return compile_native(program, options)
 
-    monkeypatch.setattr(compiler, "compile_native", counted)
+    monkeypatch.setattr(builder, "compile_native", counted)
     for constant in range(2_000_000, 2_000_005):
         kernel, results = fresh_kernel(constant), [wp.zeros(N, dtype=float) for _ in range(8)]
         emitted.clear()

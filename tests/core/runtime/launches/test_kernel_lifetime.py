@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.core import compile as compiler
+from warpsim.core.emit import build as builder
 from warpsim.core.emit import code_memory, linker
 from warpsim.core.runtime.launches.pool import get_pool
 from warpsim.errors import DeviceMemoryError
@@ -324,7 +324,7 @@ def mappings():
 def test_the_table_is_weak():
     launched(scaled(1160))
     gc.collect()
-    before = len(compiler._present)
+    before = len(builder._present)
     launched(scaled(1161))
     gc.collect()
-    assert len(compiler._present) == before
+    assert len(builder._present) == before

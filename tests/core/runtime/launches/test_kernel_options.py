@@ -9,7 +9,7 @@ import pytest
 
 import warpsim as wp
 from warpsim.config import config
-from warpsim.core import compile as compiler
+from warpsim.core.emit import build as builder
 from warpsim.core.ir.nodes import For, walk
 from warpsim.core.runtime.launches import private_sums
 from warpsim.errors import (
@@ -295,8 +295,8 @@ def test_kernels_of_equal_names_are_different_kernels():
 @pytest.mark.cpu(reason="counts objects in the cache, which the simulator leaves alone")
 def test_modules_load_all_their_kernels(monkeypatch):
     built = []
-    build = compiler.build
-    monkeypatch.setattr(compiler, "build", lambda program, options: built.append(program) or build(program, options))
+    build = builder.build
+    monkeypatch.setattr(builder, "build", lambda program, options: built.append(program) or build(program, options))
     kernels = [make_adder(10.0 + k) for k in range(3)]
     wp.load_module(wp.get_module("warpsim_test_names"))
     assert len(built) >= 3

@@ -11,6 +11,7 @@ It relies on threads not racing: no thread reads what another one writes, but th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from ...ir.builder import Builder
@@ -149,6 +150,15 @@ def recorded_atomics(fn: Function) -> list[Call]:
     """The atomics whose results are used and that a thread comes to at most once, in order."""
     used = used_values(fn.body)
     return [c for c in _outside_loops(fn.body) if c.op.effect == ATOMIC and any(r in used for r in c.results)]
+
+
+def without_unread(fn: Function, extras: tuple[Extra, ...]) -> tuple[Function, tuple[Extra, ...]]:
+    """Drop parameters for contents that the adjoint turned out not to need."""
+    used = used_values(fn.body)
+    own, more = fn.params[: -len(extras) or None], fn.params[len(fn.params) - len(extras) :]
+    read = [(p, e) for p, e in zip(more, extras, strict=True) if e.kind not in ("before", "recorded") or p in used]
+    body = replace(fn.body, params=(*own, *(p for p, _ in read)))
+    return replace(fn, body=body), tuple(e for _, e in read)
 
 
 def _outside_loops(region: Region) -> list[Call]:

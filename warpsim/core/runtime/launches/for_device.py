@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...compile import FORWARD, Form
+from ...emit.program import FORWARD, Form
 from ...types.structs import frozen
 from ..devices.device import Device
 from .cpu_launcher import CpuLauncher

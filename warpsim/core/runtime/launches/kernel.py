@@ -27,6 +27,8 @@ from ....errors import (
     user_frames,
 )  # fmt: skip
 from ... import compile as compiler
+from ...emit import build as builder
+from ...emit.program import FORWARD, Form, Program
 from ...emit.target import Options
 from ...frontend.functions import called_by, redefinitions
 from ...frontend.gradients import FORGET
@@ -176,7 +178,7 @@ class Kernel:
         self.source = Source(func)
         self._patterns: dict[str, Any] | None = None
         self._lowered: dict[Any, Function] = {}
-        self._programs: dict[Any, compiler.Program] = {}
+        self._programs: dict[Any, Program] = {}
         self._compiled: dict[Any, Any] = {}  # machine code for the CPU, and on CUDA devices
         self.launchers: dict[Any, Any] = {}
         self.latest: dict[str, Any] = {}  # the launcher used last on each device, tried first
@@ -271,13 +273,13 @@ class Kernel:
 
     def program(
         self, types: tuple[Any, ...], settings: Settings | None = None, aliased: bool = False,
-        form: compiler.Form = compiler.FORWARD,
-    ) -> compiler.Program:  # fmt: skip
+        form: Form = FORWARD,
+    ) -> Program:  # fmt: skip
         """The final IR at concrete parameter types; `aliased` as in `Options`."""
         unroll = (settings or self.settings()).max_unroll
         key = (types, unroll, form)
         if key not in self._programs:
-            with compiler.compiling:  # threads that meet here compile once
+            with builder.compiling:  # threads that meet here compile once
                 if key not in self._programs:
                     self._programs[key] = self._made(types, unroll, form)
         program = self._programs[key]
@@ -291,38 +293,36 @@ class Kernel:
                 self._called = called_by(self.source)
         return self._lowered[types]
 
-    def _made(self, types: tuple[Any, ...], unroll: int, form: compiler.Form) -> compiler.Program:
+    def _made(self, types: tuple[Any, ...], unroll: int, form: Form) -> Program:
         fn = self.lowered(types)
-        if form == compiler.FORWARD:
-            return compiler.finish(fn, unroll)
-        forward = self._programs.get((types, unroll, compiler.FORWARD)) or compiler.finish(fn, unroll)
-        return compiler.derive(fn, unroll, form, forward.ndim, forward.handle_params)
+        forward = self._programs.get((types, unroll, FORWARD)) or compiler.finish(fn, unroll)
+        return forward if form == FORWARD else compiler.derive(fn, unroll, form, forward.ndim, forward.handle_params)
 
     def compiled(
         self, types: tuple[Any, ...], layouts: tuple[str, ...], settings: Settings, aliased: bool = False,
-        form: compiler.Form = compiler.FORWARD,
-    ) -> compiler.Compiled:  # fmt: skip
+        form: Form = FORWARD,
+    ) -> builder.Compiled:  # fmt: skip
         """Machine code for the CPU; `aliased` as in `Options`, layouts for all parameters of the form."""
         options = Options(layouts, settings.fast_math, settings.verify, aliased)
         key = (types, options, settings.max_unroll, form)
         if key not in self._compiled:
-            with compiler.compiling:
+            with builder.compiling:
                 if key not in self._compiled:
-                    self._compiled[key] = compiler.build(self.program(types, settings, aliased, form), options)
+                    self._compiled[key] = builder.build(self.program(types, settings, aliased, form), options)
         return self._compiled[key]
 
     def loaded(
         self, types: tuple[Any, ...], layouts: tuple[str, ...], settings: Settings, device: Any, aliased: bool = False,
-        form: compiler.Form = compiler.FORWARD,
+        form: Form = FORWARD,
     ) -> CudaFunction:  # fmt: skip
         """Machine code on a CUDA device; arguments as of `compiled`."""
         lineinfo = bool(self.option("lineinfo"))
         options = Options(layouts, settings.fast_math, settings.verify, aliased, lineinfo, self.bounds)
         key = (types, options, settings.max_unroll, form, device.alias)
         if key not in self._compiled:
-            with compiler.compiling:
+            with builder.compiling:
                 if key not in self._compiled:
-                    code = compiler.build_cuda(self.program(types, settings, aliased, form), options, device.arch)
+                    code = builder.build_cuda(self.program(types, settings, aliased, form), options, device.arch)
                     self._compiled[key] = CudaFunction(code, device)
         return self._compiled[key]
 
@@ -345,7 +345,7 @@ class Kernel:
         edition = self.face._edition
         if edition._redefinitions == redefinitions():
             return edition
-        with compiler.compiling:
+        with builder.compiling:
             seen, called = redefinitions(), called_by(self.source)
             if edition._lowered and called != edition._called:
                 self.latest.clear()

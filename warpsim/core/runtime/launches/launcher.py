@@ -12,7 +12,7 @@ from typing import Any
 
 from ....config import config
 from ....errors import LaunchError, StructureIdError
-from ...compile import FORWARD, Form
+from ...emit.program import FORWARD, Form
 from ...passes.analysis.demanded import demanded
 from ...types.arrays import ArrayType
 from ...types.signatures import is_generic

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ... import compile as compiler
+from ...emit.cache import object_cache
 from . import pool
 
 
@@ -20,5 +20,5 @@ def set_num_threads(count: int) -> None:
 
 def clear_kernel_cache() -> int:
     """Delete all compiled kernels on disk; returns how many there were."""
-    cache = compiler.object_cache()
+    cache = object_cache()
     return cache.clear() if cache is not None else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...compile import Form
+from ...emit.program import Form
 from ...passes.analysis.atomics import Part
 from ...types.arrays import ArrayType
 from ..arrays.array import array, overlap

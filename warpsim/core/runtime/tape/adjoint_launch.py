@@ -16,7 +16,7 @@ import numpy as np
 
 from ....config import config
 from ....errors import GradientError, NotDifferentiableError
-from ...compile import Form
+from ...emit.program import Form
 from ...passes.analysis.mod_ref import NESTED
 from ...types.arrays import ArrayType, type_name
 from ...types.cotangents import has_cotangent

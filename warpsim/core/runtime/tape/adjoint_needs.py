@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from ....errors import KernelError, Location
-from ...compile import Form, Program
+from ...emit.program import Form, Program
 from ...ir.nodes import Call, Function, walk
 from ...passes.analysis.mod_ref import NESTED, ModRef, Path, array_paths, mod_ref, read_after_write, refers
 from ...passes.simplify.handle_params import resolved, with_handle_params

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compile import Form
+from ...emit.program import Form
 from ...passes.analysis.mod_ref import NESTED, Path
 from ...types.structs import frozen
 from ..arrays import saved_contents

@@ -18,7 +18,7 @@ from cuda.bindings import driver
 from cuda_simulator import simulator
 
 import warpsim as wp
-from warpsim.core import compile as compiler
+from warpsim.core.emit import build as builder
 from warpsim.core.emit.target import Options
 from warpsim.core.runtime.launches.arguments import packer
 from warpsim.errors import NoCompilerError
@@ -63,7 +63,7 @@ def run(kernel, dims, *args):
     """Compile for the simulated driver, copy arrays there, launch, copy them back; returns the report."""
     types = tuple(kernel.patterns.values())
     program = kernel.program(types)
-    code = compiler.build_cuda(program, Options(), (9, 0))
+    code = builder.build_cuda(program, Options(), (9, 0))
     function = call("cuModuleGetFunction", call("cuModuleLoadData", code.code), b"warpsim_kernel")
     arrays = [np.zeros(5, np.int64), *(a for a in args if isinstance(a, np.ndarray))]
     places = [call("cuMemAlloc", a.nbytes) for a in arrays]

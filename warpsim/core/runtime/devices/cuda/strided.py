@@ -15,6 +15,7 @@ from functools import cache
 from typing import Any
 
 from .... import compile as compiler
+from ....emit import build as builder
 from ....emit.layout import MAX_DIM, header
 from ....emit.target import Options
 from ....frontend.source import Source
@@ -107,7 +108,7 @@ def _loaded(body: Callable[..., None], word: Any, device: Any) -> CudaFunction:
     """A kernel on a device, for elements of a type."""
     t = array_type(word, _RANK)
     program = compiler.finish(compiler.lower(Source(body), {"target": t, "source": t}, [t, t]), max_unroll=0)
-    return CudaFunction(compiler.build_cuda(program, Options(layouts=("A", "A")), device.arch), device)
+    return CudaFunction(builder.build_cuda(program, Options(layouts=("A", "A")), device.arch), device)
 
 
 def _run(loaded: CudaFunction, lines: list[tuple[int, int, int]], target: int, source: int) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import warpsim as wp
 from warpsim.config import config
-from warpsim.core import compile as compiler
+from warpsim.core.emit import build as builder
 from warpsim.core.emit import cuda_tools
 from warpsim.core.emit.cache import object_cache
 from warpsim.core.emit.target import Options
@@ -29,18 +29,18 @@ def built(tmp_path, monkeypatch, request):
     if request.config.getoption("--simulated-cuda"):
         pytest.skip("the simulated driver has machine code of its own")
     monkeypatch.setattr(config, "kernel_cache_dir", str(tmp_path))
-    compile_cuda, compilations = compiler.compile_cuda, []
+    compile_cuda, compilations = builder.compile_cuda, []
 
     def counted(*args):
         compilations.append(args)
         return compile_cuda(*args)
 
-    monkeypatch.setattr(compiler, "compile_cuda", counted)
+    monkeypatch.setattr(builder, "compile_cuda", counted)
 
     def build(options=None, arch=(9, 0), kernel=half):
         compilations.clear()
         program = kernel.program(tuple(kernel.patterns.values()))
-        code = compiler.build_cuda(program, options or Options(), arch)
+        code = builder.build_cuda(program, options or Options(), arch)
         return len(compilations), code
 
     return build
@@ -78,8 +78,8 @@ def test_what_native_text_sees_is_part_of_the_key(built, monkeypatch):
         x[i] = double(x[i])
 
     assert [built(kernel=doubled)[0] for _ in range(2)] == [1, 0]
-    before = compiler.cpp_source
-    monkeypatch.setattr(compiler, "cpp_source", lambda unit: before(unit) + "// newer\n")
+    before = builder.cpp_source
+    monkeypatch.setattr(builder, "cpp_source", lambda unit: before(unit) + "// newer\n")
     assert built(kernel=doubled)[0] == 1
     assert [built()[0] for _ in range(2)] == [1, 0]
 

@@ -1,0 +1,94 @@
+"""A kernel as an emitter takes it: the program after all passes, and all that decides the code made of it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+from ..ir.nodes import Call, Function, walk
+from ..ir.printer import print_function
+from ..passes.analysis.atomics import AtomicPlan
+from ..passes.reverse.primal_reads import Extra
+from ..passes.simplify.handle_params import HandleParam
+from ..types.arrays import ArrayType, type_name
+from ..types.structs import is_struct
+from . import snippets
+from .fingerprint import fingerprint
+from .target import Options
+
+
+class Form(NamedTuple):
+    """What is compiled of a kernel: `forward` is the kernel itself, `adjoint` its reverse.
+
+    `recording` is the kernel, noting what its atomics return for the adjoint. gradients: the names of the
+    array parameters that have gradients, of arrays in struct parameters ("s.x"), and of other parameters
+    whose gradients are wanted. `tangent` is the kernel in forward mode along these parameters, and
+    `adjoint tangent` and `replayed tangent` are derivatives of recorded launches, see `passes.forward.derived`.
+    same: pairs of positions of array parameters that are given one and the same array.
+    """
+
+    kind: str = "forward"
+    gradients: frozenset[str] = frozenset()
+    same: tuple[tuple[int, int], ...] = ()
+
+
+FORWARD = Form()
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel after all passes, at fixed argument types."""
+
+    fn: Function
+    ndim: int
+    plan: AtomicPlan
+    nanoseconds: float
+    extras: tuple[Extra, ...] = ()
+    """What the last parameters are."""
+    handle_params: tuple[HandleParam, ...] = ()
+    """The structures that the kernel reaches by ids; derived programs take them behind the kernel's own parameters."""
+
+
+def cache_key(program: Program, options: Options, processor: str) -> str:
+    """A digest of all that decides the code: the program, layouts of structs, options, processor."""
+    fn = program.fn
+    parts = [fingerprint(), processor, repr(options), str(program.ndim), print_function(fn), *struct_layouts(fn)]
+    if has_checks(fn) or options.verify or options.lineinfo or any(snippets.units(fn)):
+        parts.extend(check_places(fn))  # failed checks report them; other code does not depend on them
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def has_checks(fn: Function) -> bool:
+    """Whether the kernel holds assertions."""
+    return any(isinstance(n, Call) and n.op.name == "assert" for n in walk(fn.body))
+
+
+def struct_layouts(fn: Function) -> Iterator[str]:
+    """The fields of the structs among the program's values, whose text has their names alone."""
+    values = [*fn.params]
+    for node in walk(fn.body):
+        values.extend((*node.results, *node.operands()))
+    for value in values:
+        layout = full_name(value.type)
+        if "{" in layout:
+            yield layout
+
+
+@cache
+def full_name(t: Any) -> str:
+    """The name of a type with the fields of structs in it."""
+    if isinstance(t, ArrayType):
+        return f"{t!r} of {full_name(t.dtype)}"
+    if is_struct(t):
+        return f"{t.__name__}{{{', '.join(f'{name} {full_name(f)}' for name, f in t.fields.items())}}}"
+    return type_name(t)
+
+
+def check_places(fn: Function) -> Iterator[str]:
+    """Where each statement stands, and the name of the array it is about."""
+    for node in walk(fn.body):
+        operands = node.operands()
+        yield f"{node.location!r} {operands[0].hint if operands else ''}"
