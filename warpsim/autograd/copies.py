@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..core.language import array
+from ..core.runtime.arrays.doubles import Doubles
 from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.launches.arguments import is_missing
 from ..core.runtime.tape.traffic import arrays_in
 from ..core.types import structs
-from .doubles import Doubles
 
 
 class PrivateCopies:

@@ -8,22 +8,18 @@ depend on the order of threads run on one thread.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from ..core.emit.program import Form, Program
-from ..core.ir.nodes import Function
 from ..core.language import Kernel, array, get_device
 from ..core.ops.tangents import slots
-from ..core.passes.forward.tangent import Slot, needs_one_thread, parameter_slots
-from ..core.runtime.devices.capture import current_graph
-from ..core.runtime.devices.device import Device
+from ..core.passes.forward.tangent import Slot, parameter_slots
 from ..core.runtime.launches.arguments import adapted, is_missing
 from ..core.runtime.launches.dimensions import normalized
-from ..core.runtime.launches.for_device import prepare
 from ..core.runtime.tape.adjoint_needs import needs_of
+from ..core.runtime.tape.tangent_launch import part, run_form
 from ..core.runtime.tape.traffic import of_needs
 from ..core.types import structs
 from ..core.types.arrays import ArrayType, type_name
@@ -115,17 +111,6 @@ class DualLaunch:
         run_form(self.kernel, self.dim, [*self.args, *further], self.place, Form(kind, frozenset(names)))
 
 
-def run_form(kernel: Kernel, dim: Any, args: list[Any], device: Device, form: Form) -> None:
-    """Run a form of a kernel now, on one thread where its tangents depend on the order of threads."""
-    if current_graph() is not None:
-        raise LaunchError(
-            "derivatives along a direction run at once: the graph that is captured cannot hold them\n"
-            "help: end the capture first"
-        )
-    call = prepare(kernel, dim, args, device, form)
-    call.launcher.execute(call, in_order=_in_order(call.launcher.program.fn))
-
-
 def fitting(what: str, t: Any, shape: tuple[int, ...], value: Any) -> np.ndarray:
     """The numbers of a tangent of elements of type `t`. Raises `GradientError` unless they have that shape."""
     layout = structs.numpy_dtype(t)
@@ -139,20 +124,6 @@ def fitting(what: str, t: Any, shape: tuple[int, ...], value: Any) -> np.ndarray
     return numbers.astype(layout.base)
 
 
-def as_type(t: Any, value: Any) -> Any:
-    """The tangent of a number or vector; zero where none is given."""
-    if hasattr(t, "wrap"):
-        return t.wrap(np.zeros(t.shape, t.dtype) if value is None else np.asarray(value, t.dtype))
-    return t(0 if value is None else value)
-
-
-def part(value: Any, slot: Slot) -> Any:
-    """What a slot means of an argument."""
-    for name in slot.path:
-        value = getattr(value, name)
-    return value
-
-
 def part_at(value: Any, name: str, key: str) -> Any:
     """The field of a struct that stands for its tangent. `name` is `key` and the fields that lead there."""
     for field in name[len(key) + 1 :].split("."):
@@ -160,6 +131,3 @@ def part_at(value: Any, name: str, key: str) -> Any:
     return value
 
 
-@lru_cache(maxsize=256)
-def _in_order(fn: Function) -> bool:
-    return needs_one_thread(fn)

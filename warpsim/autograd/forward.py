@@ -20,17 +20,18 @@ import numpy as np
 
 from ..core.language import Kernel, array, launch
 from ..core.runtime.arrays.indexed import indexedarray
+from ..core.runtime.arrays.mirrors import Mirror
 from ..core.runtime.arrays.saved_contents import Paused, bounds
 from ..core.runtime.devices.cuda.memory import on_host
 from ..core.runtime.tape.given_seeds import check_loss
+from ..core.runtime.tape.tangent_launch import as_type
 from ..core.runtime.tape.tape import Tape
 from ..core.types.arrays import ArrayType
 from ..core.types.cotangents import has_cotangent
 from ..errors import GradientError, user_frames
 from .bound import Bound
 from .copies import PrivateCopies
-from .dual import Along, DualLaunch, as_type
-from .mirrors import Mirror
+from .dual import Along, DualLaunch
 from .sweeps import ForwardSweep, ReverseSweep
 
 # ----- tangents -----------------------------------------------------------------------------------
@@ -189,7 +190,7 @@ def second_order_of_launch(
 def product_of_number(dual: DualLaunch, name: str, reverse: ReverseSweep) -> array:
     """The product for a number, vector or field of a struct, as an array of one element."""
     slot = dual.slots[name]
-    values = reverse.sums[slot.position]._data
+    values = reverse.forward.moved[0].sums[slot.position]._data
     for field in slot.path:
         values = values[field]
     return array(on_host(values), dtype=slot.type, device=dual.place)

@@ -1,10 +1,10 @@
-"""`wp.utils` under a tape: gradients of sums, scans and casts; refusals; overwrites."""
+"""`wp.utils` under a tape: gradients of sums, scans, casts and sorts; overwrites."""
 
 import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.errors import NotDifferentiableError, TapeOverwriteError
+from warpsim.errors import TapeOverwriteError
 
 
 def leaf(*values, dtype=wp.float32):
@@ -88,14 +88,21 @@ def test_array_cast_between_shapes():
     assert (grad(x), grad(out)) == ([[1.0, 10.0], [100.0, 1000.0]], [0.0] * 4)
 
 
-def test_sorting_values_with_gradients_is_refused():
-    keys, values = wp.array([2, 1, 0, 0], dtype=int), leaf(1, 2, 0, 0)
+def test_sorting_moves_gradients_with_values_and_keys():
+    keys, values = leaf(2, 1, 0, 0), leaf(1, 2, 0, 0)
     with wp.Tape() as tape:
         wp.utils.radix_sort_pairs(keys, values, 2)
-    with pytest.raises(NotDifferentiableError) as error:
-        tape.backward(grads={values: plain(1, 1, 1, 1)})
-    assert f"wp.utils.radix_sort_pairs at {__file__}:" in str(error.value)
-    assert "help: do it in a kernel, outside the tape, or with arrays that have no gradient" in str(error.value)
+        keys.zero_()
+    tape.backward(grads={values: plain(1, 10, 100, 1000)})
+    assert (grad(values), grad(keys)) == ([10.0, 1.0, 100.0, 1000.0], [0.0] * 4)
+
+
+def test_sorting_within_segments():
+    keys, values = wp.array([3, 2, 5, 4, 0, 0, 0, 0], dtype=int), leaf(1, 2, 3, 4, 0, 0, 0, 0)
+    with wp.Tape() as tape:
+        wp.utils.segmented_sort_pairs(keys, values, 4, wp.array([0, 2, 4], dtype=int))
+    tape.backward(grads={values: plain(1, 10, 100, 1000, 0, 0, 0, 0)})
+    assert (values.numpy()[:4].tolist(), grad(values)[:4]) == ([2.0, 1.0, 4.0, 3.0], [10.0, 1.0, 1000.0, 100.0])
 
 
 def test_sorting_integers_is_no_concern_of_gradients():
@@ -152,11 +159,12 @@ def test_array_inner_moves_gradients_to_the_one_operand_that_has_one():
     assert (grad(a), b.grad) == ([4.0, 5.0, 6.0], None)
 
 
-def test_run_lengths_of_values_without_gradient_are_refused_where_the_result_has_one():
-    values, found, lengths = plain(1, 1, 2), leaf(0, 0, 0), plain(0, 0, 0, dtype=wp.int32)
-    loss = leaf(0)
+@pytest.mark.parametrize("source", [leaf, plain])
+def test_run_lengths_move_gradients_to_the_first_of_each_run(source):
+    values, runs, lengths, loss = source(1, 1, 2), leaf(0, 0, 5), plain(0, 0, 0, dtype=wp.int32), leaf(0)
     with wp.Tape() as tape:
-        wp.utils.runlength_encode(values, found, lengths)
-        wp.utils.array_sum(found, out=loss)
-    with pytest.raises(NotDifferentiableError, match="runlength_encode"):
-        tape.backward(loss)
+        wp.utils.runlength_encode(values, runs, lengths)
+        wp.utils.array_inner(runs, plain(1, 10, 100), out=loss)
+    tape.backward(loss)
+    assert grad(runs) == [0.0, 0.0, 100.0]
+    assert values.grad is None if source is plain else grad(values) == [1.0, 0.0, 10.0]

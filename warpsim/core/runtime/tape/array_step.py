@@ -1,83 +1,171 @@
-"""Operations on whole arrays, by NumPy or by steps of a CUDA device, under the eyes of tapes.
+"""Operations on whole arrays (`wp.utils`): run by the host or by steps of a CUDA device, recorded by tapes.
 
-`host_step` runs such an operation (or puts it into a graph that is captured), after it told tapes which
-arrays it overwrites; tapes that record keep how its gradients move, or that it has none.
+`ArrayStep` is such an operation with its tangent and its transpose; `run_step` runs it (or puts it into a graph that
+is captured), after it told tapes which arrays it overwrites; `StepEntry` is what tapes record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ....errors import NotDifferentiableError
+from ....errors import GradientError
 from ...types.cotangents import has_cotangent
 from ..arrays import saved_contents
 from ..arrays.array import array
 from ..arrays.call_site import Place
+from ..arrays.indexed import indexedarray
+from ..arrays.mirrors import Mirror
 from ..arrays.saved_contents import Read
 from ..devices.capture import recorded
 from ..devices.device import Device
 from .adjoint_needs import Always
-from .entry import ArrayUse, Step, TapeEntry
+from .entry import ArrayUse, MovedEntry, Step, TapeEntry, gradient_in
 
-Pull = Callable[[list[np.ndarray]], None]
-"""Moves gradients from the results of an operation to its operands, whose contents it is given."""
+Contents = list[np.ndarray]
+"""What operands held before the operation."""
+
+
+class ArrayStep(ABC):
+    """An operation that computes arrays, its results, from whole arrays, its operands, of which it may write some.
+
+    device: a CUDA device on whose stream it is work, None for the host. Tangents and gradients are arrays like those
+    that they belong to; None where there is none.
+    """
+
+    name: str
+    looks = False
+    """Whether derivatives look at what the operands held."""
+    bilinear = False
+    """Whether results are sums of products of elements of two operands."""
+
+    def __init__(self, results: Sequence[array], operands: Sequence[Any], device: Device | None = None):
+        self.results, self.operands, self.device = list(results), list(operands), device
+
+    def on(self, results: Sequence[array], operands: Sequence[Any]) -> ArrayStep:
+        """The same operation on other arrays."""
+        other = copy(self)
+        other.results, other.operands = list(results), list(operands)
+        return other
+
+    @abstractmethod
+    def run(self) -> None:
+        """Do it on the host."""
+
+    def ready(self) -> Step:
+        """What does it now, or in the graph that is captured now."""
+        return self.run
+
+    def needs_contents(self) -> bool:
+        """Whether to keep what the operands hold, as gradients may be asked for."""
+        return self.looks
+
+    def push(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
+        """The tangent: set the tangents of results from those of operands. By default, that of a linear operation."""
+        self.on(results, operands).ready()()
+
+    @abstractmethod
+    def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
+        """The transpose of the tangent: take gradients of what was overwritten away, add them to operands'."""
 
 
 class StepEntry(TapeEntry):
-    """A recorded operation on whole arrays. pull: None when it has no derivative."""
+    """A recorded operation on whole arrays. operands: with index tables as they were then."""
 
-    def __init__(self, name: str, results: list[array], reads: list[tuple[Any, Read]], pull: Pull | None, place: Place):
-        self.name, self.results, self.reads, self.pull, self.place = name, results, reads, pull, place
-        self.title = f"wp.utils.{name}"
+    def __init__(self, operation: ArrayStep, session: Any, place: Place):
+        self.operation, self.place, self.name = operation, place, operation.name
+        self.title = f"wp.utils.{self.name}"
+        self.results, self.operands = operation.results, [frozen_tables(a) for a in operation.operands]
+        self.kept = operation.needs_contents()
+        user = Always(f"an argument of {self.title}") if self.kept else Never()
+        self.reads = [read_of(a, user, session, place) for a in self.operands]
 
     def uses(self) -> Iterator[ArrayUse]:
-        for k, (a, _) in enumerate(self.reads):
+        for k, a in enumerate(self.operands):
             yield ArrayUse(str(k), a._array, reads=True, depends=True)
         for k, a in enumerate(self.results):
             yield ArrayUse(str(k), a, writes=True)
+
+    def contents(self) -> Contents:
+        """What the operands held, where derivatives look at it."""
+        if self.operation.looks and not self.kept:
+            raise GradientError(
+                f"the arrays of {self.title}, called at {self.place}, had no gradients then\n"
+                "expected: requires_grad=True before it is called, so that the tape keeps what the gradient needs"
+            )
+        pairs = zip(self.operands, self.reads, strict=True) if self.kept else ()
+        return [selected(a, a._array._data if read.copy is None else read.copy) for a, read in pairs]
+
+    # ----- reverse ----------------------------------------------------------------------------
 
     @property
     def step(self) -> Step | None:  # type: ignore[override]
         return self.run
 
+    def passes_gradient(self) -> bool:
+        return any(a._slopes is not None for a in self.results if has_cotangent(a.dtype))
+
     def run(self) -> None:
         """Move the gradients of the results, which were overwritten, to the operands that have one."""
-        if all(a._slopes is None for a in self.results if has_cotangent(a.dtype)):
-            return
-        if self.pull is None:
-            raise NotDifferentiableError(
-                f"wp.utils.{self.name} at {self.place} has no derivative here, and its results have gradients",
-                help="do it in a kernel, outside the tape, or with arrays that have no gradient",
-            )
-        self.pull([a._source() if read.copy is None else read.copy for a, read in self.reads])
+        if self.passes_gradient():
+            gradients = [[like(a, a._array._slopes) for a in side] for side in (self.results, self.operands)]
+            self.operation.pull(*gradients, self.contents())
+
+    # ----- forward ----------------------------------------------------------------------------
+
+    def push(self, tangents: Mirror, numbers: Mapping[str, Any], later: set[Any] | None) -> MovedEntry | None:
+        results, operands = (
+            [tangents.of(a) if has_cotangent(a.dtype) else None for a in side] for side in (self.results, self.operands)
+        )
+        moved = None
+        if later is not None:
+            bilinear = self.operation.bilinear
+            moved = MovedStep(self, [selected(a, a._array._data).copy() for a in operands] if bilinear else None)
+        if any(a is not None for a in results):
+            self.operation.push(results, operands, self.contents())
+        return moved
 
 
-def host_step(
-    what: str, step: Step, results: list[array], operands: list[Any], pull: Pull | None = None, contents: bool = False,
-    device: Device | None = None,
-) -> None:  # fmt: skip
-    """Run an operation that reads `operands` and writes `results`.
+class MovedStep:
+    """A recorded operation with the tangents that its operands had then, where its transpose has factors of them."""
 
-    contents: whether `pull` looks at the contents of the operands. device: see `recorded`.
-    """
-    again = lambda: host_step(what, step, results, operands, pull, contents, device)  # noqa: E731
+    def __init__(self, entry: StepEntry, moved: Contents | None):
+        self.entry, self.moved = entry, moved
+
+    def reverse(self, gradients: Mirror, tangents: Mirror) -> None:
+        operation, contents = self.entry.operation, self.entry.contents()
+        bars, dots = self._sides(gradients), self._sides(tangents)
+        operation.pull(*dots, contents)
+        if self.moved is not None:
+            operation.pull([copied(a) for a in bars[0]], dots[1], self.moved)
+        operation.pull(*bars, contents)
+
+    def _sides(self, mirror: Mirror) -> list[list[Any]]:
+        return [[gradient_in(mirror, a) for a in side] for side in (self.entry.results, self.entry.operands)]
+
+
+def run_step(operation: ArrayStep) -> None:
+    """Run an operation, or put it into the graph that is captured."""
+    _run(operation, operation.ready())
+
+
+def _run(operation: ArrayStep, step: Step) -> None:
+    again = partial(_run, operation, step)
     if not saved_contents.alert:
-        recorded(step, device, again)
+        recorded(step, operation.device, again)
         return
     place, tapes = Place.outside(), saved_contents.active()
-    user = Always(f"an argument of wp.utils.{what}") if contents else Never()
-    made = [
-        StepEntry(what, results, [(a, read_of(a, user, tape.session, place)) for a in operands], pull, place)
-        for tape in tapes
-    ]
-    for a in results:
-        saved_contents.about_to_write(a, a._data, f"wp.utils.{what}", recorded)
-    recorded(step, device, again)
-    for tape, record in zip(tapes, made, strict=True):
-        tape.log.append(record)
+    entries = [StepEntry(operation, tape.session, place) for tape in tapes]
+    for a in operation.results:
+        saved_contents.about_to_write(a, a._data, f"wp.utils.{operation.name}", recorded)
+    recorded(step, operation.device, again)
+    for tape, entry in zip(tapes, entries, strict=True):
+        tape.log.append(entry)
 
 
 class Never:
@@ -91,6 +179,31 @@ class Never:
 def read_of(a: Any, user: Any, session: Any, place: Place) -> Read:
     """The read of an operand's present contents."""
     owner = a._array
-    found: Read = session.current.get(id(owner)) or owner._memory.read(owner, session, place)
-    found.add(user)
-    return found
+    read: Read = session.current.get(id(owner)) or owner._memory.read(owner, session, place)
+    read.add(user)
+    return read
+
+
+# ----- operands -----------------------------------------------------------------------------------
+
+
+def frozen_tables(a: Any) -> Any:
+    """An operand that selects what it selects now, whatever becomes of its index tables."""
+    if not isinstance(a, indexedarray):
+        return a
+    return indexedarray(a.data, [copied(table) for table in a.indices])
+
+
+def like(a: Any, memory: array | None) -> Any:
+    """An array that lies like the one that has the operand's elements, seen as the operand sees that."""
+    return indexedarray(memory, a.indices) if isinstance(a, indexedarray) and memory is not None else memory
+
+
+def selected(a: Any, memory: np.ndarray) -> Any:
+    """The elements of an operand in memory that lies like that of its array."""
+    return memory[a._picks] if isinstance(a, indexedarray) else memory
+
+
+def copied(a: array | None) -> array | None:
+    """Private memory with the contents of an array."""
+    return a if a is None else array._wrap(a._data.copy(), a.dtype, a.device)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ from ...types.cotangents import has_cotangent
 from ..arrays.array import array
 from ..arrays.call_site import Place
 from ..arrays.indexed import indexedarray
+from ..arrays.mirrors import Mirror
 from ..arrays.saved_contents import Read
-from .entry import ArrayUse, Step, TapeEntry
+from .entry import ArrayUse, MovedEntry, Step, TapeEntry, gradient_in
 from .host_gradients import add_to, frozen_picks, last_writes, narrowed
 from .stand_ins import Restored
 
@@ -61,18 +62,34 @@ class WriteEntry(TapeEntry):
         elif source is not None:
             add_to(source, narrowed(share, source.shape))
 
-    def carry(self, tangents: np.ndarray, source: np.ndarray | None) -> None:
-        """Forward mode: the written elements get the tangent of what was written."""
+    def passes_gradient(self) -> bool:
+        return self.dest._array._slopes is not None
+
+    def push(self, tangents: Mirror, numbers: Mapping[str, Any], later: set[Any] | None) -> MovedEntry | None:
+        """The written elements get the tangent of what was written."""
+        if has_cotangent(self.dest.dtype):
+            source = None if self.source is None else tangents.of(self.source._array)._data
+            self.set(tangents.of(self.dest._array)._data, source)
+        return None if later is None else self
+
+    def set(self, dest: np.ndarray, source: np.ndarray | None) -> None:
+        """Write again, in memory that lies as that of the array and of the source."""
         if source is None:
-            given = np.zeros((), tangents.dtype)
+            values = np.zeros((), dest.dtype)
         else:
-            given = source if self.source_picks is None else source[self.source_picks]
-        part = tangents[self.picks] if self.picks is not None else self.select(tangents)
-        given = given.reshape(part.shape) if given.size == part.size else given
+            values = source if self.source_picks is None else source[self.source_picks]
+        part = dest[self.picks] if self.picks is not None else self.select(dest)
+        values = values.reshape(part.shape) if values.size == part.size else values
         if self.picks is not None:
-            tangents[self.picks] = given
+            dest[self.picks] = values
         else:
-            part[...] = given
+            part[...] = values
+
+    def reverse(self, gradients: Mirror, tangents: Mirror) -> None:
+        """A copy is linear: tangents of gradients move as gradients do."""
+        for mirror in (gradients, tangents):
+            source = None if self.source is None else gradient_in(mirror, self.source._array)
+            self.move(mirror.of(self.dest._array)._data, None if source is None else source._data)
 
 
 class AnnouncedWrite(TapeEntry):

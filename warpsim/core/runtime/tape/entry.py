@@ -7,12 +7,14 @@ entries through this interface and tells no kinds apart.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
 
+from ....errors import TapeError
 from ...types.cotangents import has_cotangent
 from ..arrays.array import array
 from ..arrays.call_site import Place
+from ..arrays.mirrors import Mirror
 from ..devices.device import Device
 
 Step = Callable[[], None]
@@ -32,6 +34,13 @@ class ArrayUse(NamedTuple):
     writes: bool = False
     depends: bool = False
     direct: bool = True
+
+
+class MovedEntry(Protocol):
+    """An entry with what its reverse needs of the tangents that went through it: forward over reverse."""
+
+    def reverse(self, gradients: Mirror, tangents: Mirror) -> None:
+        """Move gradients as `step` does, and with them their tangents."""
 
 
 class TapeEntry(ABC):
@@ -74,3 +83,23 @@ class TapeEntry(ABC):
 
     def prepare(self, anew: bool) -> None:  # noqa: B027
         """Make the reverse step, unless there is one; `anew`: even then, as arrays got other gradients."""
+
+    def passes_gradient(self) -> bool:
+        """Whether a gradient passes through it in reverse, with the gradients that arrays have now."""
+        return self.step is not None
+
+    def push(self, tangents: Mirror, numbers: Mapping[str, Any], later: set[Any] | None) -> MovedEntry | None:
+        """Forward mode: move the tangents of what it read to what it wrote.
+
+        numbers: tangents of numbers among the arguments of a launch, by name. later: the memory that entries after it
+        write, when the tangent of its reverse is asked for as well; None: when not, and nothing is returned.
+        """
+        raise TapeError(
+            f"{self.title} at {self.place}: its derivative along a direction is not known\n"
+            "expected: launches, copies, assignments and wp.utils on the tape"
+        )
+
+
+def gradient_in(mirror: Mirror, a: Any) -> Any:
+    """What mirrors the gradient of an array, None for an array that has none."""
+    return mirror.of(a) if a._array._slopes is not None else None

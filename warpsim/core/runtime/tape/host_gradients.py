@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..arrays.array import array
@@ -42,25 +40,21 @@ def add_to(target: np.ndarray, share: np.ndarray) -> None:
         add_to(target[name], share[name])
 
 
-def spent(a: array, count: int | None = None, flat: bool = False) -> np.ndarray:
-    """The gradient of the first `count` elements (flat: numbers) of an array, which is zero from now on."""
-    assert a._slopes is not None
-    memory = a._slopes._data
+def spent(slopes: array, count: int | None = None, flat: bool = False) -> np.ndarray:
+    """The first `count` elements (flat: numbers) of a gradient, which are zero from now on."""
+    memory = slopes._data
     part = memory.reshape(-1) if flat else memory
-    found = part[:count].copy()
+    taken = part[:count].copy()
     if flat and not np.shares_memory(part, memory):
         memory[...] = np.where(np.arange(memory.size).reshape(memory.shape) < (count or 0), 0, memory)
     else:
-        part[:count] = 0
-    return found
+        part[:count] = np.zeros((), part.dtype)
+    return taken
 
 
-def add_gradient(a: Any, share: np.ndarray) -> None:
-    """Add to the gradient of an array or indexedarray."""
-    slopes = a._array._slopes
-    if slopes is None:
-        return
-    if isinstance(a, indexedarray):
-        np.add.at(slopes._data, frozen_picks(a), share)
-    else:
+def add_gradient(slopes: array | indexedarray | None, share: np.ndarray) -> None:
+    """Add to a gradient, or to the elements of one that an indexedarray selects."""
+    if isinstance(slopes, indexedarray):
+        np.add.at(slopes.data._data, slopes._picks, share)
+    elif slopes is not None:
         add_to(slopes._data, share)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from types import CodeType
 from typing import Any, NamedTuple
@@ -11,11 +11,13 @@ from ...passes.analysis.mod_ref import Path
 from ...types.cotangents import has_cotangent
 from ..arrays.array import array
 from ..arrays.call_site import Place
+from ..arrays.mirrors import Mirror
 from ..arrays.saved_contents import Read
 from ..devices.device import Device
 from .adjoint_launch import reverse_step
 from .adjoint_needs import Needs, arrays_at
-from .entry import ArrayUse, Step, TapeEntry
+from .entry import ArrayUse, MovedEntry, Step, TapeEntry
+from .tangent_launch import MovedLaunch, gradient_names
 
 
 class LaunchSnapshot:
@@ -136,6 +138,21 @@ class LaunchEntry(Launched, TapeEntry):
     def prepare(self, anew: bool) -> None:
         if anew or self._step is False:
             self._step = reverse_step(self)
+
+    # ----- forward ----------------------------------------------------------------------------
+
+    def passes_gradient(self) -> bool:
+        return bool(gradient_names(self))
+
+    def push(self, tangents: Mirror, numbers: Mapping[str, Any], later: set[Any] | None) -> MovedEntry | None:
+        launch = MovedLaunch(self, tangents, numbers)
+        if later is None:
+            launch.forward()
+            return None
+        launch.keep_before()
+        launch.forward()
+        launch.keep(later)
+        return launch
 
     def __repr__(self) -> str:
         return f"LaunchEntry({self.name!r}, dim={self.dim}, at {self.place})"

@@ -1,8 +1,8 @@
-"""`wp.utils` on arrays of a CUDA device: the steps that compute, and the pulls that move gradients.
+"""`wp.utils` on arrays of a CUDA device: the operations of `wp.utils` as steps there, with their transposes.
 
 Arguments were checked. Contents stay on the device, but for segments of a sort (their bounds are checked on the
-host), arrays behind index tables, and runs of structs. A function returns what `host_step` is given: a step that
-is work for the device's stream alone wherever `cuda.compute` has no part in it, and a pull.
+host), derivatives of sorts and run lengths, arrays behind index tables, and runs of structs. Where `cuda.compute` has
+no part in it, an operation is work for the device's stream alone.
 
 What several threads may do in any order has one result: see `sums`.
 """
@@ -10,7 +10,7 @@ What several threads may do in any order has one result: see `sums`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,16 @@ from ....types.scalars import float64, int32, uint32
 from ...arrays.array import array
 from ...arrays.indexed import indexedarray
 from ...devices.cuda import memory
-from ...devices.cuda.memory import DeviceMemory
+from ...devices.cuda.memory import DeviceMemory, on_host
+from ...tape.array_step import Contents
 from ...tape.host_gradients import add_gradient, spent
+from ..casts import Cast
+from ..reductions import Inner, Scan, Sum
+from ..sorting import RadixSort, RunLengths, SegmentedSort
 from . import kernels as kernels
 from . import sums
 from .work import Now, Step, stepped
 
-Pull = Callable[[list[np.ndarray]], None]
 _KINDS = {"u": 0, "i": 1, "f": 2}
 
 
@@ -52,7 +55,7 @@ def _packed(work: Now, contents: Any, apart: bool = False) -> DeviceMemory:
     return made.reshape(-1)
 
 
-def _tangled(a: Any, target: array, in_place: bool = False) -> bool:
+def overlaps(a: Any, target: array, in_place: bool = False) -> bool:
     """Whether writing to the target could change what is still to be read. in_place: not where both lie alike."""
     if isinstance(a, indexedarray):
         return False
@@ -82,85 +85,94 @@ def _inner(dtype: Any) -> tuple[int, ...]:
     return dtype.shape if compounds.is_compound(dtype) else ()
 
 
-def _give(work: Now, a: Any, share: array) -> None:
-    """Add to the gradient of the first components of an array."""
-    if a._array.grad is None:
-        return
-    if isinstance(a, indexedarray):
-        whole = np.zeros(a.size * compounds.size_of(a.dtype), share.dtype)
+def _give(work: Now, slopes: Any, share: array) -> None:
+    """Add to the first components of a gradient, or of the elements of one that an indexedarray selects."""
+    if isinstance(slopes, indexedarray):
+        whole = np.zeros(slopes.size * compounds.size_of(slopes.dtype), share.dtype)
         whole[: share.size] = share._contents()
-        add_gradient(a, whole.reshape(a._contents().shape))
-        return
-    slopes = Result(work, a.grad, kept=True)
-    work.launch(kernels.add, share.size, share, slopes.flat)
-    slopes.done()
+        add_gradient(slopes, whole.reshape(slopes._contents().shape))
+    elif slopes is not None:
+        target = Result(work, slopes, kept=True)
+        work.launch(kernels.add, share.size, share, target.flat)
+        target.done()
 
 
 # ----- scans and sums -------------------------------------------------------------------------------
 
 
-def array_scan(source: Any, target: array, inclusive: bool) -> tuple[Step, Pull]:
+class DeviceScan(Scan):
     """Running sums. Those of floats are rounded from sums in float64."""
-    device, width = target.device, compounds.size_of(target.dtype)
 
-    def build(work: Now) -> None:
+    def ready(self) -> Step:
+        return stepped(self.device, self.build)
+
+    def build(self, work: Now) -> None:
+        (source,), (target,) = self.operands, self.results
         out = Result(work, target)
-        apart = _tangled(source, target, in_place=True)
-        sums.scan(work, flat(work, source, apart), out.flat, source.size, width, inclusive)
+        terms = flat(work, source, apart=overlaps(source, target, in_place=True))
+        sums.scan(work, terms, out.flat, source.size, compounds.size_of(target.dtype), self.inclusive)
         out.done()
 
-    def pull(_: list[np.ndarray]) -> None:
-        work = Now(device)
-        slopes = work.wrapped(_packed(work, spent(target)), compounds.scalar_of(target.dtype))
-        sums.scan(work, slopes, slopes, target.size, width, inclusive, backward=True)
-        _give(work, source, slopes)
-
-    return stepped(device, build), pull
+    def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
+        work, (target,) = Now(self.device), self.results
+        slopes = work.wrapped(_packed(work, spent(results[0])), compounds.scalar_of(target.dtype))
+        sums.scan(work, slopes, slopes, target.size, compounds.size_of(target.dtype), self.inclusive, backward=True)
+        _give(work, operands[0], slopes)
 
 
-def array_sum(values: Any, target: array, axis: int | None, number: int) -> tuple[Step, Pull]:
+class DeviceSum(Sum):
     """Sums along an axis, or of all elements in order."""
-    device, width = target.device, compounds.size_of(target.dtype)
-    outer, extent, columns = _layout(values, axis)
-    shape = (outer, extent, columns * width)
 
-    def build(work: Now) -> None:
+    def ready(self) -> Step:
+        return stepped(self.device, self.build)
+
+    def shape(self) -> tuple[int, int, int]:
+        """Numbers outside, along and inside of the axis."""
+        (values,) = self.operands
+        outer, extent, columns = _layout(values, self.axis)
+        return outer, extent, columns * compounds.size_of(values.dtype)
+
+    def build(self, work: Now) -> None:
+        (values,), (target,) = self.operands, self.results
         out = Result(work, target)
-        sums.total(work, flat(work, values, _tangled(values, target)), shape, number, out.flat)
+        sums.total(work, flat(work, values, overlaps(values, target)), self.shape(), self.count, out.flat)
         out.done()
 
-    def pull(_: list[np.ndarray]) -> None:
-        work = Now(device)
-        scalar = compounds.scalar_of(target.dtype)
-        slopes = work.wrapped(_packed(work, spent(target)), scalar)
-        share = work.new(math.prod(shape), scalar)
-        work.launch(kernels.spread, share.size, slopes, extent, number, shape[2], share)
-        _give(work, values, share)
-
-    return stepped(device, build), pull
+    def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
+        work, (outer, extent, inside) = Now(self.device), self.shape()
+        scalar = compounds.scalar_of(self.results[0].dtype)
+        slopes = work.wrapped(_packed(work, spent(results[0])), scalar)
+        share = work.new(outer * extent * inside, scalar)
+        work.launch(kernels.spread, share.size, slopes, extent, self.count, inside, share)
+        _give(work, operands[0], share)
 
 
-def array_inner(a: Any, b: Any, target: array, axis: int | None, number: int) -> tuple[Step, Pull]:
+class DeviceInner(Inner):
     """Inner products along an axis, or of all elements in order."""
-    device, scalar = target.device, target.dtype
-    shape = (*_layout(a, axis), compounds.size_of(a.dtype))
 
-    def build(work: Now) -> None:
+    def ready(self) -> Step:
+        return stepped(self.device, self.build)
+
+    def shape(self) -> tuple[int, int, int, int]:
+        """Elements outside, along and inside of the axis, and components of an element."""
+        a = self.operands[0]
+        return (*_layout(a, self.axis), compounds.size_of(a.dtype))
+
+    def build(self, work: Now) -> None:
+        (target,) = self.results
         out = Result(work, target)
-        factors = [flat(work, x, _tangled(x, target)) for x in (a, b)]
-        sums.product(work, *factors, shape, number, out.flat)
+        factors = [flat(work, a, overlaps(a, target)) for a in self.operands]
+        sums.product(work, *factors, self.shape(), self.count, out.flat)
         out.done()
 
-    def pull(contents: list[np.ndarray]) -> None:
-        work = Now(device)
-        slopes = work.wrapped(_packed(work, spent(target)), scalar)
-        for source, factor in zip((a, b), contents[::-1], strict=True):
+    def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
+        work, shape, scalar = Now(self.device), self.shape(), self.results[0].dtype
+        slopes = work.wrapped(_packed(work, spent(results[0])), scalar)
+        for target, factor in zip(operands, contents[::-1], strict=True):
             share = work.new(math.prod(shape), scalar)
             factors = work.wrapped(_packed(work, factor), scalar)
-            work.launch(kernels.spread_product, share.size, slopes, factors, shape[1], number, *shape[2:], share)
-            _give(work, source, share)
-
-    return stepped(device, build), pull
+            work.launch(kernels.spread_product, share.size, slopes, factors, shape[1], self.count, *shape[2:], share)
+            _give(work, target, share)
 
 
 def _layout(a: Any, axis: int | None) -> tuple[int, int, int]:
@@ -232,31 +244,41 @@ def _reorder(work: Now, values: array, order: array) -> None:
     work.copy(old[: order.size], moved._data)
 
 
-def radix_sort_pairs(keys: array, values: array, number: int, begin: int, end: int) -> Step:
+class DeviceRadixSort(RadixSort):
     """Keys become integers in their order, which are sorted with the values or, if those are wide, with ranks."""
 
-    def build(work: Now) -> None:
-        found, words = _Keys(work, keys, number), values._data[:number]
+    def ready(self) -> Step:
+        trivial = self.count < 2 or self.begin == self.end
+        return (lambda: None) if trivial else stepped(self.device, self.build)
+
+    def build(self, work: Now) -> None:
+        keys, values = self.results
+        found, words = _Keys(work, keys, self.count), values._data[: self.count]
         direct = words.ndim == 1 and words.dtype.names is None and words.itemsize == 4
-        moving = work.wrapped(_packed(work, words).view(uint32), uint32) if direct else sums.ranks(work, number)
-        ordered, moved = sums.sort(work, found.ordered, moving, number, begin, end)
+        moving = work.wrapped(_packed(work, words).view(uint32), uint32) if direct else sums.ranks(work, self.count)
+        ordered, moved = sums.sort(work, found.ordered, moving, self.count, self.begin, self.end)
         found.write(ordered)
         if direct:
             work.copy(words, moved._data.view(words.dtype))
         else:
             _reorder(work, values, moved)
 
-    return (lambda: None) if number < 2 or begin == end else stepped(keys.device, build)
 
+class DeviceSegmentedSort(SegmentedSort):
+    """Sorted by key, then by segment."""
 
-def segmented_sort_pairs(
-    keys: array, values: array, number: int, segments: int, bounds: Callable[[], tuple[np.ndarray, np.ndarray]]
-) -> Step:
-    """Sorted by key, then by segment. bounds: reads and checks starts and ends, in the order of the starts."""
+    def ready(self) -> Step:
+        segments = max(0, self.operands[2].size - (len(self.operands) == 3))
+        return stepped(self.device, partial(self.build, segments)) if segments and self.count else self.check
 
-    def build(work: Now) -> None:
+    def check(self) -> None:
+        """Raise `ArrayError` for segments that do not fit."""
+        self.segments([a._source() for a in self.operands])
+
+    def build(self, segments: int, work: Now) -> None:
+        (keys, values), number = self.results, self.count
         limits = [work.new(segments, int32) for _ in range(2)]
-        work.on_host(lambda: _upload(limits, bounds(), number))
+        work.on_host(lambda: _upload(limits, self.segments([a._source() for a in self.operands]), number))
         found = _Keys(work, keys, number)
         ordered, groups = work.new(number, found.unsigned), work.new(number, uint32)
         work.launch(kernels.segment_groups, number, *limits, found.ordered, ordered, groups)
@@ -266,11 +288,6 @@ def segmented_sort_pairs(
         _, order = sums.sort(work, sorted_groups, order, number, 0, (2 * segments).bit_length())
         _reorder(work, keys, order)
         _reorder(work, values, order)
-
-    def check() -> None:
-        bounds()
-
-    return stepped(keys.device, build) if segments and number else check
 
 
 def _upload(limits: list[array], bounds: tuple[np.ndarray, np.ndarray], number: int) -> None:
@@ -284,17 +301,20 @@ def _upload(limits: list[array], bounds: tuple[np.ndarray, np.ndarray], number: 
 # ----- run lengths ----------------------------------------------------------------------------------
 
 
-def runlength_encode(values: Any, run_values: array, run_lengths: array, total: array, number: int) -> Step:
+class DeviceRunLengths(RunLengths):
     """The index of the run of each element, by a running sum, tells where runs start."""
-    shared = any(_tangled(values, a) for a in (run_values, run_lengths, total))
 
-    def build(work: Now) -> None:
+    def ready(self) -> Step:
+        return stepped(self.device, self.build)
+
+    def build(self, work: Now) -> None:
+        (values,), (run_values, run_lengths, total), number = self.operands, self.results, self.count
         count = Result(work, total, kept=True)
         if not number:
             work.copy(count.flat._data[:1], np.zeros((), np.int32))
             count.done()
             return
-        source = flat(work, values, apart=shared)
+        source = flat(work, values, apart=any(overlaps(values, a) for a in self.results))
         index, starts = work.new(number, int32), work.new(number, int32)
         work.launch(kernels.run_starts, number, source, compounds.size_of(values.dtype), index)
         sums.scan(work, index, index, number)
@@ -304,24 +324,31 @@ def runlength_encode(values: Any, run_values: array, run_lengths: array, total: 
         work.launch(kernels.write_runs, number, *given)
         count.done()
 
-    return stepped(total.device, build)
-
 
 # ----- casts ----------------------------------------------------------------------------------------
 
 
-def array_cast(source: Any, target: array, number: int, spend: Callable[[], np.ndarray]) -> tuple[Step, Pull]:
-    """Convert the first `number` components. spend: takes the gradient of what was written away."""
-    device = target.device
+class DeviceCast(Cast):
+    """A cast of the first components."""
 
-    def build(work: Now) -> None:
+    def ready(self) -> Step:
+        return stepped(self.device, self.build)
+
+    def build(self, work: Now) -> None:
+        (source,), (target,) = self.operands, self.results
+        components = self.count * (math.prod(_inner(source.dtype)) if self.same else 1)
         out = Result(work, target, kept=True)
-        work.launch(kernels.cast, number, flat(work, source, _tangled(source, target)), out.flat)
+        work.launch(kernels.cast, components, flat(work, source, overlaps(source, target)), out.flat)
         out.done()
 
-    def pull(_: list[np.ndarray]) -> None:
-        work = Now(device)
-        slopes = work.wrapped(_packed(work, spend()), compounds.scalar_of(target.dtype))
-        _give(work, source, slopes)
+    def set(self, target: array, values: Any) -> None:
+        if not target.size:
+            return
+        contents = on_host(target._data)
+        contents.reshape((target.size, -1) if self.same else -1)[: self.count] = values
+        target._data[...] = contents
 
-    return stepped(device, build), pull
+    def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
+        work = Now(self.device)
+        slopes = work.wrapped(_packed(work, self.spend(results[0])), compounds.scalar_of(self.results[0].dtype))
+        _give(work, operands[0], slopes)

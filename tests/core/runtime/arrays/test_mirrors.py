@@ -3,7 +3,7 @@
 import numpy as np
 
 import warpsim as wp
-from warpsim.autograd.mirrors import Mirror
+from warpsim.core.runtime.arrays.mirrors import Mirror
 
 
 def test_a_mirror_has_the_layout_and_starts_at_zero():

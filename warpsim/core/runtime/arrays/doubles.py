@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.language import CPU, uint8
-from ..core.runtime.arrays.foreign import memory_at
-from ..core.runtime.arrays.host_memory import ALIGNMENT, allocate, allocate_like
-from ..core.runtime.arrays.saved_contents import bounds
-from ..core.runtime.devices.cuda import memory as cuda_memory
-from ..core.runtime.devices.cuda.memory import DeviceMemory
+from ...types.scalars import uint8
+from ..devices.cuda import memory as cuda_memory
+from ..devices.cuda.memory import DeviceMemory
+from ..devices.device import CPU
+from .foreign import memory_at
+from .host_memory import ALIGNMENT, allocate, allocate_like
+from .saved_contents import bounds
 
 Span = tuple[Any, int, int]
 """A range of addresses, and the device that they are on."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.language import array
-from ..core.runtime.arrays.indexed import indexedarray
+from .array import array
 from .doubles import Doubles
+from .indexed import indexedarray
 
 
 class Mirror:

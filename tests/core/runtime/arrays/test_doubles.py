@@ -3,7 +3,7 @@
 import numpy as np
 
 import warpsim as wp
-from warpsim.autograd.doubles import Doubles
+from warpsim.core.runtime.arrays.doubles import Doubles
 
 
 def wrapped(memory, like):

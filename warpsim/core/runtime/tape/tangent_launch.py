@@ -1,0 +1,214 @@
+"""Forward mode of a recorded launch: its tangent (jvp), and the tangent of its adjoint (hvp, forward over reverse).
+
+Contents are those of the launch, in the arrays or in what the tape kept. Programs whose tangents depend on the order
+of threads run on one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....errors import GradientError, LaunchError, NotDifferentiableError
+from ...emit.program import Form, Program
+from ...ir.def_use import used_values
+from ...ir.nodes import Function, Value
+from ...passes.analysis.mod_ref import NESTED
+from ...passes.forward.derived import moving_slots
+from ...passes.forward.gradients_as_params import gradient_slots
+from ...passes.forward.tangent import Slot, needs_one_thread
+from ...types.arrays import ArrayType
+from ...types.structs import Struct, frozen
+from ..arrays.array import array
+from ..arrays.indexed import indexedarray
+from ..arrays.mirrors import Mirror
+from ..devices.capture import current_graph
+from ..devices.device import Device
+from ..launches.arguments import empty_array
+from ..launches.for_device import prepare
+from ..launches.kernel import Kernel
+from .adjoint_launch import check_reversible, extra_argument, stand_in_arguments
+from .adjoint_needs import have_gradients
+
+if TYPE_CHECKING:
+    from .launch_entry import LaunchEntry
+
+Numbers = Mapping[str, Any]
+"""Tangents of numbers among the arguments, by the name of the parameter; for tapes of one launch."""
+
+
+class MovedLaunch:
+    """A recorded launch with the tangents that its arguments had then."""
+
+    def __init__(self, entry: LaunchEntry, tangents: Mirror, numbers: Numbers):
+        self.entry, self.needs, self.tangents, self.numbers = entry, entry.needs, tangents, numbers
+        self.own = len(self.needs.arguments)
+        if any(path[1] == NESTED for path in (*self.needs.floats, *self.needs.written)):
+            raise GradientError(
+                f"elements of arguments of kernel {self.needs.kernel.key!r} refer to arrays\n"
+                "expected: arrays as parameters, or in struct parameters\n"
+                "help: tangents of arrays that lie in arrays are not known"
+            )
+        if self.needs.gradients is not None and self.needs.general is None:
+            raise NotDifferentiableError(
+                f"kernel {self.needs.kernel.key!r}, launched at {entry.place}, has no adjoint for gradients in all of "
+                "its arrays: the tape kept nothing for tangents of the others",
+                expected="for derivatives along a direction, a kernel that can be differentiated in all arrays",
+                help="split it, so that what cannot be differentiated is a launch of its own",
+            )
+        check_reversible(entry, frozenset(self.needs.name[path] for path in self.needs.floats))
+        self.before: dict[int, Any] = {}
+        self.slots: list[Slot] = []
+        self.kept: list[Any] = []
+        self.sums: dict[int, array] = {}
+        """After `reverse` the tangents of the gradients of numbers, by position."""
+
+    def program(self, kind: str, names: Iterable[str]) -> tuple[Form, Program]:
+        parameters = [name.partition(".")[0] for name in self.numbers]  # a struct, where it is a field
+        form = self.needs.form(kind, frozenset((*names, *parameters)))
+        return form, self.needs.kernel.program(self.needs.types, self.needs.settings, False, form)
+
+    def run(self, form: Form, further: list[Any]) -> None:
+        args = [*stand_in_arguments(self.entry), *further]
+        run_form(self.needs.kernel, self.entry.dim, args, self.entry.device, form)
+
+    # ----- forward --------------------------------------------------------------------------------
+
+    def forward(self) -> None:
+        """Carry tangents through the launch."""
+        form, program = self.program("replayed tangent", [self.needs.name[path] for path in self.needs.floats])
+        kept = [extra_argument(self.entry, e) for e in program.extras if e.kind != "tangent"]
+        slots = moving_slots(program.fn.params[: self.own], form.gradients)
+        self.run(form, [*kept, *(self.now(slot) for slot in slots)])
+
+    def now(self, slot: Slot) -> Any:
+        """The present tangent of an argument or of a part of it."""
+        if isinstance(slot.type, ArrayType):
+            given = part(self.entry.args[slot.position], slot)
+            return empty_array(slot.type, self.entry.device) if given is None else self.tangents.of(given)
+        return as_type(slot.type, self.numbers.get(slot.name))
+
+    # ----- what the way back needs ------------------------------------------------------------------
+
+    def adjoint(self) -> tuple[Form, Program]:
+        """The adjoint in forward mode, for the arrays that have gradients."""
+        return self.program("adjoint tangent", gradient_names(self.entry))
+
+    def keep_before(self) -> None:
+        """Keep tangents of contents from before the launch."""
+        for extra in self.adjoint()[1].extras:
+            if extra.kind == "before":
+                self.before[extra.position] = self.tangents_in(self.entry.args[extra.position])
+
+    def tangents_in(self, value: Any) -> Any:
+        """Copies of the tangents of an array, or of the arrays in a struct."""
+        if not isinstance(value, Struct):
+            return copied(self.tangents.of(value)) if isinstance(value, array | indexedarray) else value
+        made = frozen(value)
+        for name in type(value).fields:
+            object.__setattr__(made, name, self.tangents_in(getattr(value, name)))
+        return made
+
+    def keep(self, later: set[Any]) -> None:
+        """Keep tangents of contents from after the launch, where something overwrites them later."""
+        form, program = self.adjoint()
+        others = sum(extra.kind != "tangent" for extra in program.extras)
+        params = program.fn.params
+        self.slots = moving_slots(params[: self.own + others], form.gradients)
+        used = used_in(program.fn)
+        for slot, param in zip(self.slots, params[self.own + others :], strict=True):
+            if slot.position >= self.own:
+                break
+            found = self.now(slot)
+            given = part(self.entry.args[slot.position], slot)
+            if isinstance(slot.type, ArrayType) and param in used and given is not None:
+                found = copied(found) if given._array._memory in later else found
+            self.kept.append(found)
+
+    # ----- back -----------------------------------------------------------------------------------
+
+    def reverse(self, gradients: Mirror, tangents: Mirror) -> None:
+        """Run the adjoint in forward mode."""
+        form, program = self.adjoint()
+        arrays = iter(self._arrays_with_gradients(program, form))
+        pairs: list[tuple[Any, Any]] = []
+        for extra in program.extras:
+            if extra.kind == "before":
+                pairs.append((extra_argument(self.entry, extra), self.before[extra.position]))
+            elif extra.kind == "recorded":
+                noted = extra_argument(self.entry, extra)
+                pairs.append((noted, self.zeros(noted.dtype, noted.shape)))  # atomics return no derivative
+            elif extra.kind == "sum":
+                t = self.needs.types[extra.position]
+                pairs.append((self.zeros(t, 1), self.zeros(t, 1)))
+                self.sums[extra.position] = pairs[-1][1]
+            elif extra.kind == "gradient":
+                a = next(arrays)
+                pairs.append((gradients.of(a), tangents.of(a)))
+        further = [part(pairs[slot.position - self.own][1], slot) for slot in self.slots if slot.position >= self.own]
+        self.run(form, [*(value for value, _ in pairs), *self.kept, *further])
+
+    def zeros(self, dtype: Any, shape: Any) -> array:
+        """A fresh array on the device of the launch."""
+        return array(dtype=dtype, shape=shape, device=self.entry.device)
+
+    def _arrays_with_gradients(self, program: Program, form: Form) -> list[Any]:
+        """The arguments that have gradient parameters, in their order."""
+        slots = gradient_slots(program.fn.params[: self.own], form.gradients)
+        return [part(self.entry.args[slot.position], slot) for slot in slots]
+
+
+# ----- running -----------------------------------------------------------------------------------
+
+
+def run_form(kernel: Kernel, dim: Any, args: list[Any], device: Device, form: Form) -> None:
+    """Run a form of a kernel now, on one thread where its tangents depend on the order of threads."""
+    if current_graph() is not None:
+        raise LaunchError(
+            "derivatives along a direction run at once: the graph that is captured cannot hold them\n"
+            "help: end the capture first"
+        )
+    call = prepare(kernel, dim, args, device, form)
+    call.launcher.execute(call, in_order=_in_order(call.launcher.program.fn))
+
+
+def as_type(t: Any, value: Any) -> Any:
+    """The tangent of a number or vector; zero where none is given."""
+    if hasattr(t, "wrap"):
+        return t.wrap(np.zeros(t.shape, t.dtype) if value is None else np.asarray(value, t.dtype))
+    return t(0 if value is None else value)
+
+
+def part(value: Any, slot: Slot) -> Any:
+    """What a slot means of an argument."""
+    for name in slot.path:
+        value = getattr(value, name)
+    return value
+
+
+@lru_cache(maxsize=256)
+def _in_order(fn: Function) -> bool:
+    return needs_one_thread(fn)
+
+
+def gradient_names(entry: LaunchEntry) -> frozenset[str]:
+    """The arrays of a launch that have gradients now; none when no gradient passes through the launch."""
+    needs = entry.needs
+    names = needs.chosen(have_gradients(needs, entry.args))
+    return names if any(needs.name[path] in names for path in needs.written) else frozenset()
+
+
+@lru_cache(maxsize=256)
+def used_in(fn: Function) -> frozenset[Value]:
+    """All values that a program uses, found once."""
+    return frozenset(used_values(fn.body))
+
+
+def copied(a: Any) -> Any:
+    """A copy of an array with its strides."""
+    made = Mirror([a]).of(a)
+    made._array._data[...] = a._array._data
+    return made
