@@ -94,15 +94,17 @@ def _device(request):
 
 
 @pytest.fixture(autouse=True)
-def _one_core_per_worker(request):
-    """Simulations of many small launches: under `pytest -n`, threads of one worker would wait for those of another."""
-    folder = request.path.relative_to(TESTS).parts[0]
-    if folder not in ("examples", "geometry", "gradients") or "PYTEST_XDIST_WORKER" not in os.environ:
-        yield
-        return
+def _threads(request):
+    """Launches fork whether or not it pays, else races would not show; but not in simulations of many small ones.
+
+    There, under `pytest -n`, threads of one worker would wait for those of another: they have one core per worker.
+    """
     pool = get_pool()
     before = pool.threads
-    pool.set_num_threads(1)
+    simulates = request.path.relative_to(TESTS).parts[0] in ("examples", "geometry", "gradients")
+    pool.always_fork(not simulates)
+    if simulates and "PYTEST_XDIST_WORKER" in os.environ:
+        pool.set_num_threads(1)
     yield
     pool.set_num_threads(before)
 

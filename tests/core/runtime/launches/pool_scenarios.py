@@ -12,6 +12,7 @@ import struct
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from warpsim.core.emit.linker import NativeObject
@@ -76,11 +77,6 @@ def serial_scenario(function):
     return scenario(function)
 
 
-def calm() -> None:
-    """Wait until the pool has forgotten a slow launch, after which launches are serial for 10 ms."""
-    time.sleep(0.011)
-
-
 @serial_scenario
 def every_chunk_runs_once_with_its_own_block():
     shared = SHARED_LAUNCH if get_pool().layer != "serial" else 0
@@ -90,7 +86,6 @@ def every_chunk_runs_once_with_its_own_block():
         if chunks == 1:
             expected = [(0, n, 0, 1)]
         for _ in range(8):
-            calm()
             assert recorded(n, size, chunks) == [*expected, (0, 0, 0, 0)]
 
 
@@ -127,48 +122,61 @@ def two_threads_meet():
         return  # tbb has a single thread then
     get_pool().set_num_threads(2)
     for _ in range(10):
-        calm()
         arrived = (ctypes.c_int64 * 2)()
         args = struct.pack("=Qqq", ctypes.addressof(arrived), 2, 10**10)
         Command("meet", args, 2, 1).run()
         assert list(arrived) == [2, 2]
 
 
-def flags_of(seconds: list[float]) -> list[set[int]]:
-    """Launches of two chunks in a row that each take so long: the flags that the chunks of each saw."""
+def flags_of(seconds: list[Callable[[int], float]]) -> list[list[int]]:
+    """Launches of two chunks in a row, whose chunks sleep as long as their flags tell: the flags that each saw."""
     seen: list[int] = []
-    current = [0.0]
+    current = [seconds[0]]
 
     @KERNEL_PROTOTYPE
     def sleeping(args, begin, end, flags):
         seen.append(flags or 0)
-        time.sleep(current[0])
+        if duration := current[0](flags or 0):
+            time.sleep(duration)
 
     command = Command(ctypes.cast(sleeping, ctypes.c_void_p).value, b"\0" * 8, 2, 1)
     found = []
-    for duration in seconds:
-        current[0] = duration
+    for current[0] in seconds:
         seen.clear()
         command.run()
-        found.append(set(seen))
+        found.append(sorted(seen))
     return found
 
 
 @scenario
-def launches_are_serial_for_a_while_after_a_slow_one():
-    launch_and_check()  # threads are there
-    time.sleep(0.15)
-    assert flags_of([0.03, 0.0, 0.0]) == [{SHARED_LAUNCH}, {0}, {0}]
-    time.sleep(0.15)
-    assert flags_of([0.0]) == [{SHARED_LAUNCH}]
+def long_launches_fork():
+    """The first one after its first chunk: nothing is known of it before."""
+    get_pool().always_fork(False)
+    forked = [SHARED_LAUNCH] * 2
+    assert flags_of([lambda flags: 0.01] * 10) == [[0, SHARED_LAUNCH], *[forked] * 9]
 
 
 @scenario
-def slow_kernels_are_not_suspected_for_long():
-    """Threads that sleep for as long in a serial launch are no sign of crowded cores."""
-    launch_and_check()
-    time.sleep(0.15)
-    assert flags_of([0.01, 0.1, 0.01, 0.01]) == [{SHARED_LAUNCH}, {0}, {SHARED_LAUNCH}, {SHARED_LAUNCH}]
+def launch_that_became_long_forks():
+    get_pool().always_fork(False)
+    found = flags_of([lambda flags: 0.0] * 5 + [lambda flags: 0.01] * 3)
+    assert SHARED_LAUNCH in found[5] and found[6] == found[7] == [SHARED_LAUNCH] * 2
+
+
+@scenario
+def short_launches_are_serial():
+    """But for one now and then, which tells whether forks have become cheaper."""
+    get_pool().always_fork(False)
+    assert flags_of([lambda flags: 0.0] * 2000).count([0, 0]) > 1600
+    forks = sum(recorded(2, 1, 2)[0][2] for _ in range(5000))
+    assert 1 <= forks < 500
+
+
+@scenario
+def launches_are_serial_for_a_while_after_a_slow_fork():
+    get_pool().always_fork(False)
+    found = flags_of([lambda flags: 0.02 * flags] * 40)
+    assert found.count([0, 0]) > 30
 
 
 @scenario
@@ -439,5 +447,6 @@ def wait_for(pid: int, exit_code: int = 0) -> None:
 
 
 if __name__ == "__main__":
+    get_pool().always_fork(True)
     SCENARIOS[sys.argv[1]]()
     print(f"{sys.argv[1]} is done", flush=True)

@@ -301,6 +301,14 @@ def test_slow_kernels_are_cut_finer():
     assert chunk_size(65_536, cost=0.25) == 65_536
 
 
+def test_without_a_clock_launches_fork(monkeypatch):
+    monkeypatch.setattr(pool_module, "_HAS_CLOCK", False)
+    chosen = []
+    monkeypatch.setattr(Pool, "always_fork", lambda self, always: chosen.append(always))
+    Pool()
+    assert chosen == [True]
+
+
 @pytest.mark.parametrize(
     ("step", "first", "want"), [(2, 0, [0, 2, 4]), (2, 1, [1, 3]), (3, 2, [2]), (2, 5, []), (1, 3, [3, 4])]
 )

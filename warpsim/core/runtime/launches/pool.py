@@ -8,9 +8,13 @@ layers (TBB, OpenMP or its own workqueue) is loaded from its file, at the first 
 threads.
 
 A launch of two empty chunks takes (2 cores, x86-64): tbb 2.4, omp 2.0, workqueue 75 us; one of a
-single chunk 0.6 us, 100 of these in one call 1.0 us. On a busy machine a launch may wait for a core for
-milliseconds: after one that takes many times its estimate, launches are serial for 10 ms. Threads of omp sleep
-between launches, or turn in a loop where the user asks for it, which makes launches of other processes wait.
+single chunk 0.6 us, 100 of these in one call 1.0 us. That is with threads that are awake: for 10 to 25 us of work
+two threads take longer than one with every layer, and on a busy machine a launch may wait for a core for
+milliseconds. So a launch uses threads where that took less time than it does serially, as earlier launches of the
+kernel tell, and once in a while to see whether that has changed; one that has run serially for half a millisecond
+forks for what is left, and from a millisecond on all do. `python -m benchmarks.contention` compares with serial
+launches. Threads of omp sleep between launches, or turn in a loop where the user asks for it, which makes launches of
+other processes wait.
 """
 
 from __future__ import annotations
@@ -62,7 +66,7 @@ def every(step: int, first: int) -> int:
 SHARED_LAUNCH = 1
 """Flag bit that a kernel sees while several threads run its launch: atomics must be real."""
 
-# What chunk_size weighs, in estimated time [ns]: a second core pays from about 16 us of work on.
+# What chunk_size weighs, in estimated time [ns]: a second core never pays for less than about 16 us of work.
 _SERIAL_WORK = 16_384.0
 _CHUNK_WORK = 4_096.0
 _DEFAULT_COST = 4.0
@@ -70,12 +74,15 @@ _LEAST_COST = 0.25  # a thread that does nothing but add two floats
 _MOST_CHUNKS = 128
 _CACHE_LINE = 64  # [bytes]
 
+_HAS_CLOCK = hasattr(time, "CLOCK_MONOTONIC")
 _THREADS_VARIABLE = "WARPSIM_NUM_THREADS"
+_MOST_FORK_COST = 500_000  # [ns], see pool.ll
 _FORK_PATIENCE = 1.0  # [s] that a fork waits for parallel launches of other threads
 
 _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _WANTS_THREADS = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 _GATE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
+_MOST_COST = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 
 
 def chunk_size(n: int, cost: float = _DEFAULT_COST) -> int:
@@ -104,6 +111,8 @@ class Pool:
         self._run = launcher.function("ws_run", _RUN)
         self._wants_threads = launcher.function("ws_wants_threads", _WANTS_THREADS)
         self._gate = launcher.function("ws_gate", _GATE)
+        self._most_cost = launcher.function("ws_most_cost", _MOST_COST)
+        self.always_fork(not _HAS_CLOCK)
         self._threads = _initial_thread_count()
         self._lock = threading.RLock()
         self._layer: Layer | None = None
@@ -129,6 +138,10 @@ class Pool:
         `DeviceError` for anything but a positive integer.
         """
         self._threads = _checked_thread_count(count, "set_num_threads")
+
+    def always_fork(self, always: bool) -> None:
+        """Use threads for every launch that can, or only where they pay: to look for races, and without a clock."""
+        self._most_cost(-1 if always else _MOST_FORK_COST)
 
     @property
     def layer(self) -> str:
@@ -282,7 +295,7 @@ def _load_launcher() -> NativeObject:
 
 def _clock() -> str:
     """The function by which the launcher tells the time [ns]; it stands still where the system has no POSIX clock."""
-    if not hasattr(time, "CLOCK_MONOTONIC"):
+    if not _HAS_CLOCK:
         return "define internal i64 @now() {\n  ret i64 0\n}\n"
     return f"""
 declare i32 @clock_gettime(i32, ptr)
