@@ -16,11 +16,14 @@ from dataclasses import dataclass, field, replace
 from ...ir.def_use import defining_calls, used_values
 from ...ir.nodes import Call, Constant, Function, Region, Value, walk
 from ...ops.memory import COMMUTING_ATOMICS, PRIVATE_ATOMICS
-from ...ops.registry import ATOMIC, PURE, READ, WRITE
+from ...ops.registry import ATOMIC, PURE, WRITE
 from ...types import scalars
 from ...types.arrays import ArrayType
 from ...types.compounds import scalar_of
+from ...types.scalars import int32
+from .affine import AffineForms
 from .alias import VIEWS, BaseArray, PointsTo, points_to
+from .effects import array_effects, effects_of
 from .ranges import Ranges
 
 _LARGEST_UNIFORM = 64  # calls in the expression of a uniform index: the back end repeats them at the end of a range
@@ -123,9 +126,8 @@ class _Analysis:
         """Values that all threads agree on, with the number of calls in their expressions."""
         self.accesses: dict[BaseArray, list[Call]] = {}
         self.vague: set[BaseArray | None] = set()
-        self.looked: set[tuple[Call, BaseArray | None]] = set()
-        """What native code reads, and what it may change."""
-        self.changed: set[tuple[Call, BaseArray | None]] = set()
+        self.affine = AffineForms(self.definitions, exact=True)
+        self.effects = array_effects(fn.body, self.points_to)
         for node in walk(fn.body):
             if isinstance(node, Call):
                 self.call(node)
@@ -143,7 +145,7 @@ class _Analysis:
     def call(self, call: Call) -> None:
         if call.op.opaque:
             self.opaque(call)
-        elif call.op.effect in (READ, WRITE, ATOMIC) and call.args and call.args[0] in self.points_to:
+        elif any(effects_of(call)):
             self.access(call)
         if call.op.effect == PURE and call.op.name not in ("tid", "block_dim"):
             self.note_uniform(call)
@@ -181,16 +183,14 @@ class _Analysis:
         """Native code goes anywhere in the arrays that it is given, and in the gradients of those in structs."""
         if call.op.contends:
             self.plan.unknown.append(call)
-        for k, value in enumerate(call.args):
+        for value in call.args:
             data = self.points_to.get(value, frozenset())
             held = {r._replace(is_grad=True) for r in data if r is not None and r.path}
             self.vague |= data | held
             for base in data | held:
                 if base is not None:
                     self.accesses.setdefault(base, []).append(call)
-            self.looked.update((call, base) for base in data if k in call.op.reads)
-            self.changed.update((call, base) for base in data if k in call.op.writes)
-            self.changed.update((call, base) for base in held if call.op.effect == WRITE)
+            self.effects.written.update(held if call.op.effect == WRITE else ())
 
     def are_local(self, arrays: PointsTo) -> bool:
         return bool(arrays) and all(a is not None and a.holder not in self.position for a in arrays)
@@ -207,10 +207,8 @@ class _Analysis:
         """What happens to an array, as far as launches want to know."""
         use = self.use_of(base)
         if use is not None:
-            opaque, known = [c for c in calls if c.op.opaque], [c for c in calls if not c.op.opaque]
-            use.read = any(c.op.effect == READ for c in known) or any((c, base) in self.looked for c in opaque)
-            use.written = any(c.op.effect in (WRITE, ATOMIC) for c in known)
-            use.written |= any((c, base) in self.changed for c in opaque)
+            use.read = base in self.effects.read
+            use.written = base in self.effects.written or base in self.effects.updated
             use.atomics = [c for c in calls if c.op.effect == ATOMIC]
 
     def classify(self, base: BaseArray, calls: list[Call]) -> None:
@@ -234,7 +232,7 @@ class _Analysis:
             use.gathered = uniform == sums
             if use.gathered:
                 plan.gathered.update(sums)
-            offsets = [self.offset(*self.leading_index(c)) for c in sums]
+            offsets = [self.offset(c) for c in sums]
             if None not in offsets and not base.holder.type.indexed:
                 plan.reach[self.position[base.holder], base.is_grad] = max(abs(n) for n in offsets if n is not None)
 
@@ -259,25 +257,11 @@ class _Analysis:
             array = maker.args[0]
         return call.args[1], self.plan.ranges.may_count_back(call, 1)
 
-    def offset(self, index: Value, counts_back: bool = False) -> int | None:
-        """How far a number is from the thread's first index, where that is a constant."""
-        if counts_back:
-            return None
-        maker = self.definitions.get(index)
-        if maker is None:
-            return None
-        if maker.op.name == "tid":
-            return 0 if maker.results[0] is index else None
-        if maker.op.name not in ("add", "sub") or not isinstance(index.type, type):
-            return None
-        a, b = maker.args
-        if maker.op.name == "add" and isinstance(a, Constant):
-            a, b = b, a
-        before = self.offset(a) if isinstance(b, Constant) else None
-        if before is None:
-            return None
-        step = int(b.value)  # type: ignore[attr-defined]
-        return before + step if maker.op.name == "add" else before - step
+    def offset(self, call: Call) -> int | None:
+        """How far the leading index of an access is from the thread's first index, where that is a constant."""
+        index, counts_back = self.leading_index(call)
+        form = self.affine.of(index)
+        return form.constant if form.terms == {(("tid", 0), 1)} and not counts_back and index.type is int32 else None
 
     def own_element(self, calls: list[Call]) -> bool:
         """Whether every access uses exactly the thread's full index, directly on the parameter."""

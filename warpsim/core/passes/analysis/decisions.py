@@ -19,10 +19,11 @@ from typing import Any
 from ...ir.def_use import defining_calls, flows_in, flows_out
 from ...ir.nodes import Call, Function, Node, Value, walk
 from ...ops.memory import PRIVATE_ATOMICS
-from ...ops.registry import ATOMIC, PURE, READ, WRITE
+from ...ops.registry import ATOMIC, PURE, WRITE
 from ...types import compounds, scalars, structs
 from ...types.arrays import ArrayType
 from .alias import points_to
+from .effects import array_effects, based_on, effects_of
 
 
 def deciding(fn: Function) -> set[Call]:
@@ -42,10 +43,10 @@ class _Decisions:
     def __init__(self, fn: Function):
         self.calls: set[Call] = set()
         self.points_to = points_to(fn)
+        self.effects = array_effects(fn.body, self.points_to)
         self.flows: dict[Value, list[Value]] = {}
         """What a result or parameter of a branch or loop may stand for."""
         self.definitions = defining_calls(fn.body)
-        self.writes: list[Call] = []
         self.seen: set[Value] = set()
         self.open: list[Value] = []
         for node in walk(fn.body):
@@ -55,8 +56,6 @@ class _Decisions:
 
     def enter(self, node: Node) -> None:
         if isinstance(node, Call):
-            if node.op.effect in (WRITE, ATOMIC):
-                self.writes.append(node)
             if decides(node):
                 self.reach(node.args)
         for sources, targets in (*flows_in(node), *flows_out(node)):
@@ -77,16 +76,12 @@ class _Decisions:
             return
         self.calls.add(call)
         self.reach(call.args)
-        if call.op.effect in (READ, ATOMIC):
-            held = self.points_to.get(call.args[0], frozenset({None}))
-            for write in self.writes:
-                if self.may_meet(held, write):
+        if loads := effects_of(call).loads:
+            read = based_on(loads, self.points_to)
+            for write, effects in self.effects.calls:
+                written = based_on(effects.stores, self.points_to)
+                if written and (None in read | written or read & written):
                     self.reach(write.args)
-
-    def may_meet(self, held: Any, write: Call) -> bool:
-        arrays = [a for a in write.args if isinstance(a.type, ArrayType)]
-        places = frozenset().union(*(self.points_to.get(a, frozenset({None})) for a in arrays))
-        return None in held or None in places or bool(held & places)
 
 
 def decides(call: Call) -> bool:

@@ -1,4 +1,4 @@
-"""Which arrays a kernel needs whatever happens: those that every thread reads or writes. An analysis.
+"""Must-access analysis: the arrays that every thread of a kernel reads or writes, whatever happens.
 
 An array under a branch or in a loop may be left alone, so None may be given for it.
 """
@@ -6,8 +6,8 @@ An array under a branch or in a loop may be left alone, so None may be given for
 from __future__ import annotations
 
 from ...ir.nodes import Call, Function, If, Region, Value, While
-from ...ops.registry import ATOMIC, READ, WRITE
 from .alias import BaseArray, PointsTo, points_to
+from .effects import effects_of
 
 Demand = tuple[int, str]
 """An array by the position of a parameter, and the fields that lead from it to the array."""
@@ -20,21 +20,21 @@ def demanded(fn: Function) -> frozenset[Demand]:
     return frozenset((position[r.holder], r.path) for r in found if r.holder in position and not r.is_grad)
 
 
-def _needed(region: Region, sources: dict[Value, PointsTo]) -> set[BaseArray]:
+def _needed(region: Region, arrays: dict[Value, PointsTo]) -> set[BaseArray]:
     found: set[BaseArray] = set()
     for node in region.nodes:
         if isinstance(node, Call):
-            found |= _touched(node, sources)
+            found |= _accessed(node, arrays)
         elif isinstance(node, If):
-            found |= _needed(node.then, sources) & _needed(node.orelse, sources)
+            found |= _needed(node.then, arrays) & _needed(node.orelse, arrays)
         elif isinstance(node, While):
-            found |= _needed(node.before, sources)
+            found |= _needed(node.before, arrays)
     return found
 
 
-def _touched(call: Call, sources: dict[Value, PointsTo]) -> set[BaseArray]:
+def _accessed(call: Call, arrays: dict[Value, PointsTo]) -> set[BaseArray]:
     """The array that a call reads or writes, if it is one that the kernel knows."""
-    if call.op.effect not in (READ, WRITE, ATOMIC) or call.op.opaque or not call.args:
+    if isinstance(call.op, Function) or call.op.opaque or not any(effects_of(call)):
         return set()
-    held: PointsTo = sources.get(call.args[0], frozenset())
-    return {r for r in held if r is not None} if len(held) == 1 else set()
+    bases = arrays.get(call.args[0], frozenset())
+    return {base for base in bases if base is not None} if len(bases) == 1 else set()

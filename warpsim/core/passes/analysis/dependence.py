@@ -10,43 +10,23 @@ arithmetic is taken not to overflow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ...ir.def_use import defining_calls
-from ...ir.nodes import Call, Constant, For, Function, Region, Value, While, walk
-from ...ops.registry import ATOMIC, PURE, READ, WRITE
+from ...ir.nodes import Call, Constant, For, Function, Region, Value, While
+from ...ops.registry import ATOMIC, READ, WRITE
 from ...types import scalars
 from ...types.arrays import ArrayType
-from .alias import UNKNOWN, VIEWS, BaseArray, PointsTo, points_to
+from .affine import Affine, AffineForms, leaves
+from .alias import VIEWS, BaseArray, PointsTo, points_to
+from .effects import array_effects
 from .ranges import Ranges
 
 BEFORE, AFTER = "before", "after"
 Loop = For | While
-Terms = dict[Any, int]
 Position = tuple[tuple[int, int], ...]
 """Which region and which node of it, from the outermost to the innermost."""
-
-
-@dataclass(frozen=True)
-class Affine:
-    """A whole number: a constant plus multiples of unknowns."""
-
-    terms: frozenset[tuple[Any, int]]
-    constant: int
-
-    def plus(self, other: Affine, times: int = 1) -> Affine:
-        terms: Terms = dict(self.terms)
-        for atom, factor in other.terms:
-            terms[atom] = terms.get(atom, 0) + times * factor
-        kept = frozenset((a, f) for a, f in terms.items() if f)
-        return Affine(kept, self.constant + times * other.constant)
-
-    def times(self, factor: int) -> Affine:
-        return Affine(frozenset(), 0).plus(self, factor)
 
 
 @dataclass(eq=False)
@@ -97,7 +77,7 @@ class Dependences:
         """Where the calls of functions with gradients or replays of their own stand."""
         self.extents: set[tuple[BaseArray, int, int]] = set()
         """Arrays, axes and extents that they do not have, as assertions say."""
-        self.known: dict[Value, Affine] = {}
+        self.affine = AffineForms(self.definitions)
         self.numbers: dict[Region, int] = {}
         self.enter(fn.body, (), ())
         self.by_base: dict[BaseArray, list[Access]] = {}
@@ -132,7 +112,8 @@ class Dependences:
         arrays = [a for a in call.args if a in self.points_to]
         if isinstance(call.op, Function):
             self.lends[call] = (loops, place)
-            changed = self.changed_in(call.op.body)
+            effects = array_effects(call.op.body, self.points_to)
+            changed = effects.written | effects.updated
             for a in arrays:
                 self.spoil(a, None in changed or bool(self.points_to[a] & changed), loops, place)
                 self.lent.update(base for base in self.points_to[a] if base is not None)
@@ -146,36 +127,16 @@ class Dependences:
             for a in arrays[access is not None :]:
                 self.spoil(a, writes, loops, place)  # among them structs with arrays that go to memory
 
-    def changed_in(self, body: Region) -> PointsTo:
-        """The arrays that the body of a function may write to."""
-        found: PointsTo = frozenset()
-        for node in walk(body):
-            if not isinstance(node, Call):
-                continue
-            if isinstance(node.op, Function):
-                found |= self.changed_in(node.op.body)
-            elif node.op.opaque:
-                found = found.union(*(self.points_to.get(node.args[k], UNKNOWN) for k in node.op.writes))
-            elif node.op.effect in (WRITE, ATOMIC) and node.op.name != "local_array":
-                found |= self.points_to.get(node.args[0], UNKNOWN)
-        return found
-
     def looked_at(self, call: Call) -> PointsTo:
         """The arrays whose contents the gradient of a function may read."""
         grad = call.op.grad
         if grad is None:
             return frozenset()
-        inside = points_to(grad)
-        read: set[BaseArray | None] = set()
-        for node in walk(grad.body):
-            if isinstance(node, Call) and not isinstance(node.op, Function):
-                operands = [node.args[k] for k in node.op.reads] if node.op.opaque else list(node.args[:1])
-                if node.op.effect != PURE and (node.op.opaque or node.op.effect == READ):
-                    read = read.union(*(inside.get(a, frozenset()) for a in operands))
+        read = array_effects(grad.body, points_to(grad)).read
         passed = dict(zip(grad.params, call.args, strict=False))
         holders = {base.holder for base in read if base is not None and not base.is_grad}
-        found = (self.points_to.get(passed[h], frozenset()) for h in holders if h in passed)
-        return frozenset().union(*found, self.lent if None in read else ())
+        bases = (self.points_to.get(passed[h], frozenset()) for h in holders if h in passed)
+        return frozenset().union(*bases, self.lent if None in read else ())
 
     def spoil(self, array: Value, writes: bool, loops: tuple[Loop, ...], place: Position) -> None:
         bases = [base for base in self.points_to[array] if base is not None]
@@ -236,64 +197,19 @@ class Dependences:
         """What the test hands on is the same number in the body."""
         for value, param in zip(node.passed, node.body.params, strict=True):
             if scalars.is_integer(param.type):
-                self.known[param] = self.linear(value)
+                self.affine.equate(param, value)
 
     def find_indices(self, node: While) -> None:
         """Carried values that grow by a constant every round count it."""
         for param, value in zip(node.carried, node.body.yields, strict=True):
             if scalars.is_integer(param.type):
-                change = self.linear(value).plus(self.linear(param), -1)
+                change = self.affine.of(value).plus(self.affine.of(param), -1)
                 if not change.terms and change.constant:
                     self.steps[param] = 1 if change.constant > 0 else -1
 
-    # ----- numbers ----------------------------------------------------------------------------
-
-    def linear(self, value: Value) -> Affine:
-        if isinstance(value, Constant):
-            return Affine(frozenset(), int(value.value))
-        if value not in self.known:
-            self.known[value] = self.computed(value)
-        return self.known[value]
-
-    def computed(self, value: Value) -> Affine:
-        call = self.definitions.get(value)
-        unknown = Affine(frozenset({(value, 1)}), 0)
-        if call is None or isinstance(call.op, Function) or call.op.effect != PURE:
-            return unknown
-        name, args = call.op.name, call.args
-        if name == "tid":
-            return Affine(frozenset({(("tid", call.results.index(value)), 1)}), 0)
-        if not all(scalars.is_integer(a.type) for a in args) or not scalars.is_integer(value.type):
-            return unknown
-        if name in ("add", "sub"):
-            return self.linear(args[0]).plus(self.linear(args[1]), 1 if name == "add" else -1)
-        if name == "cast" and np.dtype(value.type).itemsize < min(4, np.dtype(args[0].type).itemsize):
-            return Affine(frozenset({(("low", value.type, self.linear(args[0])), 1)}), 0)
-        if name in ("neg", "cast", "pos"):
-            return self.linear(args[0]).times(-1 if name == "neg" else 1)
-        if name == "mul":
-            for a, b in (args, args[::-1]):
-                if not self.linear(b).terms:
-                    return self.linear(a).times(self.linear(b).constant)
-        if len(call.results) > 1:
-            return unknown
-        key = (name, tuple(sorted(call.attributes.items(), key=str)), tuple(self.linear(a) for a in args))
-        return Affine(frozenset({(key, 1)}), 0)
-
-    def leaves(self, atom: Any) -> Iterator[Value]:
-        """The values that an unknown is made of."""
-        if isinstance(atom, Value):
-            yield atom
-        elif isinstance(atom, Affine):
-            for inner, _ in atom.terms:
-                yield from self.leaves(inner)
-        elif isinstance(atom, tuple):
-            for inner in atom:
-                yield from self.leaves(inner)
-
     def varies(self, atom: Any, loops: tuple[Loop, ...]) -> bool:
         """Whether an unknown may change from round to round of one of the loops."""
-        return any(loop in self.homes.get(leaf, ()) for leaf in self.leaves(atom) for loop in loops)
+        return any(loop in self.homes.get(leaf, ()) for leaf in leaves(atom) for loop in loops)
 
     def up_to(self, region: Region, place: Position) -> Position:
         """The node of a region that a place is, or is inside of."""
@@ -302,7 +218,7 @@ class Dependences:
 
     def same(self, a: tuple[Value, ...], b: tuple[Value, ...]) -> bool:
         """Whether two indices are the same numbers at one moment."""
-        return len(a) == len(b) and all(self.linear(x) == self.linear(y) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(self.affine.of(x) == self.affine.of(y) for x, y in zip(a, b, strict=True))
 
     def blindly(self, a: Access) -> set[str]:
         """When writes whose elements nobody knows may touch what `a` touches."""
@@ -335,7 +251,7 @@ class Dependences:
         if a.indexed:
             return True
         for axis, (x, y, *signs) in enumerate(zip(a.indices, b.indices, a.signs, b.signs, strict=True)):
-            difference = self.linear(x).plus(self.linear(y), -1)
+            difference = self.affine.of(x).plus(self.affine.of(y), -1)
             if not any(self.varies(atom, own) for atom, _ in difference.terms):
                 if not difference.terms and self.differ(a.base, axis, difference.constant, signs):
                     return False
@@ -359,7 +275,7 @@ class Dependences:
             return possible
         for x, y, *signs in zip(a.indices, b.indices, a.signs, b.signs, strict=True):
             if self.comparable(*signs):
-                possible &= self.iterations_apart(self.linear(x), self.linear(y), common[depth], moving)
+                possible &= self.iterations_apart(self.affine.of(x), self.affine.of(y), common[depth], moving)
         return possible
 
     def iterations_apart(self, x: Affine, y: Affine, loop: Loop, moving: tuple[Loop, ...]) -> set[str]:

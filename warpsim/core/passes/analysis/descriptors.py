@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ...ir.def_use import defining_calls
-from ...ir.nodes import Call, Function, Value, walk
-from ...ops.registry import ATOMIC, READ, WRITE
+from ...ir.nodes import Call, Function, Value
 from ...types.arrays import ArrayType
 from ...types.structs import holds_arrays
-from .alias import points_to
+from .alias import UNKNOWN, points_to
+from .effects import array_effects
 
 
 @dataclass
@@ -28,29 +28,27 @@ class Descriptors:
 
 def descriptors(fn: Function) -> Descriptors:
     """What a kernel does with arrays that structs in memory refer to."""
-    arrays_of, found = points_to(fn), Descriptors()
-    made = defining_calls(fn.body)
-    for call in (node for node in walk(fn.body) if isinstance(node, Call)):
-        opaque = isinstance(call.op, Function) or call.op.opaque
-        for k, a in enumerate(call.args):
-            if not isinstance(a.type, ArrayType) or None not in arrays_of.get(a, frozenset({None})):
-                continue
-            effect = READ if opaque else call.op.effect
-            found.followed |= effect in (READ, WRITE, ATOMIC) and (k == 0 or opaque)
-            if opaque or (effect in (WRITE, ATOMIC) and k == 0):
-                found.written.add(_field(a, made))
-        if not opaque and call.op.effect in (WRITE, ATOMIC):
+    arrays, found = points_to(fn), Descriptors()
+    calls = defining_calls(fn.body)
+    for call, effects in array_effects(fn.body, arrays).calls:
+        followed, written = (
+            [a for a in part if isinstance(a.type, ArrayType) and None in arrays.get(a, UNKNOWN)]
+            for part in (effects.reads + effects.stores, effects.stores)
+        )
+        found.followed |= bool(followed)
+        found.written.update(_field(a, calls) for a in written)
+        if effects.stores and not call.op.opaque:
             found.stored |= any(holds_arrays(a.type) for a in call.args[1:])
     return found
 
 
-def _field(a: Value, made: dict[Value, Call]) -> str | None:
+def _field(a: Value, calls: dict[Value, Call]) -> str | None:
     """The field of a struct that an array was taken from."""
-    call = made.get(a)
+    call = calls.get(a)
     if call is None or call.op.name not in ("field", "load"):
         return None
     if call.op.name == "load":  # of a view of one field
-        call = made.get(call.args[0])
+        call = calls.get(call.args[0])
         if call is None or call.op.name != "field_view":
             return None
     return str(call.attributes.get("name"))

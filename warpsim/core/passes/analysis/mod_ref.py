@@ -1,22 +1,21 @@
-"""Which arrays of its arguments a kernel reads and writes. An analysis: it changes nothing.
+"""Mod/ref analysis of a kernel: which arrays of its arguments it may modify, and which it may read.
 
 Guarantees: for a kernel whose calls are inlined, every access to an array parameter, to an array in a
 struct parameter, and to arrays that elements of an array of structs refer to (path `[]`) is counted;
-an access that may go to several arrays counts for each. Gradient arrays do not count. An operation
-with an effect that is not known here counts as reading and writing all its arrays.
+an access that may go to several arrays counts for each. Gradient arrays do not count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ...ir.def_use import used_values
-from ...ir.nodes import Call, Function, If, Region, Value, walk
-from ...ops.registry import ATOMIC, PURE, READ, WRITE
+from ...ir.nodes import Call, Function, If, Region, Value
 from ...types.arrays import ArrayType
 from ...types.structs import holds_arrays
-from .alias import array_fields, points_to
+from .alias import BaseArray, array_fields, points_to
+from .effects import array_effects, based_on, effects_of
 
 Path = tuple[int, str]
 """The position of a parameter, and the fields in it that lead to the array, joined by points."""
@@ -38,48 +37,27 @@ class ModRef:
 
 
 def mod_ref(fn: Function) -> ModRef:
-    """What a kernel touches."""
-    arrays_of, found = points_to(fn), ModRef()
+    """What a kernel does to arrays that its parameters are, hold, or refer to."""
+    arrays = points_to(fn)
+    effects, used = array_effects(fn.body, arrays), used_values(fn.body)
+    extremes = [v for call, own in effects.calls if call.op.name in _EXTREMES for v in own.updates]
+    return ModRef(
+        read=_paths(fn, effects.read), written=_paths(fn, effects.written | effects.updated),
+        extremes=_paths(fn, based_on(extremes, arrays)),
+        returning=any(own.updates and used.intersection(call.results) for call, own in effects.calls),
+    )  # fmt: skip
+
+
+def _paths(fn: Function, arrays: Iterable[BaseArray | None]) -> set[Path]:
+    """The paths to arrays from parameters; unknown memory may be any that elements of parameters refer to."""
     position = {p: k for k, p in enumerate(fn.params)}
-    held = {(k, NESTED) for k, p in enumerate(fn.params) if refers(p.type)}
-
-    def paths(array: Value) -> set[Path]:
-        known: set[Path] = set()
-        for base in arrays_of.get(array, frozenset({None})):
-            if base is None:
-                known |= held
-            elif base.holder in position and not base.is_grad:
-                known.add((position[base.holder], base.path))
-        return known
-
-    used = used_values(fn.body)
-    for node in walk(fn.body):
-        if isinstance(node, Call):
-            note(node, paths, found)
-            effect = PURE if isinstance(node.op, Function) else node.op.effect
-            found.returning |= effect == ATOMIC and any(r in used for r in node.results)
-    return found
-
-
-def note(call: Call, paths: Callable[[Value], set[Path]], found: ModRef) -> None:
-    """Count one call."""
-    arrays = [a for a in call.args if isinstance(a.type, ArrayType)]
-    effect = PURE if isinstance(call.op, Function) else call.op.effect
-    if isinstance(call.op, Function) or effect not in (PURE, READ, WRITE, ATOMIC):
-        for a in arrays:
-            found.read |= paths(a)
-            found.written |= paths(a)
-    elif call.op.opaque:
-        for k in call.op.reads:
-            found.read |= paths(call.args[k])
-        for k in call.op.writes:
-            found.written |= paths(call.args[k])
-    elif arrays and effect == READ:
-        found.read |= paths(arrays[0])
-    elif arrays and effect in (WRITE, ATOMIC):
-        found.written |= paths(arrays[0])
-        if call.op.name in _EXTREMES:
-            found.extremes |= paths(arrays[0])
+    paths: set[Path] = set()
+    for base in arrays:
+        if base is None:
+            paths |= {(k, NESTED) for k, p in enumerate(fn.params) if refers(p.type)}
+        elif base.holder in position and not base.is_grad:
+            paths.add((position[base.holder], base.path))
+    return paths
 
 
 def refers(t: object) -> bool:
@@ -100,19 +78,20 @@ def array_paths(types: tuple[object, ...]) -> list[tuple[Path, ArrayType]]:
 
 def read_after_write(fn: Function, read: Path, written: Path) -> bool:
     """Whether a thread may read one of its arrays after it wrote another one."""
-    arrays_of = points_to(fn)
+    arrays = points_to(fn)
 
-    def goes_to(call: Call, path: Path) -> bool:
-        found = arrays_of.get(call.args[0], frozenset({None})) if call.args else frozenset()
-        return any(r is None or (r.holder is fn.params[path[0]] and r.path == path[1] and not r.is_grad) for r in found)
+    def reaches(values: tuple[Value, ...], path: Path) -> bool:
+        bases = based_on(values, arrays)
+        return any(b is None or (b.holder is fn.params[path[0]] and b.path == path[1] and not b.is_grad) for b in bases)
 
     def scan(region: Region, after: bool) -> tuple[bool, bool]:
         """Whether such a read is met, and whether the write was met when the region ends."""
         met = False
         for node in region.nodes:
             if isinstance(node, Call):
-                met |= after and node.op.effect in (READ, ATOMIC) and goes_to(node, read)
-                after |= node.op.effect in (WRITE, ATOMIC) and node.op.name != "local_array" and goes_to(node, written)
+                effects = effects_of(node)
+                met |= after and reaches(effects.loads, read)
+                after |= reaches(effects.stores, written)
                 continue
             rounds = 1 if isinstance(node, If) else 2  # the second round of a loop comes after the first
             ends = [after]

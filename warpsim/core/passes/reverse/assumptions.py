@@ -65,7 +65,7 @@ class _Doubts:
             return
         for axis, (x, y, *signs) in enumerate(zip(a.indices, b.indices, a.signs, b.signs, strict=True)):
             if not dependences.comparable(*signs):
-                distance = dependences.linear(x).plus(dependences.linear(y), -1)
+                distance = dependences.affine.of(x).plus(dependences.affine.of(y), -1)
                 alone = not (a.loops or b.loops) and not a.base.is_grad
                 if alone and not distance.terms and isinstance(a.base.type, ArrayType):
                     self.distances.add((a.base, axis, abs(distance.constant)))

@@ -25,6 +25,7 @@ from ...ops.registry import TABLE
 from ...types.compounds import is_compound, matrix, size_of, vector
 from ...types.cotangents import has_cotangent
 from ...types.scalars import NUMBERS, bool_, int32, is_signed
+from ..analysis.affine import leaves
 from ..analysis.alias import VIEWS, BaseArray
 from ..analysis.dependence import BEFORE, Access, Dependences, Loop
 from .primal_reads import written_around
@@ -148,7 +149,7 @@ def _next_element(fn: Function) -> Story | None:
 
 def _story(read: Access, dependences: Dependences, homes: _Homes) -> Story | None:
     """The story of the element that a read is about, or None when it cannot be told from outside."""
-    atoms = [leaf for i in read.indices for atom, _ in dependences.linear(i).terms for leaf in dependences.leaves(atom)]
+    atoms = [leaf for i in read.indices for atom, _ in dependences.affine.of(i).terms for leaf in leaves(atom)]
     region = homes.innermost(atoms, read.call)
     same, others = {}, []
     for access in dependences.by_base[read.base]:

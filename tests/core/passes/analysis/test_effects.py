@@ -1,0 +1,121 @@
+"""Which arrays a program reads, writes and updates, held against what its launches do to them."""
+
+import numpy as np
+import pytest
+
+import warpsim as wp
+from warpsim.core.ir.nodes import Call, walk
+from warpsim.core.passes.analysis.alias import points_to
+from warpsim.core.passes.analysis.effects import array_effects, effects_of
+from warpsim.core.passes.analysis.mod_ref import mod_ref, read_after_write
+
+Floats = wp.array(dtype=float)
+
+
+@wp.struct
+class Pair:
+    first: Floats
+    second: Floats
+
+
+@wp.func
+def moved(source: Floats, target: Floats, i: int):
+    target[i] = source[i] + 1.0
+
+
+@wp.kernel
+def copies(a: Floats, b: Floats, c: Floats, pair: Pair):
+    i = wp.tid()
+    moved(a, b, i)
+
+
+@wp.kernel
+def adds(a: Floats, b: Floats, c: Floats, pair: Pair):
+    i = wp.tid()
+    wp.atomic_add(c, 0, a[i])
+
+
+@wp.kernel
+def in_structs(a: Floats, b: Floats, c: Floats, pair: Pair):
+    i = wp.tid()
+    pair.second[i] = pair.first[i] * 2.0
+
+
+@wp.kernel
+def one_of_two(a: Floats, b: Floats, c: Floats, pair: Pair):
+    i = wp.tid()
+    target = a
+    if i > 0:
+        target = b
+    target[i] = c[i]
+
+
+@wp.kernel
+def extreme(a: Floats, b: Floats, c: Floats, pair: Pair):
+    i = wp.tid()
+    wp.atomic_max(b, 0, a[i])
+
+
+CASES = {
+    copies: ({"a"}, {"b"}),
+    adds: ({"a"}, {"c"}),
+    in_structs: ({"pair.first"}, {"pair.second"}),
+    one_of_two: ({"c"}, {"a", "b"}),
+    extreme: ({"a"}, {"b"}),
+}
+
+
+def name(fn, path):
+    return ".".join(filter(None, (fn.params[path[0]].hint, path[1])))
+
+
+@pytest.mark.parametrize("kernel", CASES, ids=lambda kernel: kernel.key)
+def test_what_a_kernel_reads_and_writes(kernel):
+    fn = kernel.program(tuple(kernel.patterns.values())).fn
+    found = mod_ref(fn)
+    assert ({name(fn, p) for p in found.read}, {name(fn, p) for p in found.written}) == CASES[kernel]
+    assert {name(fn, p) for p in found.extremes} == ({"b"} if kernel is extreme else set())
+
+
+@pytest.mark.parametrize("kernel", CASES, ids=lambda kernel: kernel.key)
+def test_what_changes_is_written_and_what_matters_is_read(kernel):
+    arrays = {key: np.arange(1, 4, dtype=np.float32) * k for k, key in enumerate(("a", "b", "c", "f", "s"), 1)}
+    read, written = CASES[kernel]
+
+    def run(**changed):
+        given = {key: wp.array(changed.get(key, value), device="interp") for key, value in arrays.items()}
+        pair = Pair()
+        pair.first, pair.second = given["f"], given["s"]
+        wp.launch(kernel, 3, [given["a"], given["b"], given["c"], pair], device="interp")
+        return {key: a.numpy() for key, a in given.items()}
+
+    names = {"a": "a", "b": "b", "c": "c", "f": "pair.first", "s": "pair.second"}
+    before = run()
+    assert {names[key] for key, value in arrays.items() if (before[key] != value).any()} <= written
+    for key, value in arrays.items():
+        after = run(**{key: value + 10})
+        others = [other for other in arrays if other != key and (after[other] != before[other]).any()]
+        assert not others or names[key] in read
+
+
+def test_functions_that_stay_calls_count_with_their_bodies():
+    fn = copies.lowered(tuple(copies.patterns.values()))
+    assert any(isinstance(n, Call) and n.op.name == "moved" for n in walk(fn.body))
+    found = array_effects(fn.body, points_to(fn))
+    assert [b.holder.hint for b in found.read] == ["a"] and [b.holder.hint for b in found.written] == ["b"]
+    assert all(any(effects_of(call)) for call, _ in found.calls)
+
+
+@wp.kernel
+def in_a_loop(a: Floats, b: Floats, c: Floats, pair: Pair):
+    i = wp.tid()
+    for k in range(pair.first.shape[0]):
+        c[i] = a[k]
+        b[k] = 1.0
+
+
+def test_reads_after_writes_of_an_earlier_iteration():
+    fn = in_a_loop.program(tuple(in_a_loop.patterns.values())).fn
+    a, b, c = ((k, "") for k in range(3))
+    assert read_after_write(fn, a, b) and read_after_write(fn, a, c)
+    assert not read_after_write(fn, b, c)
