@@ -16,6 +16,7 @@ from ...config import config
 from ...errors import ArgumentTypeError, DeviceError, LaunchError, WarpsimError, trimmed
 from ..emit.program import FORWARD
 from .arrays import saved_contents
+from .arrays.call_site import Place
 from .devices.capture import current_graph
 from .devices.device import Device, get_device
 from .devices.stream import ScopedStream, Stream
@@ -25,7 +26,7 @@ from .launches.graph import Launch
 from .launches.kernel import Kernel
 from .launches.launcher import LaunchCall
 from .tape.adjoint_launch import adjoint_launch
-from .tape.recording import run_recorded
+from .tape.recording import run_generally, run_plain, run_recorded
 
 
 def launch(
@@ -61,7 +62,9 @@ def launch(
         args = [*inputs, *outputs] if outputs else inputs
         if dim.__class__ is not int:
             dim = normalized(dim)
-        device = get_device(device if device is not None else getattr(stream, "device", None))
+        if device is None and stream is not None:
+            device = getattr(stream, "device", None)
+        device = get_device(device)
         usual = stream is None and deterministic is None and block_dim is None
         if usual and not (adjoint or record_cmd or max_blocks):
             if repeat(kernel, dim, args, len(inputs), record_tape, device):
@@ -114,14 +117,14 @@ def repeat(kernel: Kernel, dim: Any, args: Sequence[Any], input_count: int, reco
     block = launcher.pack(args, header)
     if block is None:
         return False
-    if total <= launcher.serial_limit and not launcher.reports and not saved_contents.alert:
-        launcher.function(block, 0, total, 0)
-        return True
-    call = LaunchCall(launcher, dim, total, block, args, input_count, record, launcher.deterministic)
     if saved_contents.alert:
-        run_recorded(call)
+        fields = launcher, dim, total, block, args, input_count, record, launcher.deterministic
+        if not run_plain(*fields):
+            run_generally(LaunchCall(*fields), Place.outside())
+    elif total <= launcher.serial_limit and not launcher.reports:
+        launcher.function(block, 0, total, 0)
     else:
-        launcher.execute(call)
+        launcher.execute(LaunchCall(launcher, dim, total, block, args, input_count, record, launcher.deterministic))
     return True
 
 

@@ -12,7 +12,7 @@ def user_frame(inside: int) -> FrameType:
 
     inside: how many frames above the caller are the package's for certain, and not looked at.
     """
-    frame = sys._getframe(inside + 1)
+    frame = sys._getframe(inside + 2)
     while frame.f_globals.get("__name__", "").startswith("warpsim.") and frame.f_back is not None:
         frame = frame.f_back
     return frame

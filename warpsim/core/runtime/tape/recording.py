@@ -2,7 +2,7 @@
 
 `run_recorded` runs a launch that is ready, after it has told every tape that may care: contents that the
 launch overwrites are saved first, contents that its adjoint needs are registered, and the tapes that
-record get a `LaunchEntry`. Kernels whose arrays are arguments of their own go the short way,
+record get a `LaunchEntry`. Kernels whose arrays are arguments of their own go the short way (`run_plain`),
 which costs half as much as the launch itself; arrays in structs, index tables, one array under two names,
 atomics whose results are used, and several tapes at once take the general one.
 """
@@ -45,23 +45,35 @@ def needs_for(launcher: Launcher) -> Needs:
 
 
 def run_recorded(call: LaunchCall) -> None:
-    """Run a launch that tapes record, or that may overwrite what one needs. `launch` is two frames up."""
-    launcher, args = call.launcher, call.args
+    """Run a launch that tapes record, or that may overwrite what one needs."""
+    fields = (call.launcher, call.dim, call.total, call.block, call.args, call.input_count, call.record)
+    if not run_plain(*fields, call.deterministic):
+        run_generally(call, Place.outside())
+
+
+def run_plain(
+    launcher: Launcher, dim: Any, total: int, block: Any, args: Any, input_count: int, record: bool,
+    deterministic: bool,
+) -> bool:  # fmt: skip
+    """Run a launch on one tape, or none, if all its arrays are arguments of their own. Returns whether it did.
+
+    It takes the fields of a `LaunchCall` one by one, as making one costs a tenth of the launch. `launch` is at least
+    two frames up.
+    """
     needs = launcher.needs or needs_for(launcher)
     tapes = saved_contents.active()
-    frame = user_frame(2)
-    special = not needs.plain or len(tapes) > 1 or (tapes and not call.record)
+    if not needs.plain or len(tapes) > 1 or (tapes and not record):
+        return False
     # What a kernel needs of arrays that it reads and writes is another thing when they have two names.
-    if special or (tapes and needs.overlapping and is_entangled(needs, args)):
-        run_generally(call, Place(frame.f_code, frame.f_lasti))
-        return
+    if needs.overlapping and tapes and is_entangled(needs, args):
+        return False
+    frame = user_frame(2)
     reads = None
     if tapes:
         for k in needs.float_arrays:
             if args[k]._memory.has_gradient:
                 if needs.overlapping and needs.suited(have_gradients(needs, args)) is not needs:
-                    run_generally(call, Place(frame.f_code, frame.f_lasti))
-                    return
+                    return False
                 reads = plain_reads(needs.plain_reads, args, tapes[0].session, frame)
                 if needs.overlapping:
                     reads += plain_reads(needs.plain_own[0], args, tapes[0].session, frame)
@@ -69,21 +81,20 @@ def run_recorded(call: LaunchCall) -> None:
     for k in needs.plain_writes:
         if args[k]._memory.reads:
             if tapes and is_entangled(needs, args):
-                run_generally(call, Place(frame.f_code, frame.f_lasti))
-                return
+                return False
             writer = Writer(f"launch of kernel {needs.kernel.key!r}", Place(frame.f_code, frame.f_lasti))
             args[k]._memory.overwrite(args[k], args[k]._data, tapes, writer, recorded)
-    if call.total <= launcher.serial_limit and not launcher.reports:
-        launcher.function(call.block, 0, call.total, 0)
+    if total <= launcher.serial_limit and not launcher.reports:
+        launcher.function(block, 0, total, 0)
     else:
-        launcher.execute(call)
+        launcher.execute(LaunchCall(launcher, dim, total, block, args, input_count, record, deterministic))
     if reads is not None and needs.overlapping:
         reads += plain_reads(needs.plain_own[1], args, tapes[0].session, frame)
     if tapes:
         tapes[0].log.append(new_entry(LaunchEntry, (
-            needs, launcher, call.dim, (*args,), call.input_count, call.deterministic, reads,
-            frame.f_code, frame.f_lasti, None,
+            needs, launcher, dim, (*args,), input_count, deterministic, reads, frame.f_code, frame.f_lasti, None
         )))  # fmt: skip
+    return True
 
 
 def is_entangled(needs: Needs, args: Any) -> bool:
