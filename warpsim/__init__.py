@@ -78,7 +78,8 @@ from .core.runtime.devices.device import (
     get_preferred_device, is_cpu_available, is_cuda_available, is_device_available, set_device, synchronize,
     synchronize_device,
 )  # fmt: skip
-from .core.runtime.launches.graph import Graph, Launch, ScopedCapture, capture_begin, capture_end, capture_launch
+from .core.runtime.commands.command import Launch
+from .core.runtime.commands.graph import Graph, ScopedCapture, capture_begin, capture_end, capture_launch
 from .core.runtime.arrays.indexed import indexedarray
 from .core.runtime.launches.kernel import (
     Kernel, Module, force_load, get_module, get_module_options, kernel, load_module, overload, set_module_options,

@@ -1,7 +1,7 @@
 """`launch`: run a kernel over many threads.
 
 `repeat` tries the compiled form that was used last; whatever does not fit is made ready by `prepare`. Launches that
-tapes must know of go through `recording`, adjoint launches through `adjoint_launch`.
+tapes must know of go through `recording`, adjoint launches through `adjoint_by_hand`.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from ...errors import ArgumentTypeError, DeviceError, LaunchError, WarpsimError,
 from ..emit.program import FORWARD
 from .arrays import saved_contents
 from .arrays.call_site import Place
+from .commands.adjoint_by_hand import adjoint_launch
+from .commands.command import Launch
 from .devices.capture import current_graph
 from .devices.device import Device, get_device
 from .devices.stream import ScopedStream, Stream
 from .launches.dimensions import extent, normalized
 from .launches.for_device import prepare
-from .launches.graph import Launch
 from .launches.kernel import Kernel
 from .launches.launcher import LaunchCall
-from .tape.adjoint_launch import adjoint_launch
 from .tape.recording import run_generally, run_plain, run_recorded
 
 

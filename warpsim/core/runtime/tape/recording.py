@@ -10,10 +10,7 @@ atomics whose results are used, and several tapes at once take the general one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
-
-import numpy as np
 
 from ...emit.program import Form
 from ...passes.analysis.mod_ref import NESTED, Path
@@ -25,7 +22,6 @@ from ..arrays.saved_contents import Writer, meets
 from ..devices.capture import recorded
 from ..devices.device import Device
 from ..launches.for_device import prepare
-from ..launches.graph import Launch
 from ..launches.launcher import LaunchCall, Launcher
 from .adjoint_needs import Always, Needs, arrays_at, has_gradients, have_gradients, needs_of, same_arrays
 from .launch_entry import LaunchEntry, LaunchSnapshot
@@ -229,26 +225,3 @@ def noting(call: LaunchCall, needs: Needs, noted: dict[int, array]) -> LaunchCal
     args, form = [*needs.whole(call.args), *noted.values()], recording_form(needs)
     launcher = call.launcher
     return prepare(launcher.kernel, call.dim, args, launcher.device, form, call.deterministic)
-
-
-def run_command(launch: Launch) -> None:
-    """Run a command that was recorded with `record_cmd=True`, or captured in a graph, as a launch of its own."""
-    plain = launch.plain or launch
-
-    def run(call: LaunchCall, noted: dict[int, Any]) -> None:
-        (with_notes(plain, call, noted) if noted else launch).submit()
-        if noted:
-            for number, own in launch.noted.items():
-                recorded(partial(np.copyto, own._data, noted[number]._data))
-
-    run_generally(plain.bound.call, Place.outside(), run)
-
-
-def with_notes(plain: Launch, call: LaunchCall, noted: dict[int, array]) -> Launch:
-    """A launch that fills `noted` besides."""
-    made = Launch(call)
-    made.plain, made.noted = plain, noted
-    return made
-
-
-Launch.watched = run_command

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.core.runtime.launches.graph import Launch
+from warpsim.core.runtime.commands.command import Launch
 from warpsim.errors import (
     ArgumentCountError,
     ArgumentTypeError,

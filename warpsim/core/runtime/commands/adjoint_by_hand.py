@@ -1,0 +1,165 @@
+"""Adjoint launches by hand.
+
+`wp.launch(kernel, dim, inputs, outputs, adj_inputs=[...], adj_outputs=[...], adjoint=True)`.
+An entry of the lists is None (the array's own `.grad`, if it has one), an array that takes the place of
+`.grad` for this launch, or, for a number, vector or struct, an array of one element to which its gradient
+is added. The arrays must hold what they held after the forward launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ....errors import GradientError, NotDifferentiableError
+from ...types.arrays import ArrayType, type_name
+from ...types.cotangents import has_cotangent
+from ..arrays.array import array
+from ..arrays.host_memory import allocate_like
+from ..arrays.indexed import indexedarray
+from ..devices.capture import recorded
+from ..devices.device import Device
+from ..launches.arguments import adapted
+from ..launches.for_device import prepare
+from ..launches.kernel import Kernel
+from ..tape.adjoint_launch import check_names
+from ..tape.adjoint_needs import Needs, arrays_at, needs_of, same_arrays
+from .command import Launch
+
+
+def adjoint_launch(
+    kernel: Kernel, dim: Any, inputs: Sequence[Any], outputs: Sequence[Any], adj_inputs: Sequence[Any],
+    adj_outputs: Sequence[Any], device: Device, deterministic: bool | None, record_cmd: bool,
+) -> Any:  # fmt: skip
+    """Run the adjoint of a kernel with gradients given by hand, or return it as a `Launch`."""
+    if not kernel.option("enable_backward"):
+        raise NotDifferentiableError(
+            f"kernel {kernel.key!r} has enable_backward=False", help="make it with enable_backward=True"
+        )
+    given = [*adjoints(adj_inputs, inputs, "adj_inputs"), *adjoints(adj_outputs, outputs, "adj_outputs")]
+    args = [*inputs, *outputs]
+    types, settings = kernel.types_for(args), kernel.settings()
+    named = zip(args, types, kernel.patterns, strict=True)
+    args = [adapted(a, t, name, kernel.key, device) for a, t, name in named]
+    needs = needs_of(kernel, types, settings)
+    needs = needs_of(kernel, types, settings, same_arrays(needs, args))
+    sums: dict[int, array] = {}
+    backs: list[tuple[array, np.ndarray]] = []
+    for k, (name, t, slopes) in enumerate(zip(kernel.patterns, types, given, strict=True)):
+        if slopes is None:
+            continue
+        check_adjoint(args[k], t, slopes, f"argument {name!r} of kernel {kernel.key!r}")
+        if isinstance(t, ArrayType):
+            args[k] = with_gradient(args[k], slopes, backs)
+        else:
+            sums[k] = slopes
+    names = names_given(needs, needs.whole(args), sums)
+    check_names(needs, names)
+    form = needs.form("adjoint", names)
+    program = kernel.program(types, settings, False, form)
+    more = [extra_by_hand(kernel, needs, extra, sums) for extra in program.extras]
+    launch = Launch(prepare(kernel, dim, [*needs.whole(args), *more], device, form, deterministic))
+    launch.with_gradient = partial(regraded, needs, program.extras)
+    if record_cmd and not backs:
+        return launch
+    if record_cmd:
+        raise GradientError(
+            "record_cmd=True with gradients whose strides differ from those of their arrays\n"
+            "help: give gradients with the layout of the arrays"
+        )
+    launch.launch()
+    for target, source in backs:
+        recorded(partial(np.copyto, target._data, source))
+    return None
+
+
+def regraded(needs: Needs, extras: Sequence[Any], args: list[Any], k: int, slopes: Any) -> list[Any]:
+    """The arguments of an adjoint launch with another gradient of parameter `k`, which had one before."""
+    name, t = list(needs.kernel.patterns)[k], needs.types[k]
+    what = f"argument {name!r} of kernel {needs.kernel.key!r}"
+    check_adjoint(args[k], t, slopes, what)
+    backs: list[Any] = []
+    made = list(args)
+    if isinstance(t, ArrayType) and args[k]._array._slopes is not None:
+        made[k] = with_gradient(args[k], slopes, backs)
+    elif any(e.kind == "sum" and e.position == k for e in extras):
+        made[len(needs.arguments) + [(e.kind, e.position) for e in extras].index(("sum", k))] = slopes
+    else:
+        raise GradientError(f"{what} had no gradient when the launch was recorded\nexpected: one, to be replaced")
+    if backs:
+        raise GradientError(f"the gradient of {what} has other strides than the array\nexpected: the same layout")
+    return made
+
+
+def adjoints(given: Sequence[Any], args: Sequence[Any], name: str) -> list[Any]:
+    """One entry per argument. Raises `GradientError`."""
+    if not isinstance(given, list | tuple):
+        raise GradientError(f"{name} is {type(given).__name__}\nexpected: a list, one entry per argument")
+    if given and len(given) != len(args):
+        raise GradientError(
+            f"{name} has {len(given)} entries\nexpected: {len(args)}, one for each of "
+            f"{name.removeprefix('adj_')}, or none\nhelp: None stands for the array's own gradient"
+        )
+    return list(given) or [None] * len(args)
+
+
+def check_adjoint(arg: Any, t: Any, slopes: Any, what: str) -> None:
+    """Raise unless `slopes` can be the gradient of an argument."""
+    wanted = t.dtype if isinstance(t, ArrayType) else t
+    if not has_cotangent(wanted):
+        raise GradientError(f"a gradient for {what}, which is {type_name(t)}\nexpected: None, as it has no derivative")
+    if not isinstance(slopes, array):
+        raise GradientError(
+            f"the gradient of {what} is {type(slopes).__name__}\nexpected: an array"
+            + ("" if isinstance(t, ArrayType) else f" of one {type_name(t)}, to which the gradient is added")
+        )
+    shape = arg._array.shape if isinstance(t, ArrayType) else (1,)
+    if slopes.dtype is not wanted or slopes.shape != shape:
+        raise GradientError(
+            f"the gradient of {what} has shape {slopes.shape} and dtype {type_name(slopes.dtype)}\n"
+            f"expected: shape {shape} and dtype {type_name(wanted)}"
+        )
+
+
+def with_gradient(arg: Any, slopes: array, backs: list[tuple[array, np.ndarray]]) -> Any:
+    """An array argument with another gradient; `backs` gets what must be copied back after the launch."""
+    owner = arg._array
+    made = array._wrap(owner._data, owner.dtype, owner.device, owner=owner)
+    made._held = owner._held
+    if slopes.strides == owner.strides:
+        made._grad = slopes
+    else:
+        memory = allocate_like(owner._data)
+        memory[...] = slopes._data
+        made._grad = array._wrap(memory, owner.dtype, owner.device)
+        backs.append((slopes, memory))
+    made._pack()
+    return indexedarray(made, arg.indices) if isinstance(arg, indexedarray) else made
+
+
+def names_given(needs: Needs, args: list[Any], sums: dict[int, array]) -> frozenset[str]:
+    """The names of everything that has a gradient in a launch by hand."""
+    found = {needs.names[k] for k in sums}
+    for path in needs.floats:
+        if any(a._slopes is not None for _, a in arrays_at(args, path, tables=False) if isinstance(a, array)):
+            found.add(needs.name[path])
+    return frozenset(found)
+
+
+def extra_by_hand(kernel: Kernel, needs: Needs, extra: Any, sums: dict[int, array]) -> array:
+    """The argument of an extra parameter. Raises where only a tape can give it."""
+    if extra.kind == "sum":
+        return sums[extra.position]
+    if extra.kind == "before":
+        name = list(kernel.patterns)[extra.position]
+        what = f"needs array {name!r} as it was before the launch, which overwrites it"
+    else:
+        what = "needs what its atomics returned in the launch"
+    raise GradientError(
+        f"the adjoint of kernel {kernel.key!r} {what}\n"
+        "expected: a kernel whose arrays hold all that its adjoint reads\n"
+        "help: launch it inside `with wp.Tape() as tape:`, which keeps that, and call tape.backward()"
+    )

@@ -1,0 +1,167 @@
+"""Recorded launches: a packed argument block whose parameters can be exchanged, run any number of times."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ....errors import LaunchError
+from ..arrays import saved_contents
+from ..arrays.call_site import Place
+from ..devices.capture import current_graph, recorded
+from ..devices.device import Device
+from ..devices.stream import ScopedStream
+from ..launches import pool
+from ..launches.anchors import anchors
+from ..launches.dimensions import normalized
+from ..launches.kernel import Kernel
+from ..launches.launcher import LaunchCall
+from ..tape.recording import run_generally
+
+
+class Bound:
+    """A launch with its present arguments: as a command for the pool if that is all there is to do."""
+
+    def __init__(self, call: LaunchCall):
+        self.call, self.command = call, call.launcher.command(call)
+        self.anchors = list(anchors(call.args))
+
+    def run(self) -> None:
+        guard = self.call.launcher.guard
+        if guard is not None:  # elements may refer to other arrays than when it was recorded
+            guard(self.call.args)
+        if self.command is not None:
+            pool.get_pool().run(self.command, 1)
+        else:
+            self.call.run()
+
+
+class Launch:
+    """A launch recorded with `record_cmd=True`: change parameters, then `launch()` again.
+
+    A change that does not fit raises what `wp.launch` would raise, and leaves the launch as it was.
+    """
+
+    plain: Launch | None = None  # the same without notes, where it notes what its atomics return
+    noted: Mapping[int, Any] = MappingProxyType({})  # the arrays for that, by the number of the atomic
+    with_gradient: Callable[[list[Any], int, Any], list[Any]] | None = None
+    """The arguments with another gradient at a position."""
+
+    def __init__(self, call: LaunchCall):
+        self.bound = Bound(call)
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.bound.call.launcher.kernel
+
+    @property
+    def dim(self) -> Any:
+        return self.bound.call.dim
+
+    @property
+    def args(self) -> list[Any]:
+        """The present arguments; structs as they were when they were given."""
+        return list(self.bound.call.args)
+
+    def _bind(self, dim: Any, args: list[Any]) -> None:
+        """Take other dimensions and arguments, or raise and keep the present ones."""
+        self.bound = Bound(self.bound.call.rebound(dim, args))
+
+    def run(self) -> None:
+        """Run with the present arguments."""
+        self.bound.run()  # as it is now: another thread may set other arguments meanwhile
+
+    @property
+    def command(self) -> bytes | None:
+        """The launch as a command for the pool of threads, if that is all there is to do."""
+        return self.bound.command
+
+    @property
+    def device(self) -> Device | None:
+        """The device whose current stream is given the launch, if that is all there is to do."""
+        return self.bound.call.launcher.stream_device
+
+    def set_dim(self, dim: Any) -> None:
+        """Change the launch dimensions."""
+        self._bind(normalized(dim), self.args)
+
+    def set_param_at_index(self, index: int, value: Any, adjoint: bool = False) -> None:
+        """Change one argument by position; adjoint: its gradient, of an adjoint launch."""
+        if not 0 <= index < len(self.args):
+            raise LaunchError(f"parameter {index} of kernel {self.kernel.key!r}\nexpected: 0 to {len(self.args) - 1}")
+        args = list(self.args)
+        if not adjoint:
+            args[index] = value
+        elif self.with_gradient is None:
+            raise LaunchError(
+                f"the gradient of parameter {index} of a launch of kernel {self.kernel.key!r}\n"
+                "expected: an adjoint launch: wp.launch(..., adjoint=True, record_cmd=True)"
+            )
+        else:
+            args = self.with_gradient(args, index, value)
+        self._bind(self.dim, args)
+
+    def set_param_by_name(self, name: str, value: Any, adjoint: bool = False) -> None:
+        """Change one argument by name; adjoint: its gradient, of an adjoint launch."""
+        names = list(self.kernel.patterns)
+        if name not in names:
+            raise LaunchError(f"kernel {self.kernel.key!r} has no parameter {name!r}\nexpected: {', '.join(names)}")
+        self.set_param_at_index(names.index(name), value, adjoint)
+
+    def set_param_at_index_from_ctype(self, index: int, value: Any) -> None:
+        """Change a number by position, given as a ctypes value."""
+        self.set_param_at_index(index, getattr(value, "value", value))
+
+    def set_param_by_name_from_ctype(self, name: str, value: Any) -> None:
+        """Change a number by name, given as a ctypes value."""
+        self.set_param_by_name(name, getattr(value, "value", value))
+
+    def set_params(self, values: Any) -> None:
+        """Change all arguments."""
+        if len(values) != len(self.args):
+            raise LaunchError(
+                f"{len(values)} values for kernel {self.kernel.key!r}\nexpected: {len(self.args)}, one per parameter"
+            )
+        self._bind(self.dim, list(values))
+
+    def launch(self, stream: Any = None) -> None:
+        """Run with the present arguments; while a graph is captured, record the launch as it is now."""
+        if stream is not None:
+            with ScopedStream(stream, sync_enter=False):
+                self.launch()
+        elif current_graph() is None:
+            self.replay()
+        else:
+            copy.copy(self).replay()  # parameters that are set later belong to later launches
+
+    def submit(self) -> None:
+        """Run now or put into a graph, without a word to tapes."""
+        capture = current_graph()
+        if capture is not None:
+            capture.add(self)
+        else:
+            self.run()
+
+    def replay(self) -> None:
+        """Run now or put into a graph; tapes are told, but for adjoints."""
+        if not saved_contents.alert or self.bound.call.launcher.form.kind == "adjoint":
+            self.submit()
+        else:
+            plain = self.plain or self
+            run_generally(plain.bound.call, Place.outside(), self._submit_noting)
+
+    def _submit_noting(self, call: LaunchCall, noted: dict[int, Any]) -> None:
+        """Submit, with a launch in this one's place that fills arrays with what atomics return, if there are any."""
+        if not noted:
+            self.submit()
+            return
+        other = Launch(call)
+        other.plain, other.noted = self.plain or self, noted
+        other.submit()
+        for number, own in self.noted.items():
+            recorded(partial(np.copyto, own._data, noted[number]._data))
