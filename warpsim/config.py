@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 from dataclasses import dataclass, field, fields
+from typing import ClassVar
 
 from .errors import WarpsimError
 
@@ -47,6 +48,8 @@ class Config:
     """Kept for scripts that set it: tapes always notice overwrites, and keep what gradients need."""
     quiet: bool = True
     """Kept for scripts that set it: warpsim prints nothing at start-up or launch."""
+    generation: ClassVar[int]
+    """A number that changes whenever a switch is set."""
     verbose: bool = False
     """Log every compilation and cache hit at INFO."""
 

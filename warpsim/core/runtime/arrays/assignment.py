@@ -129,7 +129,7 @@ class Contents(TypedMemory):
     def _change(
         self, step: Callable[[], None], target: np.ndarray, what: str, select: Select, source: Any = None
     ) -> None:
-        """Write to a part of the memory, under the eyes of tapes."""
+        """Write to a part of the memory; tapes record it."""
         device = self.device if source is None or source.device is self.device else None
         if self._memory.left is not None:
             forget_left(self._memory)

@@ -130,7 +130,7 @@ class indexedarray(TypedMemory):
             self._held.add(owners)
 
     def _change(self, step: Callable[[], None], source: TypedMemory) -> None:
-        """Write to the selected elements, under the eyes of tapes."""
+        """Write to the selected elements; tapes record it."""
         forget_left(self.data._memory)
         if saved_contents.alert:
             saved_contents.about_to_write(self.data, self.data._data, "assign", recorded)

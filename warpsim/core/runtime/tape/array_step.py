@@ -113,19 +113,18 @@ class StepEntry(TapeEntry):
     def run(self) -> None:
         """Move the gradients of the results, which were overwritten, to the operands that have one."""
         if self.passes_gradient():
-            gradients = [[like(a, a._array._slopes) for a in side] for side in (self.results, self.operands)]
-            self.operation.pull(*gradients, self.contents())
+            results, operands = ([like(a, a._array._slopes) for a in side] for side in (self.results, self.operands))
+            self.operation.pull(results, operands, self.contents())
 
     # ----- forward ----------------------------------------------------------------------------
 
     def push(self, tangents: Mirror, numbers: Mapping[str, Any], later: set[Any] | None) -> MovedEntry | None:
-        results, operands = (
-            [tangents.of(a) if has_cotangent(a.dtype) else None for a in side] for side in (self.results, self.operands)
-        )
+        results: list[Any] = [tangents.of(a) if has_cotangent(a.dtype) else None for a in self.results]
+        operands: list[Any] = [tangents.of(a) if has_cotangent(a.dtype) else None for a in self.operands]
         moved = None
         if later is not None:
-            bilinear = self.operation.bilinear
-            moved = MovedStep(self, [selected(a, a._array._data).copy() for a in operands] if bilinear else None)
+            factors = operands if self.operation.bilinear else []
+            moved = MovedStep(self, [selected(a, a._array._data).copy() for a in factors])
         if any(a is not None for a in results):
             self.operation.push(results, operands, self.contents())
         return moved
@@ -134,19 +133,22 @@ class StepEntry(TapeEntry):
 class MovedStep:
     """A recorded operation with the tangents that its operands had then, where its transpose has factors of them."""
 
-    def __init__(self, entry: StepEntry, moved: Contents | None):
+    def __init__(self, entry: StepEntry, moved: Contents):
         self.entry, self.moved = entry, moved
 
     def reverse(self, gradients: Mirror, tangents: Mirror) -> None:
         operation, contents = self.entry.operation, self.entry.contents()
-        bars, dots = self._sides(gradients), self._sides(tangents)
-        operation.pull(*dots, contents)
-        if self.moved is not None:
-            operation.pull([copied(a) for a in bars[0]], dots[1], self.moved)
-        operation.pull(*bars, contents)
+        results, operands = self.sides(gradients)
+        moved_results, moved_operands = self.sides(tangents)
+        operation.pull(moved_results, moved_operands, contents)
+        if self.moved:
+            operation.pull([copied(a) for a in results], moved_operands, self.moved)
+        operation.pull(results, operands, contents)
 
-    def _sides(self, mirror: Mirror) -> list[list[Any]]:
-        return [[gradient_in(mirror, a) for a in side] for side in (self.entry.results, self.entry.operands)]
+    def sides(self, mirror: Mirror) -> tuple[list[Any], list[Any]]:
+        """What mirrors the gradients of results, and of operands."""
+        entry = self.entry
+        return [gradient_in(mirror, a) for a in entry.results], [gradient_in(mirror, a) for a in entry.operands]
 
 
 def run_step(operation: ArrayStep) -> None:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..arrays.array import array
 from ..arrays.indexed import indexedarray
 
 
-def frozen_picks(a: indexedarray) -> tuple:
+def frozen_picks(a: indexedarray) -> tuple[Any, ...]:
     """The selection as it is now."""
     return tuple(np.array(indices) for indices in a._picks)
 
 
-def last_writes(shape: tuple[int, ...], picks: tuple) -> np.ndarray:
+def last_writes(shape: tuple[int, ...], picks: tuple[Any, ...]) -> np.ndarray:
     """Which selected elements were written last: where indices repeat, the others left no trace."""
     writer = np.empty(shape, np.int64)
     order = np.arange(np.broadcast(*picks).size).reshape(np.broadcast(*picks).shape)
     writer[picks] = order
-    return writer[picks] == order
+    last: np.ndarray = writer[picks] == order
+    return last
 
 
-def narrowed(share: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def narrowed(share: Any, shape: tuple[int, ...]) -> Any:
     """Sum what was broadcast, or give back the shape."""
     if share.size == int(np.prod(shape)):
         return share.reshape(shape)
@@ -44,7 +47,7 @@ def spent(slopes: array, count: int | None = None, flat: bool = False) -> np.nda
     """The first `count` elements (flat: numbers) of a gradient, which are zero from now on."""
     memory = slopes._data
     part = memory.reshape(-1) if flat else memory
-    taken = part[:count].copy()
+    taken: np.ndarray = part[:count].copy()
     if flat and not np.shares_memory(part, memory):
         memory[...] = np.where(np.arange(memory.size).reshape(memory.shape) < (count or 0), 0, memory)
     else:

@@ -39,7 +39,7 @@ def substituted(value: Any, copies: Copies, field: str = "", slopes: bool = True
         data = value.data if kept is None else stand_in(value.data, kept, slopes)
         tables = [copies.get((field, n)) for n in range(value.ndim)]
         pairs = zip(value.indices, tables, strict=True)
-        return indexedarray(data, [t if table is None else stand_in(t, table) for t, table in pairs])
+        return indexedarray(data, [t if t is None or table is None else stand_in(t, table) for t, table in pairs])
     return value if kept is None else stand_in(value, kept, slopes)
 
 

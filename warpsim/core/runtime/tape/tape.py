@@ -53,9 +53,9 @@ from .recording import needs_for, register, run_generally
 
 
 class Scope(NamedTuple):
-    """Where a scope begins, or (name None) ends: before the record of number `index`."""
+    """Where a scope begins, or (name None) ends: before the entry of number `index`."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # tuples have a method of this name
     name: str | None
     metadata: Any = None
 
