@@ -1,30 +1,11 @@
-"""What walks over a hierarchy ask of a node: how far its four boxes are, where a ray enters them.
+"""Boxes of a node against a point or a ray: four distances, or four spans, at once.
 
-Each function computes four answers at once (see `bvh_nodes` for the layout). Boxes of empty slots are infinitely
-far and entered by no ray. A walk that looks for the nearest of something:
-
-    stack = zeros(shape=STACK_SIZE, dtype=int)       # what is waiting: children, leaves too
-    bounds = zeros(shape=STACK_SIZE, dtype=float)    # how near they can be at best
-    top = where(len(tree.nodes) > 0, 1, 0)           # the root, number 0 at distance 0, if there is one
-    while top > 0:
-        top -= 1
-        child = stack[top]
-        if bounds[top] < best:
-            if child >= 0:
-                node = tree.nodes[child]
-                distances, children = sorted_down(box_distances_sq(node, point), node.child)
-                for k in range(4):
-                    if distances[k] < best:
-                        stack[top], bounds[top] = children[k], distances[k]
-                        top += 1
-            else:
-                for k in range(leaf_first(child), leaf_first(child) + leaf_count(child)):
-                    ...                              # primitive tree.items[k]: lower `best`
+See `nodes` for the layout. Boxes of empty slots are infinitely far and entered by no ray.
 """
 
 from __future__ import annotations
 
-from ...core.language import abs, cw_mul, float32, func, greater, lesser, max, min, vec3, vec4, vec4i, where
+from ...core.language import abs, cw_mul, float32, func, greater, lesser, max, min, vec3, vec4, where
 from .nodes import BvhNode
 
 LARGEST = 3.4028234663852886e38
@@ -94,21 +75,3 @@ def box_spans(node: BvhNode, start: vec3, inverse: vec3, limit: float32) -> tupl
     # Three roundings of each side (Ize 2013, Robust BVH ray traversal): no box is missed by them. What is entered at
     # infinity is missed.
     return enter, lesser(vec4(lesser(LARGEST, limit)), leave * 1.0000005)
-
-
-@func
-def sorted_down(keys: vec4, values: vec4i) -> tuple[vec4, vec4i]:
-    """Four pairs in the order of descending keys."""
-    a, b, c, d = keys[0], keys[1], keys[2], keys[3]
-    i, j, k, m = values[0], values[1], values[2], values[3]
-    if a < b:
-        a, b, i, j = b, a, j, i
-    if c < d:
-        c, d, k, m = d, c, m, k
-    if a < c:
-        a, c, i, k = c, a, k, i
-    if b < d:
-        b, d, j, m = d, b, m, j
-    if b < c:
-        b, c, j, k = c, b, k, j
-    return vec4(a, b, c, d), vec4i(i, j, k, m)

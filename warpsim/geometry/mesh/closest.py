@@ -8,16 +8,18 @@ Faces are numbers, so nothing here has a derivative; `nondiff` keeps a search in
 
 from __future__ import annotations
 
+import math
+
 from ...core.language import (
-    abs, cw_div, cw_mul, float32, func, greater, int32, lesser, mask_at_most, min, vec3, vec4,
-    where, zeros,
+    abs, cw_div, cw_mul, float32, func, greater, int32, lesser, mask_at_most, min, struct, vec3, vec4,
 )  # fmt: skip
 from ...core.lib.closest import FLAT, SMALL
-from ..bvh.nodes import STACK_SIZE, BvhNode, leaf_first
-from ..bvh.walk import LARGEST, box_distances_sq, is_finite, sorted_down
+from ..bvh.nodes import EMPTY, BvhNode, leaf_first
+from ..bvh.traverse import nearest_first
+from ..bvh.walk import LARGEST, box_distances_sq, is_finite
 from .data import LANES, MeshData, TrianglePack, vec8
 
-_ROUNDING = 1.0 - 2.0**-20
+ROUNDING = 1.0 - 2.0**-20
 """Makes bounds of boxes smaller than computed distances of what is in them, so that no tie is missed."""
 
 _OUTSIDE = 1.0e30
@@ -72,34 +74,49 @@ def pack_distances(pack: TrianglePack, p: vec3) -> vec8:
     return lesser(plane, lesser(on_ab, lesser(on_bc, on_ca)))
 
 
+# ----- searches ---------------------------------------------------------------------------------
+
+
+@struct
+class FaceSearch:
+    """The best face so far; the furthest face is the nearest by distances with their signs changed."""
+
+    point: vec3
+    limit: float32  # the squared distance of the face
+    face: int32
+
+
+@func
+def nearer_face(data: MeshData, search: FaceSearch, leaf: int32, distances: vec8) -> FaceSearch:
+    """The search after it has seen a leaf whose faces have these squared distances."""
+    if mask_at_most(distances, search.limit) != 0:
+        for k in range(LANES):
+            if distances[k] <= search.limit:
+                other = data.tree.items[leaf_first(leaf) + k]
+                if distances[k] < search.limit or other < search.face:
+                    search.limit, search.face = distances[k], other
+    return search
+
+
+@func
+def near_boxes(search: FaceSearch, node: BvhNode) -> vec4:
+    """Lower bounds of squared distances from the point."""
+    return box_distances_sq(node, search.point) * ROUNDING
+
+
+@func
+def look_near(data: MeshData, search: FaceSearch, leaf: int32) -> FaceSearch:
+    """Look for the closest face in a leaf."""
+    return nearer_face(data, search, leaf, pack_distances(data.packs[leaf_first(leaf) // LANES], search.point))
+
+
 @func(nondiff="a face is a number")
 def closest_face(data: MeshData, p: vec3, max_dist: float32) -> int32:
     """The face closest to `p` among those strictly closer than `max_dist`, or -1."""
-    stack, bounds = zeros(shape=STACK_SIZE, dtype=int32), zeros(shape=STACK_SIZE, dtype=float32)
-    best, face = min(max_dist * max_dist, LARGEST), int32(-1)
-    top = where(data.tree.nodes.shape[0] > 0 and max_dist > 0.0 and is_finite(p), 1, 0)
-    while top > 0:
-        top -= 1
-        child = stack[top]
-        if bounds[top] <= best:
-            if child >= 0:
-                node = data.tree.nodes[child]
-                keys, children = sorted_down(box_distances_sq(node, p) * _ROUNDING, node.child)
-                for k in range(4):
-                    if keys[k] <= best:
-                        stack[top] = children[k]
-                        bounds[top] = keys[k]
-                        top += 1
-            else:
-                first = leaf_first(child)
-                distances = pack_distances(data.packs[first // LANES], p)
-                if mask_at_most(distances, best) != 0:
-                    for k in range(LANES):
-                        if distances[k] <= best:
-                            other = data.tree.items[first + k]
-                            if distances[k] < best or other < face:
-                                best, face = distances[k], other
-    return face
+    search = FaceSearch(point=p, limit=min(max_dist * max_dist, LARGEST), face=-1)
+    if max_dist > 0.0 and is_finite(p):
+        search = nearest_first(data, search, near_boxes, look_near)
+    return search.face
 
 
 @func
@@ -109,12 +126,16 @@ def _reaches(lower: vec4, x: float32, upper: vec4) -> vec4:
 
 
 @func
-def box_reaches_sq(node: BvhNode, p: vec3) -> vec4:
-    """The squared distances from a point to the furthest points of the boxes of a node; infinite for empty slots."""
-    x = _reaches(node.lower_x, p[0], node.upper_x)
-    y = _reaches(node.lower_y, p[1], node.upper_y)
-    z = _reaches(node.lower_z, p[2], node.upper_z)
-    return cw_mul(x, x) + cw_mul(y, y) + cw_mul(z, z)
+def far_boxes(search: FaceSearch, node: BvhNode) -> vec4:
+    """Lower bounds of squared distances with their signs changed: by the furthest points of boxes."""
+    x = _reaches(node.lower_x, search.point[0], node.upper_x)
+    y = _reaches(node.lower_y, search.point[1], node.upper_y)
+    z = _reaches(node.lower_z, search.point[2], node.upper_z)
+    bounds = (cw_mul(x, x) + cw_mul(y, y) + cw_mul(z, z)) * (-1.0 / ROUNDING)
+    for k in range(4):
+        if node.child[k] == EMPTY:
+            bounds[k] = math.inf
+    return bounds
 
 
 @func
@@ -124,34 +145,20 @@ def corner_distances(x: vec8, y: vec8, z: vec8, p: vec3) -> vec8:
     return dot8(dx, dy, dz, dx, dy, dz)
 
 
+@func
+def look_far(data: MeshData, search: FaceSearch, leaf: int32) -> FaceSearch:
+    """Look for the face with the furthest corner in a leaf."""
+    pack = data.packs[leaf_first(leaf) // LANES]
+    distances = corner_distances(pack.ax, pack.ay, pack.az, search.point)
+    distances = greater(distances, corner_distances(pack.bx, pack.by, pack.bz, search.point))
+    distances = greater(distances, corner_distances(pack.cx, pack.cy, pack.cz, search.point))
+    return nearer_face(data, search, leaf, -distances)
+
+
 @func(nondiff="a face is a number")
 def furthest_face(data: MeshData, p: vec3, min_dist: float32) -> int32:
     """The face with the point furthest from `p` among those strictly further than `min_dist`, or -1."""
-    stack, bounds = zeros(shape=STACK_SIZE, dtype=int32), zeros(shape=STACK_SIZE, dtype=float32)
-    best, face = min_dist * abs(min_dist), int32(-1)
-    top = where(data.tree.nodes.shape[0] > 0 and is_finite(p), 1, 0)
-    bounds[0] = -LARGEST
-    while top > 0:
-        top -= 1
-        child = stack[top]
-        if bounds[top] <= -best:
-            if child >= 0:
-                node = data.tree.nodes[child]
-                keys, children = sorted_down(box_reaches_sq(node, p) * (-1.0 / _ROUNDING), node.child)
-                for k in range(4):
-                    if keys[k] <= -best and children[k] != -1:
-                        stack[top] = children[k]
-                        bounds[top] = keys[k]
-                        top += 1
-            else:
-                first = leaf_first(child)
-                pack = data.packs[first // LANES]
-                distances = corner_distances(pack.ax, pack.ay, pack.az, p)
-                distances = greater(distances, corner_distances(pack.bx, pack.by, pack.bz, p))
-                distances = greater(distances, corner_distances(pack.cx, pack.cy, pack.cz, p))
-                for k in range(LANES):
-                    if distances[k] >= best:
-                        other = data.tree.items[first + k]
-                        if distances[k] > best or other < face:
-                            best, face = distances[k], other
-    return face
+    search = FaceSearch(point=p, limit=-min_dist * abs(min_dist), face=-1)
+    if is_finite(p):
+        search = nearest_first(data, search, far_boxes, look_far)
+    return search.face

@@ -10,12 +10,14 @@ bits. It needs no stack, because nodes know their parents. Every face comes once
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...core.language import (
     float32, func, greater, int32, lesser, mask_at_most, max, resolve, struct, uint64, vec3, vec4, where,
 )  # fmt: skip
-from ..bvh.nodes import BvhNode, leaf_count, leaf_first
+from ..bvh.nodes import EMPTY, BvhNode, leaf_count, leaf_first
 from ..bvh.walk import box_distances_sq, is_finite
-from .closest import pack_distances
+from .closest import ROUNDING, pack_distances
 from .data import LANES, MeshData, TrianglePack, lowest_bit, vec8
 
 
@@ -109,51 +111,60 @@ def _after(data: MeshData, slot: int32) -> int32:
     return where(slot >= 0, slot + 1, -1)
 
 
-@func(inout=("query", "index"))
-def mesh_query_next(query: MeshQueryAABB, index: int32) -> tuple[MeshQueryAABB, int32, bool]:
-    """Write the next face of a query to `index`; returns whether there is one. At the end `index` stays as it is."""
+@func
+def boxes_met(query: MeshQueryAABB, node: BvhNode) -> int32:
+    """A bit for each of the boxes of a node that the query meets."""
+    return boxes_meeting(node, query.lower, query.upper)
+
+
+@func(overload_of=boxes_met)
+def boxes_met(query: MeshQuerySphere, node: BvhNode) -> int32:
+    return mask_at_most(box_distances_sq(node, query.center) * ROUNDING, query.squared)
+
+
+@func
+def faces_met(query: MeshQueryAABB, pack: TrianglePack) -> int32:
+    """A bit for each of the triangles that the query meets."""
+    return faces_meeting(pack, query.lower, query.upper)
+
+
+@func(overload_of=faces_met)
+def faces_met(query: MeshQuerySphere, pack: TrianglePack) -> int32:
+    return mask_at_most(pack_distances(pack, query.center), query.squared)
+
+
+@func
+def next_face(query: Any, index: int32) -> tuple[Any, int32, bool]:
+    """The query after its next face, that face (else `index`), and whether there was one."""
     data = resolve(query.id, MeshData)
     while query.lanes == 0 and query.slot >= 0:
         slot = query.slot
         node = data.tree.nodes[slot // 4]
         child = node.child[slot % 4]
-        if (boxes_meeting(node, query.lower, query.upper) >> (slot % 4)) & 1 == 0 or child == -1:
+        if (boxes_met(query, node) >> (slot % 4)) & 1 == 0 or child == EMPTY:
             query.slot = _after(data, slot)
         elif child >= 0:
             query.slot = 4 * child
         else:
             query.first, query.slot = leaf_first(child), _after(data, slot)
-            lanes = faces_meeting(data.packs[query.first // LANES], query.lower, query.upper)
-            query.lanes = lanes & ((1 << leaf_count(child)) - 1)
-    found = query.lanes != 0
-    if found:
+            query.lanes = faces_met(query, data.packs[query.first // LANES]) & ((1 << leaf_count(child)) - 1)
+    has_next = query.lanes != 0
+    if has_next:
         index = data.tree.items[query.first + lowest_bit(query.lanes)]
         query.lanes = query.lanes & (query.lanes - 1)
-    return query, index, found
+    return query, index, has_next
+
+
+@func(inout=("query", "index"))
+def mesh_query_next(query: MeshQueryAABB, index: int32) -> tuple[MeshQueryAABB, int32, bool]:
+    """Write the next face of a query to `index`; returns whether there is one. At the end `index` stays as it is."""
+    return next_face(query, index)
 
 
 @func(overload_of=mesh_query_next, inout=("query", "index"))
 def mesh_query_next(query: MeshQuerySphere, index: int32) -> tuple[MeshQuerySphere, int32, bool]:
     """The same for a sphere."""
-    data = resolve(query.id, MeshData)
-    while query.lanes == 0 and query.slot >= 0:
-        slot = query.slot
-        node = data.tree.nodes[slot // 4]
-        child = node.child[slot % 4]
-        near = mask_at_most(box_distances_sq(node, query.center) * (1.0 - 2.0**-20), query.squared)
-        if (near >> (slot % 4)) & 1 == 0 or child == -1:
-            query.slot = _after(data, slot)
-        elif child >= 0:
-            query.slot = 4 * child
-        else:
-            query.first, query.slot = leaf_first(child), _after(data, slot)
-            lanes = mask_at_most(pack_distances(data.packs[query.first // LANES], query.center), query.squared)
-            query.lanes = lanes & ((1 << leaf_count(child)) - 1)
-    found = query.lanes != 0
-    if found:
-        index = data.tree.items[query.first + lowest_bit(query.lanes)]
-        query.lanes = query.lanes & (query.lanes - 1)
-    return query, index, found
+    return next_face(query, index)
 
 
 mesh_query_aabb_next = mesh_query_next

@@ -12,7 +12,8 @@ from ...core.language import bool_, dot, float32, func, int32, resolve, struct, 
 from ...core.lib.closest import closest_point_triangle
 from .closest import closest_face, furthest_face
 from .data import MeshData, corners_of
-from .sign import sign_by_normal, sign_by_parity, sign_by_rays
+from .pseudonormal import sign_by_normal
+from .sign import sign_by_parity, sign_by_rays
 from .winding import winding_number
 
 

@@ -8,14 +8,17 @@ hit face's plane, also for hits on a border. Of faces hit at the same computed t
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from ...core.language import (
-    bool_, cw_mul, float32, func, greater, int32, lesser, mask_at_most, mat33, min, resolve,
-    struct, uint64, vec3, vec4, where, zeros,
+    bool_, cw_mul, float32, func, greater, int32, lesser, mask_at_most, mat33, min, resolve, struct, uint64, vec3, vec4,
+    where,
 )  # fmt: skip
 from ...core.lib.intersect import ray_crosses, ray_frame, ray_triangle
-from ..bvh.nodes import STACK_SIZE, leaf_count, leaf_first
-from ..bvh.walk import LARGEST, box_spans, inverted, is_finite, sorted_down
+from ..bvh.nodes import BvhNode, leaf_count, leaf_first
+from ..bvh.traverse import nearest_first, visit_all
+from ..bvh.walk import LARGEST, box_spans, inverted, is_finite
 from .data import LANES, MeshData, TrianglePack, corners_of, face_normal, lowest_bit, vec8
 
 
@@ -65,76 +68,113 @@ def entered(enter: vec4, leave: vec4) -> vec4:
     return vec4(a, b, c, d)
 
 
+@struct
+class Ray:
+    """A ray as searches use it."""
+
+    start: vec3
+    inverse: vec3  # 1 / direction, by `inverted`
+    frame: mat33  # see `ray_frame`
+
+
 @func
-def candidates(misses: vec8, count: int32) -> int32:
-    """A bit for each of the first `count` triangles that may be hit."""
-    return mask_at_most(misses, 0.0) & ((1 << count) - 1)
+def ray_of(start: vec3, dir: vec3) -> Ray:
+    """The ray start + t dir."""
+    return Ray(start=start, inverse=vec3(inverted(dir[0]), inverted(dir[1]), inverted(dir[2])), frame=ray_frame(dir))
+
+
+@func
+def entry_times(search: Any, node: BvhNode) -> vec4:
+    """When the ray of a search enters the boxes of a node; infinity for those that it misses before `search.limit`."""
+    enter, leave = box_spans(node, search.ray.start, search.ray.inverse, search.limit)
+    return entered(enter, leave)
+
+
+@func
+def look_along(data: MeshData, search: Any, leaf: int32, meet: Callable) -> Any:
+    """The search after `meet(data, search, face)` for the faces of a leaf that its ray may hit."""
+    first = leaf_first(leaf)
+    misses = pack_misses(data.packs[first // LANES], search.ray.frame, search.ray.start)
+    lanes = mask_at_most(misses, 0.0) & ((1 << leaf_count(leaf)) - 1)
+    while lanes != 0:
+        search = meet(data, search, data.tree.items[first + lowest_bit(lanes)])
+        lanes = lanes & (lanes - 1)
+    return search
+
+
+@struct
+class FirstHit:
+    """The face that is hit first, so far."""
+
+    ray: Ray
+    limit: float32  # the time of the hit; below zero when no other is wanted
+    face: int32
+    any_will_do: bool_
+
+
+@func
+def meet_first(data: MeshData, search: FirstHit, face: int32) -> FirstHit:
+    """Keep a face that is hit before all others; of those hit at the same time the smallest number."""
+    a, b, c = corners_of(data, face)
+    hit, t, _, _, _ = ray_triangle(search.ray.frame, search.ray.start, a, b, c)
+    if hit and t >= 0.0 and (t < search.limit or (t == search.limit and face < search.face)):
+        search.limit, search.face = where(search.any_will_do, -1.0, t), face
+    return search
+
+
+@func
+def look_first(data: MeshData, search: FirstHit, leaf: int32) -> FirstHit:
+    """Look for an earlier hit in a leaf."""
+    return look_along(data, search, leaf, meet_first)
 
 
 @func(nondiff="a face is a number")
 def first_hit(data: MeshData, start: vec3, dir: vec3, max_t: float32, any_will_do: bool) -> int32:
     """The face that is hit first at a time in [0, max_t), or -1."""
-    stack, bounds = zeros(shape=STACK_SIZE, dtype=int32), zeros(shape=STACK_SIZE, dtype=float32)
-    frame = ray_frame(dir)
-    inverse = vec3(inverted(dir[0]), inverted(dir[1]), inverted(dir[2]))
-    best, face = min(max_t, LARGEST), int32(-1)
-    top = where(data.tree.nodes.shape[0] > 0 and max_t > 0.0 and is_finite(start) and is_finite(dir), 1, 0)
-    while top > 0:
-        top -= 1
-        child = stack[top]
-        if bounds[top] <= best:
-            if child >= 0:
-                node = data.tree.nodes[child]
-                enter, leave = box_spans(node, start, inverse, best)
-                keys, children = sorted_down(entered(enter, leave), node.child)
-                for k in range(4):
-                    if keys[k] <= best:
-                        stack[top] = children[k]
-                        bounds[top] = keys[k]
-                        top += 1
-            else:
-                first = leaf_first(child)
-                lanes = candidates(pack_misses(data.packs[first // LANES], frame, start), leaf_count(child))
-                while lanes != 0:
-                    other = data.tree.items[first + lowest_bit(lanes)]
-                    lanes = lanes & (lanes - 1)
-                    a, b, c = corners_of(data, other)
-                    hit, t, _, _, _ = ray_triangle(frame, start, a, b, c)
-                    if hit and t >= 0.0 and (t < best or (t == best and other < face)):
-                        best, face = t, other
-                        if any_will_do:
-                            lanes, top = 0, 0
-    return face
+    search = FirstHit(ray=ray_of(start, dir), limit=min(max_t, LARGEST), face=-1, any_will_do=any_will_do)
+    if max_t > 0.0 and is_finite(start) and is_finite(dir):
+        search = nearest_first(data, search, entry_times, look_first)
+    return search.face
+
+
+@struct
+class CrossingCount:
+    """Faces crossed so far."""
+
+    ray: Ray
+    count: int32
+
+
+@func
+def enter_crossed(data: MeshData, search: CrossingCount, n: int32) -> tuple[CrossingCount, int32]:
+    """Go on with the boxes that the ray meets."""
+    enter, leave = box_spans(data.tree.nodes[n], search.ray.start, search.ray.inverse, LARGEST)
+    return search, mask_at_most(enter - leave, 0.0)
+
+
+@func
+def count_crossing(data: MeshData, search: CrossingCount, face: int32) -> CrossingCount:
+    """Count a face that is crossed; a border shared by two faces belongs to one of them."""
+    a, b, c = corners_of(data, face)
+    hit, t, _, _, _ = ray_triangle(search.ray.frame, search.ray.start, a, b, c)
+    if hit and t >= 0.0 and ray_crosses(search.ray.frame, search.ray.start, a, b, c):
+        search.count += 1
+    return search
+
+
+@func
+def look_crossed(data: MeshData, search: CrossingCount, leaf: int32) -> CrossingCount:
+    """Count the faces of a leaf that are crossed."""
+    return look_along(data, search, leaf, count_crossing)
 
 
 @func(nondiff="a count is a number")
 def crossings(data: MeshData, start: vec3, dir: vec3) -> int32:
     """How many faces the ray crosses at times >= 0; a border shared by two faces belongs to one of them."""
-    stack = zeros(shape=STACK_SIZE, dtype=int32)
-    frame = ray_frame(dir)
-    inverse = vec3(inverted(dir[0]), inverted(dir[1]), inverted(dir[2]))
-    found = int32(0)
-    top = where(data.tree.nodes.shape[0] > 0 and is_finite(start) and is_finite(dir), 1, 0)
-    while top > 0:
-        top -= 1
-        child = stack[top]
-        if child >= 0:
-            node = data.tree.nodes[child]
-            enter, leave = box_spans(node, start, inverse, LARGEST)
-            for k in range(4):
-                if enter[k] <= leave[k]:
-                    stack[top] = node.child[k]
-                    top += 1
-        else:
-            first = leaf_first(child)
-            lanes = candidates(pack_misses(data.packs[first // LANES], frame, start), leaf_count(child))
-            while lanes != 0:
-                a, b, c = corners_of(data, data.tree.items[first + lowest_bit(lanes)])
-                lanes = lanes & (lanes - 1)
-                hit, t, _, _, _ = ray_triangle(frame, start, a, b, c)
-                if hit and t >= 0.0 and ray_crosses(frame, start, a, b, c):
-                    found += 1
-    return found
+    search = CrossingCount(ray=ray_of(start, dir), count=0)
+    if is_finite(start) and is_finite(dir):
+        search = visit_all(data, search, enter_crossed, look_crossed)
+    return search.count
 
 
 # ----- queries --------------------------------------------------------------------------------

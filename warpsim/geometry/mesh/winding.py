@@ -8,10 +8,10 @@ clouds. The number changes smoothly across holes, so a threshold gives meshes wi
 from __future__ import annotations
 
 from ...core.language import (
-    abs, array, atan2, cross, dot, float32, func, int32, kernel, length, max, tid,
-    vec3, vec3d, where, zeros,
+    abs, array, atan2, cross, dot, float32, func, int32, kernel, length, max, struct, tid, vec3, vec3d,
 )  # fmt: skip
-from ..bvh.nodes import STACK_SIZE, leaf_count, leaf_first
+from ..bvh.nodes import EMPTY, leaf_count, leaf_first
+from ..bvh.traverse import visit_all
 from ..bvh.walk import is_finite
 from .data import MeshData, WindingMoments, corners_of, known
 
@@ -52,35 +52,50 @@ def far_field(moments: WindingMoments, r: vec3) -> float32:
     return (first + second) * inverse / length(r) * _OVER_4_PI
 
 
+@struct
+class WindingSum:
+    """The winding number of what has been visited."""
+
+    point: vec3
+    accuracy: float32
+    number: float32
+
+
+@func
+def enter_near(data: MeshData, search: WindingSum, n: int32) -> tuple[WindingSum, int32]:
+    """Add what is far below a node, and go on with what is near."""
+    node, near = data.tree.nodes[n], int32(0)
+    for k in range(4):
+        if node.child[k] != EMPTY:
+            moments = data.moments[4 * n + k]
+            r = moments.center - search.point
+            if length(r) > search.accuracy * moments.reach and length(r) > moments.reach:
+                search.number += far_field(moments, r)
+            else:
+                near = near | (1 << k)
+    return search, near
+
+
+@func
+def add_angles(data: MeshData, search: WindingSum, leaf: int32) -> WindingSum:
+    """Add the solid angles of the faces of a leaf."""
+    for k in range(leaf_count(leaf)):
+        a, b, c = corners_of(data, data.tree.items[leaf_first(leaf) + k])
+        if known(a, b, c):
+            search.number += solid_angle(search.point, a, b, c) * _OVER_2_PI
+    return search
+
+
 @func(nondiff="it decides about a sign")
 def winding_number(data: MeshData, point: vec3, accuracy: float32) -> float32:
     """The winding number of a mesh around a point.
 
     What is below a node counts as far where the point is further from its center than `accuracy` times its reach.
     """
-    stack = zeros(shape=STACK_SIZE, dtype=int32)
-    number = float32(0.0)
-    top = where(data.tree.nodes.shape[0] > 0 and is_finite(point), 1, 0)
-    while top > 0:
-        top -= 1
-        child = stack[top]
-        if child >= 0:
-            node = data.tree.nodes[child]
-            for k in range(4):
-                if node.child[k] != -1:
-                    moments = data.moments[4 * child + k]
-                    r = moments.center - point
-                    if length(r) > accuracy * moments.reach and length(r) > moments.reach:
-                        number += far_field(moments, r)
-                    else:
-                        stack[top] = node.child[k]
-                        top += 1
-        else:
-            for k in range(leaf_count(child)):
-                a, b, c = corners_of(data, data.tree.items[leaf_first(child) + k])
-                if known(a, b, c):
-                    number += solid_angle(point, a, b, c) * _OVER_2_PI
-    return number
+    search = WindingSum(point=point, accuracy=accuracy, number=0.0)
+    if is_finite(point):
+        search = visit_all(data, search, enter_near, add_angles)
+    return search.number
 
 
 # ----- moments --------------------------------------------------------------------------------
