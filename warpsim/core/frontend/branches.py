@@ -1,4 +1,4 @@
-"""Two-way branches and the joining of what they did to the scope.
+"""Two-way branches, and the phis that join what their sides did to the scope.
 
 Both `if` statements and the operators that evaluate only one side are built on `either`.
 """
@@ -26,6 +26,9 @@ from .scope import (
 )  # fmt: skip
 from .translator import Translator
 
+Pending = list[tuple[Any, Value, Value]]
+"""Results that an If will have: what stands for each until then, and its values on both sides."""
+
 
 class Arm:
     """One side of a branch: its region, the scope at its end, and whether it was left before it began."""
@@ -47,106 +50,106 @@ class Arm:
         return self.scope.get(name, False if name in FLAGS else None)
 
 
-class Branches(Translator):
-    """Adds `choose` (an expression with two sides) and `either` (statements with two sides)."""
+def choose(tr: Translator, condition: Value, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
+    """The value of one of two expressions; names they rebind are joined."""
+    slot = "<chosen>"
 
-    def choose(self, condition: Value, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
-        """The value of one of two expressions; names they rebind are joined."""
-        slot = "<chosen>"
+    def keep(side: Callable[[], Any]) -> Callable[[], None]:
+        def run() -> None:
+            tr.scope[slot] = side()
 
-        def keep(side: Callable[[], Any]) -> Callable[[], None]:
-            def run() -> None:
-                self.scope[slot] = side()
+        return run
 
-            return run
+    either(tr, condition, keep(yes), keep(no))
+    chosen = tr.scope.pop(slot)
+    if isinstance(chosen, Unassigned):
+        raise KernelTypeError(f"the two sides do not fit together: {chosen.reason}")
+    return chosen
 
-        self.either(condition, keep(yes), keep(no))
-        return self.lookup_chosen(slot)
 
-    def lookup_chosen(self, slot: str) -> Any:
-        found = self.scope.pop(slot)
-        if isinstance(found, Unassigned):
-            raise KernelTypeError(f"the two sides do not fit together: {found.reason}")
-        return found
+def either(tr: Translator, condition: Value, yes: Callable[[], None], no: Callable[[], None]) -> None:
+    """Translate both sides and join."""
+    then, orelse = Arm(tr.scope.copy()), Arm(tr.scope.copy())
+    fill(tr, then, yes)
+    fill(tr, orelse, no)
+    join(tr, condition, then, orelse)
 
-    def either(self, condition: Value, yes: Callable[[], None], no: Callable[[], None]) -> None:
-        """Translate both sides and join."""
-        then, orelse = Arm(self.scope.copy()), Arm(self.scope.copy())
-        self.fill(then, yes)
-        self.fill(orelse, no)
-        self.join(condition, then, orelse)
 
-    def fill(self, arm: Arm, side: Callable[[], None]) -> None:
-        """Run `side` appending to the arm; may be called again to append more."""
-        outer, self.scope = self.scope, arm.scope
-        try:
-            with self.builder.inside(arm.region):
-                side()
-            arm.scope = self.scope
-        finally:
-            self.scope = outer
+def fill(tr: Translator, arm: Arm, side: Callable[[], None]) -> None:
+    """Run `side` appending to the arm; may be called again to append more."""
+    outer, tr.scope = tr.scope, arm.scope
+    try:
+        with tr.builder.inside(arm.region):
+            side()
+        arm.scope = tr.scope
+    finally:
+        tr.scope = outer
 
-    def join(self, condition: Value, then: Arm, orelse: Arm) -> None:
-        """Append the If; names whose operands differ become its results."""
-        merged = Scope()
-        pending: list[tuple[Any, Value, Value]] = []
-        for name in {**then.scope, **orelse.scope}:
-            merged[name] = self.joined(name, then.get(name), orelse.get(name), then, orelse, pending)
-        then.region.yields = tuple(a for _, a, _ in pending)
-        orelse.region.yields = tuple(b for _, _, b in pending)
-        results = self.builder.branch(condition, then.region, orelse.region)
-        values = iter(results)
-        replacement = {id(key): next(values) for key, _, _ in pending}
-        self.scope = Scope({name: _resolved(operand, replacement) for name, operand in merged.items()})
 
-    def joined(self, name: str, a: Any, b: Any, then: Arm, orelse: Arm, pending: list) -> Any:
-        """The operand after the branch; `pending` collects pairs that need a result."""
-        if isinstance(a, Erroneous) or isinstance(b, Erroneous):
-            return Erroneous()
-        # A side that leaves never hands its names on, and a result is read only where its flag is set.
-        if (then.leaves or name == RESULT) and (a is None or isinstance(a, Unassigned)):
-            a = stand_in(b)
-        if (orelse.leaves or name == RESULT) and (b is None or isinstance(b, Unassigned)):
-            b = stand_in(a)
-        for missing, where in ((a, "when the condition holds"), (b, "when the condition does not hold")):
-            if missing is None:
-                return Unassigned(f"it is not assigned {where}")
-            if isinstance(missing, Unassigned):
-                return missing
-        if same(a, b):
-            return a
-        if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
-            parts = [self.joined(name, x, y, then, orelse, pending) for x, y in zip(a, b, strict=True)]
-            return next((p for p in parts if isinstance(p, (Unassigned, Erroneous))), tuple(parts))
-        return self.phi(a, b, pending)
+def join(tr: Translator, condition: Value, then: Arm, orelse: Arm) -> None:
+    """Append the If; names whose operands differ become its results."""
+    merged = Scope()
+    pending: Pending = []
+    for name in {**then.scope, **orelse.scope}:
+        merged[name] = joined(name, then.get(name), orelse.get(name), then, orelse, pending)
+    then.region.yields = tuple(a for _, a, _ in pending)
+    orelse.region.yields = tuple(b for _, _, b in pending)
+    results = tr.builder.branch(condition, then.region, orelse.region)
+    values = iter(results)
+    replacement = {id(key): next(values) for key, _, _ in pending}
+    tr.scope = Scope({name: _resolved(operand, replacement) for name, operand in merged.items()})
 
-    def phi(self, a: Any, b: Any, pending: list) -> Any:
-        """A pair of run-time values of one type; a literal takes the type of the other side."""
-        try:
-            x = typed(a, b.type if isinstance(b, Value) else _common(a, b))
-            y = typed(b, x.type)
-            x = typed(a, y.type)
-        except KernelTypeError:
-            return Unassigned(f"it is {describe(a)} on one path and {describe(b)} on the other", conflict=True)
-        if x.type is not y.type:
-            reason = f"it is {type_name(x.type)} on one path and {type_name(y.type)} on the other"
-            return Unassigned(reason, conflict=True)
-        key = _Key()
-        pending.append((key, x, y))
-        return key
 
-    def exit_condition(self) -> Any:
-        """Whether the current point is already left: False, True, or a Value."""
-        flags = [self.scope.get(flag, False) for flag in FLAGS]
-        if any(flag is True for flag in flags):
-            return True
-        open_flags = [flag for flag in flags if flag is not False]
-        if not open_flags:
-            return False
-        found = open_flags[0]
-        for flag in open_flags[1:]:
-            found = self.emit(TABLE["bit_or"], found, flag)
-        return found
+def joined(name: str, a: Any, b: Any, then: Arm, orelse: Arm, pending: Pending) -> Any:
+    """The operand after the branch; `pending` collects pairs that need a result."""
+    if isinstance(a, Erroneous) or isinstance(b, Erroneous):
+        return Erroneous()
+    # A side that leaves never hands its names on, and a result is read only where its flag is set.
+    if (then.leaves or name == RESULT) and (a is None or isinstance(a, Unassigned)):
+        a = stand_in(b)
+    if (orelse.leaves or name == RESULT) and (b is None or isinstance(b, Unassigned)):
+        b = stand_in(a)
+    for missing, where in ((a, "when the condition holds"), (b, "when the condition does not hold")):
+        if missing is None:
+            return Unassigned(f"it is not assigned {where}")
+        if isinstance(missing, Unassigned):
+            return missing
+    if same(a, b):
+        return a
+    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+        parts = [joined(name, x, y, then, orelse, pending) for x, y in zip(a, b, strict=True)]
+        return next((p for p in parts if isinstance(p, (Unassigned, Erroneous))), tuple(parts))
+    return phi(a, b, pending)
+
+
+def phi(a: Any, b: Any, pending: Pending) -> Any:
+    """A pair of run-time values of one type; a literal takes the type of the other side."""
+    try:
+        x = typed(a, b.type if isinstance(b, Value) else _common(a, b))
+        y = typed(b, x.type)
+        x = typed(a, y.type)
+    except KernelTypeError:
+        return Unassigned(f"it is {describe(a)} on one path and {describe(b)} on the other", conflict=True)
+    if x.type is not y.type:
+        reason = f"it is {type_name(x.type)} on one path and {type_name(y.type)} on the other"
+        return Unassigned(reason, conflict=True)
+    key = _Key()
+    pending.append((key, x, y))
+    return key
+
+
+def exit_condition(tr: Translator) -> Any:
+    """Whether the current point is already left: False, True, or a Value."""
+    flags = [tr.scope.get(flag, False) for flag in FLAGS]
+    if any(flag is True for flag in flags):
+        return True
+    open_flags = [flag for flag in flags if flag is not False]
+    if not open_flags:
+        return False
+    found = open_flags[0]
+    for flag in open_flags[1:]:
+        found = tr.emit(TABLE["bit_or"], found, flag)
+    return found
 
 
 class _Key:

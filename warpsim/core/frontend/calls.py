@@ -12,7 +12,7 @@ import builtins
 import inspect
 import math
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,10 +23,15 @@ from ..ops import debug, memory, threads
 from ..ops.registry import TABLE, Op
 from ..types import compounds, scalars
 from ..types.arrays import ArrayType, type_name
-from .constructors import LOCAL_ARRAYS, Constructors
-from .functions import Callee, Func, LocalFunction
-from .names import free_names, steps
+from .assigned import changed_arguments, inout_arguments
+from .callee import Callee
+from .constructors import LOCAL_ARRAYS, call_type
+from .conversions import truth
+from .forms import FORMS, form
+from .names import free_names
 from .scope import describe, is_number, typed
+from .targets import read, target_of, write
+from .translator import Translator, translates
 
 _BY_NAME = {builtins.abs: "abs", builtins.min: "min", builtins.max: "max", builtins.pow: "pow", builtins.round: "rint"}
 _ARRAY_OPERANDS = {
@@ -44,288 +49,267 @@ _INSTEAD = {
 }  # fmt: skip
 
 
-class Calls(Constructors):
-    """Translates `ast.Call`."""
+@translates(ast.Call)
+def call_expression(tr: Translator, node: ast.Call) -> Any:
+    callee = tr.translate(node.func)
+    if callee_form(callee) == "static":
+        return static_value(tr, node)
+    if isinstance(callee, Callee):
+        return call_callee(tr, callee, node)
+    args = [tr.translate(a) for a in node.args]
+    keywords = {str(k.arg): tr.translate(k.value) for k in node.keywords}
+    return call_object(tr, callee, args, keywords)
 
-    def expr_Call(self, node: ast.Call) -> Any:
-        callee = self.expr(node.func)
-        if callee_form(callee) == "static":
-            return self.static(node)
-        if isinstance(callee, Func):
-            return self.call_function(callee, node)
-        args = [self.expr(a) for a in node.args]
-        keywords = {str(k.arg): self.expr(k.value) for k in node.keywords}
-        return self.call(callee, args, keywords)
 
-    def call(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
-        form = callee_form(callee)
-        if form:
-            return self.call_form(form, callee, args, keywords)
-        if isinstance(callee, Op):
-            return self.call_op(callee, args, keywords)
-        if isinstance(callee, Callee):
-            return callee.call(self, args, keywords)
-        if _hashable(callee) and callee in _INSTEAD:
-            raise KernelTypeError(f"Python's {callee.__name__} does not run in kernels", help=_INSTEAD[callee])
-        if isinstance(callee, type):
-            return self.call_type(callee, args, keywords)
-        if isinstance(callee, ArrayType):
-            raise KernelTypeError("arrays cannot be made in a kernel", help=LOCAL_ARRAYS)
-        return self.call_python(callee, args, keywords)
+def call_object(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+    form_name = callee_form(callee)
+    if form_name:
+        return call_form(tr, form_name, callee, args, keywords)
+    if isinstance(callee, Op):
+        return call_op(tr, callee, args, keywords)
+    if _hashable(callee) and callee in _INSTEAD:
+        raise KernelTypeError(f"Python's {callee.__name__} does not run in kernels", help=_INSTEAD[callee])
+    if isinstance(callee, type):
+        return call_type(tr, callee, args, keywords)
+    if isinstance(callee, ArrayType):
+        raise KernelTypeError("arrays cannot be made in a kernel", help=LOCAL_ARRAYS)
+    return call_python(tr, callee, args, keywords)
 
-    def static_callee(self, node: ast.Call) -> Any:
-        """The object a call names, without evaluating anything at run time; None when unknown."""
-        root, path = steps(node.func)
-        if root not in self.scope:
-            return self.source.resolve(node.func)
-        found = self.scope[root]
-        for step in path:
-            found = getattr(found, step.attr, None) if isinstance(step, ast.Attribute) else None
-        return found
 
-    # ----- ops ------------------------------------------------------------------------------
+def call_op(tr: Translator, op: Op, args: list[Any], keywords: dict[str, Any]) -> Any:
+    if op is threads.tid:
+        if args or keywords:
+            raise KernelTypeError("tid takes no arguments", help="i = wp.tid(), or i, j = wp.tid()")
+        return emit_tid(tr, 1)
+    if op is debug.printf:
+        return form_printf(tr, op, args, keywords)
+    ordered = in_order(tr, op, args, keywords) if keywords else args
+    if op.name == "where" and ordered:
+        ordered = [typed(truth(tr, ordered[0])), *ordered[1:]]
+    if ordered and all(map(is_number, ordered)):
+        return call_on_literals(tr, op, ordered)
+    if ordered and isinstance(ordered[0], Value) and isinstance(ordered[0].type, ArrayType):
+        return call_on_array(tr, op, ordered)
+    return tr.emit(op, *ordered)
 
-    def call_op(self, op: Op, args: list[Any], keywords: dict[str, Any]) -> Any:
-        if op is threads.tid:
-            if args or keywords:
-                raise KernelTypeError("tid takes no arguments", help="i = wp.tid(), or i, j = wp.tid()")
-            return self.emit_tid(1)
-        if op is debug.printf:
-            return self.form_printf(op, args, keywords)
-        ordered = self.ordered(op, args, keywords) if keywords else args
-        if op.name == "where" and ordered:
-            ordered = [typed(self.truth(ordered[0])), *ordered[1:]]
-        if ordered and all(map(is_number, ordered)):
-            return self.call_on_literals(op, ordered)
-        if ordered and isinstance(ordered[0], Value) and isinstance(ordered[0].type, ArrayType):
-            return self.call_on_array(op, ordered)
-        return self.emit(op, *ordered)
 
-    def call_on_array(self, op: Op, args: list[Any]) -> Any:
-        """An op on an array; its rows say only that indices and values follow, so the message says which."""
-        try:
-            return self.emit(op, *args)
-        except KernelTypeError as error:
-            t = args[0].type
-            values = ", ".join(f"{n}: {type_name(t.dtype)}" for n in _ARRAY_OPERANDS.get(op.name, ()))
-            if values:
-                error.expected = f"{op.name}(array, {', '.join('ijkl'[: t.ndim])}, {values})"
+def call_on_array(tr: Translator, op: Op, args: list[Any]) -> Any:
+    """An op on an array; its rows say only that indices and values follow, so the message says which."""
+    try:
+        return tr.emit(op, *args)
+    except KernelTypeError as error:
+        t = args[0].type
+        values = ", ".join(f"{n}: {type_name(t.dtype)}" for n in _ARRAY_OPERANDS.get(op.name, ()))
+        if values:
+            error.expected = f"{op.name}(array, {', '.join('ijkl'[: t.ndim])}, {values})"
+        raise
+
+
+def call_on_literals(tr: Translator, op: Op, numbers: list[Any]) -> Any:
+    """An op on constants alone: whole literals become floats where nothing else fits, as in `min(1, 2.5)`."""
+    floats = [float(n) if type(n) is int else n for n in numbers]
+    try:
+        return tr.emit(op, *numbers)
+    except KernelTypeError:
+        if all(type(n) is not float for n in numbers):
             raise
+        return tr.emit(op, *floats)
 
-    def call_on_literals(self, op: Op, numbers: list[Any]) -> Any:
-        """An op on constants alone: whole literals become floats where nothing else fits, as in `min(1, 2.5)`."""
-        floats = [float(n) if type(n) is int else n for n in numbers]
-        try:
-            return self.emit(op, *numbers)
-        except KernelTypeError:
-            if all(type(n) is not float for n in numbers):
-                raise
-            return self.emit(op, *floats)
 
-    def ordered(self, op: Op, args: list[Any], keywords: dict[str, Any]) -> list[Any]:
-        """Positional arguments for keywords, by the parameter names of a row that has them."""
-        for row in op.rows:
-            names = [p.name for p in row.params]
-            rest = names[len(args) :]
-            if set(keywords) <= set(rest) and rest[: len(keywords)] == [n for n in rest if n in keywords]:
-                return [*args, *(keywords[n] for n in rest[: len(keywords)])]
-        known = "; ".join(row.signature() for row in op.rows)
-        unknown = ", ".join(keywords)
-        raise KernelTypeError(f"{op.name} has no parameters {unknown}", expected=known, help="check the spelling")
+def in_order(tr: Translator, op: Op, args: list[Any], keywords: dict[str, Any]) -> list[Any]:
+    """Positional arguments for keywords, by the parameter names of a row that has them."""
+    for row in op.rows:
+        names = [p.name for p in row.params]
+        rest = names[len(args) :]
+        if set(keywords) <= set(rest) and rest[: len(keywords)] == [n for n in rest if n in keywords]:
+            return [*args, *(keywords[n] for n in rest[: len(keywords)])]
+    known = "; ".join(row.signature() for row in op.rows)
+    unknown = ", ".join(keywords)
+    raise KernelTypeError(f"{op.name} has no parameters {unknown}", expected=known, help="check the spelling")
 
-    def emit_tid(self, ndim: int) -> Any:
-        if not 1 <= ndim <= 4:
-            raise KernelTypeError(f"tid() unpacked into {ndim} names", expected="1 to 4, one per launch dimension")
-        types_ = (scalars.int32,) * ndim
-        row = threads.tid.rows[0]
-        return self.builder.call(row, (), types_, {"ndim": ndim})
 
-    # ----- functions ------------------------------------------------------------------------
+def emit_tid(tr: Translator, ndim: int) -> Any:
+    if not 1 <= ndim <= 4:
+        raise KernelTypeError(f"tid() unpacked into {ndim} names", expected="1 to 4, one per launch dimension")
+    types_ = (scalars.int32,) * ndim
+    row = threads.tid.rows[0]
+    return tr.builder.call(row, (), types_, {"ndim": ndim})
 
-    def call_function(self, callee: Func, node: ast.Call) -> Any:
-        """Call a user function; arguments that it rebinds are places, found once and written afterwards."""
-        changed = {id(a) for a in self.changed_arguments(node)}
-        places: dict[int, Any] = {}
 
-        def operand(argument: ast.expr) -> Any:
-            if id(argument) not in changed:
-                return self.expr(argument)
-            with self.at(argument):
-                places[id(argument)] = place = self.place(argument)
-                return self.read(place)
+def call_callee(tr: Translator, callee: Callee, node: ast.Call) -> Any:
+    """Call a user function; arguments that it rebinds are places, found once and written afterwards."""
+    changed = {id(a) for a in changed_arguments(tr, node)}
+    places: dict[int, Any] = {}
 
-        args = [operand(a) for a in node.args]
-        keywords = {str(k.arg): operand(k.value) for k in node.keywords}
-        result = callee.call(self, args, keywords)
-        rebound = inout_arguments(callee, node)
-        if not rebound:
-            return result
-        parts = result if isinstance(result, tuple) else (result,)
-        for argument, part in zip(rebound, parts, strict=False):
-            if argument is not None and id(argument) in places:
-                self.write(places[id(argument)], part)
-        rest = parts[len(rebound) :]
-        return rest if len(rest) > 1 else (rest[0] if rest else None)
+    def operand(argument: ast.expr) -> Any:
+        if id(argument) not in changed:
+            return tr.translate(argument)
+        with tr.at(argument):
+            places[id(argument)] = place = target_of(tr, argument)
+            return read(tr, place)
 
-    def changed_arguments(self, node: ast.Call) -> Iterable[ast.expr]:
-        """The arguments that a call writes to: parameters marked `inout`, where they are given places."""
-        callee = self.static_callee(node)
-        if not isinstance(callee, Func):
-            return []
-        given = [a for a in inout_arguments(callee, node) if a is not None]
-        return [a for a in given if steps(a)[0] in self.scope]
-
-    def local_function(self, node: ast.FunctionDef | ast.Lambda, name: str) -> LocalFunction:
-        arguments = node.args
-        names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
-        optional = names[len(names) - len(arguments.defaults) :]
-        defaults = dict(zip(optional, map(self.expr, arguments.defaults), strict=True))
-        for parameter, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
-            if value is not None:
-                defaults[parameter.arg] = self.expr(value)
-        return LocalFunction(node, name, self, defaults)
-
-    def call_python(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
-        if not _hashable(callee):
-            raise KernelTypeError(f"{describe(callee)} cannot be called")
-        if callee in _BY_NAME:
-            return self.fold_pairs(TABLE[_BY_NAME[callee]], args, keywords)
-        if callee is builtins.len:
-            return self.length(args)
-        if callee is builtins.print:
-            return self.form_print(callee, args, keywords)
-        name = getattr(callee, "__name__", type(callee).__name__)
-        if getattr(math, name, None) is callee and name in TABLE:
-            return self.call_op(TABLE[name], args, keywords)
-        if isinstance(callee, types.FunctionType):
-            ours = callee.__module__.startswith("warpsim")
-            cure = "this function works on the host only" if ours else f"decorate {name!r} with @wp.func"
-            cure = LOCAL_ARRAYS if ours and name in _ARRAY_MAKERS else cure
-            raise KernelTypeError(f"{name!r} is a Python function", expected="a function made by @wp.func", help=cure)
-        if isinstance(callee, np.ufunc):
-            raise KernelTypeError(f"NumPy's {name!r} does not run in kernels", help=f"use wp.{name}")
-        cure = "a kernel is launched from the host; kernels call functions made by @wp.func"
-        is_kernel = hasattr(callee, "launchers")
-        raise KernelTypeError(f"{describe(callee)} cannot be called in a kernel", help=cure if is_kernel else "")
-
-    def fold_pairs(self, op: Op, args: list[Any], keywords: dict[str, Any]) -> Any:
-        """min(a, b, c) as min(min(a, b), c)."""
-        if len(args) <= 2:
-            return self.call_op(op, args, keywords)
-        result = args[0]
-        for part in args[1:]:
-            result = self.call_op(op, [result, part], keywords)
+    args = [operand(a) for a in node.args]
+    keywords = {str(k.arg): operand(k.value) for k in node.keywords}
+    result = callee.call(tr, args, keywords)
+    rebound = inout_arguments(callee, node)
+    if not rebound:
         return result
+    parts = result if isinstance(result, tuple) else (result,)
+    for argument, part in zip(rebound, parts, strict=False):
+        if argument is not None and id(argument) in places:
+            write(tr, places[id(argument)], part)
+    rest = parts[len(rebound) :]
+    return rest if len(rest) > 1 else (rest[0] if rest else None)
 
-    def length(self, args: list[Any]) -> Any:
-        if len(args) != 1:
-            raise KernelTypeError(f"len takes one value, got {len(args)}")
-        [operand] = args
-        if isinstance(operand, Value):
-            if isinstance(operand.type, ArrayType):
-                return self.emit(memory.shape, operand, axis=0)
-            if compounds.is_compound(operand.type):
-                return operand.type.shape[0]
-        if isinstance(operand, (tuple, list, str, compounds.Compound, np.ndarray)):
-            return len(operand)
-        raise KernelTypeError(f"{describe(operand)} has no length", expected="an array, vector or tuple")
 
-    # ----- forms of host functions ------------------------------------------------------------
+def call_python(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+    if not _hashable(callee):
+        raise KernelTypeError(f"{describe(callee)} cannot be called")
+    if callee in _BY_NAME:
+        return fold_pairs(tr, TABLE[_BY_NAME[callee]], args, keywords)
+    if callee is builtins.len:
+        return length_of(tr, args)
+    if callee is builtins.print:
+        return form_print(tr, callee, args, keywords)
+    name = getattr(callee, "__name__", type(callee).__name__)
+    if getattr(math, name, None) is callee and name in TABLE:
+        return call_op(tr, TABLE[name], args, keywords)
+    if isinstance(callee, types.FunctionType):
+        ours = callee.__module__.startswith("warpsim")
+        cure = "this function works on the host only" if ours else f"decorate {name!r} with @wp.func"
+        cure = LOCAL_ARRAYS if ours and name in _ARRAY_MAKERS else cure
+        raise KernelTypeError(f"{name!r} is a Python function", expected="a function made by @wp.func", help=cure)
+    if isinstance(callee, np.ufunc):
+        raise KernelTypeError(f"NumPy's {name!r} does not run in kernels", help=f"use wp.{name}")
+    cure = "a kernel is launched from the host; kernels call functions made by @wp.func"
+    is_kernel = hasattr(callee, "launchers")
+    raise KernelTypeError(f"{describe(callee)} cannot be called in a kernel", help=cure if is_kernel else "")
 
-    def form_len(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
-        return self.length(args)
 
-    def call_form(self, form: str, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
-        """A host function in its kernel form; what its signature or its type functions refuse is the user's error."""
-        try:
-            inspect.signature(callee).bind(*args, **keywords)
-            return getattr(self, f"form_{form}")(callee, args, keywords)
-        except KernelError:
-            raise
-        except (TypeError, ValueError) as error:
-            raise KernelTypeError(f"{callee.__name__}: {error}") from error
+def fold_pairs(tr: Translator, op: Op, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """min(a, b, c) as min(min(a, b), c)."""
+    if len(args) <= 2:
+        return call_op(tr, op, args, keywords)
+    result = args[0]
+    for part in args[1:]:
+        result = call_op(tr, op, [result, part], keywords)
+    return result
 
-    def static(self, node: ast.Call) -> Any:
-        """`wp.static(expression)`: evaluated by Python when the function is defined, else when it is compiled."""
-        if len(node.args) != 1 or node.keywords:
-            raise KernelTypeError("wp.static takes one expression")
-        if node in self.source.captured.statics:
-            return self.source.captured.statics[node]
-        known = {name: self.lookup(name) for name in free_names(node.args[0]) if name in self.scope}
-        for name, operand in known.items():
-            if _has_value(operand):
-                raise KernelValueError(
-                    f"wp.static({ast.unparse(node.args[0])}) uses {name!r}, which is known only at run time",
-                    help="wp.static sees constants, names from outside the kernel, and locals that are constants",
-                )
-        text = ast.unparse(node.args[0])
-        try:
-            return eval(text, {**self.source.captured.namespace(), **known})
-        except Exception as error:
-            cure = "only names known when the kernel is compiled can be used" if isinstance(error, NameError) else ""
-            raise KernelValueError(f"wp.static({text}) fails: {type(error).__name__}: {error}", help=cure) from error
 
-    def form_grad(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
-        """`wp.grad(f)`: something to call, known when the kernel is compiled."""
-        return callee(*args, **keywords)
+def length_of(tr: Translator, args: list[Any]) -> Any:
+    if len(args) != 1:
+        raise KernelTypeError(f"len takes one value, got {len(args)}")
+    [operand] = args
+    if isinstance(operand, Value):
+        if isinstance(operand.type, ArrayType):
+            return tr.emit(memory.shape, operand, axis=0)
+        if compounds.is_compound(operand.type):
+            return operand.type.shape[0]
+    if isinstance(operand, (tuple, list, str, compounds.Compound, np.ndarray)):
+        return len(operand)
+    raise KernelTypeError(f"{describe(operand)} has no length", expected="an array, vector or tuple")
 
-    def form_select(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
-        bound = inspect.signature(callee).bind(*args, **keywords)
-        condition, if_false, if_true = bound.args
-        return self.call_op(TABLE["where"], [condition, if_true, if_false], {})
 
-    def form_expect(self, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> None:
-        bound = inspect.signature(callee).bind(*args, **keywords)
-        bound.apply_defaults()
-        a, b, *rest = bound.args
-        first = typed(a, b.type if isinstance(b, Value) else None)
-        with self.builder.active():
-            callee(first, typed(b, first.type), *rest)
+@form("len")
+def form_len(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+    return length_of(tr, args)
 
-    def form_print(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> None:
-        """print(a, "text", b): text and values separated by blanks, or by what `sep` and `end` say."""
-        given = {"sep": " ", "end": "\n", **keywords}
-        if len(given) > 2 or not all(isinstance(text, str) for text in given.values()):
-            raise KernelTypeError(f"print({', '.join(keywords)}=)", expected="constant text for sep and end")
-        pieces, values = [], []
-        for a in args:
-            if isinstance(a, str):
-                pieces.append(_literal(a))
-            else:
-                value = typed(a)
-                pieces.append(debug.print_format(value.type))
-                values.append(value)
-        self.emit(debug.printf, *values, format=_literal(given["sep"]).join(pieces) + _literal(given["end"]))
 
-    def form_printf(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> None:
-        if not args or not isinstance(args[0], str) or keywords:
-            raise KernelTypeError("the first argument of printf is a constant format string")
-        values = [typed(a) for a in args[1:]]
-        letters = debug.conversions(args[0])
-        unknown = debug.unconverted(args[0])
-        if unknown:
-            known = "%d %i %u %x %o %c %f %e %g, and %% for a %"
-            raise KernelTypeError(f"printf does not know {unknown!r}", expected=known)
-        if len(letters) != len(values):
-            raise KernelTypeError(f"printf has {len(letters)} conversions for {len(values)} values")
-        for letter, value in zip(letters, values, strict=True):
-            floating = scalars.is_float(value.type)
-            if not scalars.is_scalar(value.type) or floating != (letter in "eEfFgG"):
-                cure = "%f for floats, %d for integers; vectors component by component, or with print"
-                raise KernelTypeError(f"printf shows {type_name(value.type)} with %{letter}", help=cure)
-        self.emit(debug.printf, *values, format=debug.widened(args[0]))
+def call_form(tr: Translator, form_name: str, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """A host function in its kernel form; what its signature or its type functions refuse is the user's error."""
+    try:
+        inspect.signature(callee).bind(*args, **keywords)
+        return FORMS[form_name](tr, callee, args, keywords)
+    except KernelError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise KernelTypeError(f"{callee.__name__}: {error}") from error
+
+
+def static_value(tr: Translator, node: ast.Call) -> Any:
+    """`wp.static(expression)`: evaluated by Python when the function is defined, else when it is compiled."""
+    if len(node.args) != 1 or node.keywords:
+        raise KernelTypeError("wp.static takes one expression")
+    if node in tr.source.captured.statics:
+        return tr.source.captured.statics[node]
+    known = {name: tr.lookup(name) for name in free_names(node.args[0]) if name in tr.scope}
+    for name, operand in known.items():
+        if _has_value(operand):
+            raise KernelValueError(
+                f"wp.static({ast.unparse(node.args[0])}) uses {name!r}, which is known only at run time",
+                help="wp.static sees constants, names from outside the kernel, and locals that are constants",
+            )
+    text = ast.unparse(node.args[0])
+    try:
+        return eval(text, {**tr.source.captured.namespace(), **known})
+    except Exception as error:
+        cure = "only names known when the kernel is compiled can be used" if isinstance(error, NameError) else ""
+        raise KernelValueError(f"wp.static({text}) fails: {type(error).__name__}: {error}", help=cure) from error
+
+
+@form("grad")
+def form_grad(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+    """`wp.grad(f)`: something to call, known when the kernel is compiled."""
+    return callee(*args, **keywords)
+
+
+@form("select")
+def form_select(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+    bound = inspect.signature(callee).bind(*args, **keywords)
+    condition, if_false, if_true = bound.args
+    return call_op(tr, TABLE["where"], [condition, if_true, if_false], {})
+
+
+@form("expect")
+def form_expect(tr: Translator, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> None:
+    bound = inspect.signature(callee).bind(*args, **keywords)
+    bound.apply_defaults()
+    a, b, *rest = bound.args
+    first = typed(a, b.type if isinstance(b, Value) else None)
+    with tr.builder.active():
+        callee(first, typed(b, first.type), *rest)
+
+
+@form("print")
+def form_print(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> None:
+    """print(a, "text", b): text and values separated by blanks, or by what `sep` and `end` say."""
+    given = {"sep": " ", "end": "\n", **keywords}
+    if len(given) > 2 or not all(isinstance(text, str) for text in given.values()):
+        raise KernelTypeError(f"print({', '.join(keywords)}=)", expected="constant text for sep and end")
+    pieces, values = [], []
+    for a in args:
+        if isinstance(a, str):
+            pieces.append(_literal(a))
+        else:
+            value = typed(a)
+            pieces.append(debug.print_format(value.type))
+            values.append(value)
+    tr.emit(debug.printf, *values, format=_literal(given["sep"]).join(pieces) + _literal(given["end"]))
+
+
+@form("printf")
+def form_printf(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> None:
+    if not args or not isinstance(args[0], str) or keywords:
+        raise KernelTypeError("the first argument of printf is a constant format string")
+    values = [typed(a) for a in args[1:]]
+    letters = debug.conversions(args[0])
+    unknown = debug.unconverted(args[0])
+    if unknown:
+        known = "%d %i %u %x %o %c %f %e %g, and %% for a %"
+        raise KernelTypeError(f"printf does not know {unknown!r}", expected=known)
+    if len(letters) != len(values):
+        raise KernelTypeError(f"printf has {len(letters)} conversions for {len(values)} values")
+    for letter, value in zip(letters, values, strict=True):
+        floating = scalars.is_float(value.type)
+        if not scalars.is_scalar(value.type) or floating != (letter in "eEfFgG"):
+            cure = "%f for floats, %d for integers; vectors component by component, or with print"
+            raise KernelTypeError(f"printf shows {type_name(value.type)} with %{letter}", help=cure)
+    tr.emit(debug.printf, *values, format=debug.widened(args[0]))
 
 
 def callee_form(callee: Any) -> str:
     """The name of the in-kernel form of a host function, or nothing."""
     return getattr(callee, "kernel_form", "") if callable(callee) and not isinstance(callee, type) else ""
-
-
-def inout_arguments(callee: Func, node: ast.Call) -> list[ast.expr | None]:
-    """The arguments for the `inout` parameters of a function, None where a default stands."""
-    by_name = {k.arg: k.value for k in node.keywords}
-    given = callee.inout(len(node.args), [str(name) for name in by_name])
-    return [node.args[at] if at < len(node.args) else by_name.get(name) for at, name in given.items()]
 
 
 def _literal(text: str) -> str:

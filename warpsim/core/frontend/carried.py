@@ -8,8 +8,9 @@ from ...errors import KernelTypeError
 from ..ir.nodes import Value
 from ..types import compounds, structs
 from ..types.arrays import ArrayType, type_name
+from .conversions import constructor_name
 from .scope import RESULT, Erroneous, Scope, Unassigned, describe, is_number, placeholder, typed
-from .translator import Suppressed, constructor_name
+from .translator import Suppressed
 
 
 class Carried:

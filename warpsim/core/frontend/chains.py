@@ -17,88 +17,92 @@ from ..ir.builder import constant
 from ..ir.nodes import Region, Value
 from ..ops.registry import TABLE
 from ..types.scalars import int32
-from .branches import Branches
+from .branches import choose, either
+from .conversions import truth
 from .scope import typed
-from .translator import Suppressed
+from .translator import Suppressed, Translator
 
 LONGEST = 64  # alternatives that are translated one inside the other
 
 Test = Callable[[], Any]
 
 
-class Chains(Branches):
-    """Adds `first_of`, alternatives of which the first whose test holds is taken, and `shortcut`, `and` and `or`."""
+def test_of(tr: Translator, node: ast.expr) -> Test:
+    return lambda: truth(tr, tr.translate(node))
 
-    def expr(self, node: ast.expr) -> Any:
-        raise NotImplementedError
 
-    def test_of(self, node: ast.expr) -> Test:
-        return lambda: self.truth(self.expr(node))
+def first_of(
+    tr: Translator, tests: Sequence[Test], sides: Sequence[Any], take: Callable[[Any], Any], values: bool
+) -> Any:
+    """`take` the side of the first test that holds, else the last side. values: sides have values to be joined."""
+    open_tests, open_sides = [], []
+    for test, side in zip(tests, sides, strict=False):
+        known = decided(tr, test)
+        if known is not False:
+            open_sides.append(side)
+        if known is True:
+            break
+        if known is None:
+            open_tests.append(test)
+    else:
+        open_sides.append(sides[-1])
+    found = first_holding(tr, open_tests, 0) if open_tests else None
+    return search_side(tr, found, open_sides, 0, take, choose if values else either)
 
-    def first_of(self, tests: Sequence[Test], sides: Sequence[Any], take: Callable[[Any], Any], values: bool) -> Any:
-        """`take` the side of the first test that holds, else the last side. values: sides have values to be joined."""
-        open_tests, open_sides = [], []
-        for test, side in zip(tests, sides, strict=False):
-            known = self.decided(test)
-            if known is not False:
-                open_sides.append(side)
-            if known is True:
-                break
-            if known is None:
-                open_tests.append(test)
-        else:
-            open_sides.append(sides[-1])
-        found = self.first(open_tests, 0) if open_tests else None
-        return self.search(found, open_sides, 0, take, self.choose if values else self.either)
 
-    def shortcut(self, tests: Sequence[Test], conjunction: bool) -> Any:
-        """`and` / `or`: the rest is evaluated only when what comes before leaves the answer open."""
-        if len(tests) == 1:
-            return tests[0]()
-        size = len(tests) // 2 if len(tests) > LONGEST else 1
-        first = self.shortcut(tests[:size], conjunction)
-        if isinstance(first, bool):
-            return self.shortcut(tests[size:], conjunction) if first is conjunction else first
-        rest = lambda: typed(self.shortcut(tests[size:], conjunction))  # noqa: E731
-        stop = lambda: typed(not conjunction)  # noqa: E731
-        return self.choose(first, rest, stop) if conjunction else self.choose(first, stop, rest)
+def shortcut(tr: Translator, tests: Sequence[Test], conjunction: bool) -> Any:
+    """`and` / `or`: the rest is evaluated only when what comes before leaves the answer open."""
+    if len(tests) == 1:
+        return tests[0]()
+    size = len(tests) // 2 if len(tests) > LONGEST else 1
+    first = shortcut(tr, tests[:size], conjunction)
+    if isinstance(first, bool):
+        return shortcut(tr, tests[size:], conjunction) if first is conjunction else first
+    rest = lambda: typed(shortcut(tr, tests[size:], conjunction))  # noqa: E731
+    stop = lambda: typed(not conjunction)  # noqa: E731
+    return choose(tr, first, rest, stop) if conjunction else choose(tr, first, stop, rest)
 
-    def decided(self, test: Test) -> bool | None:
-        """Whether a test holds, if that is known already; None leaves nothing behind."""
-        outer, noted = self.scope.copy(), len(self.errors)
-        try:
-            with self.builder.inside(Region()):
-                found = test()
-        except (KernelError, Suppressed):
-            return None
-        finally:
-            self.scope = outer
-            del self.errors[noted:]  # they will be reported in their place
-        return found if isinstance(found, bool) else None
 
-    def first(self, tests: Sequence[Test], start: int) -> Value:
-        """The position, counted from `start`, of the first test that holds; the next position where none does."""
-        end = start + len(tests)
-        if len(tests) == 1:
-            found: Value = self.emit(TABLE["where"], tests[0](), constant(int32, start), constant(int32, end))
-            return found
-        half = len(tests) // 2
-        before = self.first(tests[:half], start)
-        holds = self.emit(TABLE["lt"], before, constant(int32, start + half))
-        found = self.choose(holds, lambda: before, lambda: self.first(tests[half:], start + half))
+def decided(tr: Translator, test: Test) -> bool | None:
+    """Whether a test holds, if that is known already; None leaves nothing behind."""
+    outer, noted = tr.scope.copy(), len(tr.errors)
+    try:
+        with tr.builder.inside(Region()):
+            found = test()
+    except (KernelError, Suppressed):
+        return None
+    finally:
+        tr.scope = outer
+        del tr.errors[noted:]  # they will be reported in their place
+    return found if isinstance(found, bool) else None
+
+
+def first_holding(tr: Translator, tests: Sequence[Test], start: int) -> Value:
+    """The position, counted from `start`, of the first test that holds; the next position where none does."""
+    end = start + len(tests)
+    if len(tests) == 1:
+        found: Value = tr.emit(TABLE["where"], tests[0](), constant(int32, start), constant(int32, end))
         return found
+    half = len(tests) // 2
+    before = first_holding(tr, tests[:half], start)
+    holds = tr.emit(TABLE["lt"], before, constant(int32, start + half))
+    found = choose(tr, holds, lambda: before, lambda: first_holding(tr, tests[half:], start + half))
+    return found
 
-    def search(self, at: Value | None, sides: Sequence[Any], start: int, take: Callable[[Any], Any], join: Any) -> Any:
-        """Take the side at a position, where `sides` begin with that of position `start`."""
-        if at is None or len(sides) == 1:
-            return take(sides[0])
-        half = len(sides) // 2
-        below = self.emit(TABLE["lt"], at, constant(int32, start + half))
-        lower, upper = sides[:half], sides[half:]
-        return join(
-            below, lambda: self.search(at, lower, start, take, join),
-            lambda: self.search(at, upper, start + half, take, join),
-        )  # fmt: skip
+
+def search_side(
+    tr: Translator, at: Value | None, sides: Sequence[Any], start: int, take: Callable[[Any], Any], join: Any
+) -> Any:
+    """Take the side at a position, where `sides` begin with that of position `start`."""
+    if at is None or len(sides) == 1:
+        return take(sides[0])
+    half = len(sides) // 2
+    below = tr.emit(TABLE["lt"], at, constant(int32, start + half))
+    lower, upper = sides[:half], sides[half:]
+    return join(
+        tr, below, lambda: search_side(tr, at, lower, start, take, join),
+        lambda: search_side(tr, at, upper, start + half, take, join),
+    )  # fmt: skip
 
 
 def alternatives(node: ast.If | ast.IfExp) -> tuple[list[ast.expr], list[Any]]:

@@ -1,4 +1,4 @@
-"""Making values: constructors of scalar, compound and struct types, and local arrays.
+"""Constructors of values: scalar, compound and struct types, and local arrays.
 
 `vec3(...)`, `S(field=...)`, `float(...)`, `vector(...)`, `matrix_from_rows(...)`, `identity(...)`,
 `zeros(shape=..., dtype=...)`. Components are never converted silently, except literals.
@@ -19,153 +19,170 @@ from ..ops import construct, matrices, memory
 from ..ops.registry import TABLE
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
+from .conversions import constructor_name, convert, converted_scalar
+from .forms import form
 from .scope import describe, fitting, is_number, typed
-from .statements import Statements
-from .translator import constructor_name
+from .translator import Translator
 
 LOCAL_ARRAYS = "local arrays are made by wp.zeros(shape=8, dtype=float)"
 
 
-class Constructors(Statements):
-    """Adds `call_type` and the forms of functions that make values."""
+def call_type(tr: Translator, callee: type, args: list[Any], keywords: dict[str, Any]) -> Any:
+    if callee is type:
+        return type_of(args)
+    t = scalars.canonical(callee)
+    if structs.is_struct(t):
+        return make_struct(tr, t, args, keywords)
+    if compounds.is_compound(t):
+        return make_compound(tr, t, args, keywords)
+    if scalars.is_scalar(t) or issubclass(callee, int):  # IntEnum classes
+        if len(args) > 1 or keywords:
+            raise KernelTypeError(f"{type_name(t)} takes one value, got {len(args) + len(keywords)}")
+        return make_scalar(tr, t if scalars.is_scalar(t) else scalars.int32, args)
+    cure = "range belongs into `for i in range(...)`" if callee is range else ""
+    if callee.__module__.startswith("warpsim") and "array" in callee.__name__:
+        cure = LOCAL_ARRAYS
+    raise KernelTypeError(f"{callee.__name__} is not a type of the kernel language", help=cure)
 
-    def call_type(self, callee: type, args: list[Any], keywords: dict[str, Any]) -> Any:
-        if callee is type:
-            return self.type_of(args)
-        t = scalars.canonical(callee)
-        if structs.is_struct(t):
-            return self.make_struct(t, args, keywords)
-        if compounds.is_compound(t):
-            return self.make_compound(t, args, keywords)
-        if scalars.is_scalar(t) or issubclass(callee, int):  # IntEnum classes
-            if len(args) > 1 or keywords:
-                raise KernelTypeError(f"{type_name(t)} takes one value, got {len(args) + len(keywords)}")
-            return self.make_scalar(t if scalars.is_scalar(t) else scalars.int32, args)
-        cure = "range belongs into `for i in range(...)`" if callee is range else ""
-        if callee.__module__.startswith("warpsim") and "array" in callee.__name__:
-            cure = LOCAL_ARRAYS
-        raise KernelTypeError(f"{callee.__name__} is not a type of the kernel language", help=cure)
 
-    def type_of(self, args: list[Any]) -> Any:
-        if len(args) != 1:
-            raise KernelTypeError(f"type takes one value, got {len(args)}")
-        return typed(args[0]).type
+def type_of(args: list[Any]) -> Any:
+    if len(args) != 1:
+        raise KernelTypeError(f"type takes one value, got {len(args)}")
+    return typed(args[0]).type
 
-    def make_scalar(self, t: type, args: list[Any]) -> Any:
-        if not args:
-            return typed(t(0))
-        if isinstance(args[0], str) and scalars.is_float(t):
-            return typed(infinity_or_nan(args[0], t))
-        return self.cast(args[0], t)
 
-    def make_compound(self, t: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
-        if "dtype" in keywords and scalars.canonical(keywords["dtype"]) is t.dtype:
-            keywords = {k: v for k, v in keywords.items() if k != "dtype"}
-        if keywords:
-            if t.kind != "transform" or set(keywords) != {"p", "q"} or args:
-                given = ", ".join(f"{name}=" for name in keywords)
-                raise KernelTypeError(f"{t.__name__} cannot be made with {given}", expected=components_of(t))
-            args = [keywords["p"], keywords["q"]]
-        if not args:
-            return typed(t())
-        parts = [typed(part, t.dtype) for a in args for part in (a if isinstance(a, tuple) else (a,))]
-        if len(parts) == 1:
-            source = parts[0].type
-            if source is t:
-                return parts[0]
-            if compounds.kind_of(source) == t.kind and source.shape == t.shape:
-                return self.emit(TABLE["cast"], parts[0], to=t)
-        fills = len(parts) > 1 or compounds.is_compound(parts[0].type) or t.kind in ("vector", "matrix")
-        try:
-            return self.emit(construct.construct, *(parts if fills else ()), to=t)
-        except KernelTypeError:
-            names = ", ".join(type_name(part.type) for part in parts)
-            mixed = any(compounds.scalar_of(part.type) is not t.dtype for part in parts)
-            cure = f"convert components: {constructor_name(t.dtype)}(...)" if mixed else ""
-            raise KernelTypeError(
-                f"{t.__name__} cannot be made of ({names})", expected=components_of(t), help=cure
-            ) from None
+def make_scalar(tr: Translator, t: type, args: list[Any]) -> Any:
+    if not args:
+        return typed(t(0))
+    if isinstance(args[0], str) and scalars.is_float(t):
+        return typed(infinity_or_nan(args[0], t))
+    return converted_scalar(tr, args[0], t)
 
-    def make_struct(self, t: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
-        if args:
-            raise KernelTypeError(f"struct {t.__name__} is made with keywords", help=f"{t.__name__}(field=value)")
-        unknown = sorted(set(keywords) - set(t.fields))
-        if unknown:
-            raise KernelNameError(f"struct {t.__name__} has no field {unknown[0]!r}", expected=", ".join(t.fields))
-        value = typed(t())
-        for name, operand in keywords.items():
-            converted = self.convert(operand, t.fields[name], f"field {name!r}")
-            value = self.emit(construct.with_field, value, converted, name=name)
-        return value
 
-    def type_expression(self, node: ast.expr) -> Any:
-        """An annotation inside a body as a type; None where it leaves the type open."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            node = ast.copy_location(ast.parse(node.value, mode="eval").body, node)
-        t = scalars.canonical(self.expr(node))
-        return t if scalars.is_scalar(t) or compounds.is_compound(t) or structs.is_struct(t) else None
+def make_compound(tr: Translator, t: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
+    if "dtype" in keywords and scalars.canonical(keywords["dtype"]) is t.dtype:
+        keywords = {k: v for k, v in keywords.items() if k != "dtype"}
+    if keywords:
+        if t.kind != "transform" or set(keywords) != {"p", "q"} or args:
+            given = ", ".join(f"{name}=" for name in keywords)
+            raise KernelTypeError(f"{t.__name__} cannot be made with {given}", expected=components_of(t))
+        args = [keywords["p"], keywords["q"]]
+    if not args:
+        return typed(t())
+    parts = [typed(part, t.dtype) for a in args for part in (a if isinstance(a, tuple) else (a,))]
+    if len(parts) == 1:
+        source = parts[0].type
+        if source is t:
+            return parts[0]
+        if compounds.kind_of(source) == t.kind and source.shape == t.shape:
+            return tr.emit(TABLE["cast"], parts[0], to=t)
+    fills = len(parts) > 1 or compounds.is_compound(parts[0].type) or t.kind in ("vector", "matrix")
+    try:
+        return tr.emit(construct.construct, *(parts if fills else ()), to=t)
+    except KernelTypeError:
+        names = ", ".join(type_name(part.type) for part in parts)
+        mixed = any(compounds.scalar_of(part.type) is not t.dtype for part in parts)
+        cure = f"convert components: {constructor_name(t.dtype)}(...)" if mixed else ""
+        raise KernelTypeError(
+            f"{t.__name__} cannot be made of ({names})", expected=components_of(t), help=cure
+        ) from None
 
-    # ----- functions whose result type follows from their arguments ---------------------------
 
-    def form_construct(self, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Value:
-        """wp.vector(...), wp.matrix(...): the type follows from the arguments or from keywords."""
-        dtype = scalars.canonical(keywords.get("dtype"))
-        parts = [p for a in args for p in (a if isinstance(a, tuple) else (a,))]
-        name = callee.__name__
+def make_struct(tr: Translator, t: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
+    if args:
+        raise KernelTypeError(f"struct {t.__name__} is made with keywords", help=f"{t.__name__}(field=value)")
+    unknown = sorted(set(keywords) - set(t.fields))
+    if unknown:
+        raise KernelNameError(f"struct {t.__name__} has no field {unknown[0]!r}", expected=", ".join(t.fields))
+    value = typed(t())
+    for name, operand in keywords.items():
+        converted = convert(operand, t.fields[name], f"field {name!r}")
+        value = tr.emit(construct.with_field, value, converted, name=name)
+    return value
+
+
+def type_expression(tr: Translator, node: ast.expr) -> Any:
+    """An annotation inside a body as a type; None where it leaves the type open."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        node = ast.copy_location(ast.parse(node.value, mode="eval").body, node)
+    t = scalars.canonical(tr.translate(node))
+    return t if scalars.is_scalar(t) or compounds.is_compound(t) or structs.is_struct(t) else None
+
+
+@form("construct")
+def form_construct(tr: Translator, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Value:
+    """wp.vector(...), wp.matrix(...): the type follows from the arguments or from keywords."""
+    dtype = scalars.canonical(keywords.get("dtype"))
+    parts = [p for a in args for p in (a if isinstance(a, tuple) else (a,))]
+    name = callee.__name__
+    scalar = dtype or _scalar_among(parts)
+    if name == "matrix":
+        shape = constant_shape(keywords["shape"], "matrix") if keywords.get("shape") else _square(parts)
+        return make_compound(tr, compounds.matrix(shape, scalar), parts, {})
+    if name == "vector":
+        length = keywords.get("length") or sum(_size(p) for p in parts)
+        [extent] = constant_shape(length, "vector")
+        return make_compound(tr, compounds.vector(extent, scalar), parts, {})
+    if name == "transformation" and not parts:
+        parts = [keywords[k] for k in ("p", "q") if keywords.get(k) is not None]
         scalar = dtype or _scalar_among(parts)
-        if name == "matrix":
-            shape = constant_shape(keywords["shape"], "matrix") if keywords.get("shape") else _square(parts)
-            return self.make_compound(compounds.matrix(shape, scalar), parts, {})
-        if name == "vector":
-            length = keywords.get("length") or sum(_size(p) for p in parts)
-            [extent] = constant_shape(length, "vector")
-            return self.make_compound(compounds.vector(extent, scalar), parts, {})
-        if name == "transformation" and not parts:
-            parts = [keywords[k] for k in ("p", "q") if keywords.get(k) is not None]
-            scalar = dtype or _scalar_among(parts)
-        make = {"quaternion": compounds.quaternion, "transformation": compounds.transformation}[name]
-        return self.make_compound(make(scalar), parts, {})
+    make = {"quaternion": compounds.quaternion, "transformation": compounds.transformation}[name]
+    return make_compound(tr, make(scalar), parts, {})
 
-    def form_matrix_from_rows(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
-        rows = [typed(a) for a in args]
-        kinds = [compounds.kind_of(row.type) for row in rows]
-        if set(kinds) != {"vector"} or len({row.type for row in rows}) != 1:
-            found = ", ".join(type_name(row.type) for row in rows)
-            raise KernelTypeError(f"{callee.__name__} of ({found})", expected="vectors of one type")
-        to = compounds.matrix((len(rows), rows[0].type.size), rows[0].type.dtype)
-        return self.emit(construct.construct, *rows, to=to)
 
-    def form_matrix_from_cols(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
-        return self.emit(matrices.transpose, self.form_matrix_from_rows(callee, args, keywords))
+@form("matrix_from_rows")
+def form_matrix_from_rows(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
+    rows = [typed(a) for a in args]
+    kinds = [compounds.kind_of(row.type) for row in rows]
+    if set(kinds) != {"vector"} or len({row.type for row in rows}) != 1:
+        found = ", ".join(type_name(row.type) for row in rows)
+        raise KernelTypeError(f"{callee.__name__} of ({found})", expected="vectors of one type")
+    to = compounds.matrix((len(rows), rows[0].type.size), rows[0].type.dtype)
+    return tr.emit(construct.construct, *rows, to=to)
 
-    def form_identity(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
-        [n] = constant_shape(args[0] if args else keywords["n"], "matrix")
-        t = compounds.matrix((n, n), args[1] if len(args) > 1 else keywords.get("dtype", float))
-        return typed(t.wrap(np.eye(n, dtype=t.dtype)))
 
-    def form_cast(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
-        value, to = [*args, *(keywords[k] for k in ("x", "dtype") if k in keywords)]
-        if not isinstance(to, type):
-            raise KernelTypeError(f"cast to {describe(to)}", expected="a scalar type")
-        return self.call_type(to, [value], {})
+@form("matrix_from_cols")
+def form_matrix_from_cols(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
+    return tr.emit(matrices.transpose, form_matrix_from_rows(tr, callee, args, keywords))
 
-    def form_resolve(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
-        number, to = inspect.signature(callee).bind(*args, **keywords).args
-        return self.emit(TABLE["resolve"], number, to=to)
 
-    def form_local_array(self, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
-        given = dict(zip(("shape", "dtype"), args, strict=False)) | keywords
-        if set(given) - {"shape", "dtype"} or "shape" not in given:
-            raise KernelTypeError("wp.zeros in a kernel takes shape= and dtype=", help="wp.zeros(shape=8, dtype=float)")
-        shape, dtype = constant_shape(given["shape"], "local array"), scalars.canonical(given.get("dtype", float))
-        if not structs.is_field_type(dtype) or isinstance(dtype, ArrayType):
-            wanted = "a scalar, vector, matrix or struct type"
-            raise KernelTypeError(f"a local array of {describe(dtype)}", expected=wanted)
-        return self.emit(memory.local_array, shape=shape, dtype=dtype)
+@form("identity")
+def form_identity(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
+    [n] = constant_shape(args[0] if args else keywords["n"], "matrix")
+    t = compounds.matrix((n, n), args[1] if len(args) > 1 else keywords.get("dtype", float))
+    return typed(t.wrap(np.eye(n, dtype=t.dtype)))
 
-    def form_type_function(self, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Any:
-        """Host functions on types, such as wp.types.vector(length=3, dtype=float)."""
-        return callee(*args, **keywords)
+
+@form("cast")
+def form_cast(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+    value, to = [*args, *(keywords[k] for k in ("x", "dtype") if k in keywords)]
+    if not isinstance(to, type):
+        raise KernelTypeError(f"cast to {describe(to)}", expected="a scalar type")
+    return call_type(tr, to, [value], {})
+
+
+@form("resolve")
+def form_resolve(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
+    number, to = inspect.signature(callee).bind(*args, **keywords).args
+    return tr.emit(TABLE["resolve"], number, to=to)
+
+
+@form("local_array")
+def form_local_array(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
+    given = dict(zip(("shape", "dtype"), args, strict=False)) | keywords
+    if set(given) - {"shape", "dtype"} or "shape" not in given:
+        raise KernelTypeError("wp.zeros in a kernel takes shape= and dtype=", help="wp.zeros(shape=8, dtype=float)")
+    shape, dtype = constant_shape(given["shape"], "local array"), scalars.canonical(given.get("dtype", float))
+    if not structs.is_field_type(dtype) or isinstance(dtype, ArrayType):
+        wanted = "a scalar, vector, matrix or struct type"
+        raise KernelTypeError(f"a local array of {describe(dtype)}", expected=wanted)
+    return tr.emit(memory.local_array, shape=shape, dtype=dtype)
+
+
+@form("type_function")
+def form_type_function(tr: Translator, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Any:
+    """Host functions on types, such as wp.types.vector(length=3, dtype=float)."""
+    return callee(*args, **keywords)
 
 
 def constant_shape(given: Any, what: str) -> tuple[int, ...]:

@@ -30,10 +30,13 @@ from ..types import compounds, structs
 from ..types.arrays import ArrayType, type_name
 from ..types.cotangents import has_cotangent
 from ..types.scalars import bool_
-from .function import FunctionTranslator
-from .functions import Callee, Func, LocalFunction, operand_key, parameters, runtime_values
+from .callee import Callee
+from .calls import call_op
+from .functions import Func, operand_key, parameters, runtime_values
+from .local_functions import LocalFunction
 from .scope import Scope, describe, typed
 from .source import Source
+from .translator import Translator
 
 _DIFFERENTIABLE = "a float, or something made of floats"
 
@@ -72,7 +75,7 @@ class Gradient(Callee):
 
     # ----- in kernels -----------------------------------------------------------------------
 
-    def call(self, caller: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+    def call(self, caller: Translator, args: list[Any], keywords: dict[str, Any]) -> Any:
         """Append a call of the derivative at the operands' types."""
         operands, given = self.split(args, keywords)
         fn, derivative = self.derived(caller, operands)
@@ -102,7 +105,7 @@ class Gradient(Callee):
         found = self.function.find([operand_type(a) for a in args])
         return [typed(a, t) for a, t in zip(args, found.arg_types, strict=True)]
 
-    def derived(self, caller: Any, operands: list[Any]) -> tuple[Function, Function]:
+    def derived(self, caller: Translator, operands: list[Any]) -> tuple[Function, Function]:
         """A call of the function as a function of its own, and its derivative; made once per types."""
         key = (self, operand_key(operands))
         if key not in caller.session:
@@ -116,10 +119,10 @@ class Gradient(Callee):
             caller.session[key] = fn, with_constant_arrays(vjp(fn, with_gradient=frozenset()))
         return caller.session[key]
 
-    def called(self, caller: Any, operands: list[Any]) -> Any:
+    def called(self, caller: Translator, operands: list[Any]) -> Any:
         if isinstance(self.function, Func):
             return self.function.call(caller, operands, {})
-        return caller.call(self.function, operands, {})
+        return call_op(caller, self.function, operands, {})
 
     def check(self, region: Region) -> None:
         name = self.function.name
@@ -152,7 +155,7 @@ class Gradient(Callee):
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """The derivative at host values; literals have the types that the function's annotations give them."""
         region = Region()
-        translator = FunctionTranslator(Source(grad), Builder(region), Scope(), None, None, {})
+        translator = Translator(Source(grad), Builder(region), Scope())
         try:
             result = self.call(translator, list(args), keywords)
         except KernelError as error:

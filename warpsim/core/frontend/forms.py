@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..ops.registry import TABLE
 from ..types.scalars import canonical
+
+FORMS: dict[str, Callable[..., Any]] = {}
+"""What translates a call of a host function, by its `kernel_form`: from translator, callee, operands and keywords."""
+
+
+def form(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: enters what translates calls of the host functions marked with a form."""
+
+    def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
+        FORMS[name] = rule
+        return rule
+
+    return enter
 
 
 def static(expression: Any) -> Any:

@@ -7,7 +7,6 @@ Called from Python, a function simply runs.
 
 from __future__ import annotations
 
-import ast
 import inspect
 import weakref
 from collections.abc import Callable
@@ -19,13 +18,19 @@ import numpy as np
 
 from ...config import config
 from ...errors import CustomGradientError, KernelTypeError, Location, RecursionNotSupportedError, instance
+from ..ir.builder import Builder
 from ..ir.nodes import Function, Region, Value
 from ..types.arrays import ArrayType, type_name
 from ..types.signatures import Weak, match, match_weak
+from .bodies import declared, result_with_chain, typed_result
+from .callee import Callee
 from .captured import Redefinable
+from .local_functions import LocalFunction
+from .nondiff import as_constant, refuse_writes
 from .overloads import Overload, Static, operand_pattern_type, takes_static, written_annotations
 from .scope import Scope, describe, typed
 from .source import Source
+from .translator import Translator
 
 MAX_CALLS = 64  # of one another, while translating
 MAX_SELF_CALLS = 8  # at different types, as a generic function may for the parts of its argument
@@ -36,7 +41,7 @@ FUNCTIONS: weakref.WeakValueDictionary[tuple[str, str], Func] = weakref.WeakValu
 _redefinitions = 0
 
 
-class Func(Redefinable):
+class Func(Callee, Redefinable):
     """A named set of overloads. `inout` names parameters that a function rebinds in its caller.
 
     A later definition of the name makes another object, which takes over the overloads that it does not replace.
@@ -117,56 +122,21 @@ class Func(Redefinable):
             help="convert the arguments, or annotate the function with Any",
         )  # fmt: skip
 
-    def call(self, caller: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+    def call(self, caller: Translator, args: list[Any], keywords: dict[str, Any]) -> Any:
         """Translate for these operands if need be, and append the call.
 
         Functions defined inside the caller see its values, so what takes or returns one is translated in place.
         """
         overload, operands = self.find(args, keywords)
         if any(map(_holds_local, operands)):
-            return caller.expanded(refuse_custom(overload), operands)
+            return expanded(caller, refuse_custom(overload), operands)
         fn, template = translate(overload, operands, caller)
         if _holds_local(template):
-            return caller.expanded(refuse_custom(overload), operands)
+            return expanded(caller, refuse_custom(overload), operands)
         values = tuple(v for o in operands for v in runtime_values(o))
         result = caller.builder.call(fn, values, fn.result_types)
         results = result if isinstance(result, tuple) else (() if result is None else (result,))
         return rebuild_result(template, list(results))
-
-
-class Callee:
-    """What has a rule of its own for calls in kernels, besides ops and functions."""
-
-    def call(self, caller: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
-        raise NotImplementedError
-
-
-class LocalFunction(Callee):
-    """A function or lambda defined inside a kernel: translated in place at every call.
-
-    As in Python it sees the variables of the function around it as they are when it is called;
-    `definer` is the translator of that function, `defaults` the operands of its default values.
-    """
-
-    def __init__(self, node: ast.FunctionDef | ast.Lambda, name: str, definer: Any, defaults: dict[str, Any]):
-        self.node, self.__name__, self.definer, self.defaults = node, name, definer, defaults
-
-    def call(self, caller: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
-        if any(active is self.node for active in caller.active_nodes()):
-            raise RecursionNotSupportedError(f"{self.__name__!r} calls itself", help="write a loop")
-        return caller.inlined(self, self.bind(args, keywords))
-
-    def bind(self, args: list[Any], keywords: dict[str, Any]) -> dict[str, Any]:
-        """Operands by parameter name, defaults filled in."""
-        arguments = self.node.args
-        names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
-        given = {**dict(zip(names, args, strict=False)), **keywords}
-        wanted = [*names, *(a.arg for a in arguments.kwonlyargs)]
-        bound = {**self.defaults, **given}
-        if len(args) > len(names) or len(given) < len(args) + len(keywords) or set(bound) != set(wanted):
-            shown = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in keywords.items())])
-            raise KernelTypeError(f"{self.__name__} cannot take ({shown})", expected=f"({', '.join(wanted)})")
-        return bound
 
 
 @dataclass(frozen=True)
@@ -232,19 +202,48 @@ def refuse_custom(overload: Overload) -> Overload:
     return overload
 
 
-def translate(overload: Overload, operands: list[Any], caller: Any) -> tuple[Function, Any]:
+def translate(overload: Overload, operands: list[Any], caller: Translator) -> tuple[Function, Any]:
     """The IR of an overload at the operands' types, and the shape of its result."""
     key = operand_key(operands)
     cache = overload.translated if overload.library else caller.session.setdefault(overload, {})
     if key not in cache:
         check_recursion(overload, key, caller)
-        cache[key] = caller.translate_function(overload, operands, key)
+        cache[key] = translate_overload(caller, overload, operands, key)
     return cache[key]
 
 
-def check_recursion(overload: Overload, key: Any, caller: Any) -> None:
+def expanded(tr: Translator, overload: Overload, operands: list[Any]) -> Any:
+    """Translate an overload here and now: it takes or returns a function that sees this one's values."""
+    key = operand_key(operands)
+    check_recursion(overload, key, tr)
+    scope = Scope(zip(overload.patterns, operands, strict=True))
+    inner = Translator(overload.source, tr.builder, scope, tr, (overload, key), tr.session)
+    inner.expected = declared(overload.returns)
+    return typed_result(result_with_chain(inner))
+
+
+def translate_overload(tr: Translator, overload: Overload, operands: list[Any], key: Any) -> tuple[Function, Any]:
+    """An overload as an IR Function of its own, with errors that show the chain of calls."""
+    scope, params = parameters(operands, list(overload.patterns))
+    region = Region(params)
+    builder = Builder(region)
+    inner = Translator(overload.source, builder, scope, tr, (overload, key), tr.session)
+    inner.expected = declared(overload.returns)
+    template = typed_result(result_with_chain(inner))
+    region.yields = tuple(runtime_values(template))
+    sites = tuple(inner.call_sites()) if any(overload.customs.values()) else ()
+    use = Use(overload, operands, template, tr.session, sites)
+    fn = Translated(overload.function.__name__, region, overload.source.whole(), nondiff=overload.nondiff, use=use)
+    if overload.nondiff:
+        refuse_writes(fn)
+        with builder.active():
+            region.yields = tuple(map(as_constant, region.yields))
+    return fn, template
+
+
+def check_recursion(overload: Overload, key: Any, caller: Translator) -> None:
     """Refuse a call that is being translated already, and chains that never end (a tuple that grows)."""
-    active = caller.stack()
+    active = [at.key for at in caller.callers()]
     same = sum(entry is not None and entry[0] is overload for entry in active)
     if (overload, key) in active or same >= MAX_SELF_CALLS or len(active) > MAX_CALLS:
         raise RecursionNotSupportedError(

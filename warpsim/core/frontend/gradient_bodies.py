@@ -8,6 +8,7 @@ and writes go to memory, where the array has one; elsewhere reads are zero and w
 from __future__ import annotations
 
 import ast
+from collections import ChainMap
 from collections.abc import Callable
 from typing import Any
 
@@ -18,11 +19,13 @@ from ..types import structs
 from ..types.arrays import ArrayType
 from ..types.cotangents import has_cotangent
 from . import names
+from .branches import choose, either
+from .conversions import convert
 from .forms import adjoint
-from .function import FunctionTranslator
-from .places import Memory
 from .scope import describe, placeholder, typed
 from .source import Source
+from .targets import read, target_of, target_type
+from .translator import RULES, Translator
 
 
 class CotangentNames(ast.NodeTransformer):
@@ -65,7 +68,7 @@ def cotangent_name(parameter: str) -> str:
     return f"wp.adjoint[{parameter}]"
 
 
-class GradientTranslator(FunctionTranslator):
+class GradientTranslator(Translator):
     """Translates the body of a gradient: cotangents of inputs are locals, those of arrays are memory."""
 
     def begin(self, inputs: dict[str, Any]) -> None:
@@ -83,17 +86,17 @@ class GradientTranslator(FunctionTranslator):
 
     # ----- locals ---------------------------------------------------------------------------
 
-    def named(self, operand: Any, name: str) -> Any:
+    def bind(self, name: str, operand: Any) -> None:
         if name.startswith("wp.adjoint["):
             self.check_input(name)
             operand = self.like(operand, self.inputs[name], name)
-        return super().named(operand, name)
+        super().bind(name, operand)
 
     def like(self, operand: Any, wanted: Any, name: str) -> Any:
         """The operand in the type of an input."""
         if isinstance(wanted, tuple) and isinstance(operand, tuple) and len(wanted) == len(operand):
             return tuple(self.like(a, b, name) for a, b in zip(operand, wanted, strict=True))
-        return self.convert(operand, typed(wanted).type, name)
+        return convert(operand, typed(wanted).type, name)
 
     def lookup(self, name: str) -> Any:
         if name.startswith("wp.adjoint["):
@@ -118,7 +121,7 @@ class GradientTranslator(FunctionTranslator):
 
     # ----- memory ---------------------------------------------------------------------------
 
-    def array_of(self, node: ast.expr) -> Value | None:
+    def gradient_array(self, node: ast.expr) -> Value | None:
         """The array among the inputs whose gradient array an expression is, if it is one."""
         root, path = names.steps(node)
         operand = self.inputs.get(root)
@@ -134,53 +137,44 @@ class GradientTranslator(FunctionTranslator):
         """The array in whose gradient array a target or expression lies."""
         while isinstance(node, (ast.Attribute, ast.Subscript)):
             node = node.value
-            found = self.array_of(node)
+            found = self.gradient_array(node)
             if found is not None:
                 return found
         return None
 
-    def place(self, node: ast.expr) -> Any:
-        array = self.array_of(node)
-        return super().place(node) if array is None else self.gradient_place(array)
-
-    def where_there(self, node: ast.expr, run: Callable[[], None]) -> None:
-        """Run what writes an element of a gradient array where there is one."""
-        array = self.owner(node)
+    def writing(self, target: ast.expr, write: Callable[[], None]) -> None:
+        """Write an element of a gradient array only where there is one."""
+        array = self.owner(target)
         if array is None:
-            run()
+            write()
         else:
-            self.either(self.emit(memory.has_gradient, array), run, lambda: None)
+            either(self, self.emit(memory.has_gradient, array), write, lambda: None)
 
-    def assign(self, target: ast.expr, operand: Any) -> None:
-        whole = isinstance(target, (ast.Tuple, ast.Name))
-        run = lambda: super(GradientTranslator, self).assign(target, operand)  # noqa: E731
-        run() if whole else self.where_there(target, run)
 
-    def update(self, target: ast.expr, kind: type[ast.AST], value: ast.expr) -> None:
-        self.where_there(target, lambda: super(GradientTranslator, self).update(target, kind, value))
+def gradient_subscript(tr: GradientTranslator, node: ast.Subscript) -> Any:
+    return RULES[ast.Subscript](tr, node) if tr.owner(node) is None else element_read(tr, node)
 
-    def gradient_place(self, array: Value) -> Memory:
-        return Memory(self.emit(memory.gradient, array), [])
 
-    def expr_Subscript(self, node: ast.Subscript) -> Any:
-        return super().expr_Subscript(node) if self.owner(node) is None else self.element_read(node)
+def gradient_attribute(tr: GradientTranslator, node: ast.Attribute) -> Any:
+    if tr.gradient_array(node) is not None:
+        raise CustomGradientError(
+            f"{ast.unparse(node)} is an array of gradients", help="read and write its elements: [i] += ..."
+        )
+    return RULES[ast.Attribute](tr, node) if tr.owner(node) is None else element_read(tr, node)
 
-    def expr_Attribute(self, node: ast.Attribute) -> Any:
-        if self.array_of(node) is not None:
-            raise CustomGradientError(
-                f"{ast.unparse(node)} is an array of gradients", help="read and write its elements: [i] += ..."
-            )
-        return super().expr_Attribute(node) if self.owner(node) is None else self.element_read(node)
 
-    def element_read(self, node: ast.expr) -> Any:
-        """An element of a gradient array, or a part of one; zero where the array has none."""
-        array, place = self.owner(node), self.place(node)
-        nothing = placeholder(self.place_type(place))
-        if nothing is None:
-            raise CustomGradientError(
-                f"{ast.unparse(node)} is a view of gradients", help="give it an index for every dimension of the array"
-            )
-        return self.choose(self.emit(memory.has_gradient, array), lambda: self.read(place), lambda: nothing)
+def element_read(tr: GradientTranslator, node: ast.expr) -> Any:
+    """An element of a gradient array, or a part of one; zero where the array has none."""
+    array, target = tr.owner(node), target_of(tr, node)
+    zero = placeholder(target_type(tr, target))
+    if zero is None:
+        raise CustomGradientError(
+            f"{ast.unparse(node)} is a view of gradients", help="give it an index for every dimension of the array"
+        )
+    return choose(tr, tr.emit(memory.has_gradient, array), lambda: read(tr, target), lambda: zero)
+
+
+GradientTranslator.rules = ChainMap({ast.Subscript: gradient_subscript, ast.Attribute: gradient_attribute}, RULES)
 
 
 def _is_float_array(t: Any) -> bool:

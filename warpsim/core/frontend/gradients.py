@@ -27,12 +27,13 @@ from ..types.arrays import type_name
 from ..types.scalars import canonical
 from ..types.signatures import is_generic, match
 from . import names
-from .function import FunctionTranslator, add_chain, declared, has_value, typed_result
+from .bodies import add_chain, declared, run_body, typed_result
 from .functions import FUNCTIONS, Func, Use, operand_key, parameters, runtime_values
 from .gradient_bodies import CotangentNames, GradientTranslator
 from .native import NativeFunc
 from .overloads import Overload, takes_function
 from .scope import describe
+from .translator import Translator
 
 FORGET: list[Callable[[], None]] = []
 """Called when a declaration changes what was compiled before: caches of programs empty themselves."""
@@ -141,10 +142,10 @@ class Custom:
                 return f"parameter {name!r} is {_shown(wanted)}, here {_shown(given)}"
         return None
 
-    def called(self, translator: FunctionTranslator, use: Use) -> Any:
+    def called(self, translator: Translator, use: Use) -> Any:
         """Translate the body; errors show the calls of the function that led here."""
         try:
-            return translator.run()
+            return run_body(translator)
         except KernelError as error:
             add_chain(error, list(use.sites))
             raise
@@ -178,7 +179,7 @@ class CustomGradient(Custom):
     def __init__(self, forward: Func, function: Callable[..., Any]):
         super().__init__(forward, function)
         tree = self.own.source.tree
-        if isinstance(tree, ast.Lambda) or any(has_value(r) for r in names.returns(tree.body)):
+        if isinstance(tree, ast.Lambda) or any(names.has_value(r) for r in names.returns(tree.body)):
             cure = "write wp.adjoint[x] += ... for each input x"
             raise self.error("it returns a value", expected="no result", help=cure)
         known = list(self.own.signature.parameters)
@@ -264,7 +265,7 @@ class CustomReplay(Custom):
         scope, params = parameters(use.operands, list(self.own.patterns))
         region = Region(params)
         key = (self.own, operand_key(use.operands))
-        translator = FunctionTranslator(self.own.source, Builder(region), scope, None, key, use.session)
+        translator = Translator(self.own.source, Builder(region), scope, None, key, use.session)
         translator.expected = declared(self.own.returns)
         result = typed_result(self.called(translator, use))
         if operand_key(result) != operand_key(use.template):
@@ -282,7 +283,7 @@ class CustomReplay(Custom):
 def output_patterns(overload: Overload) -> list[Any] | None:
     """The declared types of what a function returns; None where it does not say."""
     returns, tree = overload.returns, overload.source.tree
-    if isinstance(tree, ast.FunctionDef) and not any(map(has_value, names.returns(tree.body))):
+    if isinstance(tree, ast.FunctionDef) and not any(map(names.has_value, names.returns(tree.body))):
         return []
     if returns is None:
         return None

@@ -46,6 +46,11 @@ def returns(body: list[ast.stmt]) -> Iterator[ast.Return]:
     return (n for s in body for n in _walk_function(s) if isinstance(n, ast.Return))
 
 
+def has_value(node: ast.Return) -> bool:
+    """Whether a `return` hands anything but None back."""
+    return node.value is not None and not (isinstance(node.value, ast.Constant) and node.value.value is None)
+
+
 def has(body: list[ast.stmt], kind: type[ast.AST]) -> bool:
     """Whether a statement of `kind` occurs outside inner loops."""
     for statement in body:

@@ -28,6 +28,7 @@ from ..types.arrays import ArrayType, type_name
 from .functions import Func, declared_anew
 from .scope import describe
 from .source import Source
+from .translator import Translator
 
 _RESERVED = frozenset(
     "alignas alignof asm auto bool case catch char const constexpr decltype default delete do double enum explicit "
@@ -119,7 +120,7 @@ class NativeFunc(Func):
 
     # ----- calls ------------------------------------------------------------------------------
 
-    def call(self, caller: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
+    def call(self, caller: Translator, args: list[Any], keywords: dict[str, Any]) -> Any:
         """Append a call at the operands' types."""
         _, operands = self.find(args, keywords)
         for operand in operands:

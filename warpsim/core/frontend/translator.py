@@ -1,16 +1,18 @@
-"""State that translation of one function shares: builder, scope, source, errors, call chain."""
+"""The state of the translation of one function, and the dispatch of syntax to the rules that translate it.
+
+A rule is a plain function of the translator and a syntax node, entered in `RULES` by `@translates(ast.For)`. It asks
+for the translation of what is inside through `translate`, so that the rule for one construct knows nothing of others.
+The modules of rules are `flow`, `statements`, `loops`, `operators`, `parts`, `calls`, `bodies` and `local_functions`.
+"""
 
 from __future__ import annotations
 
 import ast
 import builtins
 import difflib
-import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
-
-import numpy as np
+from typing import Any, TypeVar
 
 from ...errors import (
     CompilerError,
@@ -25,14 +27,29 @@ from ...errors import (
 from ..ir.builder import Builder, constant
 from ..ir.nodes import Value
 from ..ops import registry
-from ..ops.choice import cast
 from ..ops.registry import Op
-from ..types import compounds, scalars
-from ..types.arrays import ArrayType, type_name
-from .scope import Erroneous, Scope, Unassigned, describe, fitting, is_number, typed
+from ..types import compounds
+from . import names
+from .scope import Erroneous, Scope, Unassigned, describe, fitting, is_number
 from .source import Source
 
 MAX_ERRORS = 20
+
+Rule = Callable[[Any, Any], Any]
+R = TypeVar("R", bound=Rule)
+
+RULES: dict[type[ast.AST], Rule] = {}
+"""What translates each kind of syntax node."""
+
+
+def translates(kind: type[ast.AST]) -> Callable[[R], R]:
+    """Decorator: enters a function of a translator and a node into `RULES`."""
+
+    def enter(rule: R) -> R:
+        RULES[kind] = rule
+        return rule
+
+    return enter
 
 
 def too_deep(location: Location | None) -> UnsupportedSyntaxError:
@@ -57,13 +74,37 @@ class Suppressed(Exception):
 
 
 class Translator:
-    """Base of the translation classes: what expressions, statements and calls all need."""
+    """Translates one function: its builder, scope, source, errors, and the chain of calls that led to it.
 
-    def __init__(self, source: Source, builder: Builder, scope: Scope, caller: Translator | None = None):
+    key: what is being translated at which types, for finding recursion; session: what one compilation has translated
+    so far; kernel: whether this is a kernel, which returns nothing; node: the syntax of the function, where that is not
+    all of the source.
+    """
+
+    rules: Mapping[type[ast.AST], Rule] = RULES
+
+    def __init__(
+        self, source: Source, builder: Builder, scope: Scope, caller: Translator | None = None,
+        key: Any = None, session: dict[Any, Any] | None = None, kernel: bool = False, node: Any = None,
+    ):  # fmt: skip
         self.source, self.builder, self.scope, self.caller = source, builder, scope, caller
+        self.key, self.kernel = key, kernel
+        self.session: dict[Any, Any] = session if session is not None else {}
         self.errors: list[KernelError] = []
         self.node: ast.AST = source.tree
-        self.locals: frozenset[str] = frozenset()  # names that the function assigns somewhere
+        self.body_node = node if node is not None else source.tree
+        self.expected: Any = None  # the type that the function is declared to return
+        body = [] if isinstance(self.body_node, ast.Lambda) else self.body_node.body
+        self.locals = frozenset(names.assigned(body, lambda call: ())[0])  # names that the function assigns somewhere
+        self.returns_value = any(names.has_value(r) for r in names.returns(body))
+
+    def translate(self, node: ast.AST) -> Any:
+        """Translate a statement, or an expression to the operand that it stands for."""
+        rule = self.rules.get(type(node))
+        with self.at(node):
+            if rule is None:
+                raise UnsupportedSyntaxError(f"{type(node).__name__} is not part of the kernel language")
+            return rule(self, node)
 
     # ----- positions and errors -------------------------------------------------------------
 
@@ -105,13 +146,18 @@ class Translator:
         for name in assigned():
             self.scope[name] = Erroneous()
 
+    # ----- the chain of calls -----------------------------------------------------------------
+
+    def callers(self) -> Iterator[Translator]:
+        """This translator, and those of the functions whose calls led here, from the inside out."""
+        at: Translator | None = self
+        while at is not None:
+            yield at
+            at = at.caller
+
     def call_sites(self) -> list[Location]:
         """Call sites from here outwards."""
-        sites, at = [], self.caller
-        while at is not None:
-            sites.append(at.source.locate(at.node))
-            at = at.caller
-        return sites
+        return [at.source.locate(at.node) for at in self.callers() if at is not self]
 
     # ----- names ----------------------------------------------------------------------------
 
@@ -128,7 +174,7 @@ class Translator:
             return self.source.lookup(name)
         except KernelNameError as error:
             known = [*self.scope, *self.source.captured.namespace(), *vars(builtins)]
-            error.help = error.help or self.suggestion(name, known)
+            error.help = error.help or suggestion(name, known)
             raise
 
     def local(self, name: str) -> Any:
@@ -145,10 +191,24 @@ class Translator:
             raise Suppressed
         return operand
 
-    def suggestion(self, name: str, known: Iterable[str]) -> str:
-        # Names of one or two letters are near to everything.
-        near = difflib.get_close_matches(name, [n for n in known if n[:1].isalpha()], 1) if len(name) > 2 else []
-        return f"did you mean {near[0]!r}?" if near else "define it before the kernel, or pass it as an argument"
+    def bind(self, name: str, operand: Any) -> None:
+        """Give a local a new operand."""
+        if operand is None:
+            cure = "assign a number, vector or struct"
+            raise KernelTypeError("None is not a value of the kernel language", help=cure)
+        if isinstance(operand, Value) and not operand.hint:
+            operand.hint = name
+        self.scope[name] = operand
+
+    # ----- memory -----------------------------------------------------------------------------
+
+    def gradient_array(self, node: ast.expr) -> Value | None:
+        """The array whose gradients an expression means; bodies of gradients know such expressions."""
+        return None
+
+    def writing(self, target: ast.expr, write: Callable[[], None]) -> None:
+        """Run what writes to a part of a target; bodies of gradients do so only where there is memory."""
+        write()
 
     # ----- emitting -------------------------------------------------------------------------
 
@@ -161,89 +221,13 @@ class Translator:
         values = tuple(_as_value(a, t) for a, t in zip(args, found.arg_types, strict=True))
         return self.builder.call(found.row, values, found.result_types, attributes)
 
-    def convert(self, operand: Any, wanted: Any, what: str) -> Value:
-        """The operand as a Value of exactly the type `wanted`."""
-        value = typed(operand, wanted)
-        if value.type is not wanted:
-            raise KernelTypeError(
-                f"{what} is {type_name(value.type)}, not {type_name(wanted)}",
-                found=type_name(value.type), expected=type_name(wanted), help=conversion_help(value.type, wanted),
-            )  # fmt: skip
-        return value
-
-    def truth(self, operand: Any) -> Any:
-        """An operand as a condition: a Python bool when known, else a bool Value."""
-        if isinstance(operand, Value):
-            if operand.type is scalars.bool_:
-                return operand
-            if operand.type in scalars.NUMBERS:
-                return self.emit(registry.TABLE["ne"], operand, 0)
-            if isinstance(operand.type, ArrayType):
-                return self.has_elements(operand)
-            raise KernelTypeError(
-                f"{type_name(operand.type)} is not a condition",
-                expected="a bool or a number",
-                help="compare it with ==",
-            )
-        if is_number(operand) or operand is None or isinstance(operand, (str, tuple)):
-            return bool(operand)
-        raise KernelTypeError(f"{describe(operand)} is not a condition", expected="a bool or a number")
-
-    def is_none(self, operand: Any) -> Any:
-        """Whether an operand is None: of an array that was given, only the run can tell."""
-        if isinstance(operand, Value) and isinstance(operand.type, ArrayType):
-            return self.emit(registry.TABLE["is_none"], operand)
-        return operand is None
-
-    def negated(self, condition: Any) -> Any:
-        return (not condition) if isinstance(condition, bool) else self.emit(registry.TABLE["unot"], condition)
-
-    def has_elements(self, array: Value) -> Value:
-        """Whether there is an array, and something in it."""
-        extents = (self.emit(registry.TABLE["shape"], array, axis=k) for k in range(array.type.ndim))
-        parts = [self.emit(registry.TABLE["ne"], extent, 0) for extent in extents]
-        return functools.reduce(lambda a, b: self.emit(registry.TABLE["bit_and"], a, b), parts)
-
-    def cast(self, operand: Any, to: type) -> Any:
-        """An explicit conversion to a scalar type."""
-        if isinstance(operand, Value) and scalars.is_scalar(operand.type):
-            return operand if operand.type is to else self.emit(cast, operand, to=to)
-        if not is_number(operand):
-            raise KernelTypeError(f"{describe(operand)} cannot become {type_name(to)}", expected="a number")
-        if scalars.is_integer(to):
-            return typed(whole(operand, to))
-        return typed(fitting(operand, to))
-
-
-def whole(number: Any, t: type) -> Any:
-    """A constant converted to an integer type: floats truncate, and all bits of the type may be given.
-
-    Raises where the conversion would change the number beyond that: `wp.uint32(-1)` is fine, `int(1.0e20)` is not.
-    """
-    limits, width = np.iinfo(t), scalars.bits(t)
-    low, high = min(limits.min, -(1 << (width - 1))), (1 << width) - 1
-    if isinstance(number, (float, np.floating)):
-        low, high = limits.min, limits.max
-    if not np.isfinite(float(number)) or not low <= int(number) <= high:
-        expected = f"a number from {limits.min} to {limits.max}"
-        raise KernelTypeError(f"{number} does not fit {type_name(t)}", expected=expected)
-    value = int(number) & ((1 << width) - 1)
-    return t(value - (1 << width) if value > limits.max else value)
-
-
 def _as_value(operand: Any, t: Any) -> Value:
     if isinstance(operand, Value):
         return operand
     return constant(t, fitting(operand, t) if is_number(operand) else operand)
 
 
-def conversion_help(found: Any, wanted: Any) -> str:
-    """How to write the conversion between two scalar types."""
-    if scalars.is_scalar(found) and scalars.is_scalar(wanted):
-        return f"convert it: {constructor_name(wanted)}(...)"
-    return ""
-
-
-def constructor_name(t: Any) -> str:
-    """How kernels write the constructor of a type."""
-    return {scalars.float32: "float", scalars.int32: "int"}.get(t, f"wp.{type_name(t)}")
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """A name that was perhaps meant, else what to do. Names of one or two letters are near to everything."""
+    near = difflib.get_close_matches(name, [n for n in known if n[:1].isalpha()], 1) if len(name) > 2 else []
+    return f"did you mean {near[0]!r}?" if near else "define it before the kernel, or pass it as an argument"

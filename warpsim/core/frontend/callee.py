@@ -1,0 +1,19 @@
+"""What kernels call by a rule of its own, besides ops and types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .translator import Translator
+
+
+class Callee:
+    """A thing with a meaning of its own when a kernel calls it: functions, lambdas, derivatives."""
+
+    def call(self, caller: Translator, args: list[Any], keywords: dict[str, Any]) -> Any:
+        """Append the call at given operands; returns the operand of the result."""
+        raise NotImplementedError
+
+    def inout(self, count: int, keywords: list[str]) -> dict[int, str]:
+        """The parameters, by position, that a call with so many arguments rebinds in its caller."""
+        return {}

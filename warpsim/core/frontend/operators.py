@@ -1,0 +1,239 @@
+"""Operators: arithmetic, comparison, `and`, `or`, the conditional expression.
+
+What is known at compile time stays a Python object and is computed at once, by the rules of kernels
+(`%` has the sign of the dividend); the rest becomes calls of op rows. `and`, `or`, chained comparison
+and the conditional expression evaluate only what they need.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from ...errors import KernelTypeError, KernelValueError
+from ..ir.nodes import Constant, Value
+from ..ops.registry import TABLE
+from ..types import compounds, scalars
+from ..types.arrays import type_name
+from .branches import choose
+from .chains import LONGEST, alternatives, first_of, shortcut, test_of
+from .conversions import is_none, negated, truth
+from .scope import describe, is_number, typed
+from .translator import Translator, translates
+
+MAX_POWER = 64  # integer powers up to this are products
+_PLAIN = (ast.Name, ast.Constant, ast.UnaryOp, ast.BinOp, ast.Attribute, ast.operator, ast.unaryop, ast.expr_context)
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    """Python's numbers by the rule of kernels: the sign of the dividend."""
+    if isinstance(x, int) and isinstance(y, int):
+        return abs(x) % abs(y) * (-1 if x < 0 else 1)
+    return math.fmod(x, y)
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    if not (isinstance(x, int) and isinstance(y, int)):
+        return x / y
+    if x % y:
+        raise KernelValueError(
+            f"{x} / {y} divides integers and would give {(x - _remainder(x, y)) // y}",
+            help=f"write {x}.0 / {y}.0, or {x} // {y} if the whole number is meant",
+        )
+    return x // y
+
+
+_BINARY: dict[type[ast.AST], tuple[str, Any]] = {
+    ast.Add: ("add", operator.add), ast.Sub: ("sub", operator.sub), ast.Mult: ("mul", operator.mul),
+    ast.MatMult: ("mul", operator.matmul), ast.Div: ("div", _quotient),
+    ast.FloorDiv: ("floordiv", operator.floordiv), ast.Mod: ("mod", _remainder), ast.Pow: ("pow", operator.pow),
+    ast.BitAnd: ("bit_and", operator.and_), ast.BitOr: ("bit_or", operator.or_), ast.BitXor: ("bit_xor", operator.xor),
+    ast.LShift: ("lshift", operator.lshift), ast.RShift: ("rshift", operator.rshift),
+}  # fmt: skip
+_UNARY: dict[type[ast.AST], tuple[str, Any]] = {
+    ast.USub: ("neg", operator.neg), ast.UAdd: ("pos", operator.pos), ast.Invert: ("invert", operator.invert),
+}  # fmt: skip
+_COMPARE: dict[type[ast.AST], tuple[str, Any]] = {
+    ast.Eq: ("eq", operator.eq), ast.NotEq: ("ne", operator.ne), ast.Lt: ("lt", operator.lt),
+    ast.LtE: ("le", operator.le), ast.Gt: ("gt", operator.gt), ast.GtE: ("ge", operator.ge),
+}  # fmt: skip
+
+
+@translates(ast.BinOp)
+def binary_operation(tr: Translator, node: ast.BinOp) -> Any:
+    """A chain `a + b + c + ...` of any length is walked, not descended into."""
+    chain = [node]
+    while isinstance(chain[-1].left, ast.BinOp):
+        chain.append(chain[-1].left)
+    result = tr.translate(chain[-1].left)
+    for link in reversed(chain):
+        with tr.at(link):
+            result = binary(tr, type(link.op), result, tr.translate(link.right))
+    return result
+
+
+def binary(tr: Translator, kind: type[ast.AST], left: Any, right: Any) -> Any:
+    name, python = _BINARY[kind]
+    if not isinstance(left, Value) and not isinstance(right, Value):
+        return constant_result(name, python, left, right)
+    if kind is ast.Pow and isinstance(left, Value) and scalars.is_integer(left.type):
+        return integer_power(tr, left, right)
+    return tr.emit(TABLE[name], left, right)
+
+
+def integer_power(tr: Translator, base: Value, exponent: Any) -> Any:
+    """A product; the exponent is a constant, because integers have no negative powers."""
+    if isinstance(exponent, Constant) and scalars.is_integer(exponent.type):
+        exponent = exponent.value
+    if not isinstance(exponent, (int, np.integer)) or not 0 <= exponent <= MAX_POWER:
+        raise KernelTypeError(
+            f"{type_name(base.type)} ** {describe(exponent)}", expected=f"a constant from 0 to {MAX_POWER}",
+            help="for other powers convert to float: float(i) ** x",
+        )  # fmt: skip
+    result = base if exponent else typed(1, base.type)
+    for bit in f"{int(exponent):b}"[1:]:
+        result = tr.emit(TABLE["mul"], result, result)
+        if bit == "1":
+            result = tr.emit(TABLE["mul"], result, base)
+    return result
+
+
+def constant_result(name: str, python: Any, left: Any, right: Any) -> Any:
+    """An operator on compile-time operands: typed ones by the op's row, Python's by Python."""
+    for operand in (left, right):
+        if not (is_number(operand) or isinstance(operand, (compounds.Compound, tuple, str))):
+            raise KernelTypeError(f"{name}: {describe(operand)} is not a number")
+    if is_typed(left) or is_typed(right):
+        return TABLE[name](left, right)
+    try:
+        return python(left, right)
+    except ZeroDivisionError as error:
+        raise KernelValueError("division by zero in a constant expression") from error
+    except (OverflowError, MemoryError) as error:
+        raise KernelValueError(f"{describe(left)} {name} {describe(right)} is too large") from error
+    except (KernelTypeError, KernelValueError):
+        raise
+    except TypeError as error:
+        raise KernelTypeError(f"{name}: {error}") from error
+    except ValueError as error:
+        raise KernelValueError(f"{name}: {error}") from error
+
+
+@translates(ast.UnaryOp)
+def unary_operation(tr: Translator, node: ast.UnaryOp) -> Any:
+    operand = tr.translate(node.operand)
+    if isinstance(node.op, ast.Not):
+        return negated(tr, truth(tr, operand))
+    name, python = _UNARY[type(node.op)]
+    if isinstance(operand, Value):
+        return tr.emit(TABLE[name], operand)
+    if is_typed(operand):
+        return TABLE[name](operand)
+    if not is_number(operand) or (name == "invert" and isinstance(operand, float)):
+        wanted = "an integer" if name == "invert" else "a number"
+        raise KernelTypeError(f"{name}: {describe(operand)} is not {wanted}")
+    return python(operand)
+
+
+@translates(ast.Compare)
+def comparison(tr: Translator, node: ast.Compare) -> Any:
+    return chain_of(tr, tr.translate(node.left), list(zip(node.ops, node.comparators, strict=True)))
+
+
+def chain_of(tr: Translator, left: Any, links: list[tuple[ast.cmpop, ast.expr]]) -> Any:
+    """`a < b < c` means `a < b and b < c`, each operand evaluated once and only when it is needed."""
+    if all(_is_plain(n) for _, n in links[1:]):  # nothing is lost by evaluating all
+        return all_of(tr, left, links)
+    (op, node), *rest = links
+    right = tr.translate(node)
+    found = compared(tr, type(op), left, right)
+    if not rest or (not isinstance(found, Value) and not found):
+        return found
+    if not isinstance(found, Value):
+        return chain_of(tr, right, rest)
+    return choose(tr, found, lambda: typed(chain_of(tr, right, rest)), lambda: typed(False))
+
+
+def all_of(tr: Translator, left: Any, links: list[tuple[ast.cmpop, ast.expr]]) -> Any:
+    """A chain of comparisons whose operands are all evaluated, until one is known to fail."""
+    found: Any = True
+    for op, node in links:
+        right = tr.translate(node)
+        found = both(tr, found, compared(tr, type(op), left, right))
+        if found is False:
+            break
+        left = right
+    return found
+
+
+def both(tr: Translator, a: Any, b: Any) -> Any:
+    """Whether two conditions hold, each known or not."""
+    for one, other in ((a, b), (b, a)):
+        if not isinstance(one, Value):
+            return other if one else False
+    return tr.emit(TABLE["bit_and"], a, b)
+
+
+def compared(tr: Translator, kind: type[ast.AST], left: Any, right: Any) -> Any:
+    if kind in (ast.Is, ast.IsNot):
+        found = is_none(tr, left)
+        return found if kind is ast.Is else negated(tr, found)
+    name, python = _COMPARE[kind]
+    if isinstance(left, tuple) and isinstance(right, tuple) and kind in (ast.Eq, ast.NotEq):
+        return tuples_compared(tr, kind, left, right)
+    for operand, other in ((left, right), (right, left)):
+        if isinstance(operand, Value) and not (isinstance(other, Value) or has_value(other)):
+            raise KernelTypeError(f"{describe(operand)} is compared with {describe(other)}", expected="a value")
+    if isinstance(left, Value) or isinstance(right, Value):
+        return tr.emit(TABLE[name], left, right)
+    if is_typed(left) or is_typed(right):
+        return bool(TABLE[name](left, right))
+    try:
+        return bool(python(scalars.canonical(left), scalars.canonical(right)))
+    except TypeError as error:
+        raise KernelTypeError(f"{describe(left)} is compared with {describe(right)}", help=str(error)) from error
+
+
+def tuples_compared(tr: Translator, kind: type[ast.AST], left: tuple, right: tuple) -> Any:
+    """`a.shape == b.shape`: part by part."""
+    equal: Any = len(left) == len(right)
+    for a, b in zip(left, right, strict=False):
+        equal = both(tr, equal, compared(tr, ast.Eq, a, b))
+    if kind is ast.Eq:
+        return equal
+    return tr.emit(TABLE["unot"], equal) if isinstance(equal, Value) else not equal
+
+
+@translates(ast.BoolOp)
+def boolean_operation(tr: Translator, node: ast.BoolOp) -> Any:
+    return shortcut(tr, [test_of(tr, v) for v in node.values], isinstance(node.op, ast.And))
+
+
+@translates(ast.IfExp)
+def conditional_expression(tr: Translator, node: ast.IfExp) -> Any:
+    tests, sides = alternatives(node)
+    if len(tests) > LONGEST:
+        return first_of(tr, [test_of(tr, t) for t in tests], sides, tr.translate, values=True)
+    condition = truth(tr, tr.translate(node.test))
+    if isinstance(condition, bool):
+        return tr.translate(node.body if condition else node.orelse)
+    return choose(tr, condition, lambda: tr.translate(node.body), lambda: tr.translate(node.orelse))
+
+
+def is_typed(operand: Any) -> bool:
+    """Whether a compile-time operand has a type of its own: NumPy's numbers, vectors, matrices."""
+    return isinstance(operand, (np.generic, compounds.Compound))
+
+
+def has_value(operand: Any) -> bool:
+    """Whether a compile-time operand can meet run-time values."""
+    return is_number(operand) or isinstance(operand, compounds.Compound)
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Whether evaluating an expression reads no memory and calls nothing."""
+    return all(isinstance(n, _PLAIN) for n in ast.walk(node))

@@ -1,0 +1,258 @@
+"""Parts of operands: names, attributes, elements of arrays, components and slices of vectors."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import types
+from typing import Any
+
+import numpy as np
+
+from ...errors import KernelNameError, KernelTypeError, KernelValueError, UnsupportedSyntaxError
+from ..ir.nodes import Constant, Value
+from ..ops import construct, memory
+from ..ops.registry import TABLE
+from ..types import compounds, scalars, structs
+from ..types.arrays import ArrayType, type_name
+from .captured import MISSING
+from .names import steps
+from .scope import describe, host_array_error, is_host_array, is_number, typed
+from .translator import Translator, suggestion, translates
+
+_SWIZZLE = {"x": 0, "y": 1, "z": 2, "w": 3}
+
+
+@translates(ast.Constant)
+def literal(tr: Translator, node: ast.Constant) -> Any:
+    return node.value
+
+
+@translates(ast.Name)
+def name(tr: Translator, node: ast.Name) -> Any:
+    return plain_enum(tr.lookup(node.id))
+
+
+@translates(ast.Tuple)
+def tuple_display(tr: Translator, node: ast.Tuple) -> Any:
+    return tuple(tr.translate(e) for e in node.elts)
+
+
+@translates(ast.Attribute)
+def attribute_access(tr: Translator, node: ast.Attribute) -> Any:
+    found = from_outside(tr, node)
+    return attribute(tr, tr.translate(node.value), node.attr) if found is MISSING else plain_enum(found)
+
+
+def from_outside(tr: Translator, node: ast.Attribute) -> Any:
+    """What `module.name` meant when the function was defined, or `MISSING`."""
+    root, _ = steps(node)
+    is_own = root in tr.scope or root in tr.locals
+    return MISSING if is_own else tr.source.captured.of_path(node)
+
+
+def attribute(tr: Translator, base: Any, name: str) -> Any:
+    if isinstance(base, Value):
+        return value_attribute(tr, base, name)
+    try:
+        found = plain_enum(getattr(base, name))
+    except AttributeError as error:
+        what = f"module {base.__name__!r}" if isinstance(base, types.ModuleType) else describe(base)
+        cure = suggestion(name, dir(base))
+        raise KernelNameError(f"{what} has no attribute {name!r}", help=cure if "?" in cure else "") from error
+    return component_of(base, found) if name in _SWIZZLE else found
+
+
+def value_attribute(tr: Translator, base: Value, name: str) -> Any:
+    t = base.type
+    if isinstance(t, ArrayType):
+        return array_attribute(tr, base, name)
+    if structs.is_struct(t):
+        if name not in t.fields:
+            raise KernelNameError(f"struct {t.__name__} has no field {name!r}", expected=", ".join(t.fields))
+        return tr.emit(construct.field, base, name=name)
+    if name == "dtype" and compounds.kind_of(t):
+        return compounds.scalar_of(t)
+    if compounds.is_compound(t):
+        return component_attribute(tr, base, name)
+    raise KernelNameError(f"{type_name(t)} has no attribute {name!r}")
+
+
+def array_attribute(tr: Translator, base: Value, name: str) -> Any:
+    if name == "shape":
+        return tuple(tr.emit(memory.shape, base, axis=k) for k in range(base.type.ndim))
+    if name in ("ndim", "dtype"):
+        return getattr(base.type, name)
+    if name == "size":
+        total = tr.emit(memory.shape, base, axis=0)
+        for k in range(1, base.type.ndim):
+            total = tr.emit(TABLE["mul"], total, tr.emit(memory.shape, base, axis=k))
+        return total
+    raise KernelNameError(f"{type_name(base.type)} has no attribute {name!r}", expected="shape, size, ndim, dtype")
+
+
+def component_attribute(tr: Translator, base: Value, name: str) -> Any:
+    positions = swizzle(base.type, name)
+    if positions is None:
+        found = f"{type_name(base.type)} has no attribute {name!r}"
+        raise KernelNameError(found, expected=_components_of(base.type))
+    if len(positions) == 1:
+        return tr.emit(construct.extract, base, positions[0])
+    return selected(tr, base, positions)
+
+
+@translates(ast.Subscript)
+def subscript(tr: Translator, node: ast.Subscript) -> Any:
+    base = tr.translate(node.value)
+    if isinstance(base, Value):
+        return indexed(tr, base, index_operands(tr, node.slice))
+    if isinstance(base, compounds.Compound):
+        return constant_element(tr, base, index_operands(tr, node.slice))
+    if is_host_array(base):
+        raise host_array_error(ast.unparse(node.value))
+    is_slice = isinstance(node.slice, ast.Slice)
+    index = constant_slice(tr, node.slice) if is_slice else tr.translate(node.slice)
+    if isinstance(index, Value):
+        cure = "pass it as an array argument" if isinstance(base, (list, np.ndarray)) else "index it by a constant"
+        raise KernelTypeError(f"{describe(base)} is indexed by a value known only at run time", help=cure)
+    try:
+        return base[index]
+    except (TypeError, IndexError, KeyError) as error:
+        raise KernelValueError(f"{describe(base)} cannot be indexed by {index!r}: {error}") from error
+
+
+def constant_element(tr: Translator, base: compounds.Compound, indices: list[Any]) -> Any:
+    """A part of a vector or matrix known at compile time."""
+    if any(isinstance(i, (Value, ast.Slice)) for i in indices):
+        return indexed(tr, typed(base), indices)
+    check_component(type(base), indices)
+    return component_of(base, base[tuple(indices) if len(indices) > 1 else indices[0]])
+
+
+def index_operands(tr: Translator, node: ast.expr) -> list[Any]:
+    """Index operands; slices stay syntax."""
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    return [p if isinstance(p, ast.Slice) else tr.translate(p) for p in parts]
+
+
+def indexed(tr: Translator, base: Value, indices: list[Any]) -> Any:
+    """base[indices]: an array element or view, a component, a row, or a slice of a vector."""
+    t = base.type
+    if any(isinstance(i, ast.Slice) for i in indices):
+        if len(indices) != 1 or not compounds.is_compound(t) or len(t.shape) != 1:
+            raise UnsupportedSyntaxError(
+                f"a slice of {type_name(t)} in a kernel",
+                help="slice arrays before the launch, or loop over indices",
+            )
+        return selected(tr, base, slice_positions(tr, t, indices[0]))
+    if isinstance(t, ArrayType):
+        return array_element(tr, base, indices)
+    if compounds.is_compound(t):
+        check_component(t, indices)
+        return tr.emit(construct.extract, base, *indices)
+    raise KernelTypeError(f"{type_name(t)} cannot be indexed", expected="an array, vector or matrix")
+
+
+def array_element(tr: Translator, base: Value, indices: list[Any]) -> Any:
+    t = base.type
+    at = [array_index(i) for i in indices[: t.ndim]]
+    if len(at) < t.ndim:
+        return tr.emit(memory.view, base, *at)
+    rest = indices[t.ndim :]
+    if rest and not compounds.is_compound(t.dtype):
+        raise KernelTypeError(f"{type_name(t)} takes {t.ndim} indices, got {len(indices)}")
+    element = tr.emit(memory.load, base, *at)
+    return indexed(tr, element, rest) if rest else element
+
+
+def array_index(index: Any) -> Any:
+    """An index operand."""
+    if isinstance(index, Constant) and scalars.is_integer(index.type):
+        index = int(index.value)
+    if isinstance(index, Value):
+        if not scalars.is_integer(index.type):
+            raise KernelTypeError(f"array index is {type_name(index.type)}", expected="an integer", help="int(...)")
+        return index
+    if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
+        raise KernelTypeError(f"array index is {describe(index)}", expected="an integer")
+    return typed(int(index))
+
+
+def check_component(t: Any, indices: list[Any]) -> None:
+    """Refuse too many indices, indices that are no integers, and constants out of range."""
+    if len(indices) > len(t.shape):
+        raise KernelTypeError(f"{type_name(t)} takes {len(t.shape)} indices, got {len(indices)}")
+    for axis, index in enumerate(indices):
+        kind = index.type if isinstance(index, Value) else type(index)
+        if not scalars.is_integer(kind) and kind is not int:
+            raise KernelTypeError(f"index of a {type_name(t)} is {describe(index)}", expected="an integer")
+        index = index.value if isinstance(index, Constant) else index
+        if is_number(index) and not -t.shape[axis] <= index < t.shape[axis]:
+            raise KernelValueError(f"component {index} of {type_name(t)}", expected=f"0 to {t.shape[axis] - 1}")
+
+
+def constant_slice(tr: Translator, node: ast.Slice) -> slice:
+    parts = [None if p is None else tr.translate(p) for p in (node.lower, node.upper, node.step)]
+    if not all(p is None or isinstance(p, (int, np.integer)) for p in parts):
+        cure = "the length of a vector is part of its type"
+        raise KernelTypeError("slice bounds must be integer constants", help=cure)
+    if parts[2] == 0:
+        raise KernelValueError("the step of a slice is zero")
+    return slice(*parts)
+
+
+def slice_positions(tr: Translator, t: Any, node: ast.Slice) -> list[int]:
+    """The components that a slice of a vector selects."""
+    found = list(range(t.shape[0])[constant_slice(tr, node)])
+    if not found:
+        raise KernelValueError(f"the slice of {type_name(t)} is empty")
+    return found
+
+
+def selected(tr: Translator, base: Value, positions: list[int]) -> Value:
+    """Several components as a vector (or the rotation of a transform)."""
+    parts = [tr.emit(construct.extract, base, k) for k in positions]
+    return tr.emit(construct.construct, *parts, to=selection_type(base.type, positions))
+
+
+def component_of(base: Any, part: Any) -> Any:
+    """A component of a constant vector keeps the type that the vector has."""
+    return base.dtype(part) if isinstance(base, compounds.Compound) and isinstance(part, (int, float)) else part
+
+
+def plain_enum(found: Any) -> Any:
+    """Members of IntEnum and IntFlag are integers to a kernel."""
+    return int(found) if isinstance(found, enum.IntEnum | enum.IntFlag) else found
+
+
+def swizzle(t: Any, name: str) -> list[int] | None:
+    """Component positions of `v.x`, `v.xy`, and of the parts `p` and `q` of a transform."""
+    if t.kind == "transform":
+        return {"p": [0, 1, 2], "q": [3, 4, 5, 6]}.get(name)
+    if len(t.shape) != 1 or not 1 <= len(name) <= 4 or any(c not in _SWIZZLE for c in name):
+        return None
+    positions = [_SWIZZLE[c] for c in name]
+    return positions if max(positions) < t.size else None
+
+
+def selection_type(t: Any, positions: list[int] | tuple[int, ...]) -> Any:
+    """The type of several components of a vector."""
+    kind = "quaternion" if t.kind == "transform" and list(positions) == [3, 4, 5, 6] else "vector"
+    return compounds.Compound.make(kind, (len(positions),), t.dtype)
+
+
+def _components_of(t: Any) -> str:
+    if t.kind == "transform":
+        return "p, q, or an index"
+    return ", ".join("xyzw"[: t.size]) if len(t.shape) == 1 and t.size <= 4 else "an index"
+
+
+def parts_of(tr: Translator, operand: Any) -> tuple[Any, ...]:
+    """What `a, b = operand` unpacks: a tuple, the components of a vector, the rows of a matrix."""
+    if isinstance(operand, tuple):
+        return operand
+    if isinstance(operand, compounds.Compound):
+        operand = typed(operand)
+    if isinstance(operand, Value) and compounds.is_compound(operand.type):
+        return tuple(tr.emit(construct.extract, operand, k) for k in range(operand.type.shape[0]))
+    raise KernelTypeError(f"{describe(operand)} cannot be unpacked", expected="a tuple or a vector")

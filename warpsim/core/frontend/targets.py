@@ -1,0 +1,303 @@
+"""Assignment targets (lvalues): a local with a path of parts, or an element of an array.
+
+`v[0] = x` on a local rebinds the whole of `v` to a value with one component replaced, so locals stay
+in single assignment. `a[i].pos = x` writes memory: fields and components of array elements are
+views. `+=` and `-=` on memory are atomic, as in Warp; `*=` and the others read, compute and write.
+A target is evaluated once, before the value of an augmented assignment, as Python does.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...errors import KernelNameError, KernelTypeError, UnsupportedSyntaxError
+from ..ir.nodes import Value
+from ..ops import construct, memory
+from ..types import compounds, scalars, structs
+from ..types.arrays import ArrayType, array_type, type_name
+from .conversions import convert
+from .operators import binary
+from .parts import (
+    array_index,
+    check_component,
+    index_operands,
+    parts_of,
+    selected,
+    selection_type,
+    slice_positions,
+    swizzle,
+)  # fmt: skip
+from .scope import describe, host_array_error, is_host_array, is_number, typed
+from .translator import Translator
+
+_COPY_FIRST = "copy the element to a local, change it, and store it back"
+
+
+@dataclass
+class Local:
+    """A name and the parts selected from it: ("field", name), ("part", indices) or ("several", positions)."""
+
+    name: str
+    steps: list[tuple[str, Any]] = field(default_factory=list)
+
+
+@dataclass
+class Element:
+    """An element of an array (of a view of its fields or components), or several components of one.
+
+    With fewer indices than the array has dimensions it is a view, which can be selected from only.
+    """
+
+    array: Value
+    indices: list[Any]
+    several: tuple[int, ...] = ()
+
+    @property
+    def is_element(self) -> bool:
+        return len(self.indices) == self.array.type.ndim
+
+
+def assign(tr: Translator, target: ast.expr, operand: Any) -> None:
+    """Write an operand to a target of whatever kind."""
+
+    def write_part() -> None:
+        with tr.at(target):
+            write(tr, target_of(tr, target), operand)
+
+    if not isinstance(target, (ast.Tuple, ast.Name)):
+        tr.writing(target, write_part)
+        return
+    with tr.at(target):
+        if isinstance(target, ast.Tuple):
+            unpack(tr, target, operand)
+        else:
+            tr.bind(target.id, operand)
+
+
+def unpack(tr: Translator, target: ast.Tuple, operand: Any) -> None:
+    parts = parts_of(tr, operand)
+    if len(parts) != len(target.elts):
+        raise KernelTypeError(
+            f"{len(target.elts)} names for {len(parts)} values", found=describe(operand),
+            expected=f"{len(parts)} names",
+        )  # fmt: skip
+    for element, part in zip(target.elts, parts, strict=True):
+        assign(tr, element, part)
+
+
+def target_of(tr: Translator, node: ast.expr) -> Local | Element:
+    """What a target names; an expression whose value is an array is one by itself."""
+    array = tr.gradient_array(node)
+    if array is not None:
+        return Element(tr.emit(memory.gradient, array), [])
+    if isinstance(node, ast.Name):
+        return name_target(tr, node)
+    with tr.at(node):
+        if isinstance(node, ast.Subscript):
+            return subscript_target(tr, target_of(tr, node.value), node)
+        if isinstance(node, ast.Attribute):
+            return attribute_target(tr, target_of(tr, node.value), node)
+        operand = tr.translate(node)
+        if isinstance(operand, Value) and isinstance(operand.type, ArrayType):
+            return Element(operand, [])
+        wanted = "a name, an element, a component or a field"
+        cure = "give the value a name first"
+        raise UnsupportedSyntaxError("this cannot be assigned to", expected=wanted, help=cure)
+
+
+def name_target(tr: Translator, node: ast.Name) -> Local:
+    operand = tr.lookup(node.id)
+    if is_host_array(operand):
+        raise host_array_error(node.id)
+    if node.id not in tr.scope:
+        cure = "constants from outside cannot be changed: copy it to a local, or pass an array"
+        raise KernelTypeError(f"{node.id!r} ({describe(operand)}) is not a local or a parameter", help=cure)
+    return Local(node.id)
+
+
+def subscript_target(tr: Translator, base: Local | Element, node: ast.Subscript) -> Local | Element:
+    t = target_type(tr, base)
+    indices = index_operands(tr, node.slice)
+    sliced = any(isinstance(i, ast.Slice) for i in indices)
+    if isinstance(t, ArrayType):
+        if sliced:
+            raise UnsupportedSyntaxError("a slice of an array cannot be assigned", help="write a loop")
+        return array_target(tr, base, indices)
+    if not compounds.is_compound(t):
+        raise KernelTypeError(f"{type_name(t)} has no elements to assign")
+    if sliced:
+        if len(indices) != 1 or len(t.shape) != 1:
+            raise UnsupportedSyntaxError("this slice cannot be assigned", help="assign the components one by one")
+        return spread(base, slice_positions(tr, t, indices[0]))
+    check_component(t, indices)
+    return narrowed(tr, base, indices)
+
+
+def array_target(tr: Translator, base: Local | Element, indices: list[Any]) -> Element:
+    """base[indices] of an array; indices of views add up, what is left over selects components."""
+    array, given = (base.array, base.indices) if isinstance(base, Element) and not base.is_element else (None, [])
+    array = read(tr, base) if array is None else array
+    rank = array.type.ndim
+    wanted = indices[: rank - len(given)]
+    at = [*given, *map(array_index, wanted)]
+    found = Element(array, at)
+    rest = indices[len(wanted) :]
+    if not rest:
+        return found
+    check_component(component_owner(found, rest), rest)
+    return narrowed(tr, found, rest)  # type: ignore[return-value]
+
+
+def component_owner(target: Element, rest: list[Any]) -> Any:
+    t = target.array.type
+    if not compounds.is_compound(t.dtype):
+        given = t.ndim + len(rest)
+        raise KernelTypeError(f"{type_name(t)} takes {t.ndim} indices, got {given}")
+    return t.dtype
+
+
+def attribute_target(tr: Translator, base: Local | Element, node: ast.Attribute) -> Local | Element:
+    t = target_type(tr, base)
+    if structs.is_struct(t):
+        if node.attr not in t.fields:
+            raise KernelNameError(f"struct {t.__name__} has no field {node.attr!r}", expected=", ".join(t.fields))
+        if isinstance(base, Local):
+            return Local(base.name, [*base.steps, ("field", node.attr)])
+        return Element(tr.emit(memory.field_view, base.array, name=node.attr), base.indices)
+    positions = swizzle(t, node.attr) if compounds.is_compound(t) else None
+    if positions is None:
+        raise KernelNameError(f"{type_name(t)} has no attribute {node.attr!r} that can be assigned")
+    return narrowed(tr, base, positions) if len(positions) == 1 else spread(base, positions)
+
+
+def spread(base: Local | Element, positions: list[int]) -> Local | Element:
+    """Several components of a vector, each named once."""
+    if len(set(positions)) != len(positions):
+        raise KernelTypeError("a component is assigned twice", help="name each component once")
+    if isinstance(base, Local):
+        return Local(base.name, [*base.steps, ("several", tuple(positions))])
+    return replace(base, several=tuple(base.several[k] for k in positions) if base.several else tuple(positions))
+
+
+def narrowed(tr: Translator, base: Local | Element, indices: list[Any]) -> Local | Element:
+    """One component, or a row of a matrix."""
+    if isinstance(base, Local):
+        return Local(base.name, [*base.steps, ("part", tuple(indices))])
+    if base.several:
+        if not is_number(indices[0]):
+            raise UnsupportedSyntaxError("a computed component of a part of an array element", help=_COPY_FIRST)
+        indices = [base.several[indices[0]]]
+    return Element(tr.emit(memory.component_view, base.array, *indices), base.indices)
+
+
+def target_type(tr: Translator, target: Local | Element) -> Any:
+    if isinstance(target, Element):
+        t = target.array.type
+        if not target.is_element:
+            return array_type(t.dtype, t.ndim - len(target.indices), t.indexed)
+        return selection_type(t.dtype, target.several) if target.several else t.dtype
+    t = typed(tr.lookup(target.name)).type
+    for kind, what in target.steps:
+        t = t.fields[what] if kind == "field" else part_type(t, what, kind)
+    return t
+
+
+def read(tr: Translator, target: Local | Element) -> Any:
+    if isinstance(target, Element):
+        if not target.is_element:
+            return tr.emit(memory.view, target.array, *target.indices) if target.indices else target.array
+        element = tr.emit(memory.load, target.array, *target.indices)
+        return selected(tr, element, list(target.several)) if target.several else element
+    value: Any = tr.lookup(target.name)
+    for step in target.steps:
+        value = step_into(tr, typed(value), step)
+    return value
+
+
+def step_into(tr: Translator, value: Value, step: tuple[str, Any]) -> Value:
+    kind, what = step
+    if kind == "field":
+        return tr.emit(construct.field, value, name=what)
+    if kind == "part":
+        return tr.emit(construct.extract, value, *what)
+    return selected(tr, value, list(what))
+
+
+def write(tr: Translator, target: Local | Element, operand: Any) -> None:
+    if isinstance(target, Element):
+        for element, value in written_elements(tr, target, operand, "the value stored"):
+            tr.emit(memory.store, element.array, *element.indices, value)
+    elif not target.steps:
+        tr.bind(target.name, operand)
+    else:
+        whole = typed(tr.lookup(target.name))
+        tr.bind(target.name, replaced(tr, whole, target.steps, operand))
+
+
+def written_elements(tr: Translator, target: Element, operand: Any, what: str) -> list[tuple[Element, Value]]:
+    """What to write where: the element, or each of several components of it."""
+    t = target.array.type
+    if not target.is_element:
+        raise KernelTypeError(f"{type_name(t)} needs {t.ndim} indices to be written, got {len(target.indices)}")
+    if not target.several:
+        return [(target, convert(operand, t.dtype, what))]
+    parts = matching_parts(tr, operand, t.dtype, target.several)
+    views = [tr.emit(memory.component_view, target.array, k) for k in target.several]
+    return [(Element(view, target.indices), part) for view, part in zip(views, parts, strict=True)]
+
+
+def matching_parts(tr: Translator, operand: Any, t: Any, positions: tuple[int, ...]) -> list[Value]:
+    """The components of `operand` for as many components of a `t`."""
+    parts = parts_of(tr, operand)
+    if len(parts) != len(positions):
+        wanted = type_name(selection_type(t, positions))
+        raise KernelTypeError(f"{len(parts)} values for {len(positions)} components", expected=wanted)
+    return [convert(part, t.dtype, "the value of the component") for part in parts]
+
+
+def replaced(tr: Translator, whole: Value, steps: list[tuple[str, Any]], operand: Any) -> Value:
+    """`whole` with the part at the end of `steps` replaced."""
+    kind, what = steps[0]
+    if len(steps) > 1:
+        operand = replaced(tr, step_into(tr, whole, steps[0]), steps[1:], operand)
+    if kind == "field":
+        value = convert(operand, whole.type.fields[what], f"the value of field {what!r}")
+        return tr.emit(construct.with_field, whole, value, name=what)
+    if kind == "part":
+        value = convert(operand, part_type(whole.type, what, kind), "the value of the component")
+        return tr.emit(construct.insert, whole, *what, value)
+    for position, part in zip(what, matching_parts(tr, operand, whole.type, what), strict=True):
+        whole = tr.emit(construct.insert, whole, position, part)
+    return whole
+
+
+def update(tr: Translator, target: ast.expr, kind: type[ast.AST], value: ast.expr) -> None:
+    """`target op= value`, where the target is a part of something."""
+    tr.writing(target, lambda: update_part(tr, target, kind, value))
+
+
+def update_part(tr: Translator, target: ast.expr, kind: type[ast.AST], value: ast.expr) -> None:
+    """Update a target in target: atomically where it is memory that other threads can see."""
+    with tr.at(target):
+        place = target_of(tr, target)
+    if isinstance(place, Element) and kind in (ast.Add, ast.Sub) and is_atomic(place):
+        op = memory.atomic_add if kind is ast.Add else memory.atomic_sub
+        for element, part in written_elements(tr, place, tr.translate(value), "the value added"):
+            tr.emit(op, element.array, *element.indices, part)
+        return
+    before = read(tr, place)
+    write(tr, place, binary(tr, kind, before, tr.translate(value)))
+
+
+def is_atomic(target: Element) -> bool:
+    local = target.array.type.local_shape is not None
+    return not local and compounds.scalar_of(target.array.type.dtype) in scalars.NUMBERS
+
+
+def part_type(t: Any, indices: Any, kind: str) -> Any:
+    """The type of the part of a compound that a step selects."""
+    if kind == "several":
+        return selection_type(t, indices)
+    return t.dtype if len(indices) == len(t.shape) else compounds.vector(t.shape[1], t.dtype)
