@@ -24,7 +24,7 @@ def rebinds(tr: Translator, target: ast.expr) -> bool:
     """Whether writing a part makes a new value of its local: not when an array lies on the way."""
     root, path = names.steps(target)
     operand = tr.scope.get(root)
-    t = operand.type if isinstance(operand, Value) else None
+    t: Any = operand.type if isinstance(operand, Value) else None
     for step in path:
         if isinstance(t, ArrayType):
             return False

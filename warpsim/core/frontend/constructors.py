@@ -117,7 +117,7 @@ def form_construct(tr: Translator, callee: Callable[..., Any], args: list[Any], 
     name = callee.__name__
     scalar = dtype or _scalar_among(parts)
     if name == "matrix":
-        shape = constant_shape(keywords["shape"], "matrix") if keywords.get("shape") else _square(parts)
+        shape: Any = constant_shape(keywords["shape"], "matrix") if keywords.get("shape") else _square(parts)
         return make_compound(tr, compounds.matrix(shape, scalar), parts, {})
     if name == "vector":
         length = keywords.get("length") or sum(_size(p) for p in parts)

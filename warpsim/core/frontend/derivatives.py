@@ -117,7 +117,8 @@ class Gradient(Callee):
             self.check(region)
             fn = Function(self.__name__, region)
             caller.session[key] = fn, with_constant_arrays(vjp(fn, with_gradient=frozenset()))
-        return caller.session[key]
+        pair: tuple[Function, Function] = caller.session[key]
+        return pair
 
     def called(self, caller: Translator, operands: list[Any]) -> Any:
         if isinstance(self.function, Func):

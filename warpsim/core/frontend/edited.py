@@ -41,7 +41,7 @@ def lines_of(code: CodeType, text: str) -> list[int]:
 def definitions(text: str, name: str, line: int) -> list[ast.FunctionDef]:
     """The functions of a name in a text that begin at a line, with their decorators."""
     found = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef) and n.name == name]
-    return [node for node in found if min(n.lineno for n in (node, *node.decorator_list)) == line]
+    return [f for f in found if min([f.lineno, *(d.lineno for d in f.decorator_list)]) == line]
 
 
 @lru_cache(maxsize=4)

@@ -50,7 +50,7 @@ class Func(Callee, Redefinable):
     def __init__(
         self, function: Callable[..., Any], inout: tuple[str, ...] = (), before: Func | None = None, nondiff: str = ""
     ):
-        self.overloads = [] if before is None else list(before.overloads)
+        self.overloads: list[Overload] = [] if before is None else list(before.overloads)
         self.add(function, inout, nondiff)
         first = self.overloads[0].function
         self.name = function.__name__
@@ -205,6 +205,7 @@ def refuse_custom(overload: Overload) -> Overload:
 def translate(overload: Overload, operands: list[Any], caller: Translator) -> tuple[Function, Any]:
     """The IR of an overload at the operands' types, and the shape of its result."""
     key = operand_key(operands)
+    cache: dict[Any, tuple[Function, Any]]
     cache = overload.translated if overload.library else caller.session.setdefault(overload, {})
     if key not in cache:
         check_recursion(overload, key, caller)

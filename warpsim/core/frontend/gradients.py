@@ -114,7 +114,7 @@ class Custom:
     def patterns(self) -> list[Any]:
         return list(self.own.patterns.values())
 
-    def error(self, message: str, **facts: str) -> CustomGradientError:
+    def error(self, message: str, **facts: Any) -> CustomGradientError:
         what = f"{self.own.function.__name__!r} does not fit {self.decorator}({self.forward.name}): {message}"
         return CustomGradientError(what, self.own.source.whole(), **facts)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from ...errors import KernelTypeError, UnsupportedSyntaxError
@@ -121,7 +122,7 @@ def unrolled_loop(tr: Translator, node: ast.For, items: list[Any]) -> None:
         if left is False:
             one_turn(tr, node, item)
         else:
-            either(tr, tr.emit(TABLE["unot"], left), lambda item=item: one_turn(tr, node, item), lambda: None)
+            either(tr, tr.emit(TABLE["unot"], left), partial(one_turn, tr, node, item), lambda: None)
         forget_skipped(tr, node, before)
     tr.scope.update(outer)
 

@@ -198,7 +198,7 @@ def compared(tr: Translator, kind: type[ast.AST], left: Any, right: Any) -> Any:
         raise KernelTypeError(f"{describe(left)} is compared with {describe(right)}", help=str(error)) from error
 
 
-def tuples_compared(tr: Translator, kind: type[ast.AST], left: tuple, right: tuple) -> Any:
+def tuples_compared(tr: Translator, kind: type[ast.AST], left: tuple[Any, ...], right: tuple[Any, ...]) -> Any:
     """`a.shape == b.shape`: part by part."""
     equal: Any = len(left) == len(right)
     for a, b in zip(left, right, strict=False):

@@ -15,7 +15,7 @@ from ..types.arrays import type_name
 from ..types.signatures import WEAK_FLOAT, WEAK_INT, Weak, is_generic, match, match_weak
 from .captured import Redefinable
 from .scope import is_number, typed
-from .source import Source, annotations
+from .source import Source, evaluated_annotations
 
 
 class Overload:
@@ -31,7 +31,7 @@ class Overload:
         self.inout = {names.index(n): n for n in inout}
         self._source: Source | None = None
         self._patterns: dict[str, Any] | None = None
-        self.translated: dict[Any, Function] = {}
+        self.translated: dict[Any, tuple[Function, Any]] = {}
         self.library = function.__module__.startswith("warpsim.")
         self.customs: dict[str, list[Any]] = {"grad": [], "replay": []}  # by field of the IR Function
         self.differentiated = False  # whether a compiler asked for them already
@@ -49,7 +49,7 @@ class Overload:
     def patterns(self) -> dict[str, Any]:
         """Parameter annotations; a parameter without one takes anything."""
         if self._patterns is None:
-            found = annotations(self.source)
+            found = evaluated_annotations(self.source)
             self._patterns = {name: found.get(name, Any) for name in self.signature.parameters}
             self._returns = found.get("return")
         return self._patterns

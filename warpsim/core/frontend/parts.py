@@ -110,8 +110,8 @@ def subscript(tr: Translator, node: ast.Subscript) -> Any:
         return constant_element(tr, base, index_operands(tr, node.slice))
     if is_host_array(base):
         raise host_array_error(ast.unparse(node.value))
-    is_slice = isinstance(node.slice, ast.Slice)
-    index = constant_slice(tr, node.slice) if is_slice else tr.translate(node.slice)
+    at = node.slice
+    index = constant_slice(tr, at) if isinstance(at, ast.Slice) else tr.translate(at)
     if isinstance(index, Value):
         cure = "pass it as an array argument" if isinstance(base, (list, np.ndarray)) else "index it by a constant"
         raise KernelTypeError(f"{describe(base)} is indexed by a value known only at run time", help=cure)

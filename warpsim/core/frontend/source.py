@@ -182,7 +182,7 @@ def kernel_parameters(source: Source) -> list[str]:
     return [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
 
 
-def annotations(source: Source) -> dict[str, Any]:
+def evaluated_annotations(source: Source) -> dict[str, Any]:
     """Annotations as objects; strings (postponed evaluation) are evaluated where the function stands."""
     found = {}
     for name, value in source.annotations.items():

@@ -34,7 +34,7 @@ from ...frontend.functions import called_by, redefinitions
 from ...frontend.gradients import FORGET
 from ...frontend.overloads import Static, operand_pattern_type
 from ...frontend.scope import describe
-from ...frontend.source import Source, annotations, kernel_parameters
+from ...frontend.source import Source, evaluated_annotations, kernel_parameters
 from ...ir.nodes import Function
 from ...types import scalars, structs
 from ...types.arrays import ArrayType, array_type, type_name
@@ -201,7 +201,7 @@ class Kernel:
     def patterns(self) -> dict[str, Any]:
         """Parameter names and their annotations as types or patterns."""
         if self._patterns is None:
-            found = annotations(self.source)
+            found = evaluated_annotations(self.source)
             self._patterns = {name: self._pattern(name, found) for name in kernel_parameters(self.source)}
         return self._patterns
 
