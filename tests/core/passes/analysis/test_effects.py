@@ -8,6 +8,7 @@ from warpsim.core.ir.nodes import Call, walk
 from warpsim.core.passes.analysis.alias import points_to
 from warpsim.core.passes.analysis.effects import array_effects, effects_of
 from warpsim.core.passes.analysis.mod_ref import mod_ref, read_after_write
+from warpsim.errors import NotDifferentiableError
 
 Floats = wp.array(dtype=float)
 
@@ -119,3 +120,34 @@ def test_reads_after_writes_of_an_earlier_iteration():
     a, b, c = ((k, "") for k in range(3))
     assert read_after_write(fn, a, b) and read_after_write(fn, a, c)
     assert not read_after_write(fn, b, c)
+
+
+@wp.func
+def first_of(a: Floats):
+    return a[0]
+
+
+@wp.func
+def scaled(a: Floats, x: float):
+    return a[0] * x
+
+
+@wp.func_grad(scaled)
+def adj_scaled(a: Floats, x: float, out: float):
+    wp.adjoint[x] += first_of(a) * out
+
+
+@wp.kernel
+def scaled_then_overwritten(a: Floats, x: Floats, y: Floats):
+    i = wp.tid()
+    y[i] = scaled(a, x[i])
+    a[0] = 100.0
+
+
+def test_what_a_gradient_reads_through_another_function_must_still_be_there():
+    a = wp.array([3.0], dtype=float)
+    x, y = (wp.array([2.0], dtype=float, requires_grad=True) for _ in range(2))
+    with pytest.raises(NotDifferentiableError, match="gradient of 'scaled' looks at 'a', which the kernel changes"):
+        with wp.Tape() as tape:
+            wp.launch(scaled_then_overwritten, 1, [a, x, y])
+        tape.backward(grads={y: wp.ones(1, dtype=float)})

@@ -5,6 +5,7 @@ import pytest
 from pass_runs import lowered, names, nodes
 
 import warpsim as wp
+from warpsim.core.compile import Form
 from warpsim.core.ir.builder import Builder, constant
 from warpsim.core.ir.nodes import Call, Constant, For, Function, If, Region, Value, While
 from warpsim.core.ir.verify import verify
@@ -163,10 +164,62 @@ def test_constants_reach_into_loops():
 
 
 @pytest.mark.parametrize("t", scalars.NUMBERS)
-def test_folding_knows_no_algebra(t):
-    """x + 0 and x * 1 stay: for floats they are not x (think of -0 and NaN), for integers LLVM does it."""
+def test_floats_meet_zero_and_one_at_run_time(t):
+    """x + 0 and x * 1 are integers x, but not floats: think of -0 and NaN."""
     x = Value(t)
     body = Region((x,))
     with Builder(body).active():
         body.yields = (TABLE["mul"](TABLE["add"](x, t(0)), t(1)),)
-    assert names(fold(Function("f", body))) == ["add", "mul"]
+    assert names(fold(Function("f", body))) == (["add", "mul"] if scalars.is_float(t) else [])
+
+
+INTEGERS = sorted(scalars.INTEGERS, key=lambda t: t.__name__)
+RETURNS_FIRST = [("add", 0), ("sub", 0), ("mul", 1), ("div", 1)]
+
+
+def on_parameter(name, t, other, first=True):
+    """A function of one parameter: a call of an op on it and a constant."""
+    x = Value(t)
+    args = (x, constant(t, other)) if first else (constant(t, other), x)
+    found = TABLE[name].find([t, t], {})
+    body = Region((x,))
+    body.yields = (Builder(body).call(found.row, args, found.result_types, {}),)
+    return verify(Function(name, body))
+
+
+@pytest.mark.parametrize("name, neutral", RETURNS_FIRST)
+@pytest.mark.parametrize("t", INTEGERS, ids=lambda t: t.__name__)
+def test_integers_stay_themselves_beside_neutral_constants(t, name, neutral):
+    fn = fold(on_parameter(name, t, neutral))
+    assert not fn.body.nodes and fn.body.yields == fn.params
+    other = fold(on_parameter(name, t, 2))
+    assert len(other.body.nodes) == 1
+    swapped = fold(on_parameter(name, t, neutral, first=False))
+    assert bool(swapped.body.nodes) == (name in ("sub", "div"))
+
+
+@pytest.mark.parametrize("truth", [True, False])
+def test_a_choice_by_a_constant_is_what_it_chooses(truth):
+    a, b = Value(float32), Value(float32)
+    body, types = Region((a, b)), [bool_, float32, float32]
+    found = TABLE["where"].find(types, {})
+    body.yields = (Builder(body).call(found.row, (constant(bool_, truth), a, b), found.result_types, {}),)
+    fn = fold(verify(Function("where", body)))
+    assert not fn.body.nodes and fn.body.yields == ((a if truth else b),)
+
+
+@wp.kernel
+def iterated(x: Floats, y: Floats, n: int):
+    i = wp.tid()
+    v = x[i]
+    for _k in range(n):
+        v = wp.sin(v)
+    y[i] = v
+
+
+def test_the_reverse_of_a_plain_count_asks_for_nothing_that_constants_decide():
+    form = Form("adjoint", frozenset({"x", "y"}))
+    fn = iterated.program(tuple(iterated.patterns.values()), iterated.settings(), False, form).fn
+    assert fold(fn).body is fn.body
+    choices = [n for n in nodes(fn) if isinstance(n, Call) and n.op.name == "where"]
+    assert not choices and "div" not in [n.op.name for n in fn.body.nodes if isinstance(n, Call)]

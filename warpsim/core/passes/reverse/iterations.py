@@ -110,7 +110,7 @@ class ForIterations(Iterations):
         upwards = TABLE["gt"](step, 0)
         distance = TABLE["where"](upwards, stop - start, start - stop)
         size = TABLE["abs"](step)
-        return TABLE["max"]((distance + size - 1) / size, int64(0)), ()
+        return TABLE["max"]((distance + (size - 1)) / size, int64(0)), ()
 
     def through_last_test(self, at_end: State, seeds: CarriedCotangents) -> tuple[CarriedCotangents, Cotangents]:
         return self.leaving(Cotangents((self.params[k], cotangent) for k, cotangent in seeds.items())), Cotangents()

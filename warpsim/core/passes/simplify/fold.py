@@ -1,8 +1,9 @@
-"""Computes at compile time what depends on constants alone.
+"""Constant folding: computes at compile time what depends on constants alone.
 
 Guarantees: the program means the same, bit for bit: only rows whose oracle equals every target
-exactly (`ulps` 0) are computed here. An `If` on a constant becomes the branch taken. It does not
-reorder floating-point arithmetic and knows no algebra: LLVM does that better.
+exactly (`ulps` 0) are computed here. An `If` or `where` on a constant becomes what it chooses, and integers
+that are added to zero or multiplied by one stay themselves, so that analyses see them; floats do not, since
+-0.0 + 0.0 is 0.0. Other algebra is left to LLVM.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ from ....errors import OutOfBoundsError
 from ...ir.nodes import Call, Constant, Function, If, Node, Value
 from ...ir.rewrite import Rewriter
 from ...ops.registry import PURE, to_host
+from ...types import scalars
 from ...types.compounds import kind_of
 from ...types.values import Compound
 
 _NEVER = ("tid", "block_dim")
+_NEUTRAL = {"add": (0, True), "sub": (0, False), "mul": (1, True), "div": (1, False)}
+"""By op the constant that leaves an integer what it is, and whether it may be the first operand as well."""
 
 
 def fold(fn: Function) -> Function:
@@ -29,7 +33,8 @@ class _Folder(Rewriter):
         made: list[Node] = []
         for node in nodes:
             if isinstance(node, Call):
-                value = evaluated(node, self.uses(node.args))
+                args = self.uses(node.args)
+                value = evaluated(node, args) or unchanged(node, args)
                 if value is None:
                     made.append(self.node(node))
                 else:
@@ -48,6 +53,22 @@ class _Folder(Rewriter):
         nodes = self.nodes(taken.nodes)
         self.rename(node.results, self.uses(taken.yields))
         return nodes
+
+
+def unchanged(call: Call, args: tuple[Value, ...]) -> Value | None:
+    """The operand that a call returns as it is for constants in the others, else None."""
+    if isinstance(call.op, Function) or len(call.results) != 1:
+        return None
+    t = call.results[0].type
+    if call.op.name == "where" and isinstance(args[0], Constant):
+        chosen = args[1] if args[0].value else args[2]
+        return chosen if chosen.type is t else None
+    if call.op.name in _NEUTRAL and scalars.is_integer(t):
+        neutral, either_side = _NEUTRAL[call.op.name]
+        for a, b in (args, args[::-1]) if either_side else (args,):
+            if isinstance(b, Constant) and b.value == neutral and a.type is t:
+                return a
+    return None
 
 
 def evaluated(call: Call, args: tuple[Value, ...]) -> Constant | None:
