@@ -82,7 +82,7 @@ class Interpreter:
         args = [self.get(a) for a in node.args]
         types = tuple(r.type for r in node.results)
         try:
-            results: tuple[Any, ...] = node.op.evaluate(args, types, node.attributes)
+            results: tuple[Any, ...] = node.row.evaluate(args, types, node.attributes)
         except WarpsimError as error:
             raise type(error)(f"{error}\n{self.place(node)}") from None
         if self.check_numbers:

@@ -28,10 +28,44 @@ from ..types.arrays import type_name
 
 
 class Operation(Protocol):
-    """What the IR knows of an op: a row of the registry, or a Function that is called."""
+    """What passes ask of an op: a row of the registry (`ops.registry.Row` says what each part means)."""
 
-    name: str
-    effect: str
+    @property
+    def name(self) -> str: ...
+    @property
+    def doc(self) -> str: ...
+    @property
+    def effect(self) -> str: ...
+    @property
+    def value(self) -> Callable[..., Any] | None: ...
+    @property
+    def numpy(self) -> Callable[..., Any] | None: ...
+    @property
+    def expansion(self) -> Callable[..., Any] | None: ...
+    @property
+    def adjoint_rule(self) -> Callable[..., Any] | None: ...
+    @property
+    def tangent_rule(self) -> Callable[..., Any] | None: ...
+    @property
+    def nondiff(self) -> str: ...
+    @property
+    def jumps(self) -> bool: ...
+    @property
+    def opaque(self) -> bool: ...
+    @property
+    def reads(self) -> frozenset[int]: ...
+    @property
+    def writes(self) -> frozenset[int]: ...
+    @property
+    def contends(self) -> bool: ...
+    @property
+    def ulps(self) -> int: ...
+    @property
+    def signature(self) -> Callable[[], str]: ...
+    @property
+    def evaluate(self) -> Callable[..., Any]: ...
+    @property
+    def cotangents(self) -> Callable[..., tuple[Value | None, ...]]: ...
 
 
 if TYPE_CHECKING:
@@ -108,12 +142,24 @@ class Node:
 class Call(Node):
     """Apply an op (or call a Function); `attributes` are compile-time facts such as a field name."""
 
-    op: Any
+    op: Operation | Function
     args: tuple[Value, ...]
     attributes: dict[str, Any] = field(default_factory=dict)
 
     def operands(self) -> tuple[Value, ...]:
         return self.args
+
+    @property
+    def row(self) -> Operation:
+        """The op, where this is known to call no function."""
+        assert not isinstance(self.op, Function)
+        return self.op
+
+    @property
+    def callee(self) -> Function:
+        """The function, where this is known to call one."""
+        assert isinstance(self.op, Function)
+        return self.op
 
 
 @dataclass(eq=False)

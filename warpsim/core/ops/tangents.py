@@ -252,9 +252,12 @@ def settled(call: Call, given: Given) -> Given:
 
     The thread whose value is the final one has won, as in the adjoint; of equal values one wins.
     """
-    if not given[0] or call.op.name in memory.PRIVATE_ATOMICS:
-        found: Given = call.op.tangent_rule(call, given) if given[0] else [{}]
-        return found
+    if not given[0]:
+        return [{}]
+    if call.op.name in memory.PRIVATE_ATOMICS:
+        rule = call.row.tangent_rule
+        assert rule is not None
+        return list(rule(call, given))
     if call.op.name not in ("atomic_min", "atomic_max"):
         raise NotDifferentiableError(
             f"{call.op.name} has no tangent after the launch: {call.op.nondiff}", call.location,

@@ -90,7 +90,7 @@ class Activity:
 
     def about(self, call: Call) -> str:
         """Whether the array that a call reads or writes has a gradient; NO for calls about no array."""
-        if call.op.opaque:
+        if call.row.opaque:
             return self.reached(call)
         on_array = bool(call.args) and isinstance(call.args[0].type, ArrayType)
         return self.gradient_status(call.args[0]) if on_array else NO
@@ -174,4 +174,4 @@ def is_nondiff_function(call: Call) -> bool:
 def replayed_body(call: Call) -> Region | None:
     """The body of a function that has a replay of its own but no gradient: it is reversed in place."""
     own = isinstance(call.op, Function) and not call.op.nondiff and call.op.grad is None
-    return call.op.body if own else None
+    return call.callee.body if own else None

@@ -143,7 +143,7 @@ class _Analysis:
     # ----- walking --------------------------------------------------------------------------
 
     def call(self, call: Call) -> None:
-        if call.op.opaque:
+        if call.row.opaque:
             self.opaque(call)
         elif any(effects_of(call)):
             self.access(call)
@@ -181,7 +181,7 @@ class _Analysis:
 
     def opaque(self, call: Call) -> None:
         """Native code goes anywhere in the arrays that it is given, and in the gradients of those in structs."""
-        if call.op.contends:
+        if call.row.contends:
             self.plan.unknown.append(call)
         for value in call.args:
             data = self.points_to.get(value, frozenset())

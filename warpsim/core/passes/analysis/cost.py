@@ -75,7 +75,7 @@ def _call(call: Call, times: float, work: Work) -> None:
         work.wide += times * size if size > _NARROW else 0.0
         return
     size = sum(flat_size(r.type) for r in call.results if not isinstance(r.type, ArrayType))
-    each = _LIBRARY_CALL if call.op.ulps > 1 else 1
+    each = _LIBRARY_CALL if call.row.ulps > 1 else 1
     if call.op.name == "mul" and is_compound(call.args[0].type) and is_compound(call.args[1].type):
         each = 2 * call.args[0].type.shape[-1]
     if call.op.name not in ("extract", "construct", "insert", "field", "with_field", "tid", "shape"):

@@ -86,7 +86,7 @@ class _Decisions:
 
 def decides(call: Call) -> bool:
     """Whether what a call does jumps with the floats among its operands."""
-    op = call.op
+    op = call.row
     if op.effect == ATOMIC:
         return op.name not in PRIVATE_ATOMICS
     if op.opaque or op.jumps or (op.effect == PURE and op.nondiff):

@@ -129,7 +129,7 @@ class Dependences:
 
     def looked_at(self, call: Call) -> PointsTo:
         """The arrays whose contents the gradient of a function may read."""
-        grad = call.op.grad
+        grad = call.callee.grad
         if grad is None:
             return frozenset()
         read = array_effects(grad.body, points_to(grad)).read

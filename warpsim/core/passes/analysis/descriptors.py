@@ -37,7 +37,7 @@ def descriptors(fn: Function) -> Descriptors:
         )
         found.followed |= bool(followed)
         found.written.update(_field(a, calls) for a in written)
-        if effects.stores and not call.op.opaque:
+        if effects.stores and not call.row.opaque:
             found.stored |= any(holds_arrays(a.type) for a in call.args[1:])
     return found
 

@@ -45,7 +45,9 @@ class _Gradients(Duals):
         call = self.renamed(node)
         self.append(call)
         if any(given) and _passes_arrays(node):
-            self.duals.update(zip(call.results, node.op.tangent_rule(call, given), strict=True))
+            rule = node.row.tangent_rule
+            assert rule is not None
+            self.duals.update(zip(call.results, rule(call, given), strict=True))
 
 
 def _passes_arrays(call: Call) -> bool:

@@ -85,10 +85,10 @@ class _Replayed(Tangents):
     def read(self, node: Call) -> None:
         """Append what gives the element that was read in the launch."""
         array = self.contents.array(node, self.primals)
-        if array is None or (node.op.opaque and not self.contents.holds(node)):
+        if array is None or (node.row.opaque and not self.contents.holds(node)):
             self.unrecoverable(node, "an element that the kernel overwrote after reading it")
             return
-        args = self.uses(node.args) if node.op.opaque else (self.use(array), *self.uses(node.args[1:]))
+        args = self.uses(node.args) if node.row.opaque else (self.use(array), *self.uses(node.args[1:]))
         self.append(Call(node.op, args, node.attributes, results=node.results, location=node.location))
 
     def returned(self, node: Call) -> None:
@@ -105,12 +105,12 @@ class _Replayed(Tangents):
     def function(self, call: Call, given: Given) -> None:
         """A function with a replay of its own uses it where no tangent passes through."""
         if call.op.nondiff:
-            for node in self.primals.function(call, call.op):
+            for node in self.primals.function(call, call.callee):
                 self.append(node)
             self.rename(call.results, self.primals.uses(call.results))
             return
         moves = any(given) or any(slots(v.type) for v in (*call.args, *call.results))
-        if call.op.replay is None or moves:
+        if call.callee.replay is None or moves:
             super().function(call, given)
         else:
-            self.append(Call(call.op.replay, call.args, {}, results=call.results, location=call.location))
+            self.append(Call(call.callee.replay, call.args, {}, results=call.results, location=call.location))

@@ -99,7 +99,7 @@ class Tangents(Duals):
 
     def found(self, call: Call, given: Given) -> Given:
         """Tangents of the results of a row."""
-        row = call.op
+        row = call.row
         nothing: Given = [{} for _ in call.results]
         if row.opaque and any(given):
             raise NotDifferentiableError(
@@ -127,7 +127,7 @@ class Tangents(Duals):
             self.append(call)
             return
         pure = not any(isinstance(a.type, ArrayType) for a in call.args)
-        if call.op.grad is not None and pure:
+        if call.callee.grad is not None and pure:
             self.append(call)
             pushed = pushed_forward(self.builder, call, given)
             if pushed is not None:
@@ -139,7 +139,7 @@ class Tangents(Duals):
 
     def body(self, call: Call, given: Given) -> None:
         """Differentiate the body of a function in the place of a call."""
-        inlined = inline(call.op, keep_gradients=True).body
+        inlined = inline(call.callee, keep_gradients=True).body
         copy = Cloner(dict(zip(inlined.params, call.args, strict=True)))
         nodes = copy.nodes(inlined.nodes)
         ends = copy.uses(inlined.yields)

@@ -85,7 +85,7 @@ def _jacobian(call: Call, mask: Mask) -> Region | None:
 
 def _is_straight(region: Region) -> bool:
     """Whether a region can be walked back through: rows without effects, one after the other."""
-    return all(isinstance(n, Call) and n.op.effect in (PURE, READ) and not n.op.opaque for n in region.nodes)
+    return all(isinstance(n, Call) and n.op.effect in (PURE, READ) and not n.row.opaque for n in region.nodes)
 
 
 def _by_components(
@@ -96,7 +96,8 @@ def _by_components(
     For gradients that branch, loop, or are native code. None for one with effects, and for structs.
     """
     differentiable = [k for k, out in enumerate(outs) if has_floats(out.type)]
-    if not call.op.grad.is_pure or any(is_struct(v.type) for v in (*args, *outs)):
+    grad = call.callee.grad
+    if grad is None or not grad.is_pure or any(is_struct(v.type) for v in (*args, *outs)):
         return None
     made = Region((*args, *outs, *seeds))
     with Builder(made).active() as builder:
@@ -162,7 +163,7 @@ def transposed(region: Region, inputs: tuple[Value, ...], seeds: list[Value]) ->
             if node.op.nondiff:
                 return None
             douts = [given.get(r) for r in node.results]
-            contributions = node.op.cotangents(node.args, node.results, douts, node.attributes)
+            contributions = node.row.cotangents(node.args, node.results, douts, node.attributes)
             for operand, contribution in zip(node.args, contributions, strict=True):
                 if operand in moving:
                     given.give(operand, contribution)

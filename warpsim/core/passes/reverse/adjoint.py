@@ -89,7 +89,7 @@ class Reverser(Loops):
         return arrived and not is_blind(call)
 
     def refuse_unknown(self, call: Call, arrived: bool, primals: Recompute) -> None:
-        if call.op.adjoint_rule is None:
+        if call.row.adjoint_rule is None:
             raise NotDifferentiableError(
                 f"{call.op.name} has no derivative: {call.op.nondiff or 'none is declared'}", call.location,
                 help="keep it out of what is differentiated, or declare a derivative with @wp.func_grad",
@@ -110,7 +110,7 @@ class Reverser(Loops):
     def apply_rule(self, call: Call, primals: Recompute, cotangents: Cotangents) -> None:
         outs = primals.uses(call.results)
         douts = [cotangents.take(r) if r in cotangents else None for r in call.results]
-        contributions = call.op.cotangents(primals.uses(call.args), outs, douts, call.attributes)
+        contributions = call.row.cotangents(primals.uses(call.args), outs, douts, call.attributes)
         for arg, contribution in zip(call.args, contributions, strict=True):
             if arg in self.active:
                 cotangents.give(arg, contribution)
@@ -146,10 +146,11 @@ class Reverser(Loops):
         elif arrived or self.active.reached(call) != NO:
             self.refuse_stale(call, primals)
             seeds = [cotangents.take(r) for r in call.results]
-            grad = call.op.grad
+            grad = call.callee.grad
+            assert grad is not None
             found = self.builder.call(grad, (*primals.uses(call.args), *seeds), grad.result_types)
             shares_of = found if isinstance(found, tuple) else () if found is None else (found,)
-            given = [a for a, p in zip(call.args, call.op.params, strict=True) if has_cotangent(p.type)]
+            given = [a for a, p in zip(call.args, call.callee.params, strict=True) if has_cotangent(p.type)]
             for arg, contribution in zip(given, shares_of, strict=True):
                 if arg in self.active:
                     cotangents.give(arg, contribution)

@@ -78,7 +78,9 @@ def evaluated(call: Call, args: tuple[Value, ...]) -> Constant | None:
         if not isinstance(a, Constant) or not kind_of(a.type):
             return None
         plain.append(a.value.numpy() if isinstance(a.value, Compound) else a.value)
-    row = call.op
+    if isinstance(call.op, Function):
+        return None
+    row = call.row
     exact = row.effect == PURE and row.numpy is not None and row.ulps == 0 and row.name not in _NEVER
     if not exact or len(call.results) != 1 or not kind_of(call.results[0].type):
         return None

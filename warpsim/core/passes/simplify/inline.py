@@ -101,7 +101,8 @@ def expansion_body(call: Call) -> Region:
         params = tuple(Value(t) for t in types)
         region = Region(params)
         with Builder(region).active():
-            out = call.op.expansion(*params, **call.attributes)
+            assert call.row.expansion is not None
+            out = call.row.expansion(*params, **call.attributes)
         region.yields = out if isinstance(out, tuple) else () if out is None else (out,)
         _traced[key] = region
     return _traced[key]
