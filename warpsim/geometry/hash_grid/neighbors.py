@@ -19,8 +19,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.language import (
-    cw_mul, float32, float64, func, int32, mask_at_most, max, min, resolve, rint, stop_gradient, struct, uint64, vec3d,
-    vec3f,
+    cw_mul, float32, float64, func, int32, mask_at_most, max, min, resolve, rint, stop_gradient, struct, uint32, uint64,
+    vec3d, vec3f,
 )  # fmt: skip
 from .data import HashGridData, image_in_period
 from .walk import Walk, advanced, at_first_row, is_position, within
@@ -116,12 +116,14 @@ def begun(q: Any, grid: Any, point: Any, max_dist: Any, group: int32, one_group:
 @func
 def window(q: HashGridNeighbors, k: int32):
     """Coordinates of sorted points k to k + LANES - 1."""
-    return q.walk.grid.x[k], q.walk.grid.y[k], q.walk.grid.z[k]
+    at = uint32(k)  # not negative, so that it never counts from the end
+    return q.walk.grid.x[at], q.walk.grid.y[at], q.walk.grid.z[at]
 
 
 @func(overload_of=window)
 def window(q: HashGridNeighborsD, k: int32):
-    return q.walk.grid.xd[k], q.walk.grid.yd[k], q.walk.grid.zd[k]
+    at = uint32(k)
+    return q.walk.grid.xd[at], q.walk.grid.yd[at], q.walk.grid.zd[at]
 
 
 @func

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.language import float32, float64, func, int32, min, resolve, stop_gradient, struct, uint64, vec3d, vec3f
+from ...core.language import (
+    float32, float64, func, int32, min, resolve, stop_gradient, struct, uint32, uint64, vec3d, vec3f,
+)  # fmt: skip
 from .data import LANES, HashGridData, cell_number, remainder
 from .walk import Walk, advanced, arc, at_first_row, covered, is_position
 
@@ -87,15 +89,15 @@ def begun(q: Any, grid: Any, point: Any, max_dist: Any, group: int32, one_group:
 def coordinate(q: HashGridQuery, k: int32, axis: int32) -> float64:
     """Of sorted point k, as the grid was built from it; in a period, that of its first image."""
     if axis == 0:
-        return float64(q.walk.grid.x[k][0])
-    return float64(q.walk.grid.y[k][0]) if axis == 1 else float64(q.walk.grid.z[k][0])
+        return float64(q.walk.grid.x[uint32(k)][0])
+    return float64(q.walk.grid.y[uint32(k)][0]) if axis == 1 else float64(q.walk.grid.z[uint32(k)][0])
 
 
 @func(overload_of=coordinate)
 def coordinate(q: HashGridQueryD, k: int32, axis: int32) -> float64:
     if axis == 0:
-        return q.walk.grid.xd[k][0]
-    return q.walk.grid.yd[k][0] if axis == 1 else q.walk.grid.zd[k][0]
+        return q.walk.grid.xd[uint32(k)][0]
+    return q.walk.grid.yd[uint32(k)][0] if axis == 1 else q.walk.grid.zd[uint32(k)][0]
 
 
 @func

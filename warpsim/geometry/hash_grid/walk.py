@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.language import bit_count, clamp, float64, floor, func, int32, isfinite, max, min, struct, vec3i
+from ...core.language import bit_count, clamp, float64, floor, func, int32, isfinite, max, min, struct, uint32, vec3i
 from .build import layer_of
 from .data import LANES, HashGridData, HashGridPlan, cell_number, place_of, remainder
 
@@ -124,13 +124,13 @@ def at_first_row(walk: Walk, plan: HashGridPlan, group: int32, one_group: bool) 
 def next_range(walk: Walk) -> Walk:
     """Turn to the next range of sorted points: the other end of a row that wraps, or the next row."""
     if walk.rest > 0:
-        walk.cursor = walk.grid.starts[walk.line]
-        walk.end = walk.grid.starts[walk.line + walk.rest]
+        walk.cursor = walk.grid.starts[uint32(walk.line)]
+        walk.end = walk.grid.starts[uint32(walk.line + walk.rest)]
         walk.rest = 0
     else:
         straight = min(walk.span[0], walk.cells[0] - walk.first[0])
-        walk.cursor = walk.grid.starts[walk.line + walk.first[0]]
-        walk.end = walk.grid.starts[walk.line + walk.first[0] + straight]
+        walk.cursor = walk.grid.starts[uint32(walk.line + walk.first[0])]
+        walk.end = walk.grid.starts[uint32(walk.line + walk.first[0] + straight)]
         walk.rest = walk.span[0] - straight
     if walk.rest == 0:
         walk = next_row(walk)
@@ -174,7 +174,7 @@ def of_group(walk: Walk, hits: int32) -> int32:
     while hits != 0:
         lowest = hits & -hits
         hits = hits - lowest
-        if walk.grid.group[walk.base + lowest_bit(lowest)] != walk.group:
+        if walk.grid.group[uint32(walk.base + lowest_bit(lowest))] != walk.group:
             kept = kept - lowest
     return kept
 
@@ -199,6 +199,6 @@ def advanced(q: Any, index: int32, tested: Callable):
             q.walk.hits = of_group(q.walk, q.walk.hits)
         q.walk.cursor = q.walk.cursor + LANES
     if found:
-        index = q.walk.grid.point[q.walk.base + lowest_bit(q.walk.hits)]
+        index = q.walk.grid.point[uint32(q.walk.base + lowest_bit(q.walk.hits))]
         q.walk.hits = q.walk.hits & (q.walk.hits - 1)
     return q, index, found
