@@ -18,7 +18,7 @@ from ..core.language import array, float64, kernel, tid, zeros
 from ..core.runtime.algorithms.cuda import primitives as on_device
 from .vectors import BLOCK, run
 
-_CUDA_BLOCK = 64
+_SHORT_BLOCK = 64
 _FLATTEST = 1.0e-10  # cosine between step and change of gradient below which a pair says nothing
 
 
@@ -61,7 +61,7 @@ class History:
         self.size, self.pairs = size, pairs
         self.rows = zeros((2 * pairs + 1, size), dtype, device)
         self.weights = zeros(2 * pairs + 1, dtype, device)
-        self.block = _CUDA_BLOCK if self.rows.device.is_cuda else BLOCK
+        self.block = _SHORT_BLOCK if self.rows.device.runs_many_threads else BLOCK
         self._partial = zeros((2 * pairs + 1, max(1, math.ceil(size / self.block)), 3), float64, device)
         self.gram = np.zeros((2 * pairs + 1, 2 * pairs + 1))
         self.forget()
@@ -82,7 +82,7 @@ class History:
         shape = (self._partial.shape[0], self._partial.shape[1])
         run(_products, shape, [self.rows, s, y, g, self.size, self.block, self._partial], self.rows.device)
         partial = self._partial
-        found = on_device.middle_sums(partial) if partial.device.is_cuda else partial._data.sum(axis=1)
+        found = partial._data.sum(axis=1) if partial.device.shares_host_memory else on_device.middle_sums(partial)
         for column, row in zip((s, y, g), found.T, strict=True):
             self.gram[:, column] = self.gram[column, :] = row
 

@@ -74,7 +74,7 @@ def aslinearoperator(A: Any) -> LinearOperator:
 
 def _computes(a: array) -> bool:
     """Whether to compute where an array is: on a GPU, unless a graph is captured, which would run it later."""
-    return bool(a.device.is_cuda) and current_graph() is None
+    return not a.device.shares_host_memory and current_graph() is None
 
 
 # ----- dense --------------------------------------------------------------------------------------

@@ -115,7 +115,7 @@ def _inner(x: array(dtype=Any), y: array(dtype=Any), size: int, block: int, part
 
 def inner(x: array, y: array) -> float:
     """The inner product of two flat arrays, summed in float64."""
-    if x.device.is_cuda:
+    if not x.device.shares_host_memory:
         return on_device.inner_product(x, y)
     partial = empty(max(1, math.ceil(x.size / BLOCK)), float64, x.device)
     run(_inner, partial.size, [x, y, x.size, BLOCK, partial], x.device)
@@ -149,7 +149,7 @@ def _largest(x: array(dtype=Any), size: int, block: int, partial: array(dtype=fl
 
 def largest(x: array) -> float:
     """The largest magnitude in a flat array; NaN if it has one."""
-    if x.device.is_cuda:
+    if not x.device.shares_host_memory:
         return on_device.largest(x)
     partial = empty(max(1, math.ceil(x.size / BLOCK)), float64, x.device)
     run(_largest, partial.size, [x, x.size, BLOCK, partial], x.device)

@@ -31,17 +31,18 @@ def construct(
     """
     device = lowers.device
     with saved_contents.Paused():  # there is nothing in it that a tape could need
-        if constructor == "lbvh" or (constructor is None and device.is_cuda):
+        if constructor == "lbvh" or (constructor is None and device.runs_many_threads):
             names = empty(0, int32, device) if groups is None else names_of(groups)
             built, roots = build_sorted(lowers, uppers, leaf_size, groups, names)
             return built, names, roots
-        near = [None if a is None else (a.to(CPU) if device.is_cuda else a) for a in (lowers, uppers, groups)]
+        far = not device.shares_host_memory
+        near = [a.to(CPU) if far and a is not None else a for a in (lowers, uppers, groups)]
         names, roots = np.zeros(0, np.int32), np.zeros(0, np.int32)
         if groups is None:
             built = build(near[0], near[1], leaf_size)
         else:
             built, names, roots = build_grouped(*near)
-        if device.is_cuda:
+        if far:
             built, roots = _moved(built, roots, device)
         return built, *(array(x, dtype=int32, device=device) for x in (names, roots))
 

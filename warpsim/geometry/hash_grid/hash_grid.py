@@ -178,7 +178,7 @@ class HashGrid:
 
 def builder_for(device: Any) -> Any:
     """What sorts points on a device."""
-    return Sort if device.is_cuda else Buckets
+    return Sort if device.runs_many_threads else Buckets
 
 
 def _windows(coordinates: Any, lanes: Any) -> Any:

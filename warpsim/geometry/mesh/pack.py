@@ -168,7 +168,7 @@ def average_edges(edges: array, count: int, average: array) -> None:
     Where there are many threads, each sums the square root of all.
     """
     device = edges.device
-    share = math.isqrt(edges.size) + 1 if device.is_cuda else edges.size or 1
+    share = math.isqrt(edges.size) + 1 if device.runs_many_threads else edges.size or 1
     sums = empty(-(-edges.size // share), float64, device)
     launch(_sum_squares, sums.size, [edges, share], [sums], device=device, record_tape=False)
     launch(_average, 1, [sums, count], [average], device=device, record_tape=False)

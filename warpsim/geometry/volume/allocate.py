@@ -82,7 +82,7 @@ def tile_grid(points: Any, bg_value: Any, voxel_size: Any, transform: Any, trans
 def _voxels(points: Any, matrix: np.ndarray, shift: np.ndarray, what: str, log2: int) -> np.ndarray:
     """Voxels of points; of those on a GPU only one of each cube of 2^log2 voxels along an axis."""
     inverse = np.linalg.inv(matrix)
-    if isinstance(points, array) and points.device.is_cuda:
+    if isinstance(points, array) and points.device.runs_many_threads:
         found = distinct_cubes(points, inverse, shift, log2)
         if found is not None:
             return found.astype(np.int64)

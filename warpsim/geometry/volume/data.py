@@ -36,7 +36,7 @@ def volume_data(
     """
     if len(grid.buffer) >= MAX_BYTES:
         raise VolumeError(f"a grid of {len(grid.buffer)} bytes\nexpected: less than {MAX_BYTES}")
-    place = device if device.is_cuda else CPU
+    place = CPU if device.shares_host_memory else device
     data = VolumeData()
     data.words = _words(grid.buffer, place) if shared is None else _words_of(shared)
     whole = data.words._data.view(np.uint8)
@@ -56,10 +56,10 @@ def volume_data(
 
 def _words(buffer: np.ndarray, place: Any) -> array:
     """The memory of values: the buffer itself, or a copy of it on a device. Blind data may end at any byte."""
-    if place.is_cuda:
-        padded = np.concatenate([buffer, np.zeros(-len(buffer) % 8, np.uint8)])
-        return array(padded.view(np.uint32), dtype=uint32, device=place)
-    return array(buffer[: len(buffer) // 8 * 8].view(np.uint32), dtype=uint32, copy=False, device=place)
+    if place.shares_host_memory:
+        return array(buffer[: len(buffer) // 8 * 8].view(np.uint32), dtype=uint32, copy=False, device=place)
+    padded = np.concatenate([buffer, np.zeros(-len(buffer) % 8, np.uint8)])
+    return array(padded.view(np.uint32), dtype=uint32, device=place)
 
 
 def _words_of(shared: array) -> array:
@@ -70,16 +70,16 @@ def _words_of(shared: array) -> array:
 
 def _see_nodes(data: VolumeData, memory: np.ndarray) -> None:
     place = data.words.device
-    if place.is_cuda:
-        data.masks = array._wrap(memory.view(np.uint32), uint32, place)
-    else:
+    if place.shares_host_memory:
         data.masks = array(memory.view(np.uint32), dtype=uint32, copy=False, device=place)
+    else:
+        data.masks = array._wrap(memory.view(np.uint32), uint32, place)
     data.links = array._wrap(memory.view(np.int64), int64, place, owner=data.masks)
 
 
 def present(data: VolumeData, grid: Grid) -> Grid:
     """The grid with the values of now, on the host; waits for a device."""
-    if not data.words.device.is_cuda:
+    if data.words.device.shares_host_memory:
         return grid
     now = grid.copy()
     found = data.words.numpy().view(np.uint8)[: len(grid.buffer)]
@@ -90,7 +90,7 @@ def present(data: VolumeData, grid: Grid) -> Grid:
 def seen_by_kernels(data: VolumeData, grid: Grid, view: np.ndarray) -> np.ndarray:
     """What kernels have where a view of the grid's buffer lies."""
     memory = data.words._data
-    if not data.words.device.is_cuda:
+    if data.words.device.shares_host_memory:
         return view
     begin = view.ctypes.data - grid.buffer.ctypes.data if view.size else 0
     first = memory.view(np.uint8)[begin : begin + view.itemsize].view(view.dtype)

@@ -84,7 +84,7 @@ class Volume:
         place = get_device(data.device if device is None and isinstance(data, array) else device)
         if copy:
             self._adopt(nanovdb_file.read(memory.tobytes()), 0, place)
-        elif place.is_cuda and isinstance(data, array) and data.device is place:
+        elif not place.shares_host_memory and isinstance(data, array) and data.device is place:
             if data.ptr % ALIGNMENT or not data.is_contiguous:
                 raise VolumeError(f"data of a volume at {data.ptr:#x}\nexpected: bytes in a row, at a multiple of 32")
             self._adopt([check(aligned_copy(memory))], 0, place, data)

@@ -95,6 +95,7 @@ def test_wrong_axes_are_refused(axis):
 def test_arrays_on_several_devices_are_refused():
     far, near, wide, number = f(), f(), f(8), wp.zeros(8, dtype=int)
     far.device = Device("cuda:5", "another device")
+    far.device.memory_space = "cuda:5"
     calls = {
         "out_array": lambda: utils.array_scan(near, far),
         "out": lambda: utils.array_sum(f(1), out=far[:1]),

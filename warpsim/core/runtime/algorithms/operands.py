@@ -41,15 +41,15 @@ def check(
         raise ArgumentTypeError(f"{name} has rank {a.ndim}\nexpected: {ndim}")
 
 
-def cuda_of(**named: Any) -> Device | None:
-    """The CUDA device that all arrays are on, or None for the CPU; raises where they are on several devices."""
+def remote_device(**named: Any) -> Device | None:
+    """The device that all arrays are on, or None where NumPy sees them; raises where they are on several devices."""
     (first, one), *others = named.items()
     for name, a in others:
         if a.device.memory_space != one.device.memory_space:
             raise DeviceError(
                 f"{name} is on {a.device}\nexpected: {one.device}, where {first} is\nhelp: {name}.to('{one.device}')"
             )
-    return one.device if one.device.is_cuda else None
+    return None if one.device.shares_host_memory else one.device
 
 
 def check_output(a: Any, name: str, dtype: Any = None) -> None:

@@ -28,7 +28,7 @@ from ..devices.cuda.memory import on_host
 from ..tape.array_step import run_step
 from .casts import Cast
 from .cuda import primitives as on_device
-from .operands import check, check_output, checked_axis, checked_count, cuda_of, inner
+from .operands import check, check_output, checked_axis, checked_count, inner, remote_device
 from .radix import KEYS
 from .reductions import Inner, Reduction, Scan, Sum
 from .sorting import RadixSort, RunLengths, SegmentedSort
@@ -53,7 +53,7 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
     check_output(out_array, "out_array", in_array.dtype)
     if out_array.size != in_array.size:
         raise ArrayError(f"out_array has {out_array.size} elements\nexpected: {in_array.size}, as many as in_array")
-    device = cuda_of(in_array=in_array, out_array=out_array)
+    device = remote_device(in_array=in_array, out_array=out_array)
     run_step((on_device.DeviceScan if device else Scan)([out_array], [in_array], inclusive, device))
 
 
@@ -100,7 +100,7 @@ def _reduced(
     check_output(target, "out", dtype)
     if target.shape != shape:
         raise ArrayError(f"out has shape {target.shape}\nexpected: {shape}")
-    device = cuda_of(**sources, out=target)
+    device = remote_device(**sources, out=target)
     run_step((there if device else by_host)([target], list(sources.values()), along, number, device))
     if out is None and axis is None:
         return on_host(target._data[0])
@@ -124,7 +124,7 @@ def radix_sort_pairs(keys: array, values: array, count: int, begin_bit: int = 0,
     begin, end = operator.index(begin_bit), width if end_bit is None else operator.index(end_bit)
     if not 0 <= begin <= end <= width:
         raise ArrayError(f"bits {begin} to {end} of {width}-bit keys\nexpected: 0 <= begin_bit <= end_bit <= {width}")
-    device = cuda_of(keys=keys, values=values)
+    device = remote_device(keys=keys, values=values)
     run_step((on_device.DeviceRadixSort if device else RadixSort)(keys, values, number, begin, end, device))
 
 
@@ -146,7 +146,7 @@ def segmented_sort_pairs(
             raise ArrayError(f"segment_end_indices has {ends.size} elements\nexpected: {starts.size}, one per start")
 
     bounds = {"segment_start_indices": starts} | ({} if ends is None else {"segment_end_indices": ends})
-    device = cuda_of(keys=keys, values=values, **bounds)
+    device = remote_device(keys=keys, values=values, **bounds)
     sort = on_device.DeviceSegmentedSort if device else SegmentedSort
     run_step(sort(keys, values, number, list(bounds.values()), device))
 
@@ -191,7 +191,7 @@ def runlength_encode(
     check_output(total, "run_count", scalars.int32)
     if total.size < 1:
         raise ArrayError("run_count is empty\nexpected: room for one element")
-    device = cuda_of(values=values, run_values=run_values, run_lengths=run_lengths, run_count=total)
+    device = remote_device(values=values, run_values=run_values, run_lengths=run_lengths, run_count=total)
 
     if structs.is_struct(values.dtype):
         device = None  # structs are compared by the host
@@ -226,5 +226,5 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
     if number > sizes[1]:
         raise ArrayError(f"out_array has room for {sizes[1]} elements\nexpected: {number}")
 
-    device = cuda_of(in_array=in_array, out_array=out_array)
+    device = remote_device(in_array=in_array, out_array=out_array)
     run_step((on_device.DeviceCast if device else Cast)(in_array, out_array, number, same, device))

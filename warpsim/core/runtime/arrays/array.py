@@ -179,7 +179,7 @@ class array(Sloped, metaclass=_ArrayMeta):
 
         Of an array on a CUDA device a copy, once the work on the current stream is done.
         """
-        if self.device.is_cuda:
+        if not self.device.shares_host_memory:
             return on_host(self._data)
         self._memory.expose(self._data)
         return self._data
@@ -198,7 +198,7 @@ class array(Sloped, metaclass=_ArrayMeta):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False and dtype is not None and np.dtype(dtype) != self._data.dtype:
             raise ValueError(f"{self!r} as {np.dtype(dtype)} needs a copy\nhelp: allow it: copy=None")
-        if copy is False and self.device.is_cuda:
+        if copy is False and not self.device.shares_host_memory:
             raise ValueError(f"{self!r} is on {self.device}, which NumPy cannot see\nhelp: allow a copy: copy=None")
         found = self.numpy()
         return found.astype(dtype or found.dtype, copy=bool(copy))
@@ -208,15 +208,15 @@ class array(Sloped, metaclass=_ArrayMeta):
         if self._data.dtype.names is not None:
             # NumPy would read padding as fields; without this attribute it asks __array__.
             raise AttributeError("arrays of structs have no __array_interface__\nhelp: a.numpy() shares the memory")
-        if self.device.is_cuda:
+        if not self.device.shares_host_memory:
             raise AttributeError(f"an array on {self.device} has no __array_interface__\nhelp: a.numpy() copies it")
         self._memory.expose(self._data)
         return self._data.__array_interface__
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        if not self.device.is_cuda or self._data.dtype.names is not None:
-            what = "of structs" if self.device.is_cuda else f"on {self.device}"
+        if self.device.shares_host_memory or self._data.dtype.names is not None:
+            what = f"on {self.device}" if self.device.shares_host_memory else "of structs"
             raise AttributeError(f"arrays {what} have no __cuda_array_interface__")
         self._memory.expose(self._data)
         return interop.interface(self._data)
@@ -225,12 +225,12 @@ class array(Sloped, metaclass=_ArrayMeta):
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
     ) -> Any:
         self._memory.expose(self._data)
-        if self.device.is_cuda:
+        if not self.device.shares_host_memory:
             return interop.export(self._data, stream, max_version, dl_device, copy)
         return self._data.__dlpack__(stream=stream, **_given(max_version=max_version, dl_device=dl_device, copy=copy))
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (interop.CUDA, self.device.ordinal) if self.device.is_cuda else self._data.__dlpack_device__()
+        return self._data.__dlpack_device__() if self.device.shares_host_memory else (interop.CUDA, self.device.ordinal)
 
     # ----- parts ------------------------------------------------------------------------------
 

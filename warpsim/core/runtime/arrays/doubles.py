@@ -35,7 +35,7 @@ class Doubles:
         place, low, high = _span(view)
         block = next(b for b in self._blocks if b.place is place and b.low <= low and high <= b.high)
         found: np.ndarray = np.ndarray(view.shape, view.dtype, block.memory, low - block.low, view.strides)
-        return cuda_memory.adopted(found, place) if place.is_cuda else found
+        return found if place.shares_host_memory else cuda_memory.adopted(found, place)
 
     def restore(self) -> None:
         """What copies held at the beginning."""

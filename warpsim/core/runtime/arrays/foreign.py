@@ -40,7 +40,7 @@ def memory_at(
     if capacity is not None and span > capacity:
         raise ArrayError(f"shape {shape} with strides {steps} spans {span} bytes, capacity is {capacity}")
     ptr = checked_address(ptr, span)
-    if device is not None and device.is_cuda:
+    if device is not None and not device.shares_host_memory:
         interop.check_address(ptr, span, device)
     inner = contiguous_strides(layout.shape, layout.base.itemsize)
     interface = {
@@ -53,7 +53,7 @@ def memory_at(
         freed.atexit = False  # what the deleter needs may be gone by then
     found = np.asarray(holder)
     found = found.view(layout) if layout.names is not None else found
-    return cuda_memory.adopted(found, device) if device is not None and device.is_cuda else found
+    return found if device is None or device.shares_host_memory else cuda_memory.adopted(found, device)
 
 
 def checked_address(ptr: Any, span: int) -> int:

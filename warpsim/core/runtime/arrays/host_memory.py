@@ -123,7 +123,7 @@ def allocate(
     size = math.prod((*shape, *inner)) * base.itemsize
     if size >= 2**63:
         raise ArrayError(f"shape {shape} of {type_name(element)} needs more than 2**63 bytes")
-    if device is not None and device.is_cuda:
+    if device is not None and not device.shares_host_memory:
         made = cuda_memory.empty((*shape, *inner), base, device)
         return cuda_memory.zero(made) if zero else made
     if pinned and (gpu := next(iter(get_cuda_devices()), None)) is not None:
@@ -135,7 +135,7 @@ def moved(memory: np.ndarray, device: Device) -> np.ndarray:
     """The contents in packed memory of a device; the memory itself where it is there already."""
     if isinstance(memory, DeviceMemory) and memory.device is device:
         return memory
-    if not device.is_cuda:
+    if device.shares_host_memory:
         return on_host(memory)
     made = cuda_memory.empty(memory.shape, memory.dtype, device)
     made.put(memory)
@@ -191,7 +191,7 @@ def memory_of(
 
 def as_memory(data: Any, device: Device, held: dict[bytes, Any]) -> tuple[np.ndarray, Any]:
     """Any array-like as NumPy sees it, left on the device where it is there, and its element type if it has one."""
-    if not device.is_cuda:
+    if device.shares_host_memory:
         return as_numpy(data, held)
     if isinstance(data, TypedMemory):
         held.update({} if data._held is None else data._held.owners())
@@ -202,7 +202,7 @@ def as_memory(data: Any, device: Device, held: dict[bytes, Any]) -> tuple[np.nda
 
 def is_memory_of(memory: np.ndarray, device: Device) -> bool:
     """Whether memory is where arrays of the device have theirs."""
-    return memory.device is device if isinstance(memory, DeviceMemory) else not device.is_cuda
+    return memory.device is device if isinstance(memory, DeviceMemory) else device.shares_host_memory
 
 
 def refused(memory: np.ndarray, ndim: int) -> str:

@@ -16,13 +16,23 @@ from .cuda import driver
 
 
 class Device:
-    """A place where arrays live and kernels run."""
+    """Where arrays live and kernels run; what is said here holds for devices of the host.
+
+    Code elsewhere asks what it wants to know of a device, and never which device it is.
+    """
+
+    shares_host_memory = True
+    """Whether NumPy can see the memory: `cpu` and `interp` share arrays."""
+    memory_space = "host"
+    """The name of the memory that arrays of the device lie in."""
+    runs_many_threads = False
+    """Whether launches of many short threads are the fast ones: work of few long ones is divided further."""
 
     def __init__(self, alias: str, name: str):
         self.alias, self.name = alias, name
         self.kind = alias.partition(":")[0]
         """What stands in the tables of what devices can do."""
-        self.is_cpu, self.is_cuda, self.is_interp = alias == "cpu", alias.startswith("cuda"), alias == "interp"
+        self.is_cpu, self.is_cuda, self.is_interp = (self.kind == kind for kind in ("cpu", "cuda", "interp"))
         self.ordinal = int(alias.partition(":")[2] or 0)
 
     def __str__(self) -> str:
@@ -38,16 +48,6 @@ class Device:
 
     def __hash__(self) -> int:
         return hash(self.alias)
-
-    @property
-    def shares_host_memory(self) -> bool:
-        """Whether NumPy can see the memory: `cpu` and `interp` share arrays."""
-        return not self.is_cuda
-
-    @property
-    def memory_space(self) -> str:
-        """The name of the memory that arrays of the device lie in."""
-        return self.alias if self.is_cuda else "host"
 
     def can_access(self, other: Device) -> bool:
         """Whether kernels here may use memory of another device now."""

@@ -56,7 +56,7 @@ class Handle:
             number = next(_numbers)
         self._there: np.ndarray = self._memory
         self._row = 0
-        if self.device.is_cuda:
+        if not self.device.shares_host_memory:
             self._there = allocate(self._memory.shape, uint8, zero=False, device=self.device)
             address = self._there.ctypes.data
             if address >> ADDRESS_BITS:
@@ -130,7 +130,7 @@ class Handle:
 
     def interpreted(self) -> Any:
         """The struct as the interpreter holds it. Raises `DeviceError` for arrays where the host cannot look."""
-        if self.device.is_cuda:
+        if not self.device.shares_host_memory:
             raise DeviceError(
                 f"an id stands for a {self.type.__name__} on {self.device}, and the launch is on the host\n"
                 f"expected: a structure on the host\nhelp: launch with device={str(self.device)!r}"

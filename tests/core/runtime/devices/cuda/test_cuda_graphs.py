@@ -53,7 +53,7 @@ def calls(monkeypatch, *names):
         return inner(name, *args)
 
     for module in ("device", "graphs", "memory"):
-        monkeypatch.setattr(f"warpsim.core.runtime.cuda.{module}.call", counting)
+        monkeypatch.setattr(f"warpsim.core.runtime.devices.cuda.{module}.call", counting)
     return found
 
 

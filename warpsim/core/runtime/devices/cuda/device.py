@@ -37,10 +37,14 @@ class NeedsHost(Exception):
 class CudaDevice(Device):
     """One GPU. arch: its compute capability; sm_count: its multiprocessors."""
 
+    shares_host_memory = False
+    runs_many_threads = True
+
     def __init__(self, ordinal: int):
         attribute = driver.api().CUdevice_attribute
         self.handle = call("cuDeviceGet", ordinal)
         super().__init__(f"cuda:{ordinal}", call("cuDeviceGetName", 256, self.handle).partition(b"\0")[0].decode())
+        self.memory_space = self.alias
         self.arch = (
             self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
             self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
