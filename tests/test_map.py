@@ -17,6 +17,7 @@ from warpsim.core.compile import STAGES
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "warpsim"
 MAP = PACKAGE / "core" / "README.md"
+ADJOINT_STAGES = ("adjoint", "adjoint dce")  # those of the walk
 _BEGIN, _END = "<!-- modules:begin -->\n", "<!-- modules:end -->"
 
 
@@ -84,8 +85,25 @@ def dumped(tmp_path, capsys):
     wp.config.dump = "all"
     wp.launch(module.saxpy, 512, [x, y, 2.0], device="cpu")
     assert (y == 2.0 * x + 1.0).all()
-    parts = re.split(r"# ---- saxpy after (\w+)\n", capsys.readouterr().out)[1:]
-    return {stage: text.strip("\n") for stage, text in zip(parts[::2], parts[1::2], strict=True)}
+    return {**stages("saxpy", capsys.readouterr().out), **dumped_adjoint(module.saxpy, capsys)}
+
+
+def dumped_adjoint(kernel, capsys) -> dict[str, str]:
+    """What `config.dump` prints for the adjoint that a tape runs."""
+    x, y = (wp.array(np.ones(1024, np.float32), requires_grad=True, device="cpu") for _ in range(2))
+    with wp.Tape() as tape:
+        wp.launch(kernel, 512, [x, y, 2.0], device="cpu")
+    tape.backward(grads={y: wp.ones(1024, dtype=float, device="cpu")})
+    assert (x.grad.numpy() == 2.0).all() and (y.grad.numpy() == 1.0).all()
+    printed = stages("adj_saxpy", capsys.readouterr().out)
+    return {stage: printed[stage] for stage in ADJOINT_STAGES}
+
+
+def stages(name: str, output: str) -> dict[str, str]:
+    """Dumped programs of a name, by stage."""
+    parts = re.split(r"# ---- (\w+) after ([\w ]+)\n", output)[1:]
+    programs = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+    return {stage: text.strip("\n") for program, stage, text in programs if program == name}
 
 
 def thread_block(llvm: str) -> str:
@@ -99,7 +117,7 @@ def thread_block(llvm: str) -> str:
 def test_the_walk_is_what_config_dump_prints(request, dumped):
     page = MAP.read_text(encoding="utf-8")
     wanted = page
-    for stage in STAGES[1:]:
+    for stage in (*STAGES[1:], *ADJOINT_STAGES):
         text = thread_block(dumped[stage]) if stage == "llvm" else dumped[stage]
         mark = f"<!-- walk:{stage} -->\n"
         assert mark in page, f"the walk leaves out the stage {stage!r}"
@@ -110,8 +128,9 @@ def test_the_walk_is_what_config_dump_prints(request, dumped):
 
 
 def test_the_stages_of_the_walk_differ_as_the_text_says(dumped):
-    assert list(dumped) == list(STAGES)
+    assert list(dumped) == [*STAGES, *ADJOINT_STAGES]
     assert " axpy(" in dumped["lower"] and " axpy(" not in dumped["inline"]
     assert "for " in dumped["inline"] and "for " not in dumped["unroll"]
     assert "512:int32" in dumped["fold"] and "mul(1:int32" not in dumped["fold"]
     assert dumped["dce"] == dumped["fold"]
+    assert dumped["adjoint"].count(" load(") > dumped["adjoint dce"].count(" load(") == 2  # primals, and none

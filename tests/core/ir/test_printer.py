@@ -1,5 +1,7 @@
 """The text of programs: stable, complete, and free of the names that their author chose."""
 
+import re
+
 import numpy as np
 
 import warpsim as wp
@@ -52,6 +54,12 @@ def test_lines_of_the_source_on_request():
     plain, lined = (print_function(final(everything), lines=lines).splitlines() for lines in (False, True))
     assert [line.partition("  # line ")[0] for line in lined] == plain
     assert sum("  # line " in line for line in lined) > len(plain) / 2
+
+
+def test_names_of_the_author_on_request():
+    text = print_function(final(everything), hints=True)
+    assert re.search(r"%\d+\.total: vec3", text) and re.search(r"%\d+\.n: int32", text)
+    assert re.sub(r"(%\d+)\.[\w.]+", r"\1", text) == print_function(final(everything))
 
 
 def test_equal_programs_print_equally_whatever_their_names():

@@ -13,7 +13,7 @@ from .verify import verify
 def step(name: str, fn: Function) -> Function:
     """Verify and, on request, print a program after the pass `name`."""
     verify(fn, name)
-    show(name, fn.name, lambda: print_function(fn, lines=True))
+    show(name, fn.name, lambda: print_function(fn, lines=True, hints=True))
     return fn
 
 

@@ -1,7 +1,7 @@
 """Stable text of a function, for dumps, goldens and cache keys.
 
 Values are numbered in the order they appear, so equal programs print equally whatever names their
-author gave; source lines appear only on request.
+author gave; source lines and those names (`%14.trips`) appear only on request.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .nodes import Call, Constant, For, Function, If, Node, Region, Value, While
 class Printer:
     """Prints one function; numbering starts afresh for each."""
 
-    def __init__(self, lines: bool = False):
-        self.show_lines = lines
+    def __init__(self, lines: bool = False, hints: bool = False):
+        self.show_lines, self.show_hints = lines, hints
         self.names: dict[Value, str] = {}
         self.types: dict[Any, str] = {}
         self.out: list[str] = []
@@ -63,7 +63,8 @@ class Printer:
         if found is None:
             if isinstance(value, Constant):
                 return f"{literal(value.value)}:{self.type(value.type)}"
-            found = self.names[value] = f"%{len(self.names)}"
+            shown = self.show_hints and value.hint.replace(".", "").isidentifier()
+            found = self.names[value] = f"%{len(self.names)}.{value.hint}" if shown else f"%{len(self.names)}"
         return found
 
     def type(self, t: Any) -> str:
@@ -101,6 +102,6 @@ def literal(value: Any) -> str:
     return str(value)
 
 
-def print_function(fn: Function, lines: bool = False) -> str:
-    """The text of `fn`; with `lines`, each node ends in its source line."""
-    return Printer(lines).function(fn)
+def print_function(fn: Function, lines: bool = False, hints: bool = False) -> str:
+    """The text of `fn`; with `lines`, each node ends in its source line, with `hints` values carry readable names."""
+    return Printer(lines, hints).function(fn)

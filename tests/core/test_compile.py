@@ -1,0 +1,72 @@
+"""The pipeline step by step: what each pass makes of one kernel, and of its derived forms."""
+
+import re
+
+import pytest
+
+import warpsim as wp
+from warpsim.config import config
+from warpsim.core.emit.program import Form
+
+
+@wp.func
+def spring(x: float, y: float, rest: float):
+    return (y - x) * (wp.abs(y - x) - rest)
+
+
+@wp.kernel
+def relax(x: wp.array(dtype=float), f: wp.array(dtype=float), n: int, rest: float):
+    i = wp.tid()
+    total = 0.0 * rest
+    for k in range(2):
+        total += spring(x[i], x[i + 1 + k], rest)
+    for j in range(n):
+        if j == i:
+            continue
+        total = total * 0.5 + spring(x[i], x[j], rest)
+    f[i] = f[i] + total
+
+
+GRADIENTS = frozenset({"x", "f"})
+
+
+def steps(kernel, form, capsys):
+    """The programs that a dump prints while a form of a kernel is made, by the names of the steps."""
+    types = tuple(kernel.patterns.values())
+    if form.kind != "forward":
+        kernel.program(types)
+    config.dump = "all"
+    kernel.program(types, form=form)
+    parts = re.split(r"# ---- \w+ after ([\w ]+)\n", capsys.readouterr().out)[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+@pytest.fixture
+def kernel():
+    """The kernel with nothing compiled yet."""
+    return wp.kernel(relax.function)
+
+
+FORWARD_STEPS = ["source", "lower", "inline", "unroll", "fold", "dce", "version"]
+START = ["inline", "handles", "unroll", "fold", "dce"]
+REVERSE = ["cse", "inline", "fold", "dce"]
+STEPS = {
+    "forward": FORWARD_STEPS,
+    "adjoint": [*START, "assume", "promote", "adjoint", *(f"adjoint {name}" for name in REVERSE), "version"],
+    "recording": [*START, "recording", *(f"recording {name}" for name in REVERSE), "version"],
+    "tangent": [*START, "tangent", "tangent fold", "tangent dce", "version"],
+    "replayed tangent": [*START, "assume", "promote", "tangent", "tangent fold", "tangent dce", "version"],
+}
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_a_form_takes_the_steps_of_the_picture(kernel, kind, capsys):
+    assert list(steps(kernel, Form(kind, GRADIENTS if kind != "forward" else frozenset()), capsys)) == STEPS[kind]
+
+
+@pytest.mark.parametrize("kind", ["forward", "adjoint", "tangent"])
+def test_what_every_pass_makes_of_a_kernel(kernel, kind, capsys, golden):
+    form = Form(kind, GRADIENTS if kind != "forward" else frozenset())
+    for name, text in steps(kernel, form, capsys).items():
+        if name != "source":
+            golden(re.sub(r"  # line \d+", "", text), name.replace(" ", "-"))
