@@ -1,4 +1,4 @@
-"""Which values carry a derivative. An analysis: it changes nothing.
+"""Activity analysis: which values carry a derivative.
 
 Guarantees: a value is *active* when it has floating components, a differentiable path leads to it from
 a differentiable source (it is *varied*), and a differentiable path leads from it to a differentiable
@@ -41,7 +41,7 @@ class Activity:
         self.repeat(fn.body, self.useful, self.trace)
 
     def repeat(self, body: Region, found: set[Value], step: object) -> None:
-        """Loops carry activity round: until nothing new is found."""
+        """To a fixed point, since loops carry activity round."""
         before = -1
         while len(found) > before:
             before = len(found)
@@ -67,8 +67,8 @@ class Activity:
             if isinstance(a.type, ArrayType):
                 known = self.gradient_status(a) == NO
             else:
-                held = self.points_to.get(a, frozenset())
-                known = None not in held and not held & (self.with_gradient or frozenset())
+                bases = self.points_to.get(a, frozenset())
+                known = None not in bases and not bases & (self.with_gradient or frozenset())
             if not known:
                 return YES
         return NO
@@ -80,8 +80,8 @@ class Activity:
     def is_local(self, array: Value) -> bool:
         return any(base is not None and base.holder not in self.params for base in self.points_to.get(array, ()))
 
-    def is_kept(self, array: Value) -> bool:
-        """Whether an array is one of states that the derivative of a loop keeps: those are never cleared."""
+    def is_checkpoint(self, array: Value) -> bool:
+        """Whether an array holds checkpoints of a loop: those are never cleared."""
         holders = {base.holder for base in self.points_to.get(array, ()) if base is not None}
         return any(
             isinstance(n, Call) and n.attributes.get("cleared") is False and n.results[0] in holders

@@ -1,4 +1,4 @@
-"""How a kernel uses the arrays it was given. An analysis: it changes nothing.
+"""Atomic plan: how a kernel uses its arrays, and which of its atomics need no atomic instruction.
 
 Guarantees, for a kernel whose calls are inlined: for every array that it knows by itself (see `alias`)
 whether it is read, written, or reached by atomics. For array parameters and their gradient arrays also:
@@ -185,12 +185,12 @@ class _Analysis:
             self.plan.unknown.append(call)
         for value in call.args:
             data = self.points_to.get(value, frozenset())
-            held = {r._replace(is_grad=True) for r in data if r is not None and r.path}
-            self.vague |= data | held
-            for base in data | held:
+            gradients = {r._replace(is_grad=True) for r in data if r is not None and r.path}
+            self.vague |= data | gradients
+            for base in data | gradients:
                 if base is not None:
                     self.accesses.setdefault(base, []).append(call)
-            self.effects.written.update(held if call.op.effect == WRITE else ())
+            self.effects.written.update(gradients if call.op.effect == WRITE else ())
 
     def are_local(self, arrays: PointsTo) -> bool:
         return bool(arrays) and all(a is not None and a.holder not in self.position for a in arrays)

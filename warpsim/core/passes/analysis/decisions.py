@@ -3,7 +3,7 @@
 A value decides where its bits reach a comparison, an integer, a function with jumps, native code, or an
 atomic that picks one of several values. An adjoint computes such values again and must decide what the
 kernel decided. So the calls listed here are compiled without licence to reorder, contract or approximate: they
-then give the same bits in the kernel and in every replay, whatever stands around them. Without fast
+then give the same bits in the kernel and wherever they are recomputed, whatever stands around them. Without fast
 mathematics all calls but powers are compiled so.
 
 Guarantees: the operands of a listed call that carry floats come from listed calls, from memory, or from

@@ -1,8 +1,8 @@
-"""Which accesses of one thread may meet at one element, and which comes first. An analysis.
+"""Dependence analysis: which accesses of one thread may meet at one element, and which comes first.
 
 Guarantees: `Dependences.order(a, b)` tells for two accesses of one array whether `b` may happen before `a` at
 the element that `a` touches, and whether it may happen after; when neither, they never meet. Indices are
-compared as sums of constants, unknowns and loop indices: `x[k + 1]` written in round `k` is what `x[k]`
+compared as sums of constants, unknowns and loop indices: `x[k + 1]` written in iteration `k` is what `x[k]`
 reads in the next. Negative indices count from the end, so two indices are compared only if the signs of both are
 known and equal: -1 and 2 are one element of three. What the comparison cannot decide counts as possible. Index
 arithmetic is taken not to overflow.
@@ -200,7 +200,7 @@ class Dependences:
                 self.affine.equate(param, value)
 
     def find_indices(self, node: While) -> None:
-        """Carried values that grow by a constant every round count it."""
+        """Carried values that grow by a constant in every iteration count them."""
         for param, value in zip(node.carried, node.body.yields, strict=True):
             if scalars.is_integer(param.type):
                 change = self.affine.of(value).plus(self.affine.of(param), -1)
@@ -208,7 +208,7 @@ class Dependences:
                     self.steps[param] = 1 if change.constant > 0 else -1
 
     def varies(self, atom: Any, loops: tuple[Loop, ...]) -> bool:
-        """Whether an unknown may change from round to round of one of the loops."""
+        """Whether an unknown may change from iteration to iteration of one of the loops."""
         return any(loop in self.homes.get(leaf, ()) for leaf in leaves(atom) for loop in loops)
 
     def up_to(self, region: Region, place: Position) -> Position:
@@ -246,7 +246,7 @@ class Dependences:
         return found
 
     def may_meet(self, a: Access, b: Access, common: tuple[Loop, ...]) -> bool:
-        """Whether the two may touch one element in the same round of all loops around both."""
+        """Whether the two may touch one element in the same iteration of all loops around both."""
         own = (*a.loops[len(common) :], *b.loops[len(common) :])
         if a.indexed:
             return True
@@ -255,7 +255,7 @@ class Dependences:
             if not any(self.varies(atom, own) for atom, _ in difference.terms):
                 if not difference.terms and self.differ(a.base, axis, difference.constant, signs):
                     return False
-            # Unknowns that both have may still differ between rounds of a loop around one of them alone.
+            # Unknowns that both have may still differ between iterations of a loop around one of them alone.
         return True
 
     def differ(self, base: BaseArray, axis: int, distance: int, signs: list[int]) -> bool:
@@ -267,7 +267,7 @@ class Dependences:
         return (base, axis, abs(distance)) in self.extents
 
     def in_other_iteration(self, a: Access, b: Access, common: tuple[Loop, ...], depth: int) -> set[str]:
-        """When they may meet in different rounds of loop `depth`, and the same round of those around it."""
+        """When they may meet in different iterations of loop `depth`, and the same one of those around it."""
         own = (*a.loops[len(common) :], *b.loops[len(common) :])
         moving = (*common[depth:], *own)
         possible = {BEFORE, AFTER}
@@ -279,7 +279,7 @@ class Dependences:
         return possible
 
     def iterations_apart(self, x: Affine, y: Affine, loop: Loop, moving: tuple[Loop, ...]) -> set[str]:
-        """When y in another round of `loop` may equal x in this one."""
+        """When y in another iteration of `loop` may equal x in this one."""
         both = {BEFORE, AFTER}
         fixed_x, moving_x = self.split(x, moving)
         fixed_y, moving_y = self.split(y, moving)
@@ -293,7 +293,7 @@ class Dependences:
         [(index, factor)] = moving_x
         if index not in self.steps or self.homes_in(index) is not loop:
             return both
-        # factor * (this round's index - the other's) + distance = 0
+        # factor * (this iteration's index - the other's) + distance = 0
         if distance.constant % factor or not distance.constant:
             return set()
         ahead = -distance.constant // factor * self.steps[index]
@@ -304,7 +304,7 @@ class Dependences:
         return homes[-1] if homes else None
 
     def split(self, number: Affine, moving: tuple[Loop, ...]) -> tuple[Affine, frozenset[tuple[Any, int]]]:
-        """A number as the part that is the same in all rounds of some loops, and the rest."""
+        """A number as the part that is the same in all iterations of some loops, and the rest."""
         rest = frozenset(term for term in number.terms if self.varies(term[0], moving))
         return Affine(number.terms - rest, number.constant), rest
 

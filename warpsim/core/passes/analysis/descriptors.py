@@ -1,4 +1,4 @@
-"""What a kernel does with arrays that structs in memory refer to. An analysis: it changes nothing.
+"""Nested arrays: what a kernel does with arrays that structs in memory refer to.
 
 Guarantees: for a kernel whose calls are inlined, every access to an array that came out of memory is counted, and
 every store of a value that is or holds an array.

@@ -93,9 +93,9 @@ def read_after_write(fn: Function, read: Path, written: Path) -> bool:
                 met |= after and reaches(effects.loads, read)
                 after |= reaches(effects.stores, written)
                 continue
-            rounds = 1 if isinstance(node, If) else 2  # the second round of a loop comes after the first
+            times = 1 if isinstance(node, If) else 2  # the second iteration of a loop comes after the first
             ends = [after]
-            for inner in node.regions() * rounds:
+            for inner in node.regions() * times:
                 found, end = scan(inner, after if isinstance(node, If) else any(ends))
                 met |= found
                 ends.append(end)

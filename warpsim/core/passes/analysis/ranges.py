@@ -1,4 +1,4 @@
-"""Value ranges: between which limits each index of an access lies. An analysis: it changes nothing.
+"""Value-range analysis: between which limits each index of an access lies.
 
 Guarantees, for a kernel whose calls are inlined: `index(call, k)` are limits of operand `k` of an access whenever
 the access runs. They follow from constants, thread indices, extents and loop bounds, through arithmetic, choices,
@@ -135,7 +135,7 @@ class Ranges:
         self.known.update((t, x) for t, x in zip(targets, limits, strict=True) if scalars.is_integer(t.type))
 
     def loop(self, node: For | While, go_round: Any) -> None:
-        """Limits of what a loop carries: those it starts with, widened until a round keeps them."""
+        """Limits of what a loop carries: those it starts with, widened until an iteration keeps them."""
         carried = node.carried
         numbers = [k for k, p in enumerate(carried) if scalars.is_integer(p.type)]
         self.pass_on(carried, tuple(self.at(v) for v in node.init))

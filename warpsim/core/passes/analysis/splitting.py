@@ -1,4 +1,4 @@
-"""Index-set splitting: for which threads of a row no index counts from the end. An analysis: it changes nothing.
+"""Index-set splitting: for which threads of a row no index counts from the end.
 
 `u[i - 1]` counts from the end for thread 0 alone. Told apart from the others, those threads that count forwards
 read neighbouring elements, so their loop can be vectorised.

@@ -27,9 +27,9 @@ def replayed_tangent(fn: Function, chosen: list[Slot], ndim: int) -> tuple[Funct
     pass_ = _Replayed(fn, ndim)
     tangents = start(pass_, fn.params, chosen)
     made = pass_.rewritten(fn, ())
-    kept = pass_.contents.params
-    made.body.params = (*fn.params, *kept.values(), *tangents)
-    return made, (*kept, *(Extra("tangent", slot.position) for slot in chosen))
+    contents = pass_.contents.params
+    made.body.params = (*fn.params, *contents.values(), *tangents)
+    return made, (*contents, *(Extra("tangent", slot.position) for slot in chosen))
 
 
 class _Replayed(Tangents):

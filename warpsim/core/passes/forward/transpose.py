@@ -1,4 +1,4 @@
-"""The tangent of a row from its adjoint.
+"""Transposition: the tangent rule of a row from its adjoint rule.
 
 An adjoint rule is linear in the cotangents of the results. With the operands and results fixed, the rule is
 the transposed Jacobian of the row; so its own transpose, taken by walking back through what the rule
@@ -155,7 +155,7 @@ def transposed(region: Region, inputs: tuple[Value, ...], seeds: list[Value]) ->
     with Builder(body).active():
         for value, seed in zip(region.yields, seeds, strict=True):
             if value in moving:
-                given.give(value, seed)
+                given.contribute(value, seed)
         for node in reversed(region.nodes):
             if not any(r in given for r in node.results):
                 continue
@@ -166,7 +166,7 @@ def transposed(region: Region, inputs: tuple[Value, ...], seeds: list[Value]) ->
             contributions = node.row.cotangents(node.args, node.results, douts, node.attributes)
             for operand, contribution in zip(node.args, contributions, strict=True):
                 if operand in moving:
-                    given.give(operand, contribution)
+                    given.contribute(operand, contribution)
         body.yields = tuple(given.take(v) for v in inputs)
     found = dce(inline(Function("transposed", body))).body
     linear = not any(v in inputs for n in walk(found) for v in n.operands()) and not set(inputs) & set(found.yields)

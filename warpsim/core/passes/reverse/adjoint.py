@@ -95,7 +95,7 @@ class Reverser(Loops):
                 help="keep it out of what is differentiated, or declare a derivative with @wp.func_grad",
             )  # fmt: skip
         if call.op.effect in (READ, WRITE, ATOMIC) and self.active.is_local(call.args[0]):
-            raise refused_local(call, self.active.is_kept(call.args[0]))
+            raise refused_local(call, self.active.is_checkpoint(call.args[0]))
         if call.op.name in ("atomic_min", "atomic_max") and not primals.contents.settled(call):
             raise NotDifferentiableError(
                 f"the kernel may change an element again after {call.op.name}: who won is not known any more",
@@ -113,7 +113,7 @@ class Reverser(Loops):
         contributions = call.row.cotangents(primals.uses(call.args), outs, douts, call.attributes)
         for arg, contribution in zip(call.args, contributions, strict=True):
             if arg in self.active:
-                cotangents.give(arg, contribution)
+                cotangents.contribute(arg, contribution)
 
     def reverse_if_gradient(self, call: Call, primals: Recompute, cotangents: Cotangents) -> None:
         """Only the run can tell whether the array has a gradient."""
@@ -126,7 +126,7 @@ class Reverser(Loops):
         nothing = Region(yields=tuple(Cotangents().take(a) for a in given))
         there = memory.has_gradient(primals.use(call.args[0]))
         for arg, contribution in zip(given, self.builder.branch(there, then, nothing), strict=True):
-            cotangents.give(arg, contribution)
+            cotangents.contribute(arg, contribution)
 
     def reverse_function(self, call: Call, primals: Recompute, cotangents: Cotangents, arrived: bool) -> None:
         """A function with a gradient of its own uses it; one that only has a replay is reversed in place."""
@@ -138,11 +138,11 @@ class Reverser(Loops):
             contributions = Cotangents()
             for value, result in zip(body.yields, call.results, strict=True):
                 if result in cotangents:
-                    contributions.give(value, cotangents.take(result))
+                    contributions.contribute(value, cotangents.take(result))
             self.both_ways(body.nodes, inner, contributions)
             for param, arg in zip(body.params, call.args, strict=True):
                 if arg in self.active:
-                    cotangents.give(arg, contributions.pop(param, None))
+                    cotangents.contribute(arg, contributions.pop(param, None))
         elif arrived or self.active.reached(call) != NO:
             self.refuse_stale(call, primals)
             seeds = [cotangents.take(r) for r in call.results]
@@ -153,7 +153,7 @@ class Reverser(Loops):
             given = [a for a, p in zip(call.args, call.callee.params, strict=True) if has_cotangent(p.type)]
             for arg, contribution in zip(given, shares_of, strict=True):
                 if arg in self.active:
-                    cotangents.give(arg, contribution)
+                    cotangents.contribute(arg, contribution)
 
     def refuse_stale(self, call: Call, primals: Recompute) -> None:
         """The user's gradient looks at arrays as the launch left them: that must be what the function saw."""
@@ -174,7 +174,7 @@ class Reverser(Loops):
             arm, inner = Region(), Cotangents()
             for value, seed in zip(region.yields, seeds, strict=True):
                 if value in self.active:
-                    inner.give(value, seed)
+                    inner.contribute(value, seed)
             with self.builder.inside(arm):
                 self.both_ways(region.nodes, primals.inner(), inner)
             arms.append(arm)
@@ -186,13 +186,12 @@ class Reverser(Loops):
             return
         results = self.builder.branch(primals.use(node.condition), *arms)
         for value, contribution in zip(outer, results, strict=True):
-            cotangents.give(value, contribution)
+            cotangents.contribute(value, contribution)
 
 
-
-def refused_local(call: Call, kept: bool) -> NotDifferentiableError:
-    """The error about a local array; `kept`: of states that the derivative of a loop keeps."""
-    if kept:
+def refused_local(call: Call, checkpoint: bool) -> NotDifferentiableError:
+    """The error about a local array; `checkpoint`: it holds states of a reversed loop."""
+    if checkpoint:
         return NotDifferentiableError(
             "a derivative is taken of wp.grad through a loop that carries more than numbers and vectors", call.location,
             help="carry numbers and vectors, give the loop a constant number of iterations, or declare the derivative "
@@ -256,7 +255,7 @@ def vjp(fn: Function, with_gradient: frozenset[BaseArray] | None = None) -> Func
     primals = Recompute(dict(zip(body.params, params, strict=True)), Contents(), builder)
     with builder.active():
         for value, seed in zip(seeded, seeds, strict=True):
-            cotangents.give(value, seed)
+            cotangents.contribute(value, seed)
         budget = budget_of(body, active, BYTES_TO_CARRY)
         Reverser(builder, active, budget).both_ways(body.nodes, primals, cotangents)
         region.yields = tuple(cotangents.take(p) for p in wanted)

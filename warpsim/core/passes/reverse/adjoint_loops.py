@@ -1,10 +1,10 @@
-"""How loops are reversed: in forward order where that is right, else from kept states.
+"""Reversal of loops: in forward order where that is right, else from checkpoints.
 
 *Forward order*: when the only active values that a loop carries are reductions (see `loop_shape`), each
 iteration is recomputed and reversed in turn, in one loop that keeps nothing.
 
 *General*: iterations are reversed from the last to the first, each recomputed from the state at its start.
-A fixed number of states is kept on the stack of the thread, and the states between are computed again, see
+A fixed number of checkpoints lies on the stack of the thread, and the states between are computed again, see
 `checkpoints`. Memory never grows with the number of iterations, and any number is right. A `while` is counted
 first, then treated the same way.
 """
@@ -50,9 +50,9 @@ class Loops(Sweeps):
             at_start, contributions = Reversal(self.builder, iterations, outside, self.budget).run(seeds)
         for k, contribution in at_start.items():
             if node.init[k] in self.active:
-                cotangents.give(node.init[k], contribution)
+                cotangents.contribute(node.init[k], contribution)
         for value, contribution in contributions.items():
-            cotangents.give(value, contribution)
+            cotangents.contribute(value, contribution)
 
 
 class Reversal:
@@ -74,22 +74,22 @@ class Reversal:
         d_end, last = iterations.through_last_test(at_end, seeds)
         self.fixed = {k: d_end[k] for k in iterations.shape.reductions}
         self.flow = tuple(k for k in iterations.shape.recurrences if k in d_end)
-        kept = Checkpoints(self.builder, iterations.initial, self.budget)
-        region = self.backwards(trips, kept)
+        checkpoints = Checkpoints(self.builder, iterations.initial, self.budget)
+        region = self.backwards(trips, checkpoints)
         start = (number(0), *(d_end[k] for k in self.flow), *map(construct.zero, self.live))
         _, *out = self.builder.loop(number(0), trips, number(1), start, region)
         for value, contribution in zip(self.live, out[len(self.flow) :], strict=True):
-            last.give(value, contribution)
+            last.contribute(value, contribution)
         return {**self.fixed, **dict(zip(self.flow, out, strict=False))}, last
 
-    def backwards(self, trips: Value, kept: Checkpoints) -> Region:
+    def backwards(self, trips: Value, checkpoints: Checkpoints) -> Region:
         """The loop over iterations, last one first; carries the last slot in use, then cotangents."""
         m, slot = Value(int64), Value(int64)
         flowing = tuple(Value(self.iterations.params[k].type) for k in self.flow)
         region = Region()
         with self.builder.inside(region):
             k = trips - 1 - m
-            slot_of_k, state = self.climb(slot, k, kept)
+            slot_of_k, state = self.climb(slot, k, checkpoints)
             after = {**self.fixed, **dict(zip(self.flow, flowing, strict=True))}
             before, contributions = self.iterations.reverse(k, state, after)
             self.live = [v for v in self.captured if v in contributions]
@@ -99,30 +99,30 @@ class Reversal:
             region.yields = (slot_of_k - 1, *(before[p] for p in self.flow), *totals)
         return region
 
-    def climb(self, slot: Value, k: Value, kept: Checkpoints) -> tuple[Value, State]:
+    def climb(self, slot: Value, k: Value, checkpoints: Checkpoints) -> tuple[Value, State]:
         """Run from the state in the last slot to iteration `k`, keeping states on the way: its slot and its state."""
-        slot, first, state = self.far_steps(slot, k, kept)
+        slot, first, state = self.far_steps(slot, k, checkpoints)
 
         def step(j: Value, now: State) -> State:
             then = self.iterations.advance(first + j, now)
-            kept.store(slot + j + 1, first + j + 1, then)
+            checkpoints.store(slot + j + 1, first + j + 1, then)
             return then
 
         return slot + (k - first), self.up_to(k - first, state, step)
 
-    def far_steps(self, slot: Value, k: Value, kept: Checkpoints) -> tuple[Value, Value, State]:
+    def far_steps(self, slot: Value, k: Value, checkpoints: Checkpoints) -> tuple[Value, Value, State]:
         """Keep states far apart while there is no room for each: the last slot, its iteration and its state."""
-        first, start = kept.load(slot)
+        first, start = checkpoints.load(slot)
         init = (slot, first, *start)
         before, body = (Region(tuple(Value(v.type) for v in init)) for _ in range(2))
         top, at, *_ = before.params
         with self.builder.inside(before):
-            before.yields = (TABLE["gt"](k - at, kept.free(top)), *before.params)
+            before.yields = (TABLE["gt"](k - at, checkpoints.free(top)), *before.params)
         top, at, *now = body.params
         with self.builder.inside(body):
-            far = kept.distance(k + 1 - at, top)
+            far = checkpoints.distance(k + 1 - at, top)
             then = self.up_to(far, tuple(now), lambda j, state: self.iterations.advance(at + j, state))
-            kept.store(top + 1, at + far, then)
+            checkpoints.store(top + 1, at + far, then)
             body.yields = (top + 1, at + far, *then)
         found, at, *state = self.builder.repeat(init, before, body)
         return found, at, tuple(state)
@@ -138,7 +138,7 @@ class Reversal:
 
 
 def refuse_arrays(node: For | While, shape: LoopShape) -> None:
-    """States are kept in memory: structs may refer to arrays there, but an array alone is no element."""
+    """States are checkpoints in memory: structs may refer to arrays there, but an array alone is no element."""
     if not shape.in_forward_order and any(isinstance(node.carried[k].type, ArrayType) for k in shape.recurrences):
         raise NotDifferentiableError(
             "a loop that rebinds an array variable has no derivative", node.location,

@@ -1,8 +1,8 @@
-"""Binomial checkpointing: which states of a loop are kept while its iterations are reversed, and where.
+"""Binomial checkpointing: which states of a loop are stored while its iterations are reversed, and where.
 
 Griewank and Walther 2000, "Algorithm 799: revolve". With room for s more states, each iteration run at most r
 times to find them, binomial(s + r, s) iterations can be reversed; so a fixed number of states serves loops of any
-length, and the work for an iteration grows like the logarithm of the number of them. The kept states form a stack:
+length, and the work for an iteration grows like the logarithm of the number of them. Checkpoints form a stack:
 the last one is that of the iteration to be reversed next, and room it leaves is used again.
 """
 
@@ -48,7 +48,7 @@ class Checkpoints:
             memory.store(array, slot, value)
 
     def load(self, slot: Value) -> tuple[Value, State]:
-        """The iteration that a kept state belongs to, and the state at its start."""
+        """The iteration that a checkpoint belongs to, and the state at its start."""
         iteration, *state = (memory.load(array, slot) for array in self.arrays)
         return iteration, tuple(state)
 
@@ -57,7 +57,7 @@ class Checkpoints:
         return number(self.slots - 1) - slot
 
     def distance(self, count: Value, slot: Value) -> Value:
-        """How far from the state in `slot`, the last one, the next is kept, with `count` iterations to be reversed.
+        """How far from the state in `slot`, the last one, the next is stored, with `count` iterations to be reversed.
 
         With s free slots, r is the smallest number for which `count` is at most b(s, r) = binomial(s + r, s). What
         comes after the next state is at most b(s - 1, r) = b(s, r) - b(s, r - 1), what lies before it at least

@@ -12,7 +12,7 @@ from ...types.cotangents import has_cotangent
 class Cotangents(dict[Value, Value]):
     """The cotangent of each value, by the name it has in the original program."""
 
-    def give(self, value: Value, contribution: Value | None) -> None:
+    def contribute(self, value: Value, contribution: Value | None) -> None:
         """Add a contribution to the cotangent of a value."""
         if contribution is not None and not isinstance(value, Constant):
             self[value] = accumulated(self[value], contribution) if value in self else contribution

@@ -66,7 +66,7 @@ class Iterations:
         found = Cotangents()
         for k, cotangent in after.items():
             if self.node.body.yields[k] in self.loops.active:
-                found.give(self.node.body.yields[k], cotangent)
+                found.contribute(self.node.body.yields[k], cotangent)
         return found
 
     def leaving(self, cotangents: Cotangents) -> CarriedCotangents:
@@ -203,14 +203,14 @@ class WhileIterations(Iterations):
     def through_test(self, primals: Recompute, d_passed: CarriedCotangents, cotangents: Cotangents) -> None:
         for j, cotangent in d_passed.items():
             if self.node.passed[j] in self.loops.active:
-                cotangents.give(self.node.passed[j], cotangent)
+                cotangents.contribute(self.node.passed[j], cotangent)
         self.loops.reverse(self.node.before.nodes, primals, cotangents)
 
     def forwards(self, seeds: CarriedCotangents, captured: list[Value]) -> tuple[CarriedCotangents, Cotangents]:
         """The test has nothing active: reductions go through it unchanged."""
         at_end = Cotangents()
         for j, cotangent in seeds.items():
-            at_end.give(self.node.passed[j], cotangent)
+            at_end.contribute(self.node.passed[j], cotangent)
         fixed = {k: at_end.take(self.params[k]) for k in self.shape.reductions}
         body, passed = Region(), tuple(Value(p.type) for p in self.node.body.params)
         builder = self.loops.builder

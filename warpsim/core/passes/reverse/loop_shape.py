@@ -1,10 +1,10 @@
-"""What the values that a loop carries round mean to its reverse. An analysis: it changes nothing.
+"""Loop-carried values by what they mean to the reverse of a loop: reductions, and recurrences.
 
-Guarantees: a carried value is a *sum* when all that ever happens to it is that things are added which
-depend on no sum, as in `f += g(x[j])`, on all paths of an iteration. Then its cotangent is the same in
-every iteration, and nobody needs its value. Every other carried value is part of the *state*. A loop can
-be reversed in forward order, without keeping states, when no active value is in its state and what its
-body does to memory may be reversed in any order.
+Guarantees: a carried value is a *reduction* when all that ever happens to it is that things are added which
+depend on no reduction, as in `f += g(x[j])`, on all paths of an iteration. Then its cotangent is the same in
+every iteration, and nobody needs its value. Every other carried value is a *recurrence*: all of them are the
+state of the loop. A loop can be reversed in forward order, without checkpoints, when no recurrence is active and
+what its body does to memory may be reversed in any order.
 """
 
 from __future__ import annotations

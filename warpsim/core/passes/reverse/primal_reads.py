@@ -1,10 +1,10 @@
-"""Where the reverse finds what a kernel read: the contents of arrays before and after the launch.
+"""Primal reads: where the reverse finds what a kernel read, in arrays before or after the launch.
 
 Guarantees: every read that is recomputed gives what the read of the launch gave. Where the thread writes the
 element only before the read, or never, the array holds it still. Where it writes it only after the read,
 a copy from before the launch holds it: that copy is a parameter of the adjoint. What an atomic returned
 is found in an array that the launch recorded, if each thread comes there at most once. Elements that are
-written both before and after they are read are lost, unless `promote_memory` carried them in variables.
+written both before and after they are read are unrecoverable, unless `promote_memory` carried them in variables.
 
 It relies on threads not racing: no thread reads what another one writes, but through atomics.
 """

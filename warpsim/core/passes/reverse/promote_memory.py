@@ -1,4 +1,4 @@
-"""Carries the contents of memory in variables, where a reverse could not find them in memory again.
+"""Memory-to-register promotion: contents that a reverse could not find in memory again become variables.
 
 Guarantees: the program does what it did. Local arrays whose accesses are all plain disappear: their
 contents become a vector that travels like any variable. An element of an array argument that a thread

@@ -25,7 +25,7 @@ def _never(target: Any, call: Call, args: list[Any]) -> list[Any]:
 
 
 UNRECOVERABLE = Row(
-    "lost", (), None, "A value that the reverse cannot know again.", value=_never, nondiff="it is not known"
+    "unrecoverable", (), None, "A value that the reverse cannot know again.", value=_never, nondiff="it is not known"
 )
 CONSTANT = Row(
     "constant", (), None, "What an array without gradient held: reverse mode stops here, forward mode goes on.",
@@ -145,7 +145,7 @@ class Recompute(Cloner):
 
 
 def refuse_unrecoverable(fn: Function) -> Function:
-    """Return `fn`, or raise when it needs a value that is lost. Run it when nothing unneeded is left."""
+    """Return `fn`, or raise when it needs a value that is unrecoverable. Run it when nothing unneeded is left."""
     for node in walk(fn.body):
         if isinstance(node, Call) and node.op is UNRECOVERABLE:
             raise NotDifferentiableError(

@@ -1,4 +1,4 @@
-"""The form of a kernel that notes for its adjoint what atomics returned.
+"""Recording form of a kernel: it notes for its adjoint what atomics returned.
 
 Guarantees: the kernel does what it did, and stores the results that `primal_reads.recorded_atomics` lists in
 arrays with an element per thread, which are parameters after its own.

@@ -1,4 +1,4 @@
-"""Removes what nobody needs.
+"""Dead-code elimination: nodes, results and carried values that nobody needs go.
 
 Guarantees: the program has the same effects and results. What stays is what an effect or a result
 follows from: calls without effect whose results nobody needs go, and so do branches and counted loops
@@ -89,7 +89,7 @@ class _Needed:
         if isinstance(node, If):
             self.waiting.extend((node.then.yields[k], node.orelse.yields[k]))
         elif isinstance(node, For):
-            # A result, the parameter and the yield are one value on its way round.
+            # A result, the parameter and the yield are one value from iteration to iteration.
             self.waiting.extend((node.init[k], node.body.yields[k], node.carried[k], node.results[k]))
         elif isinstance(node, While):
             if value in self.passed:
@@ -100,10 +100,10 @@ class _Needed:
     # ----- the program that is left ----------------------------------------------------------
 
     def region(self, region: Region, yields: tuple[Value, ...]) -> Region:
-        nodes = [self.kept(n) for n in region.nodes if n in self.nodes]
+        nodes = [self.trimmed(n) for n in region.nodes if n in self.nodes]
         return Region(region.params, nodes, yields)
 
-    def kept(self, node: Node) -> Node:
+    def trimmed(self, node: Node) -> Node:
         if isinstance(node, If):
             live = [k for k, r in enumerate(node.results) if r in self.values]
             then, orelse = (self.region(arm, _pick(arm.yields, live)) for arm in node.regions())

@@ -1,4 +1,4 @@
-"""Structures that a kernel reaches by ids, as parameters.
+"""Handle parameters: the structures that a kernel reaches by ids become parameters.
 
 Guarantees: `with_handle_params` gives a program that means the same and takes the structs behind ids as further
 parameters, as long as it is called with the structs that the ids stand for. So all that is known about arrays in
@@ -69,15 +69,15 @@ class _ByValue(Rewriter):
         self.ids, self.made = ids, made
 
     def nodes(self, nodes: list[Node]) -> list[Node]:
-        kept = []
+        rest = []
         for node in nodes:
             if isinstance(node, Call) and node.op.name == "resolve":
                 param = _handle_param(node, self.ids)
                 if param in self.made:
                     self.rename(node.results, (self.made[param],))
                     continue
-            kept.append(self.node(node))
-        return kept
+            rest.append(self.node(node))
+        return rest
 
 
 class _Ids(Dataflow):
@@ -98,16 +98,16 @@ class _Ids(Dataflow):
         for result in call.results:
             places = _places(result.type)
             if places:
-                self.ids[result] = self.made(call, places)
+                self.ids[result] = self.ids_in(call, places)
 
-    def made(self, call: Call, places: tuple[Fields, ...]) -> Ids:
+    def ids_in(self, call: Call, places: tuple[Fields, ...]) -> Ids:
         """What the result of a call holds."""
         name, field = call.op.name, str(call.attributes.get("name"))
         if name == "field":
             return {path[1:]: origin for path, origin in self.fact(call.args[0]).items() if path[0] == field}
         if name == "with_field":
-            kept = {path: origin for path, origin in self.fact(call.args[0]).items() if path[0] != field}
-            return kept | {(field, *path): origin for path, origin in self.fact(call.args[1]).items()}
+            others = {path: origin for path, origin in self.fact(call.args[0]).items() if path[0] != field}
+            return others | {(field, *path): origin for path, origin in self.fact(call.args[1]).items()}
         if name == "construct" and structs.is_struct(call.results[0].type):
             fields = zip(call.results[0].type.fields, call.args, strict=True)
             return {(f, *path): origin for f, part in fields for path, origin in self.fact(part).items()}

@@ -1,4 +1,4 @@
-"""Replaces calls of user functions and of expansion rows by their bodies.
+"""Inlining: calls of user functions and of expansion rows become their bodies.
 
 Guarantees: afterwards every Call is a primitive row with a value on every target, and the program
 means the same. On request what has a gradient of its own stays a call, for the adjoint to use it: a
@@ -36,12 +36,12 @@ class _Expanding(Cloner):
             if body is None:
                 made.append(self.node(node))
             elif self.keep_gradients and has_own_gradient(node):  # type: ignore[arg-type]
-                made.append(self.kept(node))  # type: ignore[arg-type]
+                made.append(self.as_call(node))  # type: ignore[arg-type]
             else:
                 made.extend(self.expanded(node, body))
         return made
 
-    def kept(self, call: Call) -> Call:
+    def as_call(self, call: Call) -> Call:
         copy = self.node(call)
         assert isinstance(copy, Call)
         if isinstance(copy.op, Function):

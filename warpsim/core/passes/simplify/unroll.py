@@ -1,4 +1,4 @@
-"""Unrolls loops whose trip count is a constant and small.
+"""Loop unrolling: loops whose trip count is a constant and small become copies of their bodies.
 
 Guarantees: the program means the same. No loop is left whose trip count follows from constants, is at
 most `limit`, and whose copies, with those of the loops around it, stay below `MAX_NODES` nodes. That
