@@ -63,7 +63,7 @@ def loader(namespace: dict[str, Any]) -> Callable[[str], Any]:
     def load(name: str) -> Any:
         if name not in HOME:
             raise AttributeError(f"module {namespace['__name__']!r} has no attribute {name!r}")
-        found = namespace[name] = getattr(importlib.import_module(f".{HOME[name]}", __name__), name)
-        return found
+        value = namespace[name] = getattr(importlib.import_module(f".{HOME[name]}", __name__), name)
+        return value
 
     return load

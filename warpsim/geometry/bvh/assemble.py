@@ -21,11 +21,11 @@ from .walk import LARGEST
 def _top_nodes(
     ranges: array(dtype=Range), children: array(dtype=int32), kinds: array(dtype=int32), half: int32, leaf_size: int32,
     queue: array(dtype=int32), nodes: array(dtype=BvhNode), tasks: array(dtype=Waiting), owners: array(dtype=int32),
-    made: array(dtype=int32),
+    counts: array(dtype=int32),
 ):  # fmt: skip
     """Nodes of up to four children out of the binary tree over subtrees, breadth first; subtrees become tasks.
 
-    queue[k]: the range that node k is made of. owners[t]: the one of task t. made: how many nodes, and how many tasks.
+    queue[k]: the range that node k is made of. owners[t]: that of task t. counts: how many nodes, and how many tasks.
     """
     tid()
     parts = zeros(shape=4, dtype=int)
@@ -68,7 +68,7 @@ def _top_nodes(
                 owners[task_count] = parts[k]
                 task_count += 1
         at += 1
-    made[0], made[1] = count, task_count
+    counts[0], counts[1] = count, task_count
 
 
 @func
@@ -92,12 +92,12 @@ def _widest(
 @kernel
 def _subtrees(
     boxes: Boxes, half: int32, tasks: array(dtype=Waiting), leaf_size: int32, drafts: array(dtype=BvhNode),
-    made: array(dtype=int32),
+    sizes: array(dtype=int32),
 ):  # fmt: skip
     """Build every subtree, where there is room for it: at the position of its first box."""
     t = tid()
     task = tasks[t]
-    made[t] = build_subtree(boxes, half, drafts, position(task.range.begin, half), task, leaf_size)
+    sizes[t] = build_subtree(boxes, half, drafts, position(task.range.begin, half), task, leaf_size)
 
 
 @kernel
@@ -161,9 +161,9 @@ def assembled(
     ranges, children = array(table, dtype=Range, device=device), array(links, dtype=int32, device=device)
     kind = array(kinds, dtype=int32, device=device)
     top, tasks, owners = (empty(count, t, device) for t in (BvhNode, Waiting, int32))
-    queue, made, node_of = empty(count, int32, device), empty(2, int32, device), zeros(count, int32, device)
-    launch(_top_nodes, 1, [ranges, children, kind, half, leaf_size, queue], [top, tasks, owners, made], device=device)
-    top_count, task_count = (int(x) for x in made.numpy())
+    queue, counts, node_of = empty(count, int32, device), empty(2, int32, device), zeros(count, int32, device)
+    launch(_top_nodes, 1, [ranges, children, kind, half, leaf_size, queue], [top, tasks, owners, counts], device=device)
+    top_count, task_count = (int(x) for x in counts.numpy())
     drafts, sizes = empty(n if n > 0 else 1, BvhNode, device), empty(task_count, int32, device)
     launch(_subtrees, task_count, [boxes, half, tasks, leaf_size], [drafts, sizes], device=device)
     ends = top_count + np.concatenate([[0], np.cumsum(sizes.numpy())])

@@ -105,8 +105,8 @@ def _check_leaf_size(leaf_size: Any) -> None:
 def _check_boxes(lowers: Any, uppers: Any) -> None:
     for name, corners in (("lowers", lowers), ("uppers", uppers)):
         if not isinstance(corners, array) or corners.dtype is not vec3 or corners.ndim != 1:
-            found = f"{type_name(corners.dtype)}, rank {corners.ndim}" if isinstance(corners, array) else repr(corners)
-            raise ArgumentTypeError(f"Bvh: {name} is {found}\nexpected: an array of vec3, rank 1")
+            shown = f"{type_name(corners.dtype)}, rank {corners.ndim}" if isinstance(corners, array) else repr(corners)
+            raise ArgumentTypeError(f"Bvh: {name} is {shown}\nexpected: an array of vec3, rank 1")
     if lowers.device is not uppers.device:
         raise DeviceError(f"Bvh: lowers are on {lowers.device}, uppers on {uppers.device}\nexpected: one device")
     if lowers.size != uppers.size:
@@ -117,8 +117,8 @@ def _check_boxes(lowers: Any, uppers: Any) -> None:
 
 def _check_groups(groups: Any, lowers: array) -> None:
     if not isinstance(groups, array) or groups.dtype is not int32 or groups.ndim != 1:
-        found = f"{type_name(groups.dtype)}, rank {groups.ndim}" if isinstance(groups, array) else repr(groups)
-        raise ArgumentTypeError(f"Bvh: groups is {found}\nexpected: an array of int32, rank 1")
+        shown = f"{type_name(groups.dtype)}, rank {groups.ndim}" if isinstance(groups, array) else repr(groups)
+        raise ArgumentTypeError(f"Bvh: groups is {shown}\nexpected: an array of int32, rank 1")
     if groups.device is not lowers.device:
         raise DeviceError(f"Bvh: lowers are on {lowers.device}, groups on {groups.device}\nexpected: one device")
     if groups.size != lowers.size:

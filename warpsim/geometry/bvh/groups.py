@@ -81,14 +81,14 @@ def halved_list(ranges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray,
     ranges each stands over (2 or more; -1 for these themselves), and the places of these in the tree.
     """
     begin, end = np.zeros(1, np.int64), np.full(1, ranges.size)
-    tables, links, kinds, made = [], [], [], 0
+    tables, links, kinds, size = [], [], [], 0
     places = np.zeros(ranges.size, np.int64)
     while begin.size:
         tables.append(_unions(ranges, begin, end))
         splits = end - begin > 1
-        places[begin[~splits]] = made + np.flatnonzero(~splits)
-        made += begin.size
-        links.append(np.where(splits, made + 2 * (np.cumsum(splits) - 1), -1))
+        places[begin[~splits]] = size + np.flatnonzero(~splits)
+        size += begin.size
+        links.append(np.where(splits, size + 2 * (np.cumsum(splits) - 1), -1))
         kinds.append(np.where(splits, end - begin, -1))
         middle = (begin + end + 1) // 2
         begin, end = (
@@ -99,13 +99,13 @@ def halved_list(ranges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray,
 
 def _unions(ranges: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarray:
     """What ranges `begin` to `end - 1` of a list, which follow each other, have in common: one range per pair."""
-    made = ranges[begin]
-    made["end"] = ranges["end"][end - 1]
+    unions = ranges[begin]
+    unions["end"] = ranges["end"][end - 1]
     edges = np.stack([begin, end], 1).reshape(-1)
     for name in ("lower", "upper", "centre_lower", "centre_upper"):
         padded = np.concatenate([ranges[name], ranges[name][-1:]])
-        made[name] = np.minimum.reduceat(padded, edges, axis=0)[::2]
-    return made
+        unions[name] = np.minimum.reduceat(padded, edges, axis=0)[::2]
+    return unions
 
 
 def grafted(table: np.ndarray, links: np.ndarray, places: np.ndarray, below: np.ndarray, links_below: np.ndarray):

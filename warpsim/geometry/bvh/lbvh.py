@@ -1,6 +1,6 @@
 """From boxes to a hierarchy by a sort: no thread does more than a short walk, for devices with many threads.
 
-The boxes are sorted along a curve (`bvh_morton`), a binary tree is made of common prefixes of their keys
+The boxes are sorted along a curve (`morton`), a binary tree is made of common prefixes of their keys
 (`bvh_radix_tree`), and a node of the hierarchy of every second level of that tree: its children are grandchildren
 there. Ranges that fit into a leaf become one; with one box to a leaf, up to four boxes are a node without further ado.
 Nodes are numbered by level, so that those of one level, which do not depend on each other, follow each other. Boxes of
@@ -9,10 +9,10 @@ before it has written, and no thread waits for another one.
 
 A path has at most bits / 2 + 1 nodes, where keys and positions together have as many bits: each node of the binary tree
 takes one, and of two of these on a path one is no node here, but perhaps at its end. With groups, each of which is one
-node, and from which on levels are counted anew, this is no different. So `bvh_morton.BITS` keeps paths in MAX_DEPTH.
+node, and from which on levels are counted anew, this is no different. So `morton.BITS` keeps paths in MAX_DEPTH.
 
 The host waits for the device once, for the numbers of boxes and of nodes on each level. Results depend neither on the
-number of threads nor on their order. Compared with `bvh_build`, building takes less time where there are many threads,
+number of threads nor on their order. Compared with `build`, building takes less time where there are many threads,
 and queries take more.
 """
 
@@ -24,8 +24,8 @@ from ...core.language import (
     array, array_type, clone, empty, full, func, greater, int32, int64, kernel, launch, lesser, radix_sort_pairs,
     struct, tid, vec3, where, zeros,
 )  # fmt: skip
+from ...core.lib.sampling import lower_bound
 from ...core.runtime.arrays import saved_contents
-from ..bisection import first_not_below
 from .extent import Extent
 from .morton import ordered
 from .nodes import EMPTY, NO_NODE, BvhNode, BvhTree, leaf_code
@@ -125,7 +125,7 @@ def _find_levels(plan: Plan, levels: array(dtype=int32), members: array(dtype=in
 def _tabulate(levels: array(dtype=int32), size: int32, extent: array(dtype=Extent), table: array(dtype=int32)):
     """How many boxes there are, and where each level but the first begins."""
     t = tid()
-    table[t] = extent[0].count if t == 0 else first_not_below(levels, size, t)
+    table[t] = extent[0].count if t == 0 else lower_bound(levels, 0, size + 1, t)
 
 
 # ----- nodes ----------------------------------------------------------------------------------------

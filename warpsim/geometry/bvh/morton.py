@@ -16,7 +16,7 @@ from ...core.language import (
     array, atomic_max, atomic_min, empty, float32, full, func, int32, int64, kernel, launch, max, min, radix_sort_pairs,
     tid, vec3,
 )  # fmt: skip
-from ..bisection import first_not_below
+from ...core.lib.sampling import lower_bound
 from .extent import Extent, extent_of, middle
 from .walk import is_finite
 
@@ -69,7 +69,7 @@ def code_of(m: vec3, low: vec3, high: vec3, bits: int32) -> int64:
 @func
 def rank_of(names: array(dtype=int32), groups: array(dtype=int32), i: int32) -> int32:
     """The place of a box's group among all groups, which ascend; 0 without groups."""
-    return first_not_below(names, names.shape[0], groups[i]) if names.shape[0] > 0 else 0
+    return lower_bound(names, 0, names.shape[0] + 1, groups[i]) if names.shape[0] > 0 else 0
 
 
 @kernel

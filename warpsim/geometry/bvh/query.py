@@ -29,9 +29,12 @@ import math
 from typing import Any
 
 from ...core.language import (
-    abs, bit_count, cw_mul, dot, float32, func, greater, int32, isfinite, lesser, mask_at_most, max, min, resolve,
-    stop_gradient, struct, uint64, vec3, vec3i, vec4, where,
+    abs, cw_mul, dot, float32, func, greater, int32, isfinite, lesser, mask_at_most, max, min, resolve, stop_gradient,
+    struct, uint64, vec3, vec3i, vec4, where,
 )  # fmt: skip
+from ...core.lib.sampling import lower_bound
+from ..masks import lowest_bit
+from ..scaling import unit_for
 from .nodes import EMPTY, BvhData, BvhNode, BvhTree, leaf_first
 from .walk import LARGEST, box_spans, gaps, inverted, is_finite
 
@@ -40,7 +43,7 @@ _INFINITE = math.inf
 
 @struct
 class BvhWalk:
-    """How far a query has come."""
+    """The state of a query: a node, and the slots above that are still to be visited."""
 
     at: int32  # a node
     bits: int32  # its slots that are still to be visited
@@ -191,10 +194,10 @@ def nearest_moment(start: vec3, direction: vec3, inverse: vec3, lower: vec3, upp
     largest = max(abs(direction[0]), max(abs(direction[1]), abs(direction[2])))
     along = direction / max(largest, 1.0 / LARGEST)  # its length plays no part, and products stay in range
     before, after = float32(0.0), float32(0.0)
-    slope_before = dot(outside(start, lower, upper), along)
-    if slope_before >= 0.0:
+    rate_before = dot(outside(start, lower, upper), along)
+    if rate_before >= 0.0:
         return 0.0
-    slope_after = float32(0.0)
+    rate_after = float32(0.0)
     has_after = False
     k = int32(0)
     while k < 7:
@@ -203,33 +206,23 @@ def nearest_moment(start: vec3, direction: vec3, inverse: vec3, lower: vec3, upp
             plane = where(k < 3, lower[k % 3], upper[k % 3])
             t = (plane - start[k % 3]) * inverse[k % 3]
         if t > 0.0 and t <= min(limit, LARGEST):
-            slope = dot(outside(start + t * direction, lower, upper), along)
-            if slope < 0.0 and t > before:
-                before, slope_before = t, slope
-            if slope >= 0.0 and (not has_after or t < after):
-                after, slope_after, has_after = t, slope, True
+            rate = dot(outside(start + t * direction, lower, upper), along)
+            if rate < 0.0 and t > before:
+                before, rate_before = t, rate
+            if rate >= 0.0 and (not has_after or t < after):
+                after, rate_after, has_after = t, rate, True
         k += 1
     if not has_after:
         return before
-    return before + (after - before) * (slope_before / (slope_before - slope_after))
-
-
-@func
-def unit_for(length: float32) -> float32:
-    """A power of two that makes the square of a length a number with full precision."""
-    if length > 2.0**60:
-        return float32(2.0**-70)
-    if length < 2.0**-40:
-        return float32(2.0**100)
-    return float32(1.0)
+    return before + (after - before) * (rate_before / (rate_before - rate_after))
 
 
 # ----- the walk -----------------------------------------------------------------------------------
 
 
 @func
-def begun(query: Any, id: uint64, root: int32, is_valid: bool) -> Any:
-    """A query before its first find: in the tree, or below its node `root`."""
+def start_query(query: Any, id: uint64, root: int32, is_valid: bool) -> Any:
+    """Set a query to its start: in the whole tree, or below its node `root`."""
     data = resolve(id, BvhData)
     at = where(root < 0, 0, root)
     if is_valid and at < len(data.tree.nodes):
@@ -240,18 +233,18 @@ def begun(query: Any, id: uint64, root: int32, is_valid: bool) -> Any:
 
 
 @func
-def advanced(query: Any, index: int32, limit: float32) -> tuple[Any, int32, bool]:
-    """The query after its next find, what it found, and whether it found anything."""
+def next_primitive(query: Any, index: int32, limit: float32) -> tuple[Any, int32, bool]:
+    """Advance a query: it, the next primitive that it meets (else `index`), and whether there was one."""
     walk = query.walk
-    found = False
-    while not found and (walk.bits != 0 or walk.near != uint64(0) or walk.far != uint64(0)):
+    has_next = False
+    while not has_next and (walk.bits != 0 or walk.near != uint64(0) or walk.far != uint64(0)):
         if walk.bits == 0:
             walk.at = query.tree.nodes[walk.at].parent >> 2
             walk.bits = int32(walk.near & uint64(15))
             walk.near = walk.near >> uint64(4) | walk.far << uint64(60)
             walk.far = walk.far >> uint64(4)
         else:
-            slot = bit_count(~walk.bits & (walk.bits - 1))
+            slot = lowest_bit(walk.bits)
             walk.bits = walk.bits & (walk.bits - 1)
             child = query.tree.nodes[walk.at].child[slot]
             if child >= 0:
@@ -262,10 +255,10 @@ def advanced(query: Any, index: int32, limit: float32) -> tuple[Any, int32, bool
             elif child != EMPTY:
                 query.walk = walk
                 if counts(query, slot, limit):
-                    found = True
+                    has_next = True
                     index = query.tree.items[leaf_first(child)]
     query.walk = walk
-    return query, index, found
+    return query, index, has_next
 
 
 # ----- public -------------------------------------------------------------------------------------
@@ -277,7 +270,7 @@ def bvh_query_aabb(id: uint64, low: vec3, high: vec3, root: int32 = -1) -> BvhQu
     query = BvhQueryAabb()
     # Boxes are finite: so far is far enough, and differences are numbers.
     query.low, query.high = bounded(stop_gradient(low)), bounded(stop_gradient(high))
-    return begun(query, id, root, low == low and high == high)
+    return start_query(query, id, root, low == low and high == high)
 
 
 @func
@@ -288,7 +281,7 @@ def bvh_query_sphere(id: uint64, center: vec3, radius: float32, root: int32 = -1
     r = max(stop_gradient(radius), 0.0)
     query.unit = unit_for(r)
     query.limit = (r * query.unit) * (r * query.unit)
-    return begun(query, id, root, is_finite(center) and radius == radius)
+    return start_query(query, id, root, is_finite(center) and radius == radius)
 
 
 @func
@@ -300,7 +293,7 @@ def bvh_query_ray(id: uint64, start: vec3, dir: vec3, root: int32 = -1) -> BvhQu
     query.inverse = vec3(inverted(d[0]), inverted(d[1]), inverted(d[2]))
     for k in range(3):
         query.still[k] = where(abs(query.inverse[k]) == LARGEST, 1, 0)
-    return begun(query, id, root, is_finite(start) and is_finite(dir))
+    return start_query(query, id, root, is_finite(start) and is_finite(dir))
 
 
 @func
@@ -314,24 +307,18 @@ def bvh_query_capsule(id: uint64, start: vec3, dir: vec3, radius: float32, root:
     d = query.direction
     query.inverse = vec3(inverted(d[0]), inverted(d[1]), inverted(d[2]))
     query.radius = max(stop_gradient(radius), 0.0)
-    return begun(query, id, root, is_finite(start) and is_finite(dir) and isfinite(radius))
+    return start_query(query, id, root, is_finite(start) and is_finite(dir) and isfinite(radius))
 
 
 @func
 def bvh_get_group_root(id: uint64, group: int32) -> int32:
     """The `root` with which a query finds boxes of one group only; -1, the root of all, if there is no such group."""
     data = resolve(id, BvhData)
-    low, high = int32(0), len(data.groups)
-    while low < high:
-        middle = (low + high) // 2
-        if data.groups[middle] < group:
-            low = middle + 1
-        else:
-            high = middle
+    place = lower_bound(data.groups, 0, len(data.groups) + 1, group)
     root = int32(-1)
-    if low < len(data.groups):
-        if data.groups[low] == group:
-            root = data.roots[low]
+    if place < len(data.groups):
+        if data.groups[place] == group:
+            root = data.roots[place]
     return root
 
 
@@ -344,26 +331,26 @@ def bvh_query_next(
     max_dist: how far to follow a ray or capsule, in lengths of its direction; without meaning for boxes and spheres.
     It may come down from call to call; where it goes up, primitives may be missed. At the end `index` keeps its value.
     """
-    return advanced(query, index, max_dist)
+    return next_primitive(query, index, max_dist)
 
 
 @func(inout=("query", "index"), overload_of=bvh_query_next)
 def bvh_query_next(
     query: BvhQuerySphere, index: int32, max_dist: float32 = _INFINITE
 ) -> tuple[BvhQuerySphere, int32, bool]:
-    return advanced(query, index, max_dist)
+    return next_primitive(query, index, max_dist)
 
 
 @func(inout=("query", "index"), overload_of=bvh_query_next)
 def bvh_query_next(query: BvhQueryRay, index: int32, max_dist: float32 = _INFINITE) -> tuple[BvhQueryRay, int32, bool]:
-    return advanced(query, index, max_dist)
+    return next_primitive(query, index, max_dist)
 
 
 @func(inout=("query", "index"), overload_of=bvh_query_next)
 def bvh_query_next(
     query: BvhQueryCapsule, index: int32, max_dist: float32 = _INFINITE
 ) -> tuple[BvhQueryCapsule, int32, bool]:
-    return advanced(query, index, max_dist)
+    return next_primitive(query, index, max_dist)
 
 
 BvhQueryAabb.next_in_kernel = bvh_query_next

@@ -95,12 +95,12 @@ def build_subtree(
     parts = zeros(shape=4, dtype=Range)
     stack[0] = whole
     stack[0].slot = -1
-    top, made = int32(1), int32(0)
+    top, node_count = int32(1), int32(0)
     while top > 0:
         top -= 1
         task = stack[top]
-        at = first + made
-        made += 1
+        at = first + node_count
+        node_count += 1
         if task.slot >= 0:
             nodes[task.slot >> 2].child[task.slot & 3] = at
         new_node(nodes, at, task, half)
@@ -115,7 +115,7 @@ def build_subtree(
                 put_child(nodes, at, k, part, EMPTY)
                 stack[top] = Waiting(range=part, slot=4 * at + k, depth=task.depth + 1)
                 top += 1
-    return made
+    return node_count
 
 
 @func

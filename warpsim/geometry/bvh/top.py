@@ -4,7 +4,7 @@ The boxes of a level's ranges are cut into blocks of fixed size. A block counts 
 its blocks up in order and chooses a plane; blocks then move their boxes, in their order, to the other half of a
 buffer of twice the size. Blocks depend on the boxes alone, so results have the same bits for any thread count.
 
-The splits are those of `bvh_split`, and are kept as a binary tree of `Range`s.
+The splits are those of `split`, and are kept as a binary tree of `Range`s.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A build of hash grids for few fast threads: a counting sort of two levels, which stays in the cache.
 
 Pieces of `PIECE` points count and then deal their points to *buckets*, ranges of cells; each bucket then sorts its own
-by cell. Every piece and every bucket is one thread, and owns what it writes. See `hash_grid_build` for what holds.
+by cell. Every piece and every bucket is one thread, and owns what it writes. See `build` for what holds.
 """
 
 from __future__ import annotations
@@ -191,8 +191,8 @@ class Buckets:
         run(find_extent, pieces, task.points, task.groups, task.grouped, count, *extents)
         asked = [task.radius, task.dims, task.period, most_cells(count)]
         run(make_plan, 1, *extents, pieces, task.grouped, *asked, buckets, table.plan, table.starts)
-        given = [task.points, task.groups, count, table.plan]
-        run(count_buckets, pieces, *given, buckets, self._cells, self._counts)
+        points = [task.points, task.groups, count, table.plan]
+        run(count_buckets, pieces, *points, buckets, self._cells, self._counts)
         run(add_pieces, buckets, buckets, pieces, self._counts, self._firsts)
         run(add_buckets, 1, buckets, self._firsts)
         dealt = [self._cells, self._firsts, self._counts, self._dealt]

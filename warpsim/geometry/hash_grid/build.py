@@ -160,18 +160,18 @@ def make_plan(
         if a[axis] > b[axis]:  # no point has a number there
             a[axis] = 0.0
             b[axis] = 0.0
-    made = HashGridPlan()
-    made.width, made.dims, made.period = radius, dims, period
-    made.grouped = grouped
-    made.layers = 1
+    layout = HashGridPlan()
+    layout.width, layout.dims, layout.period = radius, dims, period
+    layout.grouped = grouped
+    layout.layers = 1
     if grouped != 0 and first <= last:
-        made.first_group = first
-        made.layers = int32(min(float64(last) - float64(first) + 1.0, float64(max_cells)))
-    made = laid_out(made, a, b, float64(max_cells))
-    total = int32(cell_count(made))
-    while (total >> made.shift) >= buckets:
-        made.shift = made.shift + 1
-    plan[0] = made
+        layout.first_group = first
+        layout.layers = int32(min(float64(last) - float64(first) + 1.0, float64(max_cells)))
+    layout = laid_out(layout, a, b, float64(max_cells))
+    total = int32(cell_count(layout))
+    while (total >> layout.shift) >= buckets:
+        layout.shift = layout.shift + 1
+    plan[0] = layout
     starts[0] = 0
 
 

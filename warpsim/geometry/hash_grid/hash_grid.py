@@ -1,6 +1,6 @@
 """`HashGrid`: finds the neighbours of positions among points, rebuilt as often as the points move.
 
-A build is a few launches on the grid's device, which can be captured in a graph; see `hash_grid_build` for
+A build is a few launches on the grid's device, which can be captured in a graph; see `build` for
 how it works, `hash_grid_neighbors` and `hash_grid_query` for what queries find.
 """
 

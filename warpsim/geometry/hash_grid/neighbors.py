@@ -22,8 +22,9 @@ from ...core.language import (
     cw_mul, float32, float64, func, int32, mask_at_most, max, min, resolve, rint, stop_gradient, struct, uint32, uint64,
     vec3d, vec3f,
 )  # fmt: skip
+from ..scaling import unit_for
 from .data import HashGridData, image_in_period
-from .walk import Walk, advanced, at_first_row, is_position, within
+from .walk import Walk, at_first_row, meets_any, next_point, within
 
 _ROUNDING = 1.0 + 2.0**-20  # a test passes points that are a few units of rounding farther than max_dist
 _INFINITE = float("inf")
@@ -57,40 +58,10 @@ class HashGridNeighborsD:
 
 
 @func
-def unit_for(max_dist: float32) -> float32:
-    """A power of two that makes the square of a length a number with full precision."""
-    if max_dist > 2.0**60:
-        return float32(2.0**-70)
-    if max_dist < 2.0**-40:
-        return float32(2.0**100)
-    return float32(1.0)
-
-
-@func(overload_of=unit_for)
-def unit_for(max_dist: float64) -> float64:
-    if max_dist > 2.0**400:
-        return float64(2.0**-600)
-    if max_dist < 2.0**-400:
-        return float64(2.0**600)
-    return float64(1.0)
-
-
-@func
-def has_points(q: HashGridNeighbors) -> bool:
-    """Whether there are points of the precision of the query."""
-    return len(q.walk.grid.x) > 0 and len(q.walk.grid.plan) > 0
-
-
-@func(overload_of=has_points)
-def has_points(q: HashGridNeighborsD) -> bool:
-    return len(q.walk.grid.xd) > 0 and len(q.walk.grid.plan) > 0
-
-
-@func
-def begun(q: Any, grid: Any, point: Any, max_dist: Any, group: int32, one_group: bool) -> Any:
-    """The query before its first neighbour. `q` is a fresh one."""
+def start_query(q: Any, grid: Any, point: Any, max_dist: Any, group: int32, one_group: bool) -> Any:
+    """Set a fresh query to its start, before the first neighbour."""
     q.walk.grid = grid
-    if not has_points(q) or not max_dist >= max_dist.dtype(0.0) or not is_position(point):
+    if not meets_any(grid, point, max_dist):
         return q
     plan = grid.plan[0]
     reach = float64(max_dist) * _ROUNDING
@@ -161,28 +132,28 @@ def hash_grid_neighbors(id: uint64, point: vec3f, max_dist: float32) -> HashGrid
     Distances are those to positions as the grid was built from, round its `period` the shorter way.
     """
     grid = resolve(id, HashGridData)
-    return begun(HashGridNeighbors(), grid, stop_gradient(point), stop_gradient(max_dist), 0, False)
+    return start_query(HashGridNeighbors(), grid, stop_gradient(point), stop_gradient(max_dist), 0, False)
 
 
 @func(overload_of=hash_grid_neighbors)
 def hash_grid_neighbors(id: uint64, point: vec3f, max_dist: float32, group: int32) -> HashGridNeighbors:
     """A query of the points of one group. Groups that the grid was built without play no part."""
     grid = resolve(id, HashGridData)
-    return begun(HashGridNeighbors(), grid, stop_gradient(point), stop_gradient(max_dist), group, True)
+    return start_query(HashGridNeighbors(), grid, stop_gradient(point), stop_gradient(max_dist), group, True)
 
 
 @func(overload_of=hash_grid_neighbors)
 def hash_grid_neighbors(id: uint64, point: vec3d, max_dist: float64) -> HashGridNeighborsD:
     """A query of a grid of float64 points."""
     grid = resolve(id, HashGridData)
-    return begun(HashGridNeighborsD(), grid, stop_gradient(point), stop_gradient(max_dist), 0, False)
+    return start_query(HashGridNeighborsD(), grid, stop_gradient(point), stop_gradient(max_dist), 0, False)
 
 
 @func(overload_of=hash_grid_neighbors)
 def hash_grid_neighbors(id: uint64, point: vec3d, max_dist: float64, group: int32) -> HashGridNeighborsD:
     """A query of the points of one group in a grid of float64 points."""
     grid = resolve(id, HashGridData)
-    return begun(HashGridNeighborsD(), grid, stop_gradient(point), stop_gradient(max_dist), group, True)
+    return start_query(HashGridNeighborsD(), grid, stop_gradient(point), stop_gradient(max_dist), group, True)
 
 
 @func(inout=("query", "index"))
@@ -191,12 +162,12 @@ def hash_grid_neighbors_next(query: HashGridNeighbors, index: int32) -> tuple[Ha
 
     At the end `index` keeps its value.
     """
-    return advanced(query, index, near)
+    return next_point(query, index, near)
 
 
 @func(overload_of=hash_grid_neighbors_next, inout=("query", "index"))
 def hash_grid_neighbors_next(query: HashGridNeighborsD, index: int32) -> tuple[HashGridNeighborsD, int32, bool]:
-    return advanced(query, index, near)
+    return next_point(query, index, near)
 
 
 HashGridNeighbors.next_in_kernel = hash_grid_neighbors_next

@@ -20,7 +20,7 @@ from ...core.language import (
     float32, float64, func, int32, min, resolve, stop_gradient, struct, uint32, uint64, vec3d, vec3f,
 )  # fmt: skip
 from .data import LANES, HashGridData, cell_number, remainder
-from .walk import Walk, advanced, arc, at_first_row, covered, is_position
+from .walk import Walk, arc, at_first_row, covered, meets_any, next_point
 
 
 @struct
@@ -49,21 +49,10 @@ class HashGridQueryD:
 
 
 @func
-def has_points(q: HashGridQuery) -> bool:
-    """Whether there are points of the precision of the query."""
-    return len(q.walk.grid.x) > 0 and len(q.walk.grid.plan) > 0
-
-
-@func(overload_of=has_points)
-def has_points(q: HashGridQueryD) -> bool:
-    return len(q.walk.grid.xd) > 0 and len(q.walk.grid.plan) > 0
-
-
-@func
-def begun(q: Any, grid: Any, point: Any, max_dist: Any, group: int32, one_group: bool) -> Any:
-    """The query before its first candidate. `q` is a fresh one."""
+def start_query(q: Any, grid: Any, point: Any, max_dist: Any, group: int32, one_group: bool) -> Any:
+    """Set a fresh query to its start, before the first candidate."""
     q.walk.grid = grid
-    if not has_points(q) or not max_dist >= max_dist.dtype(0.0) or not is_position(point):
+    if not meets_any(grid, point, max_dist):
         return q
     plan = grid.plan[0]
     reach = float64(max_dist)
@@ -134,28 +123,28 @@ def hash_grid_query(id: uint64, point: vec3f, max_dist: float32) -> HashGridQuer
     `hash_grid_neighbors` for the points within `max_dist` and no others.
     """
     grid = resolve(id, HashGridData)
-    return begun(HashGridQuery(), grid, stop_gradient(point), stop_gradient(max_dist), 0, False)
+    return start_query(HashGridQuery(), grid, stop_gradient(point), stop_gradient(max_dist), 0, False)
 
 
 @func(overload_of=hash_grid_query)
 def hash_grid_query(id: uint64, point: vec3f, max_dist: float32, group: int32) -> HashGridQuery:
     """A query of the points of one group. Groups that the grid was built without play no part."""
     grid = resolve(id, HashGridData)
-    return begun(HashGridQuery(), grid, stop_gradient(point), stop_gradient(max_dist), group, True)
+    return start_query(HashGridQuery(), grid, stop_gradient(point), stop_gradient(max_dist), group, True)
 
 
 @func(overload_of=hash_grid_query)
 def hash_grid_query(id: uint64, point: vec3d, max_dist: float64) -> HashGridQueryD:
     """A query of a grid of float64 points."""
     grid = resolve(id, HashGridData)
-    return begun(HashGridQueryD(), grid, stop_gradient(point), stop_gradient(max_dist), 0, False)
+    return start_query(HashGridQueryD(), grid, stop_gradient(point), stop_gradient(max_dist), 0, False)
 
 
 @func(overload_of=hash_grid_query)
 def hash_grid_query(id: uint64, point: vec3d, max_dist: float64, group: int32) -> HashGridQueryD:
     """A query of the points of one group in a grid of float64 points."""
     grid = resolve(id, HashGridData)
-    return begun(HashGridQueryD(), grid, stop_gradient(point), stop_gradient(max_dist), group, True)
+    return start_query(HashGridQueryD(), grid, stop_gradient(point), stop_gradient(max_dist), group, True)
 
 
 @func(inout=("query", "index"))
@@ -164,12 +153,12 @@ def hash_grid_query_next(query: HashGridQuery, index: int32) -> tuple[HashGridQu
 
     At the end `index` keeps its value.
     """
-    return advanced(query, index, covered_lanes)
+    return next_point(query, index, covered_lanes)
 
 
 @func(overload_of=hash_grid_query_next, inout=("query", "index"))
 def hash_grid_query_next(query: HashGridQueryD, index: int32) -> tuple[HashGridQueryD, int32, bool]:
-    return advanced(query, index, covered_lanes)
+    return next_point(query, index, covered_lanes)
 
 
 HashGridQuery.next_in_kernel = hash_grid_query_next

@@ -1,7 +1,7 @@
 """A build of hash grids for many threads: points are sorted by cell by the device's own sort, which is stable.
 
 No launch but that of the plan, which looks at a few dozen numbers, has fewer threads than there are points. The table
-is the one that `hash_grid_buckets` makes. Nothing is read back, so a build can be captured in a graph.
+is the one that `buckets` makes. Nothing is read back, so a build can be captured in a graph.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.language import array, empty, float64, int32, launch, max, min, radix_sort_pairs, tid, vec3d
+from ...core.lib.sampling import lower_bound
 from ...core.runtime.arrays import saved_contents
-from ..bisection import first_not_below
 from .build import (
     EXACT, INFINITE, LARGEST_INT, SMALLEST_INT, Table, Task, cell_count, cell_of, higher, image_of, layer_of, lower,
     make_plan, most_cells,
@@ -86,7 +86,7 @@ def find_starts(
     """Where the points of a cell begin; the place behind the last cell has a beginning and an end too."""
     c = tid()
     if c < int32(cell_count(plan[0])) + 2:
-        starts[c] = first_not_below(cells, count, c)
+        starts[c] = lower_bound(cells, 0, count + 1, c)
 
 
 @EXACT

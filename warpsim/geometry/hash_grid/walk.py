@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.language import bit_count, clamp, float64, floor, func, int32, isfinite, max, min, struct, uint32, vec3i
+from ...core.language import (
+    clamp, float32, float64, floor, func, int32, isfinite, max, min, struct, uint32, vec3d, vec3f, vec3i,
+)  # fmt: skip
+from ..masks import lowest_bit
 from .build import layer_of
 from .data import LANES, HashGridData, HashGridPlan, cell_number, place_of, remainder
 
@@ -95,7 +98,19 @@ def covered(plan: HashGridPlan, axis: int, low: float64, high: float64):
 
 @func
 def is_position(point: Any) -> bool:
+    """Whether all coordinates are finite."""
     return isfinite(point[0]) and isfinite(point[1]) and isfinite(point[2])
+
+
+@func
+def meets_any(grid: HashGridData, point: vec3f, max_dist: float32) -> bool:
+    """Whether a query may find anything: there are points of its precision, and it asks for a region of space."""
+    return len(grid.x) > 0 and len(grid.plan) > 0 and max_dist >= 0.0 and is_position(point)
+
+
+@func(overload_of=meets_any)
+def meets_any(grid: HashGridData, point: vec3d, max_dist: float64) -> bool:
+    return len(grid.xd) > 0 and len(grid.plan) > 0 and max_dist >= float64(0.0) and is_position(point)
 
 
 @func
@@ -139,6 +154,7 @@ def next_range(walk: Walk) -> Walk:
 
 @func
 def next_row(walk: Walk) -> Walk:
+    """Turn to the next row of cells: along y, then z, then the layer of the next group."""
     walk.rows_left = walk.rows_left - 1
     walk.y = walk.y + 1
     walk.y_left = walk.y_left - 1
@@ -162,34 +178,28 @@ def next_row(walk: Walk) -> Walk:
 
 
 @func
-def lowest_bit(hits: int32) -> int32:
-    """The number of the lowest bit that is set."""
-    return bit_count(~hits & (hits - 1))
-
-
-@func
 def of_group(walk: Walk, hits: int32) -> int32:
     """The hits that belong to the group of the query."""
-    kept = int32(hits)
+    left = int32(hits)
     while hits != 0:
         lowest = hits & -hits
         hits = hits - lowest
         if walk.grid.group[uint32(walk.base + lowest_bit(lowest))] != walk.group:
-            kept = kept - lowest
-    return kept
+            left = left - lowest
+    return left
 
 
 @func
-def advanced(q: Any, index: int32, tested: Callable):
-    """The query after its next hit, the index of that, and whether there was one.
+def next_point(q: Any, index: int32, tested: Callable):
+    """Advance a query: it, the index of its next hit (else `index`), and whether there was one.
 
     `tested(q, k)`: bit b says whether sorted point k + b is a hit, for b below LANES.
     """
-    found = True
+    has_next = True
     while q.walk.hits == 0:
         if q.walk.cursor >= q.walk.end:
             if q.walk.rows_left == 0:
-                found = False
+                has_next = False
                 break
             q.walk = next_range(q.walk)
         left = max(q.walk.end - q.walk.cursor, 0)
@@ -198,7 +208,7 @@ def advanced(q: Any, index: int32, tested: Callable):
         if q.walk.one_group != 0:
             q.walk.hits = of_group(q.walk, q.walk.hits)
         q.walk.cursor = q.walk.cursor + LANES
-    if found:
+    if has_next:
         index = q.walk.grid.point[uint32(q.walk.base + lowest_bit(q.walk.hits))]
         q.walk.hits = q.walk.hits & (q.walk.hits - 1)
-    return q, index, found
+    return q, index, has_next

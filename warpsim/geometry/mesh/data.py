@@ -12,8 +12,7 @@ Packs have no gradients: they serve searches. What has a derivative is computed 
 from __future__ import annotations
 
 from ...core.language import (
-    abs, array_type, bit_count, cross, float32, func, int32, max, normalize, stop_gradient, struct, vec3, vector_type,
-    where,
+    abs, array_type, cross, float32, func, int32, max, normalize, stop_gradient, struct, vec3, vector_type, where,
 )  # fmt: skip
 from ..bvh.nodes import BvhTree
 from ..bvh.walk import is_finite
@@ -40,7 +39,7 @@ class TrianglePack:
 
 @struct
 class WindingMoments:
-    """The field of the oriented area below a child of a node, far away; see `mesh_winding`."""
+    """The field of the oriented area below a child of a node, far away; see `winding`."""
 
     center: vec3
     reach: float32  # distance from the center that no triangle exceeds
@@ -95,9 +94,3 @@ def size_of(x: vec3) -> float32:
     """The largest component, without its sign; 1 for zero, so that one can divide by it."""
     size = max(abs(x[0]), max(abs(x[1]), abs(x[2])))
     return where(size > 0.0, size, 1.0)
-
-
-@func
-def lowest_bit(bits: int32) -> int32:
-    """The number of the lowest bit that is set: the first of the triangles that a mask names."""
-    return bit_count(~bits & (bits - 1))

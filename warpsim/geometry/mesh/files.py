@@ -107,8 +107,8 @@ def _read_with_trimesh(name: str, meters_per_unit: float | None) -> tuple[np.nda
     if not (np.isfinite(unit) and unit > 0.0):
         raise MeshFileError(f"meters_per_unit is {unit:g}\nexpected: a finite number above zero")
     try:
-        found = trimesh.load(name, force="mesh", process=False, skip_materials=True)
-        points, triangles = np.asarray(found.vertices, dtype=np.float64), np.asarray(found.faces)
+        scene = trimesh.load(name, force="mesh", process=False, skip_materials=True)
+        points, triangles = np.asarray(scene.vertices, dtype=np.float64), np.asarray(scene.faces)
     except Exception as error:  # whatever the parser of the format stumbled over
         raise MeshFileError(
             f"{name!r} cannot be read ({type(error).__name__}: {error})\nexpected: a mesh\nhelp: export it again"

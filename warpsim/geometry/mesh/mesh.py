@@ -84,8 +84,8 @@ class Mesh:
     def velocities(self, velocities: array | None) -> None:
         if velocities is not None:
             _check_points(velocities, "velocities", like=self._points)
-        given = self._velocities_or_none(velocities)
-        self._handle.update(_changed(self._handle.data, velocities=given))
+        new = self._velocities_or_none(velocities)
+        self._handle.update(_changed(self._handle.data, velocities=new))
         self._velocities = velocities
 
     @property
@@ -183,8 +183,8 @@ def _run(kernel: Any, count: int, *args: Any) -> None:
 def _check_points(points: Any, name: str, like: array | None = None) -> None:
     """Raise unless `points` is an array of vec3, as long as `like`."""
     if not isinstance(points, array) or points.dtype is not vec3 or points.ndim != 1:
-        found = getattr(points, "type", type(points).__name__)
-        raise MeshError(f"{name} of a mesh: {found}\nexpected: an array of vec3 with one dimension")
+        shown = getattr(points, "type", type(points).__name__)
+        raise MeshError(f"{name} of a mesh: {shown}\nexpected: an array of vec3 with one dimension")
     if like is not None and (points.shape != like.shape or points.device != like.device):
         raise MeshError(
             f"{name} of a mesh: {points.size} on {points.device}\nexpected: {like.size} on {like.device}, as its points"
@@ -194,8 +194,8 @@ def _check_points(points: Any, name: str, like: array | None = None) -> None:
 def _check_indices(indices: Any, points: array) -> None:
     """Raise unless `indices` holds three numbers of points per face."""
     if not isinstance(indices, array) or indices.dtype is not int32 or indices.ndim != 1:
-        found = getattr(indices, "type", type(indices).__name__)
-        raise MeshError(f"indices of a mesh: {found}\nexpected: an array of int32 with one dimension, three per face")
+        shown = getattr(indices, "type", type(indices).__name__)
+        raise MeshError(f"indices of a mesh: {shown}\nexpected: an array of int32 with one dimension, three per face")
     if indices.size % 3 or indices.device != points.device:
         raise MeshError(
             f"indices of a mesh: {indices.size} on {indices.device}\n"

@@ -17,8 +17,9 @@ from ...core.language import (
 )  # fmt: skip
 from ..bvh.nodes import EMPTY, BvhNode, leaf_count, leaf_first
 from ..bvh.walk import box_distances_sq, is_finite
+from ..masks import lowest_bit
 from .closest import ROUNDING, pack_distances
-from .data import LANES, MeshData, TrianglePack, lowest_bit, vec8
+from .data import LANES, MeshData, TrianglePack, vec8
 
 
 @struct

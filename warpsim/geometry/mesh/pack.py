@@ -34,20 +34,20 @@ def bound_faces(
 
 
 @kernel
-def _find_wrong(indices: array(dtype=int32), points: int32, found: array(dtype=int32)):
-    """How many indices are no numbers of points, and the first of them."""
+def _find_wrong(indices: array(dtype=int32), points: int32, wrong: array(dtype=int32)):
+    """Write to `wrong` how many indices are no numbers of points, and the first of them."""
     i = tid()
     if indices[i] < 0 or indices[i] >= points:
-        atomic_add(found, 0, 1)
-        atomic_min(found, 1, i)
+        atomic_add(wrong, 0, 1)
+        atomic_min(wrong, 1, i)
 
 
 def out_of_range(indices: array, points: int) -> tuple[int, int]:
     """How many indices are not from 0 to `points` - 1, and where the first is. The host waits for the device once."""
-    found = array([0, indices.size], dtype=int32, device=indices.device)
-    launch(_find_wrong, indices.size, [indices, points], [found], device=indices.device, record_tape=False)
-    wrong, first = found.numpy().tolist()
-    return wrong, first
+    wrong = array([0, indices.size], dtype=int32, device=indices.device)
+    launch(_find_wrong, indices.size, [indices, points], [wrong], device=indices.device, record_tape=False)
+    count, first = wrong.numpy().tolist()
+    return count, first
 
 
 # ----- leaves of eight positions --------------------------------------------------------------

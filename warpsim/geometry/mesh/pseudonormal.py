@@ -14,8 +14,9 @@ from ...core.lib.closest import closest_point_segment, closest_point_triangle
 from ..bvh.nodes import leaf_count, leaf_first
 from ..bvh.traverse import visit_all
 from ..bvh.walk import box_distances_sq
+from ..masks import lowest_bit
 from .closest import pack_distances
-from .data import LANES, MeshData, corners_of, face_normal, lowest_bit, size_of
+from .data import LANES, MeshData, corners_of, face_normal, size_of
 
 _PI = 3.14159265358979
 _ROUNDING = 4.0e-7  # of a closest point, relative to coordinates

@@ -19,7 +19,8 @@ from ...core.lib.intersect import ray_crosses, ray_frame, ray_triangle
 from ..bvh.nodes import BvhNode, leaf_count, leaf_first
 from ..bvh.traverse import nearest_first, visit_all
 from ..bvh.walk import LARGEST, box_spans, inverted, is_finite
-from .data import LANES, MeshData, TrianglePack, corners_of, face_normal, lowest_bit, vec8
+from ..masks import lowest_bit
+from .data import LANES, MeshData, TrianglePack, corners_of, face_normal, vec8
 
 
 @struct

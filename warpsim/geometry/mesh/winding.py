@@ -159,7 +159,7 @@ def leaf_moments(data: MeshData, owners: array(dtype=int32), moments: array(dtyp
 
 @kernel
 def node_moments(data: MeshData, moments: array(dtype=WindingMoments), stage: array(dtype=int32)):
-    """Moments of inner children of the nodes of one range, the last first; see `bvh_refit`."""
+    """Moments of inner children of the nodes of one range, the last first; see `bvh.refit`."""
     t = tid()
     for i in range(stage[t + 1] - stage[t]):
         n = stage[t + 1] - 1 - i

@@ -1,6 +1,6 @@
 """NanoVDB grids made from NumPy arrays: dense boxes, lists of tiles, lists of voxels.
 
-Guarantees: what comes out passes `nanovdb_check`, holds just the voxels that were asked for, in an order that
+Guarantees: what comes out passes `check`, holds just the voxels that were asked for, in an order that
 depends on their coordinates alone (root tiles by x, y, z, then by the slots of the nodes), with boxes,
 statistics and checksums that other tools accept.  Coordinates may repeat and be negative, anywhere in int32.
 Versions: 32.6.0 unless another is asked for, which all readers from 32.3 to 32.9 take.
@@ -129,14 +129,14 @@ def _settle(description: dict[str, object], values: np.ndarray | None = None, ax
 
 def _coordinates(voxels: object) -> np.ndarray:
     """Integer voxels as (n, 3) int64."""
-    given = np.asarray(voxels)
-    if given.size == 0:
+    rows = np.asarray(voxels)
+    if rows.size == 0:
         return np.zeros((0, 3), np.int64)
-    if given.dtype.kind not in "iu" or given.ndim not in (1, 2) or given.shape[-1] != 3:
-        raise VolumeError(f"voxels\nfound: dtype {given.dtype}, shape {given.shape}\nexpected: integers (n, 3)")
-    if given.min() < _INT32.min or given.max() > _INT32.max:
-        raise VolumeError(f"voxels\nfound: {given.min()} to {given.max()}\nexpected: numbers of int32")
-    return given.astype(np.int64).reshape(-1, 3)
+    if rows.dtype.kind not in "iu" or rows.ndim not in (1, 2) or rows.shape[-1] != 3:
+        raise VolumeError(f"voxels\nfound: dtype {rows.dtype}, shape {rows.shape}\nexpected: integers (n, 3)")
+    if rows.min() < _INT32.min or rows.max() > _INT32.max:
+        raise VolumeError(f"voxels\nfound: {rows.min()} to {rows.max()}\nexpected: numbers of int32")
+    return rows.astype(np.int64).reshape(-1, 3)
 
 
 def _differs(values: np.ndarray, background: np.ndarray) -> np.ndarray:

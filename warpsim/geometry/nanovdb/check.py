@@ -243,11 +243,11 @@ def _check_children(grid: Grid, origins: np.ndarray, level: int) -> np.ndarray:
 
 def set_bits(masks: np.ndarray, slots: int) -> tuple[np.ndarray, np.ndarray]:
     """Row and bit number of every bit that is set in masks (n, slots / 8), in order; int64."""
-    found = [
+    chunks = [
         np.flatnonzero(np.unpackbits(masks[begin : begin + _CHUNK], bitorder="little")) + begin * slots
         for begin in range(0, len(masks), _CHUNK)
     ]
-    positions = np.concatenate(found) if found else np.zeros(0, np.int64)
+    positions = np.concatenate(chunks) if chunks else np.zeros(0, np.int64)
     return positions // slots, positions % slots
 
 

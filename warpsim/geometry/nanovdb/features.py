@@ -1,6 +1,6 @@
 """Arrays that a grid carries beside its tree ("blind data", feature arrays): put there, or taken away.
 
-Guarantees: the tree and its values stay as they are; the new grid passes `nanovdb_check` and has right checksums.
+Guarantees: the tree and its values stay as they are; the new grid passes `check` and has right checksums.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def _type(feature: Feature) -> GridType:
     if feature.data_type in (None, natural):
         return natural
     if value_dtype(feature.data_type or 0) is not None:
-        wanted = GridType(feature.data_type).name
-        raise VolumeError(f"type of feature {feature.name!r}\nfound: {wanted}\nexpected: {natural.name}, as its array")
+        named = GridType(feature.data_type).name
+        raise VolumeError(f"type of feature {feature.name!r}\nfound: {named}\nexpected: {natural.name}, as its array")
     return GridType.UNKNOWN
 
 

@@ -1,6 +1,6 @@
 """NanoVDB files: read into checked grids, and grids written so that other tools read them.
 
-Guarantees: a grid that `read` returns has passed `nanovdb_check`; any other bytes give `VolumeFormatError`,
+Guarantees: a grid that `read` returns has passed `check`; any other bytes give `VolumeFormatError`,
 without memory beyond what the file really holds.  Files of the versions 32.3 to 32.9 are read, with any number
 of segments and grids, plain, ZIP or BLOSC, and grid buffers without a file around them.  Writing recomputes
 the checksums, and uses the older of the two magic words unless a grid's version asks for the new one.

@@ -2,7 +2,7 @@
 
 Guarantees: properties only read the buffer, nothing is cached, so what a kernel writes into the buffer shows;
 node arrays are structured NumPy views without a copy.  They follow the counts and offsets of the buffer as
-they stand: run `nanovdb_check.check` first on bytes that come from outside, as `nanovdb_file.read` does.
+they stand: run `check.check` first on bytes that come from outside, as `file.read` does.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Grid:
 
     @property
     def index_bbox(self) -> np.ndarray:
-        """(2, 3) int32, both inclusive: what the root claims; `nanovdb_voxels.active_bounds` counts itself."""
+        """(2, 3) int32, both inclusive: what the root claims; `voxels.active_bounds` counts itself."""
         return np.array(self.root["bbox"])
 
     @property

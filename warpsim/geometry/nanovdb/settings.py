@@ -40,18 +40,18 @@ class Description:
 class Settled:
     """A description with everything decided and checked."""
 
-    def __init__(self, given: Description, dtype: np.dtype, shape: tuple[int, ...] = ()):
-        self.given = given
-        self.type = _type(given, dtype, shape)
+    def __init__(self, description: Description, dtype: np.dtype, shape: tuple[int, ...] = ()):
+        self.description = description
+        self.type = _type(description, dtype, shape)
         self.layout = layout(self.type)
         self.stores_values = self.layout.kind.leaf == "values"
-        self.grid_class = _class(given, self.type, self.layout.scalar, self.layout.components)
-        self.version = given.version
-        if given.version[0] != MAJOR_VERSION:
-            raise VolumeError(f"version\nfound: {given.version}\nexpected: (32, minor, patch)")
-        self.matrix, self.inverse, self.translation = _map(given)
-        self.name = encode_name(given.name)
-        background = np.asarray(given.background)
+        self.grid_class = _class(description, self.type, self.layout.scalar, self.layout.components)
+        self.version = description.version
+        if description.version[0] != MAJOR_VERSION:
+            raise VolumeError(f"version\nfound: {description.version}\nexpected: (32, minor, patch)")
+        self.matrix, self.inverse, self.translation = _map(description)
+        self.name = encode_name(description.name)
+        background = np.asarray(description.background)
         if self.layout.is_index or not self.stores_values:
             background = np.zeros((), self.layout.scalar)
         elif background.ndim == 0 and self.layout.components > 1:
@@ -75,29 +75,29 @@ class Settled:
         return out
 
 
-def _type(given: Description, dtype: np.dtype, shape: tuple[int, ...]) -> GridType:
-    wanted = given.type
-    if wanted is None:
+def _type(description: Description, dtype: np.dtype, shape: tuple[int, ...]) -> GridType:
+    asked = description.type
+    if asked is None:
         kind = feature_type(np.empty((0, *shape), dtype))
         if kind == GridType.UNKNOWN:
             found = f"values of dtype {dtype} and {shape[0] if shape else 1} components"
             raise VolumeError(f"type of a grid\nfound: {found}\nhelp: give type=, or values of another dtype")
         return kind
     known = {kind.name.lower(): kind for kind in KINDS}
-    kind_or_none = known.get(wanted.lower()) if isinstance(wanted, str) else wanted
+    kind_or_none = known.get(asked.lower()) if isinstance(asked, str) else asked
     if kind_or_none is None or kind_or_none not in KINDS or kind_or_none == GridType.BOOL:
         names = ", ".join(name for name in known if name != "bool")
-        raise VolumeError(f"type of a grid\nfound: {wanted!r}\nexpected: one of {names}")
+        raise VolumeError(f"type of a grid\nfound: {asked!r}\nexpected: one of {names}")
     return GridType(kind_or_none)
 
 
-def _class(given: Description, kind: GridType, scalar: np.dtype, components: int) -> GridClass:
+def _class(description: Description, kind: GridType, scalar: np.dtype, components: int) -> GridClass:
     """The class asked for, where it can go with the type."""
-    wanted, is_index = given.grid_class, kind in (GridType.INDEX, GridType.ONINDEX)
-    if wanted is None:
+    asked, is_index = description.grid_class, kind in (GridType.INDEX, GridType.ONINDEX)
+    if asked is None:
         return GridClass.INDEX if is_index else GridClass.UNKNOWN
     known = {member.name.lower(): member for member in GridClass}
-    found = known.get(wanted.lower()) if isinstance(wanted, str) else wanted
+    grid_class = known.get(asked.lower()) if isinstance(asked, str) else asked
     fits = {
         GridClass.LEVEL_SET: scalar.kind == "f" and components == 1,
         GridClass.FOG: scalar.kind == "f" and components == 1,
@@ -109,23 +109,25 @@ def _class(given: Description, kind: GridType, scalar: np.dtype, components: int
         GridClass.POINT_INDEX: kind == GridType.UINT32,
         GridClass.POINT_DATA: kind == GridType.UINT32,
     }
-    if found is None or found not in known.values() or not fits.get(found, True):
+    if grid_class is None or grid_class not in known.values() or not fits.get(grid_class, True):
         raise VolumeError(
-            f"class of a {kind.name} grid\nfound: {wanted!r}\nexpected: one of {', '.join(known)} that fits"
+            f"class of a {kind.name} grid\nfound: {asked!r}\nexpected: one of {', '.join(known)} that fits"
         )
-    return GridClass(found)
+    return GridClass(grid_class)
 
 
-def _map(given: Description) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _map(description: Description) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Matrix, inverse and translation, finite in single precision too."""
-    if given.voxel_size is not None and given.transform is not None:
+    if description.voxel_size is not None and description.transform is not None:
         raise VolumeError("both voxel_size and transform are given\nhelp: give one of them")
-    size = np.asarray(1.0 if given.voxel_size is None else given.voxel_size, np.float64)
-    matrix = np.asarray(given.transform, np.float64) if given.transform is not None else np.diag(np.ones(3) * size)
-    translation = np.asarray(given.translation, np.float64)
+    size = np.asarray(1.0 if description.voxel_size is None else description.voxel_size, np.float64)
+    matrix = np.diag(np.ones(3) * size)
+    if description.transform is not None:
+        matrix = np.asarray(description.transform, np.float64)
+    translation = np.asarray(description.translation, np.float64)
     if matrix.shape != (3, 3) or translation.shape != (3,) or size.shape not in ((), (3,)):
         raise VolumeError(f"transform\nfound: shapes {matrix.shape} and {translation.shape}\nexpected: (3, 3) and (3,)")
-    if given.transform is None and not (size > 0.0).all():
+    if description.transform is None and not (size > 0.0).all():
         raise VolumeError(f"voxel size\nfound: {size.tolist()}\nexpected: above 0")
     with np.errstate(over="ignore", invalid="ignore"):
         scale = np.linalg.norm(matrix, axis=0)

@@ -175,12 +175,12 @@ def _enter_root(grid: Grid, voxels: np.ndarray, out: np.ndarray) -> tuple[np.nda
     """Which voxels go on, and into which upper node; the others get their value."""
     order = np.argsort(grid.tiles["key"], kind="stable")
     keys = grid.tiles["key"][order]
-    wanted = root_keys(voxels)
-    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    sought = root_keys(voxels)
+    place = np.minimum(np.searchsorted(keys, sought), len(keys) - 1)
     tile = order[place]
-    found = keys[place] == wanted
-    upper = np.where(found, _upper_numbers(grid)[tile], _NOTHING)
-    constant = found & (upper == _NOTHING)
+    is_tile = keys[place] == sought
+    upper = np.where(is_tile, _upper_numbers(grid)[tile], _NOTHING)
+    constant = is_tile & (upper == _NOTHING)
     out[constant] = grid.tiles["value"][tile[constant]]
     rest = np.flatnonzero(upper != _NOTHING)
     return rest, upper[rest]

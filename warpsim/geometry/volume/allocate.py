@@ -83,9 +83,9 @@ def _voxels(points: Any, matrix: np.ndarray, shift: np.ndarray, what: str, log2:
     """Voxels of points; of those on a GPU only one of each cube of 2^log2 voxels along an axis."""
     inverse = np.linalg.inv(matrix)
     if isinstance(points, array) and points.device.runs_many_threads:
-        found = distinct_cubes(points, inverse, shift, log2)
-        if found is not None:
-            return found.astype(np.int64)
+        cubes = distinct_cubes(points, inverse, shift, log2)
+        if cubes is not None:
+            return cubes.astype(np.int64)
     return voxels_of(points, inverse, shift, what)
 
 

@@ -82,8 +82,8 @@ def present(data: VolumeData, grid: Grid) -> Grid:
     if data.words.device.shares_host_memory:
         return grid
     now = grid.copy()
-    found = data.words.numpy().view(np.uint8)[: len(grid.buffer)]
-    now.buffer[: len(found)] = found
+    words = data.words.numpy().view(np.uint8)[: len(grid.buffer)]
+    now.buffer[: len(words)] = words
     return now
 
 

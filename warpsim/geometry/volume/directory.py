@@ -39,10 +39,10 @@ def corner_entries(data: VolumeData, i: int32, j: int32, k: int32) -> vec8i:
     x = vec2i(_row(data, 0, i), _row(data, 0, i + 1)) * data.extent[1]
     y = vec2i(_row(data, 1, j), _row(data, 1, j + 1))
     z = vec2i(_row(data, 2, k), _row(data, 2, k + 1))
-    found = vec8i()
+    entries = vec8i()
     for n, dx, dy, dz in CORNERS:
-        found[n] = data.entries[(x[dx] + y[dy]) * data.extent[2] + z[dz]]
-    return found
+        entries[n] = data.entries[(x[dx] + y[dy]) * data.extent[2] + z[dz]]
+    return entries
 
 
 @func
@@ -55,15 +55,15 @@ def _row(data: VolumeData, axis: Any, i: int32) -> int32:
 def _walked(data: VolumeData, i: int32, j: int32, k: int32) -> vec8i:
     """`corner_entries` from the tree, which is walked once for every cube that the eight voxels touch."""
     leaving = ((i & 7) // 7) << 2 | ((j & 7) // 7) << 1 | (k & 7) // 7  # axes on which the upper voxels leave the cube
-    found = zeros(shape=8, dtype=int32)
+    entries = zeros(shape=8, dtype=int32)
     n = int32(0)
     while n < 8:
         if n & leaving == n:  # the first voxel in its cube
-            found[n] = tree_entry(data, i + (n >> 2), j + (n >> 1 & 1), k + (n & 1))
+            entries[n] = tree_entry(data, i + (n >> 2), j + (n >> 1 & 1), k + (n & 1))
         else:
-            found[n] = found[n & leaving]
+            entries[n] = entries[n & leaving]
         n += 1
-    return vec8i(found[0], found[1], found[2], found[3], found[4], found[5], found[6], found[7])
+    return vec8i(entries[0], entries[1], entries[2], entries[3], entries[4], entries[5], entries[6], entries[7])
 
 
 @kernel

@@ -81,9 +81,9 @@ def _mark(cubes: array(dtype=vec3i), order: array(dtype=int32), marks: array(dty
 
 
 @kernel
-def _conclude(ranks: array(dtype=int32), bad: array(dtype=int32), found: array(dtype=int32)):
+def _conclude(ranks: array(dtype=int32), bad: array(dtype=int32), counts: array(dtype=int32)):
     tid()
-    found[0], found[1] = ranks[ranks.shape[0] - 1], bad[0]
+    counts[0], counts[1] = ranks[ranks.shape[0] - 1], bad[0]
 
 
 @kernel
@@ -130,9 +130,9 @@ def distinct_cubes(points: Any, inverse: np.ndarray, translation: np.ndarray, lo
         count, is_bad = ends.numpy().tolist()
         if is_bad:
             return None
-        found = empty(count, vec3i, device)
-        run(_take, cubes, order, ranks, log2, found)
-        return np.array(found.numpy())
+        distinct = empty(count, vec3i, device)
+        run(_take, cubes, order, ranks, log2, distinct)
+        return np.array(distinct.numpy())
 
 
 def _rows(points: Any) -> array | None:

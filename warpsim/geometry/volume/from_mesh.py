@@ -187,9 +187,9 @@ def _measured(mesh: Mesh, voxel_size: float, band: float, blocks: np.ndarray) ->
     values = zeros((len(blocks), LEAF_SLOTS), float32, mesh.device)
     inputs = [mesh.id, corners, voxel_size, band, values]
     launch(_measure, values.shape, inputs, device=mesh.device, record_tape=False)
-    found = values.numpy()
-    met = (np.abs(found) < np.float32(band)).any(axis=1)
-    return blocks[met], found[met]
+    measured = values.numpy()
+    met = (np.abs(measured) < np.float32(band)).any(axis=1)
+    return blocks[met], measured[met]
 
 
 def _fill_leaves(grid: Grid, blocks: np.ndarray, values: np.ndarray, band: float) -> None:

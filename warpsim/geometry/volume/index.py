@@ -13,7 +13,7 @@ from ...core.language import Array, Element, Int, Vec, func, int32, resolve, uin
 from ..nanovdb.read import VolumeData, leaf_slot, voxel_index
 from .directory import vec8i
 from .sample import (
-    LINEAR, Coordinate, cell, corner_slots, entries_around, entry_around, gathered, nearest_voxel, slopes, trilinear,
+    LINEAR, Coordinate, cell, corner_slots, entries_around, entry_around, gathered, nearest_voxel, partials, trilinear,
     weight,
 )  # fmt: skip
 
@@ -31,12 +31,12 @@ def corner_indices(id: uint64, low: vec3i) -> vec8i:
     if data.grid_type == 0:
         return vec8i(-1)
     entries, slots = entries_around(data, low), corner_slots(low)
-    found = zeros(shape=8, dtype=int32)
+    indices = zeros(shape=8, dtype=int32)
     n = int32(0)
     while n < 8:  # not a `for`, which would be unrolled to eight copies
-        found[n] = voxel_index(data, entries[n], slots[n])
+        indices[n] = voxel_index(data, entries[n], slots[n])
         n += 1
-    return vec8i(found[0], found[1], found[2], found[3], found[4], found[5], found[6], found[7])
+    return vec8i(indices[0], indices[1], indices[2], indices[3], indices[4], indices[5], indices[6], indices[7])
 
 
 @func
@@ -110,5 +110,5 @@ def volume_sample_grad_index(
     low, t = cell(uvw)
     v = corner_elements(id, low, voxel_data, background)
     x, y, z = weight(t[0], background), weight(t[1], background), weight(t[2], background)
-    dx, dy, dz = slopes(v, x, y, z)
+    dx, dy, dz = partials(v, x, y, z)
     return gathered(dx, dy, dz), trilinear(v, x, y, z)

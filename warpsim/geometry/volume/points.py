@@ -70,8 +70,8 @@ def affine(voxel_size: Any, transform: Any, translation: Any) -> tuple[np.ndarra
             raise VolumeError(f"voxel_size is {voxel_size!r}\nexpected: a positive number, or three")
         matrix = np.diag(np.ones(3) * size)
     if matrix.shape != (3, 3) or shift.shape != (3,) or not np.isfinite(matrix).all() or not np.isfinite(shift).all():
-        found = f"transform {transform!r}, translation {translation!r}"
-        raise VolumeError(f"{found}\nexpected: finite numbers of shapes (3, 3) and (3,)")
+        shown = f"transform {transform!r}, translation {translation!r}"
+        raise VolumeError(f"{shown}\nexpected: finite numbers of shapes (3, 3) and (3,)")
     if np.linalg.matrix_rank(matrix) < 3:
         raise VolumeError(f"transform {matrix.tolist()} has no inverse\nhelp: its rows must be independent")
     return matrix, shift
@@ -85,11 +85,11 @@ def background_of(value: Any) -> tuple[GridType, Any]:
     """
     if value is None:
         return GridType.INDEX, 0
-    found = type(value)
-    if found in GRID_TYPES:
-        return GridType(GRID_TYPES[found]), np.asarray(value.numpy() if compounds.is_compound(found) else value)
-    if found in (int, float):
-        return (GridType.INT32 if found is int else GridType.FLOAT), value
+    kind = type(value)
+    if kind in GRID_TYPES:
+        return GridType(GRID_TYPES[kind]), np.asarray(value.numpy() if compounds.is_compound(kind) else value)
+    if kind in (int, float):
+        return (GridType.INT32 if kind is int else GridType.FLOAT), value
     numbers = np.asarray(value)
     if numbers.dtype.kind in "iuf" and numbers.shape in ((3,), (4,)):
         return (GridType.VEC3F if numbers.size == 3 else GridType.VEC4F), numbers.astype(np.float32)

@@ -123,7 +123,7 @@ def trilinear(v: Any, x: Any, y: Any, z: Any) -> Any:
 
 
 @func
-def slopes(v: Any, x: Any, y: Any, z: Any) -> Any:
+def partials(v: Any, x: Any, y: Any, z: Any) -> Any:
     """The derivatives of `trilinear` along the three axes."""
     below, above = between(v[0], v[1], z), between(v[4], v[5], z)
     below_up, above_up = between(v[2], v[3], z), between(v[6], v[7], z)
@@ -224,13 +224,13 @@ def volume_sample_i(id: uint64, uvw: Vec[3, Coordinate]) -> int32:
 
 
 @func
-def sloped(data: VolumeData, p: Vec[3, Coordinate], mode: int32, grad: Any, like: Any) -> Any:
+def with_gradient(data: VolumeData, p: Vec[3, Coordinate], mode: int32, grad: Any, like: Any) -> Any:
     """The gradient and the value; `grad` tells the type of the gradient."""
     if mode != LINEAR:
         return type(grad)(), closest(data, p, like)
     low, t = cell(p)
     v, x, y, z = corner_values(data, low, like), weight(t[0], like), weight(t[1], like), weight(t[2], like)
-    dx, dy, dz = slopes(v, x, y, z)
+    dx, dy, dz = partials(v, x, y, z)
     return gathered(dx, dy, dz), trilinear(v, x, y, z)
 
 
@@ -252,7 +252,7 @@ def volume_sample_grad(id: uint64, uvw: Vec[3, Coordinate], sampling_mode: int32
     grad: a vector of three `dtype`; for vectors of N components a matrix of shape (N, 3).
     """
     data, like = resolve(id, VolumeData), dtype()
-    return sloped(data, uvw, sampling_mode, grad, like) if holds(data, like) else (type(grad)(), like)
+    return with_gradient(data, uvw, sampling_mode, grad, like) if holds(data, like) else (type(grad)(), like)
 
 
 @func(inout=("grad",))
@@ -261,7 +261,7 @@ def volume_sample_grad_f(
 ) -> tuple[vec3f, float32]:
     """`volume_sample_grad` of float32."""
     data = resolve(id, VolumeData)
-    return sloped(data, uvw, sampling_mode, grad, 0.0) if holds(data, 0.0) else (vec3f(), 0.0)
+    return with_gradient(data, uvw, sampling_mode, grad, 0.0) if holds(data, 0.0) else (vec3f(), 0.0)
 
 
 @func(inout=("grad",))
@@ -270,4 +270,4 @@ def volume_sample_grad_v(
 ) -> tuple[mat33f, vec3f]:
     """`volume_sample_grad` of vec3f."""
     data = resolve(id, VolumeData)
-    return sloped(data, uvw, sampling_mode, grad, vec3f()) if holds(data, vec3f()) else (mat33f(), vec3f())
+    return with_gradient(data, uvw, sampling_mode, grad, vec3f()) if holds(data, vec3f()) else (mat33f(), vec3f())

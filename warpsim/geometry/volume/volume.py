@@ -155,8 +155,8 @@ class Volume:
         min, max: voxels, three integers each; by default the box around all active voxels.
         Of index volumes these are the indices, from 0, and -1 for voxels that have none.
         """
-        found = nanovdb_voxels.to_dense(present(self._data, self._grid), min, max)
-        return found.astype(np.int64) - 1 if self.is_index else found
+        dense = nanovdb_voxels.to_dense(present(self._data, self._grid), min, max)
+        return dense.astype(np.int64) - 1 if self.is_index else dense
 
     # ----- new volumes ----------------------------------------------------------------------------
 
@@ -281,8 +281,8 @@ class Volume:
             return array(rows, dtype=vec3i, device=self.device)
         instance(out, array, "out")
         if (out.dtype, out.shape) not in ((vec3i, rows.shape[:1]), (int32, rows.shape)):
-            found = f"{out.dtype.__name__} of shape {out.shape}"
-            raise VolumeError(f"out is {found}\nexpected: vec3i of shape {rows.shape[:1]}, or int32 of {rows.shape}")
+            shown = f"{out.dtype.__name__} of shape {out.shape}"
+            raise VolumeError(f"out is {shown}\nexpected: vec3i of shape {rows.shape[:1]}, or int32 of {rows.shape}")
         out.assign(rows)
         return out
 
@@ -294,11 +294,11 @@ class Volume:
         return bool(self._data.words.requires_grad)
 
     @requires_grad.setter
-    def requires_grad(self, wanted: bool) -> None:
-        if wanted and (self.dtype is None or self._grid.layout.scalar.kind != "f"):
+    def requires_grad(self, value: bool) -> None:
+        if value and (self.dtype is None or self._grid.layout.scalar.kind != "f"):
             held = _type_name(self._grid.type)
             raise VolumeError(f"a volume of {held} has no gradients\nexpected: floating-point values")
-        self._data.words.requires_grad = wanted  # its views have the same
+        self._data.words.requires_grad = value  # its views have the same
         self._handle.update(self._data)
 
     @property
@@ -337,8 +337,8 @@ class Volume:
         layout = numpy_dtype(element)
         data = feature.array.view(np.uint8).reshape(-1)
         if data.nbytes % layout.itemsize:
-            found = f"feature array {feature_index} has {data.nbytes} bytes"
-            raise VolumeError(f"{found}\nexpected: elements of {layout.itemsize}, the size of {type_name(element)}")
+            shown = f"feature array {feature_index} has {data.nbytes} bytes"
+            raise VolumeError(f"{shown}\nexpected: elements of {layout.itemsize}, the size of {type_name(element)}")
         values = np.ndarray((data.nbytes // layout.itemsize, *layout.shape), layout.base, data)
         return self._over(values, element)
 
