@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ...core.language import array, array_type, empty, float32, func, int32, kernel, launch, min, tid, where, zeros
+from .boxes import LARGEST
 from .nodes import EMPTY, BvhNode, BvhTree, leaf_code
 from .refit import Built
 from .split import Boxes, Range, half_area
 from .subtree import Waiting, build_subtree, new_node, position, put_child
-from .walk import LARGEST
 
 
 @kernel

@@ -18,12 +18,12 @@ from ...core.language import array, empty, float32, func, int32, kernel, launch,
 from ...core.runtime.devices.capture import current_graph
 from ...errors import LaunchError
 from .assemble import assembled
+from .boxes import is_finite
 from .groups import grafted, grouped, halved_list, most_levels
 from .nodes import NO_NODE
 from .refit import Built
 from .split import Boxes, Range, joined, no_boxes
 from .top import MAX_LEVELS, split_top
-from .walk import is_finite
 
 _BLOCK = 4096  # boxes that are gathered by one thread
 _SMALLEST_SUBTREE, _LARGEST_SUBTREE, _SUBTREES = 2048, 16384, 64

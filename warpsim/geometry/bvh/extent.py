@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ...core.language import array, empty, func, greater, int32, kernel, launch, lesser, struct, tid, vec3
-from .walk import is_finite
+from .boxes import is_finite
 
 _SHARE = 64  # boxes, or extents, that one thread joins
 _INFINITE = math.inf

@@ -17,8 +17,8 @@ from ...core.language import (
     tid, vec3,
 )  # fmt: skip
 from ...core.lib.sampling import lower_bound
+from .boxes import is_finite
 from .extent import Extent, extent_of, middle
-from .walk import is_finite
 
 BITS = 60
 """Of keys and positions in the order together, so that paths in trees over them have bounds; see `bvh_lbvh`."""

@@ -35,8 +35,8 @@ from ...core.language import (
 from ...core.lib.sampling import lower_bound
 from ..masks import lowest_bit
 from ..scaling import unit_for
+from .boxes import LARGEST, box_spans, gaps, inverted, is_finite
 from .nodes import EMPTY, BvhData, BvhNode, BvhTree, leaf_first
-from .walk import LARGEST, box_spans, gaps, inverted, is_finite
 
 _INFINITE = math.inf
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ...core.language import array, empty, func, greater, int32, kernel, launch, lesser, tid, vec3, vec4, where
+from .boxes import LARGEST, extent
 from .nodes import EMPTY, BvhNode, BvhTree, leaf_first
-from .walk import LARGEST, extent
 
 _INFINITE = math.inf
 

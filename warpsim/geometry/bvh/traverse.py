@@ -30,8 +30,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.language import float32, func, int32, vec4, vec4i, where, zeros
+from .boxes import LARGEST
 from .nodes import STACK_SIZE
-from .walk import LARGEST
 
 
 @func

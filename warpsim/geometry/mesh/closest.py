@@ -14,9 +14,9 @@ from ...core.language import (
     abs, cw_div, cw_mul, float32, func, greater, int32, lesser, mask_at_most, min, struct, vec3, vec4,
 )  # fmt: skip
 from ...core.lib.closest import FLAT, SMALL
+from ..bvh.boxes import LARGEST, box_distances_sq, is_finite
 from ..bvh.nodes import EMPTY, BvhNode, leaf_first
 from ..bvh.traverse import nearest_first
-from ..bvh.walk import LARGEST, box_distances_sq, is_finite
 from .data import LANES, MeshData, TrianglePack, vec8
 
 ROUNDING = 1.0 - 2.0**-20

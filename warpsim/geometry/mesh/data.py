@@ -14,8 +14,8 @@ from __future__ import annotations
 from ...core.language import (
     abs, array_type, cross, float32, func, int32, max, normalize, stop_gradient, struct, vec3, vector_type, where,
 )  # fmt: skip
+from ..bvh.boxes import is_finite
 from ..bvh.nodes import BvhTree
-from ..bvh.walk import is_finite
 
 vec8 = vector_type(8, float32)
 

@@ -15,8 +15,8 @@ from typing import Any
 from ...core.language import (
     float32, func, greater, int32, lesser, mask_at_most, max, resolve, struct, uint64, vec3, vec4, where,
 )  # fmt: skip
+from ..bvh.boxes import box_distances_sq, is_finite
 from ..bvh.nodes import EMPTY, BvhNode, leaf_count, leaf_first
-from ..bvh.walk import box_distances_sq, is_finite
 from ..masks import lowest_bit
 from .closest import ROUNDING, pack_distances
 from .data import LANES, MeshData, TrianglePack, vec8

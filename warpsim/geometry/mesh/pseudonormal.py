@@ -11,9 +11,9 @@ from ...core.language import (
     vec3, vec3d, where,
 )  # fmt: skip
 from ...core.lib.closest import closest_point_segment, closest_point_triangle
+from ..bvh.boxes import box_distances_sq
 from ..bvh.nodes import leaf_count, leaf_first
 from ..bvh.traverse import visit_all
-from ..bvh.walk import box_distances_sq
 from ..masks import lowest_bit
 from .closest import pack_distances
 from .data import LANES, MeshData, corners_of, face_normal, size_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...core.language import abs, float32, float64, func, int32, mat33, max, min, struct, vec3, where
 from ...core.lib.intersect import edge_side, ray_crosses
 from ...core.lib.random import rand_init, randf
+from ..bvh.boxes import LARGEST, is_finite
 from ..bvh.traverse import nearest_first
-from ..bvh.walk import LARGEST, is_finite
 from .data import MeshData, corners_of
 from .ray import Ray, crossings, entry_times, look_along, ray_of
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from ...core.language import (
     abs, array, atan2, cross, dot, float32, func, int32, kernel, length, max, struct, tid, vec3, vec3d,
 )  # fmt: skip
+from ..bvh.boxes import is_finite
 from ..bvh.nodes import EMPTY, leaf_count, leaf_first
 from ..bvh.traverse import visit_all
-from ..bvh.walk import is_finite
 from .data import MeshData, WindingMoments, corners_of, known
 
 _OVER_4_PI = 0.07957747154594767
