@@ -1,6 +1,6 @@
 """Where gradients go wrong on a tape: launch by launch, what arrives and what leaves.
 
-`gradient_report` runs a tape in reverse one record at a time, and looks at the gradients of what the record
+`gradient_report` runs a tape in reverse one entry at a time, and looks at the gradients of what the entry
 wrote (they arrive) and at what it adds to the gradients of what it read (it leaves). It names the first
 launch that turns finite gradients into NaN or infinity, or all of them into zeros, and the launches where a
 gradient cannot pass because an array has none. Gradients are put back as they were.
@@ -49,7 +49,7 @@ class Gradient(NamedTuple):
 
 
 class LaunchGradients(NamedTuple):
-    """One record of the tape: what arrived, what left, and what is wrong.
+    """One entry of the tape: what arrived, what left, and what is wrong.
 
     problem: "", "nan", "inf", "zero" or "cut"; about: the problem, or why no gradient passes, in words.
     """
@@ -64,9 +64,9 @@ class LaunchGradients(NamedTuple):
 
 
 class GradientReport:
-    """Records in the order of the reverse, last one first. `str()` is a table.
+    """Entries in the order of the reverse, last one first. `str()` is a table.
 
-    first: the first record with a problem in that order, or None; the truth value says that there is none.
+    first: the first entry with a problem in that order, or None; the truth value says that there is none.
     """
 
     def __init__(self, launches: Sequence[LaunchGradients]):
@@ -98,7 +98,7 @@ class GradientReport:
         return "gradients are finite everywhere, and none is lost"
 
     def _listed(self) -> list[LaunchGradients]:
-        """All records, or of many those with problems and the ones at both ends."""
+        """All entries, or of many those with problems and the ones at both ends."""
         if len(self.launches) <= _MOST_ROWS:
             return self.launches
         third = _MOST_ROWS // 3
@@ -110,7 +110,7 @@ def gradient_report(
     tape: Tape, loss: Any = None, grads: Mapping[Any, Any] | None = None,
     array_labels: Mapping[Any, str] | None = None,
 ) -> GradientReport:  # fmt: skip
-    """Run a tape in reverse, and report what becomes of the gradients at every record.
+    """Run a tape in reverse, and report what becomes of the gradients at every entry.
 
     loss, grads: as for `Tape.backward`, which says what is raised. array_labels: names of arrays; others are
     called as the caller's variables, else as the kernels' parameters. Beside loss and grads, gradients start
@@ -143,7 +143,7 @@ class _Watcher:
         self.names, self.found = names, list[LaunchGradients]()
         self.numbers = {id(entry): k for k, entry in enumerate(tape.records)}
         self.writers: dict[Any, int] = {}
-        """Of every array the first record that writes it."""
+        """Of every array the first entry that writes it."""
         for k, entry in enumerate(tape.records):
             for a in entry.written():
                 self.writers.setdefault(key_of(a), k)
@@ -164,7 +164,7 @@ class _Watcher:
             now, clean = _slopes(sources[name]), np.isfinite(values).all()
             added = now if key_of(sources[name]) in kept or not clean else now - values
             left.append(self.gradient(name, sources[name], added))
-            own += [left[-1]] if clean else []  # others were spoiled by a later record already
+            own += [left[-1]] if clean else []  # others were spoiled by a later entry already
         number = self.numbers[id(entry)]
         problem, about = self.verdict(number, arrived, left, own, sources)
         self.found.append(LaunchGradients(number, step.name, step.place, tuple(arrived), tuple(left), problem, about))

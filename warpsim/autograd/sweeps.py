@@ -1,9 +1,9 @@
 """Derivatives along a direction of what a tape recorded: once forward for tangents, and back for their gradients.
 
 Guarantees: nothing that the tape's arrays hold changes, gradients included. Contents are those of the
-recorded launches, as `Tape.backward` finds them: in the arrays, or in what the tape kept when it overwrote
-them. Tangents that a later record overwrites are kept when the way back needs them, as the tape keeps contents.
-Launches that no tangent reaches are left out.
+recorded operations, as `Tape.backward` finds them: in the arrays, or in what the tape kept when it overwrote
+them. Tangents that a later entry overwrites are kept when the way back needs them, as the tape keeps contents.
+Entries that no tangent reaches are left out.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from ....errors import GradientError, NotDifferentiableError
 from ...emit.program import Form
 from ...passes.analysis.mod_ref import NESTED
 from ..arrays.array import array
-from ..arrays.saved_contents import meets
+from ..arrays.saved_contents import Read, meets
 from ..launches.dimensions import extent
 from ..launches.for_device import prepare
 from ..launches.launcher import LaunchCall
@@ -23,79 +23,79 @@ if TYPE_CHECKING:
     from .launch_entry import LaunchEntry
 
 
-def reverse_step(record: LaunchEntry) -> Step | None:
+def reverse_step(entry: LaunchEntry) -> Step | None:
     """What runs the adjoint of a recorded launch, or None when no gradient passes through it."""
-    needs, forward = record.needs, record.launcher
-    given = have_gradients(needs, record.args)
+    needs, forward = entry.needs, entry.launcher
+    given = have_gradients(needs, entry.args)
     key = (given, needs.same) if needs.same else given
     if key in forward.reverses:  # as in the last launch of this form
         launcher = forward.reverses[key]
         if launcher is None:
             return None
-        sound = record.reads is not None and (record.snapshot is None or not record.snapshot.overlap_error)
+        sound = entry.reads is not None and (entry.snapshot is None or not entry.snapshot.overlap_error)
         if sound and needs.changing:
             sound = needs.serves(needs.chosen(given))
         if sound and launcher.generation == config.generation:
-            args = stand_in_arguments(record)
+            args = stand_in_arguments(entry)
             if len(launcher.types) > len(args):
-                args += [extra_argument(record, extra) for extra in launcher.program.extras]
-            total, header = extent(record.dim, needs.kernel.key, forward.ndim)
+                args += [extra_argument(entry, extra) for extra in launcher.program.extras]
+            total, header = extent(entry.dim, needs.kernel.key, forward.ndim)
             block = launcher.pack(args, header)
             if block is not None:
-                call = LaunchCall(launcher, record.dim, total, block, args, len(args), False, record.deterministic)
-                return around(record, adjoint_step(call))
+                call = LaunchCall(launcher, entry.dim, total, block, args, len(args), False, entry.deterministic)
+                return around(entry, adjoint_step(call))
     names = needs.chosen(given)
     if not any(path[1] == NESTED or needs.name[path] in names for path in needs.written):
         forward.reverses[key] = None
         return None
-    if not names and not has_gradients(needs, record.args):
+    if not names and not has_gradients(needs, entry.args):
         return None
-    check_reversible(record, names)
-    return first_step(record, key, needs.form("adjoint", names))
+    check_reversible(entry, names)
+    return first_step(entry, key, needs.form("adjoint", names))
 
 
-def check_reversible(record: LaunchEntry, names: frozenset[str]) -> None:
+def check_reversible(entry: LaunchEntry, names: frozenset[str]) -> None:
     """Raise when gradients should pass through a launch that cannot be reversed."""
-    needs = record.needs
+    needs = entry.needs
     if not needs.kernel.option("enable_backward"):
         raise NotDifferentiableError(
-            f"kernel {needs.kernel.key!r} was launched on a tape at {record.place}, and has enable_backward=False",
+            f"kernel {needs.kernel.key!r} was launched on a tape at {entry.place}, and has enable_backward=False",
             expected="enable_backward=True (the default) for kernels on a tape",
             help="launch it with record_tape=False when gradients should pass it by",
         )
-    if record.snapshot is not None and record.snapshot.overlap_error:
+    if entry.snapshot is not None and entry.snapshot.overlap_error:
         raise NotDifferentiableError(
-            f"arrays {record.snapshot.overlap_error} of kernel {needs.kernel.key!r} overlap in the launch at "
-            f"{record.place}, and a thread may read the one after it wrote the other",
+            f"arrays {entry.snapshot.overlap_error} of kernel {needs.kernel.key!r} overlap in the launch at "
+            f"{entry.place}, and a thread may read the one after it wrote the other",
             expected="arrays that do not overlap, or one and the same array for both",
             help="pass a copy: wp.clone(x)",
         )
     check_names(needs, names)
     for k, field in needs.written:
-        if not field and not record.args[k]._tag.apart:
+        if not field and not entry.args[k]._tag.apart:
             raise NotDifferentiableError(
                 f"elements of array {needs.name[k, field]!r} share memory, and kernel {needs.kernel.key!r} writes to "
-                f"it in the launch at {record.place}",
+                f"it in the launch at {entry.place}",
                 expected="an array whose elements are apart", help="write to a copy: wp.clone(x)",
             )
     if needs.reaches and needs.hidden is not None:
         raise NotDifferentiableError(
-            f"kernel {needs.kernel.key!r}, launched at {record.place}, reaches a structure by an id that is no "
+            f"kernel {needs.kernel.key!r}, launched at {entry.place}, reaches a structure by an id that is no "
             "argument of the launch", needs.hidden,
             expected="ids that are parameters of the kernel, or fields of struct parameters, and resolved outside of "
             "functions with gradients of their own",
             help="pass the id to the kernel, or launch it with record_tape=False",
         )  # fmt: skip
-    if record.reads is None:
+    if entry.reads is None:
         raise GradientError(
-            f"the arguments of kernel {needs.kernel.key!r} had no gradients when it was launched at {record.place}, "
+            f"the arguments of kernel {needs.kernel.key!r} had no gradients when it was launched at {entry.place}, "
             f"and {min(names, default='an array in an element')!r} has one now\n"
             "expected: requires_grad=True before the launch, so that the tape keeps what the gradient needs"
         )
     if not needs.serves(names):
         before = "others" if needs.gradients is None else listed(needs.gradients)
         raise GradientError(
-            f"arrays of kernel {needs.kernel.key!r} got or lost gradients after the launch at {record.place}\n"
+            f"arrays of kernel {needs.kernel.key!r} got or lost gradients after the launch at {entry.place}\n"
             f"found: gradients in {listed(names)}; at the launch in {before}\n"
             "expected: the same, as the kernel overwrites what it reads, and other gradients need other contents of it"
         )
@@ -134,16 +134,16 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)) or "none"
 
 
-def first_step(record: LaunchEntry, key: Any, form: Form) -> Step:
+def first_step(entry: LaunchEntry, key: Any, form: Form) -> Step:
     """The reverse of the first launch of its form."""
-    needs, forward = record.needs, record.launcher
-    args = stand_in_arguments(record)
+    needs, forward = entry.needs, entry.launcher
+    args = stand_in_arguments(entry)
     program = needs.kernel.program(needs.types, needs.settings, False, form)
     if program.extras:
-        args += [extra_argument(record, extra) for extra in program.extras]
-    call = prepare(needs.kernel, record.dim, args, forward.device, form, record.deterministic)
+        args += [extra_argument(entry, extra) for extra in program.extras]
+    call = prepare(needs.kernel, entry.dim, args, forward.device, form, entry.deterministic)
     forward.reverses[key] = call.launcher
-    return around(record, adjoint_step(call))
+    return around(entry, adjoint_step(call))
 
 
 def adjoint_step(call: LaunchCall) -> Step:
@@ -153,21 +153,21 @@ def adjoint_step(call: LaunchCall) -> Step:
     return call.run
 
 
-def stand_in_arguments(record: LaunchEntry) -> list[Any]:
+def stand_in_arguments(entry: LaunchEntry) -> list[Any]:
     """The arguments, with saved contents where the present ones are others."""
-    args, needs = list(record.args), record.needs
-    for (k, _), read in zip(needs.plain_reads, record.reads or (), strict=False):
+    args, needs = list(entry.args), entry.needs
+    for (k, _), read in zip(needs.plain_reads, entry.reads or (), strict=False):
         if read.copy is not None:
             args[k] = stand_in(args[k], read.copy)
-    if record.snapshot is None and needs.overlapping and record.reads:
+    if entry.snapshot is None and needs.overlapping and entry.reads:
         before, after = needs.plain_own
-        for (k, _), read in zip(after, record.reads[len(needs.plain_reads) + len(before) :], strict=True):
+        for (k, _), read in zip(after, entry.reads[len(needs.plain_reads) + len(before) :], strict=True):
             if read.copy is not None:
                 args[k] = stand_in(args[k], read.copy)
-    if record.snapshot is None:
+    if entry.snapshot is None:
         return args
     copies: dict[int, Copies] = {}
-    for (k, field), part, _, read in record.snapshot.reads:
+    for (k, field), part, _, read in entry.snapshot.reads:
         if read.copy is not None and field != NESTED:
             copies.setdefault(k, {})[field, part] = read.copy
     for k, found in copies.items():
@@ -175,11 +175,11 @@ def stand_in_arguments(record: LaunchEntry) -> list[Any]:
     return args
 
 
-def around(record: LaunchEntry, step: Step) -> Step:
+def around(entry: LaunchEntry, step: Step) -> Step:
     """`step`, run while arrays that elements of structs refer to hold their saved contents."""
-    if record.snapshot is None:
+    if entry.snapshot is None:
         return step
-    reads = record.snapshot.reads
+    reads = entry.snapshot.reads
     held = [(a._data, read) for (_, field), _, a, read in reads if field == NESTED and read.copy is not None]
     if not held:
         return step
@@ -191,15 +191,15 @@ def around(record: LaunchEntry, step: Step) -> Step:
     return run
 
 
-def extra_argument(record: LaunchEntry, extra: Any) -> Any:
+def extra_argument(entry: LaunchEntry, extra: Any) -> Any:
     """The argument of an extra parameter of the adjoint."""
-    if record.snapshot is None:
-        first, position = len(record.needs.plain_reads), list(record.needs.own.before).index(extra.position)
-        assert record.reads is not None
-        before = [("", None, record.reads[first + position])]
+    if entry.snapshot is None:
+        first, position = len(entry.needs.plain_reads), list(entry.needs.own.before).index(extra.position)
+        assert entry.reads is not None
+        before: list[tuple[str, int | None, Read]] = [("", None, entry.reads[first + position])]
     elif extra.kind == "recorded":
-        return record.snapshot.recorded[extra.position]
+        return entry.snapshot.recorded[extra.position]
     else:
-        before = [(field, part, read) for field, part, _, read in record.snapshot.before[extra.position]]
+        before = [(field, part, read) for field, part, _, read in entry.snapshot.before[extra.position]]
     copies: Copies = {(field, part): read.copy for field, part, read in before if read.copy is not None}
-    return substituted(record.args[extra.position], copies, slopes=False)
+    return substituted(entry.args[extra.position], copies, slopes=False)

@@ -171,7 +171,7 @@ def overlap_error(needs: Needs, args: Any, snapshot: LaunchSnapshot, wrote: list
     return ""
 
 
-def before_launch(needs: Needs, args: tuple[Any, ...], session: Any, place: Place) -> LaunchSnapshot:
+def before_launch(needs: Needs, args: list[Any], session: Any, place: Place) -> LaunchSnapshot:
     """Register what the adjoint needs of the contents before the launch."""
     snapshot = LaunchSnapshot()
     for path, user in needs.reads:
@@ -184,7 +184,7 @@ def before_launch(needs: Needs, args: tuple[Any, ...], session: Any, place: Plac
     return snapshot
 
 
-def after_launch(needs: Needs, args: tuple[Any, ...], session: Any, place: Place, snapshot: LaunchSnapshot) -> None:
+def after_launch(needs: Needs, args: list[Any], session: Any, place: Place, snapshot: LaunchSnapshot) -> None:
     """Register what the adjoint needs of the contents after the launch."""
     for path, user in needs.own.after:
         for part, a in arrays_at(args, path):
@@ -193,8 +193,8 @@ def after_launch(needs: Needs, args: tuple[Any, ...], session: Any, place: Place
         if path[1] != NESTED:
             for part, a in arrays_at(args, path):
                 if part is not None:
-                    user = Always(f"index table {part} of array {needs.name[path]!r} of kernel {needs.kernel.key!r}")
-                    snapshot.reads.append((path, part, a, register(a, user, session, place)))
+                    table = Always(f"index table {part} of array {needs.name[path]!r} of kernel {needs.kernel.key!r}")
+                    snapshot.reads.append((path, part, a, register(a, table, session, place)))
 
 
 def register(a: array, user: Any, session: Any, place: Place) -> Any:

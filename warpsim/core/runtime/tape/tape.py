@@ -131,7 +131,7 @@ class Tape:
     ) -> None:  # fmt: skip
         """Record a launch that was run elsewhere, after it ran; the arguments are those of `wp.launch`.
 
-        metadata: kept with the record. Raises `TapeError` for a kernel that overwrites what its gradient needs.
+        metadata: kept with the entry. Raises `TapeError` for a kernel that overwrites what its gradient needs.
         """
         tapes = saved_contents.active()
         call = prepare(
