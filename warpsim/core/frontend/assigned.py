@@ -1,4 +1,4 @@
-"""What a piece of syntax rebinds, where that depends on what its names mean."""
+"""Which locals a piece of syntax may redefine, where that depends on what its names mean."""
 
 from __future__ import annotations
 

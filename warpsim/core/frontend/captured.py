@@ -1,4 +1,4 @@
-"""What the names mean that a function takes from outside: settled when the function is defined.
+"""Free variables: what the names mean that a function captures from outside, settled when it is defined.
 
 Code made of a function must not depend on when it is first asked for. So a name keeps the value that it has when
 `@kernel` or `@func` runs; numbers, vectors, structs and lists are copied. Two kinds of names look further:

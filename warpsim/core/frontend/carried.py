@@ -1,4 +1,4 @@
-"""Locals that travel round a loop: they enter and leave through its values, and keep one type."""
+"""Loop-carried locals: they enter and leave through the loop's values, and keep one type."""
 
 from __future__ import annotations
 

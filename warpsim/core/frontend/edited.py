@@ -1,4 +1,4 @@
-"""Whether the text of a function is still the one that its code was compiled from.
+"""Stale sources: whether the text of a function is still the one that its code was compiled from.
 
 A file may be edited while a program runs. Python goes on with the code that it has; text read afterwards belongs to
 another function. So what was parsed is compiled and compared with the code wherever the file changed.

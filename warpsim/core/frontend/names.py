@@ -1,4 +1,4 @@
-"""Which names a piece of syntax may assign, and whether it leaves its loop. Pure syntax."""
+"""Definitions in a piece of syntax, by its text alone: names that it may assign, and whether it leaves its loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One Python function behind a name that kernels call: its parameters, and which operands fit them."""
+"""One overload of a function: its parameters, and which operands match their annotations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names mean at a point of the program, and how two points join.
+"""Symbol tables: what names mean at a point of the program, and what operands are.
 
 A name is bound to an *operand*: an IR Value, or a Python object known at compile time (a number, a
 tuple of operands, a function, a type). Joining two scopes keeps equal operands, makes a phi of

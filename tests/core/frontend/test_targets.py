@@ -1,4 +1,4 @@
-"""Assignments to parts of values and arrays."""
+"""Targets of assignment: parts of values, elements and components of arrays."""
 
 import numpy as np
 import pytest
