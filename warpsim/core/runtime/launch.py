@@ -117,14 +117,16 @@ def repeat(kernel: Kernel, dim: Any, args: Sequence[Any], input_count: int, reco
     block = launcher.pack(args, header)
     if block is None:
         return False
+    ordered = launcher.deterministic
     if saved_contents.alert:
-        fields = launcher, dim, total, block, args, input_count, record, launcher.deterministic
-        if not run_plain(*fields):
-            run_generally(LaunchCall(*fields), Place.outside())
+        if not run_plain(launcher, dim, total, block, args, input_count, record, ordered):
+            run_generally(
+                LaunchCall(launcher, dim, total, block, args, input_count, record, ordered), Place.outside()
+            )
     elif total <= launcher.serial_limit and not launcher.reports:
         launcher.function(block, 0, total, 0)
     else:
-        launcher.execute(LaunchCall(launcher, dim, total, block, args, input_count, record, launcher.deterministic))
+        launcher.execute(LaunchCall(launcher, dim, total, block, args, input_count, record, ordered))
     return True
 
 

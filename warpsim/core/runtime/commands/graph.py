@@ -100,7 +100,7 @@ class Graph:
         for kind, group in itertools.groupby(self.steps, _kind):
             steps = list(group)
             if kind is True:
-                yield b"".join(step.command for step in steps), len(steps)  # type: ignore[union-attr, misc]
+                yield b"".join(step.command for step in steps), len(steps)  # type: ignore[misc]
                 continue
             runs = [step.run for step in steps]
             yield from runs if kind is False else graphs.sections(kind, runs)
@@ -132,7 +132,7 @@ def capture_end(device: Any = None, stream: Any = None) -> Graph:
 
     Raises `LaunchError` when no capture is running, `TapeError` when a tape that began in it records still.
     """
-    graph = current_graph()
+    graph: Graph | None = current_graph()
     if graph is None:
         raise LaunchError("no capture is running on this thread\nhelp: call capture_begin() first")
     open_tapes = saved_contents.active()

@@ -15,7 +15,7 @@ import numpy as np
 
 from ....errors import ArgumentTypeError, ArrayError, DeviceError, ReadOnlyError, StructureIdError, WarpsimError, shown
 from ...emit.layout import WORD
-from ...frontend.functions import operand_pattern_type
+from ...frontend.overloads import operand_pattern_type
 from ...ir.nodes import Function
 from ...ops.handles import found
 from ...ops.host_memory import ABSENT
@@ -78,7 +78,8 @@ def compound_packer(t: Any) -> Callable[[Any], bytes]:
     def pack(value: Any) -> bytes:
         if value.__class__ is not t:
             value = t.wrap(np.asarray(value)) if np.size(value) == t.size else _refuse(t, value)
-        return value._data.tobytes() + tail
+        memory: np.ndarray = value._data
+        return memory.tobytes() + tail
 
     return pack
 
@@ -132,7 +133,8 @@ def block_packer(tags: list[Any], packers: list[Callable[[Any], bytes] | None]) 
     scope.update({f"t{k}": tags[k] for k in arrays})
     scope.update({f"p{k}": pack for k, pack in enumerate(packers) if pack is not None})
     exec(text, scope)
-    return scope["pack"]
+    pack: Callable[[Any, bytes], bytes | None] = scope["pack"]
+    return pack
 
 
 def adapted(value: Any, t: Any, name: str, kernel: str, device: Device) -> Any:
@@ -173,16 +175,15 @@ def wrapped(value: Any, t: ArrayType, name: str, kernel: str, device: Device) ->
     memory = _foreign(value, t, name, kernel, device)
     layout = structs.numpy_dtype(t.dtype)
     if memory.dtype != layout.base or not any(hasattr(value, protocol) for protocol in _PROTOCOLS):
-        found = f"{type(value).__name__} of {memory.dtype}"
-        raise ArgumentTypeError(mismatch(name, kernel, found, t))
+        raise ArgumentTypeError(mismatch(name, kernel, f"{type(value).__name__} of {memory.dtype}", t))
     inner = memory.shape[memory.ndim - len(layout.shape) :]
     if memory.ndim != t.ndim + element_rank(t.dtype) or inner != layout.shape:
         raise ArgumentTypeError(mismatch(name, kernel, f"an array of shape {memory.shape}", t, "rank"))
-    found = fitted(memory, t.dtype, layout, None)
-    made = array._wrap(found, t.dtype, device, owner=value)
-    if made._held is not None:
-        made._held.add(owners_of(found, t.dtype))
-    return made
+    memory = fitted(memory, t.dtype, layout, None)
+    argument = array._wrap(memory, t.dtype, device, owner=value)
+    if argument._held is not None:
+        argument._held.add(owners_of(memory, t.dtype))
+    return argument
 
 
 def _foreign(value: Any, t: ArrayType, name: str, kernel: str, device: Device) -> np.ndarray:

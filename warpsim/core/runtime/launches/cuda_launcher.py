@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
+from typing import Any
 
 from ..devices.cuda.function import MOST_BLOCKS
 from ..devices.device import Device
@@ -30,9 +32,9 @@ class CudaLauncher(Launcher):
         run = self.code.run
         self.function = lambda block, begin, total, flags: run(block, total, threads, max_blocks)
 
-    def fitting(self, args: list) -> tuple[Launcher, list]:
-        launcher, args = super().fitting(args)
-        return launcher.shaped(*self.shape), args
+    def fitting(self, args: Sequence[Any]) -> tuple[Launcher, list[Any]]:
+        launcher, adapted = super().fitting(args)
+        return launcher.shaped(*self.shape), adapted
 
     def shaped(self, block_dim: int | None, max_blocks: int) -> Launcher:
         """The same with another number of threads in a block (None: as usual), or of blocks (0: as many as fit)."""

@@ -41,6 +41,8 @@ def normalized(dim: Any) -> int | tuple[int, ...]:
     except TypeError:  # arrays of integers have an index method too
         pass
     try:
-        return tuple(operator.index(n) for n in (None if isinstance(dim, (bytes, bytearray)) else dim))
+        if not isinstance(dim, bytes | bytearray):
+            return tuple(operator.index(n) for n in dim)
     except TypeError:
-        raise DimensionError(f"launch dimensions {dim!r}\nexpected: an integer or up to four integers") from None
+        pass
+    raise DimensionError(f"launch dimensions {dim!r}\nexpected: an integer or up to four integers")

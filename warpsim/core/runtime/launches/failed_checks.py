@@ -22,7 +22,8 @@ from ...emit.layout import WORD
 from ...ops.host_memory import ABSENT
 from ...ops.native import thrown
 from ...types.scalars import int64
-from ..arrays.host_memory import allocate, on_host
+from ..arrays.host_memory import allocate
+from ..devices.cuda.memory import on_host
 
 log = logging.getLogger("warpsim")
 

@@ -10,7 +10,7 @@ import copy
 import sys
 import types as python_types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -223,7 +223,7 @@ class Kernel:
     def generic(self) -> bool:
         return any(is_generic(p) for p in self.patterns.values())
 
-    def types_for(self, args: list[Any]) -> tuple[Any, ...]:
+    def types_for(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """Concrete parameter types for launch arguments.
 
         Raises `ArgumentCountError`, and `ArgumentTypeError` where a generic parameter does not fit.
@@ -309,7 +309,8 @@ class Kernel:
             with builder.compiling:
                 if key not in self._compiled:
                     self._compiled[key] = builder.build(self.program(types, settings, aliased, form), options)
-        return self._compiled[key]
+        compiled: builder.Compiled = self._compiled[key]
+        return compiled
 
     def loaded(
         self, types: tuple[Any, ...], layouts: tuple[str, ...], settings: Settings, device: Any, aliased: bool = False,
@@ -324,7 +325,8 @@ class Kernel:
                 if key not in self._compiled:
                     code = builder.build_cuda(self.program(types, settings, aliased, form), options, device.arch)
                     self._compiled[key] = CudaFunction(code, device)
-        return self._compiled[key]
+        function: CudaFunction = self._compiled[key]
+        return function
 
     def prepare(self, device: Device) -> None:
         """Compile for contiguous arrays, as `load_module` asks."""
@@ -409,7 +411,7 @@ def argument_type(value: Any) -> Any:
     found = getattr(value, "type", None)
     if isinstance(found, ArrayType):
         return found
-    if hasattr(value, "__array_interface__") and not isinstance(value, (int, float)) and getattr(value, "ndim", 0):
+    if hasattr(value, "__array_interface__") and not isinstance(value, (int, float)) and getattr(value, "ndim", None):
         return array_type(scalars.canonical(value.dtype), value.ndim)
     if (on_device := getattr(value, "__cuda_array_interface__", None)) is not None:
         return array_type(scalars.canonical(np.dtype(on_device["typestr"])), len(on_device["shape"]))
@@ -437,8 +439,7 @@ def kernel(
 
     @user_frames
     def wrap(function: Callable[..., None]) -> Kernel:
-        place = None if module in (None, "unique") else module
-        return Kernel(function, key, place, options, launch_bounds)
+        return Kernel(function, key, None if module == "unique" else module, options, launch_bounds)
 
     return wrap(f) if f is not None else wrap
 

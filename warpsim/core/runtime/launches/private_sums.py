@@ -152,7 +152,8 @@ def _zeros(shape: tuple[int, int], dtype: Any) -> np.ndarray:
 
 def _span(memory: np.ndarray) -> int:
     """Numbers from the first to the last: copies have the strides of the array, for its gradient has them too."""
-    return 1 + sum((n - 1) * stride for n, stride in zip(memory.shape, memory.strides, strict=True)) // memory.itemsize
+    last = sum((n - 1) * stride for n, stride in zip(memory.shape, memory.strides, strict=True))
+    return 1 + int(last) // memory.itemsize
 
 
 def _merge(target: np.ndarray, spaces: np.ndarray) -> None:

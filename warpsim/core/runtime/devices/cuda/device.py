@@ -333,7 +333,7 @@ class Allocation:
         ended(self.device, partial(self.device.free, self.address, self.pooled, self.lent))
 
 
-def ended(device: CudaDevice, action: Callable[[], None]) -> None:
+def ended(device: Any, action: Callable[[], None]) -> None:
     """Let a finalizer give something back to the driver, if there still is one. Never fails."""
     if sys is None or sys.is_finalizing():
         return  # the driver ends with the process
