@@ -161,7 +161,7 @@ def products(tape: Tape, loss: Any, cotangents: Mapping[Any, Any], vector: Mappi
         reverse = ReverseSweep(sweep)
         reverse.set(seeds)
         reverse.run()
-    return {a: reverse.slopes.of(a) for a in tape.arrays() if a._slopes is not None}
+    return {a: reverse.gradient_tangents.of(a) for a in tape.arrays() if a._gradient is not None}
 
 
 def second_order_of_launch(
@@ -183,7 +183,7 @@ def second_order_of_launch(
         reverse = ReverseSweep(sweep)
         set_tangents(own, reverse.gradients, seeds)
         reverse.run()
-    found = {name: reverse.slopes.of(own.value(name)) for name in own.arrays() if name in own.read}
+    found = {name: reverse.gradient_tangents.of(own.value(name)) for name in own.arrays() if name in own.read}
     return {**found, **{n: product_of_number(own, n, reverse) for n in moved if n not in own.arrays()}}
 
 
@@ -217,7 +217,7 @@ class Lent:
 
     def __init__(self, values: Sequence[Any]):
         arrays = [a._array for a in values if isinstance(a, array | indexedarray)]
-        self.without = [a for a in arrays if has_cotangent(a.dtype) and a._slopes is None]
+        self.without = [a for a in arrays if has_cotangent(a.dtype) and a._gradient is None]
 
     def __enter__(self) -> None:
         for a in self.without:

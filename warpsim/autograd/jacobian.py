@@ -109,20 +109,20 @@ def adjoint_rows(subject: Subject, pairs: Collection[Pair], limit: int) -> Matri
     subject.restore()
     with Paused(), Tape() as tape:
         subject.evaluate()
-    slopes = {id(a.grad): a.grad._data for a in [*tape.arrays(), *subject.inputs.values()] if a.grad is not None}
-    before = [values.copy() for values in slopes.values()]
+    memories = {id(a.grad): a.grad._data for a in [*tape.arrays(), *subject.inputs.values()] if a.grad is not None}
+    before = [values.copy() for values in memories.values()]
     found: Matrices = {}
     for target in dict.fromkeys(target for _, target in pairs):
         sources = {source: subject.inputs[source] for source, other in pairs if other == target}
         rows = {source: np.full((_count(subject.outputs[target]), _count(a)), np.nan) for source, a in sources.items()}
         for k in range(_limited(_count(subject.outputs[target]), limit)):
-            for values in slopes.values():
+            for values in memories.values():
                 values[...] = np.zeros((), values.dtype)
             _backward(tape, subject.outputs[target], k)
             for source, a in sources.items():
                 rows[source][k] = Components(a.grad).read()
         found.update({(source, target): values for source, values in rows.items()})
-    for values, earlier in zip(slopes.values(), before, strict=True):
+    for values, earlier in zip(memories.values(), before, strict=True):
         values[...] = earlier
     subject.restore()
     return {pair: found[pair] for pair in pairs}

@@ -123,15 +123,15 @@ def gradient_report(
         instance(array_labels, Mapping, "array_labels")
     names = {key_of(a): name for a, name in reversed(caller_names())}
     names.update((key_of(a._array), name) for a, name in (array_labels or {}).items())
-    slopes = [a.grad for a in tape.arrays() if a.grad is not None]
-    before = [g._data.copy() for g in slopes]
+    held = [a.grad for a in tape.arrays() if a.grad is not None]
+    before = [g._data.copy() for g in held]
     watcher = _Watcher(tape, names)
     try:
-        for g in slopes if loss is not None or grads else ():
+        for g in held if loss is not None or grads else ():
             g._data[...] = np.zeros((), g._data.dtype)
         tape.watched_backward(loss, grads, watcher.watch)
     finally:
-        for g, values in zip(slopes, before, strict=True):
+        for g, values in zip(held, before, strict=True):
             g._data[...] = values
     return GradientReport(watcher.found)
 
@@ -154,14 +154,14 @@ class _Watcher:
         reads, writes = _floats(step.reads), _floats(step.writes)
         linked = _floats(step.linked) if not (reads or writes) else {}
         sources = {**reads, **linked}
-        arrived = [self.gradient(name, a, _slopes(a)) for name, a in {**writes, **linked}.items() if _has(a)]
-        before = {name: _slopes(a) for name, a in sources.items() if _has(a)}
+        arrived = [self.gradient(name, a, _gradient(a)) for name, a in {**writes, **linked}.items() if _has(a)]
+        before = {name: _gradient(a) for name, a in sources.items() if _has(a)}
         if entry.step:
             entry.step()
         kept = {key_of(a) for a in writes.values()}
         left, own = [], []
         for name, values in before.items():
-            now, clean = _slopes(sources[name]), np.isfinite(values).all()
+            now, clean = _gradient(sources[name]), np.isfinite(values).all()
             added = now if key_of(sources[name]) in kept or not clean else now - values
             left.append(self.gradient(name, sources[name], added))
             own += [left[-1]] if clean else []  # others were spoiled by a later entry already
@@ -218,7 +218,7 @@ def _has(a: array) -> bool:
     return a.grad is not None
 
 
-def _slopes(a: array) -> np.ndarray:
+def _gradient(a: array) -> np.ndarray:
     return Components(a.grad).read()
 
 

@@ -60,7 +60,7 @@ class ReverseSweep:
     def __init__(self, forward: ForwardSweep):
         self.forward, self.tape = forward, forward.tape
         check_aliases([a for entry in self.tape.records for a in entry.written()], self.tape.arrays())
-        self.gradients, self.slopes = Mirror(self.tape.arrays()), Mirror(self.tape.arrays())
+        self.gradients, self.gradient_tangents = Mirror(self.tape.arrays()), Mirror(self.tape.arrays())
 
     def set(self, cotangents: Mapping[Any, Any]) -> None:
         """The gradients to start from."""
@@ -68,7 +68,7 @@ class ReverseSweep:
 
     def run(self) -> None:
         for moved in reversed(self.forward.moved):
-            moved.reverse(self.gradients, self.slopes)
+            moved.reverse(self.gradients, self.gradient_tangents)
 
 
 def write(tape: Tape, mirror: Mirror, values: Mapping[Any, Any]) -> None:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..ops.native import Unit, ascii_name, has_slope, has_slope_array, holds_arrays, offsets
+from ..ops.native import Unit, ascii_name, has_gradient_array, has_slope, holds_arrays, offsets
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType
 
@@ -137,7 +137,7 @@ def _entry(unit: Unit, types: _Types, function: str) -> Iterator[str]:
         seed = [f"*({types.name(unit.result)} *)(arguments + {next(starts)})"] if has_slope(unit.result) else []
         given = []
         for ((name, t), at), value in zip(pairs, values, strict=True):
-            yield from _beside(types, name, t, at, next(starts) if has_slope_array(t) else None)
+            yield from _beside(types, name, t, at, next(starts) if has_gradient_array(t) else None)
             given += [value, f"adj_{name}"]
         yield f"    {function}({', '.join([*given, *seed])});"
         yield from _cotangents(unit, types)
@@ -145,10 +145,10 @@ def _entry(unit: Unit, types: _Types, function: str) -> Iterator[str]:
     yield "}"
 
 
-def _beside(types: _Types, name: str, t: Any, at: int, slopes: int | None) -> Iterator[str]:
+def _beside(types: _Types, name: str, t: Any, at: int, grad: int | None) -> Iterator[str]:
     """What a parameter is accumulated into: the gradient array, or a variable that begins at zero."""
-    if slopes is not None:
-        yield f"    {types.name(t)} adj_{name} = *({types.name(t)} *)(arguments + {slopes});"
+    if grad is not None:
+        yield f"    {types.name(t)} adj_{name} = *({types.name(t)} *)(arguments + {grad});"
     else:
         yield f"    {types.name(t)} adj_{name}{{}};"
     if isinstance(t, ArrayType):

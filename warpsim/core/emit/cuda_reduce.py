@@ -184,7 +184,7 @@ def _from_lane_above(target: Any, x: Any, step: Any) -> Any:
 
 
 def _shared(target: Any, t: type, k: Any) -> Any:
-    """Place `k` of a block's shared memory, one for each warp."""
+    """CallSite `k` of a block's shared memory, one for each warp."""
     b, name = target.builder, "warpsim_shared"
     memory = b.module.globals.get(name)
     if memory is None:

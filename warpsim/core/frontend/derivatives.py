@@ -83,8 +83,8 @@ class Gradient(Callee):
         values = tuple(v for o in operands for v in runtime_values(o))
         found = caller.builder.call(derivative, (*values, *self.seeds(outputs, given)), derivative.result_types)
         cotangents = iter(found if isinstance(found, tuple) else () if found is None else (found,))
-        slopes = [_slope(o, cotangents) for o in operands if not _is_constant(o)]
-        return tuple(slopes) if len(slopes) != 1 else slopes[0]
+        grads = [_partial(o, cotangents) for o in operands if not _is_constant(o)]
+        return tuple(grads) if len(grads) != 1 else grads[0]
 
     def split(self, args: list[Any], keywords: dict[str, Any]) -> tuple[list[Any], list[Any]]:
         """Operands of the function, and the seeds after them: as few as there can be."""
@@ -192,10 +192,10 @@ def _is_constant(operand: Any) -> bool:
     return not isinstance(operand, tuple)
 
 
-def _slope(operand: Any, cotangents: Any) -> Any:
+def _partial(operand: Any, cotangents: Any) -> Any:
     """The derivative by an operand, in its shape."""
     if isinstance(operand, tuple):
-        return tuple(_slope(part, cotangents) for part in operand if not _is_constant(part))
+        return tuple(_partial(part, cotangents) for part in operand if not _is_constant(part))
     return next(cotangents) if has_cotangent(operand.type) else construct.zero(operand)
 
 

@@ -19,7 +19,7 @@ from ...errors import KernelNameError, KernelTypeError, Location, UnsupportedSyn
 from ..ir.builder import Builder
 from ..ir.interpret import host_value
 from ..ir.nodes import Constant, Function, Region, Value
-from ..ops.native import HOST, SLOPES, NativeRow, Unit, has_slope, has_slope_array, holds_arrays, native_row
+from ..ops.native import GRADIENTS, HOST, NativeRow, Unit, has_gradient_array, has_slope, holds_arrays, native_row
 from ..ops.native_text import has_lambda, returns_value, seems_constant
 from ..ops.registry import PURE, READ
 from ..passes.reverse.recompute import UNRECOVERABLE
@@ -227,9 +227,9 @@ class NativeFunc(Func):
         result = self.result_type()
         seeds = (Value(result, "adj_ret"),) if has_slope(result) else ()
         region, builder = self._region((*params, *seeds))
-        slopes = tuple(builder.call(SLOPES, (p,), (p.type,)) for p in params if has_slope_array(p.type))
+        grads = tuple(builder.call(GRADIENTS, (p,), (p.type,)) for p in params if has_gradient_array(p.type))
         assert row.unit is not None
-        found = builder.call(row, (*params, *seeds, *slopes), row.unit.result_types)
+        found = builder.call(row, (*params, *seeds, *grads), row.unit.result_types)
         region.yields = found if isinstance(found, tuple) else () if found is None else (found,)
         return Function(f"adj_{self.name}", region, self.location)
 

@@ -75,14 +75,14 @@ def _(array, *rest):
     return (None,) * (1 + len(indices))
 
 
-def add_into(slopes: Any, indices: list[Any], share: Any) -> None:
+def add_into(grads: Any, indices: list[Any], share: Any) -> None:
     """Add a cotangent to an element of a gradient array; to a struct field by field."""
     if structs.is_struct(share.type):
         for name, t in share.type.fields.items():
             if structs.is_struct(t) or scalars.is_float(compounds.scalar_of(t)):
-                add_into(field_view(slopes, name=name), indices, field(share, name=name))
+                add_into(field_view(grads, name=name), indices, field(share, name=name))
     else:
-        atomic_add(slopes, *indices, share)
+        atomic_add(grads, *indices, share)
 
 
 def _store_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
@@ -345,26 +345,26 @@ atomic_sub.adjoint(_sum_adjoint(-1))
 def _extreme_adjoint(array: Any, *rest: Any) -> tuple:
     """The winner takes the gradient: the thread whose value equals the final one."""
     *indices, value, out, dout = rest
-    final, slopes = load(array, *indices), gradient(array)
+    final, grads = load(array, *indices), gradient(array)
     if is_compound(value.type):
         shares = []
         for at in np.ndindex(value.type.shape):
             part = extract(value, *at)
-            shares.append(_taken(component_view(slopes, *at), indices, part, extract(final, *at)))
+            shares.append(_taken(component_view(grads, *at), indices, part, extract(final, *at)))
         share = rebuild(value, shares)
     else:
-        share = _taken(slopes, indices, value, final)
+        share = _taken(grads, indices, value, final)
     _return_old(array, indices, dout)
     return (None,) * (1 + len(indices)) + (share,)
 
 
-def _taken(slopes: Any, indices: list[Any], value: Any, final: Any) -> Any:
+def _taken(grads: Any, indices: list[Any], value: Any, final: Any) -> Any:
     """The gradient of a scalar element if `value` won; it is cleared, so that of equal values one takes it."""
     builder, nothing, then = active_builder(), zero(value), Region()
     assert builder is not None, "rules are traced"
     won = OPERATORS["=="](value, final)
     with builder.inside(then):
-        then.yields = (atomic_exch(slopes, *indices, nothing),)
+        then.yields = (atomic_exch(grads, *indices, nothing),)
     return builder.branch(won, then, Region(yields=(nothing,)))[0]
 
 

@@ -71,7 +71,7 @@ class Unit:
         if not self.reverse:
             return tuple(own)
         seed = [self.result] if has_slope(self.result) else []
-        return (*own, *seed, *(t for t in own if has_slope_array(t)))
+        return (*own, *seed, *(t for t in own if has_gradient_array(t)))
 
     @property
     def result_types(self) -> tuple[Any, ...]:
@@ -115,12 +115,12 @@ def native_row(unit: Unit) -> NativeRow:
     either does something outside, such as printing.
     """
     own = {k for k, (name, t) in enumerate(unit.params) if holds_arrays(t) and mentions(unit.text, name)}
-    slopes = {k for k, t in enumerate(unit.argument_types) if k >= len(unit.params) and isinstance(t, ArrayType)}
+    grads = {k for k, t in enumerate(unit.argument_types) if k >= len(unit.params) and isinstance(t, ArrayType)}
     lent = unit.reverse and any(structs.is_struct(t) and holds_arrays(t) for _, t in unit.params)
-    reads = frozenset(own | slopes)
-    writes = frozenset(k for k in reads if k in slopes or unit.params[k][0] not in unit.constants)
+    reads = frozenset(own | grads)
+    writes = frozenset(k for k in reads if k in grads or unit.params[k][0] not in unit.constants)
     effect = WRITE if writes or lent else OUTPUT if not unit.result_types else READ if reads else PURE
-    floats = any(has_slope(t) or has_slope_array(t) for t in (*unit.argument_types, unit.result))
+    floats = any(has_slope(t) or has_gradient_array(t) for t in (*unit.argument_types, unit.result))
     return NativeRow(
         unit.symbol, (), None, f"The {unit.part} of {unit.function!r}.", _value, oracle(unit), effect=effect, ulps=2,
         nondiff="" if floats else _HAS_NO_FLOATS, opaque=True, reads=reads, writes=writes, unit=unit,
@@ -141,13 +141,13 @@ def _refused(unit: Unit) -> Callable[..., Any]:
     return rule
 
 
-def _slopes(array: HostArray) -> HostArray | None:
+def _gradient(array: HostArray) -> HostArray | None:
     return array.grad
 
 
-SLOPES = Row(
+GRADIENTS = Row(
     gradient.name, (), None, "The gradient array of an array, or an array without memory where there is none.",
-    gradient.rows[0].value, _slopes, nondiff="a view shares memory",
+    gradient.rows[0].value, _gradient, nondiff="a view shares memory",
 )  # fmt: skip
 """Native text is given gradients that may be missing; the row `gradient` itself asks for one that is there."""
 
@@ -162,7 +162,7 @@ def has_slope(t: Any) -> bool:
     return t is not None and not isinstance(t, ArrayType) and is_float(scalar_of(t))
 
 
-def has_slope_array(t: Any) -> bool:
+def has_gradient_array(t: Any) -> bool:
     """Whether the type is an array whose elements have cotangents."""
     return isinstance(t, ArrayType) and has_slope(t.dtype)
 

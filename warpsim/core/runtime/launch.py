@@ -16,7 +16,7 @@ from ...config import config
 from ...errors import ArgumentTypeError, DeviceError, LaunchError, WarpsimError, trimmed
 from ..emit.program import FORWARD
 from .arrays import saved_contents
-from .arrays.call_site import Place
+from .arrays.call_site import CallSite
 from .commands.adjoint_by_hand import adjoint_launch
 from .commands.command import Launch
 from .devices.capture import current_graph
@@ -121,7 +121,7 @@ def repeat(kernel: Kernel, dim: Any, args: Sequence[Any], input_count: int, reco
     if saved_contents.alert:
         if not run_plain(launcher, dim, total, block, args, input_count, record, ordered):
             run_generally(
-                LaunchCall(launcher, dim, total, block, args, input_count, record, ordered), Place.outside()
+                LaunchCall(launcher, dim, total, block, args, input_count, record, ordered), CallSite.outside()
             )
     elif total <= launcher.serial_limit and not launcher.reports:
         launcher.function(block, 0, total, 0)

@@ -46,16 +46,16 @@ class Cast(ArrayStep):
         else:
             super().push(results, operands, contents)
 
-    def spend(self, slopes: array) -> np.ndarray:
+    def spend(self, grad: array) -> np.ndarray:
         """Take the gradient of what was written away."""
-        return spent(slopes, None if self.whole else self.count, flat=not self.same)
+        return spent(grad, None if self.whole else self.count, flat=not self.same)
 
     def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
-        slopes = self.spend(results[0])
+        grad = self.spend(results[0])
         if operands[0] is not None:
             a = self.operands[0]
             share = np.zeros((*a.shape, *inner(a)), operands[0]._array._data.dtype)
-            self.written(share)[...] = slopes
+            self.written(share)[...] = grad
             add_gradient(operands[0], share)
 
 

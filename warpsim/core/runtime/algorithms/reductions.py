@@ -61,13 +61,13 @@ class Reduction(ArrayStep):
     def reduced(self, axis: int, ndim: int, *parts: np.ndarray) -> np.ndarray:
         raise NotImplementedError
 
-    def spread(self, k: int, slopes: Any, factors: Any) -> None:
+    def spread(self, k: int, grad: Any, factors: Any) -> None:
         """Add factors, which are broadcast over the reduced elements, to the gradient of an operand."""
-        if slopes is not None:
+        if grad is not None:
             a = self.operands[k]
-            share = np.zeros((*a.shape, *inner(a)), slopes._array._data.dtype)
+            share = np.zeros((*a.shape, *inner(a)), grad._array._data.dtype)
             (share.reshape((a.size, *inner(a))) if self.axis is None else share)[self.kept] = factors
-            add_gradient(slopes, share)
+            add_gradient(grad, share)
 
 
 class Sum(Reduction):
@@ -113,12 +113,12 @@ class Inner(Reduction):
         add_to(results[0]._data, other._data)
 
     def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
-        slopes = spent(results[0])
-        slopes = slopes.reshape(slopes.shape + (1,) * len(inner(self.operands[0])))
+        grad = spent(results[0])
+        grad = grad.reshape(grad.shape + (1,) * len(inner(self.operands[0])))
         for k, factor in enumerate(contents[::-1]):
             if self.axis is None:
                 factor = factor.reshape((-1, *inner(self.operands[k])))
-            self.spread(k, operands[k], slopes * factor[self.kept])
+            self.spread(k, operands[k], grad * factor[self.kept])
 
 
 def _accumulator(values: np.ndarray) -> Any:

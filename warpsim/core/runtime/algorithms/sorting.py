@@ -52,9 +52,9 @@ class Sort(Movement):
 
     def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
         at, order = self.order(contents)
-        for slopes in results:
-            if slopes is not None:
-                slopes._data[order] = slopes._data[at].copy()
+        for grad in results:
+            if grad is not None:
+                grad._data[order] = grad._data[at].copy()
 
 
 class RadixSort(Sort):

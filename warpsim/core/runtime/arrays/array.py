@@ -25,7 +25,7 @@ from ..devices.cuda import interop
 from ..devices.device import Device, get_device
 from . import saved_contents
 from .foreign import memory_at
-from .gradient import Sloped
+from .gradient import Differentiable
 from .held import Held
 from .host_memory import (
     TypedMemory,
@@ -82,7 +82,7 @@ class _ArrayMeta(type):
         return array_type(dtype, getattr(ndim, "__args__", (ndim,))[0])
 
 
-class array(Sloped, metaclass=_ArrayMeta):
+class array(Differentiable, metaclass=_ArrayMeta):
     """Typed memory of rank 1 to 4.
 
     data: list, tuple, NumPy array, or any object with an array protocol; copied unless `copy=False`
@@ -279,7 +279,7 @@ class array(Sloped, metaclass=_ArrayMeta):
     def _view(self, memory: np.ndarray, same: Callable[[np.ndarray], np.ndarray]) -> array:
         made = array._wrap(memory, self.dtype, self.device, owner=self)
         made._held = self._held
-        if self._slopes is not None:
+        if self._gradient is not None:
             assert self._grad is not None
             grad = array._wrap(same(self._grad._data), self.dtype, self.device, owner=self._grad)
             made._grad, made._inherited = grad, True
@@ -372,8 +372,8 @@ class array(Sloped, metaclass=_ArrayMeta):
             raise TypeError("arrays of structs that refer to arrays are not pickled\nhelp: pickle the arrays they hold")
         compound = element_rank(self.dtype) > 0
         element = (self.dtype.kind, self.dtype.shape, self.dtype.dtype) if compound else self.dtype
-        slopes = self._grad and np.array(self._grad._contents())
-        return _restored, (np.array(self._contents()), element, str(self.device), slopes)
+        grads = self._grad and np.array(self._grad._contents())
+        return _restored, (np.array(self._contents()), element, str(self.device), grads)
 
     def __str__(self) -> str:
         return str(self._contents())

@@ -63,7 +63,7 @@ class Contents(TypedMemory):
             target = self._data[(*keys, ...)]
         except IndexError as error:
             raise OutOfBoundsError(f"{error}, for an array of shape {self.shape}") from None
-        self._write(target, value, "__setitem__", lambda slopes: slopes[(*keys, ...)])
+        self._write(target, value, "__setitem__", lambda grad: grad[(*keys, ...)])
 
     def _keys(self, key: Any) -> tuple:
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Where a host call stands in the user's source: taken in a fraction of a microsecond, resolved when asked."""
+"""Call sites: where a host call stands in the source of the user, taken in a fraction of a us, resolved when asked."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ def user_frame(inside: int) -> FrameType:
     return frame
 
 
-class Place(NamedTuple):
+class CallSite(NamedTuple):
     """A call: the code object that made it, and the bytecode offset of the call."""
 
     code: CodeType | None
     offset: int
 
     @staticmethod
-    def of_caller(depth: int = 1) -> Place:
+    def of_caller(depth: int = 1) -> CallSite:
         """The call that is `depth` frames above the caller of this function."""
         frame = sys._getframe(depth + 1)
-        return Place(frame.f_code, frame.f_lasti)
+        return CallSite(frame.f_code, frame.f_lasti)
 
     @staticmethod
-    def outside(frame: FrameType | None = None) -> Place:
+    def outside(frame: FrameType | None = None) -> CallSite:
         """The nearest call that stands outside this package, from a frame (the caller's) upwards."""
         frame = frame or sys._getframe(1)
         while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("warpsim."):
             frame = frame.f_back
-        return Place(frame.f_code, frame.f_lasti)
+        return CallSite(frame.f_code, frame.f_lasti)
 
     @staticmethod
-    def unknown() -> Place:
-        return Place(None, 0)
+    def unknown() -> CallSite:
+        return CallSite(None, 0)
 
     @property
     def file(self) -> str:

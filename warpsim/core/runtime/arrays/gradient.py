@@ -17,7 +17,7 @@ from .saved_contents import Memory, about_to_write, active
 from .seeds import show
 
 
-class Sloped(Contents):
+class Differentiable(Contents):
     """The half of `array` that has to do with gradients."""
 
     device: Any
@@ -28,7 +28,7 @@ class Sloped(Contents):
     _memory: Memory
     _cut = False  # whether a view was told to have no gradient, whatever its owner has
     _inherited = False  # whether the gradient is a part of the owner's
-    _views: WeakSet[Sloped] | None = None
+    _views: WeakSet[Differentiable] | None = None
 
     def _pack(self) -> None:
         raise NotImplementedError
@@ -40,7 +40,7 @@ class Sloped(Contents):
     @property
     def requires_grad(self) -> bool:
         """Whether the array has a gradient array. A view shares that of the array it is a view of."""
-        return self._slopes is not None
+        return self._gradient is not None
 
     @requires_grad.setter
     def requires_grad(self, wanted: bool | None) -> None:
@@ -49,7 +49,7 @@ class Sloped(Contents):
         self._cut = not wanted
         if not wanted:
             self._grad, self._inherited = None, False
-        elif self._slopes is None and isinstance(self._owner, Sloped):
+        elif self._gradient is None and isinstance(self._owner, Differentiable):
             self._owner.requires_grad = True  # one gradient for all views of the memory
             self._inherit()
         elif self._grad is None:
@@ -62,15 +62,16 @@ class Sloped(Contents):
     @property
     def grad(self) -> Any:
         """The array of gradients: same shape and dtype, or None."""
-        found = self._slopes
+        found = self._gradient
         if found is not None and ((left := found._memory.left) is None or not left.shown):
             show(found)
         return found
 
     @property
-    def _slopes(self) -> Any:
+    def _gradient(self) -> Any:
         """`grad` for the machinery, which writes no seeds to it."""
-        if self._grad is None and self._memory.has_gradient and isinstance(self._owner, Sloped) and not self._cut:
+        inherits = self._memory.has_gradient and isinstance(self._owner, Differentiable) and not self._cut
+        if self._grad is None and inherits:
             self._inherit()
         return self._grad
 
@@ -99,7 +100,7 @@ class Sloped(Contents):
         self._pack()
         self._tell_views()
 
-    def _copied_from(self, source: Sloped) -> None:
+    def _copied_from(self, source: Differentiable) -> None:
         """An array made of another one while a tape records, or a graph is captured, is a copy as `clone` makes it."""
         follows = self.requires_grad and source.requires_grad and bool(active())
         if not follows and (current_graph() is None or self.dtype is not source.dtype):
@@ -111,7 +112,7 @@ class Sloped(Contents):
             )
         self.assign(source)
 
-    def _known_view(self, view: Sloped) -> None:
+    def _known_view(self, view: Differentiable) -> None:
         """Remember a view, to which another gradient of this array will be one, too."""
         if self._views is None:
             self._views = WeakSet()
@@ -128,13 +129,13 @@ class Sloped(Contents):
 
     def _inherit(self) -> None:
         """Take the part of the owner's gradient that lies as this view lies in the owner."""
-        slopes = self._owner._slopes
-        if slopes is None:
+        whole = self._owner._gradient
+        if whole is None:
             return
-        place = slopes.ptr + (self.ptr - self._owner.ptr)
+        place = whole.ptr + (self.ptr - self._owner.ptr)
         layout = (self.dtype, self.shape, self.strides)
         part = memory_at(place, *layout, None, None, self.device) if self.size else allocate_like(self._data)
-        self._grad, self._inherited = self._wrap(part, self.dtype, self.device, owner=slopes), True
+        self._grad, self._inherited = self._wrap(part, self.dtype, self.device, owner=whole), True
         self._pack()
 
     def mark_read(self) -> None:

@@ -35,7 +35,7 @@ class Held(dict[bytes, Any]):
         self._dtypes = set(_dtypes(element))
         self.loose: dict[int, Any] = {}
         """Arrays of which kernels may have stored views, by `id`."""
-        self.slopes: dict[bytes, Any] = {}  # their gradients, whose addresses are in the descriptors, too
+        self.grads: dict[bytes, Any] = {}  # their gradients, whose addresses are in the descriptors, too
         self.locked = False  # whether one of them was ever read-only
         self._limit = _SLACK
         self._seen: list[np.ndarray] = []  # descriptors that were checked last
@@ -57,13 +57,13 @@ class Held(dict[bytes, Any]):
         for words, a in found.items():
             _KNOWN[words] = a
             self.locked |= not a._tag.writable
-            if (slope := a._array._slopes) is not None:
-                self.slopes[words] = slope
+            if (grad := a._array._gradient) is not None:
+                self.grads[words] = grad
         if len(self) > 2 * self.memory.size + _SLACK:
             present = self.present()
             for words in [w for w in self if w not in present]:
                 del self[words]
-                self.slopes.pop(words, None)
+                self.grads.pop(words, None)
 
     def trim(self) -> None:
         """Let go of arrays of which earlier launches stored no view, when they become many."""

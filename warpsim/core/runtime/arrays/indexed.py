@@ -67,7 +67,7 @@ class indexedarray(TypedMemory):
     @property
     def _words(self) -> bytes:
         """The descriptor that launches pass to kernels; made anew, as the gradient may change."""
-        grad = self.data._slopes.ptr if self.data._slopes is not None else 0
+        grad = self.data._gradient.ptr if self.data._gradient is not None else 0
         words = [self.data.ptr, grad, *self.shape, *self.data.strides]
         words += [0 if t is None else t.ptr for t in self.indices]
         words += self.data.shape

@@ -23,7 +23,7 @@ from ....config import config
 from ....errors import TapeOverwriteError
 from ..devices.capture import current_graph
 from ..devices.cuda.memory import DeviceMemory, on_host
-from .call_site import Place
+from .call_site import CallSite
 from .host_memory import allocate_like
 
 Run = Callable[[Callable[[], None]], None]
@@ -139,7 +139,7 @@ class Read:
     __slots__ = ("copy", "high", "keys", "last", "low", "memory", "owners", "place", "print", "session", "spoiled",
                  "there", "users", "view", "writer")  # fmt: skip
 
-    def __init__(self, view: np.ndarray, reach: tuple[int, int], memory: Memory, session: Session, place: Place):
+    def __init__(self, view: np.ndarray, reach: tuple[int, int], memory: Memory, session: Session, place: CallSite):
         self.view, self.memory, self.session, self.place = view, memory, session, place
         self.low, self.high = reach
         self.copy: np.ndarray | None = None
@@ -220,12 +220,12 @@ class Writer:
 
     __slots__ = ("_place", "what")
 
-    def __init__(self, what: str, place: Place | None = None):
+    def __init__(self, what: str, place: CallSite | None = None):
         self.what, self._place = what, place
 
     @property
-    def place(self) -> Place:
-        return self._place or Place.unknown()
+    def place(self) -> CallSite:
+        return self._place or CallSite.unknown()
 
 
 class Memory:
@@ -252,7 +252,7 @@ class Memory:
                     if read.session.live:
                         read.note_exposed()
 
-    def read(self, a: Any, session: Session, place: Place) -> Read:
+    def read(self, a: Any, session: Session, place: CallSite) -> Read:
         """The live read of an array: a new one, or that of an equal view at the same contents."""
         with lock:
             found = self._read(a._data, span(a), session, place)
@@ -261,7 +261,7 @@ class Memory:
             session.kept.append(a)
             return found
 
-    def _read(self, view: np.ndarray, reach: tuple[int, int], session: Session, place: Place) -> Read:
+    def _read(self, view: np.ndarray, reach: tuple[int, int], session: Session, place: CallSite) -> Read:
         low, high = reach
         for found in list(self.near(low, high)) if self.reads else ():
             if not found.session.live:
@@ -353,7 +353,7 @@ def allocation(view: np.ndarray) -> int:
 def about_to_write(array: Any, view: np.ndarray, what: str, run: Run) -> None:
     """A host operation is about to write a part of an array: save or spoil the reads of it."""
     if alert and array._memory.reads:
-        array._memory.overwrite(array, view, active(), Writer(what, Place.outside()), run)
+        array._memory.overwrite(array, view, active(), Writer(what, CallSite.outside()), run)
 
 
 def span(a: Any) -> tuple[int, int]:

@@ -32,57 +32,57 @@ class Left:
         self.shown = self.written = shown
         self.copy: Any = None
 
-    def show(self, slopes: Any) -> None:
+    def show(self, grad: Any) -> None:
         """A user gets hold of what passes left in a gradient array."""
-        whole = _whole(slopes)
+        whole = _whole(grad)
         self.shown, self.copy = True, allocate_like(whole._data)
         self.copy[...] = whole._data
 
-    def keep(self, slopes: Any) -> None:
+    def keep(self, grad: Any) -> None:
         """A pass left what a gradient array holds."""
-        whole = _whole(slopes)
+        whole = _whole(grad)
         if self.copy is None:
             self.copy = allocate_like(whole._data)
-        if self.written and slopes is not whole:
+        if self.written and grad is not whole:
             _spoil(self.copy)
         self.written = False
-        if slopes.size:
-            recorded(partial(_copy, self.copy, _part(self.copy, slopes, whole), slopes._data), slopes.device)
+        if grad.size:
+            recorded(partial(_copy, self.copy, _part(self.copy, grad, whole), grad._data), grad.device)
 
 
-def show(slopes: Any) -> None:
+def show(grad: Any) -> None:
     """A user gets hold of a gradient array."""
-    left = slopes._memory.left
+    left = grad._memory.left
     if left is None:
-        slopes._memory.left = Left(shown=True)
+        grad._memory.left = Left(shown=True)
     elif not left.shown:
-        left.show(slopes)
+        left.show(grad)
 
 
-def keep_left(slopes: Any) -> None:
+def keep_left(grad: Any) -> None:
     """Note that a backward pass left what a gradient array holds."""
-    left = slopes._memory.left
+    left = grad._memory.left
     if left is None:
-        slopes._memory.left = Left(shown=False)
+        grad._memory.left = Left(shown=False)
     elif left.shown:
-        left.keep(slopes)
+        left.keep(grad)
 
 
-def clear(slopes: Any) -> None:
+def clear(grad: Any) -> None:
     """Zero a gradient array at the start of a backward pass: no user writes here."""
-    left = slopes._memory.left
+    left = grad._memory.left
     written = left is not None and left.written
-    slopes.zero_()
+    grad.zero_()
     if left is not None:
         left.written = written
 
 
-def may_be_seeded(slopes: Any) -> bool:
+def may_be_seeded(grad: Any) -> bool:
     """Whether a gradient array may hold seeds."""
-    left = slopes._memory.left
-    if left is None or not left.shown or not slopes.size:
+    left = grad._memory.left
+    if left is None or not left.shown or not grad.size:
         return False
-    return left.written or not _equal(on_host(_part(left.copy, slopes, _whole(slopes))), slopes._contents())
+    return left.written or not _equal(on_host(_part(left.copy, grad, _whole(grad))), grad._contents())
 
 
 def forget_left(memory: Any) -> None:
@@ -91,9 +91,9 @@ def forget_left(memory: Any) -> None:
         memory.left.written = True
 
 
-def refuse_seeds(slopes: Iterable[Any]) -> None:
+def refuse_seeds(grads: Iterable[Any]) -> None:
     """Raise for seeds: a graph could not tell them from what its last run left."""
-    for g in slopes:
+    for g in grads:
         if may_be_seeded(g) and not _is_zero(g._contents()):
             raise GradientError(
                 f"the gradient of {g!r} holds seeds while a graph captures backward\n"
@@ -102,11 +102,11 @@ def refuse_seeds(slopes: Iterable[Any]) -> None:
             )
 
 
-def _whole(slopes: Any) -> Any:
+def _whole(grad: Any) -> Any:
     """The gradient array that a view of gradients is a part of."""
-    while slopes._owner is not None and slopes._owner._memory is slopes._memory:
-        slopes = slopes._owner
-    return slopes
+    while grad._owner is not None and grad._owner._memory is grad._memory:
+        grad = grad._owner
+    return grad
 
 
 def _spoil(copy: np.ndarray) -> None:
@@ -119,12 +119,12 @@ def _copy(owner: np.ndarray, part: np.ndarray, values: np.ndarray) -> None:
     np.copyto(part, values)
 
 
-def _part(copy: np.ndarray, slopes: Any, whole: Any) -> np.ndarray:
+def _part(copy: np.ndarray, grad: Any, whole: Any) -> np.ndarray:
     """The part of the copy that lies as a view of gradients lies in them all."""
-    if slopes is whole:
+    if grad is whole:
         return copy
-    place = copy.ctypes.data + (slopes.ptr - whole.ptr)
-    return memory_at(place, slopes.dtype, slopes.shape, slopes.strides, None, None, slopes.device)
+    place = copy.ctypes.data + (grad.ptr - whole.ptr)
+    return memory_at(place, grad.dtype, grad.shape, grad.strides, None, None, grad.device)
 
 
 def _is_zero(a: np.ndarray) -> bool:

@@ -48,14 +48,14 @@ def adjoint_launch(
     needs = needs_of(kernel, types, settings, same_arrays(needs, args))
     sums: dict[int, array] = {}
     backs: list[tuple[array, np.ndarray]] = []
-    for k, (name, t, slopes) in enumerate(zip(kernel.patterns, types, given, strict=True)):
-        if slopes is None:
+    for k, (name, t, grad) in enumerate(zip(kernel.patterns, types, given, strict=True)):
+        if grad is None:
             continue
-        check_adjoint(args[k], t, slopes, f"argument {name!r} of kernel {kernel.key!r}")
+        check_adjoint(args[k], t, grad, f"argument {name!r} of kernel {kernel.key!r}")
         if isinstance(t, ArrayType):
-            args[k] = with_gradient(args[k], slopes, backs)
+            args[k] = with_gradient(args[k], grad, backs)
         else:
-            sums[k] = slopes
+            sums[k] = grad
     names = names_given(needs, needs.whole(args), sums)
     check_names(needs, names)
     form = needs.form("adjoint", names)
@@ -76,17 +76,17 @@ def adjoint_launch(
     return None
 
 
-def regraded(needs: Needs, extras: Sequence[Any], args: list[Any], k: int, slopes: Any) -> list[Any]:
+def regraded(needs: Needs, extras: Sequence[Any], args: list[Any], k: int, grad: Any) -> list[Any]:
     """The arguments of an adjoint launch with another gradient of parameter `k`, which had one before."""
     name, t = list(needs.kernel.patterns)[k], needs.types[k]
     what = f"argument {name!r} of kernel {needs.kernel.key!r}"
-    check_adjoint(args[k], t, slopes, what)
+    check_adjoint(args[k], t, grad, what)
     backs: list[Any] = []
     made = list(args)
-    if isinstance(t, ArrayType) and args[k]._array._slopes is not None:
-        made[k] = with_gradient(args[k], slopes, backs)
+    if isinstance(t, ArrayType) and args[k]._array._gradient is not None:
+        made[k] = with_gradient(args[k], grad, backs)
     elif any(e.kind == "sum" and e.position == k for e in extras):
-        made[len(needs.arguments) + [(e.kind, e.position) for e in extras].index(("sum", k))] = slopes
+        made[len(needs.arguments) + [(e.kind, e.position) for e in extras].index(("sum", k))] = grad
     else:
         raise GradientError(f"{what} had no gradient when the launch was recorded\nexpected: one, to be replaced")
     if backs:
@@ -106,36 +106,36 @@ def adjoints(given: Sequence[Any], args: Sequence[Any], name: str) -> list[Any]:
     return list(given) or [None] * len(args)
 
 
-def check_adjoint(arg: Any, t: Any, slopes: Any, what: str) -> None:
-    """Raise unless `slopes` can be the gradient of an argument."""
+def check_adjoint(arg: Any, t: Any, grad: Any, what: str) -> None:
+    """Raise unless `grad` can be the gradient of an argument."""
     wanted = t.dtype if isinstance(t, ArrayType) else t
     if not has_cotangent(wanted):
         raise GradientError(f"a gradient for {what}, which is {type_name(t)}\nexpected: None, as it has no derivative")
-    if not isinstance(slopes, array):
+    if not isinstance(grad, array):
         raise GradientError(
-            f"the gradient of {what} is {type(slopes).__name__}\nexpected: an array"
+            f"the gradient of {what} is {type(grad).__name__}\nexpected: an array"
             + ("" if isinstance(t, ArrayType) else f" of one {type_name(t)}, to which the gradient is added")
         )
     shape = arg._array.shape if isinstance(t, ArrayType) else (1,)
-    if slopes.dtype is not wanted or slopes.shape != shape:
+    if grad.dtype is not wanted or grad.shape != shape:
         raise GradientError(
-            f"the gradient of {what} has shape {slopes.shape} and dtype {type_name(slopes.dtype)}\n"
+            f"the gradient of {what} has shape {grad.shape} and dtype {type_name(grad.dtype)}\n"
             f"expected: shape {shape} and dtype {type_name(wanted)}"
         )
 
 
-def with_gradient(arg: Any, slopes: array, backs: list[tuple[array, np.ndarray]]) -> Any:
+def with_gradient(arg: Any, grad: array, backs: list[tuple[array, np.ndarray]]) -> Any:
     """An array argument with another gradient; `backs` gets what must be copied back after the launch."""
     owner = arg._array
     made = array._wrap(owner._data, owner.dtype, owner.device, owner=owner)
     made._held = owner._held
-    if slopes.strides == owner.strides:
-        made._grad = slopes
+    if grad.strides == owner.strides:
+        made._grad = grad
     else:
         memory = allocate_like(owner._data)
-        memory[...] = slopes._data
+        memory[...] = grad._data
         made._grad = array._wrap(memory, owner.dtype, owner.device)
-        backs.append((slopes, memory))
+        backs.append((grad, memory))
     made._pack()
     return indexedarray(made, arg.indices) if isinstance(arg, indexedarray) else made
 
@@ -144,7 +144,7 @@ def names_given(needs: Needs, args: list[Any], sums: dict[int, array]) -> frozen
     """The names of everything that has a gradient in a launch by hand."""
     found = {needs.names[k] for k in sums}
     for path in needs.floats:
-        if any(a._slopes is not None for _, a in arrays_at(args, path, tables=False) if isinstance(a, array)):
+        if any(a._gradient is not None for _, a in arrays_at(args, path, tables=False) if isinstance(a, array)):
             found.add(needs.name[path])
     return frozenset(found)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ....errors import LaunchError
 from ..arrays import saved_contents
-from ..arrays.call_site import Place
+from ..arrays.call_site import CallSite
 from ..devices.capture import current_graph, recorded
 from ..devices.device import Device
 from ..devices.stream import ScopedStream
@@ -153,7 +153,7 @@ class Launch:
             self.submit()
         else:
             plain = self.plain or self
-            run_generally(plain.bound.call, Place.outside(), self._submit_noting)
+            run_generally(plain.bound.call, CallSite.outside(), self._submit_noting)
 
     def _submit_noting(self, call: LaunchCall, noted: dict[int, Any]) -> None:
         """Submit, with a launch in this one's place that fills arrays with what atomics return, if there are any."""

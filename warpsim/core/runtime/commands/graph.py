@@ -79,7 +79,7 @@ class Graph:
             capture.sessions += [s.session for s in self.stays if s.session not in capture.sessions]
 
     def _replay(self) -> None:
-        """Step by step, under the eyes of tapes."""
+        """Step by step, while tapes record."""
         for number, step in enumerate(self.steps):
             if number in self.unseen:
                 with saved_contents.Paused():

@@ -19,6 +19,6 @@ def anchors(values: Iterable[Any]) -> Iterator[Any]:
     for value in values:
         for _, member in structs.members(value):
             if isinstance(member, TypedMemory):
-                yield member._array._slopes
+                yield member._array._gradient
             elif isinstance(member, int | uint64):
                 yield LIVE.get(int(member))

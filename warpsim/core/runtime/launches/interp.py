@@ -67,11 +67,11 @@ def host_array(value: Any, name: str) -> HostArray:
     """An array as the interpreter holds it."""
     if isinstance(value, indexedarray):
         tables = tuple(None if table is None else table._data for table in value.indices)
-        gradient = value.data._slopes
+        gradient = value.data._gradient
         grad = None if gradient is None else HostArray(gradient._data, value.type, f"{name}.grad", None, tables)
         return HostArray(value.data._data, value.type, name, grad, tables, follower(value, name))
     assert isinstance(value, array)
-    grad = None if value._slopes is None else HostArray(value._slopes._data, value.type, f"{name}.grad")
+    grad = None if value._gradient is None else HostArray(value._gradient._data, value.type, f"{name}.grad")
     return HostArray(value._data, value.type, name, grad, (), follower(value, name), is_missing(value))
 
 

@@ -79,7 +79,7 @@ def memory_of_part(args: Sequence[Any], part: tuple[int, bool]) -> Any:
     found = args[part[0]]
     if not part[1]:
         return found
-    return (found if isinstance(found, array) else found.data)._slopes
+    return (found if isinstance(found, array) else found.data)._gradient
 
 
 def copy_count(total: int, arrays: list[Any]) -> int:
@@ -114,7 +114,7 @@ def _commutes(call: Any, plan: Any) -> bool:
 def any_overlap(args: Sequence[Any]) -> bool:
     """Whether two arrays or gradients among the arguments may share memory, or one shares some with itself."""
     arrays = [a if isinstance(a, array) else a.data for a in args if isinstance(a, array | indexedarray)]
-    arrays += [a._slopes for a in arrays if a._slopes is not None]
+    arrays += [a._gradient for a in arrays if a._gradient is not None]
     if not all(a._tag.apart for a in arrays):
         return True
     spans = sorted(span(a) for a in arrays if a.size)
@@ -129,11 +129,11 @@ def _private(call: LaunchCall, private: list[Part], chunk: int, flags: int, wave
     blocks = np.frombuffer(block * copies, np.uint8).reshape(copies, len(block)).copy()
     words = blocks.view(np.uint64)
     targets = []
-    for k, slope in private:
-        target = memory_of_part(call.args, (k, slope))._data
+    for k, gradient in private:
+        target = memory_of_part(call.args, (k, gradient))._data
         spaces = _zeros((copies, _span(target)), target.dtype)
         targets.append((target, spaces))
-        at = offsets[k] // WORD + slope
+        at = offsets[k] // WORD + gradient
         words[:, at] = spaces.ctypes.data + np.arange(copies, dtype=np.uint64) * np.uint64(spaces.strides[0])
     head = (launcher.code.address, blocks.ctypes.data, len(block), total, chunk)
     commands = [pool.COMMAND.pack(*head, flags | pool.every(waves, first)) for first in range(waves)]

@@ -17,7 +17,7 @@ from ....errors import ArgumentTypeError, CheckpointError, GradientError
 from ...types.cotangents import has_cotangent
 from ..arrays import saved_contents
 from ..arrays.array import array
-from ..arrays.call_site import Place
+from ..arrays.call_site import CallSite
 from ..arrays.indexed import indexedarray
 from ..arrays.saved_contents import Memory
 from ..devices.capture import current_graph
@@ -83,7 +83,7 @@ def checkpoint(
     if current_graph() is not None:
         raise CheckpointError("checkpoint while a graph is captured\nhelp: capture the steps, or run without capture")
     check_gradients(declared, step)
-    rollout = Rollout(loop, steps, declared, make, min(int(slots or default(steps)), steps), Place.outside())
+    rollout = Rollout(loop, steps, declared, make, min(int(slots or default(steps)), steps), CallSite.outside())
     rollout.forward(tapes)
     return rollout.report
 
@@ -136,12 +136,12 @@ def arrays_of(given: Iterable[Any]) -> Iterator[Any]:
 def check_gradients(declared: dict[Memory, tuple[str, array]], step: Any) -> None:
     """Raise for floats of the state, and for parameters, without gradient."""
     for kind, a in declared.values():
-        if kind == STATE and has_cotangent(a.dtype) and a._slopes is None:
+        if kind == STATE and has_cotangent(a.dtype) and a._gradient is None:
             raise GradientError(
                 f"array {named(a, step)} of the state has no gradient\nexpected: requires_grad=True, "
                 "as gradients go from step to step through the state\nhelp: set requires_grad before the loop"
             )
-        if kind == PARAMETERS and a._slopes is None:
+        if kind == PARAMETERS and a._gradient is None:
             raise GradientError(
                 f"array {named(a, step)} of parameters has no gradient\nexpected: requires_grad=True\n"
                 "help: leave constants out of parameters=; they are found by themselves"

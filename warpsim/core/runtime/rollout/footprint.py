@@ -18,7 +18,7 @@ import numpy as np
 
 from ....errors import CheckpointError
 from ..arrays.array import array
-from ..arrays.call_site import Place
+from ..arrays.call_site import CallSite
 from ..arrays.foreign import memory_at
 from ..arrays.saved_contents import Memory, Session, foreign_memory
 from ..tape.entries import AnnouncedWrite
@@ -35,7 +35,7 @@ class LoopTape(Tape):
     """A tape of steps that may run again: it notes what structures fill, too."""
 
     def note_filled(self, arrays: Iterable[array]) -> None:
-        self.log.extend(AnnouncedWrite(a, Place.outside(), "a structure that is built") for a in arrays)
+        self.log.extend(AnnouncedWrite(a, CallSite.outside(), "a structure that is built") for a in arrays)
 
 
 class Watch(LoopTape):
@@ -48,7 +48,7 @@ class Watch(LoopTape):
     def note_replaced(self, what: str, instead: str) -> None:
         """Refuse what gives a structure arrays that were not there when the loop began."""
         raise CheckpointError(
-            f"{what} in a step of a loop with checkpoints, called at {Place.outside()}\n"
+            f"{what} in a step of a loop with checkpoints, called at {CallSite.outside()}\n"
             f"expected: structures that keep their arrays from step to step\nhelp: {instead}"
         )
 
@@ -80,7 +80,7 @@ class _Blind(Session):
         self.current = _Known()
 
 
-def described(entry: TapeEntry, use: ArrayUse) -> tuple[str, Place]:
+def described(entry: TapeEntry, use: ArrayUse) -> tuple[str, CallSite]:
     """The operation in words, and where it was called."""
     return entry.words(use), entry.place
 
@@ -94,7 +94,7 @@ class _Trace(NamedTuple):
     owner: Any
     root: Any
     layout: tuple[Any, ...]
-    words: tuple[str, Place]
+    words: tuple[str, CallSite]
 
 
 class Footprint:
@@ -176,14 +176,14 @@ class Footprint:
         self.constants.update((a._memory, a) for a in fresh)
         return fresh
 
-    def _stray(self, a: array, words: tuple[str, Place]) -> CheckpointError:
+    def _stray(self, a: array, words: tuple[str, CallSite]) -> CheckpointError:
         return self._refusal("writes", a, "", words, (
             "expected: steps that write what is declared, so that replays find it as it was\n"
             "help: state= for what goes from step to step, outputs= for what steps only store or add to, "
             "scratch= for what each step fills anew; make room in structures before the loop (grid.reserve(n))"
         ))  # fmt: skip
 
-    def _refusal(self, verb: str, a: array, kind: str, words: tuple[str, Place], rest: str) -> CheckpointError:
+    def _refusal(self, verb: str, a: array, kind: str, words: tuple[str, CallSite], rest: str) -> CheckpointError:
         where = f"which is one of {kind}=" if kind else "which is not declared and outlives the step"
         return CheckpointError(
             f"step {self.number} {verb} array {named(a, self.step)}, {where}\nfound: {words[0]} {words[1]}\n{rest}"

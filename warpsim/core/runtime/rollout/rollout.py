@@ -17,7 +17,7 @@ from ....errors import ArgumentTypeError, CheckpointError, GradientError
 from ...types.cotangents import has_cotangent
 from ..arrays import saved_contents
 from ..arrays.array import array
-from ..arrays.call_site import Place
+from ..arrays.call_site import CallSite
 from ..arrays.host_memory import allocate_like
 from ..arrays.saved_contents import Paused, fingerprint
 from ..devices.capture import recorded
@@ -128,7 +128,7 @@ class CheckpointEntry(TapeEntry):
 class Rollout:
     """A loop that can be reversed: kept states, the schedule, and checksums of what the first run came by."""
 
-    def __init__(self, loop: Loop, steps: int, declared: Any, make: Any, slots: int, place: Place):
+    def __init__(self, loop: Loop, steps: int, declared: Any, make: Any, slots: int, place: CallSite):
         self.loop, self.steps, self.place, self.device = loop, steps, place, get_device()
         self.state = [a for kind, a in declared.values() if kind == STATE]
         self.written = [a for kind, a in declared.values() if kind != PARAMETERS]
@@ -231,7 +231,7 @@ class Rollout:
     def reverse(self) -> None:
         """Carry the gradients of the state from the end to the beginning, and add up those of all else."""
         for a in self.state:
-            if has_cotangent(a.dtype) and a._slopes is None:
+            if has_cotangent(a.dtype) and a._gradient is None:
                 raise GradientError(f"array {named(a, self.loop.step)} lost its gradient after the loop was recorded")
         report = self.report
         aside = sum(a._data.nbytes for a in self.written)

@@ -117,9 +117,9 @@ def check_names(needs: Needs, names: frozenset[str]) -> None:
 def check_aliases(written: Iterable[array], arrays: Sequence[array]) -> None:
     """Raise when an array without gradient was written that shares elements with one that has a gradient."""
     for a in [a for a in written if a._grad is None and a._memory.has_gradient]:
-        if a._slopes is not None:
+        if a._gradient is not None:
             continue  # a view that takes its part of the owner's gradient only now
-        others = [b for b in arrays if b._memory is a._memory and b._slopes is not None]
+        others = [b for b in arrays if b._memory is a._memory and b._gradient is not None]
         for b in others:
             if meets(a._data, b._data):
                 raise NotDifferentiableError(
@@ -202,4 +202,4 @@ def extra_argument(entry: LaunchEntry, extra: Any) -> Any:
     else:
         before = [(field, part, read) for field, part, _, read in entry.snapshot.before[extra.position]]
     copies: Copies = {(field, part): read.copy for field, part, read in before if read.copy is not None}
-    return substituted(entry.args[extra.position], copies, slopes=False)
+    return substituted(entry.args[extra.position], copies, grad=False)

@@ -306,4 +306,4 @@ def have_gradients(needs: Needs, args: Any) -> tuple[bool, ...]:
     """Which of the arrays of floats among arguments have gradients now."""
     if needs.plain:
         return tuple([args[k]._grad is not None for k in needs.float_arrays])
-    return tuple(any(a._array._slopes is not None for _, a in arrays_at(args, p, tables=False)) for p in needs.floats)
+    return tuple(any(a._array._gradient is not None for _, a in arrays_at(args, p, tables=False)) for p in needs.floats)

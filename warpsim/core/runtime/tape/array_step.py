@@ -18,7 +18,7 @@ from ....errors import GradientError
 from ...types.cotangents import has_cotangent
 from ..arrays import saved_contents
 from ..arrays.array import array
-from ..arrays.call_site import Place
+from ..arrays.call_site import CallSite
 from ..arrays.indexed import indexedarray
 from ..arrays.mirrors import Mirror
 from ..arrays.saved_contents import Read
@@ -77,7 +77,7 @@ class ArrayStep(ABC):
 class StepEntry(TapeEntry):
     """A recorded operation on whole arrays. operands: with index tables as they were then."""
 
-    def __init__(self, operation: ArrayStep, session: Any, place: Place):
+    def __init__(self, operation: ArrayStep, session: Any, place: CallSite):
         self.operation, self.place, self.name = operation, place, operation.name
         self.title = f"wp.utils.{self.name}"
         self.results, self.operands = operation.results, [frozen_tables(a) for a in operation.operands]
@@ -108,12 +108,12 @@ class StepEntry(TapeEntry):
         return self.run
 
     def passes_gradient(self) -> bool:
-        return any(a._slopes is not None for a in self.results if has_cotangent(a.dtype))
+        return any(a._gradient is not None for a in self.results if has_cotangent(a.dtype))
 
     def run(self) -> None:
         """Move the gradients of the results, which were overwritten, to the operands that have one."""
         if self.passes_gradient():
-            results, operands = ([like(a, a._array._slopes) for a in side] for side in (self.results, self.operands))
+            results, operands = ([like(a, a._array._gradient) for a in side] for side in (self.results, self.operands))
             self.operation.pull(results, operands, self.contents())
 
     # ----- forward ----------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def _run(operation: ArrayStep, step: Step) -> None:
     if not saved_contents.alert:
         recorded(step, operation.device, again)
         return
-    place, tapes = Place.outside(), saved_contents.active()
+    place, tapes = CallSite.outside(), saved_contents.active()
     entries = [StepEntry(operation, tape.session, place) for tape in tapes]
     for a in operation.results:
         saved_contents.about_to_write(a, a._data, f"wp.utils.{operation.name}", recorded)
@@ -178,7 +178,7 @@ class Never:
         return False
 
 
-def read_of(a: Any, user: Any, session: Any, place: Place) -> Read:
+def read_of(a: Any, user: Any, session: Any, place: CallSite) -> Read:
     """The read of an operand's present contents."""
     owner = a._array
     read: Read = session.current.get(id(owner)) or owner._memory.read(owner, session, place)

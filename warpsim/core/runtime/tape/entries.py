@@ -9,7 +9,7 @@ import numpy as np
 
 from ...types.cotangents import has_cotangent
 from ..arrays.array import array
-from ..arrays.call_site import Place
+from ..arrays.call_site import CallSite
 from ..arrays.indexed import indexedarray
 from ..arrays.mirrors import Mirror
 from ..arrays.saved_contents import Read
@@ -25,7 +25,7 @@ class WriteEntry(TapeEntry):
     indexedarray. source: an array, or None for a constant. name: the method.
     """
 
-    def __init__(self, dest: Any, select: Any, source: Any, name: str, place: Place):
+    def __init__(self, dest: Any, select: Any, source: Any, name: str, place: CallSite):
         self.dest, self.select, self.source, self.place = dest, select, source, place
         self.name = self.title = name
         self.picks = frozen_picks(dest) if isinstance(dest, indexedarray) else None
@@ -42,19 +42,19 @@ class WriteEntry(TapeEntry):
 
     def run(self) -> None:
         """Move the gradient of the written elements to where they came from."""
-        slopes = self.dest._array._slopes
-        if slopes is not None:
-            source = self.source._array._slopes if self.source is not None else None
-            self.move(slopes._data, None if source is None else source._data)
+        grad = self.dest._array._gradient
+        if grad is not None:
+            source = self.source._array._gradient if self.source is not None else None
+            self.move(grad._data, None if source is None else source._data)
 
-    def move(self, slopes: np.ndarray, source: np.ndarray | None) -> None:
+    def move(self, grad: np.ndarray, source: np.ndarray | None) -> None:
         """The same, for gradients that lie as the memory of the array and of the source."""
         if self.picks is not None:
-            share = slopes[self.picks]
+            share = grad[self.picks]
             share[~last_writes(self.dest._array.shape, self.picks)] = np.zeros((), share.dtype)
-            slopes[self.picks] = np.zeros((), share.dtype)
+            grad[self.picks] = np.zeros((), share.dtype)
         else:
-            part = self.select(slopes)
+            part = self.select(grad)
             share = part.copy()
             part[...] = np.zeros((), part.dtype)
         if source is not None and self.source_picks is not None:
@@ -63,7 +63,7 @@ class WriteEntry(TapeEntry):
             add_to(source, narrowed(share, source.shape))
 
     def passes_gradient(self) -> bool:
-        return self.dest._array._slopes is not None
+        return self.dest._array._gradient is not None
 
     def push(self, tangents: Mirror, numbers: Mapping[str, Any], later: set[Any] | None) -> MovedEntry | None:
         """The written elements get the tangent of what was written."""
@@ -95,7 +95,7 @@ class WriteEntry(TapeEntry):
 class AnnouncedWrite(TapeEntry):
     """A write that no tape sees, announced by `mark_write` or by a structure that fills its own arrays."""
 
-    def __init__(self, a: array, place: Place, name: str = "mark_write"):
+    def __init__(self, a: array, place: CallSite, name: str = "mark_write"):
         self.array, self.place = a, place
         self.name = self.title = name
 
@@ -108,7 +108,9 @@ class FunctionEntry(TapeEntry):
 
     title = "a recorded function"
 
-    def __init__(self, backward: Callable[[], Any], operands: list[Any], reads: list[tuple[array, Read]], place: Place):
+    def __init__(
+        self, backward: Callable[[], Any], operands: list[Any], reads: list[tuple[array, Read]], place: CallSite
+    ):  # fmt: skip
         self.backward, self.operands, self.reads, self.place = backward, operands, reads, place
         self.name = getattr(backward, "__name__", type(backward).__name__)
 

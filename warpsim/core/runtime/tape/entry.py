@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from ....errors import TapeError
 from ...types.cotangents import has_cotangent
 from ..arrays.array import array
-from ..arrays.call_site import Place
+from ..arrays.call_site import CallSite
 from ..arrays.mirrors import Mirror
 from ..devices.device import Device
 
@@ -55,7 +55,7 @@ class TapeEntry(ABC):
 
     name: str
     title: str
-    place: Place
+    place: CallSite
     about = ""
     device: Device | None = None
     step: Step | None = None
@@ -102,4 +102,4 @@ class TapeEntry(ABC):
 
 def gradient_in(mirror: Mirror, a: Any) -> Any:
     """What mirrors the gradient of an array, None for an array that has none."""
-    return mirror.of(a) if a._array._slopes is not None else None
+    return mirror.of(a) if a._array._gradient is not None else None

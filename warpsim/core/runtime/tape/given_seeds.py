@@ -27,7 +27,7 @@ def given_seeds(loss: Any, grads: Any) -> Seeds:
         raise GradientError(f"grads is {type(grads).__name__}\nexpected: a dict of arrays: {{array: gradient}}")
     for a, given in (grads or {}).items():
         check_seed(a, given)
-        if a._slopes is None:
+        if a._gradient is None:
             a.requires_grad = True
         found.append((a, given._source()))
     return found
@@ -50,7 +50,7 @@ def check_loss(loss: Any) -> None:
         raise GradientError(f"loss has shape {loss.shape}\nexpected: an array of one element\n{cure}")
     if not scalars.is_scalar(loss.dtype) or not scalars.is_float(loss.dtype):
         raise GradientError(f"loss has dtype {type_name(loss.dtype)}\nexpected: one float\n{cure}")
-    if loss._slopes is None:
+    if loss._gradient is None:
         raise GradientError(
             "loss has no gradient\nexpected: requires_grad=True\nhelp: wp.zeros(1, dtype=float, requires_grad=True)"
         )

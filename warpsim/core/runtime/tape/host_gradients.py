@@ -43,9 +43,9 @@ def add_to(target: np.ndarray, share: np.ndarray) -> None:
         add_to(target[name], share[name])
 
 
-def spent(slopes: array, count: int | None = None, flat: bool = False) -> np.ndarray:
+def spent(grad: array, count: int | None = None, flat: bool = False) -> np.ndarray:
     """The first `count` elements (flat: numbers) of a gradient, which are zero from now on."""
-    memory = slopes._data
+    memory = grad._data
     part = memory.reshape(-1) if flat else memory
     taken: np.ndarray = part[:count].copy()
     if flat and not np.shares_memory(part, memory):
@@ -55,9 +55,9 @@ def spent(slopes: array, count: int | None = None, flat: bool = False) -> np.nda
     return taken
 
 
-def add_gradient(slopes: array | indexedarray | None, share: np.ndarray) -> None:
+def add_gradient(grad: array | indexedarray | None, share: np.ndarray) -> None:
     """Add to a gradient, or to the elements of one that an indexedarray selects."""
-    if isinstance(slopes, indexedarray):
-        np.add.at(slopes.data._data, slopes._picks, share)
-    elif slopes is not None:
-        add_to(slopes._data, share)
+    if isinstance(grad, indexedarray):
+        np.add.at(grad.data._data, grad._picks, share)
+    elif grad is not None:
+        add_to(grad._data, share)

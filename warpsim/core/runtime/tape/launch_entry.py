@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ...passes.analysis.mod_ref import Path
 from ...types.cotangents import has_cotangent
 from ..arrays.array import array
-from ..arrays.call_site import Place
+from ..arrays.call_site import CallSite
 from ..arrays.mirrors import Mirror
 from ..arrays.saved_contents import Read
 from ..devices.device import Device
@@ -94,8 +94,8 @@ class LaunchEntry(Launched, TapeEntry):
         return list(self.args[self.input_count : len(self.needs.types)])
 
     @property
-    def place(self) -> Place:  # type: ignore[override]
-        return Place(self.code, self.offset)
+    def place(self) -> CallSite:  # type: ignore[override]
+        return CallSite(self.code, self.offset)
 
     @property
     def device(self) -> Device:  # type: ignore[override]

@@ -17,7 +17,7 @@ from ...passes.analysis.mod_ref import NESTED, Path
 from ...types.structs import frozen
 from ..arrays import saved_contents
 from ..arrays.array import array
-from ..arrays.call_site import Place, user_frame
+from ..arrays.call_site import CallSite, user_frame
 from ..arrays.saved_contents import Writer, meets
 from ..devices.capture import recorded
 from ..devices.device import Device
@@ -44,7 +44,7 @@ def run_recorded(call: LaunchCall) -> None:
     """Run a launch that tapes record, or that may overwrite what one needs."""
     fields = (call.launcher, call.dim, call.total, call.block, call.args, call.input_count, call.record)
     if not run_plain(*fields, call.deterministic):
-        run_generally(call, Place.outside())
+        run_generally(call, CallSite.outside())
 
 
 def run_plain(
@@ -78,7 +78,7 @@ def run_plain(
         if args[k]._memory.reads:
             if tapes and is_entangled(needs, args):
                 return False
-            writer = Writer(f"launch of kernel {needs.kernel.key!r}", Place(frame.f_code, frame.f_lasti))
+            writer = Writer(f"launch of kernel {needs.kernel.key!r}", CallSite(frame.f_code, frame.f_lasti))
             args[k]._memory.overwrite(args[k], args[k]._data, tapes, writer, recorded)
     if total <= launcher.serial_limit and not launcher.reports:
         launcher.function(block, 0, total, 0)
@@ -110,7 +110,7 @@ def plain_reads(positions: Any, args: Any, session: Any, frame: Any) -> list[Any
         a = args[k]
         read = current.get(id(a))
         if read is None:
-            read = a._memory.read(a, session, Place.outside(frame))
+            read = a._memory.read(a, session, CallSite.outside(frame))
         if read.last is not user:
             read.add(user)
         reads.append(read)
@@ -122,7 +122,7 @@ def run_now(call: LaunchCall, noted: dict[int, Any]) -> None:
     call.run()
 
 
-def run_generally(call: LaunchCall, place: Place, run: Run = run_now) -> None:
+def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None:
     """Run a launch of any kind, and tell tapes."""
     needs, launcher, tapes = needs_for(call.launcher), call.launcher, saved_contents.active()
     args = needs.whole(call.args)
@@ -171,7 +171,7 @@ def overlap_error(needs: Needs, args: Any, snapshot: LaunchSnapshot, wrote: list
     return ""
 
 
-def before_launch(needs: Needs, args: list[Any], session: Any, place: Place) -> LaunchSnapshot:
+def before_launch(needs: Needs, args: list[Any], session: Any, place: CallSite) -> LaunchSnapshot:
     """Register what the adjoint needs of the contents before the launch."""
     snapshot = LaunchSnapshot()
     for path, user in needs.reads:
@@ -184,7 +184,7 @@ def before_launch(needs: Needs, args: list[Any], session: Any, place: Place) -> 
     return snapshot
 
 
-def after_launch(needs: Needs, args: list[Any], session: Any, place: Place, snapshot: LaunchSnapshot) -> None:
+def after_launch(needs: Needs, args: list[Any], session: Any, place: CallSite, snapshot: LaunchSnapshot) -> None:
     """Register what the adjoint needs of the contents after the launch."""
     for path, user in needs.own.after:
         for part, a in arrays_at(args, path):
@@ -197,7 +197,7 @@ def after_launch(needs: Needs, args: list[Any], session: Any, place: Place, snap
                     snapshot.reads.append((path, part, a, register(a, table, session, place)))
 
 
-def register(a: array, user: Any, session: Any, place: Place) -> Any:
+def register(a: array, user: Any, session: Any, place: CallSite) -> Any:
     """The read of an array's present contents."""
     read = session.current.get(id(a)) or a._memory.read(a, session, place)
     if read.last is not user:

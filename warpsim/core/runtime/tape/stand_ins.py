@@ -15,32 +15,32 @@ Copies = dict[tuple[str, int | None], np.ndarray]
 """Saved contents by field path and index table."""
 
 
-def stand_in(a: array, contents: np.ndarray, slopes: bool = True) -> array:
-    """An array with other contents and the gradient of `a`; without slopes, with none."""
+def stand_in(a: array, contents: np.ndarray, grad: bool = True) -> array:
+    """An array with other contents and the gradient of `a`; without grad, with none."""
     made = array.__new__(array)
     made.__dict__.update(a.__dict__)  # all but what follows is the same: contents lie as those of `a` do
     made._data, made.ptr, made._span, made._memory = contents, contents.ctypes.data, None, Memory()
-    if not slopes:
+    if not grad:
         made._grad = None
     made._pack()
     return made
 
 
-def substituted(value: Any, copies: Copies, field: str = "", slopes: bool = True) -> Any:
-    """An argument with saved contents in the place of present ones; without slopes, and no gradients there."""
+def substituted(value: Any, copies: Copies, field: str = "", grad: bool = True) -> Any:
+    """An argument with saved contents in the place of present ones; without grad, and no gradients there."""
     if isinstance(value, structs.Struct):
         made = object.__new__(type(value))
         for name in type(value).fields:
-            inner = substituted(getattr(value, name), copies, f"{field}.{name}" if field else name, slopes)
+            inner = substituted(getattr(value, name), copies, f"{field}.{name}" if field else name, grad)
             object.__setattr__(made, name, inner)
         return made
     kept = copies.get((field, None))
     if isinstance(value, indexedarray):
-        data = value.data if kept is None else stand_in(value.data, kept, slopes)
+        data = value.data if kept is None else stand_in(value.data, kept, grad)
         tables = [copies.get((field, n)) for n in range(value.ndim)]
         pairs = zip(value.indices, tables, strict=True)
         return indexedarray(data, [t if t is None or table is None else stand_in(t, table) for t, table in pairs])
-    return value if kept is None else stand_in(value, kept, slopes)
+    return value if kept is None else stand_in(value, kept, grad)
 
 
 class Restored:

@@ -30,7 +30,7 @@ from ...types.arrays import ArrayType
 from ...types.cotangents import has_cotangent
 from ..arrays import saved_contents
 from ..arrays.array import array, covers, overlap
-from ..arrays.call_site import Place
+from ..arrays.call_site import CallSite
 from ..arrays.indexed import indexedarray
 from ..arrays.seeds import clear, keep_left, may_be_seeded, refuse_seeds
 from ..devices.capture import current_graph, recorded
@@ -147,7 +147,7 @@ class Tape:
         join(self.session, current_graph(), bool(self.log))
         saved_contents.set_active((self,))
         try:
-            run_generally(call, Place.of_caller(), lambda call, noted: None)
+            run_generally(call, CallSite.of_caller(), lambda call, noted: None)
         finally:
             saved_contents.set_active(tapes)
         entry = self.launches[-1]
@@ -165,7 +165,7 @@ class Tape:
         for a in arrays:
             if not isinstance(a, array | indexedarray):
                 raise TapeError(f"arrays holds {type(a).__name__}\nexpected: a list of arrays")
-        place = Place.of_caller()
+        place = CallSite.of_caller()
         user = Always(f"an array of record_func at {place}")
         reads = self._marked + [(a._array, register(a._array, user, self.session, place)) for a in arrays]
         self._marked = []
@@ -175,17 +175,17 @@ class Tape:
         """Record that elements of an array were set from the host; see `WriteEntry`."""
         if source is not None and source.dtype is not dest.dtype and not has_cotangent(source.dtype):
             source = None
-        self.log.append(WriteEntry(dest, select, source, name, Place.outside()))
+        self.log.append(WriteEntry(dest, select, source, name, CallSite.outside()))
 
     def mark_read(self, a: array) -> None:
         """See `array.mark_read`."""
         instance(a, array, "a")
-        place = Place.outside()
+        place = CallSite.outside()
         self._marked.append((a, register(a, Always(f"an array marked as read at {place}"), self.session, place)))
 
     def mark_write(self, a: array) -> None:
         """See `array.mark_write`."""
-        self.log.append(AnnouncedWrite(instance(a, array, "a"), Place.outside()))
+        self.log.append(AnnouncedWrite(instance(a, array, "a"), CallSite.outside()))
 
     def note_filled(self, arrays: Iterable[array]) -> None:
         """Called when a structure's own buffers are about to be rewritten; checkpointed loops detect scratch by it."""
@@ -238,11 +238,11 @@ class Tape:
         self._check_contents()
         with saved_contents.Paused():
             self._prepare()
-            wrote = [g for a in self._survey()[2] if (g := a._slopes) is not None]
+            wrote = [g for a in self._survey()[2] if (g := a._gradient) is not None]
             self._start(seeds, wrote if seeds else [])  # without seeds, gradients are what the arrays hold
             kept = self._run(watch)
-            for slopes, values in kept:
-                recorded(partial(np.copyto, slopes._data, values), slopes.device)
+            for grad, values in kept:
+                recorded(partial(np.copyto, grad._data, values), grad.device)
             for g in wrote:
                 keep_left(g)
 
@@ -252,14 +252,14 @@ class Tape:
         check_frame(session, capture)
         session.check()
         if capture is not None:
-            capture.keep((list(self.log), [a._slopes for a in self.arrays()]))
+            capture.keep((list(self.log), [a._gradient for a in self.arrays()]))
             if session.frame is None:  # what is written before the graph runs is known only then
                 capture.pin(session)
                 recorded(session.check)
 
     def _prepare(self) -> None:
         """Make the reverse steps, or make them anew when arrays got other gradients."""
-        signature = [a._slopes for a in self.arrays()]
+        signature = [a._gradient for a in self.arrays()]
         same = self._copied == len(self.session.copies) and len(signature) >= len(self._signature)
         same = same and all(a is b for a, b in zip(signature, self._signature, strict=False))
         if not same or len(signature) > len(self._signature):
@@ -268,26 +268,26 @@ class Tape:
         for entry in self.log:
             entry.prepare(anew=not same)
 
-    def _start(self, seeds: list[tuple[array, np.ndarray]], slopes: list[array]) -> None:
+    def _start(self, seeds: list[tuple[array, np.ndarray]], wrote: list[array]) -> None:
         """Zero gradients of what the tape wrote, but seeds that the user wrote there; then set the given seeds."""
         if current_graph() is None:
-            slopes = [g for g in slopes if not may_be_seeded(g)]
+            wrote = [g for g in wrote if not may_be_seeded(g)]
         else:
-            refuse_seeds([g for g in slopes if not any(covers(a._slopes, g) for a, _ in seeds)])
-        own = any(np.may_share_memory(values, g._data) for _, values in seeds for g in slopes)
+            refuse_seeds([g for g in wrote if not any(covers(a._gradient, g) for a, _ in seeds)])
+        own = any(np.may_share_memory(values, g._data) for _, values in seeds for g in wrote)
         values = [held(v) if own else v for _, v in seeds]
-        for g in slopes:
+        for g in wrote:
             if g._memory.reads or current_graph() is not None:
                 recorded(partial(clear, g), g.device)
             else:
                 g._data.fill(0)  # what `zero_` comes down to
         for (a, _), value in zip(seeds, values, strict=True):
-            assert a._slopes is not None
-            recorded(partial(set_values, a._slopes._data, value), a.device)
+            assert a._gradient is not None
+            recorded(partial(set_values, a._gradient._data, value), a.device)
 
     def _run(self, watch: Callable[[TapeEntry], None] | None) -> list[tuple[array, np.ndarray]]:
         """Run all steps; returns the gradients to keep of arrays with `retain_grad`, and their values."""
-        open_ones = list({id(r): r for a in self.arrays() for r in retaining(a) if r._slopes is not None}.values())
+        open_ones = list({id(r): r for a in self.arrays() for r in retaining(a) if r._gradient is not None}.values())
         kept: list[tuple[array, np.ndarray]] = []
         at_once = current_graph() is None
         for entry in reversed(self.log):
@@ -295,10 +295,10 @@ class Tape:
                 written = list(entry.written())
                 for a in [a for a in open_ones if any(w._memory is a._memory and overlap(w, a) for w in written)]:
                     open_ones.remove(a)
-                    assert a._slopes is not None
-                    values = np.empty_like(a._slopes._data)
-                    recorded(partial(np.copyto, values, a._slopes._data), a.device)
-                    kept.append((a._slopes, values))
+                    assert a._gradient is not None
+                    values = np.empty_like(a._gradient._data)
+                    recorded(partial(np.copyto, values, a._gradient._data), a.device)
+                    kept.append((a._gradient, values))
             step = entry.step if watch is None else partial(watch, entry)
             if step and at_once:
                 step()
@@ -342,8 +342,8 @@ class Tape:
     def zero(self) -> None:
         """Zero the gradients of all recorded arrays."""
         with saved_contents.Paused():
-            for slopes in {id(g): g for a in self.arrays() if (g := a._slopes) is not None}.values():
-                slopes.zero_()
+            for grad in {id(g): g for a in self.arrays() if (g := a._gradient) is not None}.values():
+                grad.zero_()
 
     def reset(self) -> None:
         """Forget all entries, and zero their gradients."""

@@ -260,21 +260,21 @@ def add(x: _Any, out: _Any):
 
 
 @kernel
-def spread(slopes: _Any, extent: int, number: int, inner: int, out: _Any):
+def spread(grad: _Any, extent: int, number: int, inner: int, out: _Any):
     """out: (outer, extent, inner): the slope of the sum along the middle, (outer, 1, inner), below `number`; else 0."""
     k = tid()
     rest = k // inner
     out[k] = out.dtype(0)
     if rest % extent < number:
-        out[k] = slopes[rest // extent * inner + k % inner]
+        out[k] = grad[rest // extent * inner + k % inner]
 
 
 @kernel
-def spread_product(slopes: _Any, y: _Any, extent: int, number: int, inner: int, width: int, out: _Any):
+def spread_product(grad: _Any, y: _Any, extent: int, number: int, inner: int, width: int, out: _Any):
     """The same, times y, of shape (outer, extent, inner, width)."""
     k = tid()
     column = k // width
     rest = column // inner
     out[k] = out.dtype(0)
     if rest % extent < number:
-        out[k] = slopes[rest // extent * inner + column % inner] * y[k]
+        out[k] = grad[rest // extent * inner + column % inner] * y[k]

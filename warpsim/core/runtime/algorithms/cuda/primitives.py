@@ -85,14 +85,14 @@ def _inner(dtype: Any) -> tuple[int, ...]:
     return dtype.shape if compounds.is_compound(dtype) else ()
 
 
-def _give(work: Now, slopes: Any, share: array) -> None:
+def _give(work: Now, grad: Any, share: array) -> None:
     """Add to the first components of a gradient, or of the elements of one that an indexedarray selects."""
-    if isinstance(slopes, indexedarray):
-        whole = np.zeros(slopes.size * compounds.size_of(slopes.dtype), share.dtype)
+    if isinstance(grad, indexedarray):
+        whole = np.zeros(grad.size * compounds.size_of(grad.dtype), share.dtype)
         whole[: share.size] = share._contents()
-        add_gradient(slopes, whole.reshape(slopes._contents().shape))
-    elif slopes is not None:
-        target = Result(work, slopes, kept=True)
+        add_gradient(grad, whole.reshape(grad._contents().shape))
+    elif grad is not None:
+        target = Result(work, grad, kept=True)
         work.launch(kernels.add, share.size, share, target.flat)
         target.done()
 
@@ -115,9 +115,9 @@ class DeviceScan(Scan):
 
     def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
         work, (target,) = Now(self.device), self.results
-        slopes = work.wrapped(_packed(work, spent(results[0])), compounds.scalar_of(target.dtype))
-        sums.scan(work, slopes, slopes, target.size, compounds.size_of(target.dtype), self.inclusive, backward=True)
-        _give(work, operands[0], slopes)
+        grad = work.wrapped(_packed(work, spent(results[0])), compounds.scalar_of(target.dtype))
+        sums.scan(work, grad, grad, target.size, compounds.size_of(target.dtype), self.inclusive, backward=True)
+        _give(work, operands[0], grad)
 
 
 class DeviceSum(Sum):
@@ -141,9 +141,9 @@ class DeviceSum(Sum):
     def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
         work, (outer, extent, inside) = Now(self.device), self.shape()
         scalar = compounds.scalar_of(self.results[0].dtype)
-        slopes = work.wrapped(_packed(work, spent(results[0])), scalar)
+        grad = work.wrapped(_packed(work, spent(results[0])), scalar)
         share = work.new(outer * extent * inside, scalar)
-        work.launch(kernels.spread, share.size, slopes, extent, self.count, inside, share)
+        work.launch(kernels.spread, share.size, grad, extent, self.count, inside, share)
         _give(work, operands[0], share)
 
 
@@ -167,11 +167,11 @@ class DeviceInner(Inner):
 
     def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
         work, shape, scalar = Now(self.device), self.shape(), self.results[0].dtype
-        slopes = work.wrapped(_packed(work, spent(results[0])), scalar)
+        grad = work.wrapped(_packed(work, spent(results[0])), scalar)
         for target, factor in zip(operands, contents[::-1], strict=True):
             share = work.new(math.prod(shape), scalar)
             factors = work.wrapped(_packed(work, factor), scalar)
-            work.launch(kernels.spread_product, share.size, slopes, factors, shape[1], self.count, *shape[2:], share)
+            work.launch(kernels.spread_product, share.size, grad, factors, shape[1], self.count, *shape[2:], share)
             _give(work, target, share)
 
 
@@ -350,5 +350,5 @@ class DeviceCast(Cast):
 
     def pull(self, results: list[Any], operands: list[Any], contents: Contents) -> None:
         work = Now(self.device)
-        slopes = work.wrapped(_packed(work, self.spend(results[0])), compounds.scalar_of(self.results[0].dtype))
-        _give(work, operands[0], slopes)
+        grad = work.wrapped(_packed(work, self.spend(results[0])), compounds.scalar_of(self.results[0].dtype))
+        _give(work, operands[0], grad)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from ...arrays.call_site import Place
+from ...arrays.call_site import CallSite
 from ..entry import TapeEntry
 from .repeats import Item, Scope, Step
 
@@ -43,6 +43,6 @@ def step_of(entry: TapeEntry) -> Step:
 
 
 @lru_cache(1024)
-def _text(place: Place) -> str:
+def _text(place: CallSite) -> str:
     """A place as text: its line is found once, however many entries a loop made there."""
     return str(place)
