@@ -129,7 +129,7 @@ def gradient_report(
     try:
         for g in held if loss is not None or grads else ():
             g._data[...] = np.zeros((), g._data.dtype)
-        tape.watched_backward(loss, grads, watcher.watch)
+        tape.stepped_backward(loss, grads, watcher.watch)
     finally:
         for g, values in zip(held, before, strict=True):
             g._data[...] = values

@@ -75,14 +75,14 @@ def _(array, *rest):
     return (None,) * (1 + len(indices))
 
 
-def add_into(grads: Any, indices: list[Any], share: Any) -> None:
+def add_into(grads: Any, indices: list[Any], contribution: Any) -> None:
     """Add a cotangent to an element of a gradient array; to a struct field by field."""
-    if structs.is_struct(share.type):
-        for name, t in share.type.fields.items():
+    if structs.is_struct(contribution.type):
+        for name, t in contribution.type.fields.items():
             if structs.is_struct(t) or scalars.is_float(compounds.scalar_of(t)):
-                add_into(field_view(grads, name=name), indices, field(share, name=name))
+                add_into(field_view(grads, name=name), indices, field(contribution, name=name))
     else:
-        atomic_add(grads, *indices, share)
+        atomic_add(grads, *indices, contribution)
 
 
 def _store_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
@@ -99,9 +99,9 @@ def store(array: Any, *rest: Any) -> None:
 @store.adjoint
 def _(array, *rest):
     *indices, value = rest
-    share = load(gradient(array), *indices)
+    contribution = load(gradient(array), *indices)
     store(gradient(array), *indices, zero(value))
-    return (None,) * (1 + len(indices)) + (share,)
+    return (None,) * (1 + len(indices)) + (contribution,)
 
 
 # ----- views --------------------------------------------------------------------------------
@@ -320,9 +320,9 @@ atomic_add = _atomic("atomic_add", lambda a, b: a + b, 1, _number, "", "Add to a
 def _sum_adjoint(scale: int) -> Callable[..., tuple]:
     def rule(array: Any, *rest: Any) -> tuple:
         *indices, value, out, dout = rest
-        share = load(gradient(array), *indices)
+        contribution = load(gradient(array), *indices)
         _return_old(array, indices, dout)
-        return (None,) * (1 + len(indices)) + (share if scale > 0 else -share,)
+        return (None,) * (1 + len(indices)) + (contribution if scale > 0 else -contribution,)
 
     return rule
 
@@ -347,15 +347,15 @@ def _extreme_adjoint(array: Any, *rest: Any) -> tuple:
     *indices, value, out, dout = rest
     final, grads = load(array, *indices), gradient(array)
     if is_compound(value.type):
-        shares = []
+        contributions = []
         for at in np.ndindex(value.type.shape):
             part = extract(value, *at)
-            shares.append(_taken(component_view(grads, *at), indices, part, extract(final, *at)))
-        share = rebuild(value, shares)
+            contributions.append(_taken(component_view(grads, *at), indices, part, extract(final, *at)))
+        contribution = rebuild(value, contributions)
     else:
-        share = _taken(grads, indices, value, final)
+        contribution = _taken(grads, indices, value, final)
     _return_old(array, indices, dout)
-    return (None,) * (1 + len(indices)) + (share,)
+    return (None,) * (1 + len(indices)) + (contribution,)
 
 
 def _taken(grads: Any, indices: list[Any], value: Any, final: Any) -> Any:

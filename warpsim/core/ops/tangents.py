@@ -216,13 +216,13 @@ def _extreme(symbol: str) -> Any:
         array, *indices, value = call.args
         if not given[0]:
             return [{}]
-        old, shadow, share = call.results[0], given[0][()], whole(value.type, given[-1])
+        old, shadow, contribution = call.results[0], given[0][()], whole(value.type, given[-1])
         if not is_compound(value.type):
-            return [{(): _exchanged_if(_wins(symbol, value, old), shadow, indices, share)}]
+            return [{(): _exchanged_if(_wins(symbol, value, old), shadow, indices, contribution)}]
         before = []
         for k in np.ndindex(value.type.shape):
             wins = _wins(symbol, extract(value, *k), extract(old, *k))
-            before.append(_exchanged_if(wins, memory.component_view(shadow, *k), indices, extract(share, *k)))
+            before.append(_exchanged_if(wins, memory.component_view(shadow, *k), indices, extract(contribution, *k)))
         return [{(): rebuild(value, before)}]
 
     return rule
@@ -233,11 +233,11 @@ def _wins(symbol: str, value: Value, old: Value) -> Value:
     return wins
 
 
-def _exchanged_if(wins: Value, shadow: Value, indices: list[Value], share: Value) -> Value:
+def _exchanged_if(wins: Value, shadow: Value, indices: list[Value], contribution: Value) -> Value:
     """Replace a tangent if the value won; gives the tangent before."""
     builder, then, orelse = _builder(), Region(), Region()
     with builder.inside(then):
-        then.yields = (memory.atomic_exch(shadow, *indices, share),)
+        then.yields = (memory.atomic_exch(shadow, *indices, contribution),)
     with builder.inside(orelse):
         orelse.yields = (memory.load(shadow, *indices),)
     return builder.branch(wins, then, orelse)[0]
@@ -264,13 +264,13 @@ def settled(call: Call, given: Given) -> Given:
             help="differentiate the launch itself, or keep it out of what is differentiated",
         )  # fmt: skip
     array, *indices, value = call.args
-    shadow, final, share = given[0][()], memory.load(array, *indices), whole(value.type, given[-1])
+    shadow, final, contribution = given[0][()], memory.load(array, *indices), whole(value.type, given[-1])
     if not is_compound(value.type):
-        return [{(): _exchanged_if(OPERATORS["=="](value, final), shadow, indices, share)}]
+        return [{(): _exchanged_if(OPERATORS["=="](value, final), shadow, indices, contribution)}]
     before = []
     for k in np.ndindex(value.type.shape):
         wins = OPERATORS["=="](extract(value, *k), extract(final, *k))
-        before.append(_exchanged_if(wins, memory.component_view(shadow, *k), indices, extract(share, *k)))
+        before.append(_exchanged_if(wins, memory.component_view(shadow, *k), indices, extract(contribution, *k)))
     return [{(): rebuild(value, before)}]
 
 

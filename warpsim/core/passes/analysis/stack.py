@@ -43,7 +43,7 @@ def found_in(taken: list[tuple[int, Call]]) -> str:
     """The largest arrays, each with its place."""
     shown = []
     for size, call in taken[:_SHOWN]:
-        what = "a local array" if call.attributes.get("cleared", True) else "kept states of the loop"
+        what = "a local array" if call.attributes.get("cleared", True) else "checkpoints of the loop"
         line = f" in line {call.location.line}" if call.location else ""
         shown.append(f"{kibibytes(size)} for {what}{line}")
     return ", ".join(shown) + (f" and {len(taken) - _SHOWN} more" if len(taken) > _SHOWN else "")

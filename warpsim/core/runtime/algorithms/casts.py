@@ -54,9 +54,9 @@ class Cast(ArrayStep):
         grad = self.spend(results[0])
         if operands[0] is not None:
             a = self.operands[0]
-            share = np.zeros((*a.shape, *inner(a)), operands[0]._array._data.dtype)
-            self.written(share)[...] = grad
-            add_gradient(operands[0], share)
+            contribution = np.zeros((*a.shape, *inner(a)), operands[0]._array._data.dtype)
+            self.written(contribution)[...] = grad
+            add_gradient(operands[0], contribution)
 
 
 def converted(x: np.ndarray, base: np.dtype) -> np.ndarray:

@@ -65,9 +65,9 @@ class Reduction(ArrayStep):
         """Add factors, which are broadcast over the reduced elements, to the gradient of an operand."""
         if grad is not None:
             a = self.operands[k]
-            share = np.zeros((*a.shape, *inner(a)), grad._array._data.dtype)
-            (share.reshape((a.size, *inner(a))) if self.axis is None else share)[self.kept] = factors
-            add_gradient(grad, share)
+            contribution = np.zeros((*a.shape, *inner(a)), grad._array._data.dtype)
+            (contribution.reshape((a.size, *inner(a))) if self.axis is None else contribution)[self.kept] = factors
+            add_gradient(grad, contribution)
 
 
 class Sum(Reduction):

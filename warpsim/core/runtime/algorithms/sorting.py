@@ -141,10 +141,10 @@ class RunLengths(Movement):
         if results[0] is None:
             return
         taken = results[0]._data[: starts.size]
-        share = np.zeros((a.size, *inner(a)), taken.dtype)
-        share[starts] = on_host(taken)
+        contribution = np.zeros((a.size, *inner(a)), taken.dtype)
+        contribution[starts] = on_host(taken)
         taken[...] = np.zeros((), taken.dtype)
-        add_gradient(operands[0], share.reshape((*a.shape, *inner(a))))
+        add_gradient(operands[0], contribution.reshape((*a.shape, *inner(a))))
 
 
 def _run_starts(values: np.ndarray) -> np.ndarray:

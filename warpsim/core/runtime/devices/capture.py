@@ -24,17 +24,17 @@ def set_current_graph(graph: Any) -> None:
     _state.graph = graph
 
 
-def recorded(step: Callable[[], None], device: Device | None = None, watched: Callable[[], None] | None = None) -> None:
+def recorded(step: Callable[[], None], device: Device | None = None, told: Callable[[], None] | None = None) -> None:
     """Run a host operation now, or put it into the graph being captured.
 
-    device: the CUDA device on whose current stream the operation is done, if it is nothing else. watched: does the
+    device: the CUDA device on whose current stream the operation is done, if it is nothing else. told: does the
     same and tells tapes, or the capture of another graph; None for what is no concern of theirs.
     """
     capture = current_graph()
     if capture is None:
         step()
     else:
-        capture.add(Work(step, device if device is not None and device.is_cuda else None, watched))
+        capture.add(Work(step, device if device is not None and device.is_cuda else None, told))
 
 
 class Work(NamedTuple):
@@ -42,12 +42,12 @@ class Work(NamedTuple):
 
     run: Callable[[], None]
     device: Device | None = None
-    watched: Callable[[], None] | None = None
+    told: Callable[[], None] | None = None
     command = None  # for the pool of threads: there is none
 
     def replay(self) -> None:
         """Run now, or become a step of the graph that is captured; tapes are told."""
-        if self.watched is not None:
-            self.watched()
+        if self.told is not None:
+            self.told()
         else:
             recorded(self.run, self.device)

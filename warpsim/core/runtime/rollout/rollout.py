@@ -1,4 +1,4 @@
-"""A loop of steps as one operation of a tape: kept states, replays, and their reverse.
+"""A loop of steps as one operation of a tape: checkpoints, replays, and their reverse.
 
 Guarantees: the reverse runs the same adjoint launches on the same contents and gradients as a tape that
 recorded every step; after it all arrays hold what they held before it, and other tapes saw nothing of it.
@@ -35,8 +35,8 @@ class CheckpointReport:
     """What a checkpointed loop keeps, and what its last `backward` did.
 
     slots: states kept at once, at most. state_bytes: size of one. kept_bytes: of all that were kept in the first run.
-    peak_bytes: most memory in the last backward: kept states, contents put aside, and copies made by the tape of a
-    stretch. replayed: steps that it ran forward without recording; each step was recorded once besides.
+    peak_bytes: most memory in the last backward: checkpoints, contents put aside, and copies made by the tape of a
+    segment. replayed: steps that it ran forward without recording; each step was recorded once besides.
     """
 
     steps: int
@@ -126,7 +126,7 @@ class CheckpointEntry(TapeEntry):
 
 
 class Rollout:
-    """A loop that can be reversed: kept states, the schedule, and checksums of what the first run came by."""
+    """A loop that can be reversed: checkpoints, the schedule, and checksums of what the first run came by."""
 
     def __init__(self, loop: Loop, steps: int, declared: Any, make: Any, slots: int, place: CallSite):
         self.loop, self.steps, self.place, self.device = loop, steps, place, get_device()

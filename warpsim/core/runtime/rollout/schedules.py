@@ -44,7 +44,7 @@ Action = Advance | Store | Restore | Reverse
 
 
 def even(steps: int, slots: int) -> Iterator[Action]:
-    """States at equal distances; each stretch between them is recorded as a whole."""
+    """States at equal distances; each segment between them is recorded as a whole."""
     length = -(-steps // slots)
     starts = range(0, steps, length)
     for slot, start in enumerate(starts):
@@ -58,33 +58,33 @@ def even(steps: int, slots: int) -> Iterator[Action]:
 def binomial(steps: int, slots: int) -> Iterator[Action]:
     """The fewest steps that reverse a loop with a given number of slots, one step recorded at a time.
 
-    Griewank and Walther 2000, "Algorithm 799: Revolve". A stretch that begins at a kept state is cut in two:
+    Griewank and Walther 2000, "Algorithm 799: Revolve". A segment that begins at a checkpoint is cut in two:
     the second part gets a state of its own and is reversed first, with one slot less; its slot is free again
     for the first part. Where to cut follows from binomial coefficients, see `cut`.
     """
     yield Store(0, 0)
-    stretches = [(0, steps)]  # still to be reversed, the last one first; number k begins at the state in slot k
+    segments = [(0, steps)]  # still to be reversed, the last one first; number k begins at the state in slot k
     here: int | None = 0
-    while stretches:
-        slot = len(stretches) - 1
-        start, stop = stretches.pop()
+    while segments:
+        slot = len(segments) - 1
+        start, stop = segments.pop()
         if here != start:
             yield Restore(slot, start)
         middle = start + cut(stop - start, slots - slot)
         if middle > start:
             yield Advance(start, middle)
-            stretches.append((start, middle))
+            segments.append((start, middle))
         here = middle
         if stop - middle == 1:
             yield Reverse(middle, stop)
             here = None  # the arrays hold the state after the step
         else:
-            yield Store(len(stretches), middle)
-            stretches.append((middle, stop))
+            yield Store(len(segments), middle)
+            segments.append((middle, stop))
 
 
 def cut(length: int, slots: int) -> int:
-    """After how many steps to keep a state, in a stretch whose beginning is in one of `slots` slots.
+    """After how many steps to keep a state, in a segment whose beginning is in one of `slots` slots.
 
     With r such that beta(s, r - 1) < length <= beta(s, r), any cut is optimal whose first part has between
     beta(s, r - 2) and beta(s, r - 1) steps, and whose second between beta(s - 1, r - 1) and beta(s - 1, r).

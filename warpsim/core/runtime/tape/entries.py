@@ -50,17 +50,17 @@ class WriteEntry(TapeEntry):
     def move(self, grad: np.ndarray, source: np.ndarray | None) -> None:
         """The same, for gradients that lie as the memory of the array and of the source."""
         if self.picks is not None:
-            share = grad[self.picks]
-            share[~last_writes(self.dest._array.shape, self.picks)] = np.zeros((), share.dtype)
-            grad[self.picks] = np.zeros((), share.dtype)
+            contribution = grad[self.picks]
+            contribution[~last_writes(self.dest._array.shape, self.picks)] = np.zeros((), contribution.dtype)
+            grad[self.picks] = np.zeros((), contribution.dtype)
         else:
             part = self.select(grad)
-            share = part.copy()
+            contribution = part.copy()
             part[...] = np.zeros((), part.dtype)
         if source is not None and self.source_picks is not None:
-            np.add.at(source, self.source_picks, share.reshape(source[self.source_picks].shape))
+            np.add.at(source, self.source_picks, contribution.reshape(source[self.source_picks].shape))
         elif source is not None:
-            add_to(source, narrowed(share, source.shape))
+            add_to(source, narrowed(contribution, source.shape))
 
     def passes_gradient(self) -> bool:
         return self.dest._array._gradient is not None

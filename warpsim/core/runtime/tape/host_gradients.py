@@ -24,23 +24,23 @@ def last_writes(shape: tuple[int, ...], picks: tuple[Any, ...]) -> np.ndarray:
     return last
 
 
-def narrowed(share: Any, shape: tuple[int, ...]) -> Any:
+def narrowed(contribution: Any, shape: tuple[int, ...]) -> Any:
     """Sum what was broadcast, or give back the shape."""
-    if share.size == int(np.prod(shape)):
-        return share.reshape(shape)
-    share = share.sum(axis=tuple(range(share.ndim - len(shape))))
-    wide = tuple(axis for axis, n in enumerate(shape) if n == 1 and share.shape[axis] != 1)
-    return share.sum(axis=wide, keepdims=True)
+    if contribution.size == int(np.prod(shape)):
+        return contribution.reshape(shape)
+    contribution = contribution.sum(axis=tuple(range(contribution.ndim - len(shape))))
+    wide = tuple(axis for axis, n in enumerate(shape) if n == 1 and contribution.shape[axis] != 1)
+    return contribution.sum(axis=wide, keepdims=True)
 
 
-def add_to(target: np.ndarray, share: np.ndarray) -> None:
-    """target += share, for floats and for the float fields of records."""
+def add_to(target: np.ndarray, contribution: np.ndarray) -> None:
+    """target += contribution, for floats and for the float fields of records."""
     if target.dtype.names is None:
         if target.dtype.kind == "f":
-            target += share if share.dtype == target.dtype else share.astype(target.dtype)
+            target += contribution if contribution.dtype == target.dtype else contribution.astype(target.dtype)
         return
     for name in target.dtype.names:
-        add_to(target[name], share[name])
+        add_to(target[name], contribution[name])
 
 
 def spent(grad: array, count: int | None = None, flat: bool = False) -> np.ndarray:
@@ -55,9 +55,9 @@ def spent(grad: array, count: int | None = None, flat: bool = False) -> np.ndarr
     return taken
 
 
-def add_gradient(grad: array | indexedarray | None, share: np.ndarray) -> None:
+def add_gradient(grad: array | indexedarray | None, contribution: np.ndarray) -> None:
     """Add to a gradient, or to the elements of one that an indexedarray selects."""
     if isinstance(grad, indexedarray):
-        np.add.at(grad.data._data, grad._picks, share)
+        np.add.at(grad.data._data, grad._picks, contribution)
     elif grad is not None:
-        add_to(grad._data, share)
+        add_to(grad._data, contribution)

@@ -223,9 +223,9 @@ class Tape:
         `TapeOverwriteError` when something that the tape did not see overwrote what a gradient needs,
         `NotDifferentiableError` for a kernel without a derivative.
         """
-        self.watched_backward(loss, grads, None)
+        self.stepped_backward(loss, grads, None)
 
-    def watched_backward(self, loss: Any, grads: Any, watch: Callable[[TapeEntry], None] | None) -> None:
+    def stepped_backward(self, loss: Any, grads: Any, watch: Callable[[TapeEntry], None] | None) -> None:
         """`backward`, where `watch(entry)` is called in the place of every step, and runs `entry.step` itself."""
         seeds = given_seeds(loss, grads)
         if not seeds and not any(a.requires_grad for a in self.arrays()):

@@ -85,15 +85,15 @@ def _inner(dtype: Any) -> tuple[int, ...]:
     return dtype.shape if compounds.is_compound(dtype) else ()
 
 
-def _give(work: Now, grad: Any, share: array) -> None:
+def _give(work: Now, grad: Any, contribution: array) -> None:
     """Add to the first components of a gradient, or of the elements of one that an indexedarray selects."""
     if isinstance(grad, indexedarray):
-        whole = np.zeros(grad.size * compounds.size_of(grad.dtype), share.dtype)
-        whole[: share.size] = share._contents()
+        whole = np.zeros(grad.size * compounds.size_of(grad.dtype), contribution.dtype)
+        whole[: contribution.size] = contribution._contents()
         add_gradient(grad, whole.reshape(grad._contents().shape))
     elif grad is not None:
         target = Result(work, grad, kept=True)
-        work.launch(kernels.add, share.size, share, target.flat)
+        work.launch(kernels.add, contribution.size, contribution, target.flat)
         target.done()
 
 
@@ -142,9 +142,9 @@ class DeviceSum(Sum):
         work, (outer, extent, inside) = Now(self.device), self.shape()
         scalar = compounds.scalar_of(self.results[0].dtype)
         grad = work.wrapped(_packed(work, spent(results[0])), scalar)
-        share = work.new(outer * extent * inside, scalar)
-        work.launch(kernels.spread, share.size, grad, extent, self.count, inside, share)
-        _give(work, operands[0], share)
+        contribution = work.new(outer * extent * inside, scalar)
+        work.launch(kernels.spread, contribution.size, grad, extent, self.count, inside, contribution)
+        _give(work, operands[0], contribution)
 
 
 class DeviceInner(Inner):
@@ -169,10 +169,12 @@ class DeviceInner(Inner):
         work, shape, scalar = Now(self.device), self.shape(), self.results[0].dtype
         grad = work.wrapped(_packed(work, spent(results[0])), scalar)
         for target, factor in zip(operands, contents[::-1], strict=True):
-            share = work.new(math.prod(shape), scalar)
+            contribution = work.new(math.prod(shape), scalar)
             factors = work.wrapped(_packed(work, factor), scalar)
-            work.launch(kernels.spread_product, share.size, grad, factors, shape[1], self.count, *shape[2:], share)
-            _give(work, target, share)
+            work.launch(
+                kernels.spread_product, contribution.size, grad, factors, shape[1], self.count, *shape[2:], contribution
+            )  # fmt: skip
+            _give(work, target, contribution)
 
 
 def _layout(a: Any, axis: int | None) -> tuple[int, int, int]:

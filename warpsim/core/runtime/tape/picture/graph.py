@@ -2,7 +2,7 @@
 
 Launches are grey boxes with a port for every array; arrays are ellipses, green with a gradient and grey
 without: a grey ellipse on the way from a parameter to the loss is where a gradient ends. Scopes are boxes
-around their launches. Repeated stretches are drawn once, in a box that says how often; arrays that take the
+around their launches. Repeated runs are drawn once, in a box that says how often; arrays that take the
 same part in every round share an ellipse, and dashed edges lead from one round to the next.
 """
 

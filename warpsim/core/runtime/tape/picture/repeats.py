@@ -1,6 +1,6 @@
-"""Repeated stretches of a recording, found and folded: a loop of a thousand launches becomes one round of it.
+"""Repeated runs of a recording, found and folded: a loop of a thousand launches becomes one round of it.
 
-Guarantees: `folded` keeps every item, in order; it only puts equal neighbouring stretches into a `Repeat`.
+Guarantees: `folded` keeps every item, in order; it only puts equal neighbouring runs into a `Repeat`.
 Inner loops fold first, so that loops in loops become repeats in repeats. Two items are equal when they come
 from the same place in the source, do the same, and hold equal items; which arrays they touch does not matter.
 """
@@ -57,7 +57,7 @@ Item = Step | Scope | Repeat
 
 
 def folded(items: Sequence[Item]) -> list[Item]:
-    """The items with repeated stretches as `Repeat`."""
+    """The items with repeated runs as `Repeat`."""
     return _Folder().fold(items)
 
 
@@ -85,7 +85,7 @@ class _Folder:
         return now
 
     def once(self, items: list[Item]) -> list[Item] | None:
-        """Fold the shortest stretch that repeats, wherever it does; None when nothing repeats."""
+        """Fold the shortest run that repeats, wherever it does; None when nothing repeats."""
         numbers = np.array([self.number(item) for item in items])
         for period in range(1, len(items) // FEWEST + 1):
             starts = _runs(numbers[:-period] == numbers[period:], (FEWEST - 1) * period)
