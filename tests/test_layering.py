@@ -42,8 +42,6 @@ FLOORS = {
     "warpsim.usd": 9,
     "warpsim.autograd": 10,
     "warpsim.geometry": 10.0,
-    "warpsim.geometry.masks": 10.1,
-    "warpsim.geometry.scaling": 10.1,
     "warpsim.geometry.bvh": 10.2,
     "warpsim.geometry.hash_grid": 10.2,
     "warpsim.geometry.marching_cubes": 10.2,

@@ -32,9 +32,8 @@ from ...core.language import (
     abs, cw_mul, dot, float32, func, greater, int32, isfinite, lesser, mask_at_most, max, min, resolve, stop_gradient,
     struct, uint64, vec3, vec3i, vec4, where,
 )  # fmt: skip
+from ...core.lib.bits import lowest_bit, unit_for
 from ...core.lib.sampling import lower_bound
-from ..masks import lowest_bit
-from ..scaling import unit_for
 from .boxes import LARGEST, box_spans, gaps, inverted, is_finite
 from .nodes import EMPTY, BvhData, BvhNode, BvhTree, leaf_first
 

@@ -22,7 +22,7 @@ from ...core.language import (
     cw_mul, float32, float64, func, int32, mask_at_most, max, min, resolve, rint, stop_gradient, struct, uint32, uint64,
     vec3d, vec3f,
 )  # fmt: skip
-from ..scaling import unit_for
+from ...core.lib.bits import unit_for
 from .data import HashGridData, image_in_period
 from .walk import Walk, at_first_row, meets_any, next_point, within
 

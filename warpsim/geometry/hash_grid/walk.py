@@ -12,7 +12,7 @@ from typing import Any
 from ...core.language import (
     clamp, float32, float64, floor, func, int32, isfinite, max, min, struct, uint32, vec3d, vec3f, vec3i,
 )  # fmt: skip
-from ..masks import lowest_bit
+from ...core.lib.bits import lowest_bit
 from .build import layer_of
 from .data import LANES, HashGridData, HashGridPlan, cell_number, place_of, remainder
 

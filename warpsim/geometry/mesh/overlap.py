@@ -17,7 +17,7 @@ from ...core.language import (
 )  # fmt: skip
 from ..bvh.boxes import box_distances_sq, is_finite
 from ..bvh.nodes import EMPTY, BvhNode, leaf_count, leaf_first
-from ..masks import lowest_bit
+from ...core.lib.bits import lowest_bit
 from .closest import ROUNDING, pack_distances
 from .data import LANES, MeshData, TrianglePack, vec8
 

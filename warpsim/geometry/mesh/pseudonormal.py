@@ -14,7 +14,7 @@ from ...core.lib.closest import closest_point_segment, closest_point_triangle
 from ..bvh.boxes import box_distances_sq
 from ..bvh.nodes import leaf_count, leaf_first
 from ..bvh.traverse import visit_all
-from ..masks import lowest_bit
+from ...core.lib.bits import lowest_bit
 from .closest import pack_distances
 from .data import LANES, MeshData, corners_of, face_normal, size_of
 

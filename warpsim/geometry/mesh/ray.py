@@ -19,7 +19,7 @@ from ...core.lib.intersect import ray_crosses, ray_frame, ray_triangle
 from ..bvh.boxes import LARGEST, box_spans, inverted, is_finite
 from ..bvh.nodes import BvhNode, leaf_count, leaf_first
 from ..bvh.traverse import nearest_first, visit_all
-from ..masks import lowest_bit
+from ...core.lib.bits import lowest_bit
 from .data import LANES, MeshData, TrianglePack, corners_of, face_normal, vec8
 
 

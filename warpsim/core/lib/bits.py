@@ -1,8 +1,14 @@
-"""Powers of two that lengths are multiplied by, so that their squares neither overflow nor underflow."""
+"""Bits of numbers: masks of candidates, and powers of two that keep squares of lengths in range."""
 
 from __future__ import annotations
 
-from ..core.language import float32, float64, func
+from ..language import bit_count, float32, float64, func, int32
+
+
+@func
+def lowest_bit(mask: int32) -> int32:
+    """The number of the lowest bit that is set: the first of the candidates that are left."""
+    return bit_count(~mask & (mask - 1))
 
 
 @func
