@@ -29,7 +29,7 @@ from pathlib import Path
 from cuda_simulator import simulator
 simulator.start(Path({library!r}))
 import warpsim as wp
-from warpsim.core.runtime.cuda import driver
+from warpsim.core.runtime.devices.cuda import driver
 from warpsim.errors import DeviceError, DeviceMemoryError
 
 def told(action):
