@@ -22,6 +22,7 @@ from ..types.arrays import ArrayType, type_name
 from .conversions import constructor_name, convert, converted_scalar
 from .forms import form
 from .scope import describe, fitting, is_number, typed
+from .syntax_trees import parsed
 from .translator import Translator
 
 LOCAL_ARRAYS = "local arrays are made by wp.zeros(shape=8, dtype=float)"
@@ -104,7 +105,7 @@ def make_struct(tr: Translator, t: Any, args: list[Any], keywords: dict[str, Any
 def type_expression(tr: Translator, node: ast.expr) -> Any:
     """An annotation inside a body as a type; None where it leaves the type open."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        node = ast.copy_location(ast.parse(node.value, mode="eval").body, node)
+        node = ast.copy_location(parsed(node.value, "eval").body, node)
     t = scalars.canonical(tr.translate(node))
     return t if scalars.is_scalar(t) or compounds.is_compound(t) or structs.is_struct(t) else None
 

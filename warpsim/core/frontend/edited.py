@@ -15,6 +15,8 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
+from .syntax_trees import parsed
+
 _STARTED = time.time() - 10.0  # a file may have been read some time before this line runs
 _FUTURE = __future__.annotations.compiler_flag
 _PARTS = ("co_name", "co_code", "co_names", "co_varnames", "co_freevars", "co_cellvars", "co_argcount")
@@ -40,7 +42,7 @@ def lines_of(code: CodeType, text: str) -> list[int]:
 
 def definitions(text: str, name: str, line: int) -> list[ast.FunctionDef]:
     """The functions of a name in a text that begin at a line, with their decorators."""
-    found = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef) and n.name == name]
+    found = [n for n in ast.walk(parsed(text)) if isinstance(n, ast.FunctionDef) and n.name == name]
     return [f for f in found if min([f.lineno, *(d.lineno for d in f.decorator_list)]) == line]
 
 

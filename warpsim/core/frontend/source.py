@@ -14,6 +14,7 @@ from ...errors import KernelNameError, Location, UnsupportedSyntaxError
 from ..types.arrays import type_name
 from . import edited
 from .captured import Captured
+from .syntax_trees import parsed
 
 
 class Source:
@@ -63,7 +64,7 @@ class Source:
         lines, first = inspect.getsourcelines(self.function)
         indented = lines[0][:1].isspace()
         # An indented function becomes the body of an `if`, so that its columns stay those of the file.
-        found = ast.parse("".join(["if True:\n", *lines] if indented else lines)).body[0]
+        found = parsed("".join(["if True:\n", *lines] if indented else lines)).body[0]
         self.offset = first - (2 if indented else 1)
         return found.body[0] if indented and isinstance(found, ast.If) else found
 
@@ -152,7 +153,7 @@ def _characters(text: str, offset: int) -> int:
 @lru_cache(maxsize=4)
 def _lambdas(text: str) -> list[ast.Lambda]:
     try:
-        return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Lambda)]
+        return [node for node in ast.walk(parsed(text)) if isinstance(node, ast.Lambda)]
     except SyntaxError:  # a file that changed under us
         return []
 
