@@ -266,9 +266,14 @@ def shown(value: object) -> str:
 def instance(value: Any, kinds: type | tuple[type, ...], name: str) -> Any:
     """The value, if it is one of some classes. Raises `ArgumentTypeError`."""
     if not isinstance(value, kinds):
-        known = " or ".join(f"{k.__module__.partition('.')[0]}.{k.__name__}" for k in _flat(kinds))
+        known = " or ".join(_class_name(k) for k in _flat(kinds))
         raise ArgumentTypeError(f"{name} is {shown(value)} ({type(value).__name__})\nexpected: {known}")
     return value
+
+
+def _class_name(kind: type) -> str:
+    package = kind.__module__.partition(".")[0]
+    return kind.__name__ if package == "builtins" else f"{package}.{kind.__name__}"
 
 
 def _flat(kinds: type | tuple[type, ...]) -> tuple[type, ...]:

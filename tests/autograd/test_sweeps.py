@@ -326,3 +326,12 @@ def test_gradients_taken_inside_kernels_are_differentiated():
         for p, other in ((found, w), (across, u))
     )
     assert one == pytest.approx(two, rel=1e-11)
+
+
+def test_a_launch_without_any_gradient_says_that_nothing_was_kept():
+    x = wp.array(np.ones((3, 3)), dtype=wp.vec3d)
+    f = wp.zeros(3, dtype=wp.vec3d)
+    with wp.Tape() as tape:
+        wp.launch(springs, dim=2, inputs=[x, f])
+    with pytest.raises(GradientError, match="no argument of kernel 'springs' had a gradient when it was launched"):
+        jvp(tape, tangents={x: np.ones((3, 3))})

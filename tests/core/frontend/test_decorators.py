@@ -19,7 +19,7 @@ class Callable:
     ids=["number", "text", "builtin", "class", "object", "partial", "vector"],
 )  # fmt: skip
 def test_kernels_and_functions_are_made_of_functions(decorator, given):
-    with pytest.raises(ArgumentTypeError, match=r"expected: builtins\.function"):
+    with pytest.raises(ArgumentTypeError, match="expected: function"):
         decorator(given)
 
 
@@ -31,5 +31,5 @@ def test_structs_are_made_of_classes(given):
 
 @pytest.mark.parametrize("given", [None, "fast_math", ["fast_math"]], ids=["none", "text", "list"])
 def test_options_of_a_module_are_a_dict(given):
-    with pytest.raises(ArgumentTypeError, match=r"expected: builtins\.dict"):
+    with pytest.raises(ArgumentTypeError, match="expected: dict"):
         wp.set_module_options(given)

@@ -208,6 +208,7 @@ def test_a_gradient_of_its_own_contradicts_it():
     assert "it is declared to have no derivative (it only weighs)" in text
 
 
-def test_a_reason_is_text():
-    with pytest.raises(TypeError, match="the reason why the results have no derivative"):
-        wp.func(nondiff=True)(lambda x: x)
+@pytest.mark.parametrize("wrong", [True, 3, "", ["x"]])
+def test_a_reason_is_text(wrong):
+    with pytest.raises(TypeError, match="the reason why results have no derivative"):
+        wp.func(nondiff=wrong)(lambda x: x)

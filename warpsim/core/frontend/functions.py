@@ -17,7 +17,14 @@ from typing import Any
 import numpy as np
 
 from ...config import config
-from ...errors import CustomGradientError, KernelTypeError, Location, RecursionNotSupportedError, instance
+from ...errors import (
+    ArgumentTypeError,
+    CustomGradientError,
+    KernelTypeError,
+    Location,
+    RecursionNotSupportedError,
+    instance,
+)  # fmt: skip
 from ..ir.builder import Builder
 from ..ir.nodes import Function, Region, Value
 from ..types.arrays import ArrayType, type_name
@@ -328,7 +335,7 @@ def _host_fits(overload: Overload, args: tuple[Any, ...]) -> bool:
 
 def func(
     f: Callable[..., Any] | None = None, *, name: str | None = None, inout: tuple[str, ...] = (),
-    overload_of: Func | None = None, nondiff: str = "", module: Any = None,
+    overload_of: Func | None = None, nondiff: str | None = None, module: Any = None,
 ) -> Any:  # fmt: skip
     """Make a Python function callable from kernels.
 
@@ -343,15 +350,16 @@ def func(
 
     def wrap(function: Callable[..., Any]) -> Func:
         instance(function, FunctionType, "what @wp.func decorates")
-        instance(nondiff, str, "nondiff, the reason why the results have no derivative,")
+        if nondiff is not None and not instance(nondiff, str, "nondiff, the reason why results have no derivative,"):
+            raise ArgumentTypeError("nondiff is empty\nexpected: the reason why results have no derivative")
         if name is not None:
             function.__name__ = name
         if overload_of is not None:
-            overload_of.add(function, inout, nondiff)
+            overload_of.add(function, inout, nondiff or "")
             return declared_anew(overload_of)
         before = FUNCTIONS.get((function.__module__, function.__qualname__))
         overloaded = type(before) is Func and "<locals>" not in function.__qualname__
-        return declared_anew(Func(function, inout, before if overloaded else None, nondiff))
+        return declared_anew(Func(function, inout, before if overloaded else None, nondiff or ""))
 
     return wrap(f) if f is not None else wrap
 

@@ -59,6 +59,11 @@ class MovedLaunch:
                 expected="for derivatives along a direction, a kernel that can be differentiated in all arrays",
                 help="split it, so that what cannot be differentiated is a launch of its own",
             )
+        if entry.reads is None:
+            raise GradientError(
+                f"no argument of kernel {self.needs.kernel.key!r} had a gradient when it was launched at {entry.place}"
+                ": the tape kept nothing for tangents\nexpected: requires_grad=True for one of them before the launch"
+            )
         check_reversible(entry, frozenset(self.needs.name[path] for path in self.needs.floats))
         self.before: dict[int, Any] = {}
         self.slots: list[Slot] = []
