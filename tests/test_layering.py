@@ -51,7 +51,12 @@ FLOORS = {
     "warpsim.interop": 10,
     "warpsim.optim": 10,
     "warpsim.plot": 10,
-    "warpsim.solvers": 11,
+    "warpsim.solvers": 11.0,
+    "warpsim.solvers.neighbours": 11.1,
+    "warpsim.solvers.xpbd": 11.2,
+    "warpsim.solvers.dem": 11.2,
+    "warpsim.solvers.sph": 11.2,
+    "warpsim.solvers.cases": 11.4,
     # The face gathers public names and the command line; nothing inside imports it.
     "warpsim.types": 12,
     "warpsim.cli": 12,
@@ -75,6 +80,10 @@ LATE_IMPORTS = {
     ("warpsim.geometry", "<computed: f'.{HOME[name]}'>"): "a public name loads its module",
     ("warpsim.geometry.mesh.files", "warpsim.usd"): "pxr is loaded by the first USD file",
     ("warpsim.geometry.mesh.files", "trimesh"): "optional: USD needs none of it",
+    ("warpsim.solvers", "<computed: f'.{SOLVERS[name]}'>"): "a solver loads its own modules alone",
+    ("warpsim.cli", "warpsim.solvers.validate"): "commands without solvers do not load them",
+    ("warpsim.solvers.validate", "<computed: f'{_CASES}.{module}'>"): "cases are all modules of one folder",
+    ("warpsim.solvers.validate", "<computed: _CASES>"): "the same",
     ("warpsim.geometry.nanovdb.codec", "blosc"): "optional: files without this codec need none of it",
 }
 

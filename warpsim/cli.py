@@ -1,4 +1,4 @@
-"""The command `warpsim`: what is here (`info`), examples (`run`), the kernel cache, benchmarks.
+"""The command `warpsim`: what is here (`info`), examples (`run`), the kernel cache, benchmarks, validation.
 
 Exit status: 0 for success, 1 for what went wrong, 2 for a wrong command line, 130 when interrupted.
 Mistakes of the user end in a message on stderr, never in a traceback; `WARPSIM_TRACEBACK=1` shows
@@ -117,6 +117,11 @@ def parser() -> argparse.ArgumentParser:
     cache = commands.add_parser("cache", help="the compiled kernels on disk")
     cache.add_argument("action", nargs="?", choices=("list", "size", "clear"), default="list")
     cache.set_defaults(command=lambda chosen: CACHE_ACTIONS[chosen.action]())
+    validate = commands.add_parser("validate", help="compare solvers with analytic and published numbers")
+    validate.add_argument("names", nargs="*", metavar="NAME", help="a case or a solver; default: all fast cases")
+    validate.add_argument("--all", action="store_true", help="cases that take longer, too")
+    validate.add_argument("--output", type=Path, metavar="FOLDER", help="for validation.json and validation.md")
+    validate.set_defaults(command=run_validation)
     commands.add_parser("bench", help="compare with Warp, Taichi and Numba; `warpsim bench --help`", add_help=False)
     return top
 
@@ -364,3 +369,29 @@ def run_benchmarks(arguments: list[str]) -> int:
             f"the benchmarks are neither beside {PACKAGE} nor in it\nhelp: install warpsim from its repository or wheel"
         )
     return subprocess.run([sys.executable, str(boot), "__main__", *arguments], check=False).returncode
+
+
+# ----- validation -------------------------------------------------------------------------------
+
+
+def run_validation(chosen: argparse.Namespace) -> int:
+    """Run validation cases one by one, print their table, renew the report; 1 when a number is wrong."""
+    validate = importlib.import_module("warpsim.solvers.validate")
+    try:
+        cases = validate.chosen(chosen.names, chosen.all)
+    except validate.UnknownCaseError as error:
+        raise UsageError(str(error)) from None
+    root = checkout()
+    folder = chosen.output or (root / "docs" if root else Path.cwd())
+    results = [_validated(validate, case) for case in cases]
+    print(validate.table(results))
+    validate.write(results, folder)
+    wrong = [result.name for result in results if not result.passed]
+    print(f"{len(results) - len(wrong)} of {len(results)} cases pass; the report is {folder / 'validation.md'}")
+    return 1 if wrong else 0
+
+
+def _validated(validate: ModuleType, case: Any) -> Any:
+    """Run one case, saying so."""
+    print(f"{case.name}: {case.title}", file=sys.stderr, flush=True)
+    return validate.run_case(case)

@@ -250,6 +250,18 @@ class VolumeFormatError(VolumeError):
         return "\n".join([*lines, f"help: {self.help}"] if self.help else lines)
 
 
+class ModelError(WarpsimError, ValueError):
+    """Particles, constraints, shapes or materials that cannot make a model for solvers."""
+
+
+class StateError(WarpsimError, ValueError):
+    """A state, a control or a time step that does not fit the model it is given to."""
+
+
+class DivergenceError(WarpsimError, ArithmeticError):
+    """A state with numbers that are not finite: says the step, the stage of it and the first particle."""
+
+
 class MissingPackageError(WarpsimError, ImportError):
     """Something needs an optional package that is not installed."""
 

@@ -1,0 +1,241 @@
+"""Models: masses, topology and rest shapes against plain sums; states and controls; what is refused."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import warpsim as wp
+from warpsim.errors import ModelError
+from warpsim.solvers import RIGID, ModelBuilder, ParticleStatistics, ShapeConfig, cloth, lame, soft
+
+REST = (0.0, 0.0, 0.0, 1.0)
+
+
+def sheet(nx=3, ny=2, **options):
+    builder = ModelBuilder()
+    builder.add_cloth_grid((0, 0, 0), REST, (0, 0, 0), nx, ny, 0.5, 0.25, 0.1, **options)
+    return builder
+
+
+def test_a_grid_has_the_springs_triangles_and_hinges_of_its_cells():
+    builder = sheet(5, 4, spring_ke=1.0e3, edge_ke=1.0)
+    assert builder.particle_count == 6 * 5
+    assert builder.springs.count == 5 * 5 + 6 * 4 + 2 * 5 * 4
+    assert builder.triangles.count == 2 * 5 * 4
+    faces = builder.triangles["indices"]
+    ends = [tuple(sorted(pair)) for f in faces.tolist() for pair in ((f[0], f[1]), (f[1], f[2]), (f[2], f[0]))]
+    inner = {edge for edge in ends if ends.count(edge) == 2}
+    assert {tuple(sorted(row[2:])) for row in builder.edges["indices"].tolist()} == inner
+    assert builder.edges.count == len(inner)
+    model = builder.finalize()
+    np.testing.assert_allclose(model.tri_area.numpy(), 0.5 * 0.5 * 0.25, rtol=1e-6)
+    np.testing.assert_allclose(model.edge_rest_angle.numpy(), 0.0, atol=1e-7)
+    lengths = {round(x, 6) for x in model.spring_rest_length.numpy().tolist()}
+    assert lengths == {0.5, 0.25, round(float(np.hypot(0.5, 0.25)), 6)}
+
+
+def test_fixed_sides_have_no_mass():
+    mass = sheet(3, 2, fix_left=True, fix_top=True).finalize().particle_mass.numpy().reshape(3, 4)
+    assert (mass[:, 0] == 0).all() and (mass[-1] == 0).all() and np.allclose(mass[:-1, 1:], 0.1)
+
+
+def test_inverse_masses_of_what_is_held_are_zero():
+    builder = ModelBuilder()
+    builder.add_particles([[0, 0, 0], [1, 0, 0]], mass=[0.0, 4.0])
+    assert builder.finalize().particle_inv_mass.numpy().tolist() == [0.0, 0.25]
+
+
+@pytest.mark.parametrize("dims", [(1, 1, 1), (2, 3, 4)])
+def test_a_block_is_filled_and_its_surface_is_closed(dims):
+    points, tets = soft.block(dims, (0.1, 0.2, 0.3))
+    volume = soft.volumes(points, tets)
+    assert (volume > 0).all() and np.isclose(volume.sum(), np.prod(dims) * 0.006)
+    ways = soft.surface(tets)[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2).tolist()
+    assert sorted(ways) == sorted([b, a] for a, b in ways)
+    a, b, c = (points[soft.surface(tets)[:, k]] for k in range(3))
+    assert np.isclose(np.einsum("ij,ij->", np.cross(a, b), c) / 6, volume.sum())  # outward, by Gauss's theorem
+
+
+def test_masses_are_density_times_volume_and_area():
+    builder = ModelBuilder()
+    builder.add_soft_grid((0, 0, 0), REST, 0, 2, 2, 2, 0.5, 0.5, 0.5, 1000.0)
+    builder.add_cloth_mesh((0, 0, 0), REST, 2.0, 0, [[0, 0, 0], [1, 0, 0], [0, 1, 0]], [0, 1, 2], density=0.3)
+    assert np.isclose(builder.particles["mass"].sum(), 1000.0 + 0.3 * 2.0)
+
+
+def test_placed_things_are_turned_and_moved():
+    builder = ModelBuilder()
+    half = np.sqrt(0.5)
+    builder.add_cloth_grid((1, 2, 3), (0, 0, half, half), (0, 0, 7), 1, 1, 1.0, 2.0, 1.0)
+    expected = [[1, 2, 3], [1, 3, 3], [-1, 2, 3], [-1, 3, 3]]
+    np.testing.assert_allclose(builder.particles["q"], expected, atol=1e-12)
+    assert builder.particles["qd"].tolist() == [[0, 0, 7]] * 4
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.4, -1.3, 3.0])
+def test_dihedral_angles_are_what_the_triangles_were_folded_by(angle):
+    points = np.array([[0, 1.0, 0], [0, -np.cos(angle), np.sin(angle)], [-1, 0, 0], [1, 0, 0]])
+    found = cloth.dihedral_angles(points, np.array([[0, 1, 2, 3]]))
+    assert np.isclose(abs(found[0]), abs(angle))
+    flipped = cloth.dihedral_angles(points * [1, 1, -1], np.array([[0, 1, 2, 3]]))
+    np.testing.assert_allclose(flipped, -found)
+
+
+def test_springs_are_rigid_unless_they_have_a_stiffness():
+    builder = ModelBuilder()
+    builder.add_particles([[0, 0, 0], [3, 4, 0]])
+    builder.add_spring(0, 1)
+    builder.add_spring(0, 1, ke=50.0, rest_length=1.0)
+    model = builder.finalize()
+    assert np.allclose(model.spring_compliance.numpy(), [0.0, 0.02])
+    assert np.allclose(model.spring_rest_length.numpy(), [5.0, 1.0])
+    assert RIGID == float("inf")
+
+
+def test_lame_parameters_are_those_of_the_textbook():
+    mu, lam = lame(2.5e6, 0.25)
+    assert np.isclose(mu, 1.0e6) and np.isclose(lam, 1.0e6)
+
+
+def test_planes_look_along_their_normal():
+    builder = ModelBuilder(up_axis="Z")
+    builder.add_shape_plane((1, 2, -2), (0, 1, 0))
+    x, y, z, w = builder.shapes["transform"][0][3:]
+    up = [2 * (x * z + w * y), 2 * (y * z - w * x), 1 - 2 * (x * x + y * y)]
+    np.testing.assert_allclose(up, np.array([1, 2, -2]) / 3)
+    assert builder.add_shape_plane((0, 0, -1)) == 1  # straight down has a rotation, too
+    np.testing.assert_allclose(builder.finalize().gravity.numpy(), [[0, 0, -9.81]], rtol=1e-6)
+
+
+# ----- states and controls ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [wp.float32, wp.float64])
+def test_statistics_are_sums_over_particles(dtype):
+    builder, rng = ModelBuilder(), np.random.default_rng(3)
+    q, v, m = rng.normal(size=(50, 3)), rng.normal(size=(50, 3)), rng.uniform(0, 2, size=50)
+    builder.add_particles(q, v, m)
+    model = builder.finalize(dtype=dtype)
+    found = ParticleStatistics(model, model.state())
+    assert np.isclose(found.mass, m.sum())
+    np.testing.assert_allclose(found.center_of_mass, m @ q / m.sum(), rtol=1e-5)
+    np.testing.assert_allclose(found.momentum, m @ v, rtol=1e-5)
+    np.testing.assert_allclose(found.angular_momentum, m @ np.cross(q, v), rtol=1e-4)
+    assert np.isclose(found.kinetic_energy, 0.5 * m @ (v * v).sum(axis=1))
+    assert not found.diverged
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_state_that_diverged_names_its_first_particle(bad):
+    model = sheet().finalize()
+    state = model.state()
+    v = state.particle_qd.numpy().copy()
+    v[[4, 7], 1] = bad
+    state.particle_qd.assign(v)
+    assert ParticleStatistics(model, state).first_not_finite == 4
+
+
+def test_a_model_of_nothing_is_a_model():
+    model = ModelBuilder().finalize(requires_grad=True)
+    state, control = model.state(), model.control()
+    control.advance(0.1)
+    found = ParticleStatistics(model, state)
+    assert found.mass == 0.0 and np.isnan(found.center_of_mass).all() and not found.diverged
+
+
+def test_controls_move_on_by_their_velocities():
+    builder = ModelBuilder()
+    builder.add_particle((0, 1, 0))
+    builder.add_shape_sphere((0, 0, 5, 0, 0, 0, 1))
+    builder.add_attachment(0)
+    control = builder.finalize().control()
+    control.set_shape(0, velocity=(1, 0, 0), angular_velocity=(0, 0, np.pi))
+    control.attachment_velocity.assign([[0, 2, 0]])
+    control.advance(0.5)
+    pose = [0.5, 0, 5, 0, 0, np.sqrt(0.5), np.sqrt(0.5)]
+    np.testing.assert_allclose(control.shape_transform.numpy()[0], pose, atol=1e-6)
+    assert control.attachment_target.numpy().tolist() == [[0, 2, 0]]
+    control.set_shape(0, position=(0, 0, 0))
+    assert control.shape_transform.numpy()[0, :3].tolist() == [0, 0, 0]
+    assert control.shape_velocity.numpy()[0].tolist() == pytest.approx([0, 0, np.pi, 1, 0, 0])
+
+
+def test_fields_that_a_solver_asks_for_are_copied_with_a_state():
+    model = sheet().finalize()
+    model.add_state_field("spin", wp.vec3, model.particle_count)
+    one, other = model.state(), model.state()
+    one.spin.fill_(3.0)
+    other.assign(one)
+    assert (other.spin.numpy() == 3.0).all()
+
+
+# ----- refusals -----------------------------------------------------------------------------------
+
+
+def two():
+    builder = ModelBuilder()
+    builder.add_particles([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    return builder
+
+
+REFUSED = {
+    "particle 4 has the mass -1": lambda b: b.add_particle((0, 0, 0), mass=-1.0),
+    "pos of particles|q of particles is NaN in row 0": lambda b: b.add_particle((0, float("nan"), 0)),
+    "row 0 names particles .0, 9.*0 to 3": lambda b: b.add_spring(0, 9),
+    "names a particle twice": lambda b: b.add_spring(2, 2),
+    "a stiffness is 0": lambda b: b.add_spring(0, 1, ke=0.0),
+    "a stiffness is -3": lambda b: b.add_spring(0, 1, ke=-3.0),
+    "springs: row 0 has the damping -1": lambda b: b.add_spring(0, 1, ke=1.0, kd=-1.0),
+    "spring 0 has the rest length -2": lambda b: b.add_spring(0, 1, rest_length=-2.0),
+    "tetrahedron 0 has the rest volume -0.16.*swap two corners": lambda b: b.add_tetrahedron(0, 2, 1, 3),
+    "Lame's parameter mu = 0": lambda b: b.add_tetrahedron(0, 1, 2, 3, k_mu=0.0),
+    "Poisson's ratio 0.5.*0.49": lambda b: lame(1.0e5, 0.5),
+    "shape 0 has the friction mu = -0.1": lambda b: b.add_ground_plane(cfg=ShapeConfig(mu=-0.1)),
+    "static friction 0.1": lambda b: b.add_ground_plane(cfg=ShapeConfig(mu=0.5, mu_static=0.1)),
+    "restitution 1.5": lambda b: b.add_ground_plane(cfg=ShapeConfig(restitution=1.5)),
+    "the size -1": lambda b: b.add_shape_sphere(radius=-1.0),
+    "unit quaternion": lambda b: b.add_shape_sphere((0, 0, 0, 0, 0, 0, 2)),
+    "not all zero": lambda b: b.add_shape_plane((0, 0, 0)),
+    "shape 0 is made of NoneType.*a Mesh": lambda b: b.add_shape_mesh(),
+    "heights have shape": lambda b: b.add_shape_heightfield(heights=[1.0, 2.0]),
+    "has no target": lambda b: b.add_attachment(0, shape=0),
+    "shape is 3": lambda b: b.add_attachment(0, (0, 0, 0), shape=3),
+    "0 x 1 cells": lambda b: b.add_cloth_grid((0, 0, 0), REST, 0, 0, 1, 1.0, 1.0, 1.0),
+    "expected: .particles, 3": lambda b: b.add_particles([1.0, 2.0, 3.0]),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_is_no_physics_is_refused(message):
+    builder = two()
+    with pytest.raises(ModelError, match=f"(?s){message}"):
+        REFUSED[message](builder)
+        builder.finalize()
+
+
+def test_a_membrane_without_area_is_refused():
+    builder = ModelBuilder()
+    builder.add_particles([[0, 0, 0], [1, 0, 0], [2, 0, 0]])
+    builder.add_triangle(0, 1, 2)
+    builder.finalize()  # a surface alone may have any shape
+    builder.add_triangle(0, 1, 2, tri_ke=10.0)
+    with pytest.raises(ModelError, match="triangle 1 has the rest area 0"):
+        builder.finalize()
+
+
+def test_an_open_mesh_is_refused_as_an_obstacle():
+    points = np.array(list(itertools.product((0.0, 1.0), repeat=3)))
+    hull = [
+        [0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1], [2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4],
+        [1, 5, 7], [1, 7, 3],
+    ]  # fmt: skip
+    for faces, closed in ((hull, True), (hull[1:], False), ([hull[0][::-1], *hull[1:]], False)):
+        mesh = wp.Mesh(wp.array(points, dtype=wp.vec3), wp.array(np.ravel(faces), dtype=int))
+        builder = ModelBuilder()
+        builder.add_shape_mesh(mesh=mesh)
+        if closed:
+            builder.finalize()
+        else:
+            with pytest.raises(ModelError, match="the mesh of shape 0 is open: 3 edges"):
+                builder.finalize()

@@ -1,0 +1,40 @@
+"""Solvers of physics on a common ground of models, states, controls and shapes; SI units throughout.
+
+    from warpsim.solvers import ModelBuilder
+
+    builder = ModelBuilder()
+    builder.add_cloth_grid(...)
+    builder.add_ground_plane()
+    model = builder.finalize()
+    state, control = model.state(), model.control()
+
+A solver is made for a model, and `solver.step(state_in, state_out, control, contacts, dt)` maps one state to another;
+both may be the same. `import warpsim` loads none of this, and no solver loads another.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .builder import RIGID, ModelBuilder, ShapeConfig, lame
+from .control import Control
+from .model import Model
+from .shapes import ShapeType
+from .state import State
+from .statistics import ParticleStatistics
+
+SOLVERS: dict[str, str] = {}
+"""Solvers, and the module of each."""
+
+__all__ = [
+    "RIGID", "Control", "Model", "ModelBuilder", "ParticleStatistics", "ShapeConfig", "ShapeType", "State", "lame",
+    *SOLVERS,
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in SOLVERS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(f".{SOLVERS[name]}", __name__), name)
+    return value

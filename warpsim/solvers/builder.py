@@ -1,0 +1,331 @@
+"""`ModelBuilder`: particles, constraints between them, and obstacles, put together on the host in any order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core.language import float32
+from ..errors import ModelError
+from . import cloth, soft
+from .checks import check_materials
+from .model import Model
+from .rotations import rotated, rotation_onto
+from .rows import Rows
+from .shapes import ShapeType
+
+RIGID = math.inf
+"""The stiffness of what does not give way."""
+
+_UP = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
+_IDENTITY = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class ShapeConfig:
+    """What a shape's surface is like.
+
+    mu: coefficient of sliding (dynamic) friction [-]. mu_static: that of sticking; None: the same.
+    restitution: speed after a bounce per speed before [-], 0 to 1. margin: kept around the shape [m].
+    """
+
+    mu: float = 0.5
+    mu_static: float | None = None
+    restitution: float = 0.0
+    margin: float = 0.0
+
+
+class ModelBuilder:
+    """Collects a scene; `finalize` makes the `Model` of it. SI units throughout.
+
+    up_axis: "X", "Y" or "Z", which way gravity does not point. gravity: acceleration along it [m/s^2].
+    `default_particle_radius` [m] is that of particles which name none: half the thickness of cloth.
+
+    Adding returns numbers: an `int` for one thing, a `range` for many. Values are single numbers or one per thing.
+    Stiffness `RIGID` (infinity) makes a constraint hard.
+    """
+
+    def __init__(self, up_axis: str = "Y", gravity: float = -9.81):
+        if up_axis not in _UP:
+            raise ModelError(f"up_axis is {up_axis!r}\nexpected: 'X', 'Y' or 'Z'")
+        self.up_axis, self.gravity = up_axis, gravity
+        self.default_particle_radius = 0.005
+        self.particles = Rows("particles", q=3, qd=3, mass=0, radius=0)
+        self.springs = Rows("springs", ("indices",), indices=2, rest_length=0, compliance=0, damping=0)
+        self.edges = Rows("bending edges", ("indices",), indices=4, rest_angle=0, compliance=0, damping=0)
+        self.triangles = Rows(
+            "triangles", ("indices",), indices=3, ke=2, shear=0, nu=0, damping=0, drag=0, lift=0, rest=6
+        )
+        self.tetrahedra = Rows("tetrahedra", ("indices",), indices=4, mu=0, lam=0, damping=0, rest=12)
+        self.attachments = Rows(
+            "attachments", ("particle", "shape"), particle=0, shape=0, target=3, compliance=0, damping=0
+        )
+        self.shapes = Rows(
+            "shapes", ("type", "source"), type=0, transform=7, scale=3, mu=0, mu_static=0, restitution=0, margin=0,
+            source=0,
+        )  # fmt: skip
+        self.sources: list[Any] = []
+
+    # ----- particles ------------------------------------------------------------------------------
+
+    @property
+    def particle_count(self) -> int:
+        return self.particles.count
+
+    @property
+    def up(self) -> np.ndarray:
+        """The unit vector against gravity, (3,)."""
+        return np.array(_UP[self.up_axis])
+
+    def add_particle(self, pos: Any, vel: Any = 0.0, mass: float = 1.0, radius: float | None = None) -> int:
+        """A particle at `pos` [m] with velocity `vel` [m/s]. One of mass 0 [kg] keeps its velocity, whatever pulls."""
+        return self.add_particles([pos], vel, mass, radius)[0]
+
+    def add_particles(self, pos: Any, vel: Any = 0.0, mass: Any = 1.0, radius: Any = None) -> range:
+        """Particles at `pos` (n, 3) [m]; radius [m]: how far contact keeps them from other things."""
+        pos = np.asarray(pos, dtype=np.float64)
+        if pos.ndim != 2 or pos.shape[1] != 3:
+            raise ModelError(f"pos has shape {pos.shape}\nexpected: (particles, 3)")
+        radius = self.default_particle_radius if radius is None else radius
+        return self.particles.add(len(pos), q=pos, qd=vel, mass=mass, radius=radius)
+
+    # ----- constraints ----------------------------------------------------------------------------
+
+    def add_spring(self, i: int, j: int, ke: float = RIGID, kd: float = 0.0, rest_length: float | None = None) -> int:
+        """A distance constraint; see `add_springs`."""
+        return self.add_springs([(i, j)], ke, kd, rest_length)[0]
+
+    def add_springs(self, indices: Any, ke: Any = RIGID, kd: Any = 0.0, rest_length: Any = None) -> range:
+        """Distance constraints between pairs of particles (n, 2).
+
+        ke: stiffness [N/m]. kd: damping [N s/m]. rest_length [m]: None is how far apart the particles are now.
+        """
+        pairs = self._indices(indices, 2, "springs")
+        if rest_length is None:
+            q = self.particles["q"]
+            rest_length = np.linalg.norm(q[pairs[:, 0]] - q[pairs[:, 1]], axis=1)
+        compliance, damping = _compliance(ke, kd)
+        material = {"compliance": compliance, "damping": damping}
+        return self.springs.add(len(pairs), indices=pairs, rest_length=rest_length, **material)
+
+    def add_edge(self, i: int, j: int, k: int, l: int, edge_ke: float, edge_kd: float = 0.0, rest: Any = None) -> int:  # noqa: E741
+        """A bending constraint over the edge (k, l) between the triangles (i, k, l) and (j, l, k); see `add_edges`."""
+        return self.add_edges([(i, j, k, l)], edge_ke, edge_kd, rest)[0]
+
+    def add_edges(self, indices: Any, edge_ke: Any, edge_kd: Any = 0.0, rest: Any = None) -> range:
+        """Bending constraints (n, 4): two particles beside an edge, then the edge's ends.
+
+        edge_ke: stiffness [N m] against the angle between the triangles. edge_kd: damping [N m s].
+        rest: the angle without force [rad], 0 where the triangles are one plane; None is the present one.
+        """
+        quads = self._indices(indices, 4, "bending edges")
+        if rest is None:
+            rest = cloth.dihedral_angles(self.particles["q"], quads)
+        compliance, damping = _compliance(edge_ke, edge_kd)
+        return self.edges.add(len(quads), indices=quads, rest_angle=rest, compliance=compliance, damping=damping)
+
+    def add_triangle(self, i: int, j: int, k: int, **material: Any) -> int:
+        """A triangle of cloth; see `add_triangles`."""
+        return self.add_triangles([(i, j, k)], **material)[0]
+
+    def add_triangles(
+        self, indices: Any, tri_ke: Any = 0.0, tri_nu: Any = 0.0, tri_shear: Any = None, tri_kd: Any = 0.0,
+        tri_drag: Any = 0.0, tri_lift: Any = 0.0, material: Any = None,
+    ) -> range:  # fmt: skip
+        """Triangles (n, 3): surfaces for wind, contact and pictures, and membranes where they have stiffness.
+
+        tri_ke: Young's modulus times thickness [N/m], (n,), or (n, 2) along warp and weft; 0: no membrane.
+        tri_nu: Poisson's ratio. tri_shear: shear modulus times thickness [N/m]; None: that of an isotropic sheet.
+        tri_kd: damping time of the membrane [s]. tri_drag, tri_lift: coefficients of the air's force [-].
+        material: coordinates (n, 3, 2) [m] of the corners on the unwoven sheet, warp first; None: as they lie now,
+        with the warp along the first edge.
+        """
+        faces = self._indices(indices, 3, "triangles")
+        ke = np.asarray(tri_ke, dtype=np.float64)
+        ke = np.broadcast_to(ke if ke.ndim == 2 else ke.reshape(-1, 1), (len(faces), 2))
+        shear = ke.mean(axis=1) / (2.0 * (1.0 + np.asarray(tri_nu))) if tri_shear is None else tri_shear
+        rest = cloth.flattened(self.particles["q"], faces) if material is None else np.asarray(material, float)
+        return self.triangles.add(
+            len(faces), indices=faces, ke=ke, shear=shear, nu=tri_nu, damping=tri_kd, drag=tri_drag, lift=tri_lift,
+            rest=rest.reshape(len(faces), 6),
+        )  # fmt: skip
+
+    def add_tetrahedron(self, i: int, j: int, k: int, l: int, **material: Any) -> int:  # noqa: E741
+        """An elastic tetrahedron; see `add_tetrahedra`."""
+        return self.add_tetrahedra([(i, j, k, l)], **material)[0]
+
+    def add_tetrahedra(self, indices: Any, k_mu: Any = 1.0e3, k_lambda: Any = 1.0e3, k_damp: Any = 0.0) -> range:
+        """Elastic tetrahedra (n, 4) at rest as they are now; the fourth corner is above the first three, which turn
+        counter-clockwise seen from it.
+
+        k_mu, k_lambda: Lame's parameters [Pa], see `lame`. k_damp: damping time [s].
+        """
+        tets = self._indices(indices, 4, "tetrahedra")
+        rest = self.particles["q"][tets].reshape(len(tets), 12)
+        return self.tetrahedra.add(len(tets), indices=tets, mu=k_mu, lam=k_lambda, damping=k_damp, rest=rest)
+
+    def add_attachment(
+        self, particle: int, target: Any = None, ke: float = RIGID, kd: float = 0.0, shape: int = -1
+    ) -> int:
+        """A spring of length zero from a particle to a point that `Control` moves, or to a point of a shape.
+
+        target [m]: where, in the world or in the shape's frame; None: where the particle is now (in the world).
+        ke [N/m], kd [N s/m].
+        """
+        if target is None:
+            if shape >= 0:
+                raise ModelError(f"an attachment to shape {shape} has no target\nexpected: a point in its frame [m]")
+            target = self.particles["q"][particle]
+        self._indices([(particle,)], 1, "attachments")
+        if not -1 <= shape < self.shapes.count:
+            raise ModelError(f"shape is {shape}\nexpected: -1 or one of the {self.shapes.count} shapes so far")
+        compliance, damping = _compliance(ke, kd)
+        added = self.attachments.add(
+            1, particle=particle, shape=shape, target=target, compliance=compliance, damping=damping
+        )
+        return added[0]
+
+    # ----- cloth and soft bodies ------------------------------------------------------------------
+
+    def add_cloth_grid(self, pos: Any, rot: Any, vel: Any, dim_x: int, dim_y: int, cell_x: float, cell_y: float,
+                       mass: float, **options: Any) -> range:  # fmt: skip
+        """A rectangular sheet: see `cloth.add_grid`."""
+        return cloth.add_grid(self, pos, rot, vel, dim_x, dim_y, cell_x, cell_y, mass, **options)
+
+    def add_cloth_mesh(self, pos: Any, rot: Any, scale: float, vel: Any, vertices: Any, indices: Any, density: float,
+                       **options: Any) -> range:  # fmt: skip
+        """A sheet of any triangles: see `cloth.add_mesh`."""
+        return cloth.add_mesh(self, pos, rot, scale, vel, vertices, indices, density, **options)
+
+    def add_soft_grid(self, pos: Any, rot: Any, vel: Any, dim_x: int, dim_y: int, dim_z: int, cell_x: float,
+                      cell_y: float, cell_z: float, density: float, **options: Any) -> range:  # fmt: skip
+        """An elastic block: see `soft.add_grid`."""
+        cells = (cell_x, cell_y, cell_z)
+        return soft.add_grid(self, pos, rot, vel, (dim_x, dim_y, dim_z), cells, density, **options)
+
+    def add_soft_mesh(self, pos: Any, rot: Any, scale: float, vel: Any, vertices: Any, indices: Any, density: float,
+                      **options: Any) -> range:  # fmt: skip
+        """An elastic body of any tetrahedra: see `soft.add_mesh`."""
+        return soft.add_mesh(self, pos, rot, scale, vel, vertices, indices, density, **options)
+
+    # ----- shapes ---------------------------------------------------------------------------------
+
+    def add_shape(
+        self, shape_type: ShapeType, xform: Any = None, scale: Sequence[float] = (0.0, 0.0, 0.0),
+        cfg: ShapeConfig | None = None, source: Any = None,
+    ) -> int:  # fmt: skip
+        """An obstacle of any type. xform: its pose (x, y, z, then a quaternion), where a control finds it first."""
+        cfg = cfg or ShapeConfig()
+        pose = np.asarray(_IDENTITY if xform is None else xform, dtype=np.float64)
+        if pose.shape != (7,) or not math.isclose(np.linalg.norm(pose[3:]), 1.0, rel_tol=1.0e-4):
+            raise ModelError(f"xform is {xform!r}\nexpected: a position, then a unit quaternion (x, y, z, w)")
+        static = cfg.mu if cfg.mu_static is None else cfg.mu_static
+        number = -1
+        if source is not None:
+            number = len(self.sources)
+            self.sources.append(source)
+        return self.shapes.add(
+            1, type=int(shape_type), transform=pose, scale=scale, mu=cfg.mu, mu_static=static,
+            restitution=cfg.restitution, margin=cfg.margin, source=number,
+        )[0]  # fmt: skip
+
+    def add_ground_plane(self, height: float = 0.0, cfg: ShapeConfig | None = None) -> int:
+        """The plane across the up axis at `height` [m]."""
+        return self.add_shape_plane(self.up, height * self.up, cfg)
+
+    def add_shape_plane(self, normal: Any = (0.0, 0.0, 1.0), point: Any = (0.0, 0.0, 0.0),
+                        cfg: ShapeConfig | None = None) -> int:  # fmt: skip
+        """The half space behind the plane through `point` [m]; free is the side of `normal`."""
+        pose = [*np.asarray(point, float), *rotation_onto(normal)]
+        return self.add_shape(ShapeType.PLANE, pose, cfg=cfg)
+
+    def add_shape_sphere(self, xform: Any = None, radius: float = 1.0, cfg: ShapeConfig | None = None) -> int:
+        """A ball; radius [m]."""
+        return self.add_shape(ShapeType.SPHERE, xform, (_size(radius), 0.0, 0.0), cfg)
+
+    def add_shape_box(self, xform: Any = None, hx: float = 0.5, hy: float = 0.5, hz: float = 0.5,
+                      cfg: ShapeConfig | None = None) -> int:  # fmt: skip
+        """A box with half extents hx, hy, hz [m]."""
+        return self.add_shape(ShapeType.BOX, xform, (_size(hx), _size(hy), _size(hz)), cfg)
+
+    def add_shape_capsule(self, xform: Any = None, radius: float = 1.0, half_height: float = 0.5,
+                          cfg: ShapeConfig | None = None) -> int:  # fmt: skip
+        """A cylinder with round ends along z; half_height [m]: of the axis, without the ends."""
+        return self.add_shape(ShapeType.CAPSULE, xform, (_size(radius), _size(half_height), 0.0), cfg)
+
+    def add_shape_cylinder(self, xform: Any = None, radius: float = 1.0, half_height: float = 0.5,
+                           cfg: ShapeConfig | None = None) -> int:  # fmt: skip
+        """A cylinder with flat ends along z."""
+        return self.add_shape(ShapeType.CYLINDER, xform, (_size(radius), _size(half_height), 0.0), cfg)
+
+    def add_shape_mesh(self, xform: Any = None, mesh: Any = None, scale: Sequence[float] = (1.0, 1.0, 1.0),
+                       cfg: ShapeConfig | None = None) -> int:  # fmt: skip
+        """A closed triangle mesh, a `wp.Mesh`. An open one raises `ModelError` in `finalize`: it has no inside."""
+        return self.add_shape(ShapeType.MESH, xform, scale, cfg, mesh)
+
+    def add_shape_sdf(self, xform: Any = None, volume: Any = None, cfg: ShapeConfig | None = None) -> int:
+        """A `wp.Volume` of float32 signed distances [m], as `wp.mesh_to_volume` makes them."""
+        return self.add_shape(ShapeType.SDF, xform, cfg=cfg, source=volume)
+
+    def add_shape_heightfield(self, xform: Any = None, heights: Any = None, hx: float = 1.0, hy: float = 1.0,
+                              cfg: ShapeConfig | None = None) -> int:  # fmt: skip
+        """A surface z = heights[i, j] [m] over |x| <= hx, |y| <= hy, the first index along x."""
+        table = np.asarray(heights, dtype=np.float64)
+        if table.ndim != 2 or min(table.shape) < 2 or not np.isfinite(table).all():
+            raise ModelError(f"heights have shape {table.shape}\nexpected: two extents of 2 or more, finite numbers")
+        return self.add_shape(ShapeType.HEIGHTFIELD, xform, (_size(hx), _size(hy), 1.0), cfg, table)
+
+    # ----- the model ------------------------------------------------------------------------------
+
+    def finalize(self, device: Any = None, requires_grad: bool = False, dtype: Any = float32) -> Model:
+        """The model of what was added so far, on a device.
+
+        requires_grad: give arrays of materials and rest shapes gradients too. dtype: float32, or float64 for checks.
+        Raises `ModelError` for what is no physics: negative masses or compliances, triangles or tetrahedra without
+        area or volume, indices out of range.
+        """
+        check_materials(self)
+        return Model(self, device, requires_grad, dtype)
+
+    def place(self, vertices: Any, pos: Any, rot: Any, scale: float = 1.0) -> np.ndarray:
+        """Vertices (n, 3) scaled, turned by the quaternion `rot` (x, y, z, w), and moved to `pos` [m]."""
+        return rotated(rot, scale * np.asarray(vertices, dtype=np.float64)) + np.asarray(pos, dtype=np.float64)
+
+    def _indices(self, indices: Any, width: int, what: str) -> np.ndarray:
+        """Numbers of existing particles, no particle twice in a row."""
+        found = np.asarray(indices, dtype=np.int64).reshape(-1, width)
+        bad = np.flatnonzero(((found < 0) | (found >= self.particle_count)).any(axis=1))
+        if len(bad):
+            raise ModelError(
+                f"{what}: row {bad[0]} names particles {found[bad[0]].tolist()}\n"
+                f"expected: 0 to {self.particle_count - 1}, the particles so far"
+            )
+        ordered = np.sort(found, axis=1)
+        bad = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+        if len(bad):
+            raise ModelError(f"{what}: row {bad[0]} names a particle twice: {found[bad[0]].tolist()}")
+        return found
+
+
+def lame(youngs_modulus: float, poissons_ratio: float) -> tuple[float, float]:
+    """Lame's parameters (mu, lambda) [Pa] of Young's modulus [Pa] and Poisson's ratio, which is below 1/2."""
+    return soft.lame(youngs_modulus, poissons_ratio)
+
+
+def _compliance(ke: Any, kd: Any) -> tuple[np.ndarray, np.ndarray]:
+    """1 / stiffness, and damping; refuses stiffnesses that are not above zero."""
+    stiffness = np.asarray(ke, dtype=np.float64)
+    if not (stiffness > 0.0).all():
+        raise ModelError(f"a stiffness is {stiffness.min():g}\nexpected: above 0; infinity makes a hard constraint")
+    return 1.0 / stiffness, np.asarray(kd, dtype=np.float64)
+
+
+def _size(value: float) -> float:
+    """A length of a shape, checked."""
+    if not (math.isfinite(value) and value > 0.0):
+        raise ModelError(f"a shape has the size {value}\nexpected: a length above 0 [m]")
+    return float(value)

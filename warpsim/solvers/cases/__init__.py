@@ -1,0 +1,1 @@
+"""Validation cases, one module per kind of physics; each registers with `validate.case`."""

@@ -1,0 +1,72 @@
+"""What is refused before a simulation starts: numbers that no material has, and rest shapes without size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import ModelError
+from . import soft
+
+if TYPE_CHECKING:
+    from .builder import ModelBuilder
+
+_FLAT = 1.0e-12
+"""A triangle or tetrahedron of less than this, relative to its longest edge squared or cubed, has no rest shape."""
+
+
+def check_materials(builder: ModelBuilder) -> None:
+    """Raise `ModelError` for the first thing that is no physics."""
+    mass, radius = builder.particles["mass"], builder.particles["radius"]
+    _need(mass >= 0.0, "particle {} has the mass {:g} kg", mass, "0 or more")
+    _need(radius >= 0.0, "particle {} has the radius {:g} m", radius, "0 or more")
+    for rows in (builder.springs, builder.edges, builder.attachments):
+        _need(rows["damping"] >= 0.0, rows.what + ": row {} has the damping {:g}", rows["damping"], "0 or more")
+    rest = builder.springs["rest_length"]
+    _need(rest >= 0.0, "spring {} has the rest length {:g} m", rest, "0 or more")
+    mu, static = builder.shapes["mu"], builder.shapes["mu_static"]
+    _need(mu >= 0.0, "shape {} has the friction mu = {:g}", mu, "0 or more")
+    _need(static >= mu, "shape {} has the static friction {:g}", static, "mu or more: sticking is not easier overcome")
+    e = builder.shapes["restitution"]
+    _need((e >= 0.0) & (e <= 1.0), "shape {} has the restitution {:g}", e, "0 to 1")
+    _check_triangles(builder)
+    _check_tetrahedra(builder)
+
+
+def _check_triangles(builder: ModelBuilder) -> None:
+    """Membranes need an area at rest, and an elastic law that is one."""
+    table = builder.triangles
+    stiff = (table["ke"] > 0.0).any(axis=1)
+    rest = table["rest"].reshape(-1, 3, 2)
+    first, second = rest[:, 1] - rest[:, 0], rest[:, 2] - rest[:, 0]
+    area = 0.5 * (first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0])
+    size = np.maximum((first**2).sum(axis=1), (second**2).sum(axis=1))
+    help = "an area above 0, counter-clockwise on the sheet\nhelp: merge equal vertices, or swap two corners"
+    _need(~stiff | (area > _FLAT * size), "triangle {} has the rest area {:g} m^2", area, help)
+    nu = table["nu"]
+    _need(~stiff | ((nu > -1.0) & (nu < 1.0)), "triangle {} has Poisson's ratio {:g}", nu, "-1 to 1, as sheets have")
+    _need((table["ke"] >= 0.0).all(axis=1), "triangle {} has the stiffness {:g}", table["ke"].min(axis=1), "0 or more")
+
+
+def _check_tetrahedra(builder: ModelBuilder) -> None:
+    """Tetrahedra need a volume at rest, and stiffness."""
+    rest = builder.tetrahedra["rest"].reshape(-1, 3)
+    volume = soft.volumes(rest, np.arange(len(rest)).reshape(-1, 4))
+    corners = rest.reshape(-1, 4, 3)
+    size = np.linalg.norm(corners[:, 1:] - corners[:, :1], axis=2).max(axis=1, initial=0.0)
+    help = "a volume above 0\nhelp: swap two corners of an inverted one; remove one without volume"
+    _need(volume > _FLAT * size**3, "tetrahedron {} has the rest volume {:g} m^3", volume, help)
+    for name in ("mu", "lam"):
+        modulus = builder.tetrahedra[name]
+        ok = modulus > 0.0 if name == "mu" else modulus >= 0.0
+        _need(ok, "tetrahedron {} has Lame's parameter " + name + " = {:g} Pa", modulus, "above 0, see lame()")
+
+
+def _need(holds: np.ndarray, text: str, values: np.ndarray, expected: str) -> None:
+    """Raise for the first row where a condition does not hold."""
+    bad = np.flatnonzero(~holds)
+    if len(bad):
+        raise ModelError(f"{text.format(bad[0], values[bad[0]])}\nexpected: {expected}")
+
+

@@ -1,0 +1,142 @@
+"""Cloth: sheets as particles, springs, triangles and bending edges."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ModelError
+
+if TYPE_CHECKING:
+    from .builder import ModelBuilder
+
+
+def add_grid(
+    builder: ModelBuilder, pos: Any, rot: Any, vel: Any, dim_x: int, dim_y: int, cell_x: float, cell_y: float,
+    mass: float, fix_left: bool = False, fix_right: bool = False, fix_top: bool = False, fix_bottom: bool = False,
+    spring_ke: Any = None, spring_kd: float = 0.0, edge_ke: Any = None, edge_kd: float = 0.0,
+    particle_radius: float | None = None, **triangles: Any,
+) -> range:  # fmt: skip
+    """A sheet of dim_x x dim_y cells of cell_x x cell_y [m], in the plane z = 0 of its frame, from the origin on.
+
+    pos [m], rot: quaternion of the frame. vel [m/s]. mass: of a particle [kg]; sides that are fixed get mass 0.
+    spring_ke [N/m]: of springs along both sides and both diagonals of every cell; None: none. edge_ke [N m]: stiffness
+    against bending over every edge between triangles; None: none. The other options are those of
+    `ModelBuilder.add_triangles`. Particle (i, j) has the number first + j * (dim_x + 1) + i.
+    """
+    if min(dim_x, dim_y) < 1 or min(cell_x, cell_y) <= 0.0:
+        raise ModelError(f"{dim_x} x {dim_y} cells of {cell_x} x {cell_y} m\nexpected: one or more, of a size above 0")
+    j, i = np.mgrid[0 : dim_y + 1, 0 : dim_x + 1]
+    points = np.stack([i * cell_x, j * cell_y, 0.0 * i], axis=-1).reshape(-1, 3)
+    held = np.zeros((dim_y + 1, dim_x + 1), dtype=bool)
+    held[:, 0] |= fix_left
+    held[:, -1] |= fix_right
+    held[0] |= fix_bottom
+    held[-1] |= fix_top
+    masses = np.where(held.ravel(), 0.0, mass)
+    added = builder.add_particles(builder.place(points, pos, rot), vel, masses, particle_radius)
+    numbers = added.start + np.arange(len(points)).reshape(dim_y + 1, dim_x + 1)
+    faces = grid_triangles(numbers)
+    if spring_ke is not None:
+        builder.add_springs(grid_springs(numbers), spring_ke, spring_kd)
+    material = np.broadcast_to(points[faces - added.start][..., :2], (len(faces), 3, 2))
+    builder.add_triangles(faces, material=material, **triangles)
+    if edge_ke is not None:
+        builder.add_edges(hinges(faces), edge_ke, edge_kd)
+    return added
+
+
+def add_mesh(
+    builder: ModelBuilder, pos: Any, rot: Any, scale: float, vel: Any, vertices: Any, indices: Any, density: float,
+    spring_ke: Any = None, spring_kd: float = 0.0, edge_ke: Any = None, edge_kd: float = 0.0,
+    particle_radius: float | None = None, **triangles: Any,
+) -> range:  # fmt: skip
+    """A sheet of any triangles: vertices (n, 3), indices (faces, 3) or flat; density [kg/m^2].
+
+    A particle has a third of the mass of the triangles around it. spring_ke [N/m]: of springs along all edges; None:
+    none. Other options as for `add_grid`.
+    """
+    corners = np.asarray(indices, dtype=np.int64).reshape(-1, 3)
+    placed = builder.place(vertices, pos, rot, scale)
+    mass = density / 3.0 * np.bincount(corners.ravel(), np.repeat(areas(placed, corners), 3), len(placed))
+    added = builder.add_particles(placed, vel, mass, particle_radius)
+    faces = added.start + corners
+    if spring_ke is not None:
+        builder.add_springs(edges(faces), spring_ke, spring_kd)
+    builder.add_triangles(faces, **triangles)
+    if edge_ke is not None:
+        builder.add_edges(hinges(faces), edge_ke, edge_kd)
+    return added
+
+
+# ----- topology -----------------------------------------------------------------------------------
+
+
+def grid_triangles(numbers: np.ndarray) -> np.ndarray:
+    """Two triangles for each cell of a table of particles, with diagonals that alternate like a chess board, (n, 3)."""
+    a, b, c, d = (t.ravel() for t in (numbers[:-1, :-1], numbers[:-1, 1:], numbers[1:, 1:], numbers[1:, :-1]))
+    j, i = np.indices((numbers.shape[0] - 1, numbers.shape[1] - 1))
+    even = ((i + j) % 2 == 0).reshape(-1, 1, 1)
+    one = np.stack([np.stack([a, b, c], 1), np.stack([a, c, d], 1)], axis=1)
+    other = np.stack([np.stack([a, b, d], 1), np.stack([b, c, d], 1)], axis=1)
+    return np.where(even, one, other).reshape(-1, 3)
+
+
+def grid_springs(numbers: np.ndarray) -> np.ndarray:
+    """Pairs along both sides and both diagonals of every cell, (n, 2)."""
+    pairs = (
+        (numbers[:, :-1], numbers[:, 1:]), (numbers[:-1], numbers[1:]),
+        (numbers[:-1, :-1], numbers[1:, 1:]), (numbers[:-1, 1:], numbers[1:, :-1]),
+    )  # fmt: skip
+    return np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in pairs])
+
+
+def edges(faces: np.ndarray) -> np.ndarray:
+    """Every edge of triangles once, (n, 2), its smaller number first."""
+    return np.unique(np.sort(faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1), axis=0)
+
+
+def hinges(faces: np.ndarray) -> np.ndarray:
+    """(n, 4): the corners off each edge between two triangles, then the edge's ends as the first triangle turns.
+
+    Of edges with more than two triangles the first two count.
+    """
+    ends = faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)
+    opposite = faces[:, [2, 0, 1]].ravel()
+    low, high = ends.min(axis=1), ends.max(axis=1)
+    order = np.lexsort((high, low))
+    same = (low[order[1:]] == low[order[:-1]]) & (high[order[1:]] == high[order[:-1]])
+    same[1:] &= ~same[:-1]
+    first, second = order[:-1][same], order[1:][same]
+    found = np.column_stack([opposite[first], opposite[second], ends[first]])
+    return found[found[:, 0] != found[:, 1]]
+
+
+# ----- rest shapes --------------------------------------------------------------------------------
+
+
+def areas(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Of triangles, (n,) [m^2]."""
+    a, b, c = (points[faces[:, k]] for k in range(3))
+    return 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
+
+
+def flattened(points: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Corners (n, 3, 2) [m] of each triangle in its plane: the first at the origin, the second on the x axis."""
+    a, b, c = (points[faces[:, k]] for k in range(3))
+    length = np.linalg.norm(b - a, axis=1, keepdims=True)
+    along = (b - a) / np.where(length > 0.0, length, 1.0)
+    x = np.einsum("ij,ij->i", c - a, along)
+    y = np.linalg.norm(c - a - x[:, None] * along, axis=1)
+    zero = np.zeros(len(faces))
+    return np.stack([zero, zero, length[:, 0], zero, x, y], axis=1).reshape(-1, 3, 2)
+
+
+def dihedral_angles(points: np.ndarray, quads: np.ndarray) -> np.ndarray:
+    """The angle [rad] between the triangles (i, k, l) and (j, l, k) of each row: 0 flat, positive towards their
+    normals' side, in (-pi, pi)."""
+    i, j, k, l = (points[quads[:, n]] for n in range(4))  # noqa: E741
+    first, second, edge = np.cross(k - i, l - i), np.cross(l - j, k - j), l - k
+    sine = np.einsum("ij,ij->i", np.cross(first, second), edge) / np.maximum(np.linalg.norm(edge, axis=1), 1.0e-300)
+    return np.arctan2(sine, np.einsum("ij,ij->i", first, second))

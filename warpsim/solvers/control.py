@@ -1,0 +1,85 @@
+"""`Control`: what a user drives from step to step: gravity, wind, poses of shapes, targets, lengths of springs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.language import array, clone, kernel, launch, tid, zeros
+from .shapes import moved
+
+if TYPE_CHECKING:
+    from .model import Model
+
+
+class Control:
+    """Inputs of a step. Made by `model.control()`; every field is an array, so each can have a gradient.
+
+    gravity: one vec3 [m/s^2].
+    wind: velocity of the air, one vec3 [m/s].
+    shape_transform: poses of shapes when a step begins, transform (shapes,) [m].
+    shape_velocity: twists with which they move during the step, spatial_vector (shapes,): angular [rad/s], then that
+        of the shape's origin [m/s].
+    attachment_target: where attachments hold their particle when a step begins, vec3 (attachments,) [m]; of those to a
+        shape, in the shape's frame.
+    attachment_velocity: how targets move during the step, vec3 (attachments,) [m/s].
+    spring_activation: relative change of rest lengths of springs, (springs,) [-].
+
+    A step does not change a control: `advance(dt)` moves poses and targets on to where they are after it.
+    """
+
+    def __init__(self, model: Model, requires_grad: bool | None = None):
+        self.model = model
+        grad = model.requires_grad if requires_grad is None else requires_grad
+        options: dict[str, Any] = {"device": model.device, "requires_grad": grad}
+        self.gravity = clone(model.gravity, requires_grad=grad)
+        self.wind = zeros(1, model.vec3, **options)
+        self.shape_transform = clone(model.shape_transform, requires_grad=grad)
+        self.shape_velocity = zeros(model.shape_count, model.spatial_vector, **options)
+        self.attachment_target = clone(model.attachment_target, requires_grad=grad)
+        self.attachment_velocity = zeros(model.attachment_count, model.vec3, **options)
+        self.spring_activation = zeros(model.spring_count, model.dtype, **options)
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """All arrays by name."""
+        return {name: value for name, value in vars(self).items() if name != "model"}
+
+    def set_shape(self, shape: int, position: Any = None, rotation: Any = None, velocity: Any = None,
+                  angular_velocity: Any = None) -> None:  # fmt: skip
+        """Change parts of one shape's pose and twist from the host; `None` leaves a part alone.
+
+        position [m], rotation: quaternion (x, y, z, w), velocity of the shape's origin [m/s], angular_velocity [rad/s].
+        """
+        pose, twist = self.shape_transform.numpy().copy(), self.shape_velocity.numpy().copy()
+        for row, part, value in (
+            (pose, slice(0, 3), position), (pose, slice(3, 7), rotation),
+            (twist, slice(0, 3), angular_velocity), (twist, slice(3, 6), velocity),
+        ):  # fmt: skip
+            if value is not None:
+                row[shape, part] = np.asarray(value)
+        self.shape_transform.assign(pose)
+        self.shape_velocity.assign(twist)
+
+    def advance(self, dt: float) -> None:
+        """Move poses of shapes and targets of attachments on by their velocities for `dt` [s]; tapes record it."""
+        model, dt = self.model, self.model.dtype(dt)
+        if model.shape_count:
+            poses = [self.shape_velocity, dt, self.shape_transform]
+            launch(_advance_shapes, model.shape_count, poses, device=model.device)
+        if model.attachment_count:
+            targets = [self.attachment_velocity, dt, self.attachment_target]
+            launch(_advance_targets, model.attachment_count, targets, device=model.device)
+
+
+@kernel
+def _advance_shapes(velocity: array(dtype=Any), dt: Any, transform: array(dtype=Any)):
+    s = tid()
+    transform[s] = moved(transform[s], velocity[s], dt)
+
+
+@kernel
+def _advance_targets(velocity: array(dtype=Any), dt: Any, target: array(dtype=Any)):
+    k = tid()
+    target[k] = target[k] + velocity[k] * dt

@@ -1,0 +1,58 @@
+"""Tables that grow block by block: one NumPy array per column, made when it is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ModelError
+
+
+class Rows:
+    """Columns of equal length. Each is declared with the width of a row: 0 for one number, n for n numbers.
+
+    Columns named in `integers` hold int32, the others float64, so that a model of any precision can be made of them.
+    """
+
+    def __init__(self, what: str, integers: tuple[str, ...] = (), **widths: int):
+        self.what, self.integers, self.widths = what, integers, widths
+        self.count = 0
+        self._blocks: dict[str, list[np.ndarray]] = {name: [] for name in widths}
+
+    def add(self, count: int, **values: Any) -> range:
+        """Append `count` rows; a value stands for all of them or has one row for each. Returns their numbers.
+
+        Raises `ModelError` for values of another shape and for numbers that are NaN.
+        """
+        blocks = {name: self._block(name, count, values[name]) for name in self.widths}
+        for name, block in blocks.items():
+            self._blocks[name].append(block)
+        first, self.count = self.count, self.count + count
+        return range(first, self.count)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """A column: (count,) or (count, width)."""
+        blocks = self._blocks[name]
+        if len(blocks) != 1:
+            empty = np.empty((0, *self._row(name)), self._dtype(name))
+            self._blocks[name] = blocks = [np.concatenate([empty, *blocks])]
+        return blocks[0]
+
+    def _row(self, name: str) -> tuple[int, ...]:
+        width = self.widths[name]
+        return (width,) if width else ()
+
+    def _dtype(self, name: str) -> type:
+        return np.int32 if name in self.integers else np.float64
+
+    def _block(self, name: str, count: int, value: Any) -> np.ndarray:
+        given, shape = np.asarray(value, self._dtype(name)), (count, *self._row(name))
+        try:
+            block = np.broadcast_to(given, shape).copy()
+        except ValueError:
+            raise ModelError(f"{name} of {self.what} has shape {given.shape}\nexpected: {shape} or less") from None
+        if np.isnan(block).any():
+            row = int(np.argwhere(np.isnan(block))[0, 0])
+            raise ModelError(f"{name} of {self.what} is NaN in row {row}\nexpected: numbers")
+        return block

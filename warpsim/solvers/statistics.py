@@ -1,0 +1,98 @@
+"""Statistics of a state: sums over particles that run on the device when they are first read, and never otherwise."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.language import (
+    array, atomic_add, atomic_min, cross, dot, float64, full, int32, kernel, launch, tid, vec3d, zeros,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from .model import Model
+    from .state import State
+
+
+class ParticleStatistics:
+    """What any solver can say of a state, as it was when the numbers were first read.
+
+    Sums are float64 whatever the precision of the model is. Solvers derive from this class and add their own.
+    """
+
+    def __init__(self, model: Model, state: State):
+        self.model, self.state = model, state
+
+    @cached_property
+    def _sums(self) -> np.ndarray:
+        """Mass, m x (3), m v (3), m x cross v (3), m v^2 / 2, (11,)."""
+        model, state = self.model, self.state
+        sums = zeros(11, float64, model.device)
+        arrays = [model.particle_mass, state.particle_q, state.particle_qd, sums]
+        launch(_add_up, model.particle_count, arrays, device=model.device, record_tape=False)
+        return sums.numpy().copy()
+
+    @property
+    def mass(self) -> float:
+        """[kg], of particles that can move."""
+        return float(self._sums[0])
+
+    @property
+    def center_of_mass(self) -> np.ndarray:
+        """(3,) [m]; NaN where nothing has mass."""
+        return self._sums[1:4] / self._sums[0] if self._sums[0] else np.full(3, np.nan)
+
+    @property
+    def momentum(self) -> np.ndarray:
+        """(3,) [kg m/s]."""
+        return self._sums[4:7]
+
+    @property
+    def angular_momentum(self) -> np.ndarray:
+        """About the origin, (3,) [kg m^2/s]."""
+        return self._sums[7:10]
+
+    @property
+    def kinetic_energy(self) -> float:
+        """[J]."""
+        return float(self._sums[10])
+
+    @cached_property
+    def first_not_finite(self) -> int | None:
+        """The first particle whose position or velocity is NaN or infinite; None: the state has not diverged."""
+        model, state = self.model, self.state
+        first = full(1, model.particle_count, int32, model.device)
+        arrays = [state.particle_q, state.particle_qd, first]
+        launch(_find_not_finite, model.particle_count, arrays, device=model.device, record_tape=False)
+        found = int(first.numpy()[0])
+        return found if found < model.particle_count else None
+
+    @property
+    def diverged(self) -> bool:
+        """Whether any number of the state is NaN or infinite."""
+        return self.first_not_finite is not None
+
+
+@kernel
+def _add_up(mass: array(dtype=Any), q: array(dtype=Any), qd: array(dtype=Any), sums: array(dtype=float64)):
+    i = tid()
+    m = float64(mass[i])
+    x = vec3d(float64(q[i][0]), float64(q[i][1]), float64(q[i][2]))
+    v = vec3d(float64(qd[i][0]), float64(qd[i][1]), float64(qd[i][2]))
+    spin = cross(x, v)
+    atomic_add(sums, 0, m)
+    for k in range(3):
+        atomic_add(sums, 1 + k, m * x[k])
+        atomic_add(sums, 4 + k, m * v[k])
+        atomic_add(sums, 7 + k, m * spin[k])
+    atomic_add(sums, 10, 0.5 * m * dot(v, v))
+
+
+@kernel(fast_math=False)
+def _find_not_finite(q: array(dtype=Any), qd: array(dtype=Any), first: array(dtype=int32)):
+    i = tid()
+    zero = 0.0 * (dot(q[i], q[i]) + dot(qd[i], qd[i]))
+    if zero != 0.0:
+        atomic_min(first, 0, i)
