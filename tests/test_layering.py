@@ -58,6 +58,7 @@ FLOORS = {
     "warpsim.solvers.sph": 11.2,
     "warpsim.solvers.cases": 11.4,
     # The face gathers public names and the command line; nothing inside imports it.
+    "warpsim.late": 12,
     "warpsim.types": 12,
     "warpsim.cli": 12,
     "warpsim.__main__": 12,
@@ -78,6 +79,8 @@ LATE_IMPORTS = {
     ("warpsim.core.runtime.algorithms.cuda.compute", "cuda.compute"): "optional: large arrays on CUDA alone need it",
     ("warpsim.autograd.plots", "warpsim.autograd.pictures"): "matplotlib is loaded by the first picture",
     ("warpsim.geometry", "<computed: f'.{HOME[name]}'>"): "a public name loads its module",
+    ("warpsim.late", "<computed: f'.{HOME[name]}'>"): "a public name loads its module",
+    ("warpsim.core.types.scalars", "ml_dtypes"): "bfloat16 is loaded when somebody asks for it",
     ("warpsim.geometry.mesh.files", "warpsim.usd"): "pxr is loaded by the first USD file",
     ("warpsim.geometry.mesh.files", "trimesh"): "optional: USD needs none of it",
     ("warpsim.solvers", "<computed: f'.{SOLVERS[name]}'>"): "a solver loads its own modules alone",

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 import warpsim as wp
-from warpsim import geometry
+from warpsim import late
 
 ROOT = Path(__file__).resolve().parents[1]
 
-SCALARS = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64"
+SCALARS = "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64"
 COMPOUND_KINDS = ("vec2", "vec3", "vec4", "mat22", "mat33", "mat44")
 COMPOUND_SUFFIXES = ("", "h", "f", "d", "i", "ui", "l", "ul", "s", "us", "b", "ub")
 FLOAT_KINDS = ("quat", "transform", "spatial_vector", "spatial_matrix")
@@ -234,12 +234,12 @@ def test_an_unknown_switch_is_refused_with_the_known_ones():
         wp.config.verfy = True
 
 
-def test_geometry_is_loaded_when_it_is_asked_for():
-    """What editors are told in `__init__.py` is what `geometry.NAMES` loads, and `import warpsim` loads none of it."""
+def test_what_few_need_is_loaded_when_it_is_asked_for():
+    """What editors are told in `__init__.py` is what `late.HOME` loads, and `import warpsim` loads no geometry."""
     tree = ast.parse((ROOT / "warpsim" / "__init__.py").read_text(encoding="utf-8"))
     [told] = [node for node in tree.body if isinstance(node, ast.If)]
-    homes = {alias.name: node.module.removeprefix("geometry.") for node in told.body for alias in node.names}
-    assert homes == geometry.HOME
+    homes = {alias.name: node.module for node in told.body for alias in node.names}
+    assert homes == late.HOME
     code = "import sys, warpsim; print([m for m in sys.modules if m.startswith('warpsim.geometry.')])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
     assert shown.strip() == "[]"

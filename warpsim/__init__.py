@@ -15,7 +15,7 @@ This file only gathers public names; each is defined in the file that its neighb
 from math import e, inf, nan, pi, tau
 from typing import TYPE_CHECKING
 
-from . import autograd, geometry, types
+from . import autograd, geometry, late, types
 from .config import config
 from .core.frontend.derivatives import grad
 from .core.frontend.forms import adjoint, cast, constant, select, static
@@ -64,7 +64,7 @@ from .core.runtime.algorithms import primitives as utils
 from .core.runtime.arrays.array import array, array1d, array2d, array3d, array4d
 from .core.runtime.arrays.creation import (
     clone, copy, dtype_from_numpy, dtype_to_numpy, empty, empty_like, from_dlpack, from_numpy, from_ptr, full,
-    full_like, ones, ones_like, zeros, zeros_like,
+    full_like, ones, ones_like, to_dlpack, zeros, zeros_like,
 )  # fmt: skip
 from .core.runtime.rollout.checkpoint import checkpoint
 from .core.runtime.devices.cuda.access import (
@@ -101,7 +101,8 @@ from .core.types.scalars import bool_ as bool
 from .core.types.signatures import Float, Int, Scalar
 from .core.types.structs import struct
 
-if TYPE_CHECKING:  # for editors: `geometry.NAMES` says the same, and loads them when they are first asked for
+if TYPE_CHECKING:  # for editors: `late.HOME` says the same, and loads them when they are first asked for
+    from .core.types.scalars import bfloat16
     from .geometry.bvh.bvh import Bvh
     from .geometry.bvh.query import (
         BvhQueryAabb, BvhQueryCapsule, BvhQueryRay, BvhQuerySphere, bvh_get_group_root, bvh_query_aabb,
@@ -159,8 +160,8 @@ half_pi = HALF_PI = pi / 2.0
 # vec3, mat33d, quath, transform, spatial_vector, ...: one table makes them all
 globals().update(standard_names())
 
-__getattr__ = geometry.loader(globals())
+__getattr__ = late.loader(globals())
 
-_INNER = ("TYPE_CHECKING", "core", "errors", "geometry", "standard_names")
-__all__ = [name for name in (*globals(), *geometry.HOME) if not name.startswith("_") and name not in _INNER]
+_INNER = ("TYPE_CHECKING", "core", "errors", "geometry", "late", "standard_names")
+__all__ = [name for name in (*globals(), *late.HOME) if not name.startswith("_") and name not in _INNER]
 __dir__ = __all__.copy

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.types.scalars import holds_floats, rounding
+
 
 class Components:
     """Reads and writes the floats of one array by a single index.
@@ -48,7 +50,7 @@ class Components:
 
     def precisions(self) -> np.ndarray:
         """The machine epsilon of every number, (size,)."""
-        row = np.repeat([float(np.finfo(leaf.dtype).eps) for leaf in self.leaves], self.widths)
+        row = np.repeat([rounding(leaf.dtype.type) for leaf in self.leaves], self.widths)
         return np.tile(row, self.elements)
 
     def name(self, index: int) -> str:
@@ -70,7 +72,7 @@ class Components:
 def _float_leaves(memory: np.ndarray) -> Any:
     """Views of the floating-point parts of structured memory."""
     if memory.dtype.names is None:
-        if memory.dtype.kind == "f":
+        if holds_floats(memory.dtype):
             yield memory
         return
     for name in memory.dtype.names:

@@ -21,7 +21,7 @@ from ..core.runtime.launches.dimensions import normalized
 from ..core.runtime.tape.adjoint_needs import needs_of
 from ..core.runtime.tape.tangent_launch import part, run_form
 from ..core.runtime.tape.traffic import of_needs
-from ..core.types import structs
+from ..core.types import scalars, structs
 from ..core.types.arrays import ArrayType, type_name
 from ..errors import GradientError, LaunchError
 
@@ -115,7 +115,8 @@ def fitting(what: str, t: Any, shape: tuple[int, ...], value: Any) -> np.ndarray
     """The numbers of a tangent of elements of type `t`. Raises `GradientError` unless they have that shape."""
     layout = structs.numpy_dtype(t)
     numbers = np.asarray(value._contents() if isinstance(value, array) else getattr(value, "numpy", lambda: value)())
-    fits = numbers.dtype == layout.base if layout.names else numbers.dtype.kind in "fiu"
+    any_number = scalars.holds_numbers(numbers.dtype) and numbers.dtype.kind != "b"
+    fits = numbers.dtype == layout.base if layout.names else any_number
     if numbers.shape != (*shape, *layout.shape) or not fits:
         raise GradientError(
             f"the tangent of {what} has shape {numbers.shape} and dtype {numbers.dtype}\n"

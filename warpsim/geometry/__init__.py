@@ -6,7 +6,6 @@ Programs without geometry do not pay for it: the module of a public name is load
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from typing import Any
 
 NAMES = {
@@ -57,13 +56,8 @@ NAMES = {
 HOME = {name: module for module, names in NAMES.items() for name in names.split()}
 
 
-def loader(namespace: dict[str, Any]) -> Callable[[str], Any]:
-    """A `__getattr__` for the module with this namespace: it finds public names here, and keeps them there."""
-
-    def load(name: str) -> Any:
-        if name not in HOME:
-            raise AttributeError(f"module {namespace['__name__']!r} has no attribute {name!r}")
-        value = namespace[name] = getattr(importlib.import_module(f".{HOME[name]}", __name__), name)
-        return value
-
-    return load
+def __getattr__(name: str) -> Any:
+    if name not in HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(f".{HOME[name]}", __name__), name)
+    return value

@@ -22,7 +22,7 @@ from llvmlite import ir as ll
 
 from ..ir.nodes import Call, For, Function, If, While, count, walk
 from ..ops.native import HOST
-from ..ops.values import llvm_type
+from ..ops.values import from_memory, into_memory, llvm_type, memory_type, register_bits
 from ..passes.analysis.atomics import AtomicPlan
 from ..passes.analysis.cost import estimate
 from ..types import scalars
@@ -182,7 +182,7 @@ class CpuTarget(ThreadLoops, CpuMath):
 
     def component_pointers(self, address: Any, t: type, count: int) -> list[Any]:
         size = scalars.bits(t) // 8
-        b, kind = self.builder, llvm_type(t).as_pointer()
+        b, kind = self.builder, memory_type(t).as_pointer()
         return [b.bitcast(b.gep(address, [ll.Constant(I64, k * size)]) if k else address, kind) for k in range(count)]
 
     def needs_atomic(self, call: Call) -> Any:
@@ -199,16 +199,18 @@ class CpuTarget(ThreadLoops, CpuMath):
         """
         b = self.builder
         if kind in ("min", "max") and scalars.is_float(t):
-            name = f"llvm.{kind}imumnum.f{scalars.bits(t)}"
+            name = f"llvm.{kind}imumnum.f{register_bits(t)}"
             return b.call(self.external(name, ll.FunctionType(old.type, [old.type] * 2)), [old, parts[0]])
         if kind == "cas":
-            word = ll.IntType(scalars.bits(t))
+            word = ll.IntType(register_bits(t))
             return b.select(b.icmp_signed("==", b.bitcast(old, word), b.bitcast(parts[0], word)), parts[1], old)
         return super().combined(kind, t, old, parts)
 
     def exchange(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
         """The atomic instruction; floats that x86 cannot do go round a compare-and-swap."""
         b = self.builder
+        if scalars.is_bfloat16(t):
+            return self.exchange_by_swaps(kind, pointer, t, parts)
         if kind == "cas":
             return b.bitcast(b.extract_value(self.swap(pointer, t, *parts), 0), llvm_type(t))
         if scalars.is_float(t):
@@ -227,10 +229,11 @@ class CpuTarget(ThreadLoops, CpuMath):
         attempt, done = b.append_basic_block("attempt"), b.append_basic_block("swapped")
         b.branch(attempt)
         b.position_at_end(attempt)
-        old = b.phi(guess.type)
-        old.add_incoming(guess, before)
-        pair = self.swap(pointer, t, old, self.combined(kind, t, old, parts))
-        old.add_incoming(b.bitcast(b.extract_value(pair, 0), old.type), b.block)
+        seen = b.phi(guess.type)
+        seen.add_incoming(guess, before)
+        old = from_memory(b, seen, t)
+        pair = self.swap(pointer, t, seen, into_memory(b, self.combined(kind, t, old, parts), t))
+        seen.add_incoming(b.bitcast(b.extract_value(pair, 0), seen.type), b.block)
         b.cbranch(b.extract_value(pair, 1), done, attempt)
         b.position_at_end(done)
         return old

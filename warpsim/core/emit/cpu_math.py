@@ -41,7 +41,7 @@ class CpuMath(Target):
     """What a target needs for mathematics on this processor; a module that is complete must be told what it keeps."""
 
     def math(self, name: str, t: type, parts: tuple) -> Any:
-        b = self.builder
+        b, t = self.builder, scalars.register_type(t)
         if t is scalars.float16:
             wide = tuple(b.fpext(x, ll.FloatType()) for x in parts)
             return b.fptrunc(self.math(name, scalars.float32, wide), ll.HalfType())

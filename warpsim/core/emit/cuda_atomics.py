@@ -13,7 +13,7 @@ from typing import Any
 from llvmlite import ir as ll
 
 from ..ir.nodes import Call, Function
-from ..ops.values import llvm_type
+from ..ops.values import from_memory, into_memory, memory_type, register_bits
 from ..passes.analysis.atomics import AtomicPlan
 from ..types import scalars
 from ..types.compounds import scalar_of
@@ -60,7 +60,7 @@ class CudaAtomics(Target):
 
     def component_pointers(self, address: Any, t: type, count: int) -> list[Any]:
         size = scalars.bits(t) // 8
-        b, kind = self.builder, llvm_type(t).as_pointer()
+        b, kind = self.builder, memory_type(t).as_pointer()
         return [b.bitcast(b.gep(address, [ll.Constant(I64, k * size)]) if k else address, kind) for k in range(count)]
 
     def reduce(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
@@ -158,7 +158,7 @@ class CudaAtomics(Target):
         b, x = self.builder, parts[0]
         if not scalars.is_float(t) or kind not in ("min", "max", "cas"):
             return super().combined(kind, t, old, parts)
-        bits = [b.bitcast(v, ll.IntType(scalars.bits(t))) for v in (x, old)]
+        bits = [b.bitcast(v, ll.IntType(register_bits(t))) for v in (x, old)]
         if kind == "cas":
             return b.select(b.icmp_unsigned("==", *bits), parts[1], old)
         symbol = "<" if kind == "min" else ">"
@@ -180,8 +180,8 @@ class CudaAtomics(Target):
         b.position_at_end(attempt)
         seen = b.phi(I32)
         seen.add_incoming(guess, before)
-        old = b.bitcast(b.trunc(b.lshr(seen, shift), narrow), llvm_type(t))
-        new = b.zext(b.bitcast(self.combined(kind, t, old, parts), narrow), I32)
+        old = from_memory(b, b.bitcast(b.trunc(b.lshr(seen, shift), narrow), memory_type(t)), t)
+        new = b.zext(b.bitcast(into_memory(b, self.combined(kind, t, old, parts), t), narrow), I32)
         wanted = b.or_(b.and_(seen, others), b.shl(new, shift))
         pair = b.cmpxchg(place, seen, wanted, "monotonic", "monotonic")
         seen.add_incoming(b.extract_value(pair, 0), b.block)

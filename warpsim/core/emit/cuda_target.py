@@ -19,7 +19,7 @@ from llvmlite import ir as ll
 
 from ...errors import Location
 from ..ir.nodes import Call, Function
-from ..ops.values import llvm_type
+from ..ops.values import from_memory, llvm_type, memory_type
 from ..passes.analysis.atomics import AtomicPlan
 from ..types import scalars, structs
 from ..types.handles import ADDRESS_BITS, HEADER, digest
@@ -93,7 +93,7 @@ class CudaTarget(CudaAtomics):
         if at % WORD:
             x = b.lshr(x, ll.Constant(I64, 8 * (at % WORD)))
         x = b.trunc(x, ll.IntType(8 * size)) if size < WORD else x
-        return b.icmp_unsigned("!=", x, ll.Constant(I8, 0)) if t is scalars.bool_ else b.bitcast(x, kind)
+        return from_memory(b, b.bitcast(x, memory_type(t)), t)
 
     def load(self, address: Any, t: Any) -> list[Any]:
         return self.in_global_memory(super().load(address, t))
@@ -201,7 +201,7 @@ class CudaTarget(CudaAtomics):
     # ----- mathematics ----------------------------------------------------------------------
 
     def math(self, name: str, t: type, parts: tuple) -> Any:
-        b = self.builder
+        b, t = self.builder, scalars.register_type(t)
         if t is scalars.float16:
             wide = tuple(b.fpext(x, ll.FloatType()) for x in parts)
             return b.fptrunc(self.math(name, scalars.float32, wide), ll.HalfType())

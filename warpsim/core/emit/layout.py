@@ -18,7 +18,7 @@ from typing import Any
 
 from llvmlite import ir as ll
 
-from ..ops.values import llvm_type
+from ..ops.values import from_memory, llvm_type, memory_type, to_memory
 from ..types import scalars, structs
 from ..types.arrays import ArrayType, descriptor_words
 from ..types.compounds import is_compound
@@ -102,8 +102,7 @@ def store(b: Any, address: Any, t: Any, flat: list[Any]) -> None:
             at += size
     else:
         for (leaf, offset), x in zip(structs.leaves(t), flat, strict=True):
-            value = b.zext(x, I8) if leaf is scalars.bool_ else x
-            b.store(value, _typed(b, _offset(b, address, offset), value.type))
+            b.store(to_memory(b, x, leaf), _typed(b, _offset(b, address, offset), memory_type(leaf)))
 
 
 def _load_descriptor(b: Any, address: Any, t: ArrayType, constant: bool) -> list[Any]:
@@ -115,9 +114,7 @@ def _load_descriptor(b: Any, address: Any, t: ArrayType, constant: bool) -> list
 
 
 def _load_scalar(b: Any, address: Any, t: type, constant: bool) -> Any:
-    if t is scalars.bool_:
-        return b.icmp_unsigned("!=", load_word(b, address, constant), ll.Constant(I8, 0))
-    return load_word(b, _typed(b, address, llvm_type(t)), constant)
+    return from_memory(b, load_word(b, _typed(b, address, memory_type(t)), constant), t)
 
 
 def load_word(b: Any, pointer: Any, constant: bool) -> Any:

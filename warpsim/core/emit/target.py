@@ -16,7 +16,7 @@ from llvmlite import ir as ll
 from ...errors import Location
 from ..ir.def_use import used_values
 from ..ir.nodes import Call, Constant, Function, Value
-from ..ops.values import llvm_type
+from ..ops.values import from_memory, into_memory, llvm_type, rounded
 from ..passes.analysis.decisions import deciding
 from ..types import scalars, structs
 from ..types.arrays import ArrayType, type_name
@@ -70,7 +70,8 @@ class Target:
     def value(self, call: Call, args: list[list[Any]]) -> Any:
         """The value of a call, by its row."""
         self.call, self.location = call, call.location
-        return call.op.value(self, call, args)
+        made = call.op.value(self, call, args)
+        return made if call.op.effect else rounded(self.builder, call, args, made)
 
     @property
     def decides(self) -> bool:
@@ -298,8 +299,8 @@ class Target:
 
     def update(self, kind: str, pointer: Any, t: type, parts: tuple) -> Any:
         """An atomic's plain form: read, combine, write; returns the value before."""
-        old = self.builder.load(pointer)
-        self.builder.store(self.combined(kind, t, old, parts), pointer)
+        old = from_memory(self.builder, self.builder.load(pointer), t)
+        self.builder.store(into_memory(self.builder, self.combined(kind, t, old, parts), t), pointer)
         return old
 
     def combined(self, kind: str, t: type, old: Any, parts: tuple) -> Any:

@@ -33,7 +33,7 @@ def truth(tr: Translator, operand: Any) -> Any:
     if isinstance(operand, Value):
         if operand.type is scalars.bool_:
             return operand
-        if operand.type in scalars.NUMBERS:
+        if scalars.is_number(operand.type):
             return tr.emit(TABLE["ne"], operand, 0)
         if isinstance(operand.type, ArrayType):
             return has_elements(tr, operand)

@@ -36,6 +36,7 @@ from .local_functions import LocalFunction
 from .nondiff import as_constant, refuse_writes
 from .overloads import Overload, Static, operand_pattern_type, takes_static, written_annotations
 from .scope import Scope, describe, typed
+from .single_precision import is_bfloat16, narrowed, widened
 from .source import Source
 from .translator import Translator
 
@@ -135,6 +136,8 @@ class Func(Callee, Redefinable):
         Functions defined inside the caller see its values, so what takes or returns one is translated in place.
         """
         overload, operands = self.find(args, keywords)
+        if overload.library and overload.generic and any(map(is_bfloat16, operands)):
+            return narrowed(caller, self.call(caller, widened(caller, operands), {}))
         if any(map(_holds_local, operands)):
             return expanded(caller, refuse_custom(overload), operands)
         fn, template = translate(overload, operands, caller)

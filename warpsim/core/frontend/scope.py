@@ -43,7 +43,7 @@ class Scope(dict[str, Any]):
 
 def is_number(x: Any) -> bool:
     """A compile-time number: Python's or NumPy's."""
-    return isinstance(x, (bool, int, float, np.number, np.bool_))
+    return isinstance(x, (bool, int, float, np.generic))
 
 
 def same(a: Any, b: Any) -> bool:
@@ -74,7 +74,7 @@ def typed(operand: Any, wanted: Any = None) -> Value:
     if not is_number(operand):
         wanted = "a number, vector, matrix or struct"
         raise KernelTypeError(f"{describe(operand)} has no value at run time", expected=wanted)
-    if isinstance(operand, (np.number, np.bool_)):  # NumPy's numbers are typed, np.float64 too
+    if isinstance(operand, np.generic):  # NumPy's numbers are typed, np.float64 too
         if not scalars.is_scalar(type(operand)):
             raise KernelTypeError(f"{operand!r} is a {type(operand).__name__}", expected="a scalar type of kernels")
         return Constant(type(operand), operand)
@@ -121,7 +121,7 @@ def fitting(number: Any, t: type) -> Any:
         found = np.inf
     if scalars.is_float(t) and np.isinf(found) and abs(number) != np.inf:
         raise KernelTypeError(
-            f"{number} does not fit {type_name(t)}", expected=f"a number up to {np.finfo(t).max}",
+            f"{number} does not fit {type_name(t)}", expected=f"a number up to {scalars.largest(t)}",
             help="convert it: wp.float64(...)",
         )  # fmt: skip
     return found

@@ -293,7 +293,7 @@ def update_part(tr: Translator, target: ast.expr, kind: type[ast.AST], value: as
 
 def is_atomic(target: Element) -> bool:
     local = target.array.type.local_shape is not None
-    return not local and compounds.scalar_of(target.array.type.dtype) in scalars.NUMBERS
+    return not local and scalars.is_number(compounds.scalar_of(target.array.type.dtype))
 
 
 def part_type(t: Any, indices: Any, kind: str) -> Any:

@@ -15,7 +15,7 @@ from ...errors import InvalidNumberError, WarpsimError
 from ..types import structs
 from ..types.arrays import type_name
 from ..types.compounds import scalar_of
-from ..types.scalars import is_float, is_integer
+from ..types.scalars import holds_floats, is_float, is_integer
 from ..types.values import Compound
 from .nodes import Call, Constant, For, If, Node, Region, Value, While
 
@@ -120,8 +120,8 @@ def host_value(value: Any, t: Any) -> Any:
 
 
 def _has_nan(value: Any) -> bool:
-    if isinstance(value, (np.floating, np.ndarray)):
-        return value.dtype.kind == "f" and bool(np.any(np.isnan(value)))
+    if isinstance(value, (np.generic, np.ndarray)):
+        return holds_floats(value.dtype) and bool(np.any(np.isnan(value)))
     return isinstance(value, dict) and any(_has_nan(v) for v in value.values())
 
 

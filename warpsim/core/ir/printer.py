@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..types.arrays import type_name
+from ..types.scalars import is_float
 from ..types.structs import Struct
 from ..types.values import Compound
 from .nodes import Call, Constant, For, Function, If, Node, Region, Value, While
@@ -93,7 +94,7 @@ def _head(node: Node, names: list[str]) -> str:
 
 def literal(value: Any) -> str:
     """Exact text of a constant: floats round-trip."""
-    if isinstance(value, np.floating):
+    if isinstance(value, np.generic) and is_float(type(value)):
         return float(value).hex() if np.isfinite(value) else str(value)
     if isinstance(value, Struct):
         return "{" + " ".join(f"{name}={literal(getattr(value, name))}" for name in type(value).fields) + "}"

@@ -22,7 +22,7 @@ from ..types.scalars import int32
 from .construct import component_indices, extract, field, rebuild, zero
 from .host_memory import HostArray, write_value
 from .host_memory import local_array as host_local_array
-from .registry import ATOMIC, READ, WRITE, Op, op
+from .registry import ATOMIC, READ, WRITE, Op, as_computed, op
 
 
 def _indices(types: list[Any]) -> list[Any] | None:
@@ -281,7 +281,7 @@ def _atomic_oracle(combine: Callable[..., Any]) -> Callable[..., Any]:
     def oracle(array: HostArray, *rest: Any) -> Any:
         indices, operands = rest[: array.type.ndim], rest[array.type.ndim :]
         old = array.load(*indices)
-        write_value(array.data, array.position(indices), combine(old, *operands), array.type.dtype)
+        write_value(array.data, array.position(indices), combine(as_computed(old), *operands), array.type.dtype)
         return old
 
     return oracle
@@ -310,7 +310,7 @@ def _atomic(name: str, combine: Any, values: int, accepts: Any, nondiff: str, do
 
 
 def _number(t: Any) -> bool:
-    return t in scalars.NUMBERS
+    return scalars.is_number(t)
 
 
 _INTEGER = "an exchange or a bit operation has no derivative"
@@ -370,14 +370,14 @@ def _taken(grads: Any, indices: list[Any], value: Any, final: Any) -> Any:
 
 def _lower(a: Any, b: Any) -> Any:
     """The smaller of two in any order of arrival: NaN loses, -0 is below +0."""
-    if np.asarray(a).dtype.kind != "f":
+    if not scalars.holds_floats(np.asarray(a).dtype):
         return np.minimum(a, b)
     return np.where((b < a) | np.isnan(a) | ((a == b) & np.signbit(b)), b, a)
 
 
 def _higher(a: Any, b: Any) -> Any:
     """The larger of two, likewise."""
-    if np.asarray(a).dtype.kind != "f":
+    if not scalars.holds_floats(np.asarray(a).dtype):
         return np.maximum(a, b)
     return np.where((b > a) | np.isnan(a) | ((a == b) & np.signbit(a)), b, a)
 

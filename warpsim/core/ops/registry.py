@@ -114,7 +114,7 @@ class Row:
         """The oracle's value: NumPy scalars and arrays in, values of `result_types` out."""
         assert self.numpy is not None, self.name
         with np.errstate(all="ignore"):
-            found = self.numpy(*args, **attributes)
+            found = self.numpy(*map(as_computed, args), **attributes)
             if not result_types:
                 return ()
             parts = found if len(result_types) > 1 else (found,)
@@ -270,6 +270,13 @@ def to_host(value: Any, t: Any) -> Any:
     return t.wrap(value) if compounds.is_compound(t) else value
 
 
+def as_computed(x: Any) -> Any:
+    """An operand as oracles compute with it: bfloat16 in single precision."""
+    dtype = getattr(x, "dtype", None)
+    narrow = dtype is not None and scalars.is_bfloat16(getattr(dtype, "type", None))
+    return x.astype(np.float32) if narrow else x
+
+
 def _as_type(value: Any, t: Any) -> Any:
     if scalars.is_scalar(t):
         return value if type(value) is t else t(value)
@@ -279,7 +286,7 @@ def _as_type(value: Any, t: Any) -> Any:
 
 
 def _hint(name: str, types: list[Any]) -> str:
-    numbers = {t for t in types if t in scalars.NUMBERS}
+    numbers = {t for t in types if scalars.is_number(t)}
     numbers |= {compounds.scalar_of(t) for t in types if compounds.is_compound(t)}
     if len(numbers) > 1:
         return "scalar types do not mix silently: convert one side, for example wp.float64(x)"

@@ -18,12 +18,73 @@ from ..types.compounds import scalar_of
 
 
 def llvm_type(t: type) -> ll.Type:
-    """The register type of a scalar: bool is i1."""
+    """The register type of a scalar: bool is i1, and bfloat16 a float that holds such a number."""
     if t is scalars.bool_:
         return ll.IntType(1)
     if scalars.is_float(t):
-        return {16: ll.HalfType(), 32: ll.FloatType(), 64: ll.DoubleType()}[scalars.bits(t)]
+        return {16: ll.HalfType(), 32: ll.FloatType(), 64: ll.DoubleType()}[register_bits(t)]
     return ll.IntType(scalars.bits(t))
+
+
+def register_bits(t: type) -> int:
+    """The width of a scalar in a register."""
+    return scalars.bits(scalars.register_type(t))
+
+
+def memory_type(t: type) -> ll.Type:
+    """The type of a scalar in memory."""
+    if t is scalars.bool_:
+        return ll.IntType(8)
+    return ll.IntType(16) if scalars.is_bfloat16(t) else llvm_type(t)
+
+
+def from_memory(b: Any, word: Any, t: type) -> Any:
+    """A scalar as read from memory, as registers hold it."""
+    if t is scalars.bool_:
+        return b.icmp_unsigned("!=", word, ll.Constant(word.type, 0))
+    if not scalars.is_bfloat16(t):
+        return word
+    wide = ll.IntType(32)
+    return b.bitcast(b.shl(b.zext(word, wide), ll.Constant(wide, 16)), ll.FloatType())
+
+
+def to_memory(b: Any, x: Any, t: type) -> Any:
+    """A scalar of a register as memory holds it."""
+    if t is scalars.bool_:
+        return b.zext(x, ll.IntType(8))
+    if not scalars.is_bfloat16(t):
+        return x
+    wide = ll.IntType(32)
+    return b.trunc(b.lshr(b.bitcast(x, wide), ll.Constant(wide, 16)), ll.IntType(16))
+
+
+def rounded_to_bfloat16(b: Any, x: Any) -> Any:
+    """The nearest of the floats whose lower 16 bits are zero, of two the one with an even last bit; NaN stays NaN."""
+    word = ll.IntType(32)
+    bits = b.bitcast(x, word)
+    last = b.and_(b.lshr(bits, ll.Constant(word, 16)), ll.Constant(word, 1))
+    near = b.add(bits, b.add(last, ll.Constant(word, 0x7FFF)))
+    quiet = b.or_(bits, ll.Constant(word, 0x400000))
+    kept = b.and_(b.select(b.fcmp_unordered("uno", x, x), quiet, near), ll.Constant(word, 0xFFFF0000))
+    return b.bitcast(kept, ll.FloatType())
+
+
+def into_memory(b: Any, x: Any, t: type) -> Any:
+    """A number that was computed, rounded to its type, as memory holds it."""
+    return to_memory(b, rounded_to_bfloat16(b, x) if scalars.is_bfloat16(t) else x, t)
+
+
+def rounded(b: Any, call: Any, args: list[list[Any]], made: Any) -> Any:
+    """What a row computed, bfloat16 among it rounded to that; but for components that the row only moved."""
+    narrow = [scalars.is_bfloat16(scalar_of(r.type)) for r in call.results]
+    if True not in narrow:
+        return made
+    given = {id(x) for flat in args for x in flat}
+    flats = [
+        [x if id(x) in given else rounded_to_bfloat16(b, x) for x in flat] if rounds else flat
+        for flat, rounds in zip([made] if len(narrow) == 1 else made, narrow, strict=True)
+    ]
+    return flats[0] if len(narrow) == 1 else flats
 
 
 LANES = (4, 8, 16)
@@ -117,6 +178,8 @@ def smallest_signed(t: type) -> ll.Constant:
 def convert(target: Any, source: type, wanted: type, x: Any) -> Any:
     """A scalar conversion: floats truncate towards zero and saturate, NaN becomes 0, ints wrap."""
     b, t = target.builder, llvm_type(wanted)
+    to_bfloat16 = scalars.is_bfloat16(wanted)
+    source, wanted = scalars.register_type(source), scalars.register_type(wanted)
     if source is wanted:
         return x
     if wanted is scalars.bool_:
@@ -124,7 +187,8 @@ def convert(target: Any, source: type, wanted: type, x: Any) -> Any:
         return b.fcmp_unordered("!=", x, zero) if scalars.is_float(source) else b.icmp_unsigned("!=", x, zero)
     if scalars.is_float(source):
         if scalars.is_float(wanted):
-            return narrowed(b, source, wanted, x) if scalars.bits(source) > scalars.bits(wanted) else b.fpext(x, t)
+            narrows = scalars.bits(source) > scalars.bits(wanted)
+            return narrowed(b, source, wanted, x, to_bfloat16) if narrows else b.fpext(x, t)
         return target.float_to_int(x, source, wanted)
     unsigned = source is scalars.bool_ or source in scalars.UNSIGNED
     if scalars.is_float(wanted):
@@ -137,15 +201,15 @@ def convert(target: Any, source: type, wanted: type, x: Any) -> Any:
     return b.zext(x, t) if unsigned else b.sext(x, t)
 
 
-def narrowed(b: Any, source: type, wanted: type, x: Any) -> Any:
-    """A float in fewer bits, to the nearest.
+def narrowed(b: Any, source: type, wanted: type, x: Any, rounds_again: bool = False) -> Any:
+    """A float in fewer bits, to the nearest; to odd where `rounds_again`, to bfloat16, follows.
 
     From 64 bits to 16 processors have no instruction, and LLVM calls a function that is not in the
     process. So it goes over 32 bits, rounded to odd there: towards zero, the last bit set if anything
     was lost. The second rounding then sees what the first one dropped (Boldo and Melquiond 2008,
     Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd).
     """
-    if source is not scalars.float64 or wanted is not scalars.float16:
+    if source is not scalars.float64 or not (wanted is scalars.float16 or rounds_again):
         return b.fptrunc(x, llvm_type(wanted))
     word = ll.IntType(32)
     near = b.fptrunc(x, ll.FloatType())
@@ -156,4 +220,5 @@ def narrowed(b: Any, source: type, wanted: type, x: Any) -> Any:
     away = b.select(b.fcmp_ordered("<", x, zero), b.fcmp_ordered("<", back, x), b.fcmp_ordered(">", back, x))
     towards_zero = b.sub(bits, b.zext(away, word))
     odd = b.or_(towards_zero, b.zext(lost, word))
-    return b.fptrunc(b.bitcast(odd, ll.FloatType()), llvm_type(wanted))
+    single = b.bitcast(odd, ll.FloatType())
+    return single if rounds_again else b.fptrunc(single, llvm_type(wanted))

@@ -88,7 +88,7 @@ def map(
 
 def _operand(value: Any, position: int, place: Device) -> Any:
     """An input as an array of ours, on `place` if it was another's, or as a value that every call gets."""
-    known = (TypedMemory, compounds.Compound, structs.Struct, bool, int, float, np.number, np.bool_)
+    known = (TypedMemory, compounds.Compound, structs.Struct, bool, int, float, np.generic)
     if isinstance(value, known):
         return value
     protocols = ("__array__", "__array_interface__", "__cuda_array_interface__", "__dlpack__")
@@ -286,7 +286,7 @@ def _captured(cell: Any) -> Any:
 
 
 def _value_key(value: Any) -> Any:
-    if isinstance(value, bool | int | float | str | np.number | np.bool_):
+    if isinstance(value, bool | int | float | str | np.generic):
         return type(value), repr(value)
     if isinstance(value, Func) or _is_plain(value):
         return _identity(value)

@@ -6,6 +6,7 @@ compare by identity. Host behaviour comes from `values.Compound`.
 
 from __future__ import annotations
 
+import ctypes
 from functools import cache
 from typing import Any
 
@@ -16,6 +17,12 @@ from .scalars import SUFFIX, canonical
 from .values import Compound
 
 MAX_SIZE = 1024
+
+C_TYPES: dict[type, Any] = {
+    scalars.bool_: ctypes.c_bool, scalars.float32: ctypes.c_float, scalars.float64: ctypes.c_double,
+    **{t: getattr(ctypes, f"c_{t.__name__}") for t in scalars.INTEGERS},
+}  # fmt: skip
+"""How C passes scalars; floats of 16 bits as their bits."""
 
 
 def vector(length: int, dtype: Any = float) -> type[Compound]:
@@ -89,8 +96,14 @@ def _make(kind: str, shape: tuple[int, ...], dtype: type) -> type[Compound]:
     size = int(np.prod(shape))
     if size > MAX_SIZE:
         raise ValueError(f"a {kind} of shape {shape} has {size} components\nexpected: at most {MAX_SIZE}")
-    attributes = {"kind": kind, "shape": shape, "dtype": dtype, "size": size, "__slots__": ()}
+    attributes = {"kind": kind, "shape": shape, "dtype": dtype, "size": size, "__slots__": (), **_as_warp(shape, dtype)}
     return type(_name(kind, shape, dtype), (Compound,), attributes)
+
+
+def _as_warp(shape: tuple[int, ...], dtype: type) -> dict[str, Any]:
+    """What scripts for Warp read of a compound class."""
+    element = C_TYPES.get(dtype, ctypes.c_uint16)
+    return {"_wp_scalar_type_": dtype, "_shape_": shape, "_length_": int(np.prod(shape)), "_type_": element}
 
 
 Compound.make = staticmethod(_make)  # host values make related types: a row, a slice, a product
@@ -103,7 +116,7 @@ def _name(kind: str, shape: tuple[int, ...], dtype: type) -> str:
         stem = f"mat{shape[0]}{shape[1]}" if max(shape) < 10 else f"mat{shape[0]}x{shape[1]}"
     else:
         stem = {"quaternion": "quat", "transform": "transform"}[kind]
-    return stem + SUFFIX[dtype]
+    return stem + scalars.suffix(dtype)
 
 
 def standard_names() -> dict[str, type[Compound]]:

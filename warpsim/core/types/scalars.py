@@ -1,7 +1,8 @@
 """Scalar types are NumPy's scalar classes; this file names them and answers questions about them.
 
 `warpsim.float32 is numpy.float32`: host values, annotations and kernel types are one object, and
-NumPy supplies host arithmetic, printing and conversion.
+NumPy supplies host arithmetic, printing and conversion. `bfloat16` is ml_dtypes' class, which is imported when
+somebody first asks for it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,15 @@ SCALARS = (bool_, *NUMBERS)
 # In kernels and annotations Python's own names mean the 32-bit types.
 PYTHON_SCALARS: dict[type, type] = {float: float32, int: int32, bool: bool_}
 
+
+def __getattr__(name: str) -> Any:
+    if name == "bfloat16":
+        from ml_dtypes import bfloat16  # noqa: PLC0415 - 8 ms that few programs need
+
+        return bfloat16
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 # The suffix of a compound type's name: vec3f, mat22d, quath.
 SUFFIX: dict[type, str] = {
     float16: "h", float32: "f", float64: "d", int32: "i", uint32: "ui", int64: "l", uint64: "ul",
@@ -43,11 +53,50 @@ def canonical(annotation: Any) -> Any:
 
 
 def is_scalar(t: Any) -> bool:
-    return t in SCALARS if isinstance(t, type) else False
+    return (t in SCALARS or is_bfloat16(t)) if isinstance(t, type) else False
+
+
+def is_number(t: Any) -> bool:
+    return t in NUMBERS or is_bfloat16(t)
 
 
 def is_float(t: Any) -> bool:
-    return t in FLOATS
+    return t in FLOATS or is_bfloat16(t)
+
+
+def is_bfloat16(t: Any) -> bool:
+    """Whether a type is bfloat16, without importing it."""
+    return getattr(t, "__name__", "") == "bfloat16" and getattr(t, "__module__", "") == "ml_dtypes"
+
+
+def register_type(t: type) -> type:
+    """The type in which kernels hold and compute numbers of type `t`: single precision for bfloat16."""
+    return float32 if is_bfloat16(t) else t
+
+
+def suffix(t: type) -> str:
+    """The suffix of compounds of a scalar type."""
+    return "bf" if is_bfloat16(t) else SUFFIX[t]
+
+
+def largest(t: type) -> float:
+    """The largest finite number of a float type."""
+    return 3.3895313892515355e38 if is_bfloat16(t) else float(np.finfo(t).max)
+
+
+def rounding(t: type) -> float:
+    """The distance from 1 to the next number of a float type."""
+    return 2.0**-7 if is_bfloat16(t) else float(np.finfo(t).eps)
+
+
+def holds_floats(dtype: np.dtype) -> bool:
+    """Whether memory of a NumPy dtype holds floats; bfloat16 is a stranger to NumPy's kinds."""
+    return dtype.kind == "f" or is_bfloat16(dtype.type)
+
+
+def holds_numbers(dtype: np.dtype) -> bool:
+    """Whether memory of a NumPy dtype holds numbers or truth values."""
+    return dtype.kind in "biuf" or is_bfloat16(dtype.type)
 
 
 def is_integer(t: Any) -> bool:

@@ -58,7 +58,7 @@ def weak_fits(weak: Weak, t: Any) -> bool:
 
 Float = TypeVariable("Float", scalars.is_float)
 Int = TypeVariable("Int", scalars.is_integer)
-Scalar = TypeVariable("Scalar", lambda t: t in scalars.NUMBERS)
+Scalar = TypeVariable("Scalar", scalars.is_number)
 AnyScalar = TypeVariable("AnyScalar", scalars.is_scalar)
 Element = TypeVariable("Element", lambda t: compounds.kind_of(t) != "" and t is not bool_)
 """A number or any compound: what component-wise rows take."""

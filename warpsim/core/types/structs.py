@@ -183,7 +183,9 @@ def leaves(t: Any, offset: int = 0) -> Iterator[tuple[type, int]]:
 def _default(t: Any, given: Any) -> Any:
     if given is not None:
         return copy(_checked(t, given, "default"))
-    return None if isinstance(t, ArrayType) else t()
+    if isinstance(t, ArrayType):
+        return None
+    return t(0) if scalars.is_scalar(t) else t()
 
 
 def _checked(t: Any, value: Any, where: str) -> Any:

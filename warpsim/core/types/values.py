@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .scalars import holds_numbers
+
 _SWIZZLE = {"x": 0, "y": 1, "z": 2, "w": 3}
 
 
@@ -42,7 +44,7 @@ class Compound:
             components = (*np.ravel(np.asarray(components[0])), *np.ravel(np.asarray(components[1])))
         parts = [np.asarray(c) for c in components]
         for part, given in zip(parts, components, strict=True):
-            if part.dtype.kind not in "biuf":
+            if not holds_numbers(part.dtype):
                 raise TypeError(f"{cls.__name__} got {given!r}\nexpected: numbers, or a sequence of {cls.size}")
         if len(parts) == 1 and parts[0].ndim == 0 and cls.kind in ("vector", "matrix"):
             return np.full(cls.shape, parts[0], cls.dtype)

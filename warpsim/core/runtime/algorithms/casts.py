@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...types.scalars import holds_floats
 from ..arrays.array import array
 from ..devices.device import Device
 from ..tape.array_step import ArrayStep, Contents
@@ -64,7 +65,7 @@ def converted(x: np.ndarray, base: np.dtype) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
         if base.kind == "b":
             return x != 0
-        if x.dtype.kind != "f" or base.kind == "f":
+        if not holds_floats(x.dtype) or holds_floats(base):
             return x.astype(base)
         limits = np.iinfo(base)
         wide = np.trunc(x.astype(np.float64))

@@ -35,7 +35,7 @@ def check(
         raise ArgumentTypeError(f"{name} is {type(a).__name__}\nexpected: an array\nhelp: wp.array(x) makes one")
     if dtype is not None and a.dtype is not dtype:
         raise ArgumentTypeError(f"{name} has dtype {type_name(a.dtype)}\nexpected: {type_name(dtype)}")
-    if number and compounds.scalar_of(a.dtype) not in scalars.NUMBERS:
+    if number and not scalars.is_number(compounds.scalar_of(a.dtype)):
         raise ArgumentTypeError(f"{name} has dtype {type_name(a.dtype)}\nexpected: numbers, or vectors of numbers")
     if ndim is not None and a.ndim != ndim:
         raise ArgumentTypeError(f"{name} has rank {a.ndim}\nexpected: {ndim}")

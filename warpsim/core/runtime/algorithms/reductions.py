@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...types.scalars import holds_floats
 from ..arrays.array import array
 from ..devices.device import Device
 from ..tape.array_step import ArrayStep, Contents
@@ -122,4 +123,4 @@ class Inner(Reduction):
 
 
 def _accumulator(values: np.ndarray) -> Any:
-    return np.float64 if values.dtype.kind == "f" else values.dtype
+    return np.float64 if holds_floats(values.dtype) else values.dtype

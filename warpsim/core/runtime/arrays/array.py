@@ -227,10 +227,12 @@ class array(Differentiable, metaclass=_ArrayMeta):
         self._memory.expose(self._data)
         if not self.device.shares_host_memory:
             return interop.export(self._data, stream, max_version, dl_device, copy)
+        if scalars.is_bfloat16(self._data.dtype.type):  # NumPy has no form for it
+            return interop.on_host(self._data, max_version, copy)
         return self._data.__dlpack__(stream=stream, **_given(max_version=max_version, dl_device=dl_device, copy=copy))
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self._data.__dlpack_device__() if self.device.shares_host_memory else (interop.CUDA, self.device.ordinal)
+        return (interop.HOST, 0) if self.device.shares_host_memory else (interop.CUDA, self.device.ordinal)
 
     # ----- parts ------------------------------------------------------------------------------
 

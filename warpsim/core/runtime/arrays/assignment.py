@@ -14,6 +14,7 @@ import numpy as np
 from ....errors import ArrayError, OutOfBoundsError, ReadOnlyError
 from ...types import structs
 from ...types.arrays import type_name
+from ...types.scalars import holds_numbers
 from ..devices.capture import recorded
 from ..devices.cuda import interop
 from ..devices.cuda.memory import DeviceMemory, on_host
@@ -113,7 +114,7 @@ class Contents(TypedMemory):
         """Copy a value into a part of the memory, which `select` finds in the gradient."""
         found: dict[bytes, Any] = {}
         source = value._source() if isinstance(value, TypedMemory) else self._source_of(value, found)
-        numbers = source.dtype.kind in "biuf" and self._data.dtype.names is None
+        numbers = holds_numbers(source.dtype) and self._data.dtype.names is None
         if not numbers and source.dtype != self._data.dtype:
             raise ArrayError(f"value {value!r}\nexpected: {type_name(self.dtype)}")
         if not _broadcasts(source.shape, target.shape):

@@ -22,7 +22,7 @@ from .host_memory import TypedMemory, allocate, checked_dtype, normalized_shape
 
 __all__ = [
     "clone", "copy", "dtype_from_numpy", "dtype_to_numpy", "empty", "empty_like", "from_dlpack",
-    "from_numpy", "from_ptr", "full", "full_like", "ones", "ones_like", "recorded", "zeros",
+    "from_numpy", "from_ptr", "full", "full_like", "ones", "ones_like", "recorded", "to_dlpack", "zeros",
     "zeros_like",
 ]  # fmt: skip
 
@@ -245,9 +245,13 @@ def from_dlpack(source: Any, dtype: Any = None) -> array:
     """An array over the memory of any object with `__dlpack__`, or of a bare capsule, without copying.
 
     It is on the device that the memory is on; see `cuda.interop` for the order of work there. Raises `DeviceError`
-    for memory on a device that is not there, `ArrayError` for memory that `dtype` does not fit.
+    for memory on a device that is not there, `ArrayError` for memory that `dtype` does not fit, `ArgumentTypeError`
+    for what is no memory of the host or of a CUDA device. Elements of one size may be taken for each other, bool for
+    uint8 for example.
     """
     memory = _lent(source)
+    if dtype is not None and memory.dtype.names is None:
+        memory = _renamed(memory, structs.numpy_dtype(checked_dtype(dtype)).base)
     place = memory.device if isinstance(memory, DeviceMemory) else CPU
     made = array(memory, dtype=dtype or checked_dtype(memory.dtype.type), device=place, copy=False)
     if memory.size and not np.may_share_memory(made._data, memory):
@@ -258,11 +262,35 @@ def from_dlpack(source: Any, dtype: Any = None) -> array:
 def _lent(source: Any) -> np.ndarray:
     if type(source).__name__ == "PyCapsule":
         return interop.lent(source)
+    kind = interop.device_kind(source)
+    if kind[0] not in interop.KNOWN:
+        raise ArgumentTypeError(f"memory on DLPack device {kind}\nexpected: a CPU or a CUDA device")
     found = interop.memory_of(source)
+    if found is not None or isinstance(source, np.ndarray):
+        return source if found is None else found
     try:
-        return np.from_dlpack(source) if found is None else found
+        capsule = _host_capsule(source)
     except (AttributeError, BufferError, RuntimeError, TypeError) as error:
         raise DeviceError(f"memory of {type(source).__name__} cannot be shared: {error}") from error
+    return interop.lent(capsule)
+
+
+def _host_capsule(source: Any) -> Any:
+    try:
+        return source.__dlpack__(max_version=(1, 0))
+    except TypeError:  # a producer from before DLPack 1.0
+        return source.__dlpack__()
+
+
+def _renamed(memory: np.ndarray, base: np.dtype) -> np.ndarray:
+    """Memory of booleans or integers as another type of the same size; other memory as it is."""
+    alike = memory.dtype.kind in "biu" and base.kind in "biu" and memory.dtype.itemsize == base.itemsize
+    return memory.view(base) if alike else memory
+
+
+def to_dlpack(a: array) -> Any:
+    """A DLPack capsule of an array's memory, which it keeps alive; `from_dlpack` of any framework takes it once."""
+    return a.__dlpack__()
 
 
 def dtype_from_numpy(numpy_dtype: Any) -> Any:

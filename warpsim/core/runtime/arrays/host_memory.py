@@ -15,7 +15,7 @@ import numpy as np
 from ....errors import ArrayError
 from ...types import compounds, structs
 from ...types.arrays import MAX_NDIM, ArrayType, type_name
-from ...types.scalars import canonical
+from ...types.scalars import canonical, holds_numbers, is_bfloat16
 from ..devices.cuda import interop
 from ..devices.cuda import memory as cuda_memory
 from ..devices.cuda.memory import DeviceMemory, on_host
@@ -174,6 +174,8 @@ def memory_of(
     layout = structs.numpy_dtype(element)
     if isinstance(data, list | tuple):
         check_range(source, layout.base)
+    if isinstance(data, np.ndarray) and source.dtype == np.uint16 and is_bfloat16(layout.base.type):
+        source = source.view(layout.base)  # how libraries without the type pass its bits
     source = fitted(source, element, layout, shape)
     if found is None and structs.holds_arrays(element):
         held.update(owners_of(on_host(source), element))
@@ -288,7 +290,7 @@ def fitted(
     inner = layout.shape
     if structs.is_struct(element):
         source = _as_records(source, element, layout)
-    elif source.dtype.kind not in "biuf":
+    elif not holds_numbers(source.dtype):
         raise ArrayError(f"data has dtype {source.dtype}\nexpected: numbers")
     size = math.prod(inner)
     if inner and source.shape[source.ndim - len(inner) :] != inner:

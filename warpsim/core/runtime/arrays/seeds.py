@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ....errors import GradientError
+from ...types.scalars import holds_floats
 from ..devices.capture import recorded
 from .foreign import memory_at
 from .host_memory import allocate_like, on_host
@@ -131,7 +132,7 @@ def _is_zero(a: np.ndarray) -> bool:
     """Whether all floats of an array are zero."""
     if a.dtype.names is not None:
         return all(_is_zero(a[name]) for name in a.dtype.names)
-    return a.dtype.kind != "f" or not a.any()
+    return not holds_floats(a.dtype) or not a.any()
 
 
 def _equal(a: np.ndarray, b: np.ndarray) -> bool:
@@ -139,4 +140,4 @@ def _equal(a: np.ndarray, b: np.ndarray) -> bool:
     if a.dtype.names is not None:
         return all(_equal(a[name], b[name]) for name in a.dtype.names)
     word = f"u{a.dtype.itemsize}"
-    return a.dtype.kind != "f" or bool((a.view(word) == b.view(word)).all())
+    return not holds_floats(a.dtype) or bool((a.view(word) == b.view(word)).all())

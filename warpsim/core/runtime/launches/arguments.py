@@ -30,7 +30,7 @@ from ..arrays.host_memory import as_numpy, element_rank, fitted, is_memory_of
 from ..arrays.indexed import indexedarray
 from ..devices.cuda import interop
 from ..devices.device import CPU, Device
-from .struct_bytes import FORMATS, struct_packer
+from .struct_bytes import bits_of, format_of, struct_packer
 
 _PROTOCOLS = ("__array_interface__", "__cuda_array_interface__", "__dlpack__")
 
@@ -44,11 +44,14 @@ def padded(size: int) -> int:
 
 def scalar_packer(t: type) -> Callable[[Any], bytes]:
     """Packs one number into an eight-byte slot; raises on anything that is not a fitting number."""
-    code = FORMATS[t]
+    code = format_of(t)
     pack = struct.Struct(f"<{code}{padded(struct.calcsize(code))}x").pack
     if t is scalars.bool_:
         # struct would take anything as a bool; NumPy's has no index
         return lambda value: pack(bool(value if isinstance(value, np.bool_) else operator.index(value)))
+    if scalars.is_bfloat16(t):
+        bits = bits_of(t)
+        return lambda value: pack(bits(value))
     return pack
 
 
@@ -256,7 +259,7 @@ def _cure(value: Any, t: Any, name: str) -> str:
         limits = np.iinfo(t)
         return f"pass a whole number from {limits.min} to {limits.max}"
     if scalars.is_scalar(t) and isinstance(value, int):
-        return f"pass a number up to {np.finfo(t).max}"
+        return f"pass a number up to {scalars.largest(t)}"
     if scalars.is_scalar(t):
         return f"pass one number; for an array annotate the parameter {name}: wp.array(dtype={type_name(t)})"
     if structs.is_struct(t):

@@ -24,6 +24,16 @@ FORMATS: dict[type, str] = {
 }  # fmt: skip
 
 
+def format_of(t: type) -> str:
+    """How `struct` packs a scalar type; of bfloat16 it gets the `bits_of`."""
+    return "H" if scalars.is_bfloat16(t) else FORMATS[t]
+
+
+def bits_of(t: type) -> Callable[[Any], int]:
+    """The bits of a number that is converted to a 16-bit type, as an integer; raises for what is no number."""
+    return lambda value: int(np.uint16(t(float(value)).view(np.uint16)))
+
+
 class RefusedField(ValueError):
     """An array in a struct that the launch may not have: `error` makes the exception that says so."""
 
@@ -95,7 +105,13 @@ class _Writer:
             elif compounds.is_compound(field):
                 self.add(f"{var}._data.tobytes()", f"{field.size * np.dtype(field.dtype).itemsize}s")
             else:
-                self.add(var, FORMATS[field])
+                self.scalar(field, var)
+
+    def scalar(self, t: type, var: str) -> None:
+        if scalars.is_bfloat16(t):
+            self.scope["bits"] = bits_of(t)
+            var = f"bits({var})"
+        self.add(var, format_of(t))
 
     def array(self, t: ArrayType, var: str, path: str) -> None:
         size = WORD * descriptor_words(t)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...types.scalars import holds_floats
 from ..arrays.array import array
 from ..arrays.indexed import indexedarray
 
@@ -36,7 +37,7 @@ def narrowed(contribution: Any, shape: tuple[int, ...]) -> Any:
 def add_to(target: np.ndarray, contribution: np.ndarray) -> None:
     """target += contribution, for floats and for the float fields of records."""
     if target.dtype.names is None:
-        if target.dtype.kind == "f":
+        if holds_floats(target.dtype):
             target += contribution if contribution.dtype == target.dtype else contribution.astype(target.dtype)
         return
     for name in target.dtype.names:

@@ -22,6 +22,7 @@ import numpy as np
 from .....errors import ArrayError
 from ....emit.linker import NativeObject
 from ....emit.native import assemble
+from ....types import scalars
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
 """Kinds of devices; pinned memory of the host, and memory that the driver moves, have kinds of their own."""
@@ -34,6 +35,7 @@ _LEGACY, _VERSIONED = ctypes.create_string_buffer(b"dltensor"), ctypes.create_st
 _TAKEN = {id(_LEGACY): ctypes.create_string_buffer(b"used_dltensor"),
           id(_VERSIONED): ctypes.create_string_buffer(b"used_dltensor_versioned")}  # fmt: skip
 _KINDS = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+_BFLOAT16 = 4
 _DELETER = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
@@ -77,7 +79,7 @@ def capsule(memory: np.ndarray, place: tuple[int, int], versioned: bool, copied:
 
     Raises `BufferError` for what DLPack cannot say: structs, strides between elements, read-only legacy tensors.
     """
-    code = _KINDS.get(memory.dtype.kind)
+    code = _BFLOAT16 if scalars.is_bfloat16(memory.dtype.type) else _KINDS.get(memory.dtype.kind)
     if code is None:
         raise BufferError(f"elements of {memory.dtype} have no form in DLPack")
     if any(step % memory.itemsize for step in memory.strides):
@@ -169,18 +171,26 @@ def _read(tensor: int, read_only: bool, held: _Tensor) -> Lent:
     data, kind, number, rank, code, bits, lanes, shape_at, strides_at, offset = _TENSOR.unpack(
         ctypes.string_at(tensor, _TENSOR.size)
     )
+    dtype = _dtype(code, bits, lanes)
+    shape = _integers(shape_at, rank)
+    given = _integers(strides_at, rank) if strides_at else packed(shape)
+    steps = tuple(dtype.itemsize * n for n in given)
+    return Lent(data + offset, shape, steps, dtype, (kind, number), read_only, held)
+
+
+def _dtype(code: int, bits: int, lanes: int) -> np.dtype:
+    """What NumPy calls elements of DLPack."""
+    if (code, bits, lanes) == (_BFLOAT16, 16, 1):
+        return np.dtype(scalars.bfloat16)
     letter = next((k for k, value in _KINDS.items() if value == code), None)
     sizes = (8,) if letter == "b" else (16, 32, 64) if letter == "f" else (8, 16, 32, 64)
     if letter in (None, "c") or bits not in sizes or lanes != 1:
         raise ArrayError(
             f"elements of DLPack type code {code}, {bits} bits, {lanes} lanes\n"
-            "expected: bool, integers, float16, float32 or float64\nhelp: view them as integers of the same size"
+            "expected: bool, integers, bfloat16, float16, float32 or float64\n"
+            "help: view them as integers of the same size"
         )
-    dtype = np.dtype(f"{letter}{bits // 8}")
-    shape = _integers(shape_at, rank)
-    given = _integers(strides_at, rank) if strides_at else packed(shape)
-    steps = tuple(dtype.itemsize * n for n in given)
-    return Lent(data + offset, shape, steps, dtype, (kind, number), read_only, held)
+    return np.dtype(f"{letter}{bits // 8}")
 
 
 def packed(shape: tuple[int, ...]) -> tuple[int, ...]:

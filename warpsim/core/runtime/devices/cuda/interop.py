@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .....errors import ArrayError, DeviceError
+from .....errors import ArgumentTypeError, ArrayError, DeviceError
 from . import dlpack, driver
 from .device import Allocation, CudaDevice, cuda_devices, wait_for
 from .dlpack import CUDA, Lent
@@ -20,6 +20,10 @@ from .driver import call
 from .memory import DeviceMemory, viewed
 
 LEGACY = 1  # the stream that protocols name by a number; other numbers are addresses, or 2, each thread's own
+HOST = dlpack.CPU
+KNOWN = (HOST, CUDA, dlpack.CUDA_HOST, dlpack.CUDA_MANAGED)
+"""Kinds of devices, by DLPack's numbers, whose memory arrays can be over."""
+
 _HOST = 1  # CU_MEMORYTYPE_HOST: pinned
 
 
@@ -58,6 +62,12 @@ def export(memory: DeviceMemory, stream: Any, max_version: Any, dl_device: Any, 
     if stream != -1:
         _let_wait(memory, LEGACY if stream is None else int(stream))
     return made
+
+
+def on_host(memory: np.ndarray, max_version: Any, copy: bool | None) -> Any:
+    """The same for memory of the host."""
+    versioned = max_version is not None and max_version[0] >= 1
+    return dlpack.capsule(memory.copy() if copy else memory, (HOST, 0), versioned, copied=bool(copy))
 
 
 def _let_wait(memory: DeviceMemory, stream: int) -> None:
@@ -118,7 +128,12 @@ def _interface_of(value: Any) -> dict[str, Any] | None:
 
 
 def lent(capsule: Any) -> np.ndarray:
-    """The memory of a bare DLPack capsule. Its producer has said nothing of streams: it must be done."""
+    """The memory of a bare DLPack capsule. Its producer has said nothing of streams: it must be done.
+
+    Raises `ArgumentTypeError` for what is no capsule.
+    """
+    if type(capsule).__name__ != "PyCapsule":
+        raise ArgumentTypeError(f"__dlpack__ gave {type(capsule).__name__}\nexpected: a DLPack capsule")
     found = dlpack.taken(capsule)
     if found.place[0] in (CUDA, dlpack.CUDA_MANAGED):
         return _as_memory(found, _device(found.place[1]), capsule)
