@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 import warpsim as wp
-from warpsim import late
+from warpsim import names
+from warpsim.core.types.compounds import standard_names
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -234,14 +235,63 @@ def test_an_unknown_switch_is_refused_with_the_known_ones():
         wp.config.verfy = True
 
 
-def test_what_few_need_is_loaded_when_it_is_asked_for():
-    """What editors are told in `__init__.py` is what `late.HOME` loads, and `import warpsim` loads no geometry."""
-    tree = ast.parse((ROOT / "warpsim" / "__init__.py").read_text(encoding="utf-8"))
-    [told] = [node for node in tree.body if isinstance(node, ast.If)]
-    homes = {alias.name: node.module for node in told.body for alias in node.names}
-    assert homes == late.HOME
-    code = "import sys, warpsim; print([m for m in sys.modules if m.startswith('warpsim.geometry.')])"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
-    assert shown.strip() == "[]"
+def loaded_by(code):
+    """The modules of warpsim that a program has loaded at its end."""
+    program = f"import sys, warpsim as wp\n{code}\nprint(*(m for m in sys.modules if m.startswith('warpsim.')))"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    return shown.split()
+
+
+def test_an_import_loads_the_list_of_names_alone():
+    assert loaded_by("") == ["warpsim.names", "warpsim.errors", "warpsim.config"]
+
+
+def test_a_kernel_loads_neither_geometry_nor_the_library_of_kernel_functions():
+    loaded = loaded_by("wp.launch, wp.zeros, wp.Tape, wp.sin, wp.vec3")
+    late = ("warpsim.geometry", "warpsim.core.lib.", "warpsim.autograd", "warpsim.optim", "warpsim.plot", "warpsim.usd")
+    assert [m for m in loaded if m.startswith(late)] == []
+
+
+def test_the_module_of_a_name_is_loaded_when_it_is_asked_for():
+    assert "warpsim.geometry.mesh.mesh" in loaded_by("wp.Mesh")
+    assert "warpsim.optim.adam" in loaded_by("wp.optim.Adam")
+
+
+def test_the_vectors_and_matrices_of_the_list_are_those_that_exist():
+    assert sorted(names.COMPOUNDS) == sorted(standard_names())
+
+
+def test_a_mistyped_name_is_refused():
     with pytest.raises(AttributeError, match="has no attribute 'hash_grid_qeury'"):
         _ = wp.hash_grid_qeury
+
+
+def stub():
+    """What editors and type checkers read in place of `__init__.py`."""
+    face = ast.parse((ROOT / "warpsim" / "__init__.py").read_text(encoding="utf-8"))
+    here = [node for node in face.body if isinstance(node, ast.ImportFrom) and node.module in ("math", "config")]
+    lines = ["# Made from warpsim/names.py: `pytest tests/test_public_api.py --update-golden` makes it anew.", ""]
+    lines += ["from typing import Any", ""]
+    lines += [f"from {'.' * n.level}{n.module} import {a.name} as {a.name}" for n in here for a in n.names]
+    for module, text in names.NAMES.items():
+        pairs = [(inner or public, public) for public, _, inner in (word.partition("=") for word in text.split())]
+        lines.append(f"from .{module} import (")
+        lines += [f"    {inner} as {public}," for inner, public in pairs]
+        lines.append(")")
+    for public, path in {**names.MODULES, **{name: name for name in names.FURTHER}}.items():
+        above, _, module = path.rpartition(".")
+        lines.append(f"from .{above} import {module} as {public}")
+    assigned = [target for node in face.body if isinstance(node, ast.Assign) for target in node.targets]
+    constants = [node.id for target in assigned for node in ast.walk(target) if isinstance(node, ast.Name)]
+    lines += ["", "__version__: str", *(f"{name}: float" for name in constants if not name.startswith("_")), ""]
+    lines += [f"{name}: Any" for name in names.COMPOUNDS]
+    # A name that is imported under another word is handed on only if it is listed.
+    lines += ["", "__all__ = [", *(f'    "{name}",' for name in wp.__all__), "]"]
+    return "\n".join(lines) + "\n"
+
+
+def test_the_stub_is_made_from_the_list(request):
+    path = ROOT / "warpsim" / "__init__.pyi"
+    if request.config.getoption("--update-golden"):
+        path.write_text(stub(), encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == stub(), "run pytest tests/test_public_api.py --update-golden"

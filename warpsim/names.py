@@ -1,0 +1,180 @@
+"""The public names of warpsim and the modules that define them.
+
+`import warpsim` loads next to nothing: the module of a name is loaded when the name is first asked for. From this list
+follow what `warpsim` offers, `from warpsim import *`, and the stub that editors and type checkers read.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+NAMES = {
+    "core.frontend.derivatives": "grad",
+    "core.frontend.forms": "adjoint cast constant select static len=length print=print_",
+    "core.frontend.functions": "Function=Func func",
+    "core.frontend.gradients": "func_grad func_replay",
+    "core.frontend.native": "func_native",
+    "core.lib.decompose": "eig3 qr3 svd2 svd3",
+    "core.lib.closest": "closest_point_edge_edge",
+    "core.lib.intersect": "intersect_tri_tri",
+    "core.lib.noise": "curlnoise noise pnoise",
+    "core.lib.quaternions": (
+        "quat_between_vectors quat_from_axis_angle quat_from_euler quat_from_matrix quat_identity quat_inverse "
+        "quat_rotate quat_rotate_inv quat_rpy quat_slerp quat_to_axis_angle quat_to_euler quat_to_matrix quat_to_rpy "
+        "quat_twist quat_twist_angle"
+    ),
+    "core.lib.random": "poisson rand_init randf randi randn randu",
+    "core.lib.sampling": (
+        "lower_bound sample_cdf sample_triangle sample_unit_cube sample_unit_disk sample_unit_hemisphere "
+        "sample_unit_hemisphere_surface sample_unit_ring sample_unit_sphere sample_unit_sphere_surface "
+        "sample_unit_square"
+    ),
+    "core.lib.spatial": (
+        "spatial_adjoint spatial_bottom spatial_cross spatial_cross_dual spatial_dot spatial_top velocity_at_point"
+    ),
+    "core.lib.special": "erfcinv erfinv",
+    "core.lib.transforms": (
+        "transform_compose transform_decompose transform_from_matrix transform_get_rotation transform_get_translation "
+        "transform_identity transform_inverse transform_multiply transform_point transform_set_rotation "
+        "transform_set_translation transform_to_matrix transform_twist transform_vector transform_wrench"
+    ),
+    "core.ops": (
+        "abs acos add argmax argmin asin atan atan2 atomic_add atomic_and atomic_cas atomic_exch atomic_max atomic_min "
+        "atomic_or atomic_sub atomic_xor bit_and bit_count bit_or bit_xor block_dim cbrt ceil clamp copysign cos cosh "
+        "cross cw_div cw_mul ddot degrees determinant diag div dot erf erfc exp expect_eq expect_near floor floordiv "
+        "frac get_diag identity inverse invert isfinite isinf isnan length length_sq lerp load log log10 log2 lshift "
+        "matrix matrix_from_cols matrix_from_rows max min mod mul neg nonzero norm_huber norm_l1 norm_l2 "
+        "norm_pseudo_huber normalize outer pos pow printf quaternion radians rint round rshift sign sin sinh skew "
+        "smooth_normalize smoothstep sqrt step store sub tan tanh tid trace transformation transpose trunc unot vector "
+        "view where breakpoint=breakpoint_"
+    ),
+    "core.runtime.arrays.array": "array array1d array2d array3d array4d",
+    "core.runtime.arrays.creation": (
+        "clone copy dtype_from_numpy dtype_to_numpy empty empty_like from_dlpack from_numpy from_ptr full full_like "
+        "ones ones_like to_dlpack zeros zeros_like"
+    ),
+    "core.runtime.rollout.checkpoint": "checkpoint",
+    "core.runtime.devices.cuda.access": (
+        "ScopedMempool ScopedMempoolAccess ScopedPeerAccess get_cuda_driver_version get_mempool_release_threshold "
+        "get_mempool_used_mem_current get_mempool_used_mem_high is_mempool_access_enabled is_mempool_access_supported "
+        "is_mempool_enabled is_mempool_supported is_peer_access_enabled is_peer_access_supported "
+        "set_mempool_access_enabled set_mempool_enabled set_mempool_release_threshold set_peer_access_enabled"
+    ),
+    "core.runtime.devices.device": (
+        "Device ScopedDevice get_cuda_device get_cuda_device_count get_cuda_devices get_device get_devices "
+        "get_preferred_device is_cpu_available is_cuda_available is_device_available set_device synchronize "
+        "synchronize_device"
+    ),
+    "core.runtime.commands.command": "Launch",
+    "core.runtime.commands.graph": "Graph ScopedCapture capture_begin capture_end capture_launch",
+    "core.runtime.arrays.indexed": "indexedarray",
+    "core.runtime.launches.kernel": (
+        "Kernel Module force_load get_module get_module_options kernel load_module overload set_module_options"
+    ),
+    "core.runtime.launch": "launch",
+    "core.runtime.map": "map",
+    "core.runtime.launches.session": "clear_kernel_cache init set_num_threads",
+    "core.runtime.devices.stream": (
+        "Event ScopedStream Stream get_event_elapsed_time get_stream record_event set_stream synchronize_event "
+        "synchronize_stream wait_event wait_stream"
+    ),
+    "core.runtime.tape.tape": "Tape",
+    "core.runtime.tape.timer": "ScopedTimer",
+    "core.types.scalars": (
+        "float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool=bool_"
+    ),
+    "core.types.signatures": "Float Int Scalar",
+    "core.types.structs": "struct",
+    "geometry.bvh.bvh": "Bvh",
+    "geometry.bvh.query": (
+        "BvhQueryAabb BvhQueryCapsule BvhQueryRay BvhQuerySphere bvh_get_group_root bvh_query_aabb bvh_query_capsule "
+        "bvh_query_next bvh_query_ray bvh_query_sphere"
+    ),
+    "geometry.hash_grid.hash_grid": "HashGrid",
+    "geometry.hash_grid.neighbors": (
+        "HashGridNeighbors HashGridNeighborsD hash_grid_neighbors hash_grid_neighbors_next nearest_image"
+    ),
+    "geometry.hash_grid.query": "HashGridQuery HashGridQueryD hash_grid_point_id hash_grid_query hash_grid_query_next",
+    "geometry.marching_cubes.marching_cubes": "MarchingCubes",
+    "geometry.mesh.mesh": "Mesh",
+    "geometry.mesh.data": "MeshData",
+    "geometry.mesh.eval": (
+        "mesh_eval_face_normal mesh_eval_position mesh_eval_velocity mesh_get mesh_get_index mesh_get_point "
+        "mesh_get_velocity"
+    ),
+    "geometry.mesh.files": "load_mesh mesh_from_file",
+    "geometry.mesh.overlap": (
+        "MeshQueryAABB MeshQuerySphere mesh_query_aabb mesh_query_aabb_next mesh_query_next mesh_query_sphere"
+    ),
+    "geometry.mesh.query": (
+        "MeshQueryPoint mesh_query_furthest_point_no_sign mesh_query_point mesh_query_point_no_sign "
+        "mesh_query_point_sign_normal mesh_query_point_sign_parity mesh_query_point_sign_winding_number"
+    ),
+    "geometry.mesh.ray": "MeshQueryRay mesh_query_ray mesh_query_ray_anyhit mesh_query_ray_count_intersections",
+    "geometry.volume.from_mesh": "mesh_to_volume",
+    "geometry.volume.volume": "Volume",
+    "geometry.volume.index": "volume_sample_grad_index volume_sample_index",
+    "geometry.volume.lookup": (
+        "volume_lookup volume_lookup_f volume_lookup_i volume_lookup_index volume_lookup_v volume_store volume_store_f "
+        "volume_store_i volume_store_v volume_voxel_count"
+    ),
+    "geometry.volume.older": "volume_sample_local volume_sample_world volume_transform volume_transform_inv",
+    "geometry.volume.sample": (
+        "volume_sample volume_sample_f volume_sample_grad volume_sample_grad_f volume_sample_grad_v volume_sample_i "
+        "volume_sample_v"
+    ),
+    "geometry.volume.transform": (
+        "volume_index_to_world volume_index_to_world_dir volume_world_to_index volume_world_to_index_dir"
+    ),
+}
+"""What the modules below `warpsim` give: names, or `public=inner` where the module has another word for it."""
+
+MODULES = {
+    "autograd": "autograd",
+    "types": "types",
+    "utils": "core.runtime.algorithms.primitives",
+}
+"""Modules that are public names."""
+
+FURTHER = ("errors", "geometry", "optim", "plot", "solvers", "usd")
+"""Packages that need no import of their own either; `from warpsim import *` leaves them out."""
+
+_OF_NUMBERS = ("vec2", "vec3", "vec4", "mat22", "mat33", "mat44")
+_OF_FLOATS = ("quat", "transform", "spatial_vector", "spatial_matrix")
+_FLOATS, _INTS = ("", "f", "d", "h"), ("b", "ub", "s", "us", "i", "ui", "l", "ul")
+
+COMPOUNDS = (
+    *(kind + suffix for suffix in _FLOATS for kind in (*_OF_NUMBERS, *_OF_FLOATS)),
+    *(kind + suffix for suffix in _INTS for kind in _OF_NUMBERS),
+)
+"""vec3, mat33d, quath, transform, spatial_vector, ...: one table in `core.types.compounds` makes them all."""
+
+HOME = {pair.partition("=")[0]: module for module, names in NAMES.items() for pair in names.split()}
+_INNER = dict(pair.split("=") for names in NAMES.values() for pair in names.split() if "=" in pair)
+
+PUBLIC = (*HOME, *MODULES, *COMPOUNDS)
+
+
+def loader(namespace: dict[str, Any]) -> Callable[[str], Any]:
+    """A `__getattr__` for the package with this namespace: it finds public names at home, and keeps them there."""
+    package = namespace["__name__"]
+
+    def load(name: str) -> Any:
+        if name in HOME:
+            value = getattr(_module(HOME[name]), _INNER.get(name, name))
+        elif name in MODULES or name in FURTHER:
+            value = _module(MODULES.get(name, name))
+        elif name in COMPOUNDS:
+            namespace.update(_module("core.types.compounds").standard_names())
+            return namespace[name]
+        else:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        namespace[name] = value
+        return value
+
+    def _module(path: str) -> Any:
+        return importlib.import_module(f".{path}", package)
+
+    return load
