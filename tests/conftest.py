@@ -20,7 +20,7 @@ from hypothesis import settings
 
 import warpsim as wp
 from warpsim.config import config
-from warpsim.core.runtime.devices.cuda.memory import DeviceMemory
+from warpsim.core.runtime.devices.cuda.memory import CudaMemory
 from warpsim.core.runtime.launches.pool import get_pool
 
 TESTS = Path(__file__).resolve().parent
@@ -112,13 +112,13 @@ def _threads(request):
 @pytest.fixture
 def downloads(monkeypatch):
     """The sizes [bytes] of all copies from a GPU to the host, for each of which the host waits."""
-    sizes, host = [], DeviceMemory.host
+    sizes, host = [], CudaMemory.host
 
     def counted(self):
         sizes.append(self.nbytes)
         return host(self)
 
-    monkeypatch.setattr(DeviceMemory, "host", counted)
+    monkeypatch.setattr(CudaMemory, "host", counted)
     return sizes
 
 

@@ -168,6 +168,29 @@ def test_imports_stand_at_the_top(name):
     assert unlisted == [], "move these to the top, or list them in LATE_IMPORTS with a reason"
 
 
+# How closely the folders of one place hang together: the most pairs of folders (or of verbs beside them) of which one
+# imports the other. More of them is a design that nobody keeps in mind.
+PAIRS = {"warpsim.core.runtime": 30, "warpsim.core.passes": 6, "warpsim.geometry": 8}
+
+
+def part_of(folder: str, module: str) -> str | None:
+    """The folder or file right inside `folder` that a module belongs to."""
+    inside = module.startswith(f"{folder}.") and module in MODULES
+    return module[len(folder) + 1 :].partition(".")[0] if inside else None
+
+
+@pytest.mark.parametrize("folder", PAIRS)
+def test_few_folders_import_each_other(folder):
+    modules = [name for name in MODULES if part_of(folder, name)]
+    used = {
+        (part_of(folder, name), part_of(folder, target))
+        for name in modules
+        for target, _, _ in imports(name, parsed(name))
+    }
+    pairs = sorted(pair for pair in used if pair[1] not in (None, pair[0]))
+    assert len(pairs) <= PAIRS[folder], pairs
+
+
 def test_the_list_of_late_imports_is_true():
     late = {(name, target) for name in MODULES for target, _, inside in imports(name, parsed(name)) if inside}
     assert set(LATE_IMPORTS) <= late, f"no longer there: {set(LATE_IMPORTS) - late}"

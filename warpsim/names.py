@@ -70,8 +70,9 @@ NAMES = {
     "core.runtime.commands.command": "Launch",
     "core.runtime.commands.graph": "Graph ScopedCapture capture_begin capture_end capture_launch",
     "core.runtime.arrays.indexed": "indexedarray",
-    "core.runtime.launches.kernel": (
-        "Kernel Module force_load get_module get_module_options kernel load_module overload set_module_options"
+    "core.runtime.launches.kernel": "Kernel kernel overload",
+    "core.runtime.launches.modules": (
+        "Module force_load get_module get_module_options load_module set_module_options"
     ),
     "core.runtime.launch": "launch",
     "core.runtime.map": "map",

@@ -22,7 +22,7 @@ from ..core.language import Kernel, array, launch
 from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.arrays.mirrors import Mirror
 from ..core.runtime.arrays.saved_contents import Paused, bounds
-from ..core.runtime.devices.cuda.memory import on_host
+from ..core.runtime.devices.device_memory import on_host
 from ..core.runtime.tape.given_seeds import check_loss
 from ..core.runtime.tape.tangent_launch import as_type
 from ..core.runtime.tape.tape import Tape

@@ -14,7 +14,7 @@ import weakref
 import numpy as np
 
 import warpsim as wp
-from warpsim.core.runtime.arrays import host_memory
+from warpsim.core.runtime.devices import device as devices
 from warpsim.errors import WarpsimError
 
 N = 16
@@ -23,9 +23,9 @@ SLOTS = 5
 
 
 def poisoned_memory(size, zero):
-    """What `memory._aligned` gives, in memory that outlives its views and is poisoned then."""
-    keeper = (ctypes.c_char * (size + 2 * host_memory.ALIGNMENT))()
-    start = -ctypes.addressof(keeper) % host_memory.ALIGNMENT
+    """What `device._aligned` gives, in memory that outlives its views and is poisoned then."""
+    keeper = (ctypes.c_char * (size + 2 * devices.ALIGNMENT))()
+    start = -ctypes.addressof(keeper) % devices.ALIGNMENT
     address = ctypes.addressof(keeper) + start
     if not zero:
         ctypes.memset(address, POISON, size)
@@ -330,7 +330,7 @@ def check(seed, steps=40):
 
 
 def main(first, count):
-    host_memory._aligned = poisoned_memory
+    devices._aligned = poisoned_memory
     wrong = []
     for seed in range(first, first + count):
         print("seed", seed, file=sys.stderr, flush=True)

@@ -39,7 +39,8 @@ from .arrays.creation import empty
 from .arrays.host_memory import TypedMemory
 from .devices.device import Device, get_device
 from .launch import launch
-from .launches.kernel import Kernel, get_module
+from .launches.kernel import Kernel
+from .launches.modules import get_module
 
 _MOST_KERNELS = 256
 _INDICES = ("i", "j", "k", "l")

@@ -1,4 +1,4 @@
-"""Is a NanoVDB buffer safe to follow?  Everything that a kernel will follow is compared with the buffer first.
+"""Offsets, counts and tables of a NanoVDB grid, checked against its buffer before a kernel follows them.
 
 Guarantees: after `check(buffer)` every walk from the root ends inside the buffer.  Header, root tiles, node
 arrays and blind data lie inside the buffer and do not overlap, so writing voxels cannot change the tree; each

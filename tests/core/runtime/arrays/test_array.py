@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.core.runtime.arrays.host_memory import ALIGNMENT
+from warpsim.core.runtime.devices.device import ALIGNMENT
 from warpsim.errors import ArrayError, DeviceError, OutOfBoundsError
 
 SCALARS = (

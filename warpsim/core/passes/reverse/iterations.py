@@ -1,4 +1,4 @@
-"""One iteration of a loop, forwards and backwards: what `adjoint_loops` asks of a `for` and of a `while`.
+"""One iteration of a `for` or a `while`, recomputed and reversed: where loop-carried values get their cotangents.
 
 The state is what must be known to recompute an iteration (see `loop_shape`); reductions count as zero there,
 since nothing reads them. Iterations are numbered from 0.

@@ -24,7 +24,7 @@ from ...types.arrays import type_name
 from ..arrays.array import array
 from ..arrays.creation import zeros
 from ..devices.capture import current_graph
-from ..devices.cuda.memory import on_host
+from ..devices.device_memory import on_host
 from ..tape.array_step import run_step
 from .casts import Cast
 from .cuda import primitives as on_device

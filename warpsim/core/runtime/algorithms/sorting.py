@@ -15,8 +15,8 @@ import numpy as np
 from ....errors import ArrayError
 from ...types.cotangents import has_cotangent
 from ..arrays.array import array
-from ..devices.cuda.memory import on_host
 from ..devices.device import Device
+from ..devices.device_memory import on_host
 from ..tape.array_step import ArrayStep, Contents
 from ..tape.host_gradients import add_gradient
 from .operands import flat, inner

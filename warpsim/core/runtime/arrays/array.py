@@ -23,6 +23,7 @@ from ...types.arrays import MAX_NDIM, ArrayType, array_type, type_name
 from ..devices.capture import current_graph
 from ..devices.cuda import interop
 from ..devices.device import Device, get_device
+from ..devices.device_memory import on_host
 from . import saved_contents
 from .foreign import memory_at
 from .gradient import Differentiable
@@ -36,7 +37,6 @@ from .host_memory import (
     meets_itself,
     memory_of,
     normalized_shape,
-    on_host,
     refused,
     reinterpreted,
 )

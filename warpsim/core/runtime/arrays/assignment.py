@@ -17,8 +17,8 @@ from ...types.arrays import type_name
 from ...types.scalars import holds_numbers
 from ..devices.capture import recorded
 from ..devices.cuda import interop
-from ..devices.cuda.memory import DeviceMemory, on_host
 from ..devices.device import CPU
+from ..devices.device_memory import DeviceMemory, on_host
 from . import saved_contents
 from .held import Held, owners_of
 from .host_memory import TypedMemory, as_numpy, check_range, record_of

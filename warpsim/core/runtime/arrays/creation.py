@@ -15,8 +15,7 @@ from ...types import compounds, scalars, structs
 from ...types.arrays import type_name
 from ..devices.capture import current_graph, recorded
 from ..devices.cuda import interop
-from ..devices.cuda.memory import DeviceMemory
-from ..devices.device import CPU, get_device
+from ..devices.device import device_of, get_device
 from .array import array
 from .host_memory import TypedMemory, allocate, checked_dtype, normalized_shape
 
@@ -252,8 +251,7 @@ def from_dlpack(source: Any, dtype: Any = None) -> array:
     memory = _lent(source)
     if dtype is not None and memory.dtype.names is None:
         memory = _renamed(memory, structs.numpy_dtype(checked_dtype(dtype)).base)
-    place = memory.device if isinstance(memory, DeviceMemory) else CPU
-    made = array(memory, dtype=dtype or checked_dtype(memory.dtype.type), device=place, copy=False)
+    made = array(memory, dtype=dtype or checked_dtype(memory.dtype.type), device=device_of(memory), copy=False)
     if memory.size and not np.may_share_memory(made._data, memory):
         raise ArrayError(f"{memory.dtype} memory of shape {memory.shape} cannot be shared as {type_name(made.dtype)}")
     return made

@@ -11,15 +11,13 @@ import numpy as np
 
 from ....errors import ArrayError
 from ...types import structs
-from ..devices.cuda import interop
-from ..devices.cuda import memory as cuda_memory
-from ..devices.device import Device
+from ..devices.device import CPU, Device, span_of
 from .host_memory import contiguous_strides
 
 
 def memory_at(
     ptr: int, element: Any, shape: Any, strides: Any, capacity: int | None,
-    deleter: Callable[[int, int], None] | None = None, device: Device | None = None,
+    deleter: Callable[[int, int], None] | None = None, device: Device = CPU,
 ) -> np.ndarray:  # fmt: skip
     """Foreign memory of a device at an address; the caller keeps it alive, or gives `deleter(ptr, bytes)`.
 
@@ -35,13 +33,11 @@ def memory_at(
         raise ArrayError(f"shape {shape} has a negative extent")
     if any(s < 0 for s in steps):
         raise ArrayError("negative strides\nhelp: copy the data first")
-    reach = sum((n - 1) * s for n, s in zip(shape, steps, strict=True))
-    span = layout.itemsize + reach if all(shape) else 0
+    span = span_of(shape, steps, layout.itemsize)
     if capacity is not None and span > capacity:
         raise ArrayError(f"shape {shape} with strides {steps} spans {span} bytes, capacity is {capacity}")
     ptr = checked_address(ptr, span)
-    if device is not None and not device.shares_host_memory:
-        interop.check_address(ptr, span, device)
+    device.check_address(ptr, span)
     inner = contiguous_strides(layout.shape, layout.base.itemsize)
     interface = {
         "data": (ptr, False), "shape": (*shape, *layout.shape), "strides": (*steps, *inner),
@@ -53,7 +49,7 @@ def memory_at(
         freed.atexit = False  # what the deleter needs may be gone by then
     found = np.asarray(holder)
     found = found.view(layout) if layout.names is not None else found
-    return found if device is None or device.shares_host_memory else cuda_memory.adopted(found, device)
+    return device.view_of(found)
 
 
 def checked_address(ptr: Any, span: int) -> int:

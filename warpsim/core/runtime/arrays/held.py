@@ -17,8 +17,8 @@ import numpy as np
 from ....errors import ArrayError, DeviceError
 from ...types import structs
 from ...types.arrays import ArrayType, type_name
-from ..devices.cuda.memory import on_host
 from ..devices.device import Device
+from ..devices.device_memory import on_host
 
 _SLACK = 64
 

@@ -17,12 +17,10 @@ from ...types import compounds, structs
 from ...types.arrays import MAX_NDIM, ArrayType, type_name
 from ...types.scalars import canonical, holds_numbers, is_bfloat16
 from ..devices.cuda import interop
-from ..devices.cuda import memory as cuda_memory
-from ..devices.cuda.memory import DeviceMemory, on_host
-from ..devices.device import Device, get_cuda_devices
+from ..devices.device import CPU, Device, device_of, get_cuda_devices
+from ..devices.device_memory import on_host
 from .held import Held, owners_of
 
-ALIGNMENT = 64  # [bytes] of fresh memory: a cache line, and the widest vector register
 
 class TypedMemory:
     """What `array` and `indexedarray` have in common: elements of a type that NumPy can see."""
@@ -123,38 +121,15 @@ def allocate(
     size = math.prod((*shape, *inner)) * base.itemsize
     if size >= 2**63:
         raise ArrayError(f"shape {shape} of {type_name(element)} needs more than 2**63 bytes")
-    if device is not None and not device.shares_host_memory:
-        made = cuda_memory.empty((*shape, *inner), base, device)
-        return cuda_memory.zero(made) if zero else made
-    if pinned and (gpu := next(iter(get_cuda_devices()), None)) is not None:
-        return np.ndarray((*shape, *inner), base, np.asarray(cuda_memory.Pinned(size, gpu, zero)))
-    return np.ndarray((*shape, *inner), base, *_aligned(size, zero))
-
-
-def moved(memory: np.ndarray, device: Device) -> np.ndarray:
-    """The contents in packed memory of a device; the memory itself where it is there already."""
-    if isinstance(memory, DeviceMemory) and memory.device is device:
-        return memory
-    if device.shares_host_memory:
-        return on_host(memory)
-    made = cuda_memory.empty(memory.shape, memory.dtype, device)
-    made.put(memory)
-    return made
+    home = CPU if device is None else device
+    if pinned and home.shares_host_memory and (gpu := next(iter(get_cuda_devices()), None)) is not None:
+        return gpu.pinned((*shape, *inner), base, zero)
+    return (home.zeros if zero else home.empty)((*shape, *inner), base)
 
 
 def allocate_like(memory: np.ndarray) -> np.ndarray:
     """Fresh zeros with the shape and the strides of `memory`, on its device: what a gradient must have."""
-    if isinstance(memory, DeviceMemory):
-        return cuda_memory.zero_span(cuda_memory.empty_like(memory))
-    span = memory.itemsize + sum((n - 1) * s for n, s in zip(memory.shape, memory.strides, strict=True))
-    buffer, start = _aligned(span if memory.size else 0, True)
-    return np.ndarray(memory.shape, memory.dtype, buffer, start, memory.strides)
-
-
-def _aligned(size: int, zero: bool) -> tuple[Any, int]:
-    """A buffer, and the first aligned place in it."""
-    raw = (np.zeros if zero else np.empty)(size + ALIGNMENT, np.uint8)
-    return raw.data, -raw.ctypes.data % ALIGNMENT
+    return device_of(memory).zeros(memory.shape, memory.dtype, memory.strides)
 
 
 # ----- adopting memory --------------------------------------------------------------------------
@@ -204,7 +179,7 @@ def as_memory(data: Any, device: Device, held: dict[bytes, Any]) -> tuple[np.nda
 
 def is_memory_of(memory: np.ndarray, device: Device) -> bool:
     """Whether memory is where arrays of the device have theirs."""
-    return memory.device is device if isinstance(memory, DeviceMemory) else device.shares_host_memory
+    return device_of(memory).memory_space == device.memory_space
 
 
 def refused(memory: np.ndarray, ndim: int) -> str:

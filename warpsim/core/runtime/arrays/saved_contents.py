@@ -1,4 +1,4 @@
-"""Who still needs the contents of which memory, and what happens when that memory is written.
+"""Copies before overwrites: who still needs the contents of which memory, and what a write to it does.
 
 A tape registers a `Read` for every array view whose contents some adjoint may look at. Arrays and their
 views share one `Memory`, which finds the reads that a write is about to destroy. A write that the tape
@@ -22,7 +22,7 @@ import numpy as np
 from ....config import config
 from ....errors import TapeOverwriteError
 from ..devices.capture import current_graph
-from ..devices.cuda.memory import DeviceMemory, on_host
+from ..devices.device_memory import DeviceMemory, on_host
 from .call_site import CallSite
 from .host_memory import allocate_like
 

@@ -16,8 +16,9 @@ import numpy as np
 from ....errors import GradientError
 from ...types.scalars import holds_floats
 from ..devices.capture import recorded
+from ..devices.device_memory import on_host
 from .foreign import memory_at
-from .host_memory import allocate_like, on_host
+from .host_memory import allocate_like
 
 
 class Left:

@@ -1,18 +1,28 @@
 """Devices: `cpu` (compiled, all cores) and `interp` (the interpreter); `cuda:N` where a driver is found.
 
-The default device is the CPU. A device is its own name: `str(device) == "cpu"`. What CUDA devices can do
-stands in `cuda.device`; the driver is looked for when somebody asks for one.
+The default device is the CPU. A device is its own name: `str(device) == "cpu"`. `Device` is the interface: memory,
+machine code, waiting. What CUDA devices make of it stands in `cuda.device`; the driver is looked for when somebody
+asks for one.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from ....errors import DeviceError, instance
+from ...emit import build as builder
+from ...emit.program import Program
+from ...emit.target import Options
 from .cuda import driver
+from .device_memory import DeviceMemory
+
+ALIGNMENT = 64  # [bytes] of fresh memory: a cache line, and the widest vector register
 
 
 class Device:
@@ -56,6 +66,47 @@ class Device:
     def synchronize(self) -> None:
         """Wait for all work on the device: on the CPU it has finished when `launch` returns."""
 
+    # ----- memory -----------------------------------------------------------------------------
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """Fresh packed memory, aligned; its contents are undefined. Raises `MemoryError` when there is no room."""
+        return np.ndarray(shape, dtype, *_aligned(span_of(shape, None, np.dtype(dtype).itemsize), zero=False))
+
+    def zeros(self, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None = None) -> np.ndarray:
+        """Fresh aligned memory, zero from the first byte of its elements to the last; packed without `strides`."""
+        span = span_of(shape, strides, np.dtype(dtype).itemsize)
+        return np.ndarray(shape, dtype, *_aligned(span, zero=True), strides)
+
+    def view_of(self, addresses: np.ndarray) -> np.ndarray:
+        """A NumPy array over addresses of the device as memory of it."""
+        return addresses
+
+    def pinned(self, shape: tuple[int, ...], dtype: Any, zero: bool) -> np.ndarray:
+        """Memory of the host that copies to and from this device need no detour for; any, for devices of the host."""
+        return (self.zeros if zero else self.empty)(shape, dtype)
+
+    def check_address(self, address: int, span: int) -> None:
+        """Raise `DeviceError` unless kernels here may use the bytes at an address in place, as far as that is known."""
+
+    # ----- code -------------------------------------------------------------------------------
+
+    def build(self, program: Program, options: Options) -> Any:
+        """Machine code of a program in this process, ready to be launched."""
+        return builder.build(program, options)
+
+
+def span_of(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int) -> int:
+    """Bytes from the first element to the end of the last, of memory with strides from 0 on; packed without strides."""
+    if strides is None:
+        return math.prod(shape) * itemsize
+    return itemsize + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if all(shape) else 0
+
+
+def _aligned(size: int, zero: bool) -> tuple[Any, int]:
+    """A buffer, and the first aligned place in it."""
+    raw = (np.zeros if zero else np.empty)(size + ALIGNMENT, np.uint8)
+    return raw.data, -raw.ctypes.data % ALIGNMENT
+
 
 CPU = Device("cpu", "CPU")
 INTERP = Device("interp", "Interpreter")
@@ -94,6 +145,11 @@ def _cuda_device(name: str) -> Device:
     if int(number or 0) >= len(devices):
         raise DeviceError(f"device {name!r} does not exist\nexpected: {', '.join(map(str, devices))}")
     return _DEVICES.setdefault(name, devices[int(number)]) if number else devices[0]
+
+
+def device_of(memory: np.ndarray) -> Device:
+    """The device that memory lies on; the CPU for all that the host sees."""
+    return memory.device if isinstance(memory, DeviceMemory) else CPU
 
 
 def get_devices() -> list[Device]:

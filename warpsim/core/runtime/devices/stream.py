@@ -14,7 +14,7 @@ from typing import Any
 
 from ....errors import DeviceError, instance
 from .cuda import driver
-from .cuda.device import ended
+from .cuda.driver import ended
 from .device import Device, get_device, set_device
 
 _local = threading.local()

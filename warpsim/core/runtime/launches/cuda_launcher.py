@@ -17,7 +17,7 @@ class CudaLauncher(Launcher):
     """One form of a kernel compiled for a CUDA device."""
 
     def load(self, layouts: tuple[str, ...]) -> None:
-        self.code = self.kernel.loaded(
+        self.code = self.kernel.compiled(
             self.own_types, layouts, self.settings, self.device, self.aliased, self.form
         )
         self.reports = bool(self.code.sites)

@@ -23,7 +23,7 @@ from ...ops.host_memory import ABSENT
 from ...ops.native import thrown
 from ...types.scalars import int64
 from ..arrays.host_memory import allocate
-from ..devices.cuda.memory import on_host
+from ..devices.device_memory import on_host
 
 log = logging.getLogger("warpsim")
 

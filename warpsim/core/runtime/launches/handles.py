@@ -24,7 +24,7 @@ from ...types.handles import ADDRESS_BITS, HEADER, LIVE, ROW_BITS, ROWS, digest
 from ...types.scalars import uint8
 from ..arrays import saved_contents
 from ..arrays.host_memory import allocate, write_struct
-from ..devices.cuda.device import ended
+from ..devices.cuda.driver import ended
 from ..devices.device import get_device
 from .interp import interpreted
 

@@ -7,42 +7,27 @@ first launch that needs it. Nothing of one kernel depends on another: a broken o
 from __future__ import annotations
 
 import copy
-import sys
 import types as python_types
-import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ....config import config
-from ....errors import (
-    ArgumentCountError,
-    ArgumentTypeError,
-    KernelError,
-    KernelErrors,
-    KernelTypeError,
-    instance,
-    user_frames,
-)  # fmt: skip
+from ....errors import KernelTypeError, instance, user_frames
 from ... import compile as compiler
 from ...emit import build as builder
 from ...emit.program import FORWARD, Form, Program
 from ...emit.target import Options
 from ...frontend.functions import called_by, redefinitions
-from ...frontend.gradients import FORGET
-from ...frontend.overloads import Static, operand_pattern_type
-from ...frontend.scope import describe
 from ...frontend.source import Source, evaluated_annotations, kernel_parameters
 from ...ir.nodes import Function
 from ...types import scalars, structs
-from ...types.arrays import ArrayType, array_type, type_name
-from ...types.signatures import Weak, is_generic, match, match_weak, resolve
-from ..devices.cuda.function import CudaFunction
-from ..devices.device import Device, get_device
+from ...types.arrays import ArrayType, type_name
+from ...types.signatures import is_generic
+from ..devices.device import Device
+from .argument_types import concrete_types, overload_types
+from .modules import calling_module, check_options, get_module
 
-OPTIONS = ("fast_math", "max_unroll", "verify", "deterministic", "enable_backward", "lineinfo")
 _MOST_THREADS = 1024  # of a block, on any GPU
 
 
@@ -52,51 +37,6 @@ class Settings(NamedTuple):
     fast_math: bool
     verify: bool
     max_unroll: int
-
-
-class Module:
-    """The kernels of one Python module and the options they share."""
-
-    def __init__(self, name: str):
-        self.name = name
-        self.kernels: weakref.WeakValueDictionary[str, Kernel] = weakref.WeakValueDictionary()
-        """Of equal names the one made last."""
-        self.all: weakref.WeakSet[Kernel] = weakref.WeakSet()
-        self.options: dict[str, Any] = {}
-
-    def load(self, device: Any = None) -> None:
-        """Compile every kernel that has concrete argument types; raises what is wrong with broken ones at the end."""
-        errors = []
-        for kernel in list(self.all):
-            try:
-                if not kernel.generic:
-                    kernel.current.prepare(get_device(device))
-            except KernelError as error:
-                errors.append(error)
-        if errors:
-            raise errors[0] if len(errors) == 1 else KernelErrors(errors)
-
-    def __repr__(self) -> str:
-        return f"Module({self.name!r})"
-
-
-_MODULES: dict[str, Module] = {}
-
-
-def get_module(name: str | python_types.ModuleType) -> Module:
-    """The module of a name, made on first use."""
-    key = name if isinstance(name, str) else instance(name, python_types.ModuleType, "name").__name__
-    return _MODULES.setdefault(key, Module(key))
-
-
-def forget_kernels() -> None:
-    """Make every kernel compile again at its next launch."""
-    for module in list(_MODULES.values()):
-        for kernel in list(module.all):
-            kernel.forget()
-
-
-FORGET.append(forget_kernels)
 
 
 def block_bounds(given: int | tuple[int, ...] | None) -> tuple[int, int]:
@@ -114,46 +54,6 @@ def block_bounds(given: int | tuple[int, ...] | None) -> tuple[int, int]:
             "or with it the least blocks of a multiprocessor: launch_bounds=256, launch_bounds=(256, 2)"
         )
     return numbers[0], numbers[1] if len(numbers) > 1 else 0
-
-
-def calling_module(module: Any) -> Module:
-    if isinstance(module, Module):
-        return module
-    if module is not None:
-        return get_module(module)
-    return get_module(sys._getframe(2).f_globals.get("__name__", "__main__"))
-
-
-def set_module_options(options: dict[str, Any], module: Any = None) -> None:
-    """Set options for the kernels of a module (the caller's by default): fast_math, max_unroll, verify, ..."""
-    check_options(instance(options, dict, "options"))
-    calling_module(module).options.update(options)
-    config.touch()
-
-
-def get_module_options(module: Any = None) -> dict[str, Any]:
-    """The options set for a module."""
-    return dict(calling_module(module).options)
-
-
-def check_options(options: dict[str, Any]) -> None:
-    unknown = set(options) - set(OPTIONS)
-    if unknown:
-        raise ValueError(f"unknown option {sorted(unknown)[0]!r}\nexpected: {', '.join(OPTIONS)}")
-
-
-def load_module(module: Any = None, device: Any = None, recursive: bool = False) -> None:
-    """Compile the kernels of a module now instead of at their first launch."""
-    wanted = calling_module(module)
-    for found in list(_MODULES.values()):
-        if found is wanted or (recursive and found.name.startswith(wanted.name + ".")):
-            found.load(device)
-
-
-def force_load(device: Any = None, modules: Any = None) -> None:
-    """Compile the kernels of all (or the given) modules now."""
-    for found in [get_module(m) for m in modules] if modules else list(_MODULES.values()):
-        found.load(device)
 
 
 class Kernel:
@@ -179,10 +79,10 @@ class Kernel:
         self._patterns: dict[str, Any] | None = None
         self._lowered: dict[Any, Function] = {}
         self._programs: dict[Any, Program] = {}
-        self._compiled: dict[Any, Any] = {}  # machine code for the CPU, and on CUDA devices
+        self._compiled: dict[Any, Any] = {}  # machine code, by device
         self.launchers: dict[Any, Any] = {}
         self.latest: dict[str, Any] = {}  # the launcher used last on each device, tried first
-        self.needs: dict[Any, Any] = {}  # what tapes must know of it, by types, see `needs`
+        self.needs: dict[Any, Any] = {}  # what tapes must know of it, by types, see `adjoint_needs`
         self.face = self._edition = self
         self._redefinitions = redefinitions()
         self._called: set[Any] | None = None  # what the edition was made with; None before anything was made
@@ -228,35 +128,7 @@ class Kernel:
 
         Raises `ArgumentCountError`, and `ArgumentTypeError` where a generic parameter does not fit.
         """
-        if len(args) != len(self.patterns):
-            names = ", ".join(self.patterns)
-            raise ArgumentCountError(
-                f"kernel {self.key!r} got {len(args)} arguments\nexpected: {len(self.patterns)}: {names}"
-            )
-        if not self.generic:
-            return tuple(self.patterns.values())
-        bound: dict[Any, Any] = {}
-        found = []
-        given = [argument_type(a) for a in args]
-        for pattern, t in zip(self.patterns.values(), given, strict=True):
-            if is_generic(pattern) and not isinstance(t, Weak):
-                match(pattern, t, bound)
-        for (name, pattern), t in zip(self.patterns.items(), given, strict=True):
-            if not is_generic(pattern):
-                found.append(pattern)
-                continue
-            if isinstance(t, Static) and t.value is None and isinstance(pattern, ArrayType):
-                found.append(array_type(element_of_none(pattern.dtype, bound), pattern.ndim, pattern.indexed))
-                continue
-            concrete = match_weak(pattern, t, bound) if isinstance(t, Weak) else t
-            fits = concrete is not None and (isinstance(t, Weak) or match(pattern, t, bound))
-            if isinstance(t, Static) or not fits:
-                shown = describe(t.value) if isinstance(t, Static) else type_name(t)
-                raise ArgumentTypeError(
-                    f"argument {name!r} of kernel {self.key!r} is {shown}\nexpected: {type_name(pattern)}"
-                )
-            found.append(concrete)
-        return tuple(found)
+        return concrete_types(self.key, self.patterns, args)
 
     # ----- compiled forms -------------------------------------------------------------------
 
@@ -299,43 +171,27 @@ class Kernel:
         return forward if form == FORWARD else compiler.derive(fn, unroll, form, forward.ndim, forward.handle_params)
 
     def compiled(
-        self, types: tuple[Any, ...], layouts: tuple[str, ...], settings: Settings, aliased: bool = False,
-        form: Form = FORWARD,
-    ) -> builder.Compiled:  # fmt: skip
-        """Machine code for the CPU; `aliased` as in `Options`, layouts for all parameters of the form."""
-        options = Options(layouts, settings.fast_math, settings.verify, aliased)
-        key = (types, options, settings.max_unroll, form)
-        if key not in self._compiled:
-            with builder.compiling:
-                if key not in self._compiled:
-                    self._compiled[key] = builder.build(self.program(types, settings, aliased, form), options)
-        compiled: builder.Compiled = self._compiled[key]
-        return compiled
+        self, types: tuple[Any, ...], layouts: tuple[str, ...], settings: Settings, device: Device,
+        aliased: bool = False, form: Form = FORWARD,
+    ) -> Any:  # fmt: skip
+        """Machine code on a device, as `Device.build` makes it.
 
-    def loaded(
-        self, types: tuple[Any, ...], layouts: tuple[str, ...], settings: Settings, device: Any, aliased: bool = False,
-        form: Form = FORWARD,
-    ) -> CudaFunction:  # fmt: skip
-        """Machine code on a CUDA device; arguments as of `compiled`."""
+        layouts: of all parameters of the form; aliased: as in `Options`.
+        """
         lineinfo = bool(self.option("lineinfo"))
         options = Options(layouts, settings.fast_math, settings.verify, aliased, lineinfo, self.bounds)
         key = (types, options, settings.max_unroll, form, device.alias)
         if key not in self._compiled:
             with builder.compiling:
                 if key not in self._compiled:
-                    code = builder.build_cuda(self.program(types, settings, aliased, form), options, device.arch)
-                    self._compiled[key] = CudaFunction(code, device)
-        function: CudaFunction = self._compiled[key]
-        return function
+                    self._compiled[key] = device.build(self.program(types, settings, aliased, form), options)
+        return self._compiled[key]
 
     def prepare(self, device: Device) -> None:
         """Compile for contiguous arrays, as `load_module` asks."""
         types = tuple(self.patterns.values())
         layouts = tuple("C" if isinstance(t, ArrayType) and not t.indexed else "" for t in types)
-        if device.is_cuda:
-            self.loaded(types, layouts, self.settings(), device)
-        else:
-            self.compiled(types, layouts, self.settings())
+        self.compiled(types, layouts, self.settings(), device)
 
     @property
     def current(self) -> Kernel:
@@ -370,52 +226,8 @@ class Kernel:
 
     def add_overload(self, types: Any) -> Kernel:
         """Check that concrete types fit this generic kernel (they compile at their first launch)."""
-        given = self.types_by_name(types) if isinstance(types, dict) else list(types)
-        names = list(self.patterns)
-        if len(given) != len(names):
-            raise ArgumentTypeError(f"{len(given)} types for the {len(names)} parameters of kernel {self.key!r}")
-        bound: dict[Any, Any] = {}
-        for name, t in zip(names, given, strict=True):
-            if not match(self.patterns[name], scalars.canonical(t), bound):
-                raise ArgumentTypeError(
-                    f"type {type_name(t)} for {name!r} of kernel {self.key!r}\n"
-                    f"expected: {type_name(self.patterns[name])}"
-                )
-        self._patterns_of(given)
+        self.current.program(overload_types(self.key, self.patterns, types))
         return self
-
-    def types_by_name(self, types: dict[str, Any]) -> list[Any]:
-        """Types of all parameters from a dict that has at least the generic ones."""
-        generic = [name for name, pattern in self.patterns.items() if is_generic(pattern)]
-        if set(types) - set(self.patterns) or set(generic) - set(types):
-            raise ArgumentTypeError(
-                f"overload of kernel {self.key!r} has types for {', '.join(types)}\nexpected: {', '.join(generic)}"
-            )
-        return [types.get(name, pattern) for name, pattern in self.patterns.items()]
-
-    def _patterns_of(self, given: list[Any]) -> None:
-        self.current.program(tuple(resolve(t, {}) for t in given))
-
-
-def element_of_none(pattern: Any, bound: dict[Any, Any]) -> Any:
-    """The element type of a generic array that is None: that of others, else any, as there are no elements."""
-    try:
-        found = resolve(pattern, bound)
-    except KeyError:
-        found = scalars.float32
-    return scalars.float32 if is_generic(found) else found
-
-
-def argument_type(value: Any) -> Any:
-    """The kernel type of a launch argument."""
-    found = getattr(value, "type", None)
-    if isinstance(found, ArrayType):
-        return found
-    if hasattr(value, "__array_interface__") and not isinstance(value, (int, float)) and getattr(value, "ndim", None):
-        return array_type(scalars.canonical(value.dtype), value.ndim)
-    if (on_device := getattr(value, "__cuda_array_interface__", None)) is not None:
-        return array_type(scalars.canonical(np.dtype(on_device["typestr"])), len(on_device["shape"]))
-    return operand_pattern_type(value)
 
 
 def kernel(

@@ -25,9 +25,10 @@ from ...passes.analysis.atomics import Part
 from ...types.compounds import scalar_of, size_of
 from ...types.scalars import is_float
 from ..arrays.array import array
-from ..arrays.host_memory import ALIGNMENT, meets_itself
+from ..arrays.host_memory import meets_itself
 from ..arrays.indexed import indexedarray
 from ..arrays.saved_contents import span
+from ..devices.device import ALIGNMENT
 from . import pool
 from .launcher import LaunchCall
 

@@ -15,6 +15,7 @@ import warpsim as wp
 from warpsim.core.runtime.devices.cuda import driver
 from warpsim.core.runtime.devices.cuda import memory as cuda_memory
 from warpsim.core.runtime.devices.cuda.strided import joined
+from warpsim.core.runtime.devices.device_memory import on_host
 from warpsim.errors import ArrayError, DeviceMemoryError, OutOfBoundsError
 
 pytestmark = [
@@ -42,14 +43,14 @@ def device():
 
 def on_gpu(values):
     """Values as memory of the device."""
-    made = cuda_memory.empty(values.shape, values.dtype, device())
+    made = device().empty(values.shape, values.dtype)
     made.put(values)
     return made
 
 
 def same(found, expected):
     """Equal to the bit, NaNs included."""
-    host = cuda_memory.on_host(found)
+    host = on_host(found)
     assert host.shape == expected.shape
     assert host.dtype == expected.dtype
     assert host.tobytes() == np.ascontiguousarray(expected).tobytes()
@@ -89,7 +90,7 @@ def test_copies_between_views_of_every_rank_and_word(data, shape, dtype):
     key = data.draw(cuts(tuple(shape[k] for k in order)))
     there, back = on_gpu(source), on_gpu(target)
     part, wanted = back.transpose(order)[key], target.transpose(order)[key]
-    if isinstance(part, cuda_memory.DeviceMemory) and part.ndim:
+    if isinstance(part, cuda_memory.CudaMemory) and part.ndim:
         part[...] = there.transpose(order)[key]
         target.transpose(order)[key][...] = source.transpose(order)[key]
         same(part, wanted)

@@ -23,7 +23,7 @@ import numpy as np
 from .....errors import DeviceError, DeviceMemoryError
 from ....emit.cache import object_cache
 from ...arrays.array import array
-from ...devices.cuda import memory
+from ...devices.cuda.memory import CudaMemory
 from .work import Now
 
 log = logging.getLogger("warpsim")
@@ -76,7 +76,7 @@ class Flat:
     The package remembers what it was given last for as long as it remembers the algorithm.
     """
 
-    def __init__(self, view: memory.DeviceMemory):
+    def __init__(self, view: CudaMemory):
         self.dtype, self.shape, self.size, self.nbytes = view.dtype, view.shape, view.size, view.nbytes
         self.__cuda_array_interface__ = {
             "data": (view.address, False), "shape": view.shape, "strides": None, "typestr": view.dtype.str,
@@ -166,7 +166,7 @@ def _do(work: Now, key: tuple[Any, ...], describe: Callable[[Any], _Wanted]) -> 
     except Exception as error:  # a name, a header or a library that is missing, or does not fit the driver
         found().give_up(f"{type(error).__name__}: {error}")
         return False
-    kept = (memory.empty((max(1, size),), np.uint8, device), wanted.arrays)
+    kept = (device.empty((max(1, size),), np.uint8), wanted.arrays)
 
     def step() -> None:
         device.enter()

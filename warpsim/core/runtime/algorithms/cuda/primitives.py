@@ -19,8 +19,7 @@ from ....types import compounds
 from ....types.scalars import float64, int32, uint32
 from ...arrays.array import array
 from ...arrays.indexed import indexedarray
-from ...devices.cuda import memory
-from ...devices.cuda.memory import DeviceMemory, on_host
+from ...devices.device_memory import DeviceMemory, on_host
 from ...tape.array_step import Contents
 from ...tape.host_gradients import add_gradient, spent
 from ..casts import Cast
@@ -40,7 +39,7 @@ def flat(work: Now, a: Any, apart: bool = False) -> array:
     """All components in order: the memory itself if it is packed, else (or if `apart`) a copy."""
     scalar = compounds.scalar_of(a.dtype)
     if isinstance(a, indexedarray):
-        packed = memory.empty((*a.shape, *_inner(a.dtype)), scalar, work.device)
+        packed = work.device.empty((*a.shape, *_inner(a.dtype)), scalar)
         work.on_host(lambda: packed.put(a._contents()))
         return work.wrapped(packed.reshape(-1), scalar)
     return work.wrapped(_packed(work, a._data, apart), scalar)
@@ -50,7 +49,7 @@ def _packed(work: Now, contents: Any, apart: bool = False) -> DeviceMemory:
     """Memory in one line: the memory itself, or a copy."""
     if isinstance(contents, DeviceMemory) and contents.flags.c_contiguous and not apart:
         return contents.reshape(-1)
-    made = memory.empty(contents.shape, contents.dtype, work.device)
+    made = work.device.empty(contents.shape, contents.dtype)
     work.copy(made, contents)
     return made.reshape(-1)
 
@@ -70,7 +69,7 @@ class Result:
         """kept: whether some components stay as they are."""
         self.work, self.target = work, a._data
         self.direct = a._data.flags.c_contiguous
-        fresh = None if self.direct else memory.empty(a._data.shape, a._data.dtype, work.device)
+        fresh = None if self.direct else work.device.empty(a._data.shape, a._data.dtype)
         self.memory = self.target if fresh is None else fresh
         if fresh is not None and kept:
             work.copy(fresh, self.target)
@@ -241,7 +240,8 @@ class _Keys:
 def _reorder(work: Now, values: array, order: array) -> None:
     """values[k] = values[order[k]], for elements of any dtype."""
     old = values._data
-    moved = array._wrap(memory.empty((order.size, *old.shape[1:]), old.dtype, work.device), values.dtype, work.device)
+    fresh = work.device.empty((order.size, *old.shape[1:]), old.dtype)
+    moved = array._wrap(fresh, values.dtype, work.device)
     work.launch(kernels.gather, order.size, values, order, moved)
     work.copy(old[: order.size], moved._data)
 

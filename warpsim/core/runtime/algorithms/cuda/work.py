@@ -14,8 +14,7 @@ import numpy as np
 
 from ...arrays.array import array
 from ...devices.capture import current_graph
-from ...devices.cuda import memory
-from ...devices.cuda.memory import DeviceMemory
+from ...devices.device_memory import DeviceMemory
 from ...launch import launch
 
 Step = Callable[[], None]
@@ -31,7 +30,7 @@ class Now:
 
     def new(self, size: int, dtype: Any) -> array:
         """Scratch memory: a flat array of scalars, whose contents are undefined."""
-        return self.wrapped(memory.empty((size,), dtype, self.device), dtype)
+        return self.wrapped(self.device.empty((size,), dtype), dtype)
 
     def wrapped(self, flat: DeviceMemory, dtype: Any) -> array:
         """Memory of scalars, of rank 1, as kernels want it."""

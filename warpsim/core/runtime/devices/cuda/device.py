@@ -15,17 +15,23 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from .....errors import DeviceError, DeviceMemoryError
+from ....emit import build as builder
+from ....emit.program import Program
+from ....emit.target import Options
 from .. import device as devices
-from ..device import Device
-from . import driver
-from .driver import call
+from ..device import Device, span_of
+from . import addresses, driver
+from .driver import call, ended
+from .function import CudaFunction
+from .memory import CudaMemory, Pinned, viewed
 
 NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: the legacy default stream does not wait for it
 
@@ -205,7 +211,44 @@ class CudaDevice(Device):
             if before is not None:
                 call("cuCtxSetCurrent", before)
 
+    # ----- code -------------------------------------------------------------------------------
+
+    def build(self, program: Program, options: Options) -> CudaFunction:
+        """Machine code of a program on this device, ready to be launched."""
+        return CudaFunction(builder.build_cuda(program, options, self.arch), self)
+
     # ----- memory -----------------------------------------------------------------------------
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> CudaMemory:
+        """Fresh packed memory; its contents are undefined. Raises `DeviceMemoryError`."""
+        layout = np.dtype(dtype)
+        return viewed(self.allocate(span_of(shape, None, layout.itemsize)), shape, layout, None, self)
+
+    def zeros(self, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None = None) -> CudaMemory:
+        """Fresh memory, zero from the first byte of its elements to the last; packed without `strides`."""
+        layout = np.dtype(dtype)
+        span = span_of(shape, strides, layout.itemsize)
+        made = viewed(self.allocate(span), shape, layout, strides, self)
+        if span:
+            self.call("cuMemsetD8Async", made.address, 0, span, self.stream_handle)
+        return made
+
+    def view_of(self, addresses: np.ndarray) -> CudaMemory:
+        """A NumPy array over addresses of the device as memory of it."""
+        found = addresses.view(CudaMemory)
+        found.device = self
+        return found
+
+    def pinned(self, shape: tuple[int, ...], dtype: Any, zero: bool) -> np.ndarray:
+        """Page-locked memory of the host: copies to and from devices need no detour."""
+        layout = np.dtype(dtype)
+        held = Pinned(span_of(shape, None, layout.itemsize), self, zero)
+        return np.ndarray(shape, layout, np.asarray(held))  # type: ignore[arg-type]
+
+    def check_address(self, address: int, span: int) -> None:
+        """Raise `DeviceError` unless kernels here may use the bytes at an address in place."""
+        if span and (home := addresses.place_of(address, span, self)) is not self:
+            raise DeviceError(f"address {address:#x} is memory of {home}\nexpected: {self}")
 
     def allocate(self, size: int) -> Allocation:
         """Memory of undefined contents. Raises `DeviceMemoryError`, after which the program may go on."""
@@ -331,14 +374,6 @@ class Allocation:
 
     def __del__(self) -> None:
         ended(self.device, partial(self.device.free, self.address, self.pooled, self.lent))
-
-
-def ended(device: Any, action: Callable[[], None]) -> None:
-    """Let a finalizer give something back to the driver, if there still is one. Never fails."""
-    if sys is None or sys.is_finalizing():
-        return  # the driver ends with the process
-    with contextlib.suppress(Exception):  # a dead context, a forked process: there is nobody to tell
-        device.finish(action)
 
 
 def wait_for(waiting: Any, awaited: Any) -> None:

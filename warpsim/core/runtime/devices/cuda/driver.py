@@ -6,11 +6,13 @@ never fails. `call` runs a function of `cuda.bindings.driver` and returns its re
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
 import os
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from .....errors import DeviceError, DeviceMemoryError
@@ -115,6 +117,14 @@ def call(name: str, *args: Any) -> Any:
     if len(results) == 1:
         return results[0]
     return tuple(results) or None
+
+
+def ended(device: Any, action: Callable[[], None]) -> None:
+    """Let a finalizer give something back to the driver, if there still is one. Never fails."""
+    if sys is None or sys.is_finalizing():
+        return  # the driver ends with the process
+    with contextlib.suppress(Exception):  # a dead context, a forked process: there is nobody to tell
+        device.finish(action)
 
 
 def failure(name: str, status: Any) -> DeviceError:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import ctypes
 import threading
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .....errors import LaunchError
 from ....emit.cuda_code import KERNEL, CudaCode
 from ....emit.lifetime import Owned
 from . import driver
-from .device import CudaDevice, ended
-from .driver import call
+from .driver import call, ended
+
+if TYPE_CHECKING:
+    from .device import CudaDevice
 
 BLOCK_DIM = 256
 MOST_BLOCKS = 2**31 - 1

@@ -13,8 +13,8 @@ from typing import Any
 
 from .....errors import DeviceError
 from . import driver
-from .device import NON_BLOCKING, CudaDevice, NeedsHost, ended
-from .driver import call
+from .device import NON_BLOCKING, CudaDevice, NeedsHost
+from .driver import call, ended
 
 Step = Callable[[], None]
 

@@ -13,24 +13,23 @@ from typing import Any
 import numpy as np
 
 from .....errors import ArgumentTypeError, ArrayError, DeviceError
+from ..device import span_of
 from . import dlpack, driver
-from .device import Allocation, CudaDevice, cuda_devices, wait_for
+from .addresses import device_numbered, is_gpu, place_of
+from .device import Allocation, CudaDevice, wait_for
 from .dlpack import CUDA, Lent
-from .driver import call
-from .memory import DeviceMemory, viewed
+from .memory import CudaMemory, viewed
 
 LEGACY = 1  # the stream that protocols name by a number; other numbers are addresses, or 2, each thread's own
 HOST = dlpack.CPU
 KNOWN = (HOST, CUDA, dlpack.CUDA_HOST, dlpack.CUDA_MANAGED)
 """Kinds of devices, by DLPack's numbers, whose memory arrays can be over."""
 
-_HOST = 1  # CU_MEMORYTYPE_HOST: pinned
-
 
 # ----- giving -----------------------------------------------------------------------------------
 
 
-def interface(memory: DeviceMemory) -> dict[str, Any]:
+def interface(memory: CudaMemory) -> dict[str, Any]:
     """The value of `__cuda_array_interface__`: extents of elements are trailing axes."""
     return {
         "shape": memory.shape,
@@ -42,7 +41,7 @@ def interface(memory: DeviceMemory) -> dict[str, Any]:
     }
 
 
-def export(memory: DeviceMemory, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
+def export(memory: CudaMemory, stream: Any, max_version: Any, dl_device: Any, copy: bool | None) -> Any:
     """The value of `__dlpack__`, whose arguments are those of the Python array API.
 
     stream: where the consumer will work; None is the legacy default stream, -1 asks for no order. dl_device: the
@@ -70,7 +69,7 @@ def on_host(memory: np.ndarray, max_version: Any, copy: bool | None) -> Any:
     return dlpack.capsule(memory.copy() if copy else memory, (HOST, 0), versioned, copied=bool(copy))
 
 
-def _let_wait(memory: DeviceMemory, stream: int) -> None:
+def _let_wait(memory: CudaMemory, stream: int) -> None:
     """Let the work of a consumer follow the work of the current stream."""
     if not stream:
         raise BufferError("stream 0 of __dlpack__ has no meaning on CUDA\nexpected: 1, 2, an address, None or -1")
@@ -99,7 +98,7 @@ def _order(later: int, earlier: int, device: CudaDevice) -> None:
 # ----- taking -----------------------------------------------------------------------------------
 
 
-def memory_of(value: Any, device: Any = None) -> DeviceMemory | None:
+def memory_of(value: Any, device: Any = None) -> CudaMemory | None:
     """The memory of another framework's array on a CUDA device; None for what is on the host.
 
     device: who asks; pinned memory of the host is memory of every CUDA device. Work that the current stream of
@@ -107,16 +106,16 @@ def memory_of(value: Any, device: Any = None) -> DeviceMemory | None:
     Raises `ArrayError` for what cannot be shared, `DeviceError` for a device that this process does not see.
     """
     if isinstance(value, np.ndarray):
-        return value if isinstance(value, DeviceMemory) else None
+        return value if isinstance(value, CudaMemory) else None
     if isinstance(value, type):
         return None  # it has the protocols of its instances
     found = _interface_of(value)
     if found is not None and (found.get("stream") is not None or not hasattr(value, "__dlpack__")):
         return _by_interface(value, found, device)
     kind = device_kind(value)
-    if kind[0] not in (CUDA, dlpack.CUDA_MANAGED) and not (kind[0] == dlpack.CUDA_HOST and _is_gpu(device)):
+    if kind[0] not in (CUDA, dlpack.CUDA_MANAGED) and not (kind[0] == dlpack.CUDA_HOST and is_gpu(device)):
         return None
-    home = device if kind[0] == dlpack.CUDA_HOST else _device(kind[1])
+    home = device if kind[0] == dlpack.CUDA_HOST else device_numbered(kind[1])
     return _as_memory(dlpack.taken(_capsule(value, kind[0], home)), home, value)
 
 
@@ -136,7 +135,7 @@ def lent(capsule: Any) -> np.ndarray:
         raise ArgumentTypeError(f"__dlpack__ gave {type(capsule).__name__}\nexpected: a DLPack capsule")
     found = dlpack.taken(capsule)
     if found.place[0] in (CUDA, dlpack.CUDA_MANAGED):
-        return _as_memory(found, _device(found.place[1]), capsule)
+        return _as_memory(found, device_numbered(found.place[1]), capsule)
     if found.place[0] not in (dlpack.CPU, dlpack.CUDA_HOST):
         raise DeviceError(f"memory on DLPack device {found.place}\nexpected: a CPU or a CUDA device")
     return _on_host(found)
@@ -155,19 +154,6 @@ def device_kind(value: Any) -> tuple[int, int]:
     return int(kind), int(number or 0)
 
 
-def _is_gpu(device: Any) -> bool:
-    return device is not None and device.is_cuda
-
-
-def _device(ordinal: int) -> CudaDevice:
-    found = cuda_devices()
-    if not found:
-        raise DeviceError(f"memory on cuda:{ordinal}, and CUDA is not available here: {driver.reason()}")
-    if ordinal >= len(found):
-        raise DeviceError(f"memory on cuda:{ordinal}\nexpected: one of {', '.join(map(str, found))}")
-    return found[ordinal]  # type: ignore[return-value]
-
-
 def _capsule(value: Any, kind: int, device: CudaDevice) -> Any:
     """The producer's capsule, after which our stream waits for its work."""
     stream = None if kind == dlpack.CUDA_HOST else int(device.stream_handle) or LEGACY
@@ -180,7 +166,7 @@ def _capsule(value: Any, kind: int, device: CudaDevice) -> Any:
         raise ArrayError(f"{type(value).__name__} does not share its memory: {error}") from error
 
 
-def _by_interface(value: Any, found: dict[str, Any], device: Any) -> DeviceMemory:
+def _by_interface(value: Any, found: dict[str, Any], device: Any) -> CudaMemory:
     try:
         shape = tuple(int(n) for n in found["shape"])
         dtype = np.dtype(found["descr"] if found["typestr"][1] == "V" and found.get("descr") else found["typestr"])
@@ -191,8 +177,9 @@ def _by_interface(value: Any, found: dict[str, Any], device: Any) -> DeviceMemor
         raise ArrayError(f"the __cuda_array_interface__ of {type(value).__name__} is broken: {error!r}") from error
     if found.get("mask") is not None:
         raise ArrayError(f"{type(value).__name__} has a mask\nexpected: an array of which every element counts")
-    home = place_of(address, _span(shape, strides, dtype), device) if address and all(shape) else device
-    home = home if _is_gpu(home) else _device(0)
+    _check_layout(shape, strides)
+    home = place_of(address, span_of(shape, strides, dtype.itemsize), device) if address and all(shape) else device
+    home = home if is_gpu(home) else device_numbered(0)
     stream = found.get("stream")
     if stream == 0:
         raise ArrayError("stream 0 of __cuda_array_interface__ has no meaning\nexpected: None, 1, 2 or an address")
@@ -206,64 +193,22 @@ class _Foreign:
 
     def __init__(self, source: Lent, owner: Any):
         self.source, self.owner = source, owner
-        span = _span(source.shape, source.strides, source.dtype)
+        span = span_of(source.shape, source.strides, source.dtype.itemsize)
         self.__array_interface__ = {
             "data": (source.address, source.read_only), "shape": (span,), "typestr": "|u1", "version": 3,
         }  # fmt: skip
 
 
-def _as_memory(source: Lent, device: CudaDevice, owner: Any) -> DeviceMemory:
-    if not _fits(source):
-        raise ArrayError(f"shape {source.shape} with strides {source.strides}\nexpected: extents and strides from 0 on")
+def _as_memory(source: Lent, device: CudaDevice, owner: Any) -> CudaMemory:
+    _check_layout(source.shape, source.strides)
     return viewed(_Foreign(source, owner), source.shape, source.dtype, source.strides, device)
 
 
 def _on_host(source: Lent) -> np.ndarray:
-    if not _fits(source):
-        raise ArrayError(f"shape {source.shape} with strides {source.strides}\nexpected: extents and strides from 0 on")
+    _check_layout(source.shape, source.strides)
     return np.ndarray(source.shape, source.dtype, np.asarray(_Foreign(source, None)), 0, source.strides)
 
 
-def _fits(source: Lent) -> bool:
-    same = len(source.shape) == len(source.strides)
-    return same and all(n >= 0 for n in source.shape) and all(s >= 0 for s in source.strides)
-
-
-def _span(shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype) -> int:
-    """Bytes from the first element to the end of the last."""
-    if not all(shape):
-        return 0
-    return dtype.itemsize + sum((n - 1) * s for n, s in zip(shape, strides, strict=False))
-
-
-# ----- addresses --------------------------------------------------------------------------------
-
-
-def place_of(address: int, span: int, device: Any = None) -> Any:
-    """The device that memory at an address belongs to: `device` for pinned memory of the host.
-
-    Raises `DeviceError` when the driver does not know the first or the last byte, or puts them on two devices.
-    """
-    first, last = _known(address, device), _known(address + max(span, 1) - 1, device)
-    if first is None or first is not last:
-        where = "is no memory that CUDA knows" if first is None else f"on {first} ends before its {span:,} bytes"
-        raise DeviceError(f"address {address:#x} {where}\nexpected: {span:,} bytes of memory of a CUDA device")
-    return first
-
-
-def _known(address: int, device: Any) -> Any:
-    asked = device if _is_gpu(device) else _device(0)
-    asked.enter()
-    names = driver.api().CUpointer_attribute
-    try:
-        kind = int(call("cuPointerGetAttribute", names.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address))
-        ordinal = int(call("cuPointerGetAttribute", names.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address))
-    except DeviceError:
-        return None
-    return asked if kind == _HOST else _device(ordinal)
-
-
-def check_address(address: int, span: int, device: CudaDevice) -> None:
-    """Raise `DeviceError` unless kernels of a device may use the bytes at an address in place."""
-    if span and (home := place_of(address, span, device)) is not device:
-        raise DeviceError(f"address {address:#x} is memory of {home}\nexpected: {device}")
+def _check_layout(shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+    if len(shape) != len(strides) or min((*shape, *strides), default=0) < 0:
+        raise ArrayError(f"shape {shape} with strides {strides}\nexpected: extents and strides from 0 on")

@@ -15,7 +15,6 @@ from functools import cache
 from typing import Any
 
 from .... import compile as compiler
-from ....emit import build as builder
 from ....emit.layout import MAX_DIM, header
 from ....emit.target import Options
 from ....frontend.source import Source
@@ -66,26 +65,6 @@ def joined(lines: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     return found
 
 
-def regrouped(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Strides with which other extents of as many elements meet the same memory in the same order, if there are any."""
-    runs: list[tuple[int, int]] = []  # elements at one distance from each other, the innermost first
-    for n, step in zip(reversed(shape), reversed(strides), strict=True):
-        if n != 1:
-            if runs and step == runs[-1][0] * runs[-1][1]:
-                runs[-1] = (runs[-1][0] * n, runs[-1][1])
-            else:
-                runs.append((n, step))
-    found, left, reach = [], 1, 0
-    for n in reversed(wanted):
-        if n != 1 and left == 1:
-            left, reach = runs.pop(0)
-        if left % n:
-            return None
-        found.append(reach)
-        left, reach = left // n, reach * n
-    return tuple(reversed(found))
-
-
 def _steps(lines: list[tuple[int, int, int]]) -> list[int]:
     return [step for _, t, s in lines for step in (t, s)]
 
@@ -108,7 +87,8 @@ def _loaded(body: Callable[..., None], word: Any, device: Any) -> CudaFunction:
     """A kernel on a device, for elements of a type."""
     t = array_type(word, _RANK)
     program = compiler.finish(compiler.lower(Source(body), {"target": t, "source": t}, [t, t]), max_unroll=0)
-    return CudaFunction(builder.build_cuda(program, Options(layouts=("A", "A")), device.arch), device)
+    function: CudaFunction = device.build(program, Options(layouts=("A", "A")))
+    return function
 
 
 def _run(loaded: CudaFunction, lines: list[tuple[int, int, int]], target: int, source: int) -> None:

@@ -1,0 +1,52 @@
+"""Which CUDA device the memory at an address belongs to, as the driver knows it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .....errors import DeviceError
+from ..device import get_cuda_devices
+from . import driver
+from .driver import call
+
+if TYPE_CHECKING:
+    from .device import CudaDevice
+
+_HOST = 1  # CU_MEMORYTYPE_HOST: pinned
+
+
+def is_gpu(device: Any) -> bool:
+    return device is not None and device.is_cuda
+
+
+def device_numbered(ordinal: int) -> CudaDevice:
+    found = get_cuda_devices()
+    if not found:
+        raise DeviceError(f"memory on cuda:{ordinal}, and CUDA is not available here: {driver.reason()}")
+    if ordinal >= len(found):
+        raise DeviceError(f"memory on cuda:{ordinal}\nexpected: one of {', '.join(map(str, found))}")
+    return found[ordinal]  # type: ignore[return-value]
+
+
+def place_of(address: int, span: int, device: Any = None) -> Any:
+    """The device that memory at an address belongs to: `device` for pinned memory of the host.
+
+    Raises `DeviceError` when the driver does not know the first or the last byte, or puts them on two devices.
+    """
+    first, last = _known(address, device), _known(address + max(span, 1) - 1, device)
+    if first is None or first is not last:
+        where = "is no memory that CUDA knows" if first is None else f"on {first} ends before its {span:,} bytes"
+        raise DeviceError(f"address {address:#x} {where}\nexpected: {span:,} bytes of memory of a CUDA device")
+    return first
+
+
+def _known(address: int, device: Any) -> Any:
+    asked = device if is_gpu(device) else device_numbered(0)
+    asked.enter()
+    names = driver.api().CUpointer_attribute
+    try:
+        kind = int(call("cuPointerGetAttribute", names.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address))
+        ordinal = int(call("cuPointerGetAttribute", names.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address))
+    except DeviceError:
+        return None
+    return asked if kind == _HOST else device_numbered(ordinal)

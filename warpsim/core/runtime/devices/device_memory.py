@@ -1,0 +1,234 @@
+"""Memory that only a device sees, as NumPy sees it: shapes, strides and views are NumPy's, contents are elsewhere.
+
+`DeviceMemory` is a NumPy array whose data pointer leads to a device. Slicing, transposing and reinterpreting it
+touch no element. Writing into it (`m[...] = x`, `np.copyto`) copies to the device, or on it; reading it
+(arithmetic, sums, `tolist`) works on a copy on the host, for which it waits. So what is written for host
+memory is right for device memory, and what should be fast there has its own way. How contents move is the affair
+of the device's own subclass.
+
+No code written in C may be given such an array unseen: `np.asarray(m)` would read addresses of the device.
+`on_host(m)` is what to give it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .device import Device
+
+_LAYOUT_ONLY = {np.may_share_memory, np.shares_memory, np.ndim, np.shape, np.size}
+_IN_PLACE = {np.put, np.place, np.putmask, np.fill_diagonal, np.put_along_axis}
+
+_READING = (
+    "all any argmax argmin argpartition argsort byteswap choose clip compress conj conjugate cumprod cumsum dot dump "
+    "dumps item max mean min nonzero prod repeat round searchsorted std sum take tobytes tofile tolist trace var "
+    "__bool__ __complex__ __contains__ __copy__ __deepcopy__ __float__ __format__ __index__ __int__ __repr__ __str__"
+).split()
+"""Methods written in C that read contents."""
+_WRITING = "partition resize setfield sort".split()
+
+
+class DeviceMemory(np.ndarray):
+    """A view of memory on a device that the host does not see."""
+
+    device: Device = None  # type: ignore[assignment]  # NumPy's own attribute of this name is read-only
+
+    def __array_finalize__(self, source: Any) -> None:
+        if isinstance(source, DeviceMemory):
+            self.device = source.device
+
+    # ----- reading ------------------------------------------------------------------------------
+
+    def host(self) -> np.ndarray:
+        """A copy of the contents on the host; waits for the work that makes them."""
+        raise NotImplementedError
+
+    def __getitem__(self, key: Any) -> Any:
+        if _is_advanced(key):
+            return self.host()[key]
+        if isinstance(key, str):
+            return super().__getitem__(key)
+        keys = key if isinstance(key, tuple) else (key,)
+        part = super().__getitem__(keys if Ellipsis in keys else (*keys, ...))
+        single = part.ndim == 0 and Ellipsis not in keys
+        return part.host()[()] if single else part
+
+    def copy(self, order: Any = "C") -> DeviceMemory:  # type: ignore[override]
+        """The same contents in fresh memory of the device, packed."""
+        made: Any = self.device.empty(self.shape, self.dtype)
+        made.put(self)
+        return made  # type: ignore[no-any-return]
+
+    def astype(self, dtype: Any, *args: Any, **options: Any) -> np.ndarray:  # type: ignore[override]
+        return self.host().astype(dtype, *args, **options)
+
+    def reshape(self, *shape: Any, **options: Any) -> Any:  # type: ignore[override]
+        """As NumPy's, but where that would copy, the copy is made on the device."""
+        if self.flags.c_contiguous:
+            return super().reshape(*shape)
+        given = shape[0] if len(shape) == 1 and not isinstance(shape[0], int | np.integer) else shape
+        wanted = tuple(self.size // max(1, -math.prod(given)) if n == -1 else int(n) for n in given)
+        # NumPy finds out whether it must copy by copying, so it is asked only about what is packed.
+        strides = regrouped(self.shape, self.strides, wanted) if math.prod(wanted) == self.size else None
+        if strides is None:
+            return self.copy().reshape(wanted)
+        return np.lib.stride_tricks.as_strided(self, wanted, strides, subok=True)
+
+    def ravel(self, order: Any = "C") -> Any:
+        return self.reshape(-1)
+
+    flatten = ravel  # type: ignore[assignment]
+
+    def __iter__(self) -> Any:
+        return iter(self.host())
+
+    def __reduce__(self) -> Any:
+        return self.host().__reduce__()
+
+    # ----- writing ------------------------------------------------------------------------------
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if _is_advanced(key):
+            kept = self.host()
+            kept[key] = on_host(value)
+            self.put(kept)
+        elif isinstance(key, str):
+            self[key].put(value)
+        else:
+            keys = key if isinstance(key, tuple) else (key,)
+            part: DeviceMemory = super().__getitem__(keys if Ellipsis in keys else (*keys, ...))
+            part.put(value)
+
+    def fill(self, value: Any) -> None:
+        self.put(value)
+
+    def put(self, value: Any) -> None:  # type: ignore[override]
+        """Copy a value, of any shape that NumPy would broadcast, into this memory, in order of the device's work."""
+        raise NotImplementedError
+
+    def add(self, value: Any) -> bool:
+        """Add a value where the memory is; False, and nothing done, where that is not known."""
+        return False
+
+    # ----- NumPy's functions --------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+        """Compute on the host, but for sums in place; results go back to the device where `out`, or `at`, says so."""
+        in_place = ufunc is np.add and method == "__call__" and not options and out is not None and out[0] is inputs[0]
+        if in_place and isinstance(out[0], DeviceMemory) and out[0].add(inputs[1]):
+            return out[0]
+        given = [on_host(x) for x in inputs]
+        if method == "at":
+            ufunc.at(*given, **options)
+            inputs[0].put(given[0])
+            return None
+        options = {name: on_host(x) for name, x in options.items()}
+        found = getattr(ufunc, method)(*given, **options)
+        if out is None:
+            return found
+        for target, result in zip(out, found if isinstance(found, tuple) else (found,), strict=True):
+            target[...] = result
+        return out[0] if len(out) == 1 else out
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        if function in _OWN:
+            return _OWN[function](*args, **options)
+        if function in _LAYOUT_ONLY:
+            return function(*(_plain(x) for x in args), **options)
+        if function in _IN_PLACE:
+            name = function.__name__
+            raise TypeError(f"np.{name} does not write to memory on {self.device}\nhelp: write with a[...] =")
+        return function(*_all_on_host(args), **{name: _all_on_host(x) for name, x in options.items()})
+
+
+def _by_host(name: str) -> Any:
+    """A method of NumPy's arrays, on a copy of the contents."""
+
+    def method(self: DeviceMemory, *args: Any, **options: Any) -> Any:
+        return getattr(self.host(), name)(*map(_all_on_host, args), **options)
+
+    return method
+
+
+def _refused(name: str) -> Any:
+    """A method that would write to the memory from C."""
+
+    def method(self: DeviceMemory, *args: Any, **options: Any) -> Any:
+        raise TypeError(f"{name}() does not write to memory on {self.device}\nhelp: write with a[...] =")
+
+    return method
+
+
+for _name in _READING:
+    setattr(DeviceMemory, _name, _by_host(_name))
+for _name in _WRITING:
+    setattr(DeviceMemory, _name, _refused(_name))
+
+
+def _copyto(target: Any, source: Any, casting: str = "same_kind", where: Any = True) -> None:
+    if not isinstance(target, DeviceMemory) or where is not True:
+        kept = on_host(target)
+        np.copyto(kept, on_host(source), casting, where=on_host(where))
+        if kept is not target:
+            target.put(kept)
+        return
+    target.put(source)
+
+
+def _like(value: Any) -> Any:
+    """One of `np.zeros_like` and its kin, for device memory."""
+
+    def made(prototype: DeviceMemory, dtype: Any = None) -> Any:
+        found: Any = prototype.device.empty(prototype.shape, dtype or prototype.dtype)
+        if value is not None:
+            found.put(value)
+        return found
+
+    return made
+
+
+_OWN = {np.copyto: _copyto, np.empty_like: _like(None), np.zeros_like: _like(0), np.ones_like: _like(1)}
+
+
+def _is_advanced(key: Any) -> bool:
+    """Whether NumPy would gather elements instead of making a view."""
+    keys = key if isinstance(key, tuple) else (key,)
+    basic = (int, np.integer, slice, str, type(None), type(Ellipsis))
+    return any(isinstance(k, bool) or not isinstance(k, basic) for k in keys)
+
+
+def _plain(x: Any) -> Any:
+    return x.view(np.ndarray) if isinstance(x, DeviceMemory) else x
+
+
+def _all_on_host(x: Any) -> Any:
+    return type(x)(map(_all_on_host, x)) if isinstance(x, list | tuple) else on_host(x)
+
+
+def on_host(x: Any) -> Any:
+    """The contents of device memory on the host; anything else as it is."""
+    return x.host() if isinstance(x, DeviceMemory) else x
+
+
+def regrouped(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Strides with which other extents of as many elements meet the same memory in the same order, if there are any."""
+    runs: list[tuple[int, int]] = []  # elements at one distance from each other, the innermost first
+    for n, step in zip(reversed(shape), reversed(strides), strict=True):
+        if n != 1:
+            if runs and step == runs[-1][0] * runs[-1][1]:
+                runs[-1] = (runs[-1][0] * n, runs[-1][1])
+            else:
+                runs.append((n, step))
+    found, left, reach = [], 1, 0
+    for n in reversed(wanted):
+        if n != 1 and left == 1:
+            left, reach = runs.pop(0)
+        if left % n:
+            return None
+        found.append(reach)
+        left, reach = left // n, reach * n
+    return tuple(reversed(found))
