@@ -16,6 +16,7 @@ from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.arrays.mirrors import Mirror
 from ..core.runtime.tape.adjoint_launch import check_aliases
 from ..core.runtime.tape.entry import MovedEntry
+from ..core.runtime.tape.forward_sweep import push
 from ..core.runtime.tape.tape import Tape
 from ..errors import GradientError, TapeError, instance
 from .dual import fitting
@@ -34,7 +35,6 @@ class ForwardSweep:
         self.tape, self.numbers, self.for_reverse = tape, numbers, for_reverse
         self.tangents = Mirror(tape.arrays())
         self.moving: set[Any] = set()
-        self.later = _written_later(tape)
         self.moved: list[MovedEntry] = []
 
     def set(self, tangents: Mapping[Any, Any]) -> None:
@@ -43,15 +43,7 @@ class ForwardSweep:
         self.moving.update(a._array._memory for a in tangents)
 
     def run(self) -> None:
-        for k, entry in enumerate(self.tape.records):
-            moves = self.numbers is not None or any(a._memory in self.moving for a in entry.arrays())
-            returns = self.for_reverse and entry.passes_gradient()
-            if moves or returns:
-                moved = entry.push(self.tangents, self.numbers or {}, self.later[k] if returns else None)
-                if moved is not None:
-                    self.moved.append(moved)
-            if moves:
-                self.moving.update(a._memory for a in entry.written())
+        self.moved = push(self.tape.records, self.tangents, self.moving, self.numbers, self.for_reverse)
 
 
 class ReverseSweep:
@@ -79,15 +71,3 @@ def write(tape: Tape, mirror: Mirror, values: Mapping[Any, Any]) -> None:
                 f"a tangent or cotangent is given for {a!r}\nexpected: an array of floats that the tape recorded"
             )
         mirror.set(a, fitting(repr(a), a.dtype, a.shape, numbers))
-
-
-def _written_later(tape: Tape) -> list[set[Any]]:
-    """For each entry the memory that entries after it write."""
-    found: list[set[Any]] = []
-    later: set[Any] = set()
-    for entry in reversed(tape.records):
-        found.append(set(later))
-        later.update(a._memory for a in entry.written())
-    return found[::-1]
-
-

@@ -5,8 +5,7 @@ import pytest
 from checkpoint_loops import SCHEDULES, Pendulums, curve, equal, floats, loss_array, nudge, square_sum, swing
 
 import warpsim as wp
-from warpsim.autograd import jvp
-from warpsim.errors import ArgumentTypeError, CheckpointError, GradientError, TapeError, TapeOverwriteError
+from warpsim.errors import ArgumentTypeError, CheckpointError, GradientError, TapeOverwriteError
 
 
 def refused(kind, step, state, *texts, steps=5, **options):
@@ -390,12 +389,3 @@ def test_an_error_in_a_step_leaves_arrays_alone_in_backward():
         expected.run(9)
     tape.backward(expected.loss)
     assert equal(system.gradients(), expected.gradients())
-
-
-def test_forward_mode():
-    system = Pendulums()
-    with wp.Tape() as tape:
-        system.run(4, "sqrt")
-    with pytest.raises(TapeError) as error:
-        jvp(tape, tangents={system.x: np.ones(5)})
-    said(error, "its derivative along a direction is not known")

@@ -130,10 +130,10 @@ def run_lengths(a):
 
 KINDS = {
     "LaunchEntry": launch, "WriteEntry": write, "AnnouncedWrite": announced, "FunctionEntry": function,
-    "CheckpointEntry": loop, "array_scan": scan, "array_sum": total, "array_inner": inner, "array_cast": cast,
+    "LoopEntry": loop, "array_scan": scan, "array_sum": total, "array_inner": inner, "array_cast": cast,
     "radix_sort_pairs": sort, "segmented_sort_pairs": segments, "runlength_encode": run_lengths,
 }  # fmt: skip
-WITHOUT_TANGENT = {"AnnouncedWrite", "FunctionEntry", "CheckpointEntry"}
+WITHOUT_TANGENT = {"AnnouncedWrite", "FunctionEntry"}
 
 
 def subclasses(cls):

@@ -13,10 +13,11 @@ from .indexed import indexedarray
 
 
 class Mirror:
-    """The memory that mirrors some arrays."""
+    """The memory that mirrors some arrays. beside: another mirror, which has those that it knows already."""
 
-    def __init__(self, arrays: Iterable[array | indexedarray]):
-        self._doubles = Doubles(a._array._data for a in arrays)
+    def __init__(self, arrays: Iterable[array | indexedarray], beside: Mirror | None = None):
+        known = None if beside is None else beside._doubles
+        self._doubles = Doubles((a._array._data for a in arrays), beside=known)
 
     def set(self, a: Any, numbers: np.ndarray) -> None:
         """Write into the mirror of an array."""

@@ -230,6 +230,6 @@ def _found_again(trace: _Trace) -> array | None:
     if owner is None or a is not None:
         return a
     ptr, dtype, shape, strides, device = trace.layout
-    a = array._wrap(memory_at(ptr, dtype, shape, strides, None), dtype, device, owner=owner)
+    a = array._wrap(memory_at(ptr, dtype, shape, strides, None, device=device), dtype, device, owner=owner)
     a._memory = foreign_memory(a._data)
     return a

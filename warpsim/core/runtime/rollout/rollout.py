@@ -6,10 +6,11 @@ recorded every step; after it all arrays hold what they held before it, and othe
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,11 +24,12 @@ from ..arrays.saved_contents import Paused, fingerprint
 from ..devices.capture import recorded
 from ..devices.device import ScopedDevice, get_device
 from ..tape.adjoint_needs import Always
-from ..tape.entry import ArrayUse, Step, TapeEntry
 from ..tape.recording import register
-from ..tape.stand_ins import Restored
 from .footprint import PARAMETERS, STATE, Footprint, LoopTape, Watch, named
+from .loop_entry import LoopEntry
 from .schedules import Action, Advance, Restore, Reverse, Store
+
+Result = TypeVar("Result")
 
 
 @dataclass
@@ -101,30 +103,6 @@ def takes_state(step: Any) -> bool:
     return len(needed) == 2
 
 
-class CheckpointEntry(TapeEntry):
-    """A checkpointed loop on a tape: reads its state, its parameters and all else that steps read."""
-
-    name, title = "checkpoint", "a checkpointed loop"
-
-    def __init__(self, rollout: Rollout, reads: list[tuple[array, Any]]):
-        self.rollout, self.reads, self.place = rollout, reads, rollout.place
-
-    def uses(self) -> Iterator[ArrayUse]:
-        for k, a in enumerate([*self.rollout.state, *(a for a, _ in self.reads)]):
-            yield ArrayUse(str(k), a, reads=True, depends=True)
-        for k, a in enumerate(self.rollout.written):
-            yield ArrayUse(str(k), a, writes=True)
-
-    @property
-    def step(self) -> Step | None:  # type: ignore[override]
-        return self.run
-
-    def run(self) -> None:
-        """Reverse the loop while arrays hold what they held when it ran."""
-        with Restored([(a._data, read) for a, read in self.reads]):
-            self.rollout.reverse()
-
-
 class Rollout:
     """A loop that can be reversed: checkpoints, the schedule, and checksums of what the first run came by."""
 
@@ -175,7 +153,7 @@ class Rollout:
         self.first_kept = list(self.steps_kept)
         self.report.kept_bytes = len(self.kept) * self.report.state_bytes
         for tape, reads in self.reads:
-            tape.log.append(CheckpointEntry(self, reads))
+            tape.log.append(LoopEntry(self, reads))
         self.reads = []
 
     def _first_run(self, watch: Watch, numbers: range) -> None:
@@ -236,7 +214,7 @@ class Rollout:
         report = self.report
         aside = sum(a._data.nbytes for a in self.written)
         report.peak_bytes, report.replayed = aside + len(self.kept) * report.state_bytes, 0
-        with Paused(), ScopedDevice(self.device), Unseen(self.written), Held(self.written):
+        with self.replaying():
             for action in self.way_back():
                 if isinstance(action, Store):
                     self.store(action)
@@ -247,7 +225,7 @@ class Rollout:
                     for k in range(action.start, action.stop):
                         self.loop.run(k, replayed=True)
                 else:
-                    copies = self.reverse_segment(action)
+                    copies = self.segment(action.start, action.stop, run_back)
                     kept = len(self.kept) * report.state_bytes
                     report.peak_bytes = max(report.peak_bytes, aside + kept + copies)
 
@@ -270,18 +248,25 @@ class Rollout:
                 break
         yield from actions
 
-    def reverse_segment(self, action: Reverse) -> int:
-        """Record a segment and run it in reverse; returns the bytes that the tape copied."""
+    @contextlib.contextmanager
+    def replaying(self) -> Iterator[None]:
+        """While it lasts, steps may run again: tapes see nothing of it, and after it arrays hold what they held."""
+        with Paused(), ScopedDevice(self.device), Unseen(self.written), Held(self.written):
+            yield
+
+    def segment(self, start: int, stop: int, use: Callable[[LoopTape], Result]) -> Result:
+        """Record steps again and give the tape to `use`, whose result is returned.
+
+        Raises `CheckpointError` for steps that do otherwise than in the first run.
+        """
         with LoopTape() as tape:
-            for k in range(action.start, action.stop):
+            for k in range(start, stop):
                 begin = len(tape.log)
                 self.loop.run(k, replayed=True)
                 self.footprint.look(k, tape.log[begin:])
-        self.check_replay(action.stop)
+        self.check_replay(stop)
         tape._check_contents()
-        tape._prepare()
-        tape._run(None)
-        copies = sum(read.high - read.low for read in tape.session.copies)
+        result = use(tape)
         tape.session.end()
         del tape
         for a in self.footprint.settle():
@@ -289,7 +274,14 @@ class Rollout:
                 f"step {self.footprint.number} read array {named(a, self.loop.step)} when it was replayed, "
                 "and not before\nexpected: steps that do the same in every run"
             )
-        return copies
+        return result
+
+
+def run_back(tape: LoopTape) -> int:
+    """Run a tape in reverse from the gradients that arrays have; returns the bytes that it copied."""
+    tape._prepare()
+    tape._run(None)
+    return sum(read.high - read.low for read in tape.session.copies)
 
 
 class Held:

@@ -6,7 +6,7 @@ device, deterministic, place, metadata). `tape.scopes` marks groups: `Scope(inde
 where `index` counts entries and a name of None ends the scope opened last.
 
 What `backward` guarantees: gradients are those of the contents that arrays had when they were recorded,
-whatever the tape overwrote since (see `versions`); arrays keep their contents. It
+whatever the tape overwrote since (see `saved_contents`); arrays keep their contents. It
 
 - starts from the loss and gradients that it is given, and from seeds that users wrote to gradient arrays; what an
   earlier backward left there is not counted again (see `seeds`), except where it is given nothing to start from;

@@ -1,0 +1,42 @@
+"""Forward mode of recorded entries: tangents pass from what each read to what it wrote, in the order of the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..arrays.mirrors import Mirror
+from .entry import MovedEntry, TapeEntry
+
+
+def push(
+    entries: Sequence[TapeEntry], tangents: Mirror, moving: set[Any], numbers: Mapping[str, Any] | None = None,
+    for_reverse: bool = False,
+) -> list[MovedEntry]:  # fmt: skip
+    """Carry tangents through entries; those that no tangent reaches are left out.
+
+    moving: the memory that has tangents; what is written gets into it. numbers: as of `TapeEntry.push`. for_reverse:
+    keep, for every entry that a gradient passes through, what its reverse needs, and return that.
+    """
+    later = _written_later(entries)
+    moved = []
+    for entry, after in zip(entries, later, strict=True):
+        moves = numbers is not None or any(a._memory in moving for a in entry.arrays())
+        returns = for_reverse and entry.passes_gradient()
+        if moves or returns:
+            found = entry.push(tangents, numbers or {}, after if returns else None)
+            if found is not None:
+                moved.append(found)
+        if moves:
+            moving.update(a._memory for a in entry.written())
+    return moved
+
+
+def _written_later(entries: Sequence[TapeEntry]) -> list[set[Any]]:
+    """For each entry the memory that entries after it write."""
+    found: list[set[Any]] = []
+    later: set[Any] = set()
+    for entry in reversed(entries):
+        found.append(set(later))
+        later.update(a._memory for a in entry.written())
+    return found[::-1]
