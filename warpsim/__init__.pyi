@@ -302,13 +302,15 @@ from .core.runtime.arrays.indexed import (
 )
 from .core.runtime.launches.kernel import (
     Kernel as Kernel,
+    kernel as kernel,
+    overload as overload,
+)
+from .core.runtime.launches.modules import (
     Module as Module,
     force_load as force_load,
     get_module as get_module,
     get_module_options as get_module_options,
-    kernel as kernel,
     load_module as load_module,
-    overload as overload,
     set_module_options as set_module_options,
 )
 from .core.runtime.launch import (
@@ -851,13 +853,13 @@ __all__ = [
     "capture_launch",
     "indexedarray",
     "Kernel",
+    "kernel",
+    "overload",
     "Module",
     "force_load",
     "get_module",
     "get_module_options",
-    "kernel",
     "load_module",
-    "overload",
     "set_module_options",
     "launch",
     "map",
