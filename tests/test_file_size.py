@@ -1,6 +1,7 @@
 """Files and functions stay small enough to be read in one go; the limits are held here, not by habit."""
 
 import ast
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,12 @@ def test_opens_with_a_docstring(path):
     text = path.read_text(encoding="utf-8")
     if text.strip() and path.name != "conftest.py":
         assert ast.get_docstring(ast.parse(text)), "say in one sentence what this file guarantees"
+
+
+def test_files_of_tests_have_names_of_their_own():
+    """pytest imports them by these alone."""
+    names = Counter(p.name for p in FILES if p.is_relative_to(ROOT / "tests") and p.name != "conftest.py")
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_the_list_of_long_files_is_true():

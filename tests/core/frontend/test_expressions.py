@@ -34,6 +34,7 @@ GRAVITY = wp.vec3(0.0, -9.5, 2.0)
 WIDE = wp.vec3d(0.1, 0.2, 0.3)
 TURN = wp.mat22(0.0, -1.0, 1.0, 0.0)
 COUNT = np.int64(5)
+SEVEN = wp.constant(7)
 TABLE = (2.0, 4.0, 8.0)
 SCALES = np.array([1.5, 2.5])
 
@@ -217,11 +218,12 @@ def outside_names(out: Floats, i: int):
     out[5] = float(SCALES[1]) + math.tau / math.pi
     out[6] = (GRAVITY * 2.0).y + (TURN * TURN)[0, 0]
     out[7] = GRAVITY.zy[0] + GRAVITY[0:2][1]
+    out[8] = float(SEVEN + wp.static(2 * 3) + Color.BLUE if i > Color.RED else Color.RED)
 
 
 def test_constants_of_the_module():
-    want = [-9.5 + 2 + 3.25, 2.0, -1 + 1 + 1, 5 + 5 + 3 + 3, 8 + 8 + 3, 4.5, -19 - 1, 2 - 9.5]
-    assert filled(outside_names, 8, 2, threads=1) == want
+    want = [-9.5 + 2 + 3.25, 2.0, -1 + 1 + 1, 5 + 5 + 3 + 3, 8 + 8 + 3, 4.5, -19 - 1, 2 - 9.5, 7 + 6 + 5]
+    assert filled(outside_names, 9, 2, threads=1) == want
 
 
 @wp.kernel

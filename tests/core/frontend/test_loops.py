@@ -61,6 +61,21 @@ def test_ranges_that_may_break_run_as_often():
     assert ran(ranges_with_a_test, 1, np.zeros(1, np.int32), np.array([(0, 5, 0)], np.int32), 9)[0].tolist() == [0]
 
 
+@wp.kernel
+def steps(out: Ints, x: Ints):
+    i = wp.tid()
+    s = int(0)
+    for a in range(5, -5, x[i]):
+        s = s * 2 + a
+    for a in range(-5, 5, x[i]):
+        s = s * 2 - a
+    out[i] = s
+
+
+def test_steps_alone_are_known_at_the_run_only():
+    like_python(steps, 4, np.zeros(4, np.int32), np.array([-3, -1, 2, 20], np.int32))
+
+
 EDGE = np.array([(2**31 - 4, 2**31 - 1, 2), (-(2**31) + 3, -(2**31), -2), (0, 2**31 - 1, 2**30)], np.int32)
 
 
@@ -258,6 +273,25 @@ def test_a_function_may_return_from_an_endless_loop_only():
 
 
 @wp.kernel
+def exchanges(out: Ints, x: Ints):
+    i = wp.tid()
+    a, b = x[i], 12
+    while b != 0:
+        a, b = b, a % b
+    n = int(0)
+    while n < 20:
+        n += 3
+        if n % 2 == 1:
+            continue
+        a += 100
+    out[i] = a
+
+
+def test_a_turn_may_exchange_names_or_be_cut_short():
+    like_python(exchanges, 3, np.zeros(3, np.int32), np.array([18, 5, 24], np.int32))
+
+
+@wp.kernel
 def random_steps(out: Floats, seed: int):
     i = wp.tid()
     state = wp.rand_init(seed, i)
@@ -420,6 +454,30 @@ def deep_search(out: Ints):
 
 def test_a_return_from_three_loops():
     like_python(deep_search, 5, np.zeros(5, np.int32))
+
+
+@wp.func
+def first_divisor(n: int):
+    k = int(1)
+    while True:
+        k += 1
+        if k > n:
+            return 0
+        if k % 2 == 0 and n != 6:
+            continue
+        for j in range(n):
+            if j * k == n:
+                return k
+
+
+@wp.kernel
+def divisors(out: Ints, x: Ints):
+    i = wp.tid()
+    out[i] = first_divisor(x[i])
+
+
+def test_returns_from_loops_in_an_endless_loop():
+    like_python(divisors, 5, np.zeros(5, np.int32), np.array([0, 6, 9, 35, 7], np.int32))
 
 
 # ----- loops over what is known -------------------------------------------------------------

@@ -47,6 +47,34 @@ def test_components_leave_copies_alone(device):
 
 
 @wp.kernel
+def computed_components(x: Ints, y: Ints):
+    i = wp.tid()
+    v = wp.vec3(1.0, 2.0, 3.0)
+    v[x[i]] = 9.0
+    m = wp.mat22(1.0, 2.0, 3.0, 4.0)
+    y[i] = int(v[0] + 10.0 * v[1] + 100.0 * v[-1] + 1000.0 * m[-1, -1] + 10000.0 * m[0][1])
+
+
+def test_computed_components(device):
+    assert ran(computed_components, [0, 1, 2], device) == [24329, 24391, 24921]
+
+
+@wp.kernel
+def augmented_parts(x: Ints, y: Ints):
+    i = wp.tid()
+    c = Inner()
+    c.n += x[i]
+    c.n *= 2
+    c.v[1] += float(x[i])
+    c.v[1] *= 3.0
+    y[i] = c.n + int(c.v[1])
+
+
+def test_augmented_fields_and_components(device):
+    assert ran(augmented_parts, [1, 4], device) == [5, 20]
+
+
+@wp.kernel
 def elements(a: wp.array(dtype=Inner), o: Outer):
     i = wp.tid()
     a[i].n = i + 1
