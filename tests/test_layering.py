@@ -60,6 +60,7 @@ FLOORS = {
     # The face gathers public names and the command line; nothing inside imports it.
     "warpsim.types": 12,
     "warpsim.names": 12,
+    "warpsim.utils": 12,
     "warpsim.cli": 12,
     "warpsim.__main__": 12,
     "warpsim": 12,

@@ -15,13 +15,16 @@ This file only gathers public names; `names` says which module defines each, and
 from math import e, inf, nan, pi, tau
 
 from . import names
-from .config import config
+from .config import DeterministicMode, config
 
 __version__ = "0.1.0"
 
 # Warp's other spellings of the constants
 E, INF, NAN, PI, TAU = e, inf, nan, pi, tau
 half_pi = HALF_PI = pi / 2.0
+ln2, ln10, phi = 0.6931471805599453, 2.302585092994046, 1.618033988749895
+log2e, log10e = 1.0 / ln2, 1.0 / ln10
+LN2, LN10, LOG2E, LOG10E, PHI = ln2, ln10, log2e, log10e, phi
 
 _INNER = ("errors", "names")
 __all__ = [*(name for name in globals() if not name.startswith("_") and name not in _INNER), *names.PUBLIC]

@@ -7,6 +7,7 @@ from math import inf as inf
 from math import nan as nan
 from math import pi as pi
 from math import tau as tau
+from .config import DeterministicMode as DeterministicMode
 from .config import config as config
 from .core.frontend.derivatives import (
     grad as grad,
@@ -223,13 +224,22 @@ from .core.ops import (
     view as view,
     where as where,
     breakpoint_ as breakpoint,
+    div as div_approx,
+    inverse as inverse_approx,
 )
-from .core.runtime.arrays.array import (
-    array as array,
+from .core.runtime.arrays.annotations import (
     array1d as array1d,
     array2d as array2d,
     array3d as array3d,
     array4d as array4d,
+    fixedarray as fixedarray,
+    indexedarray1d as indexedarray1d,
+    indexedarray2d as indexedarray2d,
+    indexedarray3d as indexedarray3d,
+    indexedarray4d as indexedarray4d,
+)
+from .core.runtime.arrays.array import (
+    array as array,
 )
 from .core.runtime.arrays.creation import (
     clone as clone,
@@ -357,6 +367,10 @@ from .core.types.scalars import (
     uint32 as uint32,
     uint64 as uint64,
     bool_ as bool,
+    uint64 as handle,
+)
+from .core.types.references import (
+    ref as ref,
 )
 from .core.types.signatures import (
     Float as Float,
@@ -365,6 +379,15 @@ from .core.types.signatures import (
 )
 from .core.types.structs import (
     struct as struct,
+)
+from .errors import (
+    KernelError as WarpCodegenError,
+    KernelError as WarpCodegenTypeError,
+    KernelError as WarpCodegenValueError,
+    KernelError as WarpCodegenAttributeError,
+    KernelError as WarpCodegenIndexError,
+    KernelError as WarpCodegenKeyError,
+    LaunchError as WarpDeterminismError,
 )
 from .geometry.bvh.bvh import (
     Bvh as Bvh,
@@ -488,7 +511,7 @@ from .geometry.volume.transform import (
 )
 from . import autograd as autograd
 from . import types as types
-from .core.runtime.algorithms import primitives as utils
+from . import utils as utils
 from . import errors as errors
 from . import geometry as geometry
 from . import optim as optim
@@ -504,6 +527,16 @@ PI: float
 TAU: float
 half_pi: float
 HALF_PI: float
+ln2: float
+ln10: float
+phi: float
+log2e: float
+log10e: float
+LN2: float
+LN10: float
+LOG2E: float
+LOG10E: float
+PHI: float
 
 vec2: Any
 vec3: Any
@@ -601,6 +634,7 @@ __all__ = [
     "pi",
     "tau",
     "config",
+    "DeterministicMode",
     "E",
     "INF",
     "NAN",
@@ -608,6 +642,16 @@ __all__ = [
     "TAU",
     "half_pi",
     "HALF_PI",
+    "ln2",
+    "ln10",
+    "phi",
+    "log2e",
+    "log10e",
+    "LN2",
+    "LN10",
+    "LOG2E",
+    "LOG10E",
+    "PHI",
     "grad",
     "adjoint",
     "cast",
@@ -792,11 +836,18 @@ __all__ = [
     "view",
     "where",
     "breakpoint",
-    "array",
+    "div_approx",
+    "inverse_approx",
     "array1d",
     "array2d",
     "array3d",
     "array4d",
+    "fixedarray",
+    "indexedarray1d",
+    "indexedarray2d",
+    "indexedarray3d",
+    "indexedarray4d",
+    "array",
     "clone",
     "copy",
     "dtype_from_numpy",
@@ -892,10 +943,19 @@ __all__ = [
     "uint32",
     "uint64",
     "bool",
+    "handle",
+    "ref",
     "Float",
     "Int",
     "Scalar",
     "struct",
+    "WarpCodegenError",
+    "WarpCodegenTypeError",
+    "WarpCodegenValueError",
+    "WarpCodegenAttributeError",
+    "WarpCodegenIndexError",
+    "WarpCodegenKeyError",
+    "WarpDeterminismError",
     "Bvh",
     "BvhQueryAabb",
     "BvhQueryCapsule",

@@ -9,14 +9,36 @@ from __future__ import annotations
 import itertools
 import os
 from dataclasses import dataclass, field, fields
+from enum import IntEnum
 from typing import ClassVar
 
 from .errors import WarpsimError
 
 
+class DeterministicMode(IntEnum):
+    """How far results of scattered sums are the same from run to run. Here both modes that are not 0 mean `True`."""
+
+    NOT_GUARANTEED = 0
+    RUN_TO_RUN = 1
+    GPU_TO_GPU = 2
+
+
+class LaunchArrayAccessMode(IntEnum):
+    """How launches look at the arrays they are given. Here the tape looks always, whatever the mode."""
+
+    RELAXED = 0
+    CHECKED = 1
+    STRICT = 2
+
+
 @dataclass
 class Config:
     """The switches; an unknown name is an error that lists the known ones."""
+
+    DeterministicMode: ClassVar[type[DeterministicMode]] = DeterministicMode
+    LaunchArrayAccessMode: ClassVar[type[LaunchArrayAccessMode]] = LaunchArrayAccessMode
+    version: ClassVar[str] = "1.19.0"
+    """The version of Warp whose names and arguments these are; warpsim's own is `warpsim.__version__`."""
 
     verify: bool = field(default_factory=lambda: os.environ.get("WARPSIM_VERIFY", "0") not in ("", "0"))
     """Check indices and ids on compiled devices; an error names kernel, line, array, index, thread."""
@@ -24,7 +46,7 @@ class Config:
     """Print compiler stages: a stage name (`source`, `lower`, `inline`, ... `llvm`) or `all`."""
     fast_math: bool = False
     """Let the compiler reorder and contract floating-point operations and assume no NaN."""
-    deterministic: bool = False
+    deterministic: bool | DeterministicMode = False
     """Make scattered float atomics independent of scheduling too, see `launch`."""
     lineinfo: bool = False
     """Relate CUDA machine code to source lines, for profilers and debuggers."""
@@ -48,10 +70,44 @@ class Config:
     """Kept for scripts that set it: tapes always notice overwrites, and keep what gradients need."""
     quiet: bool = True
     """Kept for scripts that set it: warpsim prints nothing at start-up or launch."""
+    mode: str = "release"
+    """`debug` turns `verify` on for kernels and modules that do not say what it is."""
     generation: ClassVar[int]
     """A number that changes whenever a switch is set."""
     verbose: bool = False
     """Log every compilation and cache hit at INFO."""
+
+    # Switches that scripts written for Warp set. They name parts of its compilers and of its CUDA runtime that
+    # are not here, so they are kept and have no effect; docs/warp.md says what stands in their place.
+    compile_time_trace: bool = False
+    cpu_compiler_flags: str | None = None
+    cuda_arch_suffix: str | None = None
+    cuda_output: str | None = None
+    default_grid_stride: bool = True
+    deterministic_debug: bool = False
+    deterministic_max_records: int = 0
+    enable_cpu_blocks: bool = False
+    enable_graph_capture_module_load_by_default: bool = True
+    enable_mathdx_fft: bool = True
+    enable_mathdx_gemm: bool = True
+    enable_mathdx_solver: bool = True
+    enable_mempools_at_init: bool = True
+    enable_tiles_in_stack_memory: bool = True
+    enable_vector_component_overwrites: bool = False
+    launch_array_access_mode: int = 0
+    legacy_cpu_linker: bool = False
+    legacy_scalar_return_types: bool = False
+    line_directives: bool = True
+    llvm_cuda: bool = False
+    load_module_max_workers: int | None = 0
+    optimization_level: int | None = None
+    print_launches: bool = False
+    ptx_target_arch: int | None = None
+    track_memory: bool = False
+    use_precompiled_headers: bool = True
+    verbose_warnings: bool = False
+    verify_cuda: bool = False
+    verify_fp: bool = False
 
     def __setattr__(self, name: str, value: object) -> None:
         if name not in _NAMES:

@@ -1,8 +1,8 @@
 """Every exception that warpsim raises on purpose, and the shape of a compiler message.
 
 A message says where (file, line, caret), what was found, what was expected and what to do.
-All classes derive from `WarpsimError`; where a built-in exception fits, they derive from it too,
-so that `except TypeError` keeps working in users' scripts.
+All classes derive from `WarpsimError`, which is a `RuntimeError`; where another built-in exception fits, they derive
+from it too, so that `except TypeError` keeps working in users' scripts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 
-class WarpsimError(Exception):
+class WarpsimError(RuntimeError):
     """Root of all errors that warpsim raises on purpose."""
 
 
@@ -112,7 +112,7 @@ class NativeCodeError(KernelError, ValueError):
     """Native text that the C++ compiler refuses, or that throws an exception."""
 
 
-class NoCompilerError(KernelError, RuntimeError):
+class NoCompilerError(KernelError):
     """Native text on a machine without a C++ compiler."""
 
 
@@ -162,7 +162,7 @@ class ReadOnlyError(LaunchError, ValueError):
     """A kernel writes to an array whose memory is read-only."""
 
 
-class DeviceError(WarpsimError, RuntimeError):
+class DeviceError(WarpsimError):
     """An unknown or unavailable device, or an array on the wrong one."""
 
 
@@ -218,7 +218,7 @@ class GradientError(WarpsimError, ValueError):
     """A gradient that is missing, or that does not fit what it belongs to."""
 
 
-class TapeError(WarpsimError, RuntimeError):
+class TapeError(WarpsimError):
     """A tape that is used out of turn, or that cannot give right gradients any more."""
 
 

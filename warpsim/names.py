@@ -48,9 +48,12 @@ NAMES = {
         "matrix matrix_from_cols matrix_from_rows max min mod mul neg nonzero norm_huber norm_l1 norm_l2 "
         "norm_pseudo_huber normalize outer pos pow printf quaternion radians rint round rshift sign sin sinh skew "
         "smooth_normalize smoothstep sqrt step store sub tan tanh tid trace transformation transpose trunc unot vector "
-        "view where breakpoint=breakpoint_"
+        "view where breakpoint=breakpoint_ div_approx=div inverse_approx=inverse"
     ),
-    "core.runtime.arrays.array": "array array1d array2d array3d array4d",
+    "core.runtime.arrays.annotations": (
+        "array1d array2d array3d array4d fixedarray indexedarray1d indexedarray2d indexedarray3d indexedarray4d"
+    ),
+    "core.runtime.arrays.array": "array",
     "core.runtime.arrays.creation": (
         "clone copy dtype_from_numpy dtype_to_numpy empty empty_like from_dlpack from_numpy from_ptr full full_like "
         "ones ones_like to_dlpack zeros zeros_like"
@@ -84,10 +87,16 @@ NAMES = {
     "core.runtime.tape.tape": "Tape",
     "core.runtime.tape.timer": "ScopedTimer",
     "core.types.scalars": (
-        "float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool=bool_"
+        "float16 float32 float64 bfloat16 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool=bool_ handle=uint64"
     ),
+    "core.types.references": "ref",
     "core.types.signatures": "Float Int Scalar",
     "core.types.structs": "struct",
+    "errors": (
+        "WarpCodegenError=KernelError WarpCodegenTypeError=KernelError WarpCodegenValueError=KernelError "
+        "WarpCodegenAttributeError=KernelError WarpCodegenIndexError=KernelError WarpCodegenKeyError=KernelError "
+        "WarpDeterminismError=LaunchError"
+    ),
     "geometry.bvh.bvh": "Bvh",
     "geometry.bvh.query": (
         "BvhQueryAabb BvhQueryCapsule BvhQueryRay BvhQuerySphere bvh_get_group_root bvh_query_aabb bvh_query_capsule "
@@ -135,7 +144,7 @@ NAMES = {
 MODULES = {
     "autograd": "autograd",
     "types": "types",
-    "utils": "core.runtime.algorithms.primitives",
+    "utils": "utils",
 }
 """Modules that are public names."""
 

@@ -1,18 +1,23 @@
-"""Type constructors and scalar types under one name: `wp.types.vector(length=3, dtype=float)`."""
+"""Types under one name: constructors (`wp.types.vector(length=3, dtype=float)`), scalars, questions about types."""
 
 from .core.types.arrays import ArrayType, array_type
-from .core.types.compounds import matrix, quaternion, transformation, vector
+from .core.types.kinds import (
+    is_array, is_composite, is_float, is_int, is_matrix, is_quaternion, is_scalar, is_struct, is_transformation,
+    is_value, is_vector, type_is_array, type_is_composite, type_is_float, type_is_int, type_is_matrix,
+    type_is_quaternion, type_is_scalar, type_is_struct, type_is_transformation, type_is_value, type_is_vector,
+    type_repr, type_size, type_size_in_bytes, types_equal,
+)  # fmt: skip
 from .core.types.scalars import (
     bool_, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
 )  # fmt: skip
-from .core.types.signatures import Float, Int, Scalar
+from .core.types.signatures import Float, Int, Scalar, matrix, quaternion, transformation, vector
 from .core.types.structs import Struct
-
-for _make in (vector, matrix, quaternion, transformation):
-    _make.kernel_form = "type_function"  # type: ignore[attr-defined]  # usable inside kernels
 
 __all__ = [
     "ArrayType", "Float", "Int", "Scalar", "Struct", "array_type", "bool_", "float16", "float32", "float64", "int8",
-    "int16", "int32", "int64", "matrix", "quaternion", "transformation", "uint8", "uint16", "uint32", "uint64",
-    "vector",
+    "int16", "int32", "int64", "is_array", "is_composite", "is_float", "is_int", "is_matrix", "is_quaternion",
+    "is_scalar", "is_struct", "is_transformation", "is_value", "is_vector", "matrix", "quaternion", "transformation",
+    "type_is_array", "type_is_composite", "type_is_float", "type_is_int", "type_is_matrix", "type_is_quaternion",
+    "type_is_scalar", "type_is_struct", "type_is_transformation", "type_is_value", "type_is_vector", "type_repr",
+    "type_size", "type_size_in_bytes", "types_equal", "uint8", "uint16", "uint32", "uint64", "vector",
 ]  # fmt: skip

@@ -10,7 +10,8 @@ from .frontend.functions import func
 from .frontend.gradients import func_grad, func_replay
 from .ops import *
 from .runtime.algorithms.primitives import array_scan, radix_sort_pairs, runlength_encode
-from .runtime.arrays.array import array, array2d, array3d, array4d
+from .runtime.arrays.annotations import array2d, array3d, array4d
+from .runtime.arrays.array import array
 from .runtime.arrays.creation import clone, empty, empty_like, full, zeros, zeros_like
 from .runtime.devices.device import CPU, get_device
 from .runtime.launch import launch

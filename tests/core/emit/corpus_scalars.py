@@ -34,7 +34,7 @@ def float_atomics(dtype: type) -> None:
         values[2] = -11.0  # the cell that meets -0.0 next is negative
         return [wp.array(cells, dtype=dtype), wp.array(values, dtype=dtype), wp.zeros((N, 7), dtype=dtype)]
 
-    add(wp.kernel(body, key=f"atomics_{dtype.__name__}"), N, arguments, ordered=True)
+    add(wp.kernel(body, name=f"atomics_{dtype.__name__}"), N, arguments, ordered=True)
 
 
 def integer_atomics(dtype: type) -> None:
@@ -60,7 +60,7 @@ def integer_atomics(dtype: type) -> None:
         cells = [numbers(r, 9, dtype, low, 100) for _ in range(2)]
         return [*cells, numbers(r, N, dtype, low, 120), wp.zeros((N, 3), dtype=dtype)]
 
-    add(wp.kernel(body, key=f"atomics_{dtype.__name__}"), N, arguments, ordered=True)
+    add(wp.kernel(body, name=f"atomics_{dtype.__name__}"), N, arguments, ordered=True)
 
 
 FLOATS = (wp.float16, wp.float32, wp.float64)
@@ -114,7 +114,7 @@ def mathematics(dtype: type) -> None:
 
     rtol = {wp.float16: 2e-3, wp.float32: 1e-6, wp.float64: 1e-13}[dtype]
     add(
-        wp.kernel(body, key=f"mathematics_{dtype.__name__}"),
+        wp.kernel(body, name=f"mathematics_{dtype.__name__}"),
         N,
         lambda r: [numbers(r, N, dtype, 0.1, 0.9), wp.zeros((N, 27), dtype=dtype)],
         rtol=rtol,
@@ -150,7 +150,7 @@ def conversions(dtype: type) -> None:
             edges = np.array(EDGES).astype(dtype)
         return [wp.array(edges, dtype=dtype), *(wp.zeros(len(EDGES), dtype=t) for t in INTEGERS)]
 
-    add(wp.kernel(body, key=f"conversions_{dtype.__name__}"), len(EDGES), arguments)
+    add(wp.kernel(body, name=f"conversions_{dtype.__name__}"), len(EDGES), arguments)
 
 
 for _dtype in FLOATS:

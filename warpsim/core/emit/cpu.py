@@ -307,13 +307,14 @@ class CpuTarget(ThreadLoops, CpuMath):
             nothing = ll.Constant(I64, 0)
             self.fail(b.icmp_unsigned("!=", words, nothing), Site("native", unit.title, call.location), words, nothing)
 
-    def printf(self, text: str, flat: list[Any], types: list[Any]) -> None:
-        b = self.builder
-        data = bytearray(text.encode() + b"\0")
-        kind = ll.ArrayType(ll.IntType(8), len(data))
-        name = b.module.get_unique_name("text")
-        constant = ll.GlobalVariable(b.module, kind, name)
-        constant.linkage, constant.global_constant, constant.initializer = "internal", True, ll.Constant(kind, data)
+    def printf(self, text: str, values: list[Any]) -> None:
         fn = self.external("printf", ll.FunctionType(I32, [BYTES], var_arg=True))
-        args = [self.promoted(x, t) for x, t in zip(flat, types, strict=True)]
-        b.call(fn, [b.bitcast(constant, BYTES), *args])
+        self.builder.call(fn, [self.text(text), *values])
+
+    def text(self, content: str) -> Any:
+        b = self.builder
+        data = bytearray(content.encode() + b"\0")
+        kind = ll.ArrayType(ll.IntType(8), len(data))
+        constant = ll.GlobalVariable(b.module, kind, b.module.get_unique_name("text"))
+        constant.linkage, constant.global_constant, constant.initializer = "internal", True, ll.Constant(kind, data)
+        return b.bitcast(constant, BYTES)

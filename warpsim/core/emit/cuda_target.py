@@ -248,9 +248,8 @@ class CudaTarget(CudaAtomics):
             b.branch(self.next)
             b.position_at_end(b.append_basic_block("unreachable"))
 
-    def printf(self, text: str, flat: list[Any], types: list[Any]) -> None:
+    def printf(self, text: str, values: list[Any]) -> None:
         b, at = self.builder, 0
-        values = [self.promoted(x, t) for x, t in zip(flat, types, strict=True)]
         fn = self.external("vprintf", ll.FunctionType(I32, [BYTES, BYTES]))
         for piece, count in _pieces(text, MAX_PRINTED):
             some = self.packed(piece, values[at : at + count])

@@ -422,7 +422,12 @@ class Target:
 
     memset_name = "llvm.memset.p0.i64"
 
-    def printf(self, text: str, flat: list[Any], types: list[Any]) -> None:
+    def printf(self, text: str, values: list[Any]) -> None:
+        """Print C variadic arguments, see `promoted`."""
+        raise NotImplementedError
+
+    def text(self, content: str) -> Any:
+        """A constant zero-terminated string."""
         raise NotImplementedError
 
     def promoted(self, x: Any, t: type) -> Any:

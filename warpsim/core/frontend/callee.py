@@ -10,6 +10,9 @@ from .translator import Translator
 class Callee:
     """A thing with a meaning of its own when a kernel calls it: functions, lambdas, derivatives."""
 
+    by_reference = False
+    """Whether what it rebinds must be places."""
+
     def call(self, caller: Translator, args: list[Any], keywords: dict[str, Any]) -> Any:
         """Append the call at given operands; returns the operand of the result."""
         raise NotImplementedError

@@ -19,9 +19,9 @@ import numpy as np
 
 from ...errors import KernelError, KernelTypeError, KernelValueError
 from ..ir.nodes import Value
-from ..ops import debug, memory, threads
+from ..ops import construct, debug, memory, threads
 from ..ops.registry import TABLE, Op
-from ..types import compounds, scalars
+from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
 from .assigned import changed_arguments, inout_arguments
 from .callee import Callee
@@ -158,6 +158,12 @@ def call_callee(tr: Translator, callee: Callee, node: ast.Call) -> Any:
     for argument, part in zip(rebound, parts, strict=False):
         if argument is not None and id(argument) in places:
             write(tr, places[id(argument)], part)
+        elif callee.by_reference:
+            raise KernelTypeError(
+                f"{ast.unparse(argument) if argument is not None else 'a default'} is a value without a place",
+                expected="a local, a field, a component or an element of an array for wp.ref[...]",
+                help="assign it to a local first",
+            )  # fmt: skip
     rest = parts[len(rebound) :]
     return rest if len(rest) > 1 else (rest[0] if rest else None)
 
@@ -278,13 +284,25 @@ def form_print(tr: Translator, callee: Any, args: list[Any], keywords: dict[str,
         raise KernelTypeError(f"print({', '.join(keywords)}=)", expected="constant text for sep and end")
     pieces, values = [], []
     for a in args:
-        if isinstance(a, str):
-            pieces.append(_literal(a))
-        else:
-            value = typed(a)
-            pieces.append(debug.print_format(value.type))
-            values.append(value)
+        text, shown = printed(tr, a)
+        pieces.append(text)
+        values.extend(shown)
     tr.emit(debug.printf, *values, format=_literal(given["sep"]).join(pieces) + _literal(given["end"]))
+
+
+def printed(tr: Translator, operand: Any) -> tuple[str, list[Value]]:
+    """How print shows an operand: text with conversions, and the values for them."""
+    if isinstance(operand, str):
+        return _literal(operand), []
+    value = typed(operand)
+    if isinstance(value.type, ArrayType):
+        extents = [tr.emit(memory.shape, value, axis=k) for k in range(value.type.ndim)]
+        return f"array(shape=({', '.join(['%lld'] * len(extents))}), dtype={type_name(value.type.dtype)})", extents
+    if structs.is_struct(value.type):
+        parts = [(name, *printed(tr, tr.emit(construct.field, value, name=name))) for name in value.type.fields]
+        inner = ", ".join(f"{name}={text}" for name, text, _ in parts)
+        return f"{value.type.__name__}({inner})", [v for _, _, values in parts for v in values]
+    return debug.print_format(value.type), [value]
 
 
 @form("printf")
@@ -293,7 +311,7 @@ def form_printf(tr: Translator, callee: Any, args: list[Any], keywords: dict[str
         raise KernelTypeError("the first argument of printf is a constant format string")
     values = [typed(a) for a in args[1:]]
     letters = debug.conversions(args[0])
-    unknown = debug.unconverted(args[0])
+    unknown = "%s" if "s" in letters else debug.unconverted(args[0])
     if unknown:
         known = "%d %i %u %x %o %c %f %e %g, and %% for a %"
         raise KernelTypeError(f"printf does not know {unknown!r}", expected=known)

@@ -32,6 +32,7 @@ from ..types.signatures import Weak, match, match_weak
 from .bodies import declared, result_with_chain, typed_result
 from .callee import Callee
 from .captured import Redefinable
+from .conversions import convert
 from .local_functions import LocalFunction
 from .nondiff import as_constant, refuse_writes
 from .overloads import Overload, Static, operand_pattern_type, takes_static, written_annotations
@@ -77,10 +78,14 @@ class Func(Callee, Redefinable):
     def key(self) -> str:
         return self.name
 
+    @property
+    def by_reference(self) -> bool:  # type: ignore[override]
+        return any(not o.library and o.references for o in self.overloads)
+
     def add(self, function: Callable[..., Any], inout: tuple[str, ...] = (), nondiff: str = "") -> None:
         """Another overload; one with equal annotations replaces the old. `inout`: as the first, unless given."""
         known = inspect.signature(function).parameters
-        usual = self.overloads[0].inout.values() if self.overloads else ()
+        usual = self.overloads[0].returned.values() if self.overloads else ()
         new = Overload(function, inout or tuple(n for n in usual if n in known), nondiff)
         same = [written_annotations(o) == written_annotations(new) for o in self.overloads]
         kept = [new if replaced else o for o, replaced in zip(self.overloads, same, strict=True)]
@@ -97,10 +102,10 @@ class Func(Callee, Redefinable):
             raise KernelTypeError(f"{self.name}: no overload for ({shown})", expected=known)
         with np.errstate(over="ignore"):  # integers wrap in kernels
             result = overload.function(*args, **keywords)
-        if not overload.inout:
+        if not overload.returned:
             return result
         # Python's caller keeps its variables: the new states have nowhere to go.
-        values = result[len(overload.inout) :]
+        values = result[len(overload.returned) :]
         return values if len(values) > 1 else values[0]
 
     def __repr__(self) -> str:
@@ -230,7 +235,7 @@ def expanded(tr: Translator, overload: Overload, operands: list[Any]) -> Any:
     scope = Scope(zip(overload.patterns, operands, strict=True))
     inner = Translator(overload.source, tr.builder, scope, tr, (overload, key), tr.session)
     inner.expected = declared(overload.returns)
-    return typed_result(result_with_chain(inner))
+    return typed_result(with_references(overload, inner, operands, result_with_chain(inner)))
 
 
 def translate_overload(tr: Translator, overload: Overload, operands: list[Any], key: Any) -> tuple[Function, Any]:
@@ -240,7 +245,8 @@ def translate_overload(tr: Translator, overload: Overload, operands: list[Any], 
     builder = Builder(region)
     inner = Translator(overload.source, builder, scope, tr, (overload, key), tr.session)
     inner.expected = declared(overload.returns)
-    template = typed_result(result_with_chain(inner))
+    with builder.active():
+        template = typed_result(with_references(overload, inner, operands, result_with_chain(inner)))
     region.yields = tuple(runtime_values(template))
     sites = tuple(inner.call_sites()) if any(overload.customs.values()) else ()
     use = Use(overload, operands, template, tr.session, sites)
@@ -250,6 +256,16 @@ def translate_overload(tr: Translator, overload: Overload, operands: list[Any], 
         with builder.active():
             region.yields = tuple(map(as_constant, region.yields))
     return fn, template
+
+
+def with_references(overload: Overload, inner: Translator, operands: list[Any], result: Any) -> Any:
+    """What a function returns, after what its body left in the parameters that are references."""
+    if not overload.references:
+        return result
+    given = {name: operands[k].type for k, name in overload.references.items()}
+    states = [convert(inner.lookup(name), t, f"what {name!r} refers to") for name, t in given.items()]
+    parts = result if isinstance(result, tuple) else (() if result is None else (result,))
+    return (*states, *parts) if len(states) + len(parts) > 1 else states[0]
 
 
 def check_recursion(overload: Overload, key: Any, caller: Translator) -> None:
@@ -338,7 +354,7 @@ def _host_fits(overload: Overload, args: tuple[Any, ...]) -> bool:
 
 def func(
     f: Callable[..., Any] | None = None, *, name: str | None = None, inout: tuple[str, ...] = (),
-    overload_of: Func | None = None, nondiff: str | None = None, module: Any = None,
+    overload_of: Func | None = None, nondiff: str | None = None, module: Any = None, inline: bool | None = None,
 ) -> Any:  # fmt: skip
     """Make a Python function callable from kernels.
 
@@ -349,7 +365,12 @@ def func(
 
     nondiff: why the results have no derivative ("a face is a number"), so that they are constants to gradients and
     tangents of every order. Such a function changes no array of floats: it returns what it computes.
+
+    `module` and `inline` are accepted for scripts written for Warp: a function is compiled into every kernel that
+    calls it, and always inlined.
     """
+    if not isinstance(inline, bool | None):
+        raise TypeError(f"inline must be a bool, not {inline!r}")
 
     def wrap(function: Callable[..., Any]) -> Func:
         instance(function, FunctionType, "what @wp.func decorates")

@@ -12,6 +12,7 @@ from ...errors import UnsupportedSyntaxError
 from ..ir.nodes import Function, Value
 from ..types import compounds, structs
 from ..types.arrays import type_name
+from ..types.references import Reference
 from ..types.signatures import WEAK_FLOAT, WEAK_INT, Weak, is_generic, match, match_weak
 from .captured import Redefinable
 from .scope import is_number, typed
@@ -19,7 +20,7 @@ from .source import Source, evaluated_annotations
 
 
 class Overload:
-    """One Python function of a `Func`; `inout` are positions and names of what it rebinds, as they are returned.
+    """One Python function of a `Func`; `returned` are positions and names of what it rebinds, as it returns them first.
 
     nondiff: why its results have no derivative, if they have none.
     """
@@ -28,7 +29,7 @@ class Overload:
         self.function, self.nondiff = function, nondiff
         self.signature = inspect.signature(function)
         names = list(self.signature.parameters)
-        self.inout = {names.index(n): n for n in inout}
+        self.returned = {names.index(n): n for n in inout}
         self._source: Source | None = None
         self._patterns: dict[str, Any] | None = None
         self.translated: dict[Any, tuple[Function, Any]] = {}
@@ -50,9 +51,22 @@ class Overload:
         """Parameter annotations; a parameter without one takes anything."""
         if self._patterns is None:
             found = evaluated_annotations(self.source)
-            self._patterns = {name: found.get(name, Any) for name in self.signature.parameters}
+            given = {name: found.get(name, Any) for name in self.signature.parameters}
+            self._patterns = {n: t.dtype if isinstance(t, Reference) else t for n, t in given.items()}
+            self._references = {k: n for k, (n, t) in enumerate(given.items()) if isinstance(t, Reference)}
             self._returns = found.get("return")
         return self._patterns
+
+    @property
+    def references(self) -> dict[int, str]:
+        """Positions and names of parameters annotated `ref[T]`: what their body leaves in them goes to the caller."""
+        _ = self.patterns
+        return self._references
+
+    @property
+    def inout(self) -> dict[int, str]:
+        """Positions and names of all that the function rebinds in its caller."""
+        return self.returned if self.library else self.returned | self.references
 
     @property
     def returns(self) -> Any:

@@ -11,7 +11,7 @@ from types import CodeType
 from typing import Any
 
 from ...errors import KernelNameError, Location, UnsupportedSyntaxError
-from ..types.arrays import type_name
+from ..types.arrays import type_name, without_none
 from . import edited
 from .captured import Captured
 from .syntax_trees import parsed
@@ -196,7 +196,7 @@ def evaluated_annotations(source: Source) -> dict[str, Any]:
                     help="names local to an enclosing function need annotations that are not postponed:"
                     " drop `from __future__ import annotations` in that file",
                 ) from error  # fmt: skip
-        found[name] = value
+        found[name] = without_none(value)
     return found
 
 

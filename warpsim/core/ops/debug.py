@@ -28,7 +28,9 @@ def conversion(t: type) -> str:
     """The printf conversion of a scalar type."""
     if scalars.is_float(t):
         return "%g"
-    return "%lld" if scalars.is_signed(t) or t is scalars.bool_ else "%llu"
+    if t is scalars.bool_:
+        return "%s"
+    return "%lld" if scalars.is_signed(t) else "%llu"
 
 
 def print_format(t: Any) -> str:
@@ -41,7 +43,13 @@ def print_format(t: Any) -> str:
 
 def _print_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     types = [compounds.scalar_of(v.type) for v, flat in zip(call.args, args, strict=True) for _ in flat]
-    target.printf(call.attributes["format"], [x for flat in args for x in flat], types)
+    text, given = call.attributes["format"], [x for flat in args for x in flat]
+    values = []
+    for letter, x, t in zip(conversions(text), given, types, strict=True):
+        worded = letter == "s"  # of bools, as `print` shows them
+        choice = target.builder.select(x, target.text("True"), target.text("False")) if worded else None
+        values.append(choice if worded else target.promoted(x, t))
+    target.printf(text, values)
     return []
 
 
@@ -109,7 +117,7 @@ def breakpoint_() -> None:
 
 
 
-_CONVERSION = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([diouxXeEfgGc]))")
+_CONVERSION = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([diouxXeEfgGcs]))")
 
 
 def conversions(text: str) -> list[str]:
@@ -129,7 +137,7 @@ def widened(text: str) -> str:
 
     def wide(found: re.Match[str]) -> str:
         letter = found.group(1)
-        if not letter or letter in "eEfgG":
+        if not letter or letter in "eEfgGs":
             return found.group(0)
         return found.group(0)[:-1].rstrip("hl") + ("c" if letter == "c" else f"ll{letter}")
 

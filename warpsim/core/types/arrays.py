@@ -34,6 +34,43 @@ class ArrayType:
     def __reduce__(self) -> tuple:
         return array_type, (self.dtype, self.ndim, self.indexed, self.local_shape)
 
+    def __or__(self, other: Any) -> OneOf:
+        return OneOf(self, other)
+
+    def __ror__(self, other: Any) -> OneOf:
+        return OneOf(other, self)
+
+
+class OneOf:
+    """`array[float] | None`: several types in an annotation, of which arrays may always be None."""
+
+    def __init__(self, *members: Any):
+        flat = [part for m in members for part in (m.members if isinstance(m, OneOf) else (m,))]
+        self.members = tuple(dict.fromkeys(flat))
+
+    def __or__(self, other: Any) -> OneOf:
+        return OneOf(self, other)
+
+    def __ror__(self, other: Any) -> OneOf:
+        return OneOf(other, self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OneOf) and set(self.members) == set(other.members)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.members))
+
+    def __repr__(self) -> str:
+        return " | ".join("None" if m is None else type_name(m) for m in self.members)
+
+
+def without_none(annotation: Any) -> Any:
+    """The array type of `array[float] | None`; anything else as it is."""
+    if not isinstance(annotation, OneOf):
+        return annotation
+    rest = [m for m in annotation.members if m is not None and m is not type(None)]
+    return rest[0] if len(rest) == 1 else annotation
+
 
 def array_type(
     dtype: Any, ndim: int = 1, indexed: bool = False, local_shape: tuple[int, ...] | None = None

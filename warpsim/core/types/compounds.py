@@ -26,11 +26,11 @@ C_TYPES: dict[type, Any] = {
 
 
 def vector(length: int, dtype: Any = float) -> type[Compound]:
-    """The vector type of `length` components.
+    """The vector type of `length` components, which may be 0.
 
     Raises `TypeError` for a dtype that is not a scalar type, `ValueError` for a bad length.
     """
-    return _make("vector", (_extent(length),), _scalar(dtype))
+    return _make("vector", (_extent(length, 0),), _scalar(dtype))
 
 
 def matrix(shape: tuple[int, int], dtype: Any = float) -> type[Compound]:
@@ -78,9 +78,10 @@ def with_scalar(t: Any, dtype: type) -> Any:
     return _make(t.kind, t.shape, dtype) if is_compound(t) else dtype
 
 
-def _extent(value: Any) -> int:
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 1 <= value <= MAX_SIZE:
-        raise ValueError(f"length of a vector or matrix side is {value!r}\nexpected: an integer from 1 to {MAX_SIZE}")
+def _extent(value: Any, least: int = 1) -> int:
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not least <= value <= MAX_SIZE:
+        limits = f"from {least} to {MAX_SIZE}"
+        raise ValueError(f"length of a vector or matrix side is {value!r}\nexpected: an integer {limits}")
     return int(value)
 
 

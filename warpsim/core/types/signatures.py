@@ -145,6 +145,8 @@ def match(pattern: Any, t: Any, bound: Bindings) -> bool:
 def _match_array(pattern: ArrayType, t: Any, bound: Bindings) -> bool:
     if not isinstance(t, ArrayType) or t.ndim != pattern.ndim or (pattern.indexed and not t.indexed):
         return False
+    if pattern.local_shape is not None and (pattern.local_shape or t.local_shape) != t.local_shape:
+        return False
     return match(pattern.dtype, t.dtype, bound)
 
 
@@ -183,3 +185,41 @@ def resolve(pattern: Any, bound: Bindings) -> Any:
     if isinstance(pattern, ArrayPattern):
         return array_type(resolve(pattern.dtype, bound), pattern.ndim or 1)
     return scalars.canonical(pattern)
+
+
+# ----- type constructors, which take what is open too ---------------------------------------------
+
+
+def vector(length: Any, dtype: Any = float) -> Any:
+    """The vector type of `length` components, which may be 0. `Any` or a type variable in it makes a pattern.
+
+    Raises `TypeError` for a dtype that is not a scalar type, `ValueError` for a bad length.
+    """
+    return Vec[length, dtype] if _is_open(length, dtype) else compounds.vector(length, dtype)
+
+
+def matrix(shape: Any, dtype: Any = float) -> Any:
+    """The matrix type of `shape` = (rows, columns), stored row by row. `Any` or a type variable makes a pattern.
+
+    Raises `TypeError` for a dtype that is not a scalar type, `ValueError` for a bad shape.
+    """
+    rows, columns = (Any, Any) if shape is Any else shape
+    return Mat[rows, columns, dtype] if _is_open(rows, columns, dtype) else compounds.matrix((rows, columns), dtype)
+
+
+def quaternion(dtype: Any = float) -> Any:
+    """The quaternion type with components (x, y, z, w). `Any` or a type variable makes a pattern."""
+    return Quat[dtype] if _is_open(dtype) else compounds.quaternion(dtype)
+
+
+def transformation(dtype: Any = float) -> Any:
+    """The rigid transform type: position, then rotation (x, y, z, w). `Any` or a type variable makes a pattern."""
+    return Transform[dtype] if _is_open(dtype) else compounds.transformation(dtype)
+
+
+def _is_open(*parts: Any) -> bool:
+    return any(part is Any or isinstance(part, TypeVariable) for part in parts)
+
+
+for _make in (vector, matrix, quaternion, transformation):
+    _make.kernel_form = "type_function"  # type: ignore[attr-defined]  # usable inside kernels

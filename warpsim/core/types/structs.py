@@ -16,7 +16,7 @@ import numpy as np
 
 from ...errors import shown
 from . import arrays, compounds, scalars
-from .arrays import ArrayType, descriptor_words, type_name
+from .arrays import ArrayType, descriptor_words, type_name, without_none
 from .scalars import canonical
 
 
@@ -91,7 +91,7 @@ def struct(cls: type) -> type[Struct]:
         raise TypeError(f"@wp.struct is given {shown(cls)}\nexpected: a class with annotated fields")
     # typing.get_type_hints refuses what is no type: before Python 3.11 that is what array types are to it.
     written = [inspect.get_annotations(base, eval_str=True) for base in reversed(cls.__mro__)]
-    hints = {name: canonical(t) for part in written for name, t in part.items()}
+    hints = {name: canonical(without_none(t)) for part in written for name, t in part.items()}
     if not hints:
         raise TypeError(f"struct {cls.__name__} has no annotated fields\nhelp: write `x: wp.vec3`")
     kept = [name for name in hints if name.startswith("__") and name.endswith("__") and len(name) > 4]

@@ -392,22 +392,6 @@ def _restored(contents: np.ndarray, element: Any, device: str, grad: np.ndarray 
     return made
 
 
-class RankedArray:
-    """`array2d(dtype=float)` and `array2d[float]`: the type of an array of fixed rank, or such an array."""
-
-    def __init__(self, ndim: int):
-        self.ndim, self.__name__ = ndim, f"array{ndim}d"
-
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        return array(*args, **{"ndim": self.ndim, **options})
-
-    def __getitem__(self, dtype: Any) -> ArrayType:
-        return array_type(dtype, self.ndim)
-
-
-array1d, array2d, array3d, array4d = (RankedArray(n) for n in (1, 2, 3, 4))
-
-
 def _given(**options: Any) -> dict[str, Any]:
     """Options that were named: NumPy before 2.1 knows none of them."""
     return {name: value for name, value in options.items() if value is not None}

@@ -17,7 +17,7 @@ import numpy as np
 
 from ....errors import ArrayError, DeviceError
 from ...types import scalars
-from ...types.arrays import array_type, type_name
+from ...types.arrays import ArrayType, array_type, type_name
 from ..devices.capture import recorded
 from ..devices.device import CPU, Device
 from . import saved_contents
@@ -26,7 +26,15 @@ from .host_memory import TypedMemory, allocate, checked_dtype
 from .seeds import forget_left
 
 
-class indexedarray(TypedMemory):
+class _IndexedMeta(type):
+    """Lets `indexedarray[float]` and `indexedarray[float, 2]` be types."""
+
+    def __getitem__(cls, item: Any) -> ArrayType:
+        dtype, ndim = item if isinstance(item, tuple) else (item, 1)
+        return array_type(dtype, getattr(ndim, "__args__", (ndim,))[0], True)
+
+
+class indexedarray(TypedMemory, metaclass=_IndexedMeta):
     """An array seen through lists of indices, one per dimension (None: the whole dimension).
 
     data: an array. indices: one table or a list of them; a table is an int32 array, which is shared,

@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ....config import config
-from ....errors import KernelTypeError, instance, user_frames
+from ....errors import ArgumentTypeError, KernelTypeError, instance, user_frames
 from ... import compile as compiler
 from ...emit import build as builder
 from ...emit.program import FORWARD, Form, Program
@@ -26,7 +25,8 @@ from ...types.arrays import ArrayType, type_name
 from ...types.signatures import is_generic
 from ..devices.device import Device
 from .argument_types import concrete_types, overload_types
-from .modules import calling_module, check_options, get_module
+from .modules import module_of
+from .options import check_options, option
 
 _MOST_THREADS = 1024  # of a block, on any GPU
 
@@ -66,14 +66,16 @@ class Kernel:
         module: Any = None,
         options: dict[str, Any] | None = None,
         launch_bounds: int | tuple[int, ...] | None = None,
+        module_options: dict[str, Any] | None = None,
     ):
         check_options(options or {})
         instance(func, python_types.FunctionType, "what @wp.kernel decorates")
         self.bounds = block_bounds(launch_bounds)
         self.function = func
         self.key = key or func.__qualname__.replace("<locals>.", "")
-        self.module = calling_module(module) if module is not None else get_module(func.__module__ or "__main__")
+        self.module = module_of(module, func, module_options)
         self.options = dict(options or {})
+        self.declared: list[tuple[Any, ...]] = []  # types that `overload` named
         self.__doc__, self.__name__ = func.__doc__, func.__name__
         self.source = Source(func)
         self._patterns: dict[str, Any] | None = None
@@ -134,10 +136,7 @@ class Kernel:
 
     def option(self, name: str) -> Any:
         """An option of the kernel, else of its module, else of `config`."""
-        for place in (self.options, self.module.options):
-            if name in place:
-                return place[name]
-        return getattr(config, name)
+        return option(name, self.options, self.module.given)
 
     def settings(self) -> Settings:
         """The options that shape code, as they are now."""
@@ -188,10 +187,10 @@ class Kernel:
         return self._compiled[key]
 
     def prepare(self, device: Device) -> None:
-        """Compile for contiguous arrays, as `load_module` asks."""
-        types = tuple(self.patterns.values())
-        layouts = tuple("C" if isinstance(t, ArrayType) and not t.indexed else "" for t in types)
-        self.compiled(types, layouts, self.settings(), device)
+        """Compile for contiguous arrays, as `load_module` asks; a generic kernel at the types that `overload` named."""
+        for types in self.declared if self.generic else [tuple(self.patterns.values())]:
+            layouts = tuple("C" if isinstance(t, ArrayType) and not t.indexed else "" for t in types)
+            self.compiled(types, layouts, self.settings(), device)
 
     @property
     def current(self) -> Kernel:
@@ -225,38 +224,50 @@ class Kernel:
                 kept.clear()
 
     def add_overload(self, types: Any) -> Kernel:
-        """Check that concrete types fit this generic kernel (they compile at their first launch)."""
-        self.current.program(overload_types(self.key, self.patterns, types))
+        """Note concrete types for this generic kernel, which must fit; what its body makes of them is found out when
+        it is compiled."""
+        self.declared.append(overload_types(self.key, self.patterns, types))
         return self
 
 
 def kernel(
-    f: Callable[..., None] | None = None, *, key: str | None = None, module: Any = None,
-    enable_backward: bool | None = None, deterministic: bool | None = None, fast_math: bool | None = None,
-    max_unroll: int | None = None, verify: bool | None = None, lineinfo: bool | None = None,
-    launch_bounds: int | tuple[int, ...] | None = None, **misspelt: Any,
+    f: Callable[..., None] | None = None, *, name: str | None = None, module: Any = None,
+    launch_bounds: int | tuple[int, ...] | None = None, module_options: dict[str, Any] | None = None, **options: Any,
 ) -> Any:  # fmt: skip
     """Make a kernel of a typed Python function.
 
     Every parameter needs a type; the function returns nothing and asks for its thread index with
-    `wp.tid()`. Options override those of the module and of `config`. `launch_bounds` is for CUDA: the most
-    threads of a block, or a pair of that and the least blocks that a multiprocessor should hold at a time.
+    `wp.tid()`. `name` is its name in messages and caches. `options` override those of its module and of `config`:
+    `enable_backward`, `fast_math`, `max_unroll`, `verify`, `deterministic`, `lineinfo`; options of Warp's compilers are
+    accepted and have no effect. `module="unique"` is a module for this kernel alone, with `module_options`.
+    `launch_bounds` is for CUDA: the most threads of a block, or a pair of that and the least blocks that a
+    multiprocessor should hold at a time.
+
+    Raises `ValueError` for unknown options, and `KernelError` when something of the function is not in the language.
     """
-    given = {
-        "enable_backward": enable_backward, "deterministic": deterministic, "fast_math": fast_math,
-        "max_unroll": max_unroll, "verify": verify, "lineinfo": lineinfo,
-    }  # fmt: skip
-    check_options(misspelt)
-    options = {name: value for name, value in given.items() if value is not None}
+    check_options(options)
+    given = {option: value for option, value in options.items() if value is not None}
 
     @user_frames
     def wrap(function: Callable[..., None]) -> Kernel:
-        return Kernel(function, key, None if module == "unique" else module, options, launch_bounds)
+        return Kernel(function, name, module, given, launch_bounds, module_options)
 
     return wrap(f) if f is not None else wrap
 
 
-def overload(kernel: Kernel, arg_types: Any = None) -> Kernel:
-    """Declare concrete argument types of a generic kernel; an error shows now instead of at launch."""
-    instance(kernel, Kernel, "kernel")
-    return kernel if arg_types is None else kernel.add_overload(arg_types)
+def overload(kernel: Any, arg_types: Any = None) -> Kernel:
+    """Declare concrete argument types of a generic kernel, which `load_module` then compiles: a list or a dict.
+
+    As a decorator of a function with the name and the concrete parameters of the kernel, whose body says nothing.
+    Raises `ArgumentTypeError` for types that do not fit, and for a kernel that is not generic.
+    """
+    if not isinstance(kernel, Kernel):
+        function = instance(kernel, python_types.FunctionType, "kernel")
+        kernel = module_of(None, function).kernels.get(function.__qualname__.replace("<locals>.", ""))
+        if kernel is None:
+            raise ArgumentTypeError(f"there is no kernel {function.__qualname__!r} to overload")
+        arg_types = list(evaluated_annotations(Source(function)).values())
+    if not kernel.generic:
+        raise ArgumentTypeError(f"kernel {kernel.key!r} is not generic\nhelp: it runs without wp.overload")
+    found: Kernel = kernel if arg_types is None else kernel.add_overload(arg_types)
+    return found

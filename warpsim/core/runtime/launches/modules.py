@@ -1,21 +1,25 @@
-"""The kernels of a Python module, the options that they share, and compiling them ahead of launches."""
+"""The kernels of a Python module: the options that they share, and loading them ahead of their first launch."""
 
 from __future__ import annotations
 
 import sys
 import types as python_types
 import weakref
+from collections import ChainMap
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ....config import config
 from ....errors import KernelError, KernelErrors, instance
 from ...frontend.gradients import FORGET
 from ..devices.device import get_device
+from .options import Defaults, check_options
 
 if TYPE_CHECKING:
     from .kernel import Kernel
 
-OPTIONS = ("fast_math", "max_unroll", "verify", "deterministic", "enable_backward", "lineinfo")
+UNIQUE = "unique"
+"""What `module=` says for a kernel in a module of its own, which has options of its own."""
 
 
 class Module:
@@ -26,15 +30,21 @@ class Module:
         self.kernels: weakref.WeakValueDictionary[str, Kernel] = weakref.WeakValueDictionary()
         """Of equal names the one made last."""
         self.all: weakref.WeakSet[Kernel] = weakref.WeakSet()
-        self.options: dict[str, Any] = {}
+        self.given: dict[str, Any] = {}
+        """The options that were set."""
+        self.options = ChainMap(self.given, Defaults())
+        """All options; what is changed here is set."""
+        _EVERY.add(self)
 
-    def load(self, device: Any = None) -> None:
-        """Compile every kernel that has concrete argument types; raises what is wrong with broken ones at the end."""
+    def load(self, device: Any = None, block_dim: int | None = None, max_workers: int | None = None) -> None:
+        """Compile every kernel that has concrete argument types; raises what is wrong with broken ones at the end.
+
+        Code does not depend on `block_dim`, and `max_workers` is not needed: both are accepted and have no effect.
+        """
         errors = []
         for kernel in list(self.all):
             try:
-                if not kernel.generic:
-                    kernel.current.prepare(get_device(device))
+                kernel.current.prepare(get_device(device))
             except KernelError as error:
                 errors.append(error)
         if errors:
@@ -45,6 +55,7 @@ class Module:
 
 
 _MODULES: dict[str, Module] = {}
+_EVERY: weakref.WeakSet[Module] = weakref.WeakSet()  # unique ones too
 
 
 def get_module(name: str | python_types.ModuleType) -> Module:
@@ -53,9 +64,29 @@ def get_module(name: str | python_types.ModuleType) -> Module:
     return _MODULES.setdefault(key, Module(key))
 
 
+def module_of(given: Any, function: Any, options: dict[str, Any] | None = None) -> Module:
+    """The module that `module=` of a decorator means: that of the function where it says nothing.
+
+    Raises `ValueError` for options of a module that others share.
+    """
+    if given == UNIQUE:
+        made = Module(function.__name__)
+        check_options(options or {})
+        made.given.update(options or {})
+        return made
+    if options is not None:
+        raise ValueError(
+            f"module_options of {function.__name__!r}, which shares its module\n"
+            'expected: module="unique"\nhelp: wp.set_module_options sets options that a module shares'
+        )
+    if given is None:
+        return get_module(function.__module__ or "__main__")
+    return given if isinstance(given, Module) else get_module(given)
+
+
 def forget_kernels() -> None:
     """Make every kernel compile again at its next launch."""
-    for module in list(_MODULES.values()):
+    for module in list(_EVERY):
         for kernel in list(module.all):
             kernel.forget()
 
@@ -63,41 +94,51 @@ def forget_kernels() -> None:
 FORGET.append(forget_kernels)
 
 
-def calling_module(module: Any) -> Module:
-    if isinstance(module, Module):
-        return module
-    if module is not None:
-        return get_module(module)
-    return get_module(sys._getframe(2).f_globals.get("__name__", "__main__"))
+def _meant(module: Any) -> Module:
+    """The module that a public function is given; that of its caller where it is given none."""
+    if module is None:
+        return get_module(sys._getframe(2).f_globals.get("__name__", "__main__"))
+    return _named(module)
 
 
 def set_module_options(options: dict[str, Any], module: Any = None) -> None:
     """Set options for the kernels of a module (the caller's by default): fast_math, max_unroll, verify, ..."""
     check_options(instance(options, dict, "options"))
-    calling_module(module).options.update(options)
+    _meant(module).given.update(options)
     config.touch()
 
 
 def get_module_options(module: Any = None) -> dict[str, Any]:
-    """The options set for a module."""
-    return dict(calling_module(module).options)
+    """All options of a module (the caller's by default): as they were set, else with their defaults."""
+    return dict(_meant(module).options)
 
 
-def check_options(options: dict[str, Any]) -> None:
-    unknown = set(options) - set(OPTIONS)
-    if unknown:
-        raise ValueError(f"unknown option {sorted(unknown)[0]!r}\nexpected: {', '.join(OPTIONS)}")
+def load_module(
+    module: Any = None, device: Any = None, recursive: bool = False, block_dim: int | None = None,
+    max_workers: int | None = None,
+) -> None:  # fmt: skip
+    """Compile the kernels of a module now instead of at their first launch, see `Module.load`.
+
+    recursive: those of modules below it in its package too. device: one device or several.
+    """
+    wanted = _meant(module)
+    below = [m for m in _MODULES.values() if recursive and m.name.startswith(wanted.name + ".")]
+    _load([wanted, *below], device)
 
 
-def load_module(module: Any = None, device: Any = None, recursive: bool = False) -> None:
-    """Compile the kernels of a module now instead of at their first launch."""
-    wanted = calling_module(module)
-    for found in list(_MODULES.values()):
-        if found is wanted or (recursive and found.name.startswith(wanted.name + ".")):
-            found.load(device)
+def force_load(
+    device: Any = None, modules: Any = None, block_dim: int | None = None, max_workers: int | None = None
+) -> None:
+    """Compile the kernels of all (or the given) modules now, see `Module.load`."""
+    _load(list(_EVERY) if modules is None else map(_named, modules), device)
 
 
-def force_load(device: Any = None, modules: Any = None) -> None:
-    """Compile the kernels of all (or the given) modules now."""
-    for found in [get_module(m) for m in modules] if modules else list(_MODULES.values()):
-        found.load(device)
+def _named(module: Any) -> Module:
+    return module if isinstance(module, Module) else get_module(module)
+
+
+def _load(modules: Iterable[Module], device: Any) -> None:
+    devices = device if isinstance(device, (list, tuple)) else (device,)
+    for module in modules:
+        for each in devices:
+            module.load(each)

@@ -1,0 +1,101 @@
+"""Modules of kernels: their options, in full and by default; unique modules; overloads declared for loading."""
+
+from typing import Any
+
+import pytest
+from test_kernel_options import checks_bounds, make_reader, module_options  # noqa: F401 - a fixture
+
+import warpsim as wp
+from warpsim.config import config
+from warpsim.errors import ArgumentTypeError, KernelError
+
+
+def test_options_of_a_module_are_all_there_and_can_be_changed_in_place(module_options):  # noqa: F811
+    module = wp.get_module("warpsim_test_options")
+    for name in ("enable_backward", "max_unroll", "mode", "block_dim", "fuse_fp", "optimization_level"):
+        assert name in module.options and name in wp.get_module_options(module)
+    module.options["max_unroll"] = 5
+    assert wp.get_module_options(module)["max_unroll"] == 5 != config.max_unroll
+    config.enable_backward = False
+    assert module.options["enable_backward"] is False
+    with pytest.raises(ValueError, match="unknown option"):
+        wp.set_module_options({"max_unrol": 1}, module)
+
+
+def test_mode_debug_checks_bounds_where_nothing_else_is_said(module_options):  # noqa: F811
+    plain, unchecked = make_reader(), make_reader(verify=False)
+    module_options(mode="debug")
+    assert [checks_bounds(k) for k in (plain, unchecked)] == [True, False]
+    module_options(mode="release")
+    assert not checks_bounds(plain)
+    module_options(mode=None)
+    config.mode = "debug"
+    assert [checks_bounds(k) for k in (plain, unchecked)] == [True, False]
+    config.mode = "release"
+
+
+def test_a_unique_module_has_options_of_its_own(module_options):  # noqa: F811
+    module_options(max_unroll=3)
+
+    @wp.kernel(module="unique", module_options={"max_unroll": 7}, name="alone")
+    def one(x: wp.array[float]):
+        x[0] = 1.0
+
+    assert one.key == "alone" and one.option("max_unroll") == 7
+    assert one.module is not wp.get_module(__name__)
+    with pytest.raises(ValueError, match='expected: module="unique"'):
+        wp.kernel(one.function, module_options={"max_unroll": 7})
+
+
+def test_options_of_other_compilers_are_accepted():
+    @wp.kernel(grid_stride=False, cluster_dim=2, cuda_max_registers=64)
+    def one(x: wp.array[float]):
+        x[wp.tid()] = 1.0
+
+    x = wp.zeros(3)
+    wp.launch(one, 3, inputs=[x])
+    assert x.list() == [1.0] * 3
+    wp.config.deterministic = wp.DeterministicMode.RUN_TO_RUN
+    assert one.option("deterministic")
+    assert wp.config.version.split(".")[0] == "1"
+
+
+def test_overloads_are_checked_when_declared_and_compiled_when_loaded():
+    @wp.kernel(module="unique")
+    def product(x: wp.array[Any], y: Any):
+        i = wp.tid()
+        x[i] = x[i] * y
+
+    wp.overload(product, [wp.array[float], wp.vec3])  # the types fit, the body does not
+
+    @wp.kernel(module="unique")
+    def double(x: wp.array[Any]):
+        x[wp.tid()] = x[wp.tid()] + x[wp.tid()]
+
+    for t in (float, wp.vec3):
+        wp.overload(double, {"x": wp.array[t]})
+    assert not double._compiled
+    double.module.load("cpu")
+    assert len(double._compiled) == 2
+    with pytest.raises(KernelError):
+        product.module.load("cpu")
+    with pytest.raises(ArgumentTypeError, match="for 'x' of kernel"):
+        wp.overload(double, [float])
+
+
+@wp.kernel
+def declared_by_decorator(x: wp.array[Any], y: Any):
+    x[wp.tid()] = x[wp.tid()] + y
+
+
+def test_overload_decorates_a_function_of_the_kernel_s_name():
+    def declared_by_decorator(x: wp.array[wp.int64], y: wp.int64): ...
+
+    declared_by_decorator.__qualname__ = "declared_by_decorator"
+    kernel = wp.overload(declared_by_decorator)
+    assert kernel.declared[-1] == (wp.array[wp.int64], wp.int64)
+
+    def nothing_like_it(x: wp.array[float]): ...
+
+    with pytest.raises(ArgumentTypeError, match="no kernel"):
+        wp.overload(nothing_like_it)

@@ -1,0 +1,134 @@
+"""Questions about types and values: `type_is_vector(t)`, `is_vector(x)`, sizes, names and equality of types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import compounds, scalars, structs
+from .arrays import ArrayType, type_name
+from .compounds import kind_of
+from .scalars import canonical
+
+
+def type_is_vector(t: Any) -> bool:
+    return kind_of(t) == "vector"
+
+
+def type_is_matrix(t: Any) -> bool:
+    return kind_of(t) == "matrix"
+
+
+def type_is_quaternion(t: Any) -> bool:
+    return kind_of(t) == "quaternion"
+
+
+def type_is_transformation(t: Any) -> bool:
+    return kind_of(t) == "transform"
+
+
+def type_is_composite(t: Any) -> bool:
+    """Whether a type is a vector, matrix, quaternion or transform."""
+    return compounds.is_compound(t)
+
+
+def type_is_float(t: Any) -> bool:
+    return _is(scalars.is_float, t)
+
+
+def type_is_int(t: Any) -> bool:
+    return _is(scalars.is_integer, t)
+
+
+def type_is_scalar(t: Any) -> bool:
+    """Whether a type is a number; bool is none."""
+    return type_is_float(t) or type_is_int(t)
+
+
+def type_is_value(t: Any) -> bool:
+    """Whether values of the type are a scalar or have components."""
+    return scalars.is_scalar(canonical(t)) or compounds.is_compound(t)
+
+
+def type_is_struct(t: Any) -> bool:
+    return structs.is_struct(t)
+
+
+def type_is_array(t: Any) -> bool:
+    return isinstance(t, ArrayType)
+
+
+def is_vector(x: Any) -> bool:
+    return type_is_vector(type(x))
+
+
+def is_matrix(x: Any) -> bool:
+    return type_is_matrix(type(x))
+
+
+def is_quaternion(x: Any) -> bool:
+    return type_is_quaternion(type(x))
+
+
+def is_transformation(x: Any) -> bool:
+    return type_is_transformation(type(x))
+
+
+def is_composite(x: Any) -> bool:
+    """Whether a value is a vector, matrix, quaternion or transform."""
+    return type_is_composite(type(x))
+
+
+def is_float(x: Any) -> bool:
+    return type_is_float(type(x))
+
+
+def is_int(x: Any) -> bool:
+    return type_is_int(type(x))
+
+
+def is_scalar(x: Any) -> bool:
+    """Whether a value is a number; a bool is none."""
+    return type_is_scalar(type(x))
+
+
+def is_value(x: Any) -> bool:
+    """Whether a value is a scalar or has components."""
+    return type_is_value(type(x))
+
+
+def is_struct(x: Any) -> bool:
+    return structs.is_struct(type(x))
+
+
+def is_array(x: Any) -> bool:
+    """Whether this is an array, or a type of arrays."""
+    return isinstance(x, ArrayType) or isinstance(getattr(x, "type", None), ArrayType)
+
+
+def type_size(t: Any) -> int:
+    """The number of components; 1 for a scalar. Raises `TypeError` for other types."""
+    t = canonical(t)
+    if not type_is_value(t):
+        raise TypeError(f"the size of {type_name(t)}\nexpected: a scalar, vector, matrix, quaternion or transform type")
+    return compounds.size_of(t)
+
+
+def type_size_in_bytes(t: Any) -> int:
+    """The size of an element in memory. Raises `TypeError` for types without values."""
+    return structs.numpy_dtype(canonical(t)).itemsize
+
+
+def type_repr(t: Any) -> str:
+    """The name of a type."""
+    return "float" if t is float else "int" if t is int else type_name(canonical(t))
+
+
+def types_equal(a: Any, b: Any) -> bool:
+    """Whether two types are one: `float` is float32, `vec3` is `vec3f`."""
+    return canonical(a) is canonical(b)
+
+
+def _is(asked: Callable[[Any], bool], t: Any) -> bool:
+    t = canonical(t)
+    return isinstance(t, type) and asked(t)
