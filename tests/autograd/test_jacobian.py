@@ -36,7 +36,7 @@ def polar_by_hand():
 
 
 def assert_jacobians(found, wanted, error=1e-3):
-    assert set(found) == set(wanted)
+    assert {found.names[key] for key in found} == set(wanted)
     for pair, matrix in wanted.items():
         np.testing.assert_allclose(found[pair].numpy(), matrix, rtol=error, atol=error, err_msg=str(pair))
 
@@ -76,7 +76,9 @@ def test_pairs_by_name_and_by_position(method):
     inputs, outputs = polar_arguments()
     by_name = method(polar, dim=2, inputs=inputs, outputs=outputs, input_output_mask=[("angle", "out")])
     by_position = method(polar, dim=2, inputs=inputs, outputs=outputs, input_output_mask=[(2, 0), ("angle", 0)])
-    assert list(by_name) == list(by_position) == [("angle", "out")]
+    assert list(by_name) == list(by_position) == [(2, 0)]
+    assert ("angle", "out") in by_name and (2, 0) in by_name and ("r", "out") not in by_name
+    assert by_name["angle", "out"] is by_name[2, 0] is by_name["angle", 0]
 
 
 def test_rows_and_columns_that_were_not_evaluated_are_nan():
@@ -308,3 +310,38 @@ def test_functions_that_do_not_fit():
     labels = FunctionMetadata(output_labels=["only"])
     refused(r"metadata has 1 labels of outputs\nexpected: 2", function=two_results, inputs=[x[0], inputs[2]],
             outputs=None, metadata=labels)  # fmt: skip
+
+
+@BOTH
+def test_inputs_are_put_back_when_a_function_raises(method):
+    x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+
+    def spoils(x):
+        x.fill_(7.0)
+        raise ArithmeticError("on purpose")
+
+    with pytest.raises(ArithmeticError, match="on purpose"):
+        method(spoils, inputs=[x])
+    assert list(x.numpy()) == [1, 2]
+
+
+@wp.kernel(enable_backward=False)
+def _forward_only(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = 3.0 * x[i]
+
+
+def _launched(x):
+    y = wp.zeros_like(x)
+    wp.launch(_forward_only, x.size, [x], [y], device=x.device)
+    return y
+
+
+@pytest.mark.parametrize("as_function", [False, True])
+def test_a_kernel_without_adjoint_has_differences_only(as_function):
+    x, y = (wp.array([1.0, 2.0], dtype=float, requires_grad=True) for _ in range(2))
+    what = {"inputs": [x]} if as_function else {"dim": 2, "inputs": [x], "outputs": [y]}
+    function = _launched if as_function else _forward_only
+    with pytest.raises(JacobianError, match="has enable_backward=False"):
+        jacobian(function, **what)
+    np.testing.assert_allclose(jacobian_fd(function, **what)[0, 0].numpy(), 3 * np.eye(2), atol=1e-3)

@@ -105,9 +105,9 @@ def test_gradient_checks_and_jacobians(bias, part):
     assert gradcheck_tape(taped(arrays(bias, part))[0], show_summary=False)
     for make in (jacobian, jacobian_fd):
         found = make(optional, 3, arrays(bias, part), result())
-        assert {name for name, _ in found} == want.keys()
-        for (name, _), matrix in found.items():
-            assert matrix.numpy().sum(axis=0) == pytest.approx(want[name], rel=1e-5)
+        assert {name for name, _ in found.names.values()} == want.keys()
+        for key, (name, _) in found.names.items():
+            assert found[key].numpy().sum(axis=0) == pytest.approx(want[name], rel=1e-5)
 
 
 @pytest.mark.parametrize(("bias", "part"), SUBSETS)

@@ -75,6 +75,20 @@ def test_new_parameters_start_anew():
         optimizer.step([y, y])
 
 
+def test_moments_stay_where_parameters_are_alike():
+    """An array that comes later has the bias of its own age corrected: its first step has length lr too."""
+    x, y, z = wp.zeros(1, dtype=wp.float16), wp.zeros(4, dtype=float), wp.zeros(2, dtype=float)
+    optimizer = Adam([x, y], lr=0.5)
+    for _ in range(3):
+        optimizer.step([wp.ones_like(x), wp.ones_like(y)])
+    m, v = optimizer.m[0], optimizer.v[0]
+    before = m.numpy().copy()
+    optimizer.set_params([x, z])
+    assert optimizer.m[0] is m and optimizer.v[0] is v and np.array_equal(m.numpy(), before)
+    optimizer.step([wp.ones_like(x), wp.full(2, -3.0, dtype=float)])
+    np.testing.assert_allclose(z.numpy(), 0.5, rtol=1e-4)
+
+
 def test_the_same_bits_on_any_number_of_threads():
     rng = np.random.default_rng(4)
     start, grads = rng.standard_normal(200_000).astype(np.float32), rng.standard_normal((3, 200_000)).astype(np.float32)

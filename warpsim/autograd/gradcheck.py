@@ -209,7 +209,8 @@ def gradcheck_tape(
 
     Each launch is checked by itself, on copies of what its arrays hold now; neither they nor the tape change.
     What a launch reads are its inputs and what it writes its outputs, whichever list they were given in; a
-    launch without differentiable ones is passed over. input_output_masks: masks by kernel name.
+    launch without differentiable ones, or of a kernel with `enable_backward=False`, is passed over.
+    input_output_masks: masks by kernel name.
     blacklist_kernels, whitelist_kernels: kernels to leave out, and the only ones to check. reverse_launches:
     last launch first. skip_to_launch_index: pass over so many launches of that order.
 
@@ -227,7 +228,7 @@ def gradcheck_tape(
             continue
         subject = record_subject(record)
         subject.title += f" (launch {k} at {record.place})"
-        if subject.inputs and subject.outputs:
+        if subject.inputs and subject.outputs and record.kernel.option("enable_backward"):
             limits = (max_inputs_per_var, max_outputs_per_var)
             found.append(compare_gradients(subject, masks.get(key), eps, atol, rtol, *limits))
     return _verdict(found, raise_exception, show_summary, plot_relative_error, plot_absolute_error)

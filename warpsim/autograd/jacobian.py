@@ -14,7 +14,7 @@ import numpy as np
 from ..core.language import Kernel, array, zeros_like
 from ..core.runtime.arrays.saved_contents import Paused
 from ..core.runtime.tape.tape import Tape
-from ..errors import user_frames
+from ..errors import JacobianError, user_frames
 from .components import Components
 from .differences import central_differences
 from .pairs import Pair, chosen_pairs
@@ -24,31 +24,35 @@ from .subjects import FunctionMetadata, Subject, subject_of
 Matrices = dict[Pair, np.ndarray]
 
 
-class Jacobians(dict[Pair, array]):
-    """Jacobian matrices by (input name, output name); `jacobians[0, 1]` finds them by position too.
+class Jacobians(dict[Any, array]):
+    """Jacobian matrices by (input, output): keys are positions, and `jacobians["x", "loss"]` finds them by name too.
 
+    An array in a struct has no position, and goes by its name (`s.x`). names: those of inputs and outputs by key.
     metadata: names and layouts of inputs and outputs. figure: the picture, when one was asked for.
     """
 
     def __init__(self, matrices: dict[Pair, array], metadata: FunctionMetadata):
-        super().__init__(matrices)
         self.metadata = metadata
+        super().__init__({self._key(pair): matrix for pair, matrix in matrices.items()})
+        self.names: dict[Any, Pair] = {self._key(pair): pair for pair in matrices}
         self.figure: Any = None
 
     def __missing__(self, key: Any) -> array:
-        names = self._named(key)
-        if names != key and names in self:
-            return self[names]
-        raise KeyError(f"{key!r}; there are {', '.join(map(str, self))}")
+        found = self._key(key)
+        if found != key and found in self.keys():
+            return self[found]
+        named = [f"{key} {' -> '.join(pair)}" for key, pair in self.names.items()]
+        raise KeyError(f"{key!r}; there are {', '.join(named)}")
 
-    def _named(self, key: Any) -> Any:
-        """Positions in a key as names."""
+    def __contains__(self, key: Any) -> bool:
+        return super().__contains__(key) or super().__contains__(self._key(key))
+
+    def _key(self, key: Any) -> Any:
+        """Names in a key as positions, where they have one."""
         if not isinstance(key, tuple) or len(key) != 2:
             return key
         labels = (self.metadata.input_labels or [], self.metadata.output_labels or [])
-        return tuple(
-            names[k] if isinstance(k, int) and 0 <= k < len(names) else k for k, names in zip(key, labels, strict=True)
-        )
+        return tuple(names.index(k) if k in names else k for k, names in zip(key, labels, strict=True))
 
 
 @user_frames
@@ -70,14 +74,17 @@ def jacobian(
     metadata: other names for tables and pictures. restore_inputs: put back what a Python function did to
     the contents and gradients of its inputs. A kernel runs on copies and changes nothing.
 
-    Returns a dict from (input name, output name) to an array (output numbers, input numbers) on the device of
-    the output, float64 where one of them is, else float32. Raises `JacobianError`.
+    Returns a dict from (input position, output position) to an array (output numbers, input numbers) on the device
+    of the output, float64 where one of them is, else float32; names are understood too. Raises `JacobianError`,
+    for kernels with `enable_backward=False` too.
     """
     options = {"device": device, "max_blocks": max_blocks, "block_dim": block_dim}
     subject = subject_of(function, dim, inputs, outputs, options, metadata, restore_inputs)
-    subject.find_outputs()
-    pairs = chosen_pairs(subject, input_output_mask)
-    return _result(subject, adjoint_rows(subject, pairs, max_outputs_per_var), plot_jacobians, "adjoint")
+    with subject.restored():
+        subject.find_outputs()
+        pairs = chosen_pairs(subject, input_output_mask)
+        rows = adjoint_rows(subject, pairs, max_outputs_per_var)
+    return _result(subject, rows, plot_jacobians, "adjoint")
 
 
 @user_frames
@@ -97,9 +104,10 @@ def jacobian_fd(
     """
     options = {"device": device, "max_blocks": max_blocks, "block_dim": block_dim}
     subject = subject_of(function, dim, inputs, outputs, options, metadata, restore_inputs)
-    subject.find_outputs()
-    pairs = chosen_pairs(subject, input_output_mask)
-    found = central_differences(subject, pairs, max_inputs_per_var, eps)
+    with subject.restored():
+        subject.find_outputs()
+        pairs = chosen_pairs(subject, input_output_mask)
+        found = central_differences(subject, pairs, max_inputs_per_var, eps)
     matrices = {pair: differences.values for pair, differences in found.items()}
     return _result(subject, matrices, plot_jacobians, "finite differences")
 
@@ -109,6 +117,7 @@ def adjoint_rows(subject: Subject, pairs: Collection[Pair], limit: int) -> Matri
     subject.restore()
     with Paused(), Tape() as tape:
         subject.evaluate()
+    check_differentiable(tape)
     memories = {id(a.grad): a.grad._data for a in [*tape.arrays(), *subject.inputs.values()] if a.grad is not None}
     before = [values.copy() for values in memories.values()]
     found: Matrices = {}
@@ -126,6 +135,16 @@ def adjoint_rows(subject: Subject, pairs: Collection[Pair], limit: int) -> Matri
         values[...] = earlier
     subject.restore()
     return {pair: found[pair] for pair in pairs}
+
+
+def check_differentiable(tape: Tape) -> None:
+    """Raise for launches that backward would pass by: the Jacobian would lack what they do."""
+    for entry in tape.launches:
+        if not entry.kernel.option("enable_backward"):
+            raise JacobianError(
+                f"kernel {entry.kernel.key!r}, launched at {entry.place}, has enable_backward=False\n"
+                "expected: kernels with an adjoint\nhelp: jacobian_fd needs none"
+            )
 
 
 def _backward(tape: Tape, out: array, k: int) -> None:

@@ -34,7 +34,8 @@ def plot_kernel_jacobians(
     """
     from . import pictures  # noqa: PLC0415
 
-    panels = {pair: np.asarray(_matrix(m), np.float64) for pair, m in jacobians.items()}
+    names = getattr(jacobians, "names", {})
+    panels = {names.get(pair, pair): np.asarray(_matrix(m), np.float64) for pair, m in jacobians.items()}
     if not panels:
         raise JacobianError("no Jacobians to draw\nexpected: a dict from (input, output) to a matrix")
     layout = _layout(jacobians, kernel, inputs, outputs)

@@ -8,7 +8,8 @@ copies; a Python function gets the caller's own arrays, whose contents and gradi
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from ..core.language import Kernel, array, launch
@@ -64,6 +65,15 @@ class Subject:
     def restore(self) -> None:
         """Every array as it was at the start."""
         raise NotImplementedError
+
+    @contextmanager
+    def restored(self) -> Iterator[None]:
+        """What happens inside leaves the arrays as they were, if it raises too."""
+        try:
+            yield
+        except BaseException:
+            self.restore()
+            raise
 
     def metadata(self) -> FunctionMetadata:
         found = FunctionMetadata(self.key, self.input_labels, self.output_labels)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.language import array, kernel, sqrt, tid, zeros
-from .state import checked_grads, in_range, master_dtype, split_parameters
+from ..core.language import array, kernel, sqrt, tid
+from .state import checked_grads, in_range, kept, moments, split_parameters
 from .vectors import components, run
 
 
@@ -48,27 +48,35 @@ class Adam:
             in_range(getattr(self, name), name)
         for name in ("beta1", "beta2"):
             in_range(getattr(self, name), name, below=1.0)
+        self.m: list[array] = []
+        self.v: list[array] = []
+        self.t = 0
+        self._since: list[int] = []  # the step at which each parameter came
         self.set_params(params)
 
     def set_params(self, params: Sequence[array] | None) -> None:
-        """Choose the arrays to optimise and forget all moments; None for none yet."""
+        """Choose the arrays to optimise; None for none yet.
+
+        Where one has the size and precision of the one before in its place, its moments stay, on its device.
+        `reset_internal_state` forgets them.
+        """
         self.params, self._flat = split_parameters(params)
-        self.m, self.v = (
-            [zeros(x.size, master_dtype(x.dtype), x.device) for x in self._flat] for _ in range(2)
-        )  # fmt: skip
-        self.t = 0
+        stays = kept(self._flat, self.m)
+        self.t = self.t if any(stays) else 0
+        self._since = [self._since[k] if stay else self.t for k, stay in enumerate(stays)]
+        self.m, self.v = (moments(self._flat, before) for before in (self.m, self.v))
 
     def reset_internal_state(self) -> None:
         """Forget all moments: the next step is a first one."""
         for moment in (*self.m, *self.v):
             moment.zero_()
-        self.t = 0
+        self.t, self._since = 0, [0] * len(self._since)
 
     def step(self, grad: Sequence[array]) -> None:
         """Move every parameter against its gradient; `grad` has an array for each, alike in shape and dtype."""
         grads = checked_grads(grad, self.params)
         self.t += 1
-        left = (1.0 - self.beta1**self.t, 1.0 - self.beta2**self.t)
-        rule = (self.lr, self.beta1, self.beta2, *left, self.eps)
-        for x, g, m, v in zip(self._flat, grads, self.m, self.v, strict=True):
+        for x, g, m, v, since in zip(self._flat, grads, self.m, self.v, self._since, strict=True):
+            left = (1.0 - beta ** (self.t - since) for beta in (self.beta1, self.beta2))
+            rule = (self.lr, self.beta1, self.beta2, *left, self.eps)
             run(_adapt, x.size, [x, components(g), m, v, *map(m.dtype, rule)], x.device)

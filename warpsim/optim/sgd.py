@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.language import array, kernel, tid, zeros
-from .state import checked_grads, in_range, master_dtype, split_parameters
+from ..core.language import array, kernel, tid
+from .state import checked_grads, in_range, kept, moments, split_parameters
 from .vectors import components, run
 
 
@@ -51,13 +51,19 @@ class SGD:
             in_range(getattr(self, name), name)
         if nesterov and (momentum <= 0.0 or dampening != 0.0):
             raise ValueError("nesterov=True\nexpected: momentum above zero and dampening=0.0 with it")
+        self.b: list[array] = []
+        self.t = 0
         self.set_params(params)
 
     def set_params(self, params: Sequence[array] | None) -> None:
-        """Choose the arrays to optimise and forget all momentum; None for none yet."""
+        """Choose the arrays to optimise; None for none yet.
+
+        Where one has the size and precision of the one before in its place, its momentum stays, on its device.
+        `reset_internal_state` forgets it.
+        """
         self.params, self._flat = split_parameters(params)
-        self.b = [zeros(x.size, master_dtype(x.dtype), x.device) for x in self._flat]
-        self.t = 0
+        self.t = self.t if any(kept(self._flat, self.b)) else 0
+        self.b = moments(self._flat, self.b)
 
     def reset_internal_state(self) -> None:
         """Forget all momentum: the next step is a first one."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.language import array, float16, float32
+from ..core.language import array, float16, float32, zeros
 from ..errors import ArgumentCountError
 from .vectors import as_list, check_alike, components
 
@@ -15,6 +15,19 @@ def split_parameters(params: Sequence[array] | None) -> tuple[list[array], list[
     """The checked parameters, and their flat views."""
     found = [] if params is None else as_list(params, "params")
     return found, [components(x) for x in found]
+
+
+def moments(flat: list[array], before: Sequence[array] = ()) -> list[array]:
+    """A zeroed array beside every flat parameter; one that was there before and fits stays, with what it holds."""
+    stays = kept(flat, before)
+    return [before[k].to(x.device) if stays[k] else zeros(x.size, master_dtype(x.dtype), x.device)
+            for k, x in enumerate(flat)]  # fmt: skip
+
+
+def kept(flat: list[array], before: Sequence[array]) -> list[bool]:
+    """Which parameters have the size and precision of the moments that are in their place."""
+    return [k < len(before) and before[k].size == x.size and before[k].dtype is master_dtype(x.dtype)
+            for k, x in enumerate(flat)]  # fmt: skip
 
 
 def checked_grads(grad: Any, params: list[array]) -> list[array]:

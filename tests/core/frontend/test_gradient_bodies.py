@@ -260,3 +260,41 @@ def test_a_tuple_of_inputs_has_a_tuple_of_cotangents():
     x = wp.array([3.0, 5.0, 0.0, 0.0, 1.0], dtype=float)
     wp.launch(k, dim=1, inputs=[x])
     assert x.numpy().tolist() == [3.0, 5.0, 10.0, 60.0, 0.0]
+
+
+# ----- parts of inputs --------------------------------------------------------------------------
+
+
+@wp.struct
+class Field:
+    values: Floats
+    at: wp.vec3
+
+
+@wp.func
+def sampled(field: Field, i: int):
+    return field.values[i] * (field.at[0] + field.at[1] + field.at[2])
+
+
+@wp.func_grad(sampled)
+def _adj_sampled(field: Field, i: int, adj_ret: float):
+    wp.adjoint[field.values][i] += 100.0 * adj_ret
+    wp.adjoint[field.at].y = 5.0 * adj_ret
+    wp.adjoint[field.at[2]] += 7.0 * adj_ret
+
+
+@wp.kernel
+def sample_all(fields: wp.array(dtype=wp.vec3), values: Floats, out: Floats):
+    i = wp.tid()
+    out[i] = sampled(Field(values=values, at=fields[i]), i)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_adjoint_of_a_part_is_the_part_of_the_adjoint(device):
+    places = wp.array([[1, 2, 3], [4, 5, 6]], dtype=wp.vec3, device=device, requires_grad=True)
+    values, out = array([1.0, 2.0], device=device), array(np.zeros(2), device=device)
+    with wp.Tape() as tape:
+        wp.launch(sample_all, 2, [places, values], [out], device=device)
+    tape.backward(grads={out: wp.array([1.0, 2.0], dtype=float, device=device)})
+    assert places.grad.numpy().tolist() == [[0, 5, 7], [0, 10, 14]]
+    assert values.grad.numpy().tolist() == [100, 200]

@@ -289,9 +289,9 @@ def test_keys_are_inputs():
 
     text = declaration(wp.func_grad, scaled, unknown)
     assert "wp.adjoint[y] is the adjoint of no parameter" in text
-    assert "expected: an input: x, n" in text
+    assert "expected: an input or a part of one: x, n" in text
     text = declaration(wp.func_grad, scaled, indexed)
-    assert "help: index arrays and select components after it: wp.adjoint[a][i]" in text
+    assert "wp.adjoint[x, 0] is the adjoint of no parameter" in text
 
 
 def test_an_adjoint_has_no_adjoint():

@@ -53,14 +53,32 @@ class CotangentNames(ast.NodeTransformer):
         if self.depth > 1:
             message = "wp.adjoint in a function inside a gradient"
             raise CustomGradientError(message, place, help="compute the value there, and add it outside")
-        key = node.slice
-        if not isinstance(key, ast.Name) or key.id not in self.known:
+        whole = _root(node.slice)
+        if whole is None or whole.id not in self.known:
             raise CustomGradientError(
-                f"{ast.unparse(node)} is the adjoint of no parameter", place, found=ast.unparse(key),
-                expected=f"an input: {', '.join(self.inputs)}",
-                help="index arrays and select components after it: wp.adjoint[a][i]",
+                f"{ast.unparse(node)} is the adjoint of no parameter", place, found=ast.unparse(node.slice),
+                expected=f"an input or a part of one: {', '.join(self.inputs)}",
             )  # fmt: skip
-        return ast.copy_location(ast.Name(cotangent_name(key.id), node.ctx), node)
+        return ast.copy_location(_cotangent_of(node.slice, node.ctx), node)
+
+
+def _root(key: ast.expr) -> ast.Name | None:
+    """The name that an expression selects a field, a component or an element of."""
+    while isinstance(key, ast.Attribute | ast.Subscript):
+        key = key.value
+    return key if isinstance(key, ast.Name) else None
+
+
+def _cotangent_of(key: ast.expr, context: ast.expr_context) -> ast.expr:
+    """The same part of the cotangent: that of `x.v[i]` is the part `.v[i]` of that of `x`."""
+    if isinstance(key, ast.Name):
+        return ast.copy_location(ast.Name(cotangent_name(key.id), context), key)
+    if isinstance(key, ast.Attribute):
+        part: ast.expr = ast.Attribute(_cotangent_of(key.value, ast.Load()), key.attr, context)
+    else:
+        assert isinstance(key, ast.Subscript)
+        part = ast.Subscript(_cotangent_of(key.value, ast.Load()), key.slice, context)
+    return ast.copy_location(part, key)
 
 
 def cotangent_name(parameter: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -50,19 +51,25 @@ def reverse_step(entry: LaunchEntry) -> Step | None:
         return None
     if not names and not has_gradients(needs, entry.args):
         return None
+    if not needs.kernel.option("enable_backward"):
+        warn_passed_by(entry)
+        return None
     check_reversible(entry, names)
     return first_step(entry, key, needs.form("adjoint", names))
+
+
+def warn_passed_by(entry: LaunchEntry) -> None:
+    """Say that a launch takes no part in a backward pass, as its kernel asks."""
+    warnings.warn(
+        f"kernel {entry.name!r}, launched at {entry.place}, has enable_backward=False: backward passes it by, and what "
+        "it wrote counts as constant\nhelp: launch it with record_tape=False, which says so without this warning",
+        UserWarning, stacklevel=2,
+    )  # fmt: skip
 
 
 def check_reversible(entry: LaunchEntry, names: frozenset[str]) -> None:
     """Raise when gradients should pass through a launch that cannot be reversed."""
     needs = entry.needs
-    if not needs.kernel.option("enable_backward"):
-        raise NotDifferentiableError(
-            f"kernel {needs.kernel.key!r} was launched on a tape at {entry.place}, and has enable_backward=False",
-            expected="enable_backward=True (the default) for kernels on a tape",
-            help="launch it with record_tape=False when gradients should pass it by",
-        )
     if entry.snapshot is not None and entry.snapshot.overlap_error:
         raise NotDifferentiableError(
             f"arrays {entry.snapshot.overlap_error} of kernel {needs.kernel.key!r} overlap in the launch at "

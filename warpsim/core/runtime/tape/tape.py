@@ -61,7 +61,10 @@ class Scope(NamedTuple):
 
 
 class Gradients(dict[Any, Any]):
-    """The gradient arrays by array; of an array that only views of were recorded, its own."""
+    """The gradient arrays by array; of an array that only views of were recorded, its own; of a struct, a struct."""
+
+    def __getitem__(self, key: Any) -> Any:
+        return gradients_of(key) if isinstance(key, structs.Struct) else super().__getitem__(key)
 
     def __missing__(self, key: Any) -> Any:
         if isinstance(key, array) and key.grad is not None and any(a._memory is key._memory for a in self):
@@ -195,7 +198,7 @@ class Tape:
 
     def record_scope_begin(self, scope_name: str, metadata: Any = None) -> None:
         """Begin a named group of operations, for pictures of the tape."""
-        self.scopes.append(Scope(len(self.log), scope_name, metadata))
+        self.scopes.append(Scope(len(self.log), scope_name, {} if metadata is None else metadata))
 
     def record_scope_end(self, remove_scope_if_empty: bool = True) -> None:
         """End the group that was begun last. Raises `TapeError` when none is open."""
@@ -330,14 +333,7 @@ class Tape:
 
     def get_adjoint(self, a: Any) -> Any:
         """The gradient of an array, a struct with the gradients of its arrays, or None."""
-        if isinstance(a, structs.Struct):
-            made = type(a)()
-            for name, t in type(a).fields.items():
-                inner = getattr(a, name)
-                if isinstance(t, ArrayType) or structs.is_struct(t):
-                    setattr(made, name, self.get_adjoint(inner))
-            return made
-        return a.grad if isinstance(a, array | indexedarray) else None
+        return gradients_of(a)
 
     def zero(self) -> None:
         """Zero the gradients of all recorded arrays."""
@@ -377,6 +373,17 @@ class Tape:
             choose_longest_node_name, ignore_graph_scopes, track_inputs, track_outputs, track_input_names,
             track_output_names, graph_direction, caller_names(),
         )  # fmt: skip
+
+
+def gradients_of(a: Any) -> Any:
+    """The gradient of an array, a struct with the gradients of its arrays, or None."""
+    if not isinstance(a, structs.Struct):
+        return a.grad if isinstance(a, array | indexedarray) else None
+    made = type(a)()
+    for name, t in type(a).fields.items():
+        if isinstance(t, ArrayType) or structs.is_struct(t):
+            setattr(made, name, gradients_of(getattr(a, name)))
+    return made
 
 
 def retaining(a: Any) -> Iterator[array]:
