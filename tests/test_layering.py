@@ -192,6 +192,19 @@ def test_few_folders_import_each_other(folder):
     assert len(pairs) <= PAIRS[folder], pairs
 
 
+def test_only_devices_tell_kinds_of_devices_apart():
+    """Everything else asks a device what it wants to know of it (see `Device`)."""
+    inside = ("warpsim.core.runtime.devices", "warpsim.core.emit")
+    asked = [
+        f"{name}:{node.lineno}"
+        for name in MODULES
+        if not name.startswith(inside)
+        for node in ast.walk(parsed(name))
+        if isinstance(node, ast.Attribute) and node.attr in ("is_cuda", "is_cpu", "is_interp")
+    ]
+    assert asked == []
+
+
 def test_the_list_of_late_imports_is_true():
     late = {(name, target) for name in MODULES for target, _, inside in imports(name, parsed(name)) if inside}
     assert set(LATE_IMPORTS) <= late, f"no longer there: {set(LATE_IMPORTS) - late}"

@@ -33,7 +33,7 @@ GRADIENTS = frozenset({"x", "f"})
 def steps(kernel, form, capsys):
     """The programs that a dump prints while a form of a kernel is made, by the names of the steps."""
     types = tuple(kernel.patterns.values())
-    if form.kind != "forward":
+    if form.kind != "primal":
         kernel.program(types)
     config.dump = "all"
     kernel.program(types, form=form)
@@ -47,26 +47,26 @@ def kernel():
     return wp.kernel(relax.function)
 
 
-FORWARD_STEPS = ["source", "lower", "inline", "unroll", "fold", "dce", "version"]
+PRIMAL_STEPS = ["source", "lower", "inline", "unroll", "fold", "dce", "version"]
 START = ["inline", "handles", "unroll", "fold", "dce"]
 REVERSE = ["cse", "inline", "fold", "dce"]
 STEPS = {
-    "forward": FORWARD_STEPS,
+    "primal": PRIMAL_STEPS,
     "adjoint": [*START, "assume", "promote", "adjoint", *(f"adjoint {name}" for name in REVERSE), "version"],
     "recording": [*START, "recording", *(f"recording {name}" for name in REVERSE), "version"],
     "tangent": [*START, "tangent", "tangent fold", "tangent dce", "version"],
-    "replayed tangent": [*START, "assume", "promote", "tangent", "tangent fold", "tangent dce", "version"],
+    "recomputed tangent": [*START, "assume", "promote", "tangent", "tangent fold", "tangent dce", "version"],
 }
 
 
 @pytest.mark.parametrize("kind", STEPS)
 def test_a_form_takes_the_steps_of_the_picture(kernel, kind, capsys):
-    assert list(steps(kernel, Form(kind, GRADIENTS if kind != "forward" else frozenset()), capsys)) == STEPS[kind]
+    assert list(steps(kernel, Form(kind, GRADIENTS if kind != "primal" else frozenset()), capsys)) == STEPS[kind]
 
 
-@pytest.mark.parametrize("kind", ["forward", "adjoint", "tangent"])
+@pytest.mark.parametrize("kind", ["primal", "adjoint", "tangent"])
 def test_what_every_pass_makes_of_a_kernel(kernel, kind, capsys, golden):
-    form = Form(kind, GRADIENTS if kind != "forward" else frozenset())
+    form = Form(kind, GRADIENTS if kind != "primal" else frozenset())
     for name, text in steps(kernel, form, capsys).items():
         if name != "source":
             golden(re.sub(r"  # line \d+", "", text), name.replace(" ", "-"))

@@ -5,7 +5,7 @@ from cuda_assembly.every_program import ARCHS, Assembly, Report, usual_options
 
 import warpsim as wp
 from warpsim.core.emit import cuda_tools
-from warpsim.core.emit.program import FORWARD, Form
+from warpsim.core.emit.program import PRIMAL, Form
 
 pytestmark = [
     pytest.mark.cpu,
@@ -35,7 +35,7 @@ def watch(tmp_path):
     watch.unwatch()
 
 
-def make(kernel, form=FORWARD):
+def make(kernel, form=PRIMAL):
     return kernel.program(tuple(kernel.patterns.values()), form=form)
 
 

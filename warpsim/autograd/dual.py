@@ -36,11 +36,11 @@ class DualLaunch:
         if not isinstance(kernel, Kernel):
             raise LaunchError(f"{kernel!r} is not a kernel\nhelp: decorate the function with @wp.kernel")
         kernel = kernel.current
-        self.kernel, self.place = kernel, get_device(device)
+        self.kernel, self.device = kernel, get_device(device)
         self.dim: Any = dim if isinstance(dim, int) else normalized(dim)
         self.types = kernel.types_for(list(args))
         names = list(kernel.patterns)
-        own = [adapted(a, t, n, kernel.key, self.place) for a, t, n in zip(args, self.types, names, strict=True)]
+        own = [adapted(a, t, n, kernel.key, self.device) for a, t, n in zip(args, self.types, names, strict=True)]
         self.needs = needs_of(kernel, self.types, kernel.settings())
         self.args = self.needs.whole(own)
         for name, t in zip(names, self.types, strict=True):
@@ -108,7 +108,7 @@ class DualLaunch:
 
     def run(self, kind: str, names: Iterable[str], further: list[Any]) -> None:
         """Run a derived program. further: its arguments after the kernel's own."""
-        run_form(self.kernel, self.dim, [*self.args, *further], self.place, Form(kind, frozenset(names)))
+        run_form(self.kernel, self.dim, [*self.args, *further], self.device, Form(kind, frozenset(names)))
 
 
 def fitting(what: str, t: Any, shape: tuple[int, ...], value: Any) -> np.ndarray:

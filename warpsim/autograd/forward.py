@@ -175,7 +175,7 @@ def second_order_of_launch(
     for name in own.arrays():
         own.value(name)._array.requires_grad = True
     with Paused(), Tape() as tape:
-        launch(kernel, dim, bound.args, device=own.place)
+        launch(kernel, dim, bound.args, device=own.device)
     sweep = ForwardSweep(tape, {n: v for n, v in moved.items() if n not in own.arrays()}, for_reverse=True)
     with Paused():
         set_tangents(own, sweep.tangents, moved)
@@ -193,7 +193,7 @@ def product_of_number(dual: DualLaunch, name: str, reverse: ReverseSweep) -> arr
     values = reverse.forward.moved[0].sums[slot.position]._data
     for field in slot.path:
         values = values[field]
-    return array(on_host(values), dtype=slot.type, device=dual.place)
+    return array(on_host(values), dtype=slot.type, device=dual.device)
 
 
 def weights_of(dual: DualLaunch, cotangents: Along | None) -> dict[str, Any]:

@@ -5,7 +5,7 @@
         adjoint             -> assume -> promote -> adjoint -> (clean) -> version -> Program
         recording           -> recording -> (clean) -> version -> Program
         tangent             -> tangent -> fold -> dce -> version -> Program
-        replayed tangent    -> assume -> promote -> tangent -> fold -> dce -> version -> Program
+        recomputed tangent    -> assume -> promote -> tangent -> fold -> dce -> version -> Program
         adjoint tangent     the Program of `adjoint` -> tangent -> fold -> dce -> version -> Program
     (clean):  cse -> inline -> [unroll] -> fold -> dce
 
@@ -32,7 +32,7 @@ from .passes.analysis.stack import check_stack
 from .passes.forward.derived import forward_again, forward_mode, second_order
 from .passes.reverse.adjoint import adjoint, chosen
 from .passes.reverse.assumptions import asserted
-from .passes.reverse.primal_reads import Extra, without_unread
+from .passes.reverse.primal_reads import ExtraParam, without_unread
 from .passes.reverse.promote_memory import promote_memory
 from .passes.reverse.recompute import refuse_unrecoverable
 from .passes.reverse.recording import recording
@@ -45,7 +45,7 @@ from .passes.simplify.unify import unified
 from .passes.simplify.unroll import unroll
 from .passes.simplify.versioning import versioned
 
-Extras = tuple[Extra, ...]
+Extras = tuple[ExtraParam, ...]
 STAGES = ("source", "lower", "inline", "unroll", "fold", "dce", "version", "llvm")
 
 
@@ -90,7 +90,7 @@ def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[Ha
         fn = step("assume", asserted(fn))
         fn = promote_memory(fn, chosen(fn, form.gradients)[0])
         fn = step("promote", fold(dce(inline(fn, keep_gradients=True))))
-        if form.kind == "replayed tangent":
+        if form.kind == "recomputed tangent":
             return with_tangents(*forward_again(fn, form.gradients, ndim), ndim, total=True)
         return cleaned(form.kind, *adjoint(fn, form.gradients, ndim), ndim, max_unroll, total=True)
 

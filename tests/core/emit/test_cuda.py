@@ -13,7 +13,7 @@ from cuda_corpus import CORPUS
 import warpsim as wp
 from warpsim.core.emit import cpu, cuda, cuda_tools, layout
 from warpsim.core.emit.cuda_target import CudaTarget
-from warpsim.core.emit.program import FORWARD, Form
+from warpsim.core.emit.program import PRIMAL, Form
 from warpsim.core.emit.target import Options
 from warpsim.core.ir.printer import print_function
 from warpsim.errors import CompilerError, DeviceError, KernelTypeError, NativeCodeError
@@ -255,7 +255,7 @@ def native_artefact(kernel, form):
     return cuda.emit(made.fn, made.ndim, Options(), made.plan)
 
 
-@pytest.mark.parametrize("form", [FORWARD, Form("adjoint", frozenset({"x", "out"}))], ids=lambda form: form.kind)
+@pytest.mark.parametrize("form", [PRIMAL, Form("adjoint", frozenset({"x", "out"}))], ids=lambda form: form.kind)
 def test_native_text_is_carried_compiled_and_linked(form):
     made = native_artefact(norms, form)
     [source] = made.natives
@@ -275,7 +275,7 @@ def test_native_text_is_inlined_in_machine_code():
 
 
 def test_native_text_that_does_not_compile_for_cuda_is_quoted():
-    made = native_artefact(norms, FORWARD)
+    made = native_artefact(norms, PRIMAL)
     broken = made.natives[0].replace("sum[i] = wp::dot", "sum[i] = wp::missing")
     with pytest.raises(NativeCodeError, match=r"norm_in_shared_memory\.snippet\(3\): error: .*missing"):
         cuda.assemble(made.ptx, made.arch, (broken,))

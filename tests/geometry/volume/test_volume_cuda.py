@@ -4,7 +4,7 @@ import pytest
 
 import warpsim as wp
 from warpsim.core.emit import cuda, cuda_tools
-from warpsim.core.emit.program import FORWARD, Form
+from warpsim.core.emit.program import PRIMAL, Form
 from warpsim.core.emit.target import Options
 from warpsim.geometry.nanovdb.read import VolumeData
 from warpsim.geometry.volume.directory import fill_directory
@@ -48,7 +48,7 @@ def sample_data(data: VolumeData, points: Points, out: Floats):
     out[n] = sampled(data, points[n], wp.Volume.LINEAR, float(0.0))
 
 
-def ptx_of(kernel, form=FORWARD):
+def ptx_of(kernel, form=PRIMAL):
     made = kernel.program(tuple(kernel.patterns.values()), form=form)
     artefact = cuda.emit(made.fn, made.ndim, Options(), made.plan)
     assert cuda.assemble(artefact.ptx, artefact.arch).startswith(b"\x7fELF")

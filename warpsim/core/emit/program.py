@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..ir.nodes import Call, Function, walk
 from ..ir.printer import print_function
 from ..passes.analysis.atomics import AtomicPlan
-from ..passes.reverse.primal_reads import Extra
+from ..passes.reverse.primal_reads import ExtraParam
 from ..passes.simplify.handle_params import HandleParam
 from ..types.arrays import ArrayType, type_name
 from ..types.structs import is_struct
@@ -21,21 +21,21 @@ from .target import Options
 
 
 class Form(NamedTuple):
-    """What is compiled of a kernel: `forward` is the kernel itself, `adjoint` its reverse.
+    """What is compiled of a kernel: `primal` is the kernel itself, `adjoint` its reverse.
 
     `recording` is the kernel, noting what its atomics return for the adjoint. gradients: the names of the
     array parameters that have gradients, of arrays in struct parameters ("s.x"), and of other parameters
     whose gradients are wanted. `tangent` is the kernel in forward mode along these parameters, and
-    `adjoint tangent` and `replayed tangent` are derivatives of recorded launches, see `passes.forward.derived`.
+    `adjoint tangent` and `recomputed tangent` are derivatives of recorded launches, see `passes.forward.derived`.
     same: pairs of positions of array parameters that are given one and the same array.
     """
 
-    kind: str = "forward"
+    kind: str = "primal"
     gradients: frozenset[str] = frozenset()
     same: tuple[tuple[int, int], ...] = ()
 
 
-FORWARD = Form()
+PRIMAL = Form()
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Program:
     ndim: int
     plan: AtomicPlan
     nanoseconds: float
-    extras: tuple[Extra, ...] = ()
+    extras: tuple[ExtraParam, ...] = ()
     """What the last parameters are."""
     handle_params: tuple[HandleParam, ...] = ()
     """The structures that the kernel reaches by ids; derived programs take them behind the kernel's own parameters."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...config import config
 from ...errors import ArgumentTypeError, DeviceError, LaunchError, WarpsimError, trimmed
-from ..emit.program import FORWARD
+from ..emit.program import PRIMAL
 from .arrays import saved_contents
 from .arrays.call_site import CallSite
 from .commands.adjoint_by_hand import adjoint_launch
@@ -76,7 +76,7 @@ def launch(
             if adjoint:
                 by_hand = (inputs, outputs, adj_inputs, adj_outputs)
                 return adjoint_launch(kernel, dim, *by_hand, device, deterministic, record_cmd)
-            call = prepare(kernel, dim, args, device, FORWARD, deterministic, len(inputs), record_tape)
+            call = prepare(kernel, dim, args, device, PRIMAL, deterministic, len(inputs), record_tape)
             call = call.shaped(block_dim, max_blocks)
             return Launch(call) if record_cmd else issue(call)
     except WarpsimError as error:

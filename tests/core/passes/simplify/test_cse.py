@@ -13,7 +13,7 @@ Floats = wp.array(dtype=float)
 
 
 def shared(kernel):
-    return verify(cse(inline(lowered(kernel), keep_gradients=True)), "share")
+    return verify(cse(inline(lowered(kernel), keep_gradients=True)), "cse")
 
 
 def unchanged_on(kernel, values):

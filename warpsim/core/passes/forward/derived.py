@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from ...ir.nodes import Function, Value
 from ...ops.tangents import has_floats
-from ..reverse.primal_reads import Extra
+from ..reverse.primal_reads import ExtraParam
 from ..simplify.inline import inline
 from .gradients_as_params import gradient_slots, gradients_as_params
-from .replayed import replayed_tangent
+from .recomputed import recomputed_tangent
 from .tangent import Slot, chosen_slots, parameter_slots, tangent
 
 
-def forward_mode(fn: Function, gradients: frozenset[str]) -> tuple[Function, tuple[Extra, ...]]:
+def forward_mode(fn: Function, gradients: frozenset[str]) -> tuple[Function, tuple[ExtraParam, ...]]:
     """A kernel with tangents: one further parameter for each of `chosen_slots`.
 
     Extras: `tangent` (the tangent of parameter `position`, or of an array or float in it).
     """
     chosen = chosen_slots(fn.params, gradients)
-    return tangent(fn, chosen), tuple(Extra("tangent", slot.position) for slot in chosen)
+    return tangent(fn, chosen), tuple(ExtraParam("tangent", slot.position) for slot in chosen)
 
 
-def forward_again(fn: Function, gradients: frozenset[str], ndim: int) -> tuple[Function, tuple[Extra, ...]]:
-    """Forward mode of a kernel that was launched, along `moving_slots`; see `replayed`."""
-    made, extras = replayed_tangent(fn, moving_slots(fn.params, gradients), ndim)
+def forward_again(fn: Function, gradients: frozenset[str], ndim: int) -> tuple[Function, tuple[ExtraParam, ...]]:
+    """Forward mode of a kernel that was launched, along `moving_slots`; see `recomputed`."""
+    made, extras = recomputed_tangent(fn, moving_slots(fn.params, gradients), ndim)
     return inline(made), extras
 
 
 def second_order(
-    adjoint: Function, extras: tuple[Extra, ...], gradients: frozenset[str]
-) -> tuple[Function, tuple[Extra, ...]]:
+    adjoint: Function, extras: tuple[ExtraParam, ...], gradients: frozenset[str]
+) -> tuple[Function, tuple[ExtraParam, ...]]:
     """How gradients change along a direction: forward mode of an adjoint kernel, whose extras are given.
 
     Its parameters: those of the adjoint, a gradient array for each of `gradient_slots` of the kernel's own,
@@ -37,8 +37,9 @@ def second_order(
     own = gradient_slots(adjoint.params[: len(adjoint.params) - len(extras)], gradients)
     plain = gradients_as_params(adjoint, own)
     moving = moving_slots(plain.params, gradients)
-    gradient_arrays = tuple(Extra("gradient", slot.position) for slot in own)
-    return tangent(plain, moving), (*extras, *gradient_arrays, *(Extra("tangent", slot.position) for slot in moving))
+    gradients_of_own = (ExtraParam("gradient", slot.position) for slot in own)
+    tangents = (ExtraParam("tangent", slot.position) for slot in moving)
+    return tangent(plain, moving), (*extras, *gradients_of_own, *tangents)
 
 
 def moving_slots(params: tuple[Value, ...], gradients: frozenset[str]) -> list[Slot]:

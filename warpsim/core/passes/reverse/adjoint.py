@@ -36,7 +36,7 @@ from ..simplify.inline import inline
 from .adjoint_loops import Loops
 from .checkpoints import BYTES_TO_CARRY, budget_of
 from .cotangents import Cotangents
-from .primal_reads import Extra, PrimalReads
+from .primal_reads import ExtraParam, PrimalReads
 from .promote_memory import promote_memory
 from .recompute import Contents, Recompute, refuse_unrecoverable
 
@@ -203,7 +203,7 @@ def refused_local(call: Call, checkpoint: bool) -> NotDifferentiableError:
     )  # fmt: skip
 
 
-def adjoint(fn: Function, gradients: frozenset[str], ndim: int) -> tuple[Function, tuple[Extra, ...]]:
+def adjoint(fn: Function, gradients: frozenset[str], ndim: int) -> tuple[Function, tuple[ExtraParam, ...]]:
     """The adjoint of a kernel, and its parameters after those of the kernel.
 
     gradients: names of array parameters that have a gradient, of arrays in struct parameters
@@ -220,7 +220,7 @@ def adjoint(fn: Function, gradients: frozenset[str], ndim: int) -> tuple[Functio
         extras = dict(contents.params)
         for k, p in enumerate(fn.params):
             if p in sources:
-                total = extras[Extra("sum", k)] = Value(array_type(p.type, 1), f"d_{p.hint}")
+                total = extras[ExtraParam("sum", k)] = Value(array_type(p.type, 1), f"d_{p.hint}")
                 memory.add_into(total, [constant(int32, 0)], cotangents.take(p))
     region.params = (*region.params, *extras.values())
     return replace(fn, name=f"adj_{fn.name}", body=region), tuple(extras)

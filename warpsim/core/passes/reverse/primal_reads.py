@@ -27,7 +27,7 @@ from ..analysis.dependence import AFTER, BEFORE, Access, Dependences, in_one_ite
 from .recompute import Contents, Recompute
 
 
-class Extra(NamedTuple):
+class ExtraParam(NamedTuple):
     """A parameter of a derived kernel after the kernel's own.
 
     kind: `before` (what array parameter `position` held before the launch), `recorded` (what the
@@ -57,11 +57,11 @@ class PrimalReads(Contents):
         self.position = {p: k for k, p in enumerate(fn.params)}
         self.atomics = recorded_atomics(fn)
         self.ndim = ndim
-        self.params: dict[Extra, Value] = {}
+        self.params: dict[ExtraParam, Value] = {}
 
     def extra(self, kind: str, position: int, like: Value) -> Value:
         """The parameter of the adjoint that holds something, made on first use."""
-        return self.params.setdefault(Extra(kind, position), Value(like.type, like.hint))
+        return self.params.setdefault(ExtraParam(kind, position), Value(like.type, like.hint))
 
     # ----- arrays ---------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ def recorded_atomics(fn: Function) -> list[Call]:
     return [c for c in _outside_loops(fn.body) if c.op.effect == ATOMIC and any(r in used for r in c.results)]
 
 
-def without_unread(fn: Function, extras: tuple[Extra, ...]) -> tuple[Function, tuple[Extra, ...]]:
+def without_unread(fn: Function, extras: tuple[ExtraParam, ...]) -> tuple[Function, tuple[ExtraParam, ...]]:
     """Drop parameters for contents that the adjoint turned out not to need."""
     used = used_values(fn.body)
     own, more = fn.params[: -len(extras) or None], fn.params[len(fn.params) - len(extras) :]

@@ -40,7 +40,7 @@ from .host_memory import (
     refused,
     reinterpreted,
 )
-from .saved_contents import Memory, foreign_memory
+from .saved_contents import Allocation, foreign_allocation
 
 _WORDS = [struct.Struct(f"<{2 + 2 * n}Q") for n in range(MAX_NDIM + 1)]
 
@@ -101,22 +101,22 @@ class array(Differentiable, metaclass=_ArrayMeta):
         deleter: Callable[[int, int], None] | None = None, ndim: int | None = None, grad: array | None = None,
         requires_grad: bool = False, retain_grad: bool = False, length: int | None = None,
     ):  # fmt: skip
-        place = get_device(device)
+        device = get_device(device)
         element = None if dtype is Any else checked_dtype(dtype)
         extents = normalized_shape(shape if shape is not None else length)
         if ptr is None and (strides is not None or capacity is not None or deleter is not None):
             raise ArrayError("strides=, capacity= and deleter= describe memory given by ptr=")
         held: dict[bytes, Any] = {}
         if ptr is not None:
-            memory = memory_at(ptr, element, extents, strides, capacity, deleter, place)
+            memory = memory_at(ptr, element, extents, strides, capacity, deleter, device)
         elif data is not None:
-            memory, element = memory_of(data, element, extents, copy, held, place)
+            memory, element = memory_of(data, element, extents, copy, held, device)
         else:
             element = element or scalars.float32
-            memory = allocate(extents or (0,), element, device=place, pinned=pinned)
-        self._adopt(memory, element, place)
+            memory = allocate(extents or (0,), element, device=device, pinned=pinned)
+        self._adopt(memory, element, device)
         if ptr is not None or (not copy and data is not None):
-            self._memory = foreign_memory(memory)
+            self._memory = foreign_allocation(memory)
         if self._held is not None:
             self._held.add(held)
         if ndim is not None and ndim != self.ndim:
@@ -139,7 +139,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
             if isinstance(owner, array):
                 made._memory = owner._memory
             elif saved_contents.alert:  # else nobody asks before this array is gone
-                made._memory = foreign_memory(memory)
+                made._memory = foreign_allocation(memory)
         return made
 
     def _adopt(self, memory: np.ndarray, element: Any, device: Device) -> None:
@@ -164,7 +164,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
         self._owner: Any = None
         self._held = Held(memory, element, device) if structs.holds_arrays(element) else None
         self._grad: array | None = None
-        self._memory = Memory()
+        self._memory = Allocation()
         self._pack()
 
     def _pack(self) -> None:
@@ -337,10 +337,10 @@ class array(Differentiable, metaclass=_ArrayMeta):
 
     def to(self, device: Any, requires_grad: bool | None = None) -> array:
         """This array if it is on the device already, else a copy there."""
-        place = get_device(device)
-        if place is self.device:
+        device = get_device(device)
+        if device is self.device:
             return self
-        return self._copied(place, self.requires_grad if requires_grad is None else requires_grad)
+        return self._copied(device, self.requires_grad if requires_grad is None else requires_grad)
 
     def _copied(self, device: Device, requires_grad: bool) -> array:
         made = array._wrap(allocate(self.shape, self.dtype, zero=False, device=device), self.dtype, device)

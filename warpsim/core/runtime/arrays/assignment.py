@@ -97,8 +97,8 @@ class Contents(TypedMemory):
         if src is None:
             raise ArrayError("assign from None\nexpected: an array, a NumPy array or a list")
         there = interop.is_device_array(src) or self._held is not None  # structs there may refer to arrays there
-        place = self.device if there else CPU
-        source = src if isinstance(src, TypedMemory) else type(self)(src, dtype=self.dtype, device=place)
+        device = self.device if there else CPU
+        source = src if isinstance(src, TypedMemory) else type(self)(src, dtype=self.dtype, device=device)
         if source.dtype is not self.dtype:
             raise ArrayError(
                 f"assign from {type_name(source.dtype)} to {type_name(self.dtype)}\n"

@@ -77,8 +77,8 @@ def _made(
     extents: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool, pinned: bool, retain_grad: bool, zero: bool
 ) -> array:
     element = checked_dtype(dtype)
-    place = get_device(device)
-    made = array._wrap(allocate(extents, element, zero, place, pinned), element, place)
+    device = get_device(device)
+    made = array._wrap(allocate(extents, element, zero, device, pinned), element, device)
     made.requires_grad, made.pinned, made.retain_grad = requires_grad, pinned, retain_grad
     return made
 
@@ -121,9 +121,9 @@ def empty_like(
 ) -> array:  # fmt: skip
     """Undefined contents in the shape and dtype of `src`."""
     _require_array(src, "src")
-    place = src.device if device is None else device
+    device = src.device if device is None else device
     wants_grad = src.requires_grad if requires_grad is None else requires_grad
-    return empty(src.shape, src.dtype, place, wants_grad, bool(pinned), retain_grad)
+    return empty(src.shape, src.dtype, device, wants_grad, bool(pinned), retain_grad)
 
 
 def zeros_like(

@@ -13,7 +13,7 @@ from ..devices.capture import current_graph, recorded
 from .assignment import Contents
 from .foreign import memory_at
 from .host_memory import allocate_like
-from .saved_contents import Memory, about_to_write, active
+from .saved_contents import Allocation, about_to_write, active
 from .seeds import show
 
 
@@ -25,7 +25,7 @@ class Differentiable(Contents):
     ptr: int
     _owner: Any
     _grad: Any
-    _memory: Memory
+    _memory: Allocation
     _cut = False  # whether a view was told to have no gradient, whatever its owner has
     _inherited = False  # whether the gradient is a part of the owner's
     _views: WeakSet[Differentiable] | None = None

@@ -1,7 +1,7 @@
 """Copies before overwrites: who still needs the contents of which memory, and what a write to it does.
 
 A tape registers a `Read` for every array view whose contents some adjoint may look at. Arrays and their
-views share one `Memory`, which finds the reads that a write is about to destroy. A write that the tape
+views share one `Allocation`, which finds the reads that a write is about to destroy. A write that the tape
 records saves them first: the read then points at a copy. A write that no tape sees spoils them, and
 `Tape.backward` says so. What is written through NumPy is found out by comparing checksums.
 
@@ -139,7 +139,7 @@ class Read:
     __slots__ = ("copy", "high", "keys", "last", "low", "memory", "owners", "place", "print", "session", "spoiled",
                  "there", "users", "view", "writer")  # fmt: skip
 
-    def __init__(self, view: np.ndarray, reach: tuple[int, int], memory: Memory, session: Session, place: CallSite):
+    def __init__(self, view: np.ndarray, reach: tuple[int, int], memory: Allocation, session: Session, place: CallSite):
         self.view, self.memory, self.session, self.place = view, memory, session, place
         self.low, self.high = reach
         self.copy: np.ndarray | None = None
@@ -228,8 +228,8 @@ class Writer:
         return self._place or CallSite.unknown()
 
 
-class Memory:
-    """The allocation that an array and its views share, and the live reads of it."""
+class Allocation:
+    """The memory that an array and its views share, and the live reads of it."""
 
     __slots__ = ("__weakref__", "exposed", "has_gradient", "left", "reach", "reads", "starts")
 
@@ -245,7 +245,7 @@ class Memory:
         """NumPy gets a view of the memory."""
         if not self.exposed:
             self.exposed = True
-            _foreign.setdefault(allocation(view), self)
+            _foreign.setdefault(base_address(view), self)
         if self.reads:
             with lock:
                 for read in self.reads:
@@ -330,19 +330,19 @@ class Memory:
             self.drop(read)
 
 
-_foreign: WeakValueDictionary[int, Memory] = WeakValueDictionary()
+_foreign: WeakValueDictionary[int, Allocation] = WeakValueDictionary()
 
 
-def foreign_memory(view: np.ndarray) -> Memory:
-    """The `Memory` of an allocation that is not ours, found again by its address."""
-    key = allocation(view)
+def foreign_allocation(view: np.ndarray) -> Allocation:
+    """The allocation of others that a view lies in, found again by its address."""
+    key = base_address(view)
     found = _foreign.get(key)
     if found is None:
-        found = _foreign[key] = Memory(exposed=True)
+        found = _foreign[key] = Allocation(exposed=True)
     return found
 
 
-def allocation(view: np.ndarray) -> int:
+def base_address(view: np.ndarray) -> int:
     """The address where the memory of a view starts."""
     base = view
     while isinstance(base.base, np.ndarray):

@@ -126,11 +126,11 @@ def _is_done(device: Any, question: str, handle: Any) -> bool:
 
 def get_stream(device: Any = None) -> Stream:
     """The current stream of a device in this thread."""
-    place = get_device(device)
+    device = get_device(device)
     streams = _streams()
-    if place.alias not in streams:
-        streams[place.alias] = _first(place)
-    return streams[place.alias]
+    if device.alias not in streams:
+        streams[device.alias] = _first(device)
+    return streams[device.alias]
 
 
 def _first(place: Device) -> Stream:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...emit.program import FORWARD, Form
+from ...emit.program import PRIMAL, Form
 from ...types.structs import frozen
 from ..devices.device import Device
 from .cpu_launcher import CpuLauncher
@@ -19,14 +19,14 @@ LAUNCHERS: dict[str, type[Launcher]] = {"cpu": CpuLauncher, "interp": InterpLaun
 
 
 def launcher_for(
-    kernel: Kernel, args: Sequence[Any], device: Device, form: Form = FORWARD
+    kernel: Kernel, args: Sequence[Any], device: Device, form: Form = PRIMAL
 ) -> tuple[Launcher, list[Any]]:
     """The launcher of a kernel's form for arguments, see `Launcher.of`."""
     return LAUNCHERS[device.kind].of(kernel, args, device, form)
 
 
 def prepare(
-    kernel: Kernel, dim: Any, args: Sequence[Any], device: Device, form: Form = FORWARD,
+    kernel: Kernel, dim: Any, args: Sequence[Any], device: Device, form: Form = PRIMAL,
     deterministic: bool | None = None, input_count: int | None = None, record: bool = True,
 ) -> LaunchCall:  # fmt: skip
     """A launch whose arguments are checked and packed, structs as they are now. Raises what `launch` raises."""

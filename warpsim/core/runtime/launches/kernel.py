@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ....errors import ArgumentTypeError, KernelTypeError, instance, user_frames
 from ... import compile as compiler
 from ...emit import build as builder
-from ...emit.program import FORWARD, Form, Program
+from ...emit.program import PRIMAL, Form, Program
 from ...emit.target import Options
 from ...frontend.functions import called_by, redefinitions
 from ...frontend.source import Source, evaluated_annotations, kernel_parameters
@@ -144,7 +144,7 @@ class Kernel:
 
     def program(
         self, types: tuple[Any, ...], settings: Settings | None = None, aliased: bool = False,
-        form: Form = FORWARD,
+        form: Form = PRIMAL,
     ) -> Program:  # fmt: skip
         """The final IR at concrete parameter types; `aliased` as in `Options`."""
         unroll = (settings or self.settings()).max_unroll
@@ -166,12 +166,12 @@ class Kernel:
 
     def _made(self, types: tuple[Any, ...], unroll: int, form: Form) -> Program:
         fn = self.lowered(types)
-        forward = self._programs.get((types, unroll, FORWARD)) or compiler.finish(fn, unroll)
-        return forward if form == FORWARD else compiler.derive(fn, unroll, form, forward.ndim, forward.handle_params)
+        forward = self._programs.get((types, unroll, PRIMAL)) or compiler.finish(fn, unroll)
+        return forward if form == PRIMAL else compiler.derive(fn, unroll, form, forward.ndim, forward.handle_params)
 
     def compiled(
         self, types: tuple[Any, ...], layouts: tuple[str, ...], settings: Settings, device: Device,
-        aliased: bool = False, form: Form = FORWARD,
+        aliased: bool = False, form: Form = PRIMAL,
     ) -> Any:  # fmt: skip
         """Machine code on a device, as `Device.build` makes it.
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ....config import config
 from ....errors import LaunchError, StructureIdError
-from ...emit.program import FORWARD, Form
+from ...emit.program import PRIMAL, Form
 from ...passes.analysis.demanded import demanded
 from ...types.arrays import ArrayType
 from ...types.signatures import is_generic
@@ -100,7 +100,7 @@ class Launcher:
 
     def __init__(
         self, kernel: Kernel, device: Device, types: tuple[Any, ...], args: Sequence[Any], settings: Settings,
-        aliased: bool, form: Form = FORWARD,
+        aliased: bool, form: Form = PRIMAL,
     ):  # fmt: skip
         self.kernel, self.device, self.types, self.settings = kernel, device, types, settings
         self.aliased, self.form = aliased, form
@@ -111,7 +111,7 @@ class Launcher:
         self.summed, self.lone = whole.summed(), whole.lone()
         tags = [a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True)]
         self.packers = self._packers()
-        self.demands = demanded(self.program.fn) if form is FORWARD else frozenset()
+        self.demands = demanded(self.program.fn) if form is PRIMAL else frozenset()
         for k in {k for k, path in self.demands if path}:
             inner = self.packers[k]
             assert inner is not None
@@ -156,7 +156,7 @@ class Launcher:
             block = self.join(args, header)
         except UNFIT:
             return None
-        if block is not None and (self.summed or self.lone or self.form is not FORWARD):
+        if block is not None and (self.summed or self.lone or self.form is not PRIMAL):
             if is_aliased(self.form, args, self.summed, self.types, self.lone) is not self.aliased:
                 return None
         return block
@@ -170,7 +170,7 @@ class Launcher:
 
     @classmethod
     def of(
-        cls, kernel: Kernel, args: Sequence[Any], device: Device, form: Form = FORWARD
+        cls, kernel: Kernel, args: Sequence[Any], device: Device, form: Form = PRIMAL
     ) -> tuple[Launcher, list[Any]]:
         """The launcher for these arguments, made once, and the arguments with foreign arrays wrapped.
 
@@ -178,11 +178,11 @@ class Launcher:
         """
         generation = config.generation  # read before the switches: one that changes meanwhile must be seen next time
         names, settings = list(kernel.patterns), kernel.settings()
-        own = kernel.types_for(args[: len(names)] if form is not FORWARD else args)
+        own = kernel.types_for(args[: len(names)] if form is not PRIMAL else args)
         adapted_args = [adapted(a, t, n, kernel.key, device) for a, t, n in zip(args, own, names, strict=False)]
         args = [*adapted_args, *args[len(names) :]]
         program = kernel.program(own, settings, False, form)
-        types = tuple(p.type for p in program.fn.params) if form is not FORWARD else own
+        types = tuple(p.type for p in program.fn.params) if form is not PRIMAL else own
         tags = tuple(a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True))
         aliased = is_aliased(form, args, program.plan.summed(), types, program.plan.lone())
         key = (types, tags, settings, aliased, form, device.alias)
@@ -194,7 +194,7 @@ class Launcher:
         for k, use in launcher.program.plan.uses.items():
             if use.written and form.kind != "adjoint":
                 check_writable(args[k], names[k] if k < len(names) else "", kernel.key)
-        if form is FORWARD and kernel.is_current:
+        if form is PRIMAL and kernel.is_current:
             kernel.latest[device.alias] = launcher
         return launcher, args
 

@@ -19,7 +19,7 @@ from ..arrays import saved_contents
 from ..arrays.array import array
 from ..arrays.call_site import CallSite
 from ..arrays.indexed import indexedarray
-from ..arrays.saved_contents import Memory
+from ..arrays.saved_contents import Allocation
 from ..devices.capture import current_graph
 from .footprint import OUTPUTS, PARAMETERS, SCRATCH, STATE, named, root
 from .rollout import CheckpointReport, Loop, Rollout
@@ -108,9 +108,9 @@ def chosen(schedule: str, slots: int | None) -> Any:
     return SCHEDULES[schedule]
 
 
-def declarations(state: Any, parameters: Any, outputs: Any, scratch: Any) -> dict[Memory, tuple[str, array]]:
+def declarations(state: Any, parameters: Any, outputs: Any, scratch: Any) -> dict[Allocation, tuple[str, array]]:
     """By memory: what an array was declared as, and the array. Raises for what cannot be declared so."""
-    found: dict[Memory, tuple[str, array]] = {}
+    found: dict[Allocation, tuple[str, array]] = {}
     for kind, given in ((STATE, state), (OUTPUTS, outputs), (SCRATCH, scratch), (PARAMETERS, parameters)):
         if isinstance(given, array | indexedarray) or not isinstance(given, Iterable):
             raise ArgumentTypeError(f"{kind} is {type(given).__name__}\nexpected: a list of arrays")
@@ -133,7 +133,7 @@ def arrays_of(given: Iterable[Any]) -> Iterator[Any]:
         yield from item.own_arrays() if hasattr(item, "own_arrays") else (item,)
 
 
-def check_gradients(declared: dict[Memory, tuple[str, array]], step: Any) -> None:
+def check_gradients(declared: dict[Allocation, tuple[str, array]], step: Any) -> None:
     """Raise for floats of the state, and for parameters, without gradient."""
     for kind, a in declared.values():
         if kind == STATE and has_cotangent(a.dtype) and a._gradient is None:

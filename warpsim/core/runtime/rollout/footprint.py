@@ -20,7 +20,7 @@ from ....errors import CheckpointError
 from ..arrays.array import array
 from ..arrays.call_site import CallSite
 from ..arrays.foreign import memory_at
-from ..arrays.saved_contents import Memory, Session, foreign_memory
+from ..arrays.saved_contents import Allocation, Session, foreign_allocation
 from ..tape.entries import AnnouncedWrite
 from ..tape.entry import ArrayUse, TapeEntry
 from ..tape.picture.names import caller_names, names_in
@@ -100,14 +100,14 @@ class _Trace(NamedTuple):
 class Footprint:
     """What steps touched, against what was declared. kinds: by memory what it was declared as."""
 
-    def __init__(self, kinds: Mapping[Memory, str], step: Any):
+    def __init__(self, kinds: Mapping[Allocation, str], step: Any):
         self.kinds, self.step = kinds, step
-        self.constants: dict[Memory, array] = {}
+        self.constants: dict[Allocation, array] = {}
         self.wrote_state = False
         self.number = 0
         self._read: dict[int, _Trace] = {}
         self._wrote: dict[int, _Trace] = {}
-        self._filled: set[Memory] = set()
+        self._filled: set[Allocation] = set()
 
     def look(self, number: int, entries: list[TapeEntry]) -> None:
         """Look at the operations of a step. Raises `CheckpointError` for those that its replay would not survive."""
@@ -231,5 +231,5 @@ def _found_again(trace: _Trace) -> array | None:
         return a
     ptr, dtype, shape, strides, device = trace.layout
     a = array._wrap(memory_at(ptr, dtype, shape, strides, None, device=device), dtype, device, owner=owner)
-    a._memory = foreign_memory(a._data)
+    a._memory = foreign_allocation(a._data)
     return a

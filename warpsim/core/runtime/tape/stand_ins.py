@@ -9,7 +9,7 @@ import numpy as np
 from ...types import structs
 from ..arrays.array import array
 from ..arrays.indexed import indexedarray
-from ..arrays.saved_contents import Memory, Read
+from ..arrays.saved_contents import Allocation, Read
 
 Copies = dict[tuple[str, int | None], np.ndarray]
 """Saved contents by field path and index table."""
@@ -19,7 +19,7 @@ def stand_in(a: array, contents: np.ndarray, grad: bool = True) -> array:
     """An array with other contents and the gradient of `a`; without grad, with none."""
     made = array.__new__(array)
     made.__dict__.update(a.__dict__)  # all but what follows is the same: contents lie as those of `a` do
-    made._data, made.ptr, made._span, made._memory = contents, contents.ctypes.data, None, Memory()
+    made._data, made.ptr, made._span, made._memory = contents, contents.ctypes.data, None, Allocation()
     if not grad:
         made._grad = None
     made._pack()

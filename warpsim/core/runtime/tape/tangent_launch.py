@@ -84,7 +84,7 @@ class MovedLaunch:
 
     def forward(self) -> None:
         """Carry tangents through the launch."""
-        form, program = self.program("replayed tangent", [self.needs.name[path] for path in self.needs.floats])
+        form, program = self.program("recomputed tangent", [self.needs.name[path] for path in self.needs.floats])
         kept = [extra_argument(self.entry, e) for e in program.extras if e.kind != "tangent"]
         slots = moving_slots(program.fn.params[: self.own], form.gradients)
         self.run(form, [*kept, *(self.now(slot) for slot in slots)])

@@ -259,7 +259,7 @@ def test_streams_of_consumers(stream):
 
 def test_memory_lent_to_another_stream_is_freed_after_its_work():
     theirs, x = wp.Stream("cuda:0"), on_gpu([1.0, 2.0])
-    held = interop._allocation(x._data)
+    held = interop._buffer(x._data)
     x.__dlpack__(stream=1)
     assert not held.lent  # that stream and ours wait for each other
     x.__dlpack__(stream=theirs.cuda_stream)

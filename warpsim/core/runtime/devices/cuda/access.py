@@ -88,14 +88,14 @@ set_mempool_access_enabled = set_peer_access_enabled
 
 def is_mempool_supported(device: Any = None) -> bool:
     """Whether a device has a memory pool, from which allocation costs little."""
-    place = get_device(device)
-    return isinstance(place, CudaDevice) and place.is_mempool_supported
+    device = get_device(device)
+    return isinstance(device, CudaDevice) and device.is_mempool_supported
 
 
 def is_mempool_enabled(device: Any = None) -> bool:
     """Whether new arrays of a device lie in its memory pool."""
-    place = get_device(device)
-    return isinstance(place, CudaDevice) and place.is_mempool_enabled
+    device = get_device(device)
+    return isinstance(device, CudaDevice) and device.is_mempool_enabled
 
 
 def set_mempool_enabled(device: Any, enable: bool) -> None:
@@ -134,10 +134,10 @@ def _asked(device: Any, attribute: str) -> int:
 
 
 def _gpu(device: Any) -> CudaDevice:
-    place = get_device(device)
-    if not isinstance(place, CudaDevice):
-        raise DeviceError(f"device {place} is no GPU\nexpected: a CUDA device")
-    return place
+    device = get_device(device)
+    if not isinstance(device, CudaDevice):
+        raise DeviceError(f"device {device} is no GPU\nexpected: a CUDA device")
+    return device
 
 
 def _require_pool(place: CudaDevice) -> CudaDevice:

@@ -250,20 +250,20 @@ class CudaDevice(Device):
         if span and (home := addresses.place_of(address, span, self)) is not self:
             raise DeviceError(f"address {address:#x} is memory of {home}\nexpected: {self}")
 
-    def allocate(self, size: int) -> Allocation:
+    def allocate(self, size: int) -> Buffer:
         """Memory of undefined contents. Raises `DeviceMemoryError`, after which the program may go on."""
         self.enter()
         # Memory of a graph that is being made is taken outside of it, and stays as long as the graph.
         stream = self.local.stream if self.local.outside is None else self.local.outside
         wanted, pooled = max(1, size), self.is_mempool_enabled
         try:
-            return Allocation(self, self._taken(wanted, stream, pooled), size, pooled)
+            return Buffer(self, self._taken(wanted, stream, pooled), size, pooled)
         except DeviceMemoryError:
             gc.collect()  # arrays in cycles of references
             self.synchronize()
             self.trim()
         try:
-            return Allocation(self, self._taken(wanted, stream, pooled), size, pooled)
+            return Buffer(self, self._taken(wanted, stream, pooled), size, pooled)
         except DeviceMemoryError:
             free, total = self.memory_info()
             raise DeviceMemoryError(
@@ -357,7 +357,7 @@ class _OfThread(threading.local):
     """While the thread makes a graph: the stream that its work went to before."""
 
 
-class Allocation:
+class Buffer:
     """Memory on a device, freed when nothing refers to it any more."""
 
     __slots__ = ("__weakref__", "address", "device", "lent", "pooled", "size")

@@ -16,7 +16,7 @@ from .....errors import ArgumentTypeError, ArrayError, DeviceError
 from ..device import span_of
 from . import dlpack, driver
 from .addresses import device_numbered, is_gpu, place_of
-from .device import Allocation, CudaDevice, wait_for
+from .device import Buffer, CudaDevice, wait_for
 from .dlpack import CUDA, Lent
 from .memory import CudaMemory, viewed
 
@@ -74,18 +74,18 @@ def _let_wait(memory: CudaMemory, stream: int) -> None:
     if not stream:
         raise BufferError("stream 0 of __dlpack__ has no meaning on CUDA\nexpected: 1, 2, an address, None or -1")
     device = memory.device
-    held = _allocation(memory)
+    held = _buffer(memory)
     if held is not None and stream not in (LEGACY, int(device.stream_handle)):
         held.lent = True  # it is freed in the order of streams that we know of
     _order(stream, int(device.stream_handle), device)
 
 
-def _allocation(memory: np.ndarray) -> Allocation | None:
+def _buffer(memory: np.ndarray) -> Buffer | None:
     """What frees the memory, if it is our own."""
     base: Any = memory
     while isinstance(base, np.ndarray):
         base = base.base
-    return base if isinstance(base, Allocation) else None
+    return base if isinstance(base, Buffer) else None
 
 
 def _order(later: int, earlier: int, device: CudaDevice) -> None:

@@ -14,7 +14,7 @@ from . import driver, strided
 from .driver import call, ended
 
 if TYPE_CHECKING:
-    from .device import Allocation, CudaDevice
+    from .device import Buffer, CudaDevice
 
 _SET = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}
 
@@ -131,7 +131,7 @@ class CudaMemory(DeviceMemory):
 
 
 def viewed(
-    held: Allocation | Any, shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None, device: CudaDevice
+    held: Buffer | Any, shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None, device: CudaDevice
 ) -> CudaMemory:
     """The memory of an object with `__array_interface__`, kept alive by the view."""
     found = np.ndarray(shape, dtype, np.asarray(held), 0, strides).view(CudaMemory)

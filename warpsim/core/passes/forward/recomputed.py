@@ -13,12 +13,12 @@ from ...ops.registry import ATOMIC, OUTPUT, PURE, READ
 from ...ops.tangents import Given, Tangent, settled, slots
 from ...types.arrays import ArrayType
 from ..analysis.alias import UNKNOWN
-from ..reverse.primal_reads import Extra, PrimalReads
+from ..reverse.primal_reads import ExtraParam, PrimalReads
 from ..reverse.recompute import UNRECOVERABLE, Recompute
 from .tangent import Slot, Tangents, start
 
 
-def replayed_tangent(fn: Function, chosen: list[Slot], ndim: int) -> tuple[Function, tuple[Extra, ...]]:
+def recomputed_tangent(fn: Function, chosen: list[Slot], ndim: int) -> tuple[Function, tuple[ExtraParam, ...]]:
     """Forward mode of a kernel that was launched, along the chosen places of its parameters.
 
     The result takes the parameters of `fn`, then contents that the launch must have kept (extras `before` and
@@ -29,7 +29,7 @@ def replayed_tangent(fn: Function, chosen: list[Slot], ndim: int) -> tuple[Funct
     made = pass_.rewritten(fn, ())
     contents = pass_.contents.params
     made.body.params = (*fn.params, *contents.values(), *tangents)
-    return made, (*contents, *(Extra("tangent", slot.position) for slot in chosen))
+    return made, (*contents, *(ExtraParam("tangent", slot.position) for slot in chosen))
 
 
 class _Replayed(Tangents):

@@ -1,0 +1,66 @@
+"""The inputs of a launch pass through few files: who reads how they become a call need not read more."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import warpsim as wp
+from warpsim.core.runtime.launches.launcher import LaunchCall
+
+PACKAGE = Path(wp.__file__).parent
+AT_MOST = 12
+
+
+def files_passed(call, *inputs):
+    """The files of the package in which a function is given one of the inputs, alone or in a list or a `LaunchCall`."""
+
+    def carries(value, depth=2):
+        if isinstance(value, list | tuple) and depth:
+            return any(carries(v, depth - 1) for v in value)
+        return isinstance(value, LaunchCall) or any(value is x for x in inputs)
+
+    def look(frame, event, _):
+        code = frame.f_code
+        arguments = code.co_varnames[: code.co_argcount]
+        if event == "call" and any(carries(frame.f_locals.get(name)) for name in arguments):
+            path = Path(code.co_filename)
+            if path.is_relative_to(PACKAGE):
+                passed.add(path.relative_to(PACKAGE).as_posix())
+
+    passed = set()
+    before = sys.getprofile()
+    sys.setprofile(look)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return passed
+
+
+@pytest.fixture
+def kernel():
+    """Fresh, so that its first launch compiles."""
+
+    @wp.kernel
+    def scaled(x: wp.array(dtype=float), y: wp.array(dtype=float), a: float):
+        i = wp.tid()
+        y[i] = a * x[i] + y[i]
+
+    return scaled
+
+
+def test_from_the_first_launch_to_one_on_a_tape(kernel):
+    x, y = (wp.zeros(5000, dtype=float, requires_grad=True, device="cpu") for _ in range(2))
+
+    def launch():
+        wp.launch(kernel, 5000, inputs=[x, y, 2.0], device="cpu")
+
+    def recorded():
+        with wp.Tape():
+            launch()
+
+    first, again, taped = (files_passed(call, x, y) for call in (launch, launch, recorded))
+    assert "core/runtime/launch.py" in again and again <= first and len(again) <= 3, again
+    assert "core/runtime/tape/recording.py" in taped
+    assert len(first | taped) <= AT_MOST, sorted(first | taped)
