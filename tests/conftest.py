@@ -15,7 +15,7 @@ from pathlib import Path
 import device_run
 import pytest
 from cuda_assembly import every_program
-from cuda_simulator import simulator
+from cuda_simulator import cufft, simulator
 from hypothesis import settings
 
 import warpsim as wp
@@ -50,6 +50,7 @@ def pytest_configure(config):
         config.option.dist = "worksteal"  # long tests stand side by side: all would wait for the worker that has them
     if config.getoption("--simulated-cuda"):
         simulator.start()
+        cufft.start()
     device_run.configure(config)
 
 

@@ -58,6 +58,7 @@ NAMES = {
     "kernels": """
         init kernel func Kernel Function Module launch Launch map get_module load_module force_load
         set_module_options get_module_options clear_kernel_cache config utils""",
+    "transforms": "fft",
     "arrays": """
         zeros ones full empty zeros_like ones_like full_like empty_like clone copy from_numpy from_ptr
         from_dlpack dtype_from_numpy dtype_to_numpy""",
@@ -105,6 +106,7 @@ MEMBERS = {
     "utils": """
         array_scan array_sum array_inner radix_sort_pairs segmented_sort_pairs runlength_encode
         array_cast""",
+    "fft": "fft ifft rfft irfft fft2 ifft2 rfft2 irfft2 fftfreq rfftfreq fft_index from_complex to_complex",
     "types": "vector matrix quaternion transformation",
     "HashGrid": "id build reserve",
     "Bvh": "id refit rebuild",
@@ -219,7 +221,7 @@ def test_types_of_queries_annotate_functions():
 def test_all_is_the_truth():
     assert len(set(wp.__all__)) == len(wp.__all__)
     assert all(hasattr(wp, name) for name in wp.__all__)
-    leaked = [n for n in wp.__all__ if inspect.ismodule(getattr(wp, n)) and n not in ("autograd", "types", "utils")]
+    leaked = [n for n in wp.__all__ if inspect.ismodule(getattr(wp, n)) and n not in ("autograd", "fft", "types", "utils")]
     assert leaked == []
 
 

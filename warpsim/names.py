@@ -143,6 +143,7 @@ NAMES = {
 
 MODULES = {
     "autograd": "autograd",
+    "fft": "fft",
     "types": "types",
     "utils": "utils",
 }

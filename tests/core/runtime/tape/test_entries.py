@@ -128,10 +128,32 @@ def run_lengths(a):
     return y
 
 
+def components_as(a, dtype, count):
+    """The same numbers as elements of another type."""
+    y = wp.zeros(count, dtype=dtype, requires_grad=True)
+    wp.utils.array_cast(a, y)
+    return y
+
+
+def complex_transform(a):
+    return components_as(wp.fft.fft(components_as(a, wp.vec2d, 2)), D, N)
+
+
+def real_transform(a):
+    return components_as(wp.fft.rfft(a[:3]), D, N)
+
+
+def inverse_real_transform(a):
+    y = new()
+    wp.fft.irfft(components_as(a, wp.vec2d, 2), out=y[:3])
+    return y
+
+
 KINDS = {
     "LaunchEntry": launch, "WriteEntry": write, "AnnouncedWrite": announced, "FunctionEntry": function,
     "LoopEntry": loop, "array_scan": scan, "array_sum": total, "array_inner": inner, "array_cast": cast,
     "radix_sort_pairs": sort, "segmented_sort_pairs": segments, "runlength_encode": run_lengths,
+    "fft": complex_transform, "rfft": real_transform, "irfft": inverse_real_transform,
 }  # fmt: skip
 WITHOUT_TANGENT = {"AnnouncedWrite", "FunctionEntry"}
 

@@ -1,4 +1,4 @@
-"""Operations on whole arrays (`wp.utils`): run by the host or by steps of a CUDA device, recorded by tapes.
+"""Operations on whole arrays (`wp.utils`, `wp.fft`): run by the host or by steps of a CUDA device, recorded by tapes.
 
 `ArrayStep` is such an operation with its tangent and its transpose; `run_step` runs it (or puts it into a graph that
 is captured), after it told tapes which arrays it overwrites; `StepEntry` is what tapes record.
@@ -39,6 +39,8 @@ class ArrayStep(ABC):
     """
 
     name: str
+    home = "wp.utils"
+    """Where users find it."""
     looks = False
     """Whether derivatives look at what the operands held."""
     bilinear = False
@@ -79,7 +81,7 @@ class StepEntry(TapeEntry):
 
     def __init__(self, operation: ArrayStep, session: Any, place: CallSite):
         self.operation, self.place, self.name = operation, place, operation.name
-        self.title = f"wp.utils.{self.name}"
+        self.title = f"{operation.home}.{self.name}"
         self.results, self.operands = operation.results, [frozen_tables(a) for a in operation.operands]
         self.kept = operation.needs_contents()
         user = Always(f"an argument of {self.title}") if self.kept else Never()
@@ -164,7 +166,7 @@ def _run(operation: ArrayStep, step: Step) -> None:
     place, tapes = CallSite.outside(), saved_contents.active()
     entries = [StepEntry(operation, tape.session, place) for tape in tapes]
     for a in operation.results:
-        saved_contents.about_to_write(a, a._data, f"wp.utils.{operation.name}", recorded)
+        saved_contents.about_to_write(a, a._data, f"{operation.home}.{operation.name}", recorded)
     recorded(step, operation.device, again)
     for tape, entry in zip(tapes, entries, strict=True):
         tape.log.append(entry)
