@@ -510,6 +510,7 @@ from .geometry.volume.transform import (
     volume_world_to_index_dir as volume_world_to_index_dir,
 )
 from . import autograd as autograd
+from . import fft as fft
 from . import types as types
 from . import utils as utils
 from . import errors as errors
@@ -1037,6 +1038,7 @@ __all__ = [
     "volume_world_to_index",
     "volume_world_to_index_dir",
     "autograd",
+    "fft",
     "types",
     "utils",
     "vec2",
