@@ -510,10 +510,10 @@ from .geometry.volume.transform import (
     volume_world_to_index_dir as volume_world_to_index_dir,
 )
 from . import autograd as autograd
-from . import fft as fft
 from . import types as types
 from . import utils as utils
 from . import errors as errors
+from . import fft as fft
 from . import geometry as geometry
 from . import optim as optim
 from . import plot as plot
@@ -1038,7 +1038,6 @@ __all__ = [
     "volume_world_to_index",
     "volume_world_to_index_dir",
     "autograd",
-    "fft",
     "types",
     "utils",
     "vec2",

@@ -143,13 +143,12 @@ NAMES = {
 
 MODULES = {
     "autograd": "autograd",
-    "fft": "fft",
     "types": "types",
     "utils": "utils",
 }
 """Modules that are public names."""
 
-FURTHER = ("errors", "geometry", "optim", "plot", "solvers", "usd")
+FURTHER = ("errors", "fft", "geometry", "optim", "plot", "solvers", "usd")
 """Packages that need no import of their own either; `from warpsim import *` leaves them out."""
 
 _OF_NUMBERS = ("vec2", "vec3", "vec4", "mat22", "mat33", "mat44")
