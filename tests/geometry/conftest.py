@@ -4,8 +4,8 @@ import pytest
 from bvh_boxes import DEFAULTS
 
 from warpsim.geometry.hash_grid import hash_grid
-from warpsim.geometry.hash_grid.buckets import Buckets
-from warpsim.geometry.hash_grid.sort import Sort
+from warpsim.geometry.hash_grid.buckets import BucketBuild
+from warpsim.geometry.hash_grid.sort import SortBuild
 
 
 @pytest.fixture(scope="module", params=["sah", "lbvh"])
@@ -15,7 +15,7 @@ def every_constructor(request):
     DEFAULTS.clear()
 
 
-@pytest.fixture(scope="module", params=[Buckets, Sort])
+@pytest.fixture(scope="module", params=[BucketBuild, SortBuild])
 def every_sort(request):
     before, hash_grid.builder_for = hash_grid.builder_for, lambda device: request.param
     yield

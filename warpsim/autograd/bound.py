@@ -10,7 +10,7 @@ from ..core.runtime.launches.handles import Handle
 from ..core.types.structs import frozen
 
 
-class Bound:
+class BoundArguments:
     """Arguments for a launch whose ids stand for given structs, as long as this object lives: `args`."""
 
     def __init__(self, whole: Sequence[Any], handle_params: Sequence[HandleParam]):

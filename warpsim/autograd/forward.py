@@ -29,7 +29,7 @@ from ..core.runtime.tape.tape import Tape
 from ..core.types.arrays import ArrayType
 from ..core.types.cotangents import has_cotangent
 from ..errors import GradientError, user_frames
-from .bound import Bound
+from .bound import BoundArguments
 from .copies import PrivateCopies
 from .dual import Along, DualLaunch
 from .sweeps import ForwardSweep, ReverseSweep
@@ -60,7 +60,7 @@ def jvp(
         return launch_with_tangents(subject, dim, [*inputs, *outputs], tangents or {}, device)
     if isinstance(subject, Tape):
         return carried(subject, tangents or {})
-    with Lent(inputs):
+    with WithGradients(inputs):
         tape, _ = recorded_call(subject, inputs)
         return carried(tape, tangents or {})
 
@@ -139,7 +139,7 @@ def hvp(
         return second_order_of_launch(subject, dim, [*inputs, *outputs], vector or {}, cotangents, device)
     if isinstance(subject, Tape):
         return products(subject, loss, cotangents or {}, vector or {})
-    with Lent(inputs):
+    with WithGradients(inputs):
         tape, loss = recorded_call(subject, inputs)
         return products(tape, loss, {}, vector or {})
 
@@ -170,7 +170,7 @@ def second_order_of_launch(
     """Record one launch on private arguments, and differentiate that."""
     given = DualLaunch(kernel, dim, args, device)
     moved, seeds = given.named(vector), weights_of(given, cotangents)
-    bound = Bound(PrivateCopies(given.args).args, given.needs.handle_params)
+    bound = BoundArguments(PrivateCopies(given.args).args, given.needs.handle_params)
     own = DualLaunch(kernel, dim, bound.args, device)
     for name in own.arrays():
         own.value(name)._array.requires_grad = True
@@ -212,7 +212,7 @@ def weights_of(dual: DualLaunch, cotangents: Along | None) -> dict[str, Any]:
 # ----- functions ----------------------------------------------------------------------------------
 
 
-class Lent:
+class WithGradients:
     """While it lasts, arrays have gradients, which a tape asks for; those that had none lose them again."""
 
     def __init__(self, values: Sequence[Any]):

@@ -23,7 +23,7 @@ from ..core.runtime.tape.launch_entry import LaunchEntry
 from ..core.runtime.tape.tape import Tape
 from ..core.runtime.tape.traffic import of_needs
 from ..errors import GradientMismatchError, JacobianError, user_frames
-from .bound import Bound
+from .bound import BoundArguments
 from .components import Components
 from .differences import Differences, central_differences
 from .jacobian import adjoint_rows
@@ -241,7 +241,7 @@ def record_subject(record: LaunchEntry) -> KernelSubject:
     last = [k for k, name in enumerate(names) if name in written]
     first = [k for k, name in enumerate(names) if name in read or name not in written]
     options = {"device": record.device, "deterministic": record.deterministic}
-    args = Bound(record.args, record.needs.handle_params)
+    args = BoundArguments(record.args, record.needs.handle_params)
     return KernelSubject(record.kernel, record.dim, args.args, first, last, options, FunctionMetadata())
 
 

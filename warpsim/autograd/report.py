@@ -26,7 +26,7 @@ from .components import Components
 _MOST_ROWS = 60  # launches that a printed report lists
 
 
-class Gradient(NamedTuple):
+class GradientNumbers(NamedTuple):
     """The gradient of one array at one moment: how many numbers, of them zero, NaN, infinite; least and greatest."""
 
     name: str
@@ -57,8 +57,8 @@ class LaunchGradients(NamedTuple):
     number: int
     name: str
     place: str
-    arrived: tuple[Gradient, ...]
-    left: tuple[Gradient, ...]
+    arrived: tuple[GradientNumbers, ...]
+    left: tuple[GradientNumbers, ...]
     problem: str
     about: str
 
@@ -169,20 +169,20 @@ class _Watcher:
         problem, about = self.verdict(number, arrived, left, own, sources)
         self.found.append(LaunchGradients(number, step.name, step.place, tuple(arrived), tuple(left), problem, about))
 
-    def gradient(self, name: str, a: array, values: np.ndarray) -> Gradient:
+    def gradient(self, name: str, a: array, values: np.ndarray) -> GradientNumbers:
         """What is to be known of a gradient."""
         finite = values[np.isfinite(values)]
         bad = np.flatnonzero(~np.isfinite(values))
         own = self.names.get(key_of(a), "")
         label = f"{name} = {own}" if own and own != name else name
-        return Gradient(
+        return GradientNumbers(
             label, values.size, int((values == 0.0).sum()), int(np.isnan(values).sum()), int(np.isinf(values).sum()),
             float(finite.min()) if finite.size else np.nan, float(finite.max()) if finite.size else np.nan,
             Components(a).name(int(bad[0])) if bad.size else "",
         )  # fmt: skip
 
     def verdict(
-        self, number: int, arrived: list[Gradient], left: list[Gradient], own: list[Gradient],
+        self, number: int, arrived: list[GradientNumbers], left: list[GradientNumbers], own: list[GradientNumbers],
         sources: dict[str, array],
     ) -> tuple[str, str]:  # fmt: skip
         """What is wrong with a step, and what to say about it; `own` are gradients that were finite before it."""

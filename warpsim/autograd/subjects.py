@@ -18,7 +18,7 @@ from ..core.runtime.arrays.saved_contents import Paused
 from ..core.runtime.tape.adjoint_needs import needs_of
 from ..core.runtime.tape.traffic import arrays_in, traffic
 from ..errors import JacobianError, instance
-from .bound import Bound
+from .bound import BoundArguments
 from .components import Components
 from .copies import PrivateCopies
 
@@ -106,7 +106,7 @@ class KernelSubject(Subject):
         self.output_labels = _labels(metadata.output_labels, [names[k] for k in outputs], "outputs")
         needs = needs_of(kernel, kernel.types_for(list(args)), kernel.settings())
         self._copies = PrivateCopies(needs.whole(args))
-        self._bound = Bound(self._copies.args, needs.handle_params)
+        self._bound = BoundArguments(self._copies.args, needs.handle_params)
         self.inputs = _differentiable(self.input_labels, [self._copies.args[k] for k in inputs])
         self.outputs = _differentiable(self.output_labels, [self._copies.args[k] for k in outputs])
 

@@ -152,7 +152,7 @@ def _solve(
         if one is not None:
             _check_operator(one, b, name)
     unknowns = b.size * compounds.size_of(b.dtype)
-    target = Target(tol, atol, maxiter or 10 * unknowns, callback, check_every, restart)
+    target = StopRule(tol, atol, maxiter or 10 * unknowns, callback, check_every, restart)
     tapes = active()
     x.mark_write()
     with Paused():
@@ -163,7 +163,7 @@ def _solve(
 
 
 def _record(
-    tapes: Any, method: Any, A: LinearOperator, M: LinearOperator | None, b: array, x: array, target: Target,
+    tapes: Any, method: Any, A: LinearOperator, M: LinearOperator | None, b: array, x: array, target: StopRule,
     found: Solve,
 ) -> None:  # fmt: skip
     """Put a solve on the tape: a product A x, whose adjoint carries -w to what A is made of, and the adjoint solve."""
@@ -195,7 +195,7 @@ def _record(
         tape.record_func(backward, [b, x, *used, *A.arrays])
 
 
-class Target(NamedTuple):
+class StopRule(NamedTuple):
     """What to reach, and who wants to know."""
 
     tol: float | None
@@ -215,7 +215,7 @@ class Target(NamedTuple):
 class _Watch:
     """Counts iterations of a solve and says when a cycle has done enough."""
 
-    def __init__(self, target: Target, tolerance: float):
+    def __init__(self, target: StopRule, tolerance: float):
         self.target, self.tolerance, self.count = target, tolerance, 0
 
     def __call__(self, size: float) -> bool:
@@ -226,13 +226,13 @@ class _Watch:
         return not size > self.tolerance or self.count >= target.maxiter
 
 
-def _iterate(method: Any, A: LinearOperator, M: Any, b: array, x: array, target: Target) -> Solve:
+def _iterate(method: Any, A: LinearOperator, M: Any, b: array, x: array, target: StopRule) -> Solve:
     """Run cycles until the true residual is small enough, or nothing helps; overflow ends in "not finite"."""
     with np.errstate(over="ignore", invalid="ignore"):
         return _cycles(method, A, M, b, x, target)
 
 
-def _cycles(method: Any, A: LinearOperator, M: Any, b: array, x: array, target: Target) -> Solve:
+def _cycles(method: Any, A: LinearOperator, M: Any, b: array, x: array, target: StopRule) -> Solve:
     right, solution, r = vector(b), vector(x), vector_like(b)
     tolerance = target.tolerance(norm(right.flat), right.flat.dtype)
     watch = _Watch(target, tolerance)

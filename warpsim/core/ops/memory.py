@@ -194,35 +194,33 @@ def gradient(array: Any) -> Any:
     """The array of gradients that belongs to an array."""
 
 
-def _has_gradient_rule(types: list[Any], attributes: dict) -> Any:
+def _one_array(types: list[Any], attributes: dict) -> Any:
+    """The rule of a question about an array."""
     return (types, [scalars.bool_]) if len(types) == 1 and isinstance(types[0], ArrayType) else None
 
 
-def _has_gradient_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
-    b, word = target.builder, ll.IntType(64)
-    return [b.icmp_unsigned("!=", b.ptrtoint(args[0][1], word), ll.Constant(word, 0))]
+def _compares_address(relation: str, part: int) -> Any:
+    """The value of a question about an address, of the memory (0) or of the gradient (1): is it zero?"""
+
+    def value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
+        b, word = target.builder, ll.IntType(64)
+        return [b.icmp_unsigned(relation, b.ptrtoint(args[0][part], word), ll.Constant(word, 0))]
+
+    return value
 
 
 @op(
-    _has_gradient_value, numpy=lambda a: scalars.bool_(a.grad is not None), rule=_has_gradient_rule,
+    _compares_address("!=", 1), numpy=lambda a: scalars.bool_(a.grad is not None), rule=_one_array,
     nondiff="a boolean has no derivative",
 )  # fmt: skip
 def has_gradient(array: Any) -> scalars.bool_:
     """Whether an array has a gradient array, where only the run can tell."""
 
 
-def _is_none_rule(types: list[Any], attributes: dict) -> Any:
-    return (types, [scalars.bool_]) if len(types) == 1 and isinstance(types[0], ArrayType) else None
-
-
-def _is_none_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
-    b, word = target.builder, ll.IntType(64)
-    return [b.icmp_unsigned("==", b.ptrtoint(args[0][0], word), ll.Constant(word, 0))]
-
-
 @op(
-    _is_none_value, numpy=lambda a: scalars.bool_(a.missing), rule=_is_none_rule, nondiff="a boolean has no derivative"
-)
+    _compares_address("==", 0), numpy=lambda a: scalars.bool_(a.missing), rule=_one_array,
+    nondiff="a boolean has no derivative",
+)  # fmt: skip
 def is_none(array: Any) -> scalars.bool_:
     """Whether None was given for an array: it lies at no address."""
 

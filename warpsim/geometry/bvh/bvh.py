@@ -102,11 +102,15 @@ def _check_leaf_size(leaf_size: Any) -> None:
         raise BvhError(f"Bvh: leaf_size is {leaf_size!r}\nexpected: a positive integer")
 
 
+def _check_array(name: str, given: Any, dtype: Any, expected: str) -> None:
+    if not isinstance(given, array) or given.dtype is not dtype or given.ndim != 1:
+        shown = f"{type_name(given.dtype)}, rank {given.ndim}" if isinstance(given, array) else repr(given)
+        raise ArgumentTypeError(f"Bvh: {name} is {shown}\nexpected: an array of {expected}, rank 1")
+
+
 def _check_boxes(lowers: Any, uppers: Any) -> None:
-    for name, corners in (("lowers", lowers), ("uppers", uppers)):
-        if not isinstance(corners, array) or corners.dtype is not vec3 or corners.ndim != 1:
-            shown = f"{type_name(corners.dtype)}, rank {corners.ndim}" if isinstance(corners, array) else repr(corners)
-            raise ArgumentTypeError(f"Bvh: {name} is {shown}\nexpected: an array of vec3, rank 1")
+    _check_array("lowers", lowers, vec3, "vec3")
+    _check_array("uppers", uppers, vec3, "vec3")
     if lowers.device is not uppers.device:
         raise DeviceError(f"Bvh: lowers are on {lowers.device}, uppers on {uppers.device}\nexpected: one device")
     if lowers.size != uppers.size:
@@ -116,9 +120,7 @@ def _check_boxes(lowers: Any, uppers: Any) -> None:
 
 
 def _check_groups(groups: Any, lowers: array) -> None:
-    if not isinstance(groups, array) or groups.dtype is not int32 or groups.ndim != 1:
-        shown = f"{type_name(groups.dtype)}, rank {groups.ndim}" if isinstance(groups, array) else repr(groups)
-        raise ArgumentTypeError(f"Bvh: groups is {shown}\nexpected: an array of int32, rank 1")
+    _check_array("groups", groups, int32, "int32")
     if groups.device is not lowers.device:
         raise DeviceError(f"Bvh: lowers are on {lowers.device}, groups on {groups.device}\nexpected: one device")
     if groups.size != lowers.size:

@@ -38,7 +38,7 @@ _NO_LEVEL = 2**_LEVEL_BITS - 1
 
 
 @struct
-class Plan:
+class TreePlan:
     """What becomes of a binary tree."""
 
     branches: array_type(Branch, 1)
@@ -53,13 +53,13 @@ class Plan:
 
 
 @func
-def parent_of(plan: Plan, node: int32) -> int32:
+def parent_of(plan: TreePlan, node: int32) -> int32:
     """The inner node above a node that is not the root."""
     return plan.parents[where(node >= 0, node, plan.branches.shape[0] + ~node)]
 
 
 @func
-def in_group(plan: Plan, node: int32) -> bool:
+def in_group(plan: TreePlan, node: int32) -> bool:
     """Whether all boxes below a node are of one group; without groups they are."""
     if node < 0:
         return True
@@ -68,19 +68,19 @@ def in_group(plan: Plan, node: int32) -> bool:
 
 
 @func
-def size_of(plan: Plan, node: int32) -> int32:
+def size_of(plan: TreePlan, node: int32) -> int32:
     """How many boxes are below a node."""
     return plan.branches[node].last - plan.branches[node].first + 1 if node >= 0 else 1
 
 
 @func
-def is_last(plan: Plan, size: int32) -> bool:
+def is_last(plan: TreePlan, size: int32) -> bool:
     """Whether so many boxes of a group are not divided: they are a leaf, or a node of leaves of one box."""
     return size <= where(plan.leaf_size == 1, 4, plan.leaf_size)
 
 
 @func
-def level_of(plan: Plan, node: int32) -> int32:
+def level_of(plan: TreePlan, node: int32) -> int32:
     """How many nodes of the hierarchy are above the one that is made of a node, or _NO_LEVEL if none is.
 
     Nodes are made of whole groups; within groups, of every second level that is not in a leaf, and of ranges that make
@@ -109,7 +109,7 @@ def level_of(plan: Plan, node: int32) -> int32:
 
 
 @kernel
-def _find_levels(plan: Plan, levels: array(dtype=int32), members: array(dtype=int32)):
+def _find_levels(plan: TreePlan, levels: array(dtype=int32), members: array(dtype=int32)):
     """The level of every inner node, and then, with groups, of every leaf: a group of one box is a node too."""
     t = tid()
     n, count = plan.branches.shape[0], plan.extent[0].count
@@ -140,7 +140,7 @@ def _number(members: array(dtype=int32), branches: int32, numbers: array(dtype=i
 
 
 @func
-def parts_of(plan: Plan, node: int32, parts: array_type(int32, 1)) -> int32:
+def parts_of(plan: TreePlan, node: int32, parts: array_type(int32, 1)) -> int32:
     """What the children are made of, in order; returns how many there are."""
     count = int32(0)
     within = in_group(plan, node)
@@ -166,13 +166,13 @@ def parts_of(plan: Plan, node: int32, parts: array_type(int32, 1)) -> int32:
 
 
 @func
-def is_leaf(plan: Plan, part: int32, within: bool) -> bool:
+def is_leaf(plan: TreePlan, part: int32, within: bool) -> bool:
     """Whether a part becomes a leaf of the node that it is a part of."""
     return within and size_of(plan, part) <= plan.leaf_size
 
 
 @func
-def first_of(plan: Plan, node: int32) -> int32:
+def first_of(plan: TreePlan, node: int32) -> int32:
     """The first position below a node."""
     return plan.branches[node].first if node >= 0 else ~node
 
@@ -189,7 +189,7 @@ def box_of(items: array_type(int32, 1), lowers: array_type(vec3, 1), uppers: arr
 
 @kernel
 def _make_nodes(
-    plan: Plan, members: array(dtype=int32), levels: array(dtype=int32), numbers: array(dtype=int32),
+    plan: TreePlan, members: array(dtype=int32), levels: array(dtype=int32), numbers: array(dtype=int32),
     items: array(dtype=int32), lowers: array(dtype=vec3), uppers: array(dtype=vec3),
     nodes: array(dtype=BvhNode), roots: array(dtype=int32),
 ):  # fmt: skip
@@ -249,7 +249,7 @@ def build_sorted(
     with saved_contents.Paused():  # there is nothing in it that a tape could need
         order = ordered(lowers, uppers, groups, names)
         tree = radix_tree(order)
-        plan = Plan(
+        plan = TreePlan(
             branches=tree.branches, parents=tree.parents, keys=order.keys, extent=order.extent, group_shift=order.bits,
             leaf_size=leaf_size,
         )  # fmt: skip
@@ -267,7 +267,7 @@ def build_sorted(
         return Built(BvhTree(nodes=nodes, items=clone(order.items[:count])), stages), roots
 
 
-def _leveled(plan: Plan, grouped: bool) -> tuple[array, array, list[int]]:
+def _leveled(plan: TreePlan, grouped: bool) -> tuple[array, array, list[int]]:
     """Nodes of the binary tree by the level of the node that is made of them, those of which none is made last.
 
     Returns levels and members, which have room for twice as many; and the number of boxes, and where each level ends.

@@ -32,7 +32,7 @@ class Bin:
 
 
 @struct
-class Plan:
+class SplitPlan:
     """How a range is split: boxes of slices below `plane` go left, or those below `middle` where it is 0."""
 
     axis: int32
@@ -57,7 +57,7 @@ class Block:
 
 
 @func
-def goes_left(boxes: Boxes, i: int32, plan: Plan) -> bool:
+def goes_left(boxes: Boxes, i: int32, plan: SplitPlan) -> bool:
     """The side of box `i`."""
     left = i < plan.middle
     if plan.plane > 0:
@@ -66,7 +66,7 @@ def goes_left(boxes: Boxes, i: int32, plan: Plan) -> bool:
 
 
 @kernel
-def _aim(ranges: array(dtype=Range), plans: array(dtype=Plan)):
+def _aim(ranges: array(dtype=Range), plans: array(dtype=SplitPlan)):
     """Lay the slices of every range."""
     k = tid()
     r = ranges[k]
@@ -82,7 +82,7 @@ def _aim(ranges: array(dtype=Range), plans: array(dtype=Plan)):
 
 
 @kernel
-def _count(boxes: Boxes, plans: array(dtype=Plan), blocks: array(dtype=Block), bins: array2d(dtype=Bin)):
+def _count(boxes: Boxes, plans: array(dtype=SplitPlan), blocks: array(dtype=Block), bins: array2d(dtype=Bin)):
     """Sort the boxes of every block into slices."""
     t = tid()
     block = blocks[t]
@@ -103,7 +103,7 @@ def _count(boxes: Boxes, plans: array(dtype=Plan), blocks: array(dtype=Block), b
 
 @kernel
 def _choose(
-    ranges: array(dtype=Range), plans: array(dtype=Plan), blocks: array(dtype=Block), bins: array2d(dtype=Bin),
+    ranges: array(dtype=Range), plans: array(dtype=SplitPlan), blocks: array(dtype=Block), bins: array2d(dtype=Bin),
     shift: int32, sides: array2d(dtype=Range),
 ):  # fmt: skip
     """Add the blocks of every range up, choose the best plane, and give every block its places on both sides."""
@@ -149,7 +149,7 @@ def _choose(
 
 
 @kernel
-def _move(boxes: Boxes, plans: array(dtype=Plan), blocks: array(dtype=Block), parts: array2d(dtype=Range)):
+def _move(boxes: Boxes, plans: array(dtype=SplitPlan), blocks: array(dtype=Block), parts: array2d(dtype=Range)):
     """Move the boxes of every block to their sides, and note the unions of both."""
     t = tid()
     block = blocks[t]
@@ -176,7 +176,7 @@ def _move(boxes: Boxes, plans: array(dtype=Plan), blocks: array(dtype=Block), pa
 
 
 @kernel
-def _join(plans: array(dtype=Plan), parts: array2d(dtype=Range), sides: array2d(dtype=Range)):
+def _join(plans: array(dtype=SplitPlan), parts: array2d(dtype=Range), sides: array2d(dtype=Range)):
     """Join what the blocks of every range noted of one side."""
     k, side = tid()
     whole = no_boxes()
@@ -226,13 +226,13 @@ def _split_level(
     table["owner"] = np.repeat(np.arange(count), blocks_of)
     table["begin"] = level["begin"][table["owner"]] + (np.arange(total) - first[table["owner"]]) * BLOCK
     table["end"] = np.minimum(table["begin"] + BLOCK, level["end"][table["owner"]])
-    rows = np.zeros(count, Plan.numpy_dtype())
+    rows = np.zeros(count, SplitPlan.numpy_dtype())
     rows["first_block"], rows["blocks"] = first, blocks_of
     rows["balanced"] = depth + np.ceil(np.log2(sizes / largest)) >= budget
     # Ranges of one level lie in one half of the buffer.
     shift = capacity if level["begin"][0] < capacity else -capacity
     ranges = array(level, dtype=Range, device=device)
-    plans, blocks = array(rows, dtype=Plan, device=device), array(table, dtype=Block, device=device)
+    plans, blocks = array(rows, dtype=SplitPlan, device=device), array(table, dtype=Block, device=device)
     bins, parts = empty((total, BINS), Bin, device), empty((total, 2), Range, device)
     sides = zeros((count, 2), Range, device)
     launch(_aim, count, [ranges], [plans], device=device)

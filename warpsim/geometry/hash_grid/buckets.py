@@ -163,7 +163,7 @@ def sort_buckets(
 # ----- the build --------------------------------------------------------------------------------
 
 
-class Buckets:
+class BucketBuild:
     """The memory of builds of up to `count` points."""
 
     def __init__(self, count: int, dtype: Any, device: Any):

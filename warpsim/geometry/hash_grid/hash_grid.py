@@ -21,10 +21,10 @@ from ...core.runtime.launches.handles import Handle
 from ...core.types.arrays import type_name
 from ...core.types.scalars import canonical
 from ...errors import ArgumentTypeError, DeviceError, HashGridError
-from .buckets import Buckets
+from .buckets import BucketBuild
 from .build import Table, Task, most_cells
 from .data import LANES, HashGridData, HashGridPlan, lanes_d, lanes_f
-from .sort import Sort
+from .sort import SortBuild
 
 _SMALLEST, _LARGEST = 1.0e-300, 1.0e300  # lengths whose inverse is a number with full precision
 
@@ -178,7 +178,7 @@ class HashGrid:
 
 def builder_for(device: Any) -> Any:
     """What sorts points on a device."""
-    return Sort if device.runs_many_threads else Buckets
+    return SortBuild if device.runs_many_threads else BucketBuild
 
 
 def _windows(coordinates: Any, lanes: Any) -> Any:

@@ -108,7 +108,7 @@ def gather(
 # ----- the build --------------------------------------------------------------------------------
 
 
-class Sort:
+class SortBuild:
     """The memory of builds of up to `count` points."""
 
     def __init__(self, count: int, dtype: Any, device: Any):

@@ -34,7 +34,7 @@ Part = tuple[int, bool]
 
 
 @dataclass
-class ArrayUse:
+class AccessSummary:
     """What a kernel does to one array."""
 
     read: bool = False
@@ -49,11 +49,11 @@ class ArrayUse:
 class AtomicPlan:
     """The uses of arrays, and the atomics that need no atomic instruction."""
 
-    uses: dict[int, ArrayUse] = field(default_factory=dict)
+    uses: dict[int, AccessSummary] = field(default_factory=dict)
     """Of array parameters, by position."""
-    gradients: dict[int, ArrayUse] = field(default_factory=dict)
+    gradients: dict[int, AccessSummary] = field(default_factory=dict)
     """Of the gradient arrays of array parameters."""
-    in_structs: dict[BaseArray, ArrayUse] = field(default_factory=dict)
+    in_structs: dict[BaseArray, AccessSummary] = field(default_factory=dict)
     """Of arrays in struct parameters, and of their gradient arrays."""
     uniform: dict[Call, bool] = field(default_factory=dict)
     """Uniform accumulations; the value says whether every thread that starts also executes it."""
@@ -99,7 +99,7 @@ class AtomicPlan:
         uses = [(k, is_grad, use) for is_grad, part in parts for k, use in part.items()]
         return [(k, is_grad) for k, is_grad, use in uses if not use.summed and self.combined.keys() & {*use.atomics}]
 
-    def use(self, part: Part) -> ArrayUse:
+    def use(self, part: Part) -> AccessSummary:
         return (self.gradients if part[1] else self.uses)[part[0]]
 
     def atomics(self) -> list[Call]:
@@ -119,8 +119,8 @@ class _Analysis:
         self.position = {p: k for k, p in enumerate(fn.params)}
         self.definitions, self.used = self.plan.definitions, self.plan.used
         arrays = [k for p, k in self.position.items() if isinstance(p.type, ArrayType)]
-        self.plan.uses = {k: ArrayUse() for k in arrays}
-        self.plan.gradients = {k: ArrayUse() for k in arrays}
+        self.plan.uses = {k: AccessSummary() for k in arrays}
+        self.plan.gradients = {k: AccessSummary() for k in arrays}
         self.points_to = points_to(fn)
         self.uniform: dict[Value, int] = dict.fromkeys(fn.params, 0)
         """Values that all threads agree on, with the number of calls in their expressions."""
@@ -195,12 +195,12 @@ class _Analysis:
     def are_local(self, arrays: PointsTo) -> bool:
         return bool(arrays) and all(a is not None and a.holder not in self.position for a in arrays)
 
-    def use_of(self, base: BaseArray) -> ArrayUse | None:
+    def use_of(self, base: BaseArray) -> AccessSummary | None:
         """Where the use of an array is noted; local arrays have none."""
         if base.holder not in self.position:
             return None
         if base.path:
-            return self.plan.in_structs.setdefault(base, ArrayUse())
+            return self.plan.in_structs.setdefault(base, AccessSummary())
         return (self.plan.gradients if base.is_grad else self.plan.uses)[self.position[base.holder]]
 
     def note(self, base: BaseArray, calls: list[Call]) -> None:

@@ -38,7 +38,7 @@ from .checkpoints import BYTES_TO_CARRY, budget_of
 from .cotangents import Cotangents
 from .primal_reads import ExtraParam, PrimalReads
 from .promote_memory import promote_memory
-from .recompute import Contents, Recompute, refuse_unrecoverable
+from .recompute import PrimalSource, Recompute, refuse_unrecoverable
 
 
 class Reverser(Loops):
@@ -252,7 +252,7 @@ def vjp(fn: Function, with_gradient: frozenset[BaseArray] | None = None) -> Func
     params, seeds = (tuple(Value(v.type, v.hint) for v in part) for part in (body.params, seeded))
     region, cotangents = Region((*params, *seeds)), Cotangents()
     builder = Builder(region)
-    primals = Recompute(dict(zip(body.params, params, strict=True)), Contents(), builder)
+    primals = Recompute(dict(zip(body.params, params, strict=True)), PrimalSource(), builder)
     with builder.active():
         for value, seed in zip(seeded, seeds, strict=True):
             cotangents.contribute(value, seed)

@@ -24,7 +24,7 @@ from ...types.scalars import int32
 from ...types.structs import holds_arrays
 from ..analysis.alias import VIEWS, BaseArray
 from ..analysis.dependence import AFTER, BEFORE, Access, Dependences, in_one_iteration
-from .recompute import Contents, Recompute
+from .recompute import PrimalSource, Recompute
 
 
 class ExtraParam(NamedTuple):
@@ -48,7 +48,7 @@ def written_around(access: Access, dependences: Dependences) -> set[str]:
     return found
 
 
-class PrimalReads(Contents):
+class PrimalReads(PrimalSource):
     """The contents of arrays for one adjoint; asks for copies from before the launch as they are needed."""
 
     def __init__(self, fn: Function, ndim: int):

@@ -33,7 +33,7 @@ CONSTANT = Row(
 )  # fmt: skip
 
 
-class Contents:
+class PrimalSource:
     """Where recomputed reads find what they read in the launch; this one: in the arrays as they are."""
 
     def array(self, call: Call, primals: Recompute) -> Value | None:
@@ -60,7 +60,7 @@ class Contents:
 class Recompute(Cloner):
     """Copies nodes into the adjoint; `mapping` leads from values of the launch to the recomputed ones."""
 
-    def __init__(self, mapping: dict[Value, Value], contents: Contents, builder: Builder):
+    def __init__(self, mapping: dict[Value, Value], contents: PrimalSource, builder: Builder):
         super().__init__(mapping)
         self.contents, self.builder = contents, builder
         self.own: set[Value] | None = None

@@ -40,7 +40,7 @@ def _broadcasts(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
         return False
 
 
-class Contents(TypedMemory):
+class Writable(TypedMemory):
     """The writing half of `array`."""
 
     _data: np.ndarray

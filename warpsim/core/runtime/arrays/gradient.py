@@ -10,14 +10,14 @@ import numpy as np
 from ....errors import ArrayError, DeviceError, GradientError, ReadOnlyError, instance
 from ...types.arrays import type_name
 from ..devices.capture import current_graph, recorded
-from .assignment import Contents
+from .assignment import Writable
 from .foreign import memory_at
 from .host_memory import allocate_like
 from .saved_contents import Allocation, about_to_write, active
 from .seeds import show
 
 
-class Differentiable(Contents):
+class Differentiable(Writable):
     """The half of `array` that has to do with gradients."""
 
     device: Any

@@ -22,6 +22,7 @@ import numpy as np
 from ....config import config
 from ....errors import TapeOverwriteError
 from ..devices.capture import current_graph
+from ..devices.device import span_of
 from ..devices.device_memory import DeviceMemory, on_host
 from .call_site import CallSite
 from .host_memory import allocate_like
@@ -367,9 +368,7 @@ def span(a: Any) -> tuple[int, int]:
 def bounds(view: np.ndarray) -> tuple[int, int]:
     """The first and one past the last address of a view without negative strides."""
     low = view.ctypes.data
-    if not view.size:
-        return low, low
-    return low, low + view.itemsize + sum((n - 1) * s for n, s in zip(view.shape, view.strides, strict=True))
+    return low, low + span_of(view.shape, view.strides, view.itemsize)
 
 
 def meets(a: np.ndarray, b: np.ndarray) -> bool:

@@ -24,7 +24,7 @@ from ..launches.launcher import LaunchCall
 from ..tape.recording import run_generally
 
 
-class Bound:
+class ReadyLaunch:
     """A launch with its present arguments: as a command for the pool if that is all there is to do."""
 
     def __init__(self, call: LaunchCall):
@@ -53,38 +53,38 @@ class Launch:
     """The arguments with another gradient at a position."""
 
     def __init__(self, call: LaunchCall):
-        self.bound = Bound(call)
+        self.ready = ReadyLaunch(call)
 
     @property
     def kernel(self) -> Kernel:
-        return self.bound.call.launcher.kernel
+        return self.ready.call.launcher.kernel
 
     @property
     def dim(self) -> Any:
-        return self.bound.call.dim
+        return self.ready.call.dim
 
     @property
     def args(self) -> list[Any]:
         """The present arguments; structs as they were when they were given."""
-        return list(self.bound.call.args)
+        return list(self.ready.call.args)
 
     def _bind(self, dim: Any, args: list[Any]) -> None:
         """Take other dimensions and arguments, or raise and keep the present ones."""
-        self.bound = Bound(self.bound.call.rebound(dim, args))
+        self.ready = ReadyLaunch(self.ready.call.rebound(dim, args))
 
     def run(self) -> None:
         """Run with the present arguments."""
-        self.bound.run()  # as it is now: another thread may set other arguments meanwhile
+        self.ready.run()  # as it is now: another thread may set other arguments meanwhile
 
     @property
     def command(self) -> bytes | None:
         """The launch as a command for the pool of threads, if that is all there is to do."""
-        return self.bound.command
+        return self.ready.command
 
     @property
     def device(self) -> Device | None:
         """The device whose current stream is given the launch, if that is all there is to do."""
-        return self.bound.call.launcher.stream_device
+        return self.ready.call.launcher.stream_device
 
     def set_dim(self, dim: Any) -> None:
         """Change the launch dimensions."""
@@ -149,11 +149,11 @@ class Launch:
 
     def replay(self) -> None:
         """Run now or put into a graph; tapes are told, but for adjoints."""
-        if not saved_contents.alert or self.bound.call.launcher.form.kind == "adjoint":
+        if not saved_contents.alert or self.ready.call.launcher.form.kind == "adjoint":
             self.submit()
         else:
             plain = self.plain or self
-            run_generally(plain.bound.call, CallSite.outside(), self._submit_noting)
+            run_generally(plain.ready.call, CallSite.outside(), self._submit_noting)
 
     def _submit_noting(self, call: LaunchCall, noted: dict[int, Any]) -> None:
         """Submit, with a launch in this one's place that fills arrays with what atomics return, if there are any."""

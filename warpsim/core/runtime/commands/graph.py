@@ -14,7 +14,7 @@ from typing import Any
 
 from ....errors import LaunchError, TapeError
 from ..arrays import saved_contents
-from ..devices.capture import Work, current_graph, set_current_graph
+from ..devices.capture import HostWork, current_graph, set_current_graph
 from ..devices.cuda import graphs
 from ..devices.device import get_device
 from ..devices.stream import ScopedStream
@@ -28,7 +28,7 @@ class Graph:
 
     def __init__(self, device: Any):
         self.device = device
-        self.steps: list[Launch | Work] = []
+        self.steps: list[Launch | HostWork] = []
         self.unseen: set[int] = set()  # numbers of steps that tapes are not to record
         self.batches: list[tuple[bytes, int] | Callable[[], None]] | None = None
         self.tapes_outside: tuple[Any, ...] = ()  # those that recorded when the capture began
@@ -37,7 +37,7 @@ class Graph:
         self.pinned: list[saved_contents.Session] = []
         self.kept: list[Any] = []
 
-    def add(self, step: Launch | Work) -> None:
+    def add(self, step: Launch | HostWork) -> None:
         if saved_contents.paused():
             self.unseen.add(len(self.steps))
         self.steps.append(step)
@@ -106,7 +106,7 @@ class Graph:
             yield from runs if kind is False else graphs.sections(kind, runs)
 
 
-def _kind(step: Launch | Work) -> Any:
+def _kind(step: Launch | HostWork) -> Any:
     """What neighbouring steps must have in common to run together: True native, a device, or False for nothing."""
     return step.command is not None or step.device or False
 

@@ -34,10 +34,10 @@ def recorded(step: Callable[[], None], device: Device | None = None, told: Calla
     if capture is None:
         step()
     else:
-        capture.add(Work(step, device if device is not None and device.is_cuda else None, told))
+        capture.add(HostWork(step, device if device is not None and device.is_cuda else None, told))
 
 
-class Work(NamedTuple):
+class HostWork(NamedTuple):
     """A host operation in a graph, as `recorded` takes it."""
 
     run: Callable[[], None]

@@ -251,7 +251,7 @@ class Rollout:
     @contextlib.contextmanager
     def replaying(self) -> Iterator[None]:
         """While it lasts, steps may run again: tapes see nothing of it, and after it arrays hold what they held."""
-        with Paused(), ScopedDevice(self.device), Unseen(self.written), Held(self.written):
+        with Paused(), ScopedDevice(self.device), Unseen(self.written), Preserved(self.written):
             yield
 
     def segment(self, start: int, stop: int, use: Callable[[LoopTape], Result]) -> Result:
@@ -284,7 +284,7 @@ def run_back(tape: LoopTape) -> int:
     return sum(read.high - read.low for read in tape.session.copies)
 
 
-class Held:
+class Preserved:
     """After it, arrays hold what they held before."""
 
     def __init__(self, arrays: Sequence[array]):

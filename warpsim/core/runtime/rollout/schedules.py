@@ -109,12 +109,6 @@ def repetitions(steps: int, slots: int) -> int:
     return r
 
 
-def fewest_steps(steps: int, slots: int) -> int:
-    """Steps that `binomial` runs forward, besides recording each once: r n - beta(s + 1, r - 1)."""
-    r = repetitions(steps, slots)
-    return r * steps - beta(slots + 1, r - 1)
-
-
 def root_slots(steps: int) -> int:
     """The square root, rounded up."""
     return math.isqrt(steps - 1) + 1

@@ -4,8 +4,8 @@ import pytest
 from dot_reader import read
 
 import warpsim as wp
-from warpsim.core.runtime.tape.picture.graph import Options, TapeGraph
-from warpsim.core.runtime.tape.picture.repeats import Scope, Step
+from warpsim.core.runtime.tape.picture.graph import PictureOptions, TapeGraph
+from warpsim.core.runtime.tape.picture.repeats import Group, Step
 from warpsim.errors import TapeError
 
 GREEN, GREY = "#7cc66f", "#d9d9d9"
@@ -26,7 +26,7 @@ def step(reads, writes, name="k", place=""):
 
 
 def drawn(items, **options):
-    return read(TapeGraph(items, Options(**options)).text())
+    return read(TapeGraph(items, PictureOptions(**options)).text())
 
 
 def test_launches_arrays_and_colors():
@@ -41,7 +41,7 @@ def test_launches_arrays_and_colors():
 
 def test_scopes_are_boxes_in_boxes_and_arrays_stand_where_all_their_users_are():
     x, y, z = arrays(3)
-    items = [Scope("outer", [Scope("inner", [step([x], [y])]), step([y], [z])]), step([z], [x], "last")]
+    items = [Group("outer", [Group("inner", [step([x], [y])]), step([y], [z])]), step([z], [x], "last")]
     graph = drawn(items, names=named(x=x, y=y, z=z))
     (outer,) = graph.clusters
     (inner,) = outer.clusters
@@ -134,7 +134,7 @@ def test_functions_are_tied_to_their_arrays_without_a_direction():
 def test_any_name_gives_valid_dot():
     x, y = arrays(2)
     strange = 'a "b" \\N <c> & {d} | ; \n e'
-    items = [Scope(strange, [Step(strange, strange, strange, reads=[(strange, x)], writes=[("w", y)])])]
+    items = [Group(strange, [Step(strange, strange, strange, reads=[(strange, x)], writes=[("w", y)])])]
     graph = drawn(items, labels=[(x, strange)], direction="TB")
     assert graph.clusters[0].attributes["label"] == strange
     assert graph.arrows()[0] == f"{strange} -> {strange}.{strange}"
@@ -146,7 +146,7 @@ def test_an_empty_recording_is_an_empty_graph():
 
 def test_scopes_that_repeat():
     x = arrays(31)
-    items = [Scope("step", [step([x[k]], [x[k + 1]])]) for k in range(30)]
+    items = [Group("step", [step([x[k]], [x[k + 1]])]) for k in range(30)]
     graph = drawn(items)
     (repeat,) = graph.clusters
     assert repeat.attributes["label"] == "repeated 30 times"

@@ -2,7 +2,7 @@
 
 import warpsim as wp
 from warpsim.core.runtime.tape.picture.items import items_of
-from warpsim.core.runtime.tape.picture.repeats import Scope, Step
+from warpsim.core.runtime.tape.picture.repeats import Group, Step
 
 
 @wp.kernel
@@ -54,7 +54,7 @@ def test_copies_fills_and_functions():
 
 
 def shape(found):
-    return [(i.name, shape(i.items)) if isinstance(i, Scope) else i.name for i in found if isinstance(i, Step | Scope)]
+    return [(i.name, shape(i.items)) if isinstance(i, Group) else i.name for i in found if isinstance(i, Step | Group)]
 
 
 def test_steps_on_whole_arrays():

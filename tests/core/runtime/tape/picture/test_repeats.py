@@ -2,7 +2,7 @@
 
 import random
 
-from warpsim.core.runtime.tape.picture.repeats import Repeat, Scope, Step, folded, walk
+from warpsim.core.runtime.tape.picture.repeats import Group, Repeat, Step, folded, walk
 
 
 def steps(text):
@@ -16,7 +16,7 @@ def shape(items):
     for item in items:
         if isinstance(item, Repeat):
             out += f"{len(item.rounds)}({shape(item.rounds[0])})"
-        elif isinstance(item, Scope):
+        elif isinstance(item, Group):
             out += f"[{shape(item.items)}]"
         else:
             out += item.name
@@ -50,7 +50,7 @@ def test_inner_loops_of_different_length_stay_apart():
 
 
 def test_scopes_are_compared_by_what_they_hold():
-    items = [Scope("s", steps("abbb")) for _ in range(3)] + [Scope("s", steps("ab"))]
+    items = [Group("s", steps("abbb")) for _ in range(3)] + [Group("s", steps("ab"))]
     assert shape(folded(items)) == "3([a3(b)])[ab]"
 
 

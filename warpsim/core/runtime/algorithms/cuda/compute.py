@@ -84,7 +84,7 @@ class Flat:
         }  # fmt: skip
 
 
-class Stream:
+class StreamHandle:
     """A stream of the driver, as the package asks for it."""
 
     def __init__(self, handle: Any):
@@ -160,7 +160,7 @@ def _do(work: Now, key: tuple[Any, ...], describe: Callable[[Any], _Wanted]) -> 
     try:
         wanted = describe(module)
         making, call, _ = wanted
-        size = _algorithm(key, device, making)(temp_storage=None, stream=Stream(device.stream_handle), **call)
+        size = _algorithm(key, device, making)(temp_storage=None, stream=StreamHandle(device.stream_handle), **call)
     except DeviceMemoryError:
         raise
     except Exception as error:  # a name, a header or a library that is missing, or does not fit the driver
@@ -172,7 +172,7 @@ def _do(work: Now, key: tuple[Any, ...], describe: Callable[[Any], _Wanted]) -> 
         device.enter()
         algorithm = _algorithm(key, device, making)
         try:
-            algorithm(temp_storage=Flat(kept[0]), stream=Stream(device.stream_handle), **call)
+            algorithm(temp_storage=Flat(kept[0]), stream=StreamHandle(device.stream_handle), **call)
         except RuntimeError as error:
             raise DeviceError(f"cuda.compute fails in {key[0]!r} on {device}: {error}") from error
 

@@ -20,7 +20,7 @@ from ....types.scalars import float64, int32, uint32
 from ...arrays.array import array
 from ...arrays.indexed import indexedarray
 from ...devices.device_memory import DeviceMemory, on_host
-from ...tape.array_step import Contents
+from ...tape.array_step import ArrayStep, Contents
 from ...tape.host_gradients import add_gradient, spent
 from ..casts import Cast
 from ..reductions import Inner, Scan, Sum
@@ -62,7 +62,7 @@ def overlaps(a: Any, target: array, in_place: bool = False) -> bool:
     return not (in_place and alike) and np.may_share_memory(a._data, target._data)
 
 
-class Result:
+class FlatResult:
     """A flat view of an array that is about to be written; `done` brings what was written home."""
 
     def __init__(self, work: Now, a: array, kept: bool = False):
@@ -91,23 +91,31 @@ def _give(work: Now, grad: Any, contribution: array) -> None:
         whole[: contribution.size] = contribution._contents()
         add_gradient(grad, whole.reshape(grad._contents().shape))
     elif grad is not None:
-        target = Result(work, grad, kept=True)
+        target = FlatResult(work, grad, kept=True)
         work.launch(kernels.add, contribution.size, contribution, target.flat)
         target.done()
 
 
-# ----- scans and sums -------------------------------------------------------------------------------
-
-
-class DeviceScan(Scan):
-    """Running sums. Those of floats are rounded from sums in float64."""
+class OnDevice(ArrayStep):
+    """An operation that is done where the memory is, with the work that `build` describes."""
 
     def ready(self) -> Step:
         return stepped(self.device, self.build)
 
     def build(self, work: Now) -> None:
+        """Do it, or prepare it for the graph that is captured."""
+        raise NotImplementedError
+
+
+# ----- scans and sums -------------------------------------------------------------------------------
+
+
+class DeviceScan(OnDevice, Scan):
+    """Running sums. Those of floats are rounded from sums in float64."""
+
+    def build(self, work: Now) -> None:
         (source,), (target,) = self.operands, self.results
-        out = Result(work, target)
+        out = FlatResult(work, target)
         terms = flat(work, source, apart=overlaps(source, target, in_place=True))
         sums.scan(work, terms, out.flat, source.size, compounds.size_of(target.dtype), self.inclusive)
         out.done()
@@ -119,11 +127,8 @@ class DeviceScan(Scan):
         _give(work, operands[0], grad)
 
 
-class DeviceSum(Sum):
+class DeviceSum(OnDevice, Sum):
     """Sums along an axis, or of all elements in order."""
-
-    def ready(self) -> Step:
-        return stepped(self.device, self.build)
 
     def shape(self) -> tuple[int, int, int]:
         """Numbers outside, along and inside of the axis."""
@@ -133,7 +138,7 @@ class DeviceSum(Sum):
 
     def build(self, work: Now) -> None:
         (values,), (target,) = self.operands, self.results
-        out = Result(work, target)
+        out = FlatResult(work, target)
         sums.total(work, flat(work, values, overlaps(values, target)), self.shape(), self.count, out.flat)
         out.done()
 
@@ -146,11 +151,8 @@ class DeviceSum(Sum):
         _give(work, operands[0], contribution)
 
 
-class DeviceInner(Inner):
+class DeviceInner(OnDevice, Inner):
     """Inner products along an axis, or of all elements in order."""
-
-    def ready(self) -> Step:
-        return stepped(self.device, self.build)
 
     def shape(self) -> tuple[int, int, int, int]:
         """Elements outside, along and inside of the axis, and components of an element."""
@@ -159,7 +161,7 @@ class DeviceInner(Inner):
 
     def build(self, work: Now) -> None:
         (target,) = self.results
-        out = Result(work, target)
+        out = FlatResult(work, target)
         factors = [flat(work, a, overlaps(a, target)) for a in self.operands]
         sums.product(work, *factors, self.shape(), self.count, out.flat)
         out.done()
@@ -303,15 +305,12 @@ def _upload(limits: list[array], bounds: tuple[np.ndarray, np.ndarray], number: 
 # ----- run lengths ----------------------------------------------------------------------------------
 
 
-class DeviceRunLengths(RunLengths):
+class DeviceRunLengths(OnDevice, RunLengths):
     """The index of the run of each element, by a running sum, tells where runs start."""
-
-    def ready(self) -> Step:
-        return stepped(self.device, self.build)
 
     def build(self, work: Now) -> None:
         (values,), (run_values, run_lengths, total), number = self.operands, self.results, self.count
-        count = Result(work, total, kept=True)
+        count = FlatResult(work, total, kept=True)
         if not number:
             work.copy(count.flat._data[:1], np.zeros((), np.int32))
             count.done()
@@ -330,16 +329,13 @@ class DeviceRunLengths(RunLengths):
 # ----- casts ----------------------------------------------------------------------------------------
 
 
-class DeviceCast(Cast):
+class DeviceCast(OnDevice, Cast):
     """A cast of the first components."""
-
-    def ready(self) -> Step:
-        return stepped(self.device, self.build)
 
     def build(self, work: Now) -> None:
         (source,), (target,) = self.operands, self.results
         components = self.count * (math.prod(_inner(source.dtype)) if self.same else 1)
-        out = Result(work, target, kept=True)
+        out = FlatResult(work, target, kept=True)
         work.launch(kernels.cast, components, flat(work, source, overlaps(source, target)), out.flat)
         out.done()
 

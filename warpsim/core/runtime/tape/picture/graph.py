@@ -19,7 +19,7 @@ from ...arrays.array import array
 from ...arrays.indexed import indexedarray
 from ...arrays.saved_contents import bounds
 from .dot import DotText, Markup, escaped
-from .repeats import Item, Repeat, Scope, Step, folded, walk
+from .repeats import Group, Item, Repeat, Step, folded, walk
 
 DIRECTIONS = ("LR", "RL", "TB", "BT")
 _GREEN, _GREY, _BLUE = "#7cc66f", "#d9d9d9", "#2f6fae"
@@ -28,7 +28,7 @@ _FONT = "Helvetica,Arial,sans-serif"
 
 
 @dataclass
-class Options:
+class PictureOptions:
     """The options of `Tape.visualize`; `names` are names of arrays in the user's program."""
 
     simplify: bool = True
@@ -52,7 +52,7 @@ def key_of(a: Any) -> Key:
 
 
 @dataclass(eq=False)
-class Node:
+class Ellipse:
     """An ellipse: one array, or several that take the same part in the rounds of a loop."""
 
     number: int
@@ -80,18 +80,18 @@ class Node:
 class TapeGraph:
     """Nodes and edges of a recording; `text()` is the graph in the dot language."""
 
-    def __init__(self, items: Sequence[Item], options: Options):
+    def __init__(self, items: Sequence[Item], options: PictureOptions):
         self.options = options
         whole = list(_flat(items)) if options.ignore_scopes else list(items)
         self.drawn: list[Item] = folded(whole) if options.simplify else whole
         self.labels = _by_key(options.labels)
         self.names = _by_key(options.names, options.longest_name)
-        self.nodes: dict[Key, Node] = {}
+        self.nodes: dict[Key, Ellipse] = {}
         self.steps: dict[Step, str] = {}
         self.homes: dict[Step, tuple[int, ...]] = {}
-        self.edges: dict[tuple[str, str, Node], bool] = {}
+        self.edges: dict[tuple[str, str, Ellipse], bool] = {}
         """(step and port, side, node) -> whether it is there in later rounds only."""
-        self.handed_on: dict[tuple[Node, Node], None] = {}
+        self.handed_on: dict[tuple[Ellipse, Ellipse], None] = {}
         """(array, array whose part it takes in later rounds)."""
         self._number(self.drawn, ())
         tracked = [*options.track_inputs, *options.track_outputs]
@@ -110,7 +110,7 @@ class TapeGraph:
                 self.steps[item] = f"step{len(self.steps)}"
                 self.homes[item] = home
             else:
-                inner = item.items if isinstance(item, Scope) else item.rounds[0]
+                inner = item.items if isinstance(item, Group) else item.rounds[0]
                 self._number(inner, (*home, id(item)))
 
     def _connect(self, step: Step, shown: Step) -> None:
@@ -129,7 +129,7 @@ class TapeGraph:
             edge = (f"{self.steps[shown]}:{side}{k}", side, node)
             self.edges[edge] = self.edges.get(edge, True) and node is not like
 
-    def _node(self, a: Any, like: Node | None = None) -> Node:
+    def _node(self, a: Any, like: Ellipse | None = None) -> Ellipse:
         """The ellipse of an array; an array first met in a later round joins that of its part."""
         key = key_of(a)
         node = self.nodes.get(key)
@@ -137,7 +137,7 @@ class TapeGraph:
             tracked = key in self.tracked
             node = like if like is not None and not tracked and not like.tracked else None
             if node is None:
-                node = Node(len(self.nodes), {}, tracked=tracked)
+                node = Ellipse(len(self.nodes), {}, tracked=tracked)
             node.arrays[key] = a
             self.nodes[key] = node
         return node
@@ -151,7 +151,7 @@ class TapeGraph:
         out.defaults("edge", fontname=_FONT, fontsize="9", color="#555555", arrowsize="0.7")
         hidden = {n for n in self._unique() if self.options.hide_readonly and not (n.written or n.tracked)}
         visible = [n for n in self._unique() if n not in hidden]
-        at_home: dict[tuple[int, ...], list[Node]] = {}
+        at_home: dict[tuple[int, ...], list[Ellipse]] = {}
         for node in visible:
             at_home.setdefault(node.home or (), []).append(node)
         self._write(out, self.drawn, (), at_home)
@@ -164,11 +164,11 @@ class TapeGraph:
         _write_views(out, visible)
         return out.text()
 
-    def _unique(self) -> list[Node]:
+    def _unique(self) -> list[Ellipse]:
         return list(dict.fromkeys(self.nodes.values()))
 
     def _write(
-        self, out: DotText, items: Sequence[Item], home: tuple[int, ...], at_home: dict[tuple[int, ...], list[Node]]
+        self, out: DotText, items: Sequence[Item], home: tuple[int, ...], at_home: dict[tuple[int, ...], list[Ellipse]]
     ) -> None:
         for node in at_home.get(home, ()):
             self._write_node(out, node)
@@ -176,11 +176,11 @@ class TapeGraph:
             if isinstance(item, Step):
                 _write_step(out, self.steps[item], item)
                 continue
-            inner = item.items if isinstance(item, Scope) else item.rounds[0]
+            inner = item.items if isinstance(item, Group) else item.rounds[0]
             with out.cluster(**_cluster_style(item)):
                 self._write(out, inner, (*home, id(item)), at_home)
 
-    def _write_node(self, out: DotText, node: Node) -> None:
+    def _write_node(self, out: DotText, node: Ellipse) -> None:
         first = next(iter(node.arrays.values()))
         with_gradient = {a.requires_grad for a in node.arrays.values()}
         label = self._label(node)
@@ -194,7 +194,7 @@ class TapeGraph:
         fill = _GREEN if with_gradient == {True} else _GREY
         out.node(node.name, label=label, tooltip=about, shape="ellipse", style="filled", fillcolor=fill, **style)
 
-    def _label(self, node: Node) -> str:
+    def _label(self, node: Ellipse) -> str:
         """A label that was given, a name in the user's program, or the name of a parameter."""
         for known in (self.labels, self.names):
             found = [known[key] for key in node.arrays if key in known]
@@ -203,10 +203,10 @@ class TapeGraph:
         return _choice(node.parameters, self.options.longest_name) or "array"
 
 
-def _write_views(out: DotText, nodes: Sequence[Node]) -> None:
+def _write_views(out: DotText, nodes: Sequence[Ellipse]) -> None:
     """Dotted lines from views to the smallest array around them."""
     keys = [(key, node) for node in nodes for key in node.arrays if len(key) == 2]
-    around: list[tuple[int, Node]] = []
+    around: list[tuple[int, Ellipse]] = []
     lines: dict[tuple[str, str], None] = {}
     for (low, high), node in sorted(keys, key=lambda pair: (pair[0][0], -pair[0][1])):
         while around and around[-1][0] <= low:
@@ -218,7 +218,7 @@ def _write_views(out: DotText, nodes: Sequence[Node]) -> None:
         out.edge(whole, part, style="dotted", arrowhead="none", label="view")
 
 
-def _edge(out: DotText, port: str, side: str, node: Node, later: bool) -> None:
+def _edge(out: DotText, port: str, side: str, node: Ellipse, later: bool) -> None:
     style = _LATER if later else {}
     if side == "reads":
         out.edge(node.name, port, **style)
@@ -249,8 +249,8 @@ def _cell(port: str, label: str, align: str) -> str:
     return f'<td port="{port}" align="{align}" bgcolor="#c8c8c8">{escaped(label)}</td>'
 
 
-def _cluster_style(item: Scope | Repeat) -> dict[str, str]:
-    if isinstance(item, Scope):
+def _cluster_style(item: Group | Repeat) -> dict[str, str]:
+    if isinstance(item, Group):
         label, fill, line, text = item.name, "#7cc66f22", "#5a9e4e", "#2f5a27"
     else:
         label, fill, line, text = f"repeated {len(item.rounds):,} times", "#2f6fae18", _BLUE, _BLUE
@@ -259,7 +259,7 @@ def _cluster_style(item: Scope | Repeat) -> dict[str, str]:
 
 def _flat(items: Iterable[Item]) -> Iterable[Item]:
     for item in items:
-        if isinstance(item, Scope):
+        if isinstance(item, Group):
             yield from _flat(item.items)
         else:
             yield item
@@ -298,7 +298,7 @@ def visualize(
         if given is not None and len(given) != len(tracked[-1]):
             raise TapeError(f"{len(given)} names for {what}\nexpected: {len(tracked[-1])}, one for every array")
         labels += [(a, str(name)) for a, name in zip(tracked[-1], given or [], strict=False)]
-    options = Options(
+    options = PictureOptions(
         simplify_graph, hide_readonly_arrays, labels, choose_longest_node_name, ignore_graph_scopes, tracked[0],
         tracked[1], graph_direction, names,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...arrays.call_site import CallSite
 from ..entry import TapeEntry
-from .repeats import Item, Scope, Step
+from .repeats import Group, Item, Step
 
 
 def items_of(entries: Sequence[TapeEntry], marks: Sequence[Any]) -> list[Item]:
@@ -25,7 +25,7 @@ def items_of(entries: Sequence[TapeEntry], marks: Sequence[Any]) -> list[Item]:
         if mark.name is None:
             opened.pop()
         else:
-            scope = Scope(mark.name, [])
+            scope = Group(mark.name, [])
             opened[-1].append(scope)
             opened.append(scope.items)
     opened[-1] += [step_of(entry) for entry in entries[position:]]

@@ -39,7 +39,7 @@ class Step:
 
 
 @dataclass(eq=False)
-class Scope:
+class Group:
     """Items under a name."""
 
     name: str
@@ -53,7 +53,7 @@ class Repeat:
     rounds: list[list[Item]]
 
 
-Item = Step | Scope | Repeat
+Item = Step | Group | Repeat
 
 
 def folded(items: Sequence[Item]) -> list[Item]:
@@ -66,7 +66,7 @@ def walk(items: Sequence[Item], drawn: Sequence[Item]) -> Iterator[tuple[Step, S
     for item, shown in zip(items, drawn, strict=True):
         if isinstance(item, Step) and isinstance(shown, Step):
             yield item, shown
-        elif isinstance(item, Scope) and isinstance(shown, Scope):
+        elif isinstance(item, Group) and isinstance(shown, Group):
             yield from walk(item.items, shown.items)
         elif isinstance(item, Repeat) and isinstance(shown, Repeat):
             for each in item.rounds:
@@ -79,7 +79,7 @@ class _Folder:
         self.known: dict[Item, int] = {}
 
     def fold(self, items: Sequence[Item]) -> list[Item]:
-        now = [Scope(item.name, self.fold(item.items)) if isinstance(item, Scope) else item for item in items]
+        now = [Group(item.name, self.fold(item.items)) if isinstance(item, Group) else item for item in items]
         while (shorter := self.once(now)) is not None:
             now = shorter
         return now
@@ -105,7 +105,7 @@ class _Folder:
         if isinstance(item, Step):
             names = [tuple(name for name, _ in side) for side in (item.reads, item.writes, item.linked)]
             return ("step", item.name, item.place, *names)
-        if isinstance(item, Scope):
+        if isinstance(item, Group):
             return ("scope", item.name, *(self.number(i) for i in item.items))
         return ("repeat", len(item.rounds), *(self.number(i) for i in item.rounds[0]))
 
