@@ -49,7 +49,7 @@ FLOORS = {
     "warpsim.geometry.nanovdb": 10.2,
     "warpsim.geometry.mesh": 10.3,
     "warpsim.geometry.volume": 10.4,
-    "warpsim.interop": 10,
+    "warpsim.interop": 10.5,
     "warpsim.optim": 10,
     "warpsim.plot": 10,
     "warpsim.solvers": 11.0,

@@ -274,7 +274,7 @@ def stub():
     lines = ["# Made from warpsim/names.py: `pytest tests/test_public_api.py --update-golden` makes it anew.", ""]
     lines += ["from typing import Any", ""]
     lines += [f"from {'.' * n.level}{n.module} import {a.name} as {a.name}" for n in here for a in n.names]
-    for module, text in names.NAMES.items():
+    for module, text in (names.NAMES | names.FRAMEWORKS).items():
         pairs = [(inner or public, public) for public, _, inner in (word.partition("=") for word in text.split())]
         lines.append(f"from .{module} import (")
         lines += [f"    {inner} as {public}," for inner, public in pairs]
@@ -296,3 +296,18 @@ def test_the_stub_is_made_from_the_list(request):
     if request.config.getoption("--update-golden"):
         path.write_text(stub(), encoding="utf-8")
     assert path.read_text(encoding="utf-8") == stub(), "run pytest tests/test_public_api.py --update-golden"
+
+
+@pytest.mark.parametrize("name", names.OPTIONAL)
+def test_names_of_frameworks_are_there_or_say_what_to_install(name):
+    assert name in dir(wp) and name not in wp.__all__, "`from warpsim import *` loads no framework"
+    try:
+        assert getattr(wp, name).__doc__
+    except wp.errors.MissingPackageError as error:
+        assert "pip install" in str(error)
+
+
+def test_a_framework_that_is_missing():
+    code = "import sys; sys.modules['torch'] = None; import warpsim; warpsim.from_torch"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert "MissingPackageError: warpsim.from_torch needs the package 'torch'" in done.stderr

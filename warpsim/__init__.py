@@ -28,5 +28,5 @@ LN2, LN10, LOG2E, LOG10E, PHI = ln2, ln10, log2e, log10e, phi
 
 _INNER = ("errors", "names")
 __all__ = [*(name for name in globals() if not name.startswith("_") and name not in _INNER), *names.PUBLIC]
-__dir__ = __all__.copy
+__dir__ = [*__all__, *names.OPTIONAL].copy
 __getattr__ = names.loader(globals())

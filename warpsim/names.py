@@ -10,6 +10,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from .errors import MissingPackageError
+
 NAMES = {
     "core.frontend.derivatives": "grad",
     "core.frontend.forms": "adjoint cast constant select static len=length print=print_",
@@ -141,6 +143,15 @@ NAMES = {
 }
 """What the modules below `warpsim` give: names, or `public=inner` where the module has another word for it."""
 
+FRAMEWORKS = {
+    "interop.torch": (
+        "from_torch to_torch device_from_torch device_to_torch dtype_from_torch dtype_to_torch stream_from_torch "
+        "stream_to_torch"
+    ),
+    "interop.torch_operator": "torch_op",
+}
+"""The same of modules that import another framework; `from warpsim import *` leaves them out."""
+
 MODULES = {
     "autograd": "autograd",
     "types": "types",
@@ -162,18 +173,25 @@ COMPOUNDS = (
 """vec3, mat33d, quath, transform, spatial_vector, ...: one table in `core.types.compounds` makes them all."""
 
 HOME = {pair.partition("=")[0]: module for module, names in NAMES.items() for pair in names.split()}
+_FRAMEWORKS = {name: module for module, names in FRAMEWORKS.items() for name in names.split()}
 _INNER = dict(pair.split("=") for names in NAMES.values() for pair in names.split() if "=" in pair)
 
 PUBLIC = (*HOME, *MODULES, *COMPOUNDS)
+OPTIONAL = (*_FRAMEWORKS,)
 
 
 def loader(namespace: dict[str, Any]) -> Callable[[str], Any]:
-    """A `__getattr__` for the package with this namespace: it finds public names at home, and keeps them there."""
+    """A `__getattr__` for the package with this namespace: it finds public names at home, and keeps them there.
+
+    It raises `AttributeError` for other names, and `MissingPackageError` where a framework is not installed.
+    """
     package = namespace["__name__"]
 
     def load(name: str) -> Any:
         if name in HOME:
             value = getattr(_module(HOME[name]), _INNER.get(name, name))
+        elif name in _FRAMEWORKS:
+            value = getattr(_module(_FRAMEWORKS[name], name), name)
         elif name in MODULES or name in FURTHER:
             value = _module(MODULES.get(name, name))
         elif name in COMPOUNDS:
@@ -184,7 +202,16 @@ def loader(namespace: dict[str, Any]) -> Callable[[str], Any]:
         namespace[name] = value
         return value
 
-    def _module(path: str) -> Any:
-        return importlib.import_module(f".{path}", package)
+    def _module(path: str, name: str = "") -> Any:
+        try:
+            return importlib.import_module(f".{path}", package)
+        except ModuleNotFoundError as error:
+            if not name or error.name is None or error.name.startswith(package):
+                raise
+            missing = error.name.partition(".")[0]
+            raise MissingPackageError(
+                f"{package}.{name} needs the package {missing!r}, which is not installed\n"
+                f"help: pip install {missing}"
+            ) from error
 
     return load

@@ -1,5 +1,8 @@
 """Gradient arrays: of arrays, views, copies, and arrays on other devices."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -129,3 +132,17 @@ def test_whether_an_array_has_a_gradient_is_a_truth_value(wrong):
     with pytest.raises(ArrayError, match=r"requires_grad is .*\nexpected: True or False"):
         a.requires_grad = wrong
     assert not a.requires_grad
+
+
+@pytest.mark.cpu(reason="memory that NumPy shares")
+def test_the_gradient_of_a_view_outlives_its_array():
+    a = wp.zeros(1000, dtype=float)
+    view = a[10:20]
+    a.requires_grad = True
+    gone, part = weakref.ref(a.grad._data), view.grad.numpy()
+    del a, view
+    gc.collect()
+    assert gone() is not None
+    del part
+    gc.collect()
+    assert gone() is None

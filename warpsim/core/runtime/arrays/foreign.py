@@ -17,9 +17,9 @@ from .host_memory import contiguous_strides
 
 def memory_at(
     ptr: int, element: Any, shape: Any, strides: Any, capacity: int | None,
-    deleter: Callable[[int, int], None] | None = None, device: Device = CPU,
+    deleter: Callable[[int, int], None] | None = None, device: Device = CPU, owner: Any = None,
 ) -> np.ndarray:  # fmt: skip
-    """Foreign memory of a device at an address; the caller keeps it alive, or gives `deleter(ptr, bytes)`.
+    """Memory of a device at an address; the caller keeps it alive, or gives `deleter(ptr, bytes)`, or its `owner`.
 
     The deleter runs when the last view of the memory is gone.
     """
@@ -43,7 +43,7 @@ def memory_at(
         "data": (ptr, False), "shape": (*shape, *layout.shape), "strides": (*steps, *inner),
         "typestr": layout.base.str if layout.names is None else f"|V{layout.itemsize}", "version": 3,
     }  # fmt: skip
-    holder = type("Memory", (), {"__array_interface__": interface})()
+    holder = type("Memory", (), {"__array_interface__": interface, "owner": owner})()
     if deleter is not None:
         freed = weakref.finalize(holder, deleter, ptr, span if capacity is None else capacity)
         freed.atexit = False  # what the deleter needs may be gone by then

@@ -133,8 +133,8 @@ class Differentiable(Writable):
         if whole is None:
             return
         place = whole.ptr + (self.ptr - self._owner.ptr)
-        layout = (self.dtype, self.shape, self.strides)
-        part = memory_at(place, *layout, None, None, self.device) if self.size else allocate_like(self._data)
+        layout = (self.dtype, self.shape, self.strides, None, None, self.device, whole._data)
+        part = memory_at(place, *layout) if self.size else allocate_like(self._data)
         self._grad, self._inherited = self._wrap(part, self.dtype, self.device, owner=whole), True
         self._pack()
 

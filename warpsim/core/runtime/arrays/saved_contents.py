@@ -253,6 +253,11 @@ class Allocation:
                     if read.session.live:
                         read.note_exposed()
 
+    def lend(self, address: int) -> None:
+        """Another framework gets memory at an address. Its writes are not looked for, as its arrays take steps of
+        optimisers between two passes of one tape; what we make of its memory again is known for the same memory."""
+        _foreign.setdefault(address, self)
+
     def read(self, a: Any, session: Session, place: CallSite) -> Read:
         """The live read of an array: a new one, or that of an equal view at the same contents."""
         with lock:
@@ -340,6 +345,14 @@ def foreign_allocation(view: np.ndarray) -> Allocation:
     found = _foreign.get(key)
     if found is None:
         found = _foreign[key] = Allocation(exposed=True)
+    return found
+
+
+def shared_allocation(address: int) -> Allocation:
+    """The allocation of another framework at an address; see `Allocation.lend`."""
+    found = _foreign.get(address)
+    if found is None:
+        found = _foreign[address] = Allocation()
     return found
 
 

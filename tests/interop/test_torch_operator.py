@@ -1,0 +1,291 @@
+"""Kernels as operators of PyTorch, against the same functions in tensors: values and derivatives of every kind."""
+
+import numpy as np
+import pytest
+
+import warpsim as wp
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+pytestmark = [
+    pytest.mark.cpu(reason="tensors of the CPU build of PyTorch"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),  # PyTorch of its own old names
+]
+
+F = wp.array(dtype=wp.float64)
+Vec3s = wp.array(dtype=wp.vec3d)
+
+
+@wp.kernel
+def waves(a: F, b: F, s: wp.float64, y: F, n: wp.array(dtype=int)):
+    i = wp.tid()
+    y[i] = wp.sin(a[i]) * b[i] * b[i] * s
+    n[i] = i
+
+
+@wp.kernel
+def linear(a: F, k: F, y: F):
+    i = wp.tid()
+    y[i] = 2.0 * a[i] + k[0] * 3.0
+
+
+@wp.kernel
+def energy(x: Vec3s, pull: wp.vec3d, total: F):
+    i = wp.tid()
+    wp.atomic_add(total, 0, wp.length_sq(x[i]) * wp.dot(x[i], pull))
+
+
+@wp.kernel
+def advance(x: F, v: F, dt: wp.float64):
+    """Changes what it reads: its adjoint needs the contents from before."""
+    i = wp.tid()
+    v[i] = v[i] - x[i] * x[i] * v[i] * dt
+    x[i] = x[i] * v[i] + x[i] * x[i] * dt
+
+
+@wp.kernel
+def twice_in_memory(x: F, y: F):
+    """Reads what it wrote."""
+    i = wp.tid()
+    y[i] = x[i] * x[i]
+    y[i] = y[i] * y[i] + x[i]
+
+
+@wp.kernel
+def product(a: wp.array2d(dtype=wp.float64), b: wp.array2d(dtype=wp.float64), c: wp.array2d(dtype=wp.float64)):
+    i, j = wp.tid()
+    s = wp.float64(0.0)
+    for k in range(a.shape[1]):
+        s += a[i, k] * b[k, j]
+    c[i, j] = s
+
+
+def chain(x: F, k: F, y: F):
+    between = wp.zeros(len(x), dtype=wp.float64, requires_grad=True)
+    wp.launch(twice_in_memory, len(x), [x], [between])
+    wp.launch(linear, len(x), [between, k], [y])
+
+
+def rand(*shape, grad=True):
+    return torch.tensor(np.random.default_rng(len(shape)).uniform(0.3, 1.2, shape), requires_grad=grad)
+
+
+CASES = {
+    "numbers": (wp.torch_op(waves, num_outputs=2), lambda a, b: torch.sin(a) * b * b * 0.7,
+                (rand(5), rand(5)), lambda f: lambda a, b: f(a, b, 0.7)[0]),
+    "a number as a tensor": (wp.torch_op(waves, num_outputs=2), lambda a, b, s: torch.sin(a) * b * b * s,
+                             (rand(4), rand(4), rand()), lambda f: lambda a, b, s: f(a, b, s)[0]),
+    "linear": (wp.torch_op(linear), lambda a, k: 2.0 * a + 3.0 * k[0], (rand(4), rand(1)), lambda f: f),
+    "sums": (wp.torch_op(energy, output_dims=1), lambda x, p: ((x * x).sum(1) * (x @ p)).sum()[None],
+             (rand(4, 3), rand(3)), lambda f: f),
+    "overwrites": (wp.torch_op(twice_in_memory), lambda x: x**4 + x, (rand(5),), lambda f: f),
+    "in and out": (wp.torch_op(advance, num_outputs=2, in_out_argnames=["x", "v"]),
+                   lambda x, v: (x * (v - x * x * v * 0.1) + x * x * 0.1, v - x * x * v * 0.1),
+                   (rand(3), rand(3, 1)[:, 0].detach().requires_grad_()), lambda f: lambda x, v: f(x, v, 0.1)),
+    "matrices": (wp.torch_op(product, launch_dims=lambda a, b: (a.shape[0], b.shape[1])), torch.matmul,
+                 (rand(2, 3), rand(3, 4)), lambda f: f),
+    "a function": (wp.torch_op(chain), lambda x, k: 2.0 * (x**4 + x) + 3.0 * k[0], (rand(4), rand(1)), lambda f: f),
+}  # fmt: skip
+EACH = pytest.mark.parametrize("name", CASES)
+
+
+def case(name):
+    operator, reference, args, bind = CASES[name]
+    return bind(operator), reference, args
+
+
+def assert_same(found, expected):
+    found, expected = (x if isinstance(x, tuple) else (x,) for x in (found, expected))
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a.detach(), b.detach(), rtol=1e-12, atol=1e-12)
+
+
+@EACH
+def test_values(name):
+    f, reference, args = case(name)
+    before = [a.clone() for a in args]
+    assert_same(f(*args), reference(*args))
+    assert_same(tuple(args), tuple(before))
+
+
+@EACH
+def test_first_derivatives(name):
+    f, _, args = case(name)
+    assert torch.autograd.gradcheck(f, args, check_forward_ad=name != "in and out")
+
+
+@EACH
+def test_second_derivatives(name):
+    f, _, args = case(name)
+    assert torch.autograd.gradgradcheck(f, args, check_fwd_over_rev=True)
+
+
+@pytest.mark.parametrize("name", ["numbers", "sums", "overwrites", "a function"])
+def test_torch_func(name):
+    f, reference, args = case(name)
+    args = tuple(a.detach() for a in args)
+
+    def loss(function):
+        return lambda x: (function(x, *args[1:]) ** 2).sum()
+
+    x, many = args[0], torch.stack([args[0] * s for s in (0.5, 1.0, 1.5)])
+    for transformed in (
+        lambda g: torch.func.grad(loss(g))(x),
+        lambda g: torch.func.vmap(lambda a: g(a, *args[1:]))(many),
+        lambda g: torch.func.vmap(torch.func.grad(loss(g)))(many),
+        lambda g: torch.func.jvp(lambda a: g(a, *args[1:]), (x,), (torch.ones_like(x),)),
+        lambda g: torch.func.hessian(loss(g))(x),
+        lambda g: torch.func.jacrev(lambda a: g(a, *args[1:]))(x),
+        lambda g: torch.func.grad(lambda a: torch.func.vmap(lambda b: g(b, *args[1:]))(a).sum())(many),
+    ):
+        assert_same(transformed(f), transformed(reference))
+
+
+@pytest.mark.parametrize("name", ["numbers", "linear", "sums", "in and out", "matrices", "a function"])
+def test_whole_graphs_compile(name):
+    f, reference, args = case(name)
+
+    def program(function):
+        def run(*xs):
+            y = function(*(2.0 * x for x in xs))
+            return sum(((part + 1.0) ** 2).sum() for part in (y if isinstance(y, tuple) else (y,)))
+
+        return run
+
+    torch._dynamo.reset()
+    compiled = torch.compile(program(f), fullgraph=True, backend="aot_eager")
+    found, expected = compiled(*args), program(reference)(*args)
+    assert_same(found, expected)
+    assert_same(torch.autograd.grad(found, args), torch.autograd.grad(expected, args))
+
+
+@pytest.mark.slow
+def test_the_default_backend_compiles_it():
+    f, reference, args = case("linear")
+    torch._dynamo.reset()
+    found = torch.compile(lambda a, k: f(a, k), fullgraph=True)(*args)  # no code of its own: needs no C++ compiler
+    assert_same(torch.autograd.grad(found.sum(), args), torch.autograd.grad(reference(*args).sum(), args))
+
+
+def test_compiled_graphs_follow_shapes():
+    f = CASES["linear"][0]
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda a, k: f(a, k) * 2.0, fullgraph=True, backend="aot_eager", dynamic=True)
+    for n in (3, 7, 12):
+        a, k = rand(n), rand(1)
+        assert_same(compiled(a, k), 4.0 * a + 6.0 * k[0])
+
+
+@pytest.mark.parametrize("name, extra", [("numbers", (0.7, [5], [5], [5])), ("linear", ([4], [4]))])
+def test_opcheck(name, extra):
+    torch.library.opcheck(CASES[name][0].overload, (*CASES[name][2], *extra))
+
+
+def test_only_what_the_adjoint_reads_is_saved():
+    a, k = torch.rand(1000, dtype=torch.float64, requires_grad=True), rand(1)
+    kept = CASES["linear"][0](a, k).grad_fn.saved_tensors
+    assert sum(t.untyped_storage().nbytes() for t in kept) < 100
+    b = torch.rand(1000, dtype=torch.float64, requires_grad=True)
+    kept = CASES["numbers"][0](a, b, 2.0)[0].grad_fn.saved_tensors
+    assert {t.data_ptr() for t in kept} == {a.data_ptr(), b.data_ptr()}
+
+
+def test_float32_vectors_and_tuples():
+    @wp.kernel
+    def shift(x: wp.array(dtype=wp.vec3), by: wp.vec3, k: int, y: wp.array(dtype=wp.vec3)):
+        i = wp.tid()
+        y[i] = x[i] * float(k) + by
+
+    f, x = wp.torch_op(shift), torch.rand(4, 3, requires_grad=True)
+    for by in (wp.vec3(1.0, 2.0, 3.0), (1.0, 2.0, 3.0), torch.tensor([1.0, 2.0, 3.0])):
+        y = f(x, by, 2)
+        torch.testing.assert_close(y, 2.0 * x + torch.tensor([1.0, 2.0, 3.0]))
+    y.sum().backward()
+    assert (x.grad == 2.0).all()
+
+
+def test_noncontiguous_tensors_are_taken():
+    f, (a, b) = CASES["matrices"][0], (rand(3, 2), rand(4, 3))
+    assert_same(f(a.T, b.T), a.T @ b.T)
+
+
+def test_empty_tensors():
+    f = CASES["linear"][0]
+    a, k = torch.zeros(0, dtype=torch.float64, requires_grad=True), rand(1)
+    f(a, k).sum().backward()
+    assert a.grad.shape == (0,) and k.grad.tolist() == [0.0]
+
+
+def test_a_function_that_builds_a_grid():
+    @wp.kernel
+    def density(grid: wp.uint64, x: wp.array(dtype=wp.vec3), r: float, out: wp.array(dtype=float)):
+        i = wp.tid()
+        for j in wp.hash_grid_neighbors(grid, x[i], r):
+            out[i] += wp.exp(-wp.length_sq(x[i] - x[j]))
+
+    def densities(x: wp.array(dtype=wp.vec3), r: float, out: wp.array(dtype=float)):
+        grid = wp.HashGrid(8, 8, 8)
+        grid.build(x, r)
+        wp.launch(density, len(x), [grid.id, x, r], [out])
+
+    f, x = wp.torch_op(densities, output_dims=lambda x, r: len(x)), torch.rand(50, 3, requires_grad=True)
+    d = (x[:, None] - x[None]).square().sum(-1)
+    expected = torch.where(d <= 0.25, torch.exp(-d), 0.0).sum(1)
+    found = f(x, 0.5)
+    torch.testing.assert_close(found, expected)
+    gradients = (torch.autograd.grad(y.square().sum(), x)[0] for y in (found, expected))
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-5)
+
+
+def test_an_array_without_gradient_in_between_is_refused():
+    def lost(x: F, y: F):
+        between = wp.zeros(len(x), dtype=wp.float64)
+        wp.launch(twice_in_memory, len(x), [x], [between])
+        wp.launch(twice_in_memory, len(x), [between], [y])
+
+    with pytest.raises(wp.errors.GradientError, match="has no gradient, and depends on inputs"):
+        wp.torch_op(lost)(rand(3)).sum().backward()
+
+
+def test_third_derivatives_are_refused():
+    f, _, (a, b) = case("numbers")
+    (g,) = torch.autograd.grad(f(a, b).sum(), a, create_graph=True)
+    (h,) = torch.autograd.grad(g.sum(), a, create_graph=True)
+    with pytest.raises(wp.errors.GradientError, match="third derivative"):
+        torch.autograd.grad(h.sum(), a)
+
+
+def test_tapes_leave_operators_to_autograd():
+    f, x = CASES["overwrites"][0], rand(3)
+    with wp.Tape() as tape:
+        f(x).sum().backward()
+    assert tape.records == [] and x.grad is not None
+
+
+@wp.kernel
+def generic(x: wp.array(dtype=wp.Float), y: wp.array(dtype=wp.Float)):
+    y[wp.tid()] = x[wp.tid()]
+
+
+def unannotated(x, y):
+    pass
+
+
+@pytest.mark.parametrize("act, message", [
+    (lambda: wp.torch_op(generic), "is generic"),
+    (lambda: wp.torch_op(unannotated), "no types for x, y"),
+    (lambda: wp.torch_op(3), "3 is no operator"),
+    (lambda: wp.torch_op(linear, num_outputs=4), "num_outputs=4"),
+    (lambda: wp.torch_op(linear, in_out_argnames=["z"]), "has no input 'z'"),
+    (lambda: CASES["linear"][0](rand(3)), "got 1 arguments"),
+    (lambda: CASES["linear"][0](rand(3), 2.0), "argument 'k' of kernel 'linear' is float"),
+    (lambda: CASES["linear"][0](torch.rand(3), rand(1)), r"tensor of torch.float32[\s\S]*torch.float64"),
+    (lambda: CASES["linear"][0](rand(3, 2), rand(1)), r"shape \(3, 2\)"),
+    (lambda: CASES["sums"][0](rand(3, 2), rand(3)), r"expected: \(n, 3\)"),
+    (lambda: CASES["linear"][0](rand(3), rand(1), output_dims={"z": 3}), r"names \['z'\]"),
+    (lambda: CASES["linear"][0](rand(3), rand(1), launch_dims="three"), "integer"),
+    (lambda: CASES["linear"][0](rand(3), torch.zeros(1, dtype=torch.float64, device="meta")), "one device|meta"),
+])  # fmt: skip
+def test_refusals(act, message):
+    with pytest.raises((wp.errors.WarpsimError, RuntimeError), match=message):
+        act()

@@ -1,0 +1,201 @@
+"""What an operator takes and returns: parameters of a kernel or an annotated function as inputs and outputs.
+
+Frameworks know numbers alone, so elements of vectors and matrices are trailing extents of their tensors: an array
+of shape (n,) of `mat22` is a tensor of shape (n, 2, 2). Shapes with these extents are called full here.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.frontend.source import Source, evaluated_annotations
+from ..core.language import Kernel
+from ..core.types import compounds, scalars, structs
+from ..core.types.arrays import ArrayType, type_name
+from ..core.types.cotangents import has_cotangent
+from ..core.types.signatures import is_generic
+from ..errors import ArgumentCountError, ArgumentTypeError, ArrayError
+
+Shape = tuple[int, ...]
+
+
+class Parameter(NamedTuple):
+    """A parameter: an array, a number, a vector or a matrix."""
+
+    name: str
+    type: Any
+
+    @property
+    def is_array(self) -> bool:
+        return isinstance(self.type, ArrayType)
+
+    @property
+    def element(self) -> Any:
+        """The type of an element, or of the value itself."""
+        return self.type.dtype if self.is_array else self.type
+
+    @property
+    def inner(self) -> Shape:
+        """The extents of an element."""
+        return tuple(self.element.shape) if compounds.is_compound(self.element) else ()
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the numbers."""
+        return np.dtype(compounds.scalar_of(self.element))
+
+    @property
+    def rank(self) -> int:
+        """The rank of a tensor for it."""
+        return (self.type.ndim if self.is_array else 0) + len(self.inner)
+
+    @property
+    def is_differentiable(self) -> bool:
+        return bool(has_cotangent(self.element))
+
+    def outer(self, full: Sequence[int], owner: str) -> Shape:
+        """The extents of the array for a tensor of full shape. Raises `ArrayError`."""
+        inner, full = self.inner, tuple(full)
+        if len(full) != self.rank or full[len(full) - len(inner) :] != inner:
+            extents = ", ".join([*("n" for _ in range(self.rank - len(inner))), *map(str, inner)])
+            raise ArrayError(
+                f"argument {self.name!r} of {owner} has shape {full}\nexpected: ({extents}), for {type_name(self.type)}"
+            )
+        return full[: len(full) - len(inner)]
+
+    def full(self, dims: Any, owner: str) -> Shape:
+        """The full shape of an output from its extents, with or without those of an element. Raises `ArrayError`."""
+        given, inner = as_shape(dims, f"the shape of output {self.name!r} of {owner}"), self.inner
+        if inner and len(given) == self.rank and given[len(given) - len(inner) :] == inner:
+            return given
+        if len(given) != self.type.ndim:
+            raise ArrayError(
+                f"output {self.name!r} of {owner} is to have shape {given}\nexpected: {self.type.ndim} extents, for "
+                f"{type_name(self.type)}\nhelp: output_dims={{{self.name!r}: ...}}"
+            )
+        return (*given, *inner)
+
+
+def as_shape(dims: Any, what: str) -> Shape:
+    """Extents from an integer or a sequence of such. Raises `ArrayError`."""
+    if isinstance(dims, list | tuple):  # of symbols, while a framework traces
+        if not any(isinstance(n, str | float | list | tuple) for n in dims):
+            return tuple(dims)
+    elif isinstance(dims, int) or hasattr(dims, "__index__"):
+        return (dims,)
+    raise ArrayError(f"{what} is {dims!r}\nexpected: an integer or a tuple of integers")
+
+
+class Signature:
+    """Inputs and outputs of a kernel, or of a function that is annotated like one.
+
+    num_outputs: how many arrays are returned: the last parameters, and those named in in_out_argnames, which are inputs
+    as well and are returned first. Raises `ArgumentTypeError` for parameters that cannot be had.
+    """
+
+    def __init__(self, subject: Any, num_outputs: int = 1, in_out_argnames: Iterable[str] = ()):
+        self.owner, types = described(subject)
+        self.params = [Parameter(name, t) for name, t in types.items()]
+        for param in self.params:
+            refuse_parameter(param, self.owner)
+        names = [in_out_argnames] if isinstance(in_out_argnames, str) else list(in_out_argnames or ())
+        pure = num_outputs - len(names)
+        if not 0 <= pure <= len(self.params) or num_outputs < 1:
+            raise ArgumentTypeError(
+                f"num_outputs={num_outputs}, with {len(names)} of them in in_out_argnames, for the {len(self.params)} "
+                f"parameters of {self.owner}\nexpected: at least 1, in-out arrays among them"
+            )
+        split = len(self.params) - pure
+        self.inputs, self.pure = self.params[:split], self.params[split:]
+        self.in_out = [self.position(name) for name in names]
+        self.in_out.sort()
+        self.outputs = [*(self.inputs[k] for k in self.in_out), *self.pure]
+        for param in self.outputs:
+            if not param.is_array:
+                raise ArgumentTypeError(
+                    f"output {param.name!r} of {self.owner} is {type_name(param.type)}\nexpected: an array"
+                )
+
+    def position(self, name: str) -> int:
+        """The position of an input that is named. Raises `ArgumentTypeError`."""
+        names = [param.name for param in self.inputs]
+        if name not in names:
+            raise ArgumentTypeError(f"{self.owner} has no input {name!r}\nexpected: one of {', '.join(names)}")
+        return names.index(name)
+
+    @cached_property
+    def float_outputs(self) -> tuple[int, ...]:
+        """The outputs that have cotangents."""
+        return tuple(k for k, param in enumerate(self.outputs) if param.is_differentiable)
+
+    def check_count(self, args: Sequence[Any]) -> None:
+        """Raise `ArgumentCountError` unless there is one argument for every input."""
+        if len(args) != len(self.inputs):
+            names = ", ".join(param.name for param in self.inputs)
+            raise ArgumentCountError(f"{self.owner} got {len(args)} arguments\nexpected: {len(self.inputs)}: {names}")
+
+    def dims(self, shapes: Sequence[Shape], launch_dims: Any, output_dims: Any) -> tuple[Any, list[Shape]]:
+        """The threads of a launch, and the full shapes of all outputs.
+
+        shapes: full shapes of the inputs, () of numbers. launch_dims: by default the extents of the first array.
+        output_dims: by default the launch's; one shape for all outputs or a dict of shapes by name.
+        """
+        first = next((k for k, param in enumerate(self.inputs) if param.is_array), None)
+        if launch_dims is None and first is not None:
+            launch_dims = self.inputs[first].outer(shapes[first], self.owner)
+        own = [tuple(shapes[k]) for k in self.in_out]
+        if launch_dims is None and output_dims is None:
+            raise ArrayError(f"{self.owner} has no array among its inputs\nhelp: name the threads: launch_dims=...")
+        named = output_dims if isinstance(output_dims, Mapping) else {}
+        if unknown := set(named) - {param.name for param in self.outputs}:
+            raise ArrayError(f"output_dims names {sorted(unknown)}, which {self.owner} does not return")
+        usual = launch_dims if output_dims is None or named else output_dims
+        own += [param.full(named.get(param.name, usual), self.owner) for param in self.pure]
+        if launch_dims is None:
+            launch_dims = self.outputs[-1].outer(own[-1], self.owner)
+        dims = as_shape(launch_dims, f"launch_dims of {self.owner}")
+        return dims, own
+
+
+def described(subject: Any) -> tuple[str, dict[str, Any]]:
+    """What messages call a kernel or function, and its parameters' types by name."""
+    if isinstance(subject, Kernel):
+        return f"kernel {subject.key!r}", dict(subject.patterns)
+    if not inspect.isfunction(subject):
+        raise ArgumentTypeError(f"{subject!r} is no operator\nexpected: a kernel, or a function that launches kernels")
+    found = evaluated_annotations(Source(subject))
+    owner = f"function {subject.__name__!r}"
+    names = list(inspect.signature(subject).parameters)
+    if missing := [name for name in names if name not in found]:
+        raise ArgumentTypeError(f"{owner} has no types for {', '.join(missing)}\nhelp: annotate them as in a kernel")
+    return owner, {name: scalars.canonical(found[name]) for name in names}
+
+
+def refuse_parameter(param: Parameter, owner: str) -> None:
+    """Raise `ArgumentTypeError` for a parameter that no framework has a value for."""
+    t = param.type
+    bad = ""
+    if is_generic(t):
+        bad, cure = "is generic", "write the types out"
+    elif isinstance(t, ArrayType) and (t.indexed or structs.is_struct(t.dtype)):
+        bad, cure = f"is {type_name(t)}", "use arrays of numbers, vectors or matrices"
+    elif structs.is_struct(t):
+        bad, cure = f"is a struct, {type_name(t)}", "pass its fields as parameters"
+    if bad:
+        raise ArgumentTypeError(f"parameter {param.name!r} of {owner} {bad}\nhelp: {cure}")
+
+
+def evaluated(dims: Any, args: Sequence[Any]) -> Any:
+    """Extents that a user gave, or a function of the arguments that returns them."""
+    return dims(*args) if isinstance(dims, Callable) else dims  # type: ignore[arg-type]
+
+
+def count(shape: Iterable[int]) -> int:
+    """The number of elements of a shape."""
+    return math.prod(shape)

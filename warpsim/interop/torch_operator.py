@@ -1,0 +1,162 @@
+"""Kernels as differentiable operators of PyTorch: autograd, `torch.func` and `torch.compile`.
+
+Eagerly an operator is a `torch.autograd.Function`, which knows forward and second-order derivatives too. Inside
+compiled graphs it is a custom operator.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import torch
+
+from ..core.language import get_device
+from ..core.runtime.devices.device import Device
+from ..errors import ArgumentTypeError, DeviceError, user_frames
+from .forms import VALUE
+from .operator import KernelOperator, Operator, operator_of
+from .signature import Parameter, evaluated
+from .torch import device_from_torch, dtype_to_torch, from_torch
+from .torch_function import Derivative, Evaluation
+from .torch_library import Registered, is_taken, overload, signed
+
+_numbers = itertools.count(2)
+_taken: set[str] = set()
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+class TorchOperator:
+    """A kernel as a function of tensors; made by `torch_op`."""
+
+    def __init__(self, operator: Operator, launch_dims: Any, output_dims: Any, name: str):
+        self.operator, self.signature = operator, operator.signature
+        self.launch_dims, self.output_dims, self.name = launch_dims, output_dims, name
+        self.variants: dict[tuple[bool, ...], Registered] = {}
+        self.__name__ = name
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name} of {self.signature.owner}>"
+
+    @user_frames
+    def __call__(self, *args: Any, launch_dims: Any = None, output_dims: Any = None) -> Any:
+        """Results for tensors and numbers, one for every input of the kernel: a tensor, or a tuple of several."""
+        self.signature.check_count(args)
+        launch_dims = evaluated(self.launch_dims if launch_dims is None else launch_dims, args)
+        output_dims = evaluated(self.output_dims if output_dims is None else output_dims, args)
+        shapes = [tuple(a.shape) if isinstance(a, torch.Tensor) else () for a in args]
+        dims, full = self.signature.dims(shapes, launch_dims, output_dims)
+        if torch.compiler.is_compiling() or not all(type(a) in _PLAIN for a in args if isinstance(a, torch.Tensor)):
+            name = self.variant(tuple(isinstance(a, torch.Tensor) for a in args))
+            args = [signed(a, param) for a, param in zip(args, self.signature.inputs, strict=True)]
+            return getattr(torch.ops.warpsim, name).default(*args, list(dims), *(list(shape) for shape in full))
+        evaluation = Evaluation(self, VALUE, self.numbers(args), dims, tuple(full))
+        found = Derivative.apply(evaluation, *(a for a in args if isinstance(a, torch.Tensor)))
+        return found[0] if len(full) == 1 else found
+
+    def numbers(self, args: Sequence[Any]) -> tuple[Any, ...]:
+        """The inputs that are no tensors, checked; None in the place of tensors."""
+        found = []
+        for a, param in zip(args, self.signature.inputs, strict=True):
+            if isinstance(a, torch.Tensor):
+                found.append(None)
+            elif param.is_array or a is None:
+                raise ArgumentTypeError(
+                    f"argument {param.name!r} of {self.signature.owner} is {type(a).__name__}\nexpected: a tensor"
+                )
+            else:
+                found.append(a)
+        return tuple(found)
+
+    def taken(self, t: torch.Tensor, param: Parameter, as_value: bool = False) -> Any:
+        """A tensor as the kernel takes it. Raises `ArgumentTypeError` for another dtype, `ArrayError` for a shape."""
+        if t.dtype is not self.dtypes[param.name] and not same_bits(t.dtype, self.dtypes[param.name]):
+            raise ArgumentTypeError(
+                f"argument {param.name!r} of {self.signature.owner} is a tensor of {t.dtype}\n"
+                f"expected: {self.dtypes[param.name]}\nhelp: convert it: x.to({self.dtypes[param.name]})"
+            )
+        param.outer(t.shape, self.signature.owner) if param.is_array else None
+        if as_value:
+            return param.type(t.item()) if not param.inner else param.type(*t.detach().flatten().tolist())
+        t = t if t.is_contiguous() else t.contiguous()
+        if not param.is_array:
+            t = t.reshape(1, *param.inner)
+        return from_torch(t, dtype=param.element, requires_grad=False)
+
+    @cached_property
+    def dtypes(self) -> dict[str, torch.dtype]:
+        """The dtype of every parameter's numbers."""
+        return {param.name: dtype_to_torch(param.element) for param in self.signature.params}
+
+    def kept(self, evaluation: Evaluation, operands: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+        """What is saved for the backward pass: of inputs whose contents it does not read, only their shape."""
+        operator = self.operator
+        if evaluation.form != VALUE or not any(wanted) or not isinstance(operator, KernelOperator):
+            return list(operands)
+        active = tuple(k for k, flag in zip(evaluation.tensors, wanted, strict=True) if flag)
+        saved = operator.saved(active)
+        return [a if k in saved else a.new_zeros(()).expand(a.shape)
+                for k, a in zip(evaluation.tensors, operands, strict=True)]  # fmt: skip
+
+    def place(self, operands: Sequence[torch.Tensor]) -> Device:
+        """The device of all tensors. Raises `DeviceError` where they are on several."""
+        places = {t.device for t in operands}
+        if len(places) > 1:
+            raise DeviceError(
+                f"the tensors for {self.signature.owner} are on {', '.join(sorted(map(str, places)))}\n"
+                "expected: all on one device"
+            )
+        return device_from_torch(*places) if places else get_device()
+
+    @property
+    def overload(self) -> Any:
+        """The operator of PyTorch's dispatcher, all of whose scalars are numbers: for `torch.library.opcheck`."""
+        return overload(self.variant(tuple(param.is_array for param in self.signature.inputs)))
+
+    @torch.compiler.assume_constant_result
+    def variant(self, tensors: tuple[bool, ...]) -> str:
+        """The name of the operator in graphs that takes tensors for these inputs, registered once."""
+        if tensors not in self.variants:
+            usual = all(t == param.is_array for t, param in zip(tensors, self.signature.inputs, strict=True))
+            name = self.name if usual else f"{self.name}_{''.join('nt'[t] for t in tensors)}"
+            self.variants[tensors] = Registered(self, tensors, name)
+        return self.variants[tensors].name
+
+
+def same_bits(a: torch.dtype, b: torch.dtype) -> bool:
+    """Whether integers of the dtypes differ in their sign alone."""
+    return a.itemsize == b.itemsize and not (a.is_floating_point or b.is_floating_point) and torch.bool not in (a, b)
+
+
+@user_frames
+def torch_op(
+    subject: Any, num_outputs: int = 1, in_out_argnames: Any = None, launch_dims: Any = None, output_dims: Any = None,
+    name: str | None = None,
+) -> TorchOperator:  # fmt: skip
+    """A kernel, or a function that launches kernels, as a differentiable operator of PyTorch.
+
+        saxpy_op = wp.torch_op(saxpy)
+        y = saxpy_op(a, x)
+
+    The operator takes tensors for arrays, and numbers or tensors without extents for numbers; it returns new tensors
+    for the last `num_outputs` parameters. Elements of vectors and matrices are trailing extents of tensors. A function
+    is annotated as kernels are. Gradients of first and second order, `torch.func` and `torch.compile` work, the
+    latter for first order; kernels that sum into outputs find zeros there.
+
+    in_out_argnames: names of arrays that are read and written; they are returned first, the tensors stay as they are.
+    launch_dims: the threads of a launch, by default the extents of the first array. output_dims: shapes of outputs, by
+    default those of the launch: one for all, or a dict by name. Both may be functions of the operator's arguments, and
+    may be given to a call. name: the operator's name in graphs, `warpsim::name`.
+
+    Raises `ArgumentTypeError` for parameters that are no arrays or numbers; calls raise it for other dtypes,
+    `ArrayError` for shapes that do not fit, `DeviceError` for tensors on several devices, and what `launch` raises.
+    """
+    operator = operator_of(subject, num_outputs, in_out_argnames)
+    title = name or re.sub(r"\W", "_", getattr(subject, "key", None) or subject.__name__)
+    while title in _taken or is_taken(title):
+        title = f"{title}_{next(_numbers)}"
+    _taken.add(title)
+    return TorchOperator(operator, launch_dims, output_dims, title)
