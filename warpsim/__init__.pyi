@@ -509,6 +509,19 @@ from .geometry.volume.transform import (
     volume_world_to_index as volume_world_to_index,
     volume_world_to_index_dir as volume_world_to_index_dir,
 )
+from .interop.torch import (
+    from_torch as from_torch,
+    to_torch as to_torch,
+    device_from_torch as device_from_torch,
+    device_to_torch as device_to_torch,
+    dtype_from_torch as dtype_from_torch,
+    dtype_to_torch as dtype_to_torch,
+    stream_from_torch as stream_from_torch,
+    stream_to_torch as stream_to_torch,
+)
+from .interop.torch_operator import (
+    torch_op as torch_op,
+)
 from . import autograd as autograd
 from . import types as types
 from . import utils as utils
