@@ -225,6 +225,6 @@ def stream_from_torch(stream_or_device: Any = None) -> Stream:
 def stream_to_torch(stream_or_device: Any = None) -> Any:
     """A CUDA stream, or the current one of a device, as a stream of PyTorch. Raises `DeviceError` without CUDA."""
     stream = stream_or_device if isinstance(stream_or_device, Stream) else get_stream(stream_or_device)
-    if not stream.device.is_cuda:
+    if stream.device.shares_host_memory:
         raise DeviceError(f"{stream.device} has no CUDA stream\nexpected: a stream of a CUDA device")
     return torch.cuda.ExternalStream(stream.cuda_stream, device=device_to_torch(stream.device))
