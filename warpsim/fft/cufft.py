@@ -15,8 +15,7 @@ from typing import Any
 from ..core.language import array, array_type, kernel, tid
 from ..core.runtime.algorithms.cuda.work import Now
 from ..core.runtime.arrays.indexed import indexedarray
-from ..core.runtime.devices.cuda import memory
-from ..core.runtime.devices.cuda.memory import DeviceMemory
+from ..core.runtime.devices.device_memory import DeviceMemory
 from ..core.runtime.tape.host_gradients import add_gradient, spent
 from ..core.types.scalars import float32, float64
 from ..errors import DeviceError
@@ -62,7 +61,7 @@ def contents(a: Any) -> DeviceMemory:
     a.device.needs_host()
     if not isinstance(a, indexedarray):
         return a._data
-    picked = memory.empty((*a.shape, *((2,) if a.dtype in REAL_OF else ())), a.data._data.dtype, a.device)
+    picked = a.device.empty((*a.shape, *((2,) if a.dtype in REAL_OF else ())), a.data._data.dtype)
     picked.put(a._contents())
     return picked
 
@@ -86,7 +85,7 @@ def c2c(x: DeviceMemory, axes: tuple[int, ...], inverse: bool, norm: str, overwr
 def r2c(x: DeviceMemory, axes: tuple[int, ...], norm: str) -> DeviceMemory:
     """Real to the half of its spectrum along the last of the axes."""
     source = _packed_with_axes_last(x, axes, pairs=False)
-    target = memory.empty((*source.shape[:-1], source.shape[-1] // 2 + 1, 2), source.dtype, x.device)
+    target = x.device.empty((*source.shape[:-1], source.shape[-1] // 2 + 1, 2), source.dtype)
     extents = [x.shape[axis] for axis in axes]
     _plan(x, extents, "R2C", source.size // math.prod(extents)).run(source, target, False)
     _normalize(target, extents, False, norm)
@@ -103,7 +102,7 @@ def c2r(x: DeviceMemory, axes: tuple[int, ...], length: int, norm: str) -> Devic
     source = _packed_with_axes_last(across, axes, pairs=True)
     extent, lines = source.shape[-2], source.size // 2 // source.shape[-2]
     Now(x.device).launch(_drop_imaginary, lines, _numbers(source), extent, length)
-    target = memory.empty((*source.shape[:-2], length), source.dtype, x.device)
+    target = x.device.empty((*source.shape[:-2], length), source.dtype)
     _plan(x, [length], "C2R", lines).run(source, target, True)
     _normalize(target, [*(x.shape[axis] for axis in axes[:-1]), length], True, norm)
     return _axes_back(target, axes, pairs=False)

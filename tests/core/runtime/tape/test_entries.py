@@ -1,9 +1,13 @@
 """Every kind of tape entry with everything that looks at tapes; a kind without a case fails."""
 
+import importlib
+import pkgutil
+
 import numpy as np
 import pytest
 
 import warpsim as wp
+import warpsim.core.runtime
 from warpsim.core.runtime.arrays.saved_contents import active
 from warpsim.core.runtime.tape.array_step import ArrayStep, StepEntry
 from warpsim.core.runtime.tape.entry import TapeEntry
@@ -169,6 +173,9 @@ def kind(entry):
 
 
 def test_every_kind_of_entry_has_a_case():
+    for package in (warpsim.core.runtime, wp.fft):  # modules load when they are asked for
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
     kinds = {cls.__name__ for cls in subclasses(TapeEntry)} - {"StepEntry"}
     kinds |= {cls.name for cls in subclasses(ArrayStep) if hasattr(cls, "name")}
     assert set(KINDS) == kinds
