@@ -64,7 +64,7 @@ class Config:
     """Load and store compiled kernels on disk."""
     max_cache_bytes: int = 512 * 1024 * 1024
     """The disk cache drops its least recently used entries above this size."""
-    log_level: str = "WARNING"
+    log_level: str | int = "WARNING"
     """Level of the logger named `warpsim`."""
     verify_autograd_array_access: bool = False
     """Kept for scripts that set it: tapes always notice overwrites, and keep what gradients need."""
@@ -117,6 +117,10 @@ class Config:
             )
         if name == "tape_snapshots" and value not in ("copy", "error"):
             raise WarpsimError(f"config.tape_snapshots = {value!r}\nexpected: 'copy' or 'error'")
+        if name == "log_level":
+            import logging  # noqa: PLC0415 - who sets no level need not wait for it
+
+            logging.getLogger("warpsim").setLevel(value)  # type: ignore[arg-type]
         object.__setattr__(self, name, value)
         self.touch()
 

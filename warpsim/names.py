@@ -73,6 +73,16 @@ NAMES = {
         "synchronize_device"
     ),
     "core.runtime.commands.command": "Launch",
+    "core.runtime.commands.conditional": "capture_if capture_while is_conditional_graph_supported",
+    "core.runtime.logger": (
+        "LOG_DEBUG LOG_ERROR LOG_INFO LOG_WARNING Logger ScopedLogLevel ScopedLogger get_logger set_logger"
+    ),
+    "core.runtime.profiling": (
+        "ScopedCudaProfiler TIMING_ALL TIMING_GRAPH TIMING_KERNEL TIMING_KERNEL_BUILTIN TIMING_MEMCPY TIMING_MEMSET "
+        "TimingResult can_access cuda_profiler_start cuda_profiler_stop get_cuda_supported_archs "
+        "get_cuda_toolkit_version is_cubql_available map_cuda_device timing_begin timing_end timing_print "
+        "unmap_cuda_device"
+    ),
     "core.runtime.commands.graph": "Graph ScopedCapture capture_begin capture_end capture_launch",
     "core.runtime.arrays.indexed": "indexedarray",
     "core.runtime.launches.kernel": "Kernel kernel overload",
@@ -94,6 +104,7 @@ NAMES = {
     "core.types.references": "ref",
     "core.types.signatures": "Float Int Scalar",
     "core.types.structs": "struct",
+    "diagnostics": "print_diagnostics",
     "errors": (
         "WarpCodegenError=KernelError WarpCodegenTypeError=KernelError WarpCodegenValueError=KernelError "
         "WarpCodegenAttributeError=KernelError WarpCodegenIndexError=KernelError WarpCodegenKeyError=KernelError "

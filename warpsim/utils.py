@@ -1,10 +1,22 @@
-"""Algorithms over whole arrays under one name: scans, sums, sorts, run lengths, casts (`wp.utils.array_scan`)."""
+"""Algorithms over whole arrays under one name: scans, sums, sorts, casts, colorings (`wp.utils.array_scan`)."""
 
+from .core.runtime.algorithms.coloring import (
+    GraphColoringAlgorithm, graph_coloring_assign, graph_coloring_balance, graph_coloring_get_groups,
+)  # fmt: skip
 from .core.runtime.algorithms.primitives import (
     array_cast, array_inner, array_scan, array_sum, radix_sort_pairs, runlength_encode, segmented_sort_pairs,
 )  # fmt: skip
 
 __all__ = [
-    "array_cast", "array_inner", "array_scan", "array_sum", "radix_sort_pairs", "runlength_encode",
+    "GraphColoringAlgorithm",
+    "array_cast",
+    "array_inner",
+    "array_scan",
+    "array_sum",
+    "graph_coloring_assign",
+    "graph_coloring_balance",
+    "graph_coloring_get_groups",
+    "radix_sort_pairs",
+    "runlength_encode",
     "segmented_sort_pairs",
 ]  # fmt: skip

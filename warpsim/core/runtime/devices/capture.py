@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from . import device as devices
 from .device import Device
 
 _state = threading.local()
@@ -35,6 +36,14 @@ def recorded(step: Callable[[], None], device: Device | None = None, told: Calla
         step()
     else:
         capture.add(HostWork(step, device if device is not None and device.is_cuda else None, told))
+
+
+def _captures(on: Device) -> bool:
+    graph = current_graph()
+    return graph is not None and graph.device is on
+
+
+devices.captures = _captures
 
 
 class HostWork(NamedTuple):

@@ -8,6 +8,7 @@ asks for one.
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -38,6 +39,19 @@ class Device:
     runs_many_threads = False
     """Whether launches of many short threads are the fast ones: work of few long ones is divided further."""
 
+    # What programs ask of a GPU, and what that is on the host.
+    arch: Any = 0
+    sm_count = 0
+    max_shared_memory_per_block = 0
+    is_primary = has_context = False
+    is_uva = is_mempool_supported = is_mempool_enabled = is_ipc_supported = is_cubin_supported = False
+    is_managed_memory_supported = is_concurrent_managed_access_supported = False
+    is_cpu_memory_access_from_gpu_supported = is_gpu_memory_access_from_cpu_supported = False
+    is_cpu_gpu_atomic_supported = False
+    context: Any = None
+    uuid: Any = None
+    pci_bus_id: Any = None
+
     def __init__(self, alias: str, name: str):
         self.alias, self.name = alias, name
         self.kind = alias.partition(":")[0]
@@ -65,6 +79,21 @@ class Device:
 
     def synchronize(self) -> None:
         """Wait for all work on the device: on the CPU it has finished when `launch` returns."""
+
+    @property
+    def is_capturing(self) -> bool:
+        """Whether this thread captures a graph of work on the device."""
+        return captures(self)
+
+    @property
+    def total_memory(self) -> int:
+        """[bytes]"""
+        return _system_memory("SC_PHYS_PAGES")
+
+    @property
+    def free_memory(self) -> int:
+        """[bytes] that nobody uses now."""
+        return _system_memory("SC_AVPHYS_PAGES")
 
     # ----- memory -----------------------------------------------------------------------------
 
@@ -95,6 +124,11 @@ class Device:
         return builder.build(program, options)
 
 
+def _system_memory(pages: str) -> int:
+    """[bytes]; 0 where the system does not tell."""
+    return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 0
+
+
 def span_of(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int) -> int:
     """Bytes from the first element to the end of the last, of memory with strides from 0 on; packed without strides."""
     if strides is None:
@@ -114,6 +148,8 @@ _DEVICES = {"cpu": CPU, "interp": INTERP}
 _current = threading.local()
 listed: list[Device] = [CPU, INTERP]
 """All devices that anybody has asked for."""
+captures: Callable[[Device], bool] = lambda device: False  # noqa: E731
+"""Whether this thread captures a graph of a device's work; bound by `devices.capture`."""
 find_cuda: Callable[[], list[Device]] = list
 """Lists the CUDA devices; bound by `cuda.device`."""
 

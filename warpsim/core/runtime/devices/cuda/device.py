@@ -56,6 +56,16 @@ class CudaDevice(Device):
             self._attribute(attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
         )
         self.sm_count = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+        self.max_shared_memory_per_block = self._attribute(
+            attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+        )
+        self.is_managed_memory_supported = bool(self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY))
+        self.is_concurrent_managed_access_supported = bool(
+            self._attribute(attribute.CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS)
+        )
+        self.is_cpu_memory_access_from_gpu_supported = bool(
+            self._attribute(attribute.CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS)
+        )
         self.max_block_dim = self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)
         self.is_uva = bool(self._attribute(attribute.CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING))
         self.is_mempool_supported = bool(self._attribute(attribute.CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED))
@@ -321,6 +331,7 @@ class CudaDevice(Device):
 
     # ----- what Warp's programs ask -------------------------------------------------------------
 
+    is_cubin_supported = True
     is_primary = True  # whether the context is the one that other frameworks use as well
 
     def can_access(self, other: Device) -> bool:

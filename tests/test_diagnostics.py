@@ -1,0 +1,71 @@
+"""What programs ask of the machine: diagnostics, loggers and levels, facts of devices, profilers."""
+
+import importlib.metadata
+import logging
+
+import pytest
+
+import warpsim as wp
+from warpsim.errors import ArgumentTypeError, DeviceError, LaunchError
+
+
+def test_diagnostics_are_printed_and_returned(capsys):
+    found = wp.print_diagnostics()
+    text = capsys.readouterr().out
+    assert found["numpy"] == importlib.metadata.version("numpy") and found["warpsim"] == wp.__version__
+    assert found["devices"][0]["alias"] == "cpu" and found["cuda_enabled"] is wp.is_cuda_available()
+    assert text.splitlines()[0] == "Software" and all(name in text for name in found if name != "devices")
+
+
+class Messages:
+    def __init__(self):
+        self.seen = []
+
+    def debug(self, message):
+        self.seen.append(message)
+
+    info = warning = error = debug
+
+
+def test_messages_go_to_the_logger_that_was_set():
+    standard, own = wp.get_logger(), Messages()
+    with wp.ScopedLogger(own):
+        wp.get_logger().warning("hello")
+    assert own.seen == ["hello"] and wp.get_logger() is standard and isinstance(own, wp.Logger)
+    wp.set_logger(own)
+    wp.set_logger(None)
+    assert wp.get_logger() is standard
+    with pytest.raises(ArgumentTypeError, match="logger is int"):
+        wp.set_logger(3)
+
+
+def test_levels_are_those_of_logging():
+    before, logger = wp.config.log_level, logging.getLogger("warpsim")
+    with wp.ScopedLogLevel(wp.LOG_DEBUG):
+        assert wp.config.log_level == wp.LOG_DEBUG == logging.DEBUG and logger.level == logging.DEBUG
+    assert wp.config.log_level == before
+
+
+@pytest.mark.cpu
+def test_facts_of_the_host():
+    cpu = wp.get_device("cpu")
+    assert (cpu.sm_count, cpu.max_shared_memory_per_block, cpu.arch) == (0, 0, 0)
+    assert not (cpu.is_uva or cpu.is_mempool_supported or cpu.is_managed_memory_supported or cpu.is_capturing)
+    assert 0 < cpu.free_memory <= cpu.total_memory
+    with wp.ScopedCapture(device="cpu"):
+        assert cpu.is_capturing and not wp.get_device("interp").is_capturing
+    assert wp.can_access("cpu", wp.zeros(1, device="interp")) and wp.can_access("cpu", cpu)
+
+
+def test_timers_and_profilers_of_cuda_do_no_harm_elsewhere(capsys):
+    with wp.ScopedCudaProfiler("cpu"):
+        wp.timing_begin()
+        assert wp.timing_end() == []
+    with pytest.raises(LaunchError, match="no timing has begun"):
+        wp.timing_end()
+    cpu = wp.get_device("cpu")
+    wp.timing_print([wp.TimingResult(cpu, "step", wp.TIMING_KERNEL, 1.5), wp.TimingResult(cpu, "copy", 4, 0.5)], "> ")
+    assert "2.000000 ms  cpu       in all" in capsys.readouterr().out
+    with pytest.raises(DeviceError, match="was not made by map_cuda_device"):
+        wp.unmap_cuda_device("nothing:0")
+    assert wp.map_cuda_device("cpu") is cpu and isinstance(wp.get_cuda_supported_archs(), list)

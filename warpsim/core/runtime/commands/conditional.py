@@ -1,0 +1,113 @@
+"""Branches and loops by what an array holds: `capture_if`, `capture_while`, at once or as steps of a graph.
+
+In a graph the condition is read when the graph runs, each time anew. The host decides, on every device; on a CUDA
+device it waits for the condition, and the steps before and after are graphs of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from ....errors import ArgumentTypeError, LaunchError
+from ..arrays import saved_contents
+from ..arrays.array import array
+from ..devices.capture import current_graph, recorded, set_current_graph
+from .graph import Graph, capture_begin, capture_end
+
+
+def is_conditional_graph_supported() -> bool:
+    """Whether graphs may have branches and loops: always."""
+    return True
+
+
+def capture_if(
+    condition: Any, on_true: Callable[..., Any] | Graph | None = None,
+    on_false: Callable[..., Any] | Graph | None = None, stream: Any = None, **kwargs: Any,
+) -> None:  # fmt: skip
+    """Run `on_true` where the first number of an integer array is not zero, else `on_false`.
+
+    on_true, on_false: functions, called with `kwargs`, or graphs; None does nothing. While a graph is captured both
+    are captured too, and the choice is made when the graph runs. Raises `ArgumentTypeError` for another condition,
+    `LaunchError` inside a tape that began in the capture.
+    """
+    checked(condition)
+    if current_graph() is None:
+        run(on_true if holds(condition) else on_false, kwargs)
+        return
+    graphs = {True: captured(on_true, kwargs), False: captured(on_false, kwargs)}
+    as_step(lambda: run(graphs[holds(condition)], {}))
+
+
+def capture_while(
+    condition: Any, while_body: Callable[..., Any] | Graph, stream: Any = None, **kwargs: Any
+) -> None:
+    """Run `while_body` as long as the first number of an integer array is not zero; otherwise as `capture_if`."""
+    checked(condition)
+    if current_graph() is None:
+        repeat(condition, partial(run, while_body, kwargs))
+        return
+    graph = captured(while_body, kwargs)
+    as_step(lambda: repeat(condition, partial(run, graph, {})))
+
+
+def checked(condition: Any) -> None:
+    """Raise unless a condition is an array of integers that has a first element."""
+    if not isinstance(condition, array) or condition._data.dtype.kind not in "iub" or not condition.size:
+        raise ArgumentTypeError(f"condition is {condition!r}\nexpected: an array of one integer")
+
+
+def holds(condition: array) -> bool:
+    """Whether the first number of an array is not zero now."""
+    return bool(condition._contents().reshape(-1)[0])
+
+
+def run(branch: Callable[..., Any] | Graph | None, kwargs: dict[str, Any]) -> None:
+    """Run a branch now."""
+    if isinstance(branch, Graph):
+        branch.launch()
+    elif branch is not None:
+        branch(**kwargs)
+
+
+def repeat(condition: array, body: Callable[[], None]) -> None:
+    """Run a body as long as a condition holds."""
+    while holds(condition):
+        body()
+
+
+def captured(branch: Callable[..., Any] | Graph | None, kwargs: dict[str, Any]) -> Graph | None:
+    """A branch as a graph of its own, whatever is captured around it."""
+    outer = current_graph()
+    if saved_contents.active():
+        raise LaunchError(
+            "a branch of a graph inside a tape that began in the capture\n"
+            "expected: a tape around the launch of the graph"
+        )
+    if branch is None or isinstance(branch, Graph):
+        return branch
+    set_current_graph(None)
+    try:
+        capture_begin(outer.device)
+        try:
+            branch(**kwargs)
+        finally:
+            made = capture_end()
+    finally:
+        set_current_graph(outer)
+    outer.keep(made)
+    return made
+
+
+def as_step(choose: Callable[[], None]) -> None:
+    """Make a choice a step of the graph that is captured, or of the one that takes its steps over."""
+    recorded(choose, None, partial(as_step_or_now, choose))
+
+
+def as_step_or_now(choose: Callable[[], None]) -> None:
+    """What a choice is when its graph is launched: made at once, or a step of the graph that is captured then."""
+    if current_graph() is None:
+        choose()
+    else:
+        as_step(choose)
