@@ -24,7 +24,7 @@ from .shapes import ShapeType
 from .state import State
 from .statistics import ParticleStatistics
 
-SOLVERS: dict[str, str] = {}
+SOLVERS: dict[str, str] = {"SolverDEM": "dem.solver", "Material": "dem.materials"}
 """Solvers, and the module of each."""
 
 __all__ = [

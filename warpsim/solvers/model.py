@@ -54,7 +54,7 @@ class Model:
         self.vec3, self.transform = _PRECISIONS[dtype]
         self.spatial_vector, self.vec4 = vector_type(6, dtype), vector_type(4, dtype)
         self.up_axis = builder.up_axis
-        self.state_fields: dict[str, tuple[Any, int]] = {}
+        self.state_fields: dict[str, tuple[Any, int, Any]] = {}
         self._add_particles(builder)
         self._add_constraints(builder)
         self._add_surfaces(builder)
@@ -71,9 +71,9 @@ class Model:
         """A new control: shapes and targets where the builder put them, at rest."""
         return Control(self, requires_grad)
 
-    def add_state_field(self, name: str, dtype: Any, count: int) -> None:
-        """Give states made from now on one more array, of zeros: what a solver carries from step to step."""
-        self.state_fields[name] = (dtype, count)
+    def add_state_field(self, name: str, dtype: Any, count: int, value: Any = 0) -> None:
+        """Give states made from now on one more array, filled with `value`: what a solver carries from step to step."""
+        self.state_fields[name] = (dtype, count, value)
 
     # ----- arrays ---------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.language import clone, zeros
+from ..core.language import clone, full, zeros
 from ..core.runtime.arrays.creation import copy
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ class State:
         self.particle_q = clone(model.particle_q, requires_grad=grad)
         self.particle_qd = clone(model.particle_qd, requires_grad=grad)
         self.particle_f = zeros(model.particle_count, model.vec3, **options)
-        for name, (dtype, count) in model.state_fields.items():
-            setattr(self, name, zeros(count, dtype, **options))
+        for name, (dtype, count, value) in model.state_fields.items():
+            setattr(self, name, full(count, value, dtype, **options))
 
     @property
     def arrays(self) -> dict[str, Any]:

@@ -1,0 +1,36 @@
+"""Scenes of a few grains for tests of `SolverDEM`."""
+
+import numpy as np
+
+import warpsim as wp
+from warpsim.solvers import Material, ModelBuilder, SolverDEM
+
+RADIUS, DENSITY, COUNT = 0.01, 2500.0, 45
+STICKY = Material(2.0e6, 0.25, 0.6, 0.4, rolling_friction=0.1, cohesion=100.0)
+
+
+def heap(
+    dtype=wp.float64, device=None, requires_grad=False, order=None, material=STICKY, substeps=2, count=COUNT, **options
+):  # fmt: skip
+    """Grains that fall on the ground, a ball and a box: a model and its solver."""
+    rng = np.random.default_rng(0)
+    cells = np.stack(np.meshgrid(range(3), range(5), range(3), indexing="ij"), axis=-1).reshape(-1, 3)
+    points = (1.97 * cells + rng.uniform(-0.2, 0.2, (COUNT, 3)) + [0.0, 1.0, 0.0]) * RADIUS
+    radius, velocity = RADIUS * rng.uniform(0.8, 1.0, COUNT), rng.uniform(-0.3, 0.3, (COUNT, 3))
+    order = np.arange(count) if order is None else order
+    builder = ModelBuilder()
+    mass = DENSITY * 4.0 / 3.0 * np.pi * radius[order] ** 3
+    builder.add_particles(points[order], velocity[order], mass, radius[order])
+    builder.add_ground_plane()
+    builder.add_shape_sphere([0.02, 0.0, 0.02, 0.0, 0.0, 0.0, 1.0], 0.015)
+    builder.add_shape_box([-0.03, 0.03, 0.02, 0.0, 0.0, 0.0, 1.0], 0.015, 0.03, 0.05)
+    model = builder.finalize(device=device, dtype=dtype, requires_grad=requires_grad)
+    return model, SolverDEM(model, material, substeps=substeps, **options)
+
+
+def run(model, solver, steps, dt=1.0e-4, control=None):
+    """A state after some steps in place."""
+    state = model.state()
+    for _ in range(steps):
+        solver.step(state, state, control, dt=dt)
+    return state

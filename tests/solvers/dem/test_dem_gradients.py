@@ -1,0 +1,96 @@
+"""Gradients through many contacts to states, materials, walls and controls: differences, and Taylor's test."""
+
+import numpy as np
+import pytest
+from grain_scenes import COUNT, heap
+
+import warpsim as wp
+
+STEPS = 12
+
+
+@wp.kernel
+def add_loss(
+    q: wp.array(dtype=wp.vec3d), v: wp.array(dtype=wp.vec3d), w: wp.array(dtype=wp.vec3d),
+    loss: wp.array(dtype=wp.float64),
+):  # fmt: skip
+    i = wp.tid()
+    moved = wp.dot(q[i], wp.vec3d(1.0, 2.0, 3.0)) + wp.float64(0.1) * wp.dot(v[i], v[i])
+    wp.atomic_add(loss, 0, moved + wp.float64(1.0e-4) * wp.dot(w[i], w[i]))
+
+
+class Rollout:
+    """Some steps on a tape; `changes` are added to inputs by name."""
+
+    def __init__(self, fresh=True, rolling="spring", law="hertz", **changes):
+        model, solver = heap(requires_grad=True, rolling=rolling, law=law)
+        state, control = model.state(), model.control()
+        self.inputs = {
+            "velocity": state.particle_qd, "position": state.particle_q, "gravity": control.gravity,
+            "pose": control.shape_transform, "twist": control.shape_velocity, "mu": model.shape_mu,
+            "force": state.particle_f, "radius": model.particle_radius,
+            **{name: getattr(solver.materials, name) for name in (
+                "youngs_modulus", "poissons_ratio", "stiffness", "restitution", "friction", "rolling_friction",
+                "cohesion",
+            )},
+        }  # fmt: skip
+        if law == "linear":
+            solver.materials.stiffness.assign([2000.0])
+        for name, change in changes.items():
+            self.inputs[name].assign(self.inputs[name].numpy() + change)
+        self.loss = wp.zeros(1, dtype=wp.float64, requires_grad=True)
+        self.tape = wp.Tape()
+        with self.tape:
+            for _ in range(STEPS):
+                after = model.state() if fresh else state
+                solver.step(state, after, control, dt=1.0e-4)
+                state = after
+            wp.launch(add_loss, COUNT, [state.particle_q, state.particle_qd, state.particle_w, self.loss])
+        self.value = float(self.loss.numpy()[0])
+        self.touching = solver.statistics(state).contacts
+
+    def gradients(self):
+        self.tape.backward(self.loss)
+        return {name: a.grad.numpy().copy() for name, a in self.inputs.items()}
+
+
+@pytest.mark.parametrize("law", ["hertz", "linear"])
+def test_gradients_are_those_of_differences(law):
+    rollout = Rollout(law=law)
+    assert rollout.touching > 10
+    gradients = rollout.gradients()
+    rng = np.random.default_rng(7)
+    unused = {"stiffness"} if law == "hertz" else {"youngs_modulus", "poissons_ratio"}
+    for name, gradient in gradients.items():
+        if name in unused:
+            assert (gradient == 0.0).all()
+            continue
+        value = rollout.inputs[name].numpy()
+        small = name in ("pose", "position", "radius")
+        direction = rng.normal(size=value.shape) * (np.abs(value) + (1e-3 if small else 0.1))
+        if name == "pose":
+            direction[:, 3:] = 0.0
+        step = 1.0e-6
+        ends = [Rollout(law=law, **{name: sign * step * direction}).value for sign in (1.0, -1.0)]
+        measured = (ends[0] - ends[1]) / (2.0 * step)
+        expected = float((gradient * direction).sum())
+        assert measured == pytest.approx(expected, rel=1e-5, abs=3e-8), name
+
+
+def test_states_in_place_have_the_gradients_of_fresh_ones():
+    fresh, place = Rollout().gradients(), Rollout(fresh=False)
+    place.tape.backward(place.loss)
+    np.testing.assert_array_equal(place.inputs["youngs_modulus"].grad.numpy(), fresh["youngs_modulus"])
+    np.testing.assert_array_equal(place.inputs["mu"].grad.numpy(), fresh["mu"])
+
+
+def test_the_remainder_of_first_order_falls_with_the_square_of_the_step():
+    """Taylor's test: |J(x + e d) - J(x) - e dJ d| falls four times when e halves."""
+    rollout = Rollout()
+    gradient = rollout.gradients()["velocity"]
+    direction = np.random.default_rng(8).normal(size=gradient.shape)
+    steps = 2.0e-6 * 0.5 ** np.arange(5)
+    slope = (gradient * direction).sum()
+    rests = [abs(Rollout(velocity=e * direction).value - rollout.value - e * slope) for e in steps]
+    slopes = np.log2(np.array(rests[:-1]) / np.array(rests[1:]))
+    assert ((slopes > 1.9) & (slopes < 2.1)).all(), slopes

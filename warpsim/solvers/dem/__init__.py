@@ -1,0 +1,1 @@
+"""The discrete element method: grains as spheres that touch, slide, roll and stick."""

@@ -1,0 +1,73 @@
+"""Contacts between grains: one thread sums the forces on its grain over a row of the Verlet list."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+from ...core.language import Float, array, cross, dot, func, int32, kernel, sqrt, tid
+from ...geometry.hash_grid.neighbors import nearest_image
+from ..neighbours.verlet_list import position
+from .contact import contact_of
+
+SOLID = 0.4  # moment of inertia of a ball, per mass and squared radius
+ROLLING = 1.0 + SOLID  # the same about a point of its surface
+
+
+@func
+def overlap_area(a: Float, b: Float, gap: Float) -> Float:
+    """The area of the circle in which two spheres of radii a, b intersect, their centres `gap` apart [m^2]."""
+    product = (a + b - gap) * (gap + a - b) * (gap - a + b) * (a + b + gap)
+    return product * gap.dtype(0.25 * math.pi) / (gap * gap)
+
+
+@functools.cache
+def grain_kernel(law: str, rolling: str | None, limited: bool, periodic: bool) -> Any:
+    """The kernel of contacts between grains under one law."""
+    contact = contact_of(law, rolling, limited)
+
+    @kernel
+    def touch_grains(
+        offsets: array(dtype=int32), ids: array(dtype=int32), table: array(dtype=Any, ndim=3), period: Any, dt: Any,
+        q: array(dtype=Any), v: array(dtype=Any), w: array(dtype=Any), inv_mass: array(dtype=Any),
+        kind: array(dtype=int32), springs: array(dtype=Any), wound: array(dtype=Any), force: array(dtype=Any),
+        torque: array(dtype=Any),
+    ):  # fmt: skip
+        i = tid()
+        a, p, u, spin = q[i], position(q[i]), v[i], w[i]
+        total, turning = u * 0.0, u * 0.0
+        for k in range(offsets[i], offsets[i + 1]):
+            j = ids[k]
+            b = q[j]
+            d = p - position(b)
+            if periodic:
+                d = nearest_image(d, period)
+            reach = a[3] + b[3]
+            square = dot(d, d)
+            inverse = inv_mass[i] + inv_mass[j]
+            spring, roll = u * 0.0, u * 0.0
+            if square < reach * reach and square > 0.0 and inverse > 0.0:
+                gap = sqrt(square)
+                n = d / gap
+                overlap = reach - gap
+                arm_a, arm_b = a[3] - 0.5 * overlap, b[3] - 0.5 * overlap
+                relative = u - v[j] - cross(arm_a * spin + arm_b * w[j], n)
+                radius = a[3] * b[3] / reach
+                turn = inv_mass[i] / (a[3] * a[3]) + inv_mass[j] / (b[3] * b[3])
+                inertia = turn.dtype(ROLLING) / turn
+                if rolling == "spring":
+                    roll = wound[k]
+                push, twist, spring, roll = contact(
+                    table, kind[i], kind[j], radius, 1.0 / inverse, inertia, overlap_area(a[3], b[3], gap), n, overlap,
+                    relative, spin - w[j], dt, springs[k], roll,
+                )  # fmt: skip
+                total += push
+                turning += twist - arm_a * cross(n, push)
+            springs[k] = spring
+            if rolling == "spring":
+                wound[k] = roll
+        force[i] = total
+        torque[i] = turning
+
+    return touch_grains

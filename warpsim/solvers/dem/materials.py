@@ -1,0 +1,146 @@
+"""Materials of grains, and the tables of what two of them make of a contact."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...core.language import Float, array, func, kernel, launch, log, max, sqrt, tid
+from ...errors import ModelError
+
+YOUNG, SHEAR, DAMPING, SLIDING, STICKING, ROLLING, COHESION, STIFFNESS = range(8)
+"""Columns of a pair table."""
+COLUMNS = 8
+
+
+@dataclass(frozen=True)
+class Material:
+    """What grains of one kind are made of.
+
+    youngs_modulus [Pa], poissons_ratio [-]. restitution: normal speed after an impact per speed before [-], 0 to 1.
+    friction: coefficient of sliding; friction_static: that of sticking, None: the same [-]. rolling_friction: torque of
+    rolling resistance per normal force and reduced radius [-]. cohesion: attraction per area of overlap [Pa] (SJKR).
+    stiffness [N/m]: of the linear law.
+    """
+
+    youngs_modulus: float = 1.0e7
+    poissons_ratio: float = 0.25
+    restitution: float = 0.5
+    friction: float = 0.5
+    friction_static: float | None = None
+    rolling_friction: float = 0.0
+    cohesion: float = 0.0
+    stiffness: float = 1.0e4
+
+    def __post_init__(self) -> None:
+        static = self.friction if self.friction_static is None else self.friction_static
+        for name, value, low, high, expected in (
+            ("youngs_modulus", self.youngs_modulus, 0.0, math.inf, "above 0 [Pa]"),
+            ("stiffness", self.stiffness, 0.0, math.inf, "above 0 [N/m]"),
+        ):
+            if not low < value < high:
+                raise ModelError(f"{name} is {value}\nexpected: {expected}")
+        for name, value, low, high, expected in (
+            ("poissons_ratio", self.poissons_ratio, -1.0, 0.5, "-1 to 1/2"),
+            ("restitution", self.restitution, 0.0, 1.0, "0 to 1"),
+            ("friction", self.friction, 0.0, math.inf, "0 or more"),
+            ("friction_static", static, self.friction, math.inf, "friction or more: sticking is not easier overcome"),
+            ("rolling_friction", self.rolling_friction, 0.0, math.inf, "0 or more"),
+            ("cohesion", self.cohesion, 0.0, math.inf, "0 or more [Pa]"),
+        ):
+            if not low <= value <= high:
+                raise ModelError(f"{name} is {value}\nexpected: {expected}")
+
+
+class Materials:
+    """Materials of a scene as arrays that can have gradients, and the tables of pairs made of them.
+
+    youngs_modulus [Pa], poissons_ratio [-], stiffness [N/m]: (materials,). restitution, friction, friction_static,
+    rolling_friction [-], cohesion [Pa]: (materials, materials), of contacts between two of them: the mean of both until
+    somebody writes another number there, for both orders.
+    """
+
+    def __init__(self, materials: Sequence[Material], dtype: Any, device: Any, requires_grad: bool):
+        self.count, self.device, self.dtype = len(materials), device, dtype
+        options: dict[str, Any] = {"dtype": dtype, "device": device, "requires_grad": requires_grad}
+
+        def column(name: str) -> np.ndarray:
+            return np.array([getattr(m, name) for m in materials], np.float64)
+
+        def pairs(values: np.ndarray) -> Any:
+            return array(0.5 * (values[:, None] + values[None, :]), **options)
+
+        static = np.array([m.friction if m.friction_static is None else m.friction_static for m in materials])
+        self.youngs_modulus, self.poissons_ratio, self.stiffness = (
+            array(column(name), **options) for name in ("youngs_modulus", "poissons_ratio", "stiffness")
+        )
+        self.restitution, self.friction, self.rolling_friction, self.cohesion = (
+            pairs(column(name)) for name in ("restitution", "friction", "rolling_friction", "cohesion")
+        )
+        self.friction_static = pairs(static)
+
+    def tabulate(self, table: Any) -> None:
+        """Fill the table of pairs of grains, (materials, materials, COLUMNS)."""
+        single = [self.youngs_modulus, self.poissons_ratio, self.stiffness]
+        paired = [self.restitution, self.friction, self.friction_static, self.rolling_friction, self.cohesion]
+        launch(_tabulate_grains, (self.count, self.count), [*single, *paired, table], device=self.device)
+
+    def tabulate_walls(self, model: Any, table: Any) -> None:
+        """Fill the table of grains and shapes, (materials, shapes, COLUMNS): shapes are rigid.
+
+        Restitution and friction are those of the shape, rolling friction is that of the grain with its like.
+        """
+        single = [self.youngs_modulus, self.poissons_ratio, self.stiffness, self.rolling_friction]
+        paired = [model.shape_restitution, model.shape_mu, model.shape_mu_static]
+        launch(_tabulate_walls, (self.count, model.shape_count), [*single, *paired, table], device=self.device)
+
+
+@func
+def damping_ratio(restitution: Float) -> Float:
+    """Of an oscillator that leaves with e times the speed it came with: -ln e / sqrt(pi^2 + ln^2 e); 1 for e = 0."""
+    e = log(max(restitution, restitution * 0.0 + 1.0e-12))
+    return -e / sqrt(e * e + restitution.dtype(math.pi * math.pi))
+
+
+@kernel
+def _tabulate_grains(
+    young: array(dtype=Any), poisson: array(dtype=Any), stiffness: array(dtype=Any),
+    restitution: array(dtype=Any, ndim=2), sliding: array(dtype=Any, ndim=2), sticking: array(dtype=Any, ndim=2),
+    rolling: array(dtype=Any, ndim=2), cohesion: array(dtype=Any, ndim=2), table: array(dtype=Any, ndim=3),
+):  # fmt: skip
+    """1/E* = sum (1 - nu^2) / E, 1/G* = sum 2 (2 - nu) (1 + nu) / E; springs in a row."""
+    a, b = tid()
+    soft_a, soft_b = (1.0 - poisson[a] * poisson[a]) / young[a], (1.0 - poisson[b] * poisson[b]) / young[b]
+    give_a = 2.0 * (2.0 - poisson[a]) * (1.0 + poisson[a]) / young[a]
+    give_b = 2.0 * (2.0 - poisson[b]) * (1.0 + poisson[b]) / young[b]
+    table[a, b, YOUNG] = 1.0 / (soft_a + soft_b)
+    table[a, b, SHEAR] = 1.0 / (give_a + give_b)
+    table[a, b, DAMPING] = damping_ratio(restitution[a, b])
+    table[a, b, SLIDING] = sliding[a, b]
+    table[a, b, STICKING] = sticking[a, b]
+    table[a, b, ROLLING] = rolling[a, b]
+    table[a, b, COHESION] = cohesion[a, b]
+    table[a, b, STIFFNESS] = 2.0 / (1.0 / stiffness[a] + 1.0 / stiffness[b])
+
+
+@kernel
+def _tabulate_walls(
+    young: array(dtype=Any), poisson: array(dtype=Any), stiffness: array(dtype=Any), rolling: array(dtype=Any, ndim=2),
+    restitution: array(dtype=Any), sliding: array(dtype=Any), sticking: array(dtype=Any),
+    table: array(dtype=Any, ndim=3),
+):  # fmt: skip
+    """E* = E / (1 - nu^2) and G* = G / (2 - nu): the wall does not give way."""
+    a, s = tid()
+    nu = poisson[a]
+    table[a, s, YOUNG] = young[a] / (1.0 - nu * nu)
+    table[a, s, SHEAR] = young[a] / (2.0 * (1.0 + nu) * (2.0 - nu))
+    table[a, s, DAMPING] = damping_ratio(restitution[s])
+    table[a, s, SLIDING] = sliding[s]
+    table[a, s, STICKING] = sticking[s]
+    table[a, s, ROLLING] = rolling[a, a]
+    table[a, s, COHESION] = nu * 0.0
+    table[a, s, STIFFNESS] = stiffness[a]

@@ -1,0 +1,259 @@
+"""`SolverDEM`: grains as spheres with Hertz-Mindlin or linear contacts (P. Cundall and O. Strack 1979)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.language import launch, zeros
+from ...core.runtime.arrays import saved_contents
+from ...core.runtime.arrays.creation import copy
+from ...core.runtime.commands.graph import ScopedCapture, capture_launch
+from ...core.runtime.devices.capture import current_graph
+from ...core.types.compounds import quaternion as quaternion_type
+from ...errors import ModelError, StateError
+from ..control import Control
+from ..model import Model
+from ..neighbours.verlet_list import VerletList
+from ..state import State
+from . import timestep
+from .contact import ROLLING_MODELS
+from .grains import grain_kernel
+from .laws import LAWS
+from .materials import COLUMNS, Material, Materials
+from .packed import Packed, integrate, load, store
+from .statistics import GrainStatistics
+from .walls import move_walls, wall_kernel
+
+
+class SolverDEM:
+    """Steps the particles of a model as grains; shapes are rigid walls.
+
+    materials: one `Material` or several; particle_material: the number of each particle's, (particles,), or of all.
+    substeps: of a step. law: "hertz" or "linear". rolling: None, "constant" or "spring", see `contact`. force_limit: no
+    contact pulls at the end of an impact, which raises restitution above what was asked for (T. Schwager and
+    T. Poeschel 2007). period: lengths after which space repeats along x, y, z [m], 0 for none. skin [m]: margin of the
+    neighbour lists, None: 0.3 of the mean radius.
+
+    Friction and restitution of walls are those of the shape (`ShapeConfig`), stiffness is that of the grain alone.
+    Particles have `particle_w`, angular velocities [rad/s], and `particle_rotation`, quaternions, in states made after
+    the solver was. What contacts remember belongs to the solver: `reset` forgets it.
+
+    `materials` are arrays that can be written between steps and have gradients. `shape_force`: torque about the origin
+    of each shape [N m] and force on it [N], mean over the last step, (shapes,) spatial vectors.
+
+    On a tape a step is recorded launch by launch; neighbours are integers, and gradients flow through distances.
+    Raises `ModelError` for what no grains are.
+    """
+
+    def __init__(
+        self, model: Model, materials: Material | Sequence[Material] | None = None, particle_material: Any = 0,
+        substeps: int = 1, law: str = "hertz", rolling: str | None = None, force_limit: bool = False,
+        period: Sequence[float] = (0.0, 0.0, 0.0), skin: float | None = None,
+    ):  # fmt: skip
+        kinds = [materials or Material()] if isinstance(materials, Material | None) else list(materials)
+        self.model, self.substeps, self.law, self.rolling, self.force_limit = model, substeps, law, rolling, force_limit
+        radius, number = model.particle_radius.numpy(), np.broadcast_to(particle_material, model.particle_count)
+        _check(self, radius, number, len(kinds), period, skin)
+        self._kinds, self._radius, self._number = kinds, radius, number
+        self.materials = Materials(kinds, model.dtype, model.device, model.requires_grad)
+        self._add_state_fields()
+        skin = 0.3 * float(radius.mean()) if skin is None else float(skin)
+        largest = 2.0 * float(radius.max(initial=0.0))
+        self.neighbours = VerletList(model.particle_count, skin, largest, period, model.dtype, model.device)
+        self._sides = [Packed(model, rolling == "spring") for _ in range(2)]
+        self._graphs: dict[Any, Any] = {}
+        self._make_tables()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all contacts and the order of the grains; the next step starts as the first."""
+        first = self._sides[0]
+        first.number.assign(np.arange(self.model.particle_count, dtype=np.int32))
+        first.kind.assign(self._number.astype(np.int32))
+        for springs in (*first.wall_springs, *first.wall_wound, first.springs, first.wound):
+            springs.zero_()
+        self._grains = first
+        self.neighbours.rows.offsets.zero_()
+        self.neighbours.moved.fill_(math.inf)
+
+    # ----- one step -------------------------------------------------------------------------------
+
+    def step(
+        self, state_in: State, state_out: State, control: Control | None = None, contacts: Any = None, dt: float = 0.0
+    ) -> None:
+        """Advance by `dt` [s] from one state to another, or in place.
+
+        control: None is that of the model at rest. contacts: None, grains find their own. Raises `StateError` for
+        states and controls of another model, `TimeStepError` for a time step that is too long for the stiffest grain;
+        warns with `TimeStepWarning` where it is longer than is exact.
+        """
+        control = control or self._resting()
+        self._check_arguments(state_in, state_out, control, dt)
+        self._begin(state_in, control)
+        for _ in range(self.substeps):
+            if self.neighbours.outdated:
+                self._sort()
+            self._run_substep(control, dt / self.substeps)
+        self._end(state_out)
+
+    def _begin(self, state: State, control: Control) -> None:
+        """Tables, walls where the control has them, grains in the order of the cells."""
+        model, g = self.model, self._grains
+        self.materials.tabulate(self._table)
+        if model.shape_count:
+            self.materials.tabulate_walls(model, self._wall_table)
+            copy(self._pose, control.shape_transform)
+            self.shape_force.zero_()
+        given = [state.particle_q, state.particle_qd, state.particle_w, state.particle_rotation, state.particle_f]
+        fixed = [model.particle_radius, model.particle_inv_mass, g.seen, self.neighbours.moved]
+        self._run(load, g.number, *given, *fixed, g.q, g.v, g.w, g.rotation, g.pull, g.inv_mass)
+
+    def _end(self, state: State) -> None:
+        g = self._grains
+        arrays = [state.particle_q, state.particle_qd, state.particle_w, state.particle_rotation]
+        self._run(store, g.number, g.q, g.v, g.w, g.rotation, *arrays)
+
+    def _run_substep(self, control: Control, h: float) -> None:
+        """One substep, as a graph where nothing records it."""
+        if saved_contents.active() or current_graph() is not None:
+            self._substep(control, h)
+            return
+        g = self._grains
+        key = (id(g), id(g.springs), id(self.neighbours.rows.ids), id(control), h)
+        if key not in self._graphs:
+            self._graphs = {k: graph for k, graph in self._graphs.items() if k[3:] == key[3:]}
+            with ScopedCapture(device=self.model.device) as capture:
+                self._substep(control, h)
+            self._graphs[key] = capture.graph
+        capture_launch(self._graphs[key])
+
+    def _substep(self, control: Control, h: float) -> None:
+        """Forces between grains, forces of walls, motion."""
+        model, g, lists, dt = self.model, self._grains, self.neighbours, self.model.dtype(h)
+        touch = grain_kernel(self.law, self.rolling, self.force_limit, any(lists.period))
+        pairs = [lists.rows.offsets, lists.rows.ids, self._table, lists.period_vector, dt]
+        self._run(touch, *pairs, g.q, g.v, g.w, g.inv_mass, g.kind, g.springs, g.wound, g.force, g.torque)
+        for s in range(model.shape_count):
+            self._touch_wall(s, control, dt)
+        motion = [g.inv_mass, g.force, g.torque, g.pull, g.seen, lists.moved, g.q, g.v, g.w, g.rotation]
+        self._run(integrate, control.gravity, dt, *motion)
+        if model.shape_count:
+            launch(move_walls, model.shape_count, [control.shape_velocity, dt, self._pose], device=model.device)
+
+    def _touch_wall(self, s: int, control: Control, dt: Any) -> None:
+        model, g = self.model, self._grains
+        wall = [s, self._wall_table, self._pose, control.shape_velocity, model.shape_margin, model.shape_scale]
+        surface = [model.shape_source[s], model.shape_heights[s], model.dtype(1.0 / self.substeps), dt]
+        grains = [g.q, g.v, g.w, g.inv_mass, g.kind, g.wall_springs[s], g.wall_wound[s], g.force, g.torque]
+        touch = wall_kernel(model.shape_type[s], self.law, self.rolling, self.force_limit)
+        self._run(touch, *wall, *surface, *grains, self.shape_force)
+
+    def _sort(self) -> None:
+        """Put the grains into the order of the cells that they lie in now, and list their neighbours anew."""
+        before, lists = self._grains, self.neighbours
+        after = self._sides[self._sides[0] is before]
+        lists.rebuild(before.q, after.q)
+        for source, target in zip(before.moving, after.moving, strict=True):
+            lists.sort.gather(source, target)
+        if after.springs.size != lists.rows.capacity:
+            after.reserve(lists.rows.capacity)
+        lists.carry(before.springs, after.springs)
+        if after.rolling:
+            lists.carry(before.wound, after.wound)
+        copy(after.seen, after.q)
+        self._grains = after
+
+    def _run(self, kernel: Any, *args: Any) -> None:
+        launch(kernel, self.model.particle_count, args, device=self.model.device)
+
+    # ----- what is asked of it --------------------------------------------------------------------
+
+    def statistics(self, state: State) -> GrainStatistics:
+        """What is asked of a state, computed when it is read."""
+        return GrainStatistics(self, state)
+
+    @property
+    def contact_count(self) -> int:
+        """How many pairs of grains the lists hold, touching or nearly so."""
+        return int(self.neighbours.rows.offsets.numpy()[-1]) // 2
+
+    def time_step_limit(self, speed: float = 0.0) -> tuple[float, str]:
+        """The longest substep [s] by the stiffest and lightest grain, and what sets it.
+
+        speed [m/s]: of the fastest impact that is expected; 0 leaves impacts out.
+        """
+        limits = []
+        density = timestep.densities(self.model.particle_mass.numpy(), self._radius)
+        for number, kind in enumerate(self._kinds):
+            free = (self._number == number) & (density > 0.0)
+            if not free.any():
+                continue
+            if self.law == "linear":
+                mass = float(self.model.particle_mass.numpy()[free].min())
+                limits.append((timestep.linear_time(mass, kind.stiffness), "the time of a contact"))
+                continue
+            i = np.flatnonzero(free)[np.argmin(self._radius[free] * np.sqrt(density[free]))]
+            grain = (float(self._radius[i]), float(density[i]), kind.youngs_modulus, kind.poissons_ratio)
+            limits.append((timestep.rayleigh_time(*grain), "the Rayleigh time"))
+            limits.append((timestep.impact_time(*grain, speed), f"an impact at {speed:g} m/s"))
+        return min(limits, default=(math.inf, ""))
+
+    # ----- arguments ------------------------------------------------------------------------------
+
+    def _add_state_fields(self) -> None:
+        n, identity = self.model.particle_count, quaternion_type(self.model.dtype)(0.0, 0.0, 0.0, 1.0)
+        self.model.add_state_field("particle_w", self.model.vec3, n)
+        self.model.add_state_field("particle_rotation", type(identity), n, identity)
+
+    def _make_tables(self) -> None:
+        model, count = self.model, self.materials.count
+        options: dict[str, Any] = {"dtype": model.dtype, "device": model.device, "requires_grad": True}
+        self._table = zeros((count, count, COLUMNS), **options)
+        self._wall_table = zeros((count, model.shape_count, COLUMNS), **options)
+        self._pose = zeros(model.shape_count, model.transform, device=model.device, requires_grad=True)
+        self.shape_force = zeros(model.shape_count, model.spatial_vector, device=model.device, requires_grad=True)
+        self._checked_dt = 0.0
+
+    def _resting(self) -> Control:
+        if not hasattr(self, "_control"):
+            self._control = self.model.control()
+        return self._control
+
+    def _check_arguments(self, state_in: State, state_out: State, control: Control, dt: float) -> None:
+        if not (math.isfinite(dt) and dt > 0.0):
+            raise StateError(f"dt is {dt}\nexpected: a time step above 0 [s]")
+        for name, thing in (("state_in", state_in), ("state_out", state_out), ("control", control)):
+            if thing.model is not self.model:
+                maker = "control" if name == "control" else "state"
+                raise StateError(f"{name} belongs to another model\nhelp: make it with solver.model.{maker}()")
+            if name != "control" and not hasattr(thing, "particle_w"):
+                raise StateError(f"{name} was made before the solver\nhelp: call model.state() after SolverDEM(model)")
+        if dt != self._checked_dt:
+            timestep.check(dt / self.substeps, *self.time_step_limit())
+            self._checked_dt = dt
+
+
+def _check(solver: SolverDEM, radius: Any, number: Any, kinds: int, period: Any, skin: float | None) -> None:
+    """Raise `ModelError` for arguments that are no grains."""
+    problems = (
+        (solver.law not in LAWS, f"law is {solver.law!r}", " or ".join(map(repr, LAWS))),
+        (solver.rolling not in ROLLING_MODELS, f"rolling is {solver.rolling!r}", "None, 'constant' or 'spring'"),
+        (not solver.substeps >= 1, f"substeps is {solver.substeps}", "1 or more"),
+        (bool((radius <= 0.0).any()), f"a grain has the radius {radius.min(initial=1.0):g} m", "above 0"),
+        (bool(((number < 0) | (number >= kinds)).any()), "particle_material names a material that is not there",
+         f"0 to {kinds - 1}"),
+        (skin is not None and not skin > 0.0, f"skin is {skin}", "above 0 [m]"),
+        (len(period) != 3 or not all(math.isfinite(p) and p >= 0.0 for p in period), f"period is {period}",
+         "three lengths [m], 0 for none"),
+    )  # fmt: skip
+    for wrong, found, expected in problems:
+        if wrong:
+            raise ModelError(f"{found}\nexpected: {expected}")
+    reach = 2.0 * float(radius.max(initial=0.0))
+    if any(0.0 < length < 2.0 * reach for length in period):
+        expected = f"at least two diameters of the largest grain, {2.0 * reach:g} m"
+        raise ModelError(f"period is {tuple(period)} m\nexpected: {expected}")
