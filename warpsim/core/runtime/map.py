@@ -175,8 +175,8 @@ def _access(value: Any, shape: tuple[int, ...]) -> str:
     if not isinstance(value, TypedMemory):
         return ""
     first = len(shape) - value.ndim
-    found = [_INDICES[first + k] if n == shape[first + k] else "0" for k, n in enumerate(value.shape)]
-    return f"[{', '.join(found)}]"
+    indices = [_INDICES[first + k] if n == shape[first + k] else "0" for k, n in enumerate(value.shape)]
+    return f"[{', '.join(indices)}]"
 
 
 def _inferred(callee: Any, candidates: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

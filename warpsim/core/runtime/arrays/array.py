@@ -54,12 +54,12 @@ class Tag:
     def __new__(cls, t: ArrayType, contiguous: bool, writable: bool, space: str, apart: bool = True) -> Tag:
         """space: which memory it is, as devices name it. apart: no two elements share memory."""
         key = (t, contiguous, writable, space, apart)
-        found = cls._made.get(key)
-        if found is None:
+        known = cls._made.get(key)
+        if known is None:
             tag = super().__new__(cls)
             tag.type, tag.contiguous, tag.writable, tag.space, tag.apart = key
-            found = cls._made.setdefault(key, tag)  # one object, whichever thread comes first
-        return found
+            known = cls._made.setdefault(key, tag)  # one object, whichever thread comes first
+        return known
 
     def __reduce__(self) -> tuple:
         return Tag, (self.type, self.contiguous, self.writable, self.space, self.apart)
@@ -200,8 +200,8 @@ class array(Differentiable, metaclass=_ArrayMeta):
             raise ValueError(f"{self!r} as {np.dtype(dtype)} needs a copy\nhelp: allow it: copy=None")
         if copy is False and not self.device.shares_host_memory:
             raise ValueError(f"{self!r} is on {self.device}, which NumPy cannot see\nhelp: allow a copy: copy=None")
-        found = self.numpy()
-        return found.astype(dtype or found.dtype, copy=bool(copy))
+        contents = self.numpy()
+        return contents.astype(dtype or contents.dtype, copy=bool(copy))
 
     @property
     def __array_interface__(self) -> dict[str, Any]:

@@ -112,8 +112,8 @@ class Writable(TypedMemory):
 
     def _write(self, target: np.ndarray, value: Any, what: str, select: Select) -> None:
         """Copy a value into a part of the memory, which `select` finds in the gradient."""
-        found: dict[bytes, Any] = {}
-        source = value._source() if isinstance(value, TypedMemory) else self._source_of(value, found)
+        owners: dict[bytes, Any] = {}
+        source = value._source() if isinstance(value, TypedMemory) else self._source_of(value, owners)
         numbers = holds_numbers(source.dtype) and self._data.dtype.names is None
         if not numbers and source.dtype != self._data.dtype:
             raise ArrayError(f"value {value!r}\nexpected: {type_name(self.dtype)}")
@@ -125,7 +125,7 @@ class Writable(TypedMemory):
         if isinstance(value, TypedMemory):  # read when the copy is made, which may be in a later replay
             self._change(lambda: self._store(target, value._source(), value._held), target, what, select, value)
         else:
-            self._change(lambda: self._store(target, source, found), target, what, select)
+            self._change(lambda: self._store(target, source, owners), target, what, select)
 
     def _change(
         self, step: Callable[[], None], target: np.ndarray, what: str, select: Select, source: Any = None
@@ -140,14 +140,14 @@ class Writable(TypedMemory):
         for tape in saved_contents.active():
             tape.record_write(self, select, source, what)
 
-    def _source_of(self, value: Any, found: dict[bytes, Any]) -> np.ndarray:
+    def _source_of(self, value: Any, owners: dict[bytes, Any]) -> np.ndarray:
         """A copy of a value as it is now; `found` gets the arrays that structs in it refer to."""
         if isinstance(value, structs.Struct):
-            return record_of(value, found)
-        memory, element = as_numpy(value, found)
+            return record_of(value, owners)
+        memory, element = as_numpy(value, owners)
         source = np.array(memory)
         if element is None and self._held is not None and source.dtype == self._data.dtype:
-            found.update(owners_of(source, self.dtype))
+            owners.update(owners_of(source, self.dtype))
         if isinstance(value, int | list | tuple):
             check_range(source, self._data.dtype)
         return source

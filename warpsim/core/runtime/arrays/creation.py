@@ -89,11 +89,11 @@ def _extents(shape: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:
         raise TypeError(
             f"unexpected keyword {next(iter(kwargs))!r}\nexpected: shape, dtype, device, requires_grad, pinned"
         )
-    found = normalized_shape(0 if given is None else given)
-    assert found is not None
-    if any(n < 0 for n in found):
-        raise ArrayError(f"shape {found} has a negative extent")
-    return found
+    extents = normalized_shape(0 if given is None else given)
+    assert extents is not None
+    if any(n < 0 for n in extents):
+        raise ArrayError(f"shape {extents} has a negative extent")
+    return extents
 
 
 def _type_of(value: Any) -> Any:
@@ -102,13 +102,13 @@ def _type_of(value: Any) -> Any:
     if isinstance(value, (compounds.Compound, structs.Struct, np.generic)):
         return type(value)
     if isinstance(value, (list, tuple, np.ndarray)):
-        found = np.asarray(value)
-        base = checked_dtype(found.dtype.type)
+        numbers = np.asarray(value)
+        base = checked_dtype(numbers.dtype.type)
         if not isinstance(value, np.ndarray):
             base = {scalars.int64: scalars.int32, scalars.float64: scalars.float32}.get(base, base)
-        if found.ndim not in (1, 2):
-            raise ArrayError(f"value of shape {found.shape}\nexpected: a number, a vector or a matrix")
-        return compounds.vector(len(found), base) if found.ndim == 1 else compounds.matrix(found.shape, base)
+        if numbers.ndim not in (1, 2):
+            raise ArrayError(f"value of shape {numbers.shape}\nexpected: a number, a vector or a matrix")
+        return compounds.vector(len(numbers), base) if numbers.ndim == 1 else compounds.matrix(numbers.shape, base)
     return scalars.float32 if isinstance(value, float) else scalars.int32
 
 
@@ -263,9 +263,9 @@ def _lent(source: Any) -> np.ndarray:
     kind = interop.device_kind(source)
     if kind[0] not in interop.KNOWN:
         raise ArgumentTypeError(f"memory on DLPack device {kind}\nexpected: a CPU or a CUDA device")
-    found = interop.memory_of(source)
-    if found is not None or isinstance(source, np.ndarray):
-        return source if found is None else found
+    there = interop.memory_of(source)
+    if there is not None or isinstance(source, np.ndarray):
+        return source if there is None else there
     try:
         capsule = _host_capsule(source)
     except (AttributeError, BufferError, RuntimeError, TypeError) as error:

@@ -47,9 +47,9 @@ def memory_at(
     if deleter is not None:
         freed = weakref.finalize(holder, deleter, ptr, span if capacity is None else capacity)
         freed.atexit = False  # what the deleter needs may be gone by then
-    found = np.asarray(holder)
-    found = found.view(layout) if layout.names is not None else found
-    return device.view_of(found)
+    view = np.asarray(holder)
+    view = view.view(layout) if layout.names is not None else view
+    return device.view_of(view)
 
 
 def checked_address(ptr: Any, span: int) -> int:

@@ -62,10 +62,10 @@ class Differentiable(Writable):
     @property
     def grad(self) -> Any:
         """The array of gradients: same shape and dtype, or None."""
-        found = self._gradient
-        if found is not None and ((left := found._memory.left) is None or not left.shown):
-            show(found)
-        return found
+        gradient = self._gradient
+        if gradient is not None and ((left := gradient._memory.left) is None or not left.shown):
+            show(gradient)
+        return gradient
 
     @property
     def _gradient(self) -> Any:

@@ -40,9 +40,9 @@ class Held(dict[bytes, Any]):
         self._limit = _SLACK
         self._seen: list[np.ndarray] = []  # descriptors that were checked last
 
-    def check(self, found: dict[bytes, Any]) -> None:
+    def check(self, owners: dict[bytes, Any]) -> None:
         """Raise `DeviceError` for arrays that kernels which read the memory cannot reach."""
-        for a in found.values():
+        for a in owners.values():
             if not self.device.can_access(a.device):
                 raise DeviceError(
                     f"elements of {type_name(self.element)} that refer to an array on {a.device}\n"
@@ -50,11 +50,11 @@ class Held(dict[bytes, Any]):
                     "help: make structs of arrays there: a.to(device)"
                 )
 
-    def add(self, found: dict[bytes, Any]) -> None:
+    def add(self, owners: dict[bytes, Any]) -> None:
         """Note arrays; let go of those that no element refers to any more when they become many."""
-        self.check(found)
-        self.update(found)
-        for words, a in found.items():
+        self.check(owners)
+        self.update(owners)
+        for words, a in owners.items():
             _KNOWN[words] = a
             self.locked |= not a._tag.writable
             if (grad := a._array._gradient) is not None:
@@ -84,12 +84,12 @@ class Held(dict[bytes, Any]):
         if not self.loose:
             return
         exact = {a._words: a for a in self.loose.values()}
-        found = {}
+        stored = {}
         for words in self.present() - self.keys():
             owner = exact.get(words) or next((a for a in self.loose.values() if _is_view(words, a)), None)
             if owner is not None:
-                found[words] = owner if words in exact else owner._described(words)
-        self.add(found)
+                stored[words] = owner if words in exact else owner._described(words)
+        self.add(stored)
 
     def owners(self) -> dict[bytes, Any]:
         """All arrays that elements refer to, by descriptor."""
@@ -134,8 +134,8 @@ def owners_of(records: np.ndarray, element: Any) -> dict[bytes, Any]:
     return _owners(set(descriptors(records.reshape(-1), element)), element)
 
 
-def _owners(found: set[bytes], element: Any) -> dict[bytes, Any]:
-    owners = {words: _KNOWN.get(words) for words in found if any(words)}
+def _owners(present: set[bytes], element: Any) -> dict[bytes, Any]:
+    owners = {words: _KNOWN.get(words) for words in present if any(words)}
     if None in owners.values():
         raise ArrayError(
             f"records of {type_name(element)} refer to an array that is gone, or is not known\n"

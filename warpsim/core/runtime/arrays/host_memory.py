@@ -143,16 +143,16 @@ def memory_of(
     Without `copy` the memory of `data` itself where it fits and is the device's. Raises `ArrayError` for
     data that cannot be elements of the type, and for negative strides without `copy`.
     """
-    source, found = as_memory(data, device, held)
+    source, own_type = as_memory(data, device, held)
     if element is None:
-        element = found if found is not None else checked_dtype(source.dtype.type)
+        element = own_type if own_type is not None else checked_dtype(source.dtype.type)
     layout = structs.numpy_dtype(element)
     if isinstance(data, list | tuple):
         check_range(source, layout.base)
     if isinstance(data, np.ndarray) and source.dtype == np.uint16 and is_bfloat16(layout.base.type):
         source = source.view(layout.base)  # how libraries without the type pass its bits
     source = fitted(source, element, layout, shape)
-    if found is None and structs.holds_arrays(element):
+    if own_type is None and structs.holds_arrays(element):
         held.update(owners_of(on_host(source), element))
     if not copy and source.dtype == layout.base and is_memory_of(source, device):
         problem = refused(source, source.ndim - element_rank(element))
@@ -173,8 +173,8 @@ def as_memory(data: Any, device: Device, held: dict[bytes, Any]) -> tuple[np.nda
     if isinstance(data, TypedMemory):
         held.update({} if data._held is None else data._held.owners())
         return data._source(), data.dtype
-    found = interop.memory_of(data, device)
-    return (found, None) if found is not None else as_numpy(data, held)
+    there = interop.memory_of(data, device)
+    return (there, None) if there is not None else as_numpy(data, held)
 
 
 def is_memory_of(memory: np.ndarray, device: Device) -> bool:
@@ -217,10 +217,10 @@ def as_numpy(data: Any, held: dict[bytes, Any] | None = None) -> tuple[np.ndarra
             return np.asarray(data), None
         if hasattr(data, "__dlpack__"):
             return np.from_dlpack(data), None
-    found = np.asarray(None if isinstance(data, type) else data)
-    if found.dtype == object:
+    contents = np.asarray(None if isinstance(data, type) else data)
+    if contents.dtype == object:
         raise ArrayError(f"data of type {type(data).__name__} is not numeric")
-    return found, None
+    return contents, None
 
 
 def _from_sequence(data: Any, held: dict[bytes, Any]) -> tuple[np.ndarray, Any]:
@@ -230,12 +230,12 @@ def _from_sequence(data: Any, held: dict[bytes, Any]) -> tuple[np.ndarray, Any]:
     if isinstance(leaf, structs.Struct):
         return _records(data, type(leaf), held), type(leaf)
     try:
-        found = np.asarray(data)
+        numbers = np.asarray(data)
     except ValueError as error:
         raise ArrayError(f"the {type(data).__name__} is ragged: {error}") from error
-    if found.dtype == object:
+    if numbers.dtype == object:
         raise ArrayError(f"the {type(data).__name__} holds something that is not a number")
-    return found, type(leaf) if isinstance(leaf, compounds.Compound) else None
+    return numbers, type(leaf) if isinstance(leaf, compounds.Compound) else None
 
 
 def _records(data: Any, t: Any, held: dict[bytes, Any]) -> np.ndarray:

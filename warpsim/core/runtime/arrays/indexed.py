@@ -107,8 +107,8 @@ class indexedarray(TypedMemory, metaclass=_IndexedMeta):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False:
             raise ValueError("the elements of an indexedarray lie apart\nhelp: allow a copy: copy=None")
-        found = self.numpy()
-        return found.astype(dtype or found.dtype, copy=False)
+        contents = self.numpy()
+        return contents.astype(dtype or contents.dtype, copy=False)
 
     def list(self) -> list:
         """All selected elements in order, as host values."""

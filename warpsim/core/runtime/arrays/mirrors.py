@@ -21,11 +21,11 @@ class Mirror:
 
     def set(self, a: Any, numbers: np.ndarray) -> None:
         """Write into the mirror of an array."""
-        found = self.of(a)
-        if isinstance(found, indexedarray):
-            found.data._data[found._picks] = numbers
+        mirror = self.of(a)
+        if isinstance(mirror, indexedarray):
+            mirror.data._data[mirror._picks] = numbers
         else:
-            found._data[...] = numbers
+            mirror._data[...] = numbers
 
     def of(self, a: Any) -> Any:
         """The mirror of one of the arrays, or of a view of one: the same shape, strides and dtype."""

@@ -261,27 +261,27 @@ class Allocation:
     def read(self, a: Any, session: Session, place: CallSite) -> Read:
         """The live read of an array: a new one, or that of an equal view at the same contents."""
         with lock:
-            found = self._read(a._data, span(a), session, place)
-            found.keys.append(id(a))
-            session.current[id(a)] = found
+            read = self._read(a._data, span(a), session, place)
+            read.keys.append(id(a))
+            session.current[id(a)] = read
             session.kept.append(a)
-            return found
+            return read
 
     def _read(self, view: np.ndarray, reach: tuple[int, int], session: Session, place: CallSite) -> Read:
         low, high = reach
-        for found in list(self.near(low, high)) if self.reads else ():
-            if not found.session.live:
-                self.drop(found)  # else arrays that nobody overwrites would collect reads of tapes long gone
+        for read in list(self.near(low, high)) if self.reads else ():
+            if not read.session.live:
+                self.drop(read)  # else arrays that nobody overwrites would collect reads of tapes long gone
                 continue
-            same = found.low == low and found.view.shape == view.shape and found.view.strides == view.strides
-            if same and found.session is session and found.view.dtype == view.dtype:
+            same = read.low == low and read.view.shape == view.shape and read.view.strides == view.strides
+            if same and read.session is session and read.view.dtype == view.dtype:
                 break
         else:
             session.begin()
-            found = Read(view, reach, self, session, place)
-            session.reads.append(found)
-            self.add(found)
-        return found
+            read = Read(view, reach, self, session, place)
+            session.reads.append(read)
+            self.add(read)
+        return read
 
     def add(self, read: Read) -> None:
         """Know of a read from now on."""
@@ -342,18 +342,18 @@ _foreign: WeakValueDictionary[int, Allocation] = WeakValueDictionary()
 def foreign_allocation(view: np.ndarray) -> Allocation:
     """The allocation of others that a view lies in, found again by its address."""
     key = base_address(view)
-    found = _foreign.get(key)
-    if found is None:
-        found = _foreign[key] = Allocation(exposed=True)
-    return found
+    allocation = _foreign.get(key)
+    if allocation is None:
+        allocation = _foreign[key] = Allocation(exposed=True)
+    return allocation
 
 
 def shared_allocation(address: int) -> Allocation:
     """The allocation of another framework at an address; see `Allocation.lend`."""
-    found = _foreign.get(address)
-    if found is None:
-        found = _foreign[address] = Allocation()
-    return found
+    allocation = _foreign.get(address)
+    if allocation is None:
+        allocation = _foreign[address] = Allocation()
+    return allocation
 
 
 def base_address(view: np.ndarray) -> int:
@@ -372,10 +372,10 @@ def about_to_write(array: Any, view: np.ndarray, what: str, run: Run) -> None:
 
 def span(a: Any) -> tuple[int, int]:
     """The bounds of an array."""
-    found: tuple[int, int] | None = a._span
-    if found is None:
-        found = a._span = (a.ptr, a.ptr + a._data.nbytes) if a.is_contiguous else bounds(a._data)
-    return found
+    reach: tuple[int, int] | None = a._span
+    if reach is None:
+        reach = a._span = (a.ptr, a.ptr + a._data.nbytes) if a.is_contiguous else bounds(a._data)
+    return reach
 
 
 def bounds(view: np.ndarray) -> tuple[int, int]:

@@ -142,11 +142,11 @@ def with_gradient(arg: Any, grad: array, backs: list[tuple[array, np.ndarray]]) 
 
 def names_given(needs: Needs, args: list[Any], sums: dict[int, array]) -> frozenset[str]:
     """The names of everything that has a gradient in a launch by hand."""
-    found = {needs.names[k] for k in sums}
+    names = {needs.names[k] for k in sums}
     for path in needs.floats:
         if any(a._gradient is not None for _, a in arrays_at(args, path, tables=False) if isinstance(a, array)):
-            found.add(needs.name[path])
-    return frozenset(found)
+            names.add(needs.name[path])
+    return frozenset(names)
 
 
 def extra_by_hand(kernel: Kernel, needs: Needs, extra: Any, sums: dict[int, array]) -> array:

@@ -28,17 +28,17 @@ def concrete_types(key: str, patterns: dict[str, Any], args: Sequence[Any]) -> t
     if not any(map(is_generic, patterns.values())):
         return tuple(patterns.values())
     bound: dict[Any, Any] = {}
-    found = []
+    types = []
     given = [argument_type(a) for a in args]
     for pattern, t in zip(patterns.values(), given, strict=True):
         if is_generic(pattern) and not isinstance(t, Weak):
             match(pattern, t, bound)
     for (name, pattern), t in zip(patterns.items(), given, strict=True):
         if not is_generic(pattern):
-            found.append(pattern)
+            types.append(pattern)
             continue
         if isinstance(t, Static) and t.value is None and isinstance(pattern, ArrayType):
-            found.append(array_type(element_of_none(pattern.dtype, bound), pattern.ndim, pattern.indexed))
+            types.append(array_type(element_of_none(pattern.dtype, bound), pattern.ndim, pattern.indexed))
             continue
         concrete = match_weak(pattern, t, bound) if isinstance(t, Weak) else t
         fits = concrete is not None and (isinstance(t, Weak) or match(pattern, t, bound))
@@ -47,24 +47,24 @@ def concrete_types(key: str, patterns: dict[str, Any], args: Sequence[Any]) -> t
             raise ArgumentTypeError(
                 f"argument {name!r} of kernel {key!r} is {shown}\nexpected: {type_name(pattern)}"
             )
-        found.append(concrete)
-    return tuple(found)
+        types.append(concrete)
+    return tuple(types)
 
 
 def element_of_none(pattern: Any, bound: dict[Any, Any]) -> Any:
     """The element type of a generic array that is None: that of others, else any, as there are no elements."""
     try:
-        found = resolve(pattern, bound)
+        element = resolve(pattern, bound)
     except KeyError:
-        found = scalars.float32
-    return scalars.float32 if is_generic(found) else found
+        element = scalars.float32
+    return scalars.float32 if is_generic(element) else element
 
 
 def argument_type(value: Any) -> Any:
     """The kernel type of a launch argument."""
-    found = getattr(value, "type", None)
-    if isinstance(found, ArrayType):
-        return found
+    own_type = getattr(value, "type", None)
+    if isinstance(own_type, ArrayType):
+        return own_type
     if hasattr(value, "__array_interface__") and not isinstance(value, (int, float)) and getattr(value, "ndim", None):
         return array_type(scalars.canonical(value.dtype), value.ndim)
     if (on_device := getattr(value, "__cuda_array_interface__", None)) is not None:

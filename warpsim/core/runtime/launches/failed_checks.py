@@ -78,11 +78,11 @@ class Unread:
         with self.lock:
             launchers, self.launchers = self.launchers, []  # so that reading, which waits, finds nothing to look at
             used = self.records[: len(launchers)]
-            found = on_host(used)
-            if found.any():
+            contents = on_host(used)
+            if contents.any():
                 used[...] = 0
                 self.device.synchronize()  # launches on other streams may be given these records next
-        for launcher, record in zip(launchers, found, strict=True):
+        for launcher, record in zip(launchers, contents, strict=True):
             raise_reported(launcher, record)
 
 
@@ -93,8 +93,8 @@ def unread(device: Any) -> Unread:
             if device.unread is None:
                 device.unread = Unread(device)
                 atexit.register(tell_at_exit, device.unread)
-    found: Unread = device.unread
-    return found
+    checks: Unread = device.unread
+    return checks
 
 
 def tell_at_exit(records: Unread) -> None:

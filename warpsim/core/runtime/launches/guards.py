@@ -22,10 +22,10 @@ def guard_of(fn: Function, kernel: str, handle_params: Sequence[HandleParam], wr
     """The guard of a program, None for one that needs none; writes: whether it writes to what it is given."""
     if not any(_refers(p.type) for p in fn.params):
         return None
-    found = descriptors(fn)
-    if not (found.followed or found.stored):
+    nested = descriptors(fn)
+    if not (nested.followed or nested.stored):
         return None
-    return Guard(kernel, handle_params, found.followed, found.written if writes else set(), found.stored)
+    return Guard(kernel, handle_params, nested.followed, nested.written if writes else set(), nested.stored)
 
 
 class Guard:

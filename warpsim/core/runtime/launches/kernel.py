@@ -103,17 +103,17 @@ class Kernel:
     def patterns(self) -> dict[str, Any]:
         """Parameter names and their annotations as types or patterns."""
         if self._patterns is None:
-            found = evaluated_annotations(self.source)
-            self._patterns = {name: self._pattern(name, found) for name in kernel_parameters(self.source)}
+            annotations = evaluated_annotations(self.source)
+            self._patterns = {name: self._pattern(name, annotations) for name in kernel_parameters(self.source)}
         return self._patterns
 
-    def _pattern(self, name: str, found: dict[str, Any]) -> Any:
-        if name not in found:
+    def _pattern(self, name: str, annotations: dict[str, Any]) -> Any:
+        if name not in annotations:
             raise KernelTypeError(
                 f"parameter {name!r} of kernel {self.key!r} has no type", self.source.whole(),
                 help=f"annotate it: {name}: float, {name}: wp.vec3, {name}: wp.array(dtype=float)",
             )  # fmt: skip
-        t = scalars.canonical(found[name])
+        t = scalars.canonical(annotations[name])
         if not structs.is_field_type(t) and not is_generic(t):
             raise KernelTypeError(
                 f"parameter {name!r} of kernel {self.key!r} has type {type_name(t)}", self.source.whole(),

@@ -110,7 +110,7 @@ def chosen(schedule: str, slots: int | None) -> Any:
 
 def declarations(state: Any, parameters: Any, outputs: Any, scratch: Any) -> dict[Allocation, tuple[str, array]]:
     """By memory: what an array was declared as, and the array. Raises for what cannot be declared so."""
-    found: dict[Allocation, tuple[str, array]] = {}
+    declared: dict[Allocation, tuple[str, array]] = {}
     for kind, given in ((STATE, state), (OUTPUTS, outputs), (SCRATCH, scratch), (PARAMETERS, parameters)):
         if isinstance(given, array | indexedarray) or not isinstance(given, Iterable):
             raise ArgumentTypeError(f"{kind} is {type(given).__name__}\nexpected: a list of arrays")
@@ -121,10 +121,10 @@ def declarations(state: Any, parameters: Any, outputs: Any, scratch: Any) -> dic
                 raise CheckpointError(
                     f"{kind} holds {a!r}, whose elements refer to other arrays\nexpected: arrays of plain elements"
                 )
-            other = found.setdefault(a._memory, (kind, root(a)))[0]
+            other = declared.setdefault(a._memory, (kind, root(a)))[0]
             if other != kind:
                 raise CheckpointError(f"{named(a)} is in {other}= and in {kind}=\nexpected: every array in one of them")
-    return found
+    return declared
 
 
 def arrays_of(given: Iterable[Any]) -> Iterator[Any]:

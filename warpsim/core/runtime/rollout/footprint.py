@@ -171,8 +171,8 @@ class Footprint:
             a = _found_again(trace)
             if a is not None:
                 raise self._stray(a, trace.words)
-        found = [_found_again(trace) for key, trace in read.items() if key not in wrote]
-        fresh = [a for a in found if a is not None and a._memory not in self.constants]
+        arrays = [_found_again(trace) for key, trace in read.items() if key not in wrote]
+        fresh = [a for a in arrays if a is not None and a._memory not in self.constants]
         self.constants.update((a._memory, a) for a in fresh)
         return fresh
 

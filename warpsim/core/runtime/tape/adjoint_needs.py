@@ -158,11 +158,11 @@ class Needs:
 
     def chosen(self, given: tuple[bool, ...]) -> frozenset[str]:
         """The names of the arrays of floats that have gradients."""
-        found = self.choices.get(given)
-        if found is None:
+        names = self.choices.get(given)
+        if names is None:
             pairs = zip(self.floats, given, strict=True)
-            found = self.choices[given] = frozenset(self.name[path] for path, has in pairs if has)
-        return found
+            names = self.choices[given] = frozenset(self.name[path] for path, has in pairs if has)
+        return names
 
     def suited(self, given: tuple[bool, ...]) -> Needs:
         """These needs, or those for the gradients there are, where the adjoint for these needs something else."""
@@ -178,12 +178,12 @@ class Needs:
         """Whether a tape that kept what these needs ask for has what the adjoint for the named arrays needs."""
         if not self.changing or names == self.gradients:
             return True
-        found = self.served.get(names)
-        if found is None:
+        fits = self.served.get(names)
+        if fits is None:
             other = needs_of(self.kernel, self.types, self.settings, self.same, names)
-            found = self.gradients is None if other.adjoint is None else other.kept <= self.kept
-            self.served[names] = found = found and self.adjoint is not None
-        return found
+            fits = self.gradients is None if other.adjoint is None else other.kept <= self.kept
+            self.served[names] = fits = fits and self.adjoint is not None
+        return fits
 
     @cached_property
     def kept(self) -> frozenset[Any]:
@@ -207,16 +207,16 @@ class Needs:
         """Of needs for chosen gradients, those for gradients in all arrays, which forward mode has; None without."""
         if self.gradients is None:
             return None
-        found = needs_of(self.kernel, self.types, self.settings, self.same)
-        return None if found.adjoint is None else found
+        needs = needs_of(self.kernel, self.types, self.settings, self.same)
+        return None if needs.adjoint is None else needs
 
     @cached_property
     def looked_at(self) -> frozenset[Path]:
         """The arrays whose contents the adjoint reads."""
         if self.adjoint is None:
             return frozenset(path for path, _ in self.reads)
-        found = frozenset(path for path in mod_ref(self.adjoint.fn).read if path[0] < len(self.arguments))
-        return found if self.general is None else found | self.general.looked_at
+        read = frozenset(path for path in mod_ref(self.adjoint.fn).read if path[0] < len(self.arguments))
+        return read if self.general is None else read | self.general.looked_at
 
     @cached_property
     def plain_own(self) -> tuple[tuple[tuple[int, Any], ...], tuple[tuple[int, Any], ...]]:
@@ -263,13 +263,13 @@ def needs_of(
 
 def same_arrays(needs: Needs, args: Any) -> Same:
     """Pairs of array parameters of one type, of which the kernel writes one, that are given the same elements."""
-    found: dict[tuple[Any, ...], int] = {}
+    positions: dict[tuple[Any, ...], int] = {}
     pairs = []
     for k, t in enumerate(needs.types):
         a = args[k]
         if not isinstance(t, ArrayType) or t.indexed or not a.size:
             continue
-        first = found.setdefault((a.ptr, a.shape, a.strides, t), k)
+        first = positions.setdefault((a.ptr, a.shape, a.strides, t), k)
         if first != k:
             pairs.append((first, k))
     written = {k for k, field in needs.written if not field}
@@ -290,10 +290,10 @@ def arrays_at(args: Any, path: Path, tables: bool = True) -> list[tuple[int | No
         value = getattr(value, name)
     if value is None:
         return []
-    found: list[tuple[int | None, array]] = [(None, value._array)]
+    reached: list[tuple[int | None, array]] = [(None, value._array)]
     if tables and isinstance(value, indexedarray):
-        found += [(n, table) for n, table in enumerate(value.indices) if table is not None]
-    return found
+        reached += [(n, table) for n, table in enumerate(value.indices) if table is not None]
+    return reached
 
 
 def has_gradients(needs: Needs, args: Any) -> bool:

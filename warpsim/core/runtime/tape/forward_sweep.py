@@ -24,9 +24,9 @@ def push(
         moves = numbers is not None or any(a._memory in moving for a in entry.arrays())
         returns = for_reverse and entry.passes_gradient()
         if moves or returns:
-            found = entry.push(tangents, numbers or {}, after if returns else None)
-            if found is not None:
-                moved.append(found)
+            kept = entry.push(tangents, numbers or {}, after if returns else None)
+            if kept is not None:
+                moved.append(kept)
         if moves:
             moving.update(a._memory for a in entry.written())
     return moved
@@ -34,9 +34,9 @@ def push(
 
 def _written_later(entries: Sequence[TapeEntry]) -> list[set[Any]]:
     """For each entry the memory that entries after it write."""
-    found: list[set[Any]] = []
+    after: list[set[Any]] = []
     later: set[Any] = set()
     for entry in reversed(entries):
-        found.append(set(later))
+        after.append(set(later))
         later.update(a._memory for a in entry.written())
-    return found[::-1]
+    return after[::-1]

@@ -19,18 +19,18 @@ Seeds = list[tuple[array, np.ndarray]]
 
 def given_seeds(loss: Any, grads: Any) -> Seeds:
     """Arrays with the gradients to start from, which are copied where backward changes them."""
-    found: Seeds = []
+    seeds: Seeds = []
     if loss is not None:
         check_loss(loss)
-        found.append((loss, np.ones_like(loss._data)))
+        seeds.append((loss, np.ones_like(loss._data)))
     if grads is not None and not isinstance(grads, dict):
         raise GradientError(f"grads is {type(grads).__name__}\nexpected: a dict of arrays: {{array: gradient}}")
     for a, given in (grads or {}).items():
         check_seed(a, given)
         if a._gradient is None:
             a.requires_grad = True
-        found.append((a, given._source()))
-    return found
+        seeds.append((a, given._source()))
+    return seeds
 
 
 def refuse_nothing() -> NoReturn:

@@ -127,11 +127,11 @@ class MovedLaunch:
         for slot, param in zip(self.slots, params[self.own + others :], strict=True):
             if slot.position >= self.own:
                 break
-            found = self.now(slot)
+            tangent = self.now(slot)
             given = part(self.entry.args[slot.position], slot)
             if isinstance(slot.type, ArrayType) and param in used and given is not None:
-                found = copied(found) if given._array._memory in later else found
-            self.kept.append(found)
+                tangent = copied(tangent) if given._array._memory in later else tangent
+            self.kept.append(tangent)
 
     # ----- back -----------------------------------------------------------------------------------
 

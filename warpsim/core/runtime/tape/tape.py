@@ -314,12 +314,12 @@ class Tape:
     def _survey(self) -> tuple[int, list[array], list[array]]:
         """The arrays of floats on the tape, and those among them that it wrote."""
         if self._known[0] != len(self.log):
-            found: dict[int, array] = {}
+            arrays: dict[int, array] = {}
             wrote: dict[int, array] = {}
             for entry in self.log:
-                entry.collect(found, wrote)
+                entry.collect(arrays, wrote)
             written = [a for a in wrote.values() if has_cotangent(a.dtype)]
-            self._known = (len(self.log), list(found.values()), written)
+            self._known = (len(self.log), list(arrays.values()), written)
         return self._known
 
     def arrays(self) -> list[array]:
