@@ -433,6 +433,7 @@ from .geometry.bvh.bvh import (
     Bvh as Bvh,
 )
 from .geometry.bvh.query import (
+    BvhQuery as BvhQuery,
     BvhQueryAabb as BvhQueryAabb,
     BvhQueryCapsule as BvhQueryCapsule,
     BvhQueryRay as BvhQueryRay,
@@ -475,6 +476,7 @@ from .geometry.mesh.eval import (
     mesh_eval_position as mesh_eval_position,
     mesh_eval_velocity as mesh_eval_velocity,
     mesh_get as mesh_get,
+    mesh_get_group_root as mesh_get_group_root,
     mesh_get_index as mesh_get_index,
     mesh_get_point as mesh_get_point,
     mesh_get_velocity as mesh_get_velocity,
@@ -484,6 +486,7 @@ from .geometry.mesh.files import (
     mesh_from_file as mesh_from_file,
 )
 from .geometry.mesh.overlap import (
+    MeshQuery as MeshQuery,
     MeshQueryAABB as MeshQueryAABB,
     MeshQuerySphere as MeshQuerySphere,
     mesh_query_aabb as mesh_query_aabb,
@@ -1043,6 +1046,7 @@ __all__ = [
     "WarpCodegenKeyError",
     "WarpDeterminismError",
     "Bvh",
+    "BvhQuery",
     "BvhQueryAabb",
     "BvhQueryCapsule",
     "BvhQueryRay",
@@ -1071,11 +1075,13 @@ __all__ = [
     "mesh_eval_position",
     "mesh_eval_velocity",
     "mesh_get",
+    "mesh_get_group_root",
     "mesh_get_index",
     "mesh_get_point",
     "mesh_get_velocity",
     "load_mesh",
     "mesh_from_file",
+    "MeshQuery",
     "MeshQueryAABB",
     "MeshQuerySphere",
     "mesh_query_aabb",

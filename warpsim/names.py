@@ -112,8 +112,8 @@ NAMES = {
     ),
     "geometry.bvh.bvh": "Bvh",
     "geometry.bvh.query": (
-        "BvhQueryAabb BvhQueryCapsule BvhQueryRay BvhQuerySphere bvh_get_group_root bvh_query_aabb bvh_query_capsule "
-        "bvh_query_next bvh_query_ray bvh_query_sphere"
+        "BvhQuery BvhQueryAabb BvhQueryCapsule BvhQueryRay BvhQuerySphere bvh_get_group_root bvh_query_aabb "
+        "bvh_query_capsule bvh_query_next bvh_query_ray bvh_query_sphere"
     ),
     "geometry.hash_grid.hash_grid": "HashGrid",
     "geometry.hash_grid.neighbors": (
@@ -124,12 +124,12 @@ NAMES = {
     "geometry.mesh.mesh": "Mesh",
     "geometry.mesh.data": "MeshData",
     "geometry.mesh.eval": (
-        "mesh_eval_face_normal mesh_eval_position mesh_eval_velocity mesh_get mesh_get_index mesh_get_point "
-        "mesh_get_velocity"
+        "mesh_eval_face_normal mesh_eval_position mesh_eval_velocity mesh_get mesh_get_group_root mesh_get_index "
+        "mesh_get_point mesh_get_velocity"
     ),
     "geometry.mesh.files": "load_mesh mesh_from_file",
     "geometry.mesh.overlap": (
-        "MeshQueryAABB MeshQuerySphere mesh_query_aabb mesh_query_aabb_next mesh_query_next mesh_query_sphere"
+        "MeshQuery MeshQueryAABB MeshQuerySphere mesh_query_aabb mesh_query_aabb_next mesh_query_next mesh_query_sphere"
     ),
     "geometry.mesh.query": (
         "MeshQueryPoint mesh_query_furthest_point_no_sign mesh_query_point mesh_query_point_no_sign "
@@ -191,6 +191,27 @@ PUBLIC = (*HOME, *MODULES, *COMPOUNDS)
 OPTIONAL = (*_FRAMEWORKS,)
 
 
+LATER = {
+    "tiles": (
+        "tile tile_stack BvhQueryTiled MeshQueryAABBTiled dense_chol dense_chol_batched dense_gemm dense_gemm_batched "
+        "dense_solve dense_solve_batched dense_subs"
+    ),
+    "textures": (
+        "GLTextureResource RegisteredGLBuffer Texture Texture1D Texture2D Texture3D TextureAddressMode "
+        "TextureFilterMode TextureResourceFlags"
+    ),
+    "arrays of Omniverse Fabric": "fabricarray fabricarrayarray indexedfabricarray indexedfabricarrayarray",
+    "sparse matrices and finite elements": "sparse fem",
+    "graphs in files": "capture_load capture_load_from_bytes capture_save",
+    "handles between processes": "event_from_ipc_handle from_ipc_handle",
+    "modules compiled ahead of time": "compile_aot_module load_aot_module",
+    "allocators of one's own": (
+        "Allocator CudaManagedAllocator ScopedAllocator get_device_allocator set_cuda_allocator set_device_allocator"
+    ),
+}
+"""Names of Warp whose part of it is not here yet, for the message that says so."""
+
+
 def loader(namespace: dict[str, Any]) -> Callable[[str], Any]:
     """A `__getattr__` for the package with this namespace: it finds public names at home, and keeps them there.
 
@@ -209,7 +230,8 @@ def loader(namespace: dict[str, Any]) -> Callable[[str], Any]:
             namespace.update(_module("core.types.compounds").standard_names())
             return namespace[name]
         else:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            later = next((f": {what} are not here yet" for what, names in LATER.items() if name in names.split()), "")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{later}")
         namespace[name] = value
         return value
 

@@ -107,7 +107,6 @@ def test_periods_that_are_none(period):
     ("points", "error", "message"),
     (
         (wp.zeros(3, dtype=wp.vec3d), ArgumentTypeError, "vec3d.*\n.*vec3f"),
-        (wp.zeros((3, 3), dtype=wp.vec3), ArgumentTypeError, "rank 2"),
         (wp.zeros(3, dtype=float), ArgumentTypeError, "points has dtype float"),
         (None, ArgumentTypeError, "points is NoneType"),
         (wp.zeros(3, dtype=wp.vec3, device="interp"), DeviceError, "on interp\nexpected: c"),

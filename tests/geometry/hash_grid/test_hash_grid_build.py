@@ -85,7 +85,7 @@ def test_both_sorts_make_the_same_grid(name, monkeypatch):
     points = CLOUDS[name](np.random.default_rng(0))
     points[::9, 1] = np.inf
     n, made = len(points), []
-    for sort in (hash_grid_buckets.Buckets, hash_grid_sort.Sort):
+    for sort in (hash_grid_buckets.BucketBuild, hash_grid_sort.SortBuild):
         monkeypatch.setattr(hash_grid, "builder_for", lambda device, sort=sort: sort)
         kinds = wp.array(np.arange(n) % 5, dtype=int)
         grid = built(points, 0.1, (64, 64, 64), groups=kinds, period=(0.0, 1.7, 0.0))

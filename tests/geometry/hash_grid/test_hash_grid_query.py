@@ -259,3 +259,66 @@ def test_gradients_flow_through_distances_of_candidates():
         e[k, k % 3] = h
         numeric = sum(s * (pushed(x + s * e, r, 0.0) * w).sum() for s in (1, -1)) / (2.0 * h)
         assert slope[k, k % 3] == pytest.approx(2.0 * numeric, rel=1e-5, abs=1e-6)
+
+
+@wp.kernel
+def count_near(grid: wp.uint64, points: wp.array(dtype=Any), radius: Any, total: wp.array(dtype=int)):
+    i = wp.tid()
+    for j in wp.hash_grid_query(grid, points[i], radius):
+        if wp.length(points[i] - points[j]) <= radius:
+            total[i] += 1
+
+
+@wp.func
+def first_candidate(query: wp.HashGridQuery[wp.float16]):
+    index = int(-1)
+    while wp.hash_grid_query_next(query, index):
+        return index
+    return -1
+
+
+@wp.kernel
+def any_candidate(grid: wp.uint64, points: wp.array(dtype=wp.vec3h), groups: wp.array(dtype=int),
+                  found: wp.array(dtype=int)):  # fmt: skip
+    i = wp.tid()
+    found[i] = first_candidate(wp.hash_grid_query(grid, points[i], wp.float16(0.01), groups[i]))
+
+
+@pytest.mark.parametrize("device", ("cpu", "interp"))
+def test_points_of_float16_are_sorted_as_float32_ones(device):
+    count = 60 if device == "cpu" else 12
+    numbers = np.random.default_rng(0).uniform(0, 2, (count, 3)).astype(np.float16)
+    points = wp.array(numbers, dtype=wp.vec3h, device=device)
+    grid = wp.HashGrid(8, 8, 8, device=device, dtype=wp.float16)
+    groups = wp.array(np.arange(count), dtype=int, device=device)
+    grid.build(points, 0.4, groups=groups)
+    total, found = (wp.zeros(count, dtype=int, device=device) for _ in range(2))
+    wp.launch(count_near, count, [grid.id, points, wp.float16(0.4), total], device=device)
+    wp.launch(any_candidate, count, [grid.id, points, groups, found], device=device)
+    apart = np.linalg.norm((numbers[:, None] - numbers[None]).astype(np.float64), axis=-1)
+    least, most = (apart < 0.398).sum(1), (apart < 0.402).sum(1)  # what float16 may decide either way
+    assert ((least <= total.numpy()) & (total.numpy() <= most)).all()
+    assert np.array_equal(found.numpy(), np.arange(count))
+
+
+@KINDS
+@pytest.mark.parametrize("shape", ((24,), (6, 4), (2, 3, 4), (2, 2, 3, 2)))
+@pytest.mark.parametrize("apart", (False, True))
+@pytest.mark.parametrize("captured", (False, True))
+def test_points_of_any_rank_and_stride_count_in_c_order(kind, shape, apart, captured):
+    numbers = np.random.default_rng(1).uniform(-1, 1, (24, 3)).astype(kind)
+    room = wp.zeros((shape[0] * 2, *shape[1:]), dtype=VEC3[kind])
+    points = room[::2] if apart else room[: shape[0]]
+    grid = wp.HashGrid(8, 8, 8, dtype=SCALAR[kind])
+    grid.reserve(24)
+    if captured:
+        with wp.ScopedCapture() as capture:
+            grid.build(points, 0.5)
+    points.assign(numbers.reshape((*shape, 3)))
+    if captured:
+        wp.capture_launch(capture.graph)
+    else:
+        grid.build(points, 0.5)
+    assert_same = [np.array_equal(a, b) for a, b in zip(
+        candidates(grid, numbers, 0.5), candidates(built(numbers, 0.5), numbers, 0.5), strict=True)]  # fmt: skip
+    assert all(assert_same)

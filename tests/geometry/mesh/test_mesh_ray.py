@@ -192,3 +192,53 @@ def test_normals_of_triangles_of_all_sizes(scale):
     found = ask(mesh_of(points, [[0, 1, 2]]), o, d)
     np.testing.assert_allclose(found[0, 2], scale, rtol=1e-5)
     np.testing.assert_allclose(found[0, 6:9], np.float32([0, -1, 2]) / np.sqrt(5), atol=1e-6)
+
+
+# ----- groups -----------------------------------------------------------------------------------
+
+
+@wp.kernel
+def cast_in_group(
+    mesh: wp.uint64, o: wp.array(dtype=wp.vec3), d: wp.array(dtype=wp.vec3), groups: wp.array(dtype=int),
+    face: wp.array(dtype=int), others: wp.array2d(dtype=int),
+):  # fmt: skip
+    i = wp.tid()
+    root = wp.mesh_get_group_root(mesh, groups[i])
+    face[i] = wp.mesh_query_ray(mesh, o[i], d[i], 1.0e30, root).face
+    t, u, v, sign, normal, found = 0.0, 0.0, 0.0, 0.0, wp.vec3(), int(-1)
+    hit = wp.mesh_query_ray(mesh, o[i], d[i], 1.0e30, t, u, v, sign, normal, found, root)
+    others[i, 0] = wp.where(hit, found, -1)
+    others[i, 1] = wp.where(wp.mesh_query_ray_anyhit(mesh, o[i], d[i], 1.0e30, root), 1, 0)
+    others[i, 2] = wp.mesh_query_ray_count_intersections(mesh, o[i], d[i], root)
+
+
+@pytest.mark.parametrize("device", ("cpu", "interp"))
+def test_a_group_is_a_mesh_of_its_own(device):
+    """Rays below the root of a group find what they find in a mesh of its faces alone; an unknown group is all."""
+    rng = np.random.default_rng(3)
+    points, faces = sphere(8 if device == "cpu" else 3)
+    kinds = rng.integers(-1, 4, len(faces)).astype(np.int32) * 7
+    n = 200 if device == "cpu" else 12
+    o, d = rng.normal(size=(n, 3)).astype(np.float32), rng.normal(size=(n, 3)).astype(np.float32)
+    wanted = rng.choice([*np.unique(kinds), 1000], n).astype(np.int32)
+    mesh = wp.Mesh(vectors(points, device), wp.array(faces.ravel(), dtype=int, device=device),
+                   groups=wp.array(kinds, dtype=int, device=device))  # fmt: skip
+    face, others = wp.zeros(n, dtype=int, device=device), wp.zeros((n, 3), dtype=int, device=device)
+    given = [mesh.id, vectors(o, device), vectors(d, device), wp.array(wanted, dtype=int, device=device), face, others]
+    wp.launch(cast_in_group, n, given, device=device)
+    whole = ask(mesh, o, d, device=device)
+    for group in np.unique(wanted):
+        rays, own = wanted == group, np.flatnonzero(kinds == group) if group < 1000 else np.arange(len(faces))
+        alone = ask(mesh_of(points, faces[own], device=device), o[rays], d[rays], device=device)
+        expected = np.where(alone[:, 0] > 0, own[alone[:, 1].astype(int)], -1)
+        assert np.array_equal(face.numpy()[rays], expected) and np.array_equal(others.numpy()[rays, 0], expected)
+        assert np.array_equal(others.numpy()[rays, 1:], alone[:, 9:11].astype(int))
+    everything = ask(mesh_of(points, faces, device=device), o, d, device=device)
+    assert np.array_equal(whole[:, 1], everything[:, 1])
+
+
+def test_groups_are_numbers_of_faces():
+    points, indices = vectors(CUBE), wp.array(CUBE_FACES.ravel(), dtype=int)
+    for wrong in (wp.zeros(11, dtype=int), wp.zeros(12, dtype=float), np.zeros(12, np.int32)):
+        with pytest.raises(wp.errors.MeshError, match="groups of a mesh"):
+            wp.Mesh(points, indices, groups=wrong)

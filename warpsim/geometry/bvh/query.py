@@ -30,7 +30,7 @@ from typing import Any
 
 from ...core.language import (
     abs, cw_mul, dot, float32, func, greater, int32, isfinite, lesser, mask_at_most, max, min, resolve, stop_gradient,
-    struct, uint64, vec3, vec3i, vec4, where,
+    struct, TypeVariable, uint64, vec3, vec3i, vec4, where,
 )  # fmt: skip
 from ...core.lib.bits import lowest_bit, unit_for
 from ...core.lib.sampling import lower_bound
@@ -356,3 +356,6 @@ BvhQueryAabb.next_in_kernel = bvh_query_next
 BvhQuerySphere.next_in_kernel = bvh_query_next
 BvhQueryRay.next_in_kernel = bvh_query_next
 BvhQueryCapsule.next_in_kernel = bvh_query_next
+
+BvhQuery = TypeVariable("BvhQuery", lambda t: t in (BvhQueryAabb, BvhQuerySphere, BvhQueryRay, BvhQueryCapsule))
+"""Any query of boxes, as an annotation of functions that take one."""

@@ -35,15 +35,16 @@ from .nodes import STACK_SIZE
 
 
 @func
-def nearest_first(data: Any, search: Any, bounds_of: Callable, look: Callable) -> Any:
-    """The search after branch and bound: nodes and leaves whose bound is above `search.limit` are left out.
+def nearest_first(data: Any, search: Any, bounds_of: Callable, look: Callable, root: int32 = 0) -> Any:
+    """The search below the node `root` after branch and bound: nodes and leaves whose bound is above `search.limit`
+    are left out.
 
     bounds_of: (search, node) to a lower bound of what each child has to offer, at least -LARGEST, infinite for empty
     slots; nearer children are visited first. look: (data, search, leaf) to the search that has seen the leaf.
     """
     stack, bounds = zeros(shape=STACK_SIZE, dtype=int32), zeros(shape=STACK_SIZE, dtype=float32)
-    bounds[0] = -LARGEST
-    top = where(len(data.tree.nodes) > 0, 1, 0)  # the root is node 0
+    bounds[0], stack[0] = -LARGEST, root
+    top = where(root < len(data.tree.nodes), 1, 0)
     while top > 0:
         top -= 1
         child = stack[top]
@@ -62,14 +63,15 @@ def nearest_first(data: Any, search: Any, bounds_of: Callable, look: Callable) -
 
 
 @func
-def visit_all(data: Any, search: Any, enter: Callable, look: Callable) -> Any:
-    """The search after it has looked at all leaves that it enters.
+def visit_all(data: Any, search: Any, enter: Callable, look: Callable, root: int32 = 0) -> Any:
+    """The search after it has looked at all leaves below the node `root` that it enters.
 
     enter: (data, search, n) to the search that has seen node n, and a bit for each child to go on with, none of them
     empty. look: (data, search, leaf) to the search that has seen the leaf.
     """
     stack = zeros(shape=STACK_SIZE, dtype=int32)
-    top = where(len(data.tree.nodes) > 0, 1, 0)
+    stack[0] = root
+    top = where(root < len(data.tree.nodes), 1, 0)
     while top > 0:
         top -= 1
         child = stack[top]

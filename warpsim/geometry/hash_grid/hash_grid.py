@@ -15,7 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.language import array, empty, float32, float64, get_device, int32, vec3d, vec3f, vec3i, zeros
+from ...core.language import (
+    array, empty, float16, float32, float64, get_device, int32, kernel, launch, tid, vec3d, vec3f, vec3h, vec3i, zeros,
+)  # fmt: skip
+from ...core.runtime.arrays.creation import copy
 from ...core.runtime.devices.capture import recorded
 from ...core.runtime.launches.handles import Handle
 from ...core.types.arrays import type_name
@@ -26,7 +29,14 @@ from .build import Table, Task, most_cells
 from .data import LANES, HashGridData, HashGridPlan, lanes_d, lanes_f
 from .sort import SortBuild
 
+_POINTS = {float16: vec3h, float32: vec3f, float64: vec3d}
 _SMALLEST, _LARGEST = 1.0e-300, 1.0e300  # lengths whose inverse is a number with full precision
+
+
+@kernel(enable_backward=False)
+def _widen(points: array(dtype=vec3h), out: array(dtype=vec3f)):
+    i = tid()
+    out[i] = vec3f(points[i])
 
 
 class HashGrid:
@@ -45,8 +55,9 @@ class HashGrid:
     dim_x, dim_y, dim_z: after how many cells of width `radius` along each axis cells repeat. Where points spread
     farther, cells that are so far apart share a place in memory, which costs time; it changes no neighbours, but
     candidates come from all of them. Large numbers cost nothing, because a grid has at most about two cells per point.
-    device: where the grid lives, as do all its points. dtype: `float` (float32) or `wp.float64`, the precision of
-    points. Positions may be anywhere; beyond 2^48 radii from the origin they share one cell, which costs time.
+    device: where the grid lives, as do all its points. dtype: `float` (float32), `wp.float64` or `wp.float16`, the
+    precision of points; those of float16 are sorted as float32 ones, which they are. Positions may be anywhere; beyond
+    2^48 radii from the origin they share one cell, which costs time.
 
     A grid may be used from several Python threads, also to build it, but not while a launch that queries it runs.
     Its id stands for nothing once the grid is gone. Raises `HashGridError` for dimensions below 1,
@@ -56,6 +67,7 @@ class HashGrid:
     def __init__(self, dim_x: int, dim_y: int, dim_z: int, device: Any = None, dtype: Any = float):
         self.device = get_device(device)
         self.dtype = _checked_dtype(dtype)
+        self._sorted_dtype = float64 if self.dtype is float64 else float32
         self.dims = tuple(_checked_dimension(n, name) for n, name in ((dim_x, "x"), (dim_y, "y"), (dim_z, "z")))
         self._capacity = self._group_capacity = 0
         self._lock = threading.Lock()
@@ -81,21 +93,21 @@ class HashGrid:
     def build(self, points: Any, radius: float, groups: Any = None, period: Sequence[float] | None = None) -> None:
         """Sort points into cells.
 
-        points: (n,) `vec3` of the grid's dtype [length]; n may be 0. Points with a NaN or an infinity are in no
-        cell. radius: the width of cells [length], best equal to the usual `max_dist` of queries. groups: (n,) int32,
-        any numbers; queries can ask for the points of one group, which then cost what that group alone costs. period:
-        lengths after which space repeats along x, y and z, 0 for an axis along which it does not; points may
-        lie in any period.
+        points: `vec3` of the grid's dtype [length], of any rank, numbered in C order; there may be none. Points with a
+        NaN or an infinity are in no cell. radius: the width of cells [length], best equal to the usual `max_dist` of
+        queries. groups: int32, one for each point, any numbers; queries can ask for the points of one group, which
+        then cost what that group alone costs. period: lengths after which space repeats along x, y and z, 0 for an axis
+        along which it does not; points may lie in any period.
 
         A tape may span builds: each launch is reversed with the grid that it saw, of which the tape keeps what a build
         overwrites. Gradients flow through what kernels do with points, not through the build. In a capture of a
         graph, `reserve` first, and keep the points: every launch of the graph builds anew from them.
 
-        Raises `ArgumentTypeError` for arrays of another dtype or rank, `HashGridError` for a radius or period that is
+        Raises `ArgumentTypeError` for arrays of another dtype, `HashGridError` for a radius or period that is
         no positive, finite length or for another number of groups, `DeviceError` for arrays elsewhere.
         """
-        given = self._checked_array(points, "points", vec3f if self.dtype is float32 else vec3d)
-        kinds = None if groups is None else self._checked_array(groups, "groups", int32)
+        given = self._flat(self._checked_array(points, "points", _POINTS[self.dtype]))
+        kinds = None if groups is None else self._flat(self._checked_array(groups, "groups", int32))
         if kinds is not None and kinds.size != given.size:
             raise HashGridError(f"build: {kinds.size} groups for {given.size} points\nexpected: one group per point")
         width, repeat = _checked_length(radius, "radius"), _checked_period(period)
@@ -110,6 +122,20 @@ class HashGrid:
             if size != self._size:
                 self._size, self._present = size, self._data(*size)
             recorded(partial(self._show, self._present))
+
+    def _flat(self, given: Any) -> Any:
+        """An array as one dimension, points of float16 as float32 ones. A graph does again at every launch what must
+        be copied for that."""
+        if given.ndim > 1 and not given.is_contiguous:
+            packed = empty(given.shape, given.dtype, self.device)
+            copy(packed, given)
+            given = packed
+        flat = given.flatten() if given.ndim > 1 else given
+        if flat.dtype is not vec3h:
+            return flat
+        wide = empty(flat.size, vec3f, self.device)
+        launch(_widen, flat.size, [flat, wide], device=self.device)
+        return wide
 
     def _show(self, data: HashGridData) -> None:
         """Let the id stand for `data`. A graph does so at every launch, as it fills the arrays of its capture."""
@@ -135,12 +161,12 @@ class HashGrid:
 
     def _allocate(self, count: int) -> None:
         self._capacity, self._group_capacity = count, 0
-        self._coordinates = [empty(count + LANES, self.dtype, self.device) for _ in range(3)]
-        self._windows = [_windows(c, lanes_f if self.dtype is float32 else lanes_d) for c in self._coordinates]
+        self._coordinates = [empty(count + LANES, self._sorted_dtype, self.device) for _ in range(3)]
+        self._windows = [_windows(c, lanes_d if self.dtype is float64 else lanes_f) for c in self._coordinates]
         self._point, self._group = self._ints(count), self._ints(0)
         self._starts = self._ints(most_cells(count) + 2)
         self._plan = zeros(1, HashGridPlan, self.device)
-        self._builder = builder_for(self.device)(count, self.dtype, self.device)
+        self._builder = builder_for(self.device)(count, self._sorted_dtype, self.device)
 
     def _ints(self, count: int) -> Any:
         return empty(count, int32, self.device)
@@ -150,7 +176,7 @@ class HashGrid:
         made = HashGridData()
         nothing = {t: _windows(empty(LANES, t.dtype, self.device), t)[:0] for t in (lanes_f, lanes_d)}
         for k, axis in enumerate("xyz"):
-            single = self.dtype is float32
+            single = self.dtype is not float64
             here = self._windows[k][: count + 1]  # a query looks behind the last point when its row is empty
             setattr(made, axis, here if single else nothing[lanes_f])
             setattr(made, f"{axis}d", nothing[lanes_d] if single else here)
@@ -166,10 +192,10 @@ class HashGrid:
             if not any(hasattr(given, protocol) for protocol in protocols):
                 raise ArgumentTypeError(f"build: {name} is {type(given).__name__}\nexpected: an array")
             given = array(given, dtype=dtype, device=self.device, copy=False)
-        if given.dtype is not dtype or given.ndim != 1:
+        if given.dtype is not dtype:
             raise ArgumentTypeError(
-                f"build: {name} has dtype {type_name(given.dtype)} and rank {given.ndim}\n"
-                f"expected: {type_name(dtype)} and rank 1 (this grid's dtype is {type_name(self.dtype)})"
+                f"build: {name} has dtype {type_name(given.dtype)}\n"
+                f"expected: {type_name(dtype)} (this grid's dtype is {type_name(self.dtype)})"
             )
         if given.device is not self.device:
             raise DeviceError(f"build: {name} is on {given.device}\nexpected: {self.device}, where the grid is")
@@ -191,8 +217,8 @@ def _windows(coordinates: Any, lanes: Any) -> Any:
 
 def _checked_dtype(dtype: Any) -> Any:
     kind = canonical(dtype) if dtype is not None else float32
-    if kind not in (float32, float64):
-        raise ArgumentTypeError(f"HashGrid: dtype is {type_name(kind)}\nexpected: float (float32) or float64")
+    if kind not in _POINTS:
+        raise ArgumentTypeError(f"HashGrid: dtype is {type_name(kind)}\nexpected: float (float32), float64 or float16")
     return kind
 
 

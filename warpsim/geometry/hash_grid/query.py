@@ -7,7 +7,8 @@ that moved a little since the build are still among them: kernels compute the di
 now and with an image of their own choice. Which points are candidates follows from their cells alone, not from how
 many points there are. The order is fixed by the grid: row of cells by row of cells, and by index within a cell.
 There are no candidates near a NaN or an infinity, nor for a negative or NaN `max_dist`; an infinite one covers all
-cells. A position of the other precision than the grid's finds nothing.
+cells. A position of float32 in a grid of float64 points, or the other way round, finds nothing; those of
+float16 are float32 ones to both.
 
 Queries have no derivative, as those of `hash_grid_neighbors`.
 """
@@ -17,8 +18,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.language import (
-    float32, float64, func, int32, min, resolve, stop_gradient, struct, uint32, uint64, vec3d, vec3f,
+    float16, float32, float64, func, int32, min, resolve, stop_gradient, struct, uint32, uint64, vec3d, vec3f, vec3h,
 )  # fmt: skip
+from ...core.types.scalars import canonical
+from ...errors import ArgumentTypeError
 from .data import LANES, HashGridData, cell_number, remainder
 from .walk import Walk, arc, at_first_row, covered, meets_any, next_point
 
@@ -43,6 +46,20 @@ class HashGridQueryD:
     low: vec3d
     count: vec3d
     per_around: vec3d
+
+
+_KINDS = {float16: HashGridQuery, float32: HashGridQuery, float64: HashGridQueryD}
+
+
+def _of_precision(dtype: Any) -> Any:
+    """`HashGridQuery[wp.float64]`: the type of queries with positions of a precision."""
+    found = _KINDS.get(canonical(dtype))
+    if found is None:
+        raise ArgumentTypeError(f"HashGridQuery[{dtype!r}]\nexpected: float16, float32 or float64")
+    return found
+
+
+HashGridQuery.__class_getitem__ = staticmethod(_of_precision)
 
 
 # ----- begin ------------------------------------------------------------------------------------
@@ -145,6 +162,21 @@ def hash_grid_query(id: uint64, point: vec3d, max_dist: float64, group: int32) -
     """A query of the points of one group in a grid of float64 points."""
     grid = resolve(id, HashGridData)
     return start_query(HashGridQueryD(), grid, stop_gradient(point), stop_gradient(max_dist), group, True)
+
+
+@func(overload_of=hash_grid_query)
+def hash_grid_query(id: uint64, point: vec3h, max_dist: float16) -> HashGridQuery:
+    """A query of a grid of float16 points."""
+    grid = resolve(id, HashGridData)
+    return start_query(HashGridQuery(), grid, vec3f(stop_gradient(point)), float32(stop_gradient(max_dist)), 0, False)
+
+
+@func(overload_of=hash_grid_query)
+def hash_grid_query(id: uint64, point: vec3h, max_dist: float16, group: int32) -> HashGridQuery:
+    """A query of the points of one group in a grid of float16 points."""
+    grid = resolve(id, HashGridData)
+    place, reach = vec3f(stop_gradient(point)), float32(stop_gradient(max_dist))
+    return start_query(HashGridQuery(), grid, place, reach, group, True)
 
 
 @func(inout=("query", "index"))

@@ -63,6 +63,8 @@ class MeshData:
     tree: BvhTree  # over faces
     packs: array_type(TrianglePack, 1)  # one per leaf
     moments: array_type(WindingMoments, 1)  # four per node; empty unless winding numbers are wanted
+    groups: array_type(int32, 1)  # all groups of faces, ascending; empty without groups
+    roots: array_type(int32, 1)  # the node of each group
     average_edge: array_type(float32, 1)  # one number: root of the mean squared length of the first edges of faces
 
 

@@ -6,6 +6,7 @@ Indices are not checked outside of `config.verify` and the device "interp", like
 from __future__ import annotations
 
 from ...core.language import float32, func, int32, resolve, uint64, vec3
+from ...core.lib.sampling import lower_bound
 from .data import MeshData, corners_of, face_normal
 
 
@@ -62,3 +63,15 @@ def mesh_eval_face_normal(id: uint64, face: int32) -> vec3:
     """The unit normal of a face, towards the side from which it turns counter-clockwise; zero without area."""
     a, b, c = corners_of(resolve(id, MeshData), face)
     return face_normal(a, b, c)
+
+
+@func
+def mesh_get_group_root(id: uint64, group: int32) -> int32:
+    """The `root` with which queries along rays look at the faces of one group; -1, all faces, if there is none."""
+    data = resolve(id, MeshData)
+    place = lower_bound(data.groups, 0, len(data.groups) + 1, group)
+    root = int32(-1)
+    if place < len(data.groups):
+        if data.groups[place] == group:
+            root = data.roots[place]
+    return root

@@ -23,7 +23,8 @@ class Mesh:
     points: positions of vertices, array of vec3. indices: three vertices per face, array of 3 * faces int32,
     counter-clockwise seen from outside. velocities: of vertices, array of vec3, for `mesh_eval_velocity`.
     support_winding_number: prepare `mesh_query_point_sign_winding_number`. bvh_constructor: how the tree over the
-    faces is built, as of `Bvh`: None is "lbvh" on CUDA and "sah" elsewhere.
+    faces is built, as of `Bvh`: None is "lbvh" on CUDA and "sah" elsewhere. groups: (faces,) int32; queries along rays
+    can then look at the faces of one group alone, see `mesh_get_group_root`.
 
     The arrays stay those of the caller: after writing to `points`, call `refit`. Gradients with respect to
     vertices and velocities arrive in `points.grad` and `velocities.grad`. Points that are not finite are allowed:
@@ -38,6 +39,7 @@ class Mesh:
     def __init__(
         self, points: array, indices: array, velocities: array | None = None, support_winding_number: bool = False,
         bvh_constructor: str | None = None, bvh_leaf_size: int | None = None,
+        groups: array | None = None,
     ):  # fmt: skip
         check_not_captured("Mesh(...)")
         _check_points(points, "points")
@@ -48,7 +50,10 @@ class Mesh:
             raise MeshError(f"bvh_constructor is {bvh_constructor!r}\nexpected: one of {CONSTRUCTORS}")
         if bvh_leaf_size is not None and not 1 <= bvh_leaf_size <= MAX_LEAF:
             raise MeshError(f"bvh_leaf_size is {bvh_leaf_size}\nexpected: 1 to {MAX_LEAF}, or None")
+        if groups is not None:
+            _check_groups(groups, indices)
         self.device = points.device
+        self.groups = groups
         self.support_winding_number = support_winding_number
         self._points, self._indices, self._velocities = points, indices, velocities
         self._leaf_size, self._constructor = bvh_leaf_size or MAX_LEAF, bvh_constructor
@@ -133,7 +138,7 @@ class Mesh:
         n, device = self.face_count, self.device
         lowers, uppers = empty(n, vec3, device), empty(n, vec3, device)
         _run(bound_faces, n, self._points, self.indices, lowers, uppers)
-        built, _, _ = construct(self._constructor, lowers, uppers, self._leaf_size)
+        built, groups, roots = construct(self._constructor, lowers, uppers, self._leaf_size, self.groups)
         with saved_contents.Paused():  # nothing in it that a tape could need
             tree, self._owners = widened(built.tree)
         self._stages = built.stages
@@ -143,7 +148,7 @@ class Mesh:
         data = MeshData(
             points=self._points, velocities=self._velocities_or_none(self._velocities), indices=self.indices, tree=tree,
             packs=empty(self._owners.size, TrianglePack, device), moments=zeros(moments, WindingMoments, device),
-            average_edge=zeros(1, float32, device),
+            groups=groups, roots=roots, average_edge=zeros(1, float32, device),
         )  # fmt: skip
         self._fill(data)
         return data
@@ -188,6 +193,16 @@ def _check_points(points: Any, name: str, like: array | None = None) -> None:
     if like is not None and (points.shape != like.shape or points.device != like.device):
         raise MeshError(
             f"{name} of a mesh: {points.size} on {points.device}\nexpected: {like.size} on {like.device}, as its points"
+        )
+
+
+def _check_groups(groups: Any, indices: array) -> None:
+    """Raise unless there is a number for every face."""
+    fits = isinstance(groups, array) and groups.dtype is int32 and groups.ndim == 1
+    if not fits or 3 * groups.size != indices.size or groups.device != indices.device:
+        raise MeshError(
+            f"groups of a mesh: {groups!r}\nexpected: an array of int32, one for each of {indices.size // 3} faces, on "
+            f"{indices.device}"
         )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.language import (
-    float32, func, greater, int32, lesser, mask_at_most, max, resolve, struct, uint64, vec3, vec4, where,
+    TypeVariable, float32, func, greater, int32, lesser, mask_at_most, max, resolve, struct, uint64, vec3, vec4, where,
 )  # fmt: skip
 from ..bvh.boxes import box_distances_sq, is_finite
 from ..bvh.nodes import EMPTY, BvhNode, leaf_count, leaf_first
@@ -172,3 +172,6 @@ mesh_query_aabb_next = mesh_query_next
 """The older name."""
 
 MeshQueryAABB.next_in_kernel = MeshQuerySphere.next_in_kernel = mesh_query_next
+
+MeshQuery = TypeVariable("MeshQuery", lambda t: t in (MeshQueryAABB, MeshQuerySphere))
+"""Any query of faces near something, as an annotation of functions that take one."""

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.language import (
-    bool_, cw_mul, float32, func, greater, int32, lesser, mask_at_most, mat33, min, resolve, struct, uint64, vec3, vec4,
-    where,
+    bool_, cw_mul, float32, func, greater, int32, lesser, mask_at_most, mat33, max, min, resolve, struct, uint64, vec3,
+    vec4, where,
 )  # fmt: skip
 from ...core.lib.intersect import ray_crosses, ray_frame, ray_triangle
 from ..bvh.boxes import LARGEST, box_spans, inverted, is_finite
@@ -130,11 +130,11 @@ def look_first(data: MeshData, search: FirstHit, leaf: int32) -> FirstHit:
 
 
 @func(nondiff="a face is a number")
-def first_hit(data: MeshData, start: vec3, dir: vec3, max_t: float32, any_will_do: bool) -> int32:
-    """The face that is hit first at a time in [0, max_t), or -1."""
+def first_hit(data: MeshData, start: vec3, dir: vec3, max_t: float32, any_will_do: bool, root: int32) -> int32:
+    """The face below a node that is hit first at a time in [0, max_t), or -1. root: -1 for all faces."""
     search = FirstHit(ray=ray_of(start, dir), limit=min(max_t, LARGEST), face=-1, any_will_do=any_will_do)
     if max_t > 0.0 and is_finite(start) and is_finite(dir):
-        search = nearest_first(data, search, entry_times, look_first)
+        search = nearest_first(data, search, entry_times, look_first, max(root, 0))
     return search.face
 
 
@@ -170,11 +170,12 @@ def look_crossed(data: MeshData, search: CrossingCount, leaf: int32) -> Crossing
 
 
 @func(nondiff="a count is a number")
-def crossings(data: MeshData, start: vec3, dir: vec3) -> int32:
-    """How many faces the ray crosses at times >= 0; a border shared by two faces belongs to one of them."""
+def crossings(data: MeshData, start: vec3, dir: vec3, root: int32 = -1) -> int32:
+    """How many faces below a node (-1: all) the ray crosses at times >= 0; a border shared by two faces belongs to one
+    of them."""
     search = CrossingCount(ray=ray_of(start, dir), count=0)
     if is_finite(start) and is_finite(dir):
-        search = visit_all(data, search, enter_crossed, look_crossed)
+        search = visit_all(data, search, enter_crossed, look_crossed, max(root, 0))
     return search.count
 
 
@@ -195,38 +196,40 @@ def hit_of(data: MeshData, face: int32, start: vec3, dir: vec3) -> MeshQueryRay:
 
 
 @func
-def mesh_query_ray(id: uint64, start: vec3, dir: vec3, max_t: float32) -> MeshQueryRay:
+def mesh_query_ray(id: uint64, start: vec3, dir: vec3, max_t: float32, root: int32 = -1) -> MeshQueryRay:
     """The first hit of the ray start + t dir with 0 <= t < max_t; `dir` need not have unit length.
+
+    root: where to look, see `mesh_get_group_root`; -1 for all faces.
 
     Without a hit, `result` is False, `face` -1 and the rest 0. Faces seen edge-on are not hit.
     """
     data = resolve(id, MeshData)
-    return hit_of(data, first_hit(data, start, dir, max_t, False), start, dir)
+    return hit_of(data, first_hit(data, start, dir, max_t, False, root), start, dir)
 
 
 @func(overload_of=mesh_query_ray, inout=("t", "bary_u", "bary_v", "sign", "normal", "face"))
 def mesh_query_ray(
     id: uint64, start: vec3, dir: vec3, max_t: float32, t: float32, bary_u: float32, bary_v: float32, sign: float32,
-    normal: vec3, face: int32,
+    normal: vec3, face: int32, root: int32 = -1,
 ) -> tuple[float32, float32, float32, float32, vec3, int32, bool]:  # fmt: skip
     """The same with a hit written to arguments, which stay as they are without one; returns whether there is one."""
-    query = mesh_query_ray(id, start, dir, max_t)
+    query = mesh_query_ray(id, start, dir, max_t, root)
     if query.result:
         t, bary_u, bary_v, sign, normal, face = query.t, query.u, query.v, query.sign, query.normal, query.face
     return t, bary_u, bary_v, sign, normal, face, query.result
 
 
 @func
-def mesh_query_ray_anyhit(id: uint64, start: vec3, dir: vec3, max_t: float32) -> bool:
-    """Whether the ray start + t dir hits anything with 0 <= t < max_t."""
-    return first_hit(resolve(id, MeshData), start, dir, max_t, True) >= 0
+def mesh_query_ray_anyhit(id: uint64, start: vec3, dir: vec3, max_t: float32, root: int32 = -1) -> bool:
+    """Whether the ray start + t dir hits anything with 0 <= t < max_t; root: as of `mesh_query_ray`."""
+    return first_hit(resolve(id, MeshData), start, dir, max_t, True, root) >= 0
 
 
 @func
-def mesh_query_ray_count_intersections(id: uint64, start: vec3, dir: vec3) -> int32:
-    """How many faces the ray start + t dir crosses at t >= 0.
+def mesh_query_ray_count_intersections(id: uint64, start: vec3, dir: vec3, root: int32 = -1) -> int32:
+    """How many faces the ray start + t dir crosses at t >= 0; root: as of `mesh_query_ray`.
 
     A ray through an edge or a corner crosses as many of the faces there as a ray beside it, up to an even
     number: so the count is odd exactly for a start inside a closed mesh.
     """
-    return crossings(resolve(id, MeshData), start, dir)
+    return crossings(resolve(id, MeshData), start, dir, root)
