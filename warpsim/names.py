@@ -68,7 +68,7 @@ NAMES = {
         "set_mempool_access_enabled set_mempool_enabled set_mempool_release_threshold set_peer_access_enabled"
     ),
     "core.runtime.devices.device": (
-        "Device ScopedDevice get_cuda_device get_cuda_device_count get_cuda_devices get_device get_devices "
+        "Device DeviceLike ScopedDevice get_cuda_device get_cuda_device_count get_cuda_devices get_device get_devices "
         "get_preferred_device is_cpu_available is_cuda_available is_device_available set_device synchronize "
         "synchronize_device"
     ),

@@ -102,6 +102,22 @@ def test_edge_edge(found):
         assert abs(distance - between(a, b, c, d)) <= ROUNDING * np.abs(points).max()
 
 
+@pytest.mark.parametrize("angle", [1.0, 1e-2, 1e-3])
+def test_gaps_are_perpendicular_to_edges_that_they_meet_inside(angle):
+    """The condition of an optimum, on random pairs and on nearly parallel ones."""
+    rng = np.random.default_rng(4)
+    points = rng.uniform(-1, 1, (20_000, 4, 3))
+    if angle < 1:
+        along = points[:, 1] - points[:, 0]
+        points[:, 3] = points[:, 2] + along * rng.uniform(0.5, 1.5, (20_000, 1)) + angle * rng.normal(size=along.shape)
+    a, b, c, d = np.moveaxis(points.astype(np.float32).astype(float), 1, 0)
+    s, t, _ = run(between_edges, points.astype(np.float32), 1e-6, dtype=wp.vec3).astype(float).T
+    gap = a + s[:, None] * (b - a) - c - t[:, None] * (d - c)
+    for weight, slope in ((s, np.sum(gap * (b - a), 1)), (t, -np.sum(gap * (d - c), 1))):
+        assert slope[weight == 0].min() > -1e-5 and slope[weight == 1].max() < 1e-5
+        assert np.abs(slope[(weight > 0) & (weight < 1)]).max() < 1e-5
+
+
 def test_edges_below_epsilon_are_points():
     points = np.array([[[0, 0, 0], [0.01, 0, 0], [1, 1, 0], [1, -1, 0]]], np.float32)
     s, t, distance = run(between_edges, points, 1e-3, dtype=wp.vec3)[0]

@@ -91,7 +91,7 @@ def closest_point_edge_edge(
     if first and second and area > FLAT[type(area)] * dot(d, d) * dot(e, e):
         s, t = dot(cross(r, e), n) / area, dot(cross(r, d), n) / area
         if s >= 0.0 and s <= 1.0 and t >= 0.0 and t <= 1.0:
-            return vector(s, t, length(r + t * e - s * d))
+            return _settled(r, d, e, s, t, first, second)
     s, t = _weight(r, d, first), zero
     best = _apart(r, d, e, s, t)
     for k in range(3):
@@ -105,8 +105,19 @@ def closest_point_edge_edge(
         squared = _apart(r, d, e, x, y)
         if squared < best:
             s, t, best = x, y, squared
-    gap = r + t * e - s * d
-    return vector(s, t, length(gap))
+    return _settled(r, d, e, s, t, first, second)
+
+
+@func
+def _settled(
+    r: Vec[3, Float], d: Vec[3, Float], e: Vec[3, Float], s: Float, t: Float, first: bool, second: bool
+) -> Vec[3, Float]:
+    """(s, t, distance) after each point moved to the one closest to the other: what rounding left, which a small
+    angle between the segments makes large."""
+    for _ in range(2):
+        s = _weight(r + t * e, d, first)
+        t = _weight(s * d - r, e, second)
+    return vector(s, t, length(r + t * e - s * d))
 
 
 @func

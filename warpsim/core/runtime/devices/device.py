@@ -129,6 +129,10 @@ def _system_memory(pages: str) -> int:
     return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 0
 
 
+DeviceLike = Device | str | None
+"""What names a device in annotations: itself, its name, or None for the current one."""
+
+
 def span_of(shape: tuple[int, ...], strides: tuple[int, ...] | None, itemsize: int) -> int:
     """Bytes from the first element to the end of the last, of memory with strides from 0 on; packed without strides."""
     if strides is None:

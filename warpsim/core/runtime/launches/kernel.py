@@ -6,9 +6,10 @@ first launch that needs it. Nothing of one kernel depends on another: a broken o
 
 from __future__ import annotations
 
+import ast
 import copy
 import types as python_types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from ...emit.target import Options
 from ...frontend.functions import called_by, redefinitions
 from ...frontend.source import Source, evaluated_annotations, kernel_parameters
 from ...ir.nodes import Function
+from ...ir.printer import print_function
 from ...types import scalars, structs
 from ...types.arrays import ArrayType, type_name
 from ...types.signatures import is_generic
@@ -188,9 +190,20 @@ class Kernel:
 
     def prepare(self, device: Device) -> None:
         """Compile for contiguous arrays, as `load_module` asks; a generic kernel at the types that `overload` named."""
-        for types in self.declared if self.generic else [tuple(self.patterns.values())]:
+        for types in self.known_types():
             layouts = tuple("C" if isinstance(t, ArrayType) and not t.indexed else "" for t in types)
             self.compiled(types, layouts, self.settings(), device)
+
+    def known_types(self) -> list[tuple[Any, ...]]:
+        """The types of parameters that are known without a launch: of a generic kernel those that `overload` named."""
+        return self.declared if self.generic else [tuple(self.patterns.values())]
+
+    def texts(self) -> Iterator[str]:
+        """The programs at the known types as text; of a generic kernel its source too."""
+        if self.generic:
+            yield ast.dump(self.source.tree)
+        for types in self.known_types():
+            yield print_function(self.program(types).fn)
 
     @property
     def current(self) -> Kernel:

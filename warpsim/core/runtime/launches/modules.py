@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import sys
 import types as python_types
 import weakref
@@ -49,6 +51,30 @@ class Module:
                 errors.append(error)
         if errors:
             raise errors[0] if len(errors) == 1 else KernelErrors(errors)
+
+    def unload(self) -> None:
+        """Forget compiled code: kernels compile again at their next launch. Recorded and captured ones still run."""
+        for kernel in list(self.all):
+            kernel.forget()
+
+    def hash_module(self) -> bytes:
+        """A digest of what the kernels do: their programs at the types that they have, and all options.
+
+        Names of types and of kernels count, places in files do not. Raises what is wrong with a broken kernel.
+        """
+        digest = hashlib.sha256(repr(sorted(self._resolved().items(), key=str)).encode())
+        for kernel in sorted(self.all, key=lambda kernel: (kernel.key, ast.dump(kernel.source.tree))):
+            digest.update(repr((kernel.key, kernel.bounds, sorted(kernel.options.items(), key=str))).encode())
+            for text in kernel.current.texts():
+                digest.update(text.encode())
+        return digest.digest()
+
+    get_module_hash = hash_module
+
+    def _resolved(self) -> dict[str, Any]:
+        """All options with what they mean where nobody set them."""
+        found = {"verify_fp": config.verify_fp, **self.options}
+        return {name: getattr(config, name, None) if value is None else value for name, value in found.items()}
 
     def __repr__(self) -> str:
         return f"Module({self.name!r})"
