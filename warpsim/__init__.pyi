@@ -283,6 +283,7 @@ from .core.runtime.devices.cuda.access import (
 )
 from .core.runtime.devices.device import (
     Device as Device,
+    DeviceLike as DeviceLike,
     ScopedDevice as ScopedDevice,
     get_cuda_device as get_cuda_device,
     get_cuda_device_count as get_cuda_device_count,
@@ -940,6 +941,7 @@ __all__ = [
     "set_mempool_release_threshold",
     "set_peer_access_enabled",
     "Device",
+    "DeviceLike",
     "ScopedDevice",
     "get_cuda_device",
     "get_cuda_device_count",
