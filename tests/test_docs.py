@@ -8,7 +8,7 @@ import pytest
 import warpsim as wp
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 PRINT = re.compile(r"^\s*print\(.*\)  # (.*)$", re.MULTILINE)
 
 

@@ -65,6 +65,9 @@ CLOSED_FORMS = {
     ShapeType.BOX: ((0.8, 0.5, 0.9), lambda p: boxed(p, [0.8, 0.5, 0.9])),
     ShapeType.CAPSULE: ((0.4, 0.6, 0), lambda p: capped(p, 0.4, 0.6)),
     ShapeType.CYLINDER: ((0.6, 0.7, 0), lambda p: cylindrical(p, 0.6, 0.7)),
+    ShapeType.HOLLOW_SPHERE: ((0.7, 0, 0), lambda p: 0.7 - np.linalg.norm(p, axis=1)),
+    ShapeType.HOLLOW_CAPSULE: ((0.4, 0.6, 0), lambda p: -capped(p, 0.4, 0.6)),
+    ShapeType.HOLLOW_CYLINDER: ((0.6, 0.7, 0), lambda p: -cylindrical(p, 0.6, 0.7)),
 }
 
 
@@ -101,6 +104,17 @@ def test_a_mesh_has_the_distance_of_its_faces(dtype):
     np.testing.assert_allclose(distance[inside < 0], inside[inside < 0], atol=1e-5)
     assert (distance[inside > 0] >= inside[inside > 0] - 1e-5).all()
     np.testing.assert_allclose(gradient, normal, atol=1e-3)
+
+
+def test_a_vessel_with_the_form_of_a_mesh_is_free_inside():
+    points, faces = tetrahedron()
+    mesh = wp.Mesh(wp.array(points, dtype=wp.vec3), wp.array(faces, dtype=int))
+    solid, outward, _ = measured(ShapeType.MESH, POINTS, source=mesh.id)
+    vessel, inward, _ = measured(ShapeType.HOLLOW_MESH, POINTS, source=mesh.id)
+    np.testing.assert_array_equal(vessel, -solid)
+    np.testing.assert_array_equal(inward, -outward)
+    deep = measured(ShapeType.HOLLOW_MESH, np.zeros((1, 3)), source=mesh.id, reach=0.1)[0]
+    assert deep[0] > 0.1  # far from every wall there is nothing to touch
 
 
 def test_a_scaled_mesh_is_a_larger_one():

@@ -243,9 +243,11 @@ class ModelBuilder:
         pose = [*np.asarray(point, float), *rotation_onto(normal)]
         return self.add_shape(ShapeType.PLANE, pose, cfg=cfg)
 
-    def add_shape_sphere(self, xform: Any = None, radius: float = 1.0, cfg: ShapeConfig | None = None) -> int:
-        """A ball; radius [m]."""
-        return self.add_shape(ShapeType.SPHERE, xform, (_size(radius), 0.0, 0.0), cfg)
+    def add_shape_sphere(self, xform: Any = None, radius: float = 1.0, cfg: ShapeConfig | None = None,
+                         hollow: bool = False) -> int:  # fmt: skip
+        """A ball, or the vessel of that form; radius [m]."""
+        kind = ShapeType.HOLLOW_SPHERE if hollow else ShapeType.SPHERE
+        return self.add_shape(kind, xform, (_size(radius), 0.0, 0.0), cfg)
 
     def add_shape_box(self, xform: Any = None, hx: float = 0.5, hy: float = 0.5, hz: float = 0.5,
                       cfg: ShapeConfig | None = None) -> int:  # fmt: skip
@@ -253,19 +255,24 @@ class ModelBuilder:
         return self.add_shape(ShapeType.BOX, xform, (_size(hx), _size(hy), _size(hz)), cfg)
 
     def add_shape_capsule(self, xform: Any = None, radius: float = 1.0, half_height: float = 0.5,
-                          cfg: ShapeConfig | None = None) -> int:  # fmt: skip
-        """A cylinder with round ends along z; half_height [m]: of the axis, without the ends."""
-        return self.add_shape(ShapeType.CAPSULE, xform, (_size(radius), _size(half_height), 0.0), cfg)
+                          cfg: ShapeConfig | None = None, hollow: bool = False) -> int:  # fmt: skip
+        """A cylinder with round ends along z, or a vessel; half_height [m]: of the axis, without the ends."""
+        kind = ShapeType.HOLLOW_CAPSULE if hollow else ShapeType.CAPSULE
+        return self.add_shape(kind, xform, (_size(radius), _size(half_height), 0.0), cfg)
 
     def add_shape_cylinder(self, xform: Any = None, radius: float = 1.0, half_height: float = 0.5,
-                           cfg: ShapeConfig | None = None) -> int:  # fmt: skip
-        """A cylinder with flat ends along z."""
-        return self.add_shape(ShapeType.CYLINDER, xform, (_size(radius), _size(half_height), 0.0), cfg)
+                           cfg: ShapeConfig | None = None, hollow: bool = False) -> int:  # fmt: skip
+        """A cylinder with flat ends along z, or a drum or pipe of that form."""
+        kind = ShapeType.HOLLOW_CYLINDER if hollow else ShapeType.CYLINDER
+        return self.add_shape(kind, xform, (_size(radius), _size(half_height), 0.0), cfg)
 
     def add_shape_mesh(self, xform: Any = None, mesh: Any = None, scale: Sequence[float] = (1.0, 1.0, 1.0),
-                       cfg: ShapeConfig | None = None) -> int:  # fmt: skip
-        """A closed triangle mesh, a `wp.Mesh`. An open one raises `ModelError` in `finalize`: it has no inside."""
-        return self.add_shape(ShapeType.MESH, xform, scale, cfg, mesh)
+                       cfg: ShapeConfig | None = None, hollow: bool = False) -> int:  # fmt: skip
+        """A closed triangle mesh, a `wp.Mesh`, or a vessel of its form.
+
+        An open one raises `ModelError` in `finalize`: it has no inside.
+        """
+        return self.add_shape(ShapeType.HOLLOW_MESH if hollow else ShapeType.MESH, xform, scale, cfg, mesh)
 
     def add_shape_sdf(self, xform: Any = None, volume: Any = None, cfg: ShapeConfig | None = None) -> int:
         """A `wp.Volume` of float32 signed distances [m], as `wp.mesh_to_volume` makes them."""

@@ -21,6 +21,7 @@ from .state import State
 if TYPE_CHECKING:
     from .builder import ModelBuilder
 
+_SOURCES = {ShapeType.MESH: Mesh, ShapeType.HOLLOW_MESH: Mesh, ShapeType.SDF: Volume}
 _PRECISIONS = {float32: (vec3f, transformf), float64: (vec3d, transformd)}
 
 
@@ -156,14 +157,14 @@ class Model:
     def _source_id(self, shape: int) -> int:
         """The id of a shape's mesh or volume; 0 of others."""
         source, kind = self._sources[shape], self.shape_type[shape]
-        wanted = {ShapeType.MESH: Mesh, ShapeType.SDF: Volume}.get(kind)
+        wanted = _SOURCES.get(kind)
         if wanted is None:
             return 0
         if not isinstance(source, wanted):
             raise ModelError(f"shape {shape} is made of {type(source).__name__}\nexpected: a {wanted.__name__}")
         if source.device != self.device:
             raise ModelError(f"shape {shape} is on {source.device}, the model on {self.device}\nexpected: one device")
-        if kind is ShapeType.MESH:
+        if wanted is Mesh:
             closed.check_closed(source, f"the mesh of shape {shape}")
         return int(source.id)
 

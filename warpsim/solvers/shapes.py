@@ -38,6 +38,10 @@ class ShapeType(IntEnum):
     MESH = 5  # factors along x, y, z: equal ones keep distances exact
     SDF = 6  # none: the volume is in metres
     HEIGHTFIELD = 7  # half extents along x and y, and the factor of heights
+    HOLLOW_SPHERE = 8  # vessels: sizes as above, and free inside
+    HOLLOW_CYLINDER = 9
+    HOLLOW_CAPSULE = 10
+    HOLLOW_MESH = 11
 
 
 # ----- signed distance in the shape's frame -------------------------------------------------------
@@ -142,6 +146,17 @@ def mesh_distance(
 
 
 @func
+def mesh_vessel_distance(
+    p: Vec[3, Float], scale: Vec[3, Float], source: uint64, heights: Array[Float, 2], reach: Float
+) -> tuple[Float, Vec[3, Float]]:
+    """As `mesh_distance`, but deep inside where nothing is near: a vessel is free there."""
+    away, normal = mesh_distance(p, scale, source, heights, reach)
+    if away >= 2.0 * reach:
+        away = -away
+    return away, normal
+
+
+@func
 def volume_distance(
     p: Vec[3, Float], scale: Vec[3, Float], source: uint64, heights: Array[Float, 2], reach: Float
 ) -> tuple[Float, Vec[3, Float]]:
@@ -188,6 +203,19 @@ def heightfield_distance(
     return (p[2] - scale[2] * h) / steep, type(p)(-scale[2] * du, -scale[2] * dv, 1.0) / steep
 
 
+def hollow(distance: Any) -> Any:
+    """The distance function of a vessel with the form of a solid. One wall is found at a time, the nearest."""
+
+    @func
+    def hollow_distance(
+        p: Vec[3, Float], scale: Vec[3, Float], source: uint64, heights: Array[Float, 2], reach: Float
+    ) -> tuple[Float, Vec[3, Float]]:
+        away, normal = distance(p, scale, source, heights, reach)
+        return -away, -normal
+
+    return hollow_distance
+
+
 DISTANCE: dict[ShapeType, Any] = {
     ShapeType.PLANE: plane_distance,
     ShapeType.SPHERE: sphere_distance,
@@ -197,6 +225,10 @@ DISTANCE: dict[ShapeType, Any] = {
     ShapeType.MESH: mesh_distance,
     ShapeType.SDF: volume_distance,
     ShapeType.HEIGHTFIELD: heightfield_distance,
+    ShapeType.HOLLOW_SPHERE: hollow(sphere_distance),
+    ShapeType.HOLLOW_CYLINDER: hollow(cylinder_distance),
+    ShapeType.HOLLOW_CAPSULE: hollow(capsule_distance),
+    ShapeType.HOLLOW_MESH: hollow(mesh_vessel_distance),
 }
 """Signed distance and normal in the shape's frame, by type."""
 
