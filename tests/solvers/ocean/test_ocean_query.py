@@ -1,0 +1,132 @@
+"""The surface between cells and floats on it: inversion, folding, forces, and gradients of motions."""
+
+import numpy as np
+import pytest
+
+import warpsim as wp
+from warpsim.errors import ArrayError
+from warpsim.solvers.cases.ocean import calm_surface, cylinder, slab
+from warpsim.solvers.ocean import JONSWAP, Floats, Ocean, ocean_surface, query_heights
+from warpsim.solvers.ocean.buoyancy import solid
+
+
+def make(cells=64, **options):
+    options = {"shortest": 25.0, "dtype": wp.float64, **options}
+    return Ocean(JONSWAP(wind_speed=10.0, fetch=1e5), 300.0, cells, **options)
+
+
+@wp.kernel
+def ask(s: wp.solvers.ocean.query.SurfaceD, at: wp.array(dtype=wp.vec2d), answers: wp.array2d(dtype=wp.float64)):
+    i = wp.tid()
+    z, slope, velocity, found = ocean_surface(s, at[i][0], at[i][1])
+    answers[i, 0] = z
+    answers[i, 1] = slope[0]
+    answers[i, 2] = slope[1]
+    for k in range(3):
+        answers[i, 3 + k] = velocity[k]
+    answers[i, 6] = wp.float64(1.0) if found else wp.float64(0.0)
+
+
+def asked(field, points):
+    answers = wp.zeros((len(points), 7), dtype=wp.float64)
+    wp.launch(ask, len(points), [field.surface, wp.array(points, dtype=wp.vec2d), answers])
+    return answers.numpy()
+
+
+@pytest.mark.parametrize("options", [{}, {"size": 1}, {"choppiness": 0.0}])
+def test_water_is_found_where_it_stands(options):
+    """Over every displaced cell stands the water of this cell, tiles further too."""
+    ocean = make() if "size" in options else make(**options)
+    field = ocean.evaluate(1.5, velocity=True)
+    points = field.points().numpy().reshape(-1, 3)[::7]
+    away = 300.0 * np.array([2.0, -3.0])
+    answers = asked(field, points[:, :2] + away)
+    assert answers[:, 6].all()
+    np.testing.assert_allclose(answers[:, 0], points[:, 2], atol=1e-6)
+    np.testing.assert_allclose(answers[:, 3:6], field.velocity.numpy().reshape(-1, 3)[::7], atol=1e-6)
+    normals = field.normals.numpy().reshape(-1, 3)[::7]
+    np.testing.assert_allclose(answers[:, 1:3], -normals[:, :2] / normals[:, 2:], atol=1e-6)
+
+
+def test_heights_between_cells_are_those_of_a_finer_grid():
+    coarse, fine = make(64).evaluate(0.0), make(256).evaluate(0.0)
+    points = fine.points().numpy().reshape(-1, 3)[::37]
+    heights = query_heights(coarse, points[:, 0], points[:, 1])
+    assert np.abs(heights - points[:, 2]).max() < 3e-2 * points[:, 2].std()
+
+
+def test_tiles_are_summed_at_a_point():
+    ocean = Ocean(JONSWAP(10.0, 1e5), (400.0, 100.0), 64, dtype=wp.float64, trough_damping=0.8, choppiness=0.6)
+    field = ocean.evaluate(0.0, velocity=True)
+    points = field.points().numpy().reshape(-1, 3)[::11]
+    answers = asked(field, points[:, :2])
+    assert answers[:, 6].all()
+    np.testing.assert_allclose(answers[:, 0], points[:, 2], atol=1e-5)
+
+
+def test_folds_are_told_apart():
+    """Much too choppy: some points have no water of their own, and the answer says so instead of looking for ever."""
+    field = make(choppiness=6.0, shortest=10.0).evaluate(0.0)
+    assert field.folded() > 0.01
+    x, y = np.random.default_rng(0).uniform(0.0, 300.0, (2, 2000))
+    heights = query_heights(field, x, y)
+    assert 0.0 < np.isnan(heights).mean() < 0.8 and np.nanmax(np.abs(heights)) < 3.0
+
+
+# ----- floats ---------------------------------------------------------------------------------------
+
+
+def test_solids_have_their_mass_properties():
+    points, triangles = slab(2.0, 0.5)
+    volume, center, inertia = solid(points[triangles] + [1.0, 2.0, 3.0])
+    assert volume == pytest.approx(2.0) and center == pytest.approx([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(inertia, np.diag([4.0 + 0.25, 4.0 + 0.25, 8.0]) * 2.0 / 12.0, atol=1e-12)
+    assert solid(np.array(cylinder(0.5, 2.0)[0])[cylinder(0.5, 2.0)[1]])[0] == pytest.approx(0.5 * np.pi, rel=1e-12)
+
+
+@pytest.mark.parametrize("height", [-2.0, -0.1, 0.0, 0.2, 2.0])
+def test_a_body_is_pushed_up_by_the_water_it_displaces(height):
+    """One short step from rest: the acceleration is Archimedes' less gravity, whatever way the body is turned."""
+    floats = Floats(*cylinder(0.5, 1.0), density=600.0, added_mass=0.0, drag=0.0)
+    quarter = [[np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)]]
+    for turned in (None, quarter):
+        state = floats.state([[3.0, 4.0, height]], turned)
+        floats.step(state, state, calm_surface(), 1e-6)
+        if turned is None:
+            part = np.clip(0.5 - height, 0.0, 1.0)
+        else:
+            depth = np.clip(-height / 0.5, -1.0, 1.0)
+            part = (np.arcsin(depth) + depth * np.sqrt(1.0 - depth**2)) / np.pi + 0.5
+        expected = 9.81 * (part * 1025.0 / 600.0 - 1.0)
+        assert state.velocity.numpy()[0, 2] / 1e-6 == pytest.approx(expected, rel=5e-3, abs=1e-2)
+        assert np.abs(state.spin.numpy()).max() < 1e-9
+
+
+def test_a_tilted_slab_rights_itself_and_drag_stops_it():
+    floats = Floats(*slab(2.0, 0.4), density=512.5, drag=2.0, friction=0.5)
+    state = floats.state([[0.0, 0.0, 0.0]], [[np.sin(0.15), 0.0, 0.0, np.cos(0.15)]])
+    state.velocity.assign([[1.0, 0.0, 0.0]])
+    surface = calm_surface()
+    for _ in range(400):
+        floats.step(state, state, surface, 0.02)
+    orientation = state.orientation.numpy()[0]
+    assert abs(orientation[0]) < 0.05 and np.linalg.norm(orientation) == pytest.approx(1.0)
+    assert 0.0 < state.velocity.numpy()[0, 0] < 0.3 and abs(state.position.numpy()[0, 2]) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "expected: a closed mesh with faces that turn outwards, and either a mass or a density"),
+        ({"mass": 1.0, "density": 1.0}, "either a mass or a density"),
+        ({"mass": -1.0}, "mass is -1.0\nexpected: at least 0"),
+        ({"density": 500.0, "drag": -1.0}, "drag is -1.0"),
+        ({"density": 500.0, "inertia": np.diag([1.0, 1.0, -1.0])}, "positive definite"),
+    ],
+)
+def test_refusals(options, message):
+    with pytest.raises(ArrayError, match=message):
+        Floats(*slab(1.0, 1.0), **options)
+    points, triangles = slab(1.0, 1.0)
+    with pytest.raises(ArrayError, match="faces that turn outwards"):
+        Floats(points, triangles[:, ::-1], density=500.0)

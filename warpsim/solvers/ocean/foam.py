@@ -1,0 +1,45 @@
+"""Foam: where crests are about to fold, air is beaten in, and stays for a while.
+
+Coverage c in [0, 1] appears where the stretch of the surface (the smaller eigenvalue of its gradient, see `field`)
+falls below a threshold, as 1 - smoothstep over a width, and fades: c <- max(c exp(-dt / lifetime), new).
+After Tessendorf 2001, who takes the Jacobian and its eigenvalues as the sign of breaking.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...core.language import array, array2d, kernel, launch, max, smoothstep, tid, zeros
+from ...errors import ArrayError
+from .field import Field
+
+
+@kernel
+def _spread(stretch: array2d(dtype=Any), threshold: Any, width: Any, kept: Any, foam: array2d(dtype=Any)):
+    i, j = tid()
+    new = 1.0 - smoothstep(threshold - width, threshold, stretch[i, j])
+    foam[i, j] = max(kept * foam[i, j], new)
+
+
+class Foam:
+    """Coverage (cells, cells) of the water of each cell, carried from time to time.
+
+    threshold: stretch below which foam appears; it is complete `width` lower. lifetime [s]: of the fading to 1/e.
+    Raises `ArrayError` for a width or a lifetime that is not above zero.
+    """
+
+    def __init__(self, threshold: float = 0.55, width: float = 0.35, lifetime: float = 4.0):
+        if not (width > 0.0 and lifetime > 0.0):
+            raise ArrayError(f"width is {width:g}, lifetime {lifetime:g} s\nexpected: both above zero")
+        self.threshold, self.width, self.lifetime = threshold, width, lifetime
+        self.coverage: array | None = None
+
+    def step(self, field: Field, dt: float) -> array:
+        """Let `dt` seconds pass, add what breaks now, and return the coverage; it starts without any."""
+        like = field.stretch
+        if self.coverage is None or self.coverage.shape != like.shape:
+            self.coverage = zeros(like.shape, like.dtype, like.device, like.requires_grad)
+        numbers = map(like.dtype, (self.threshold, self.width, math.exp(-dt / self.lifetime)))
+        launch(_spread, like.shape, [like, *numbers], [self.coverage], device=like.device)
+        return self.coverage

@@ -1,0 +1,241 @@
+"""`Ocean`: a sea of random waves on periodic tiles, evaluated at any time by fast Fourier transforms.
+
+The steps, one kernel each: variance of all modes from the seas (`modes.variance_kernel`), amplitudes and frequencies
+(`update`); spectra at a time (`propagate`), transforms, and the surface (`field.compose`) (`evaluate`). Tapes record
+all of them: everything has gradients to wind, fetch, depth, direction and the other parameters, and to every amplitude.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.language import array, empty, float32, float64, get_device, int32, launch, zeros
+from ...errors import ArgumentTypeError, ArrayError
+from ...fft import ifft2
+from .dispersion import DEEP
+from .field import COMPLEX, QUADRUPLE, TRIPLE, Field, compose, compose_velocity
+from .modes import amplitudes, draw_noise, frequencies, variance_kernel, vec2d, vec4d
+from .propagate import MOVING, STILL, orbits, propagate
+from .query import surface_of
+from .spectrum import Spectrum, as_number
+from .spreading import CosineSquared, Spreading
+from .statistics import wavenumbers
+
+
+class ResolutionWarning(UserWarning):
+    """The grid of an ocean cannot hold the waves that its spectrum has most of."""
+
+
+class Sea:
+    """One system of waves: a spectrum, a spreading, the direction that it goes to, and swell elongation.
+
+    direction [rad]: counter-clockwise from x. swell: 0 for none to 1 for waves that all go one way. Both may be arrays
+    of one float64, with gradients. An ocean takes several: swell from afar beside the sea that the wind makes here.
+    """
+
+    def __init__(self, spectrum: Spectrum, spreading: Spreading | None = None, direction: Any = 0.0, swell: Any = 0.0):
+        if not isinstance(spectrum, Spectrum):
+            raise ArgumentTypeError(
+                f"spectrum is {type(spectrum).__name__}\nexpected: JONSWAP(...), SeaState(...), ..."
+            )
+        self.spectrum, self.spreading = spectrum, spreading or CosineSquared()
+        self.direction = as_number(direction, "direction", positive=False)
+        self.swell = as_number(swell, "swell", positive=False)
+
+    def parameters(self) -> list[array]:
+        """All arrays that the sea follows from."""
+        return [*self.spectrum.parameters.values(), self.spreading.parameter, self.direction, self.swell]
+
+    def peak(self, device: Any) -> float:
+        """The peak frequency [rad/s]."""
+        p = [float(a.numpy()[0]) for a in self.spectrum.arrays(device)]
+        return float(self.spectrum.peak(vec4d(*p))[0])
+
+
+class Ocean:
+    """Random waves on a square tile of the sea, or on several tiles with disjoint bands of waves.
+
+    seas: a spectrum, a `Sea`, or several. size [m]: of the tile; of several tiles, each of which divides the first a
+    whole number of times, for cascades. cells: along each side. depth [m] (None: deep), tension [m^3/s^2]: of the
+    dispersion. choppiness: of horizontal displacements, 1 in theory. loop_period [s]: after which the sea repeats.
+    shortest, longest [m]: wavelengths beyond which there are no waves. trough_damping: in [0, 1], of all tiles but the
+    first in troughs deeper than trough_scale [m] (default: the standard deviation of the first tile). seed: of noise.
+    dtype: float32 or float64. depth and choppiness may be arrays of one float64, with gradients.
+
+    noise (tiles, cells, cells): complex numbers as pairs, Gaussian with variance 1 in both parts, by mode: change them,
+    or give them a gradient, for waves and phases of your own; then call `update`.
+
+    Raises `ArrayError` for numbers that no sea has, and warns (`ResolutionWarning`) where the grid misses the peak.
+    """
+
+    def __init__(
+        self, seas: Any, size: float | Sequence[float] = 1000.0, cells: int = 256, *, depth: Any = None,
+        tension: float = 0.0, choppiness: Any = 1.0, loop_period: float | None = None, shortest: float = 0.0,
+        longest: float = math.inf, trough_damping: float = 0.0, trough_scale: float | None = None, seed: int = 0,
+        dtype: Any = float32, device: Any = None,
+    ):  # fmt: skip
+        self.seas = [s if isinstance(s, Sea) else Sea(s) for s in (seas if isinstance(seas, list | tuple) else [seas])]
+        self.device, self.dtype, self.cells = get_device(device), dtype, cells
+        self.tiles = _checked_tiles(size, cells)
+        self.size = self.tiles[0]
+        self.depth = self._number(DEEP if depth is None else depth, "depth")
+        self.choppiness = self._number(choppiness, "choppiness", positive=False)
+        self.tension, self.loop_period = tension, loop_period
+        _check_numbers(dtype, tension, loop_period, shortest, longest, trough_damping)
+        self.bands = _bands(self.tiles, cells, shortest, longest)
+        self._sizes = array(self.tiles, dtype=float64, device=self.device)
+        self._bands = array(self.bands, dtype=vec2d, device=self.device)
+        self._ratios = array([round(self.size / s) for s in self.tiles], dtype=int32, device=self.device)
+        self.noise = zeros((len(self.tiles), cells, cells), COMPLEX[dtype], self.device)
+        launch(draw_noise, self.noise.shape, [int(seed)], [self.noise], device=self.device, record_tape=False)
+        self.update()
+        self.trough_damping = trough_damping
+        self.trough_scale = trough_scale or max(math.sqrt(self.variances()[0]), 1e-9)
+        self._warn_of_missed_peaks()
+
+    def _number(self, value: Any, name: str, positive: bool = True) -> array:
+        number = as_number(value, name, positive)
+        return number if number.device == self.device else number.to(self.device)
+
+    # ----- amplitudes -----------------------------------------------------------------------------
+
+    def update(self) -> None:
+        """Compute amplitudes and frequencies from the present parameters and noise; recorded on tapes."""
+        shape = (len(self.tiles), self.cells, self.cells // 2 + 1)
+        wants = any(a.requires_grad for sea in self.seas for a in sea.parameters()) or self.depth.requires_grad
+        self.variance = zeros(shape, vec2d, self.device, requires_grad=wants)
+        for sea in self.seas:
+            kernel = variance_kernel(sea.spectrum.density, sea.spectrum.peak, sea.spreading.density)
+            own = [self._number(a, "", False) for a in (sea.spreading.parameter, sea.direction, sea.swell)]
+            medium = [self.depth, float64(self.tension), self._sizes, self._bands, self.cells]
+            inputs = [*sea.spectrum.arrays(self.device), *own, *medium]
+            launch(kernel, shape, inputs, [self.variance], device=self.device)
+        self.amplitude = empty(shape, QUADRUPLE[self.dtype], self.device, wants or self.noise.requires_grad)
+        launch(amplitudes, shape, [self.variance, self.noise], [self.amplitude], device=self.device)
+        self.frequency = zeros(shape, float64, self.device, requires_grad=self.depth.requires_grad)
+        medium = [
+            self.depth,
+            float64(self.tension),
+            float64(self.loop_period or 1.0),
+            int(self.loop_period is not None),
+        ]
+        launch(frequencies, shape, [*medium, self._sizes, self.cells], [self.frequency], device=self.device)
+        self.orbit = empty(shape, self.dtype, self.device, requires_grad=self.depth.requires_grad)
+        launch(orbits, shape, [self.depth, self._sizes, self.cells], [self.orbit], device=self.device)
+
+    def variances(self) -> np.ndarray:
+        """The expected variance of the height on each tile [m^2]: 16 of their sum is the significant height squared."""
+        v = self.variance.numpy()
+        once = v[:, :, 1:].sum((1, 2, 3))
+        return once + v[:, :, 0, 0].sum(1)  # of n = 0 the element at -m has what belongs to -k
+
+    @property
+    def significant_height(self) -> float:
+        """4 sqrt(m0) of the waves that the tiles hold, on average over seeds [m]."""
+        return 4.0 * math.sqrt(float(self.variances().sum()))
+
+    # ----- the surface ----------------------------------------------------------------------------
+
+    def spectra(self, time: float, velocity: bool = False, out: array | None = None) -> array:
+        """Spectra (planes, tiles, cells, cells) at a time, see `propagate`."""
+        shape = (MOVING if velocity else STILL, len(self.tiles), self.cells, self.cells)
+        wants = self.amplitude.requires_grad or self.frequency.requires_grad
+        made = empty(shape, COMPLEX[self.dtype], self.device, requires_grad=wants) if out is None else out
+        period = self.loop_period or 1.0
+        inputs = [self.amplitude, self.frequency, self.orbit, float64(time / period), float64(period), self._sizes]
+        launch(propagate, self.amplitude.shape, inputs, [made], device=self.device)
+        return made
+
+    def evaluate(self, time: float, velocity: bool = False, out: Field | None = None) -> Field:
+        """The surface at a time [s]. out: a field of this ocean, whose arrays are overwritten; new ones by default."""
+        planes = self.spectra(time, velocity, None if out is None else out.planes)
+        ifft2(planes, out=planes, norm="forward")
+        field = out or self._new_field(planes, velocity)
+        field.time = time
+        field.surface = surface_of(
+            planes, self._ratios, self.choppiness, self.trough_damping, self.trough_scale, self.size
+        )
+        damping = [self.dtype(self.trough_damping), self.dtype(self.trough_scale)]
+        inputs = [planes, self._ratios, self.choppiness, *damping]
+        results = [field.height, field.displacement, field.normals, field.jacobian, field.stretch]
+        launch(compose, field.height.shape, inputs, results, device=self.device)
+        if field.velocity is not None:
+            launch(compose_velocity, field.height.shape, inputs, [field.velocity], device=self.device)
+        return field
+
+    def _new_field(self, planes: array, velocity: bool) -> Field:
+        shape = (self.cells, self.cells)
+        wants = planes.requires_grad or self.choppiness.requires_grad
+        height, jacobian, stretch = (empty(shape, self.dtype, self.device, wants) for _ in range(3))
+        displacement = empty(shape, COMPLEX[self.dtype], self.device, wants)
+        normals, moving = (empty(shape, TRIPLE[self.dtype], self.device, wants) for _ in range(2))
+        return Field(
+            0.0, self.size, height, displacement, normals, jacobian, stretch, moving if velocity else None, planes
+        )
+
+    # ----- warnings -------------------------------------------------------------------------------
+
+    def _warn_of_missed_peaks(self) -> None:
+        depth = float(self.depth.numpy()[0])
+        shortest, longest = 2.0 * self.tiles[-1] / self.cells, self.size
+        for sea in self.seas:
+            length = 2.0 * math.pi / float(wavenumbers(sea.peak(self.device), depth)[0])
+            if not shortest <= length <= longest:
+                warnings.warn(
+                    f"the peak of the spectrum has waves of {length:.4g} m; {self.cells} cells on {longest:g} m hold "
+                    f"waves of {shortest:.4g} to {longest:g} m\nhelp: choose size between {4 * length:.3g} m and "
+                    f"{length * self.cells / 8:.3g} m", ResolutionWarning, stacklevel=3,
+                )  # fmt: skip
+
+
+# ----- arguments ----------------------------------------------------------------------------------
+
+
+def _checked_tiles(size: Any, cells: int) -> list[float]:
+    tiles = [float(s) for s in (size if isinstance(size, Sequence) else [size])]
+    if not tiles or not all(math.isfinite(s) and s > 0.0 for s in tiles):
+        raise ArrayError(f"size is {size}\nexpected: lengths above zero [m]")
+    if not isinstance(cells, int) or not 4 <= cells <= 4096:
+        raise ArrayError(f"cells is {cells!r}\nexpected: 4 to 4096 along a side")
+    for s in tiles[1:]:
+        ratio = tiles[0] / s
+        if abs(ratio - round(ratio)) > 1e-9 * ratio:
+            raise ArrayError(
+                f"a tile of {s:g} m does not divide {tiles[0]:g} m\nexpected: a whole number of tiles in the first, so "
+                f"that the sea is periodic\nhelp: {tiles[0] / max(1, round(ratio)):g} m does"
+            )
+    return tiles
+
+
+def _check_numbers(
+    dtype: Any, tension: float, period: float | None, shortest: float, longest: float, damping: float
+) -> None:
+    if dtype not in COMPLEX:
+        raise ArgumentTypeError(f"dtype is {dtype!r}\nexpected: float32 or float64")
+    if not tension >= 0.0:
+        raise ArrayError(f"tension is {tension}\nexpected: at least 0 [m^3/s^2]")
+    if period is not None and not 0.0 < period < math.inf:
+        raise ArrayError(f"loop_period is {period}\nexpected: above zero [s], or None")
+    if not 0.0 <= shortest < longest:
+        raise ArrayError(f"waves from {shortest} to {longest} m\nexpected: 0 <= shortest < longest")
+    if not 0.0 <= damping <= 1.0:
+        raise ArrayError(f"trough_damping is {damping}\nexpected: 0 to 1")
+
+
+def _bands(tiles: list[float], cells: int, shortest: float, longest: float) -> list[tuple[float, float]]:
+    """From which wavenumber to which each tile has waves: a smaller one from its fourth harmonic on."""
+    limits = [0.0, *(8.0 * math.pi / s for s in tiles[1:]), math.inf]
+    for tile, limit in zip(tiles, limits[1:-1], strict=False):
+        if limit > math.pi * cells / tile or sorted(limits) != limits:
+            raise ArrayError(
+                f"tiles of {tiles} m with {cells} cells leave a gap between their bands\n"
+                f"expected: each smaller than the one before, by a factor of up to {cells // 8}"
+            )
+    low, high = (2.0 * math.pi / w if w else math.inf for w in (longest, shortest))
+    return [(max(a, low), min(b, high)) for a, b in itertools.pairwise(limits)]
