@@ -8,7 +8,7 @@ the bytes it added.
 """
 
 import numpy as np
-from pxr import Gf, Usd, UsdGeom, Vt
+from pxr import Gf, Sdf, Usd, UsdGeom, Vt
 
 from warpsim.usd import checks, topology
 from warpsim.usd.checks import UsdError
@@ -33,7 +33,7 @@ class MeshPrim:
         self._forms = _Forms(path)
         self._up = [float(UsdGeom.GetStageUpAxis(stage) == axis) for axis in "XYZ"]
 
-    def write(self, moment: Usd.TimeCode, points, faces, counts, color, velocities) -> int:
+    def write(self, moment: Usd.TimeCode, points, faces, counts, color, velocities, primvars) -> int:
         """Author points (n, 3), their normals and extent, and what else is given, at `moment`."""
         points = checks.vectors(points, f"{self._path} points")
         self._check_topology(len(points), faces, counts)
@@ -44,6 +44,7 @@ class MeshPrim:
         self._mesh.GetExtentAttr().Set(
             UsdGeom.PointBased.ComputeExtent(Vt.Vec3fArray.FromNumpy(points)), moment
         )
+        size += _author_primvars(self._mesh, self._forms, primvars or {}, len(points), moment)
         return size + _author_color(self._mesh, self._forms, color, len(points), moment)
 
     def _check_topology(self, count: int, faces, counts) -> None:
@@ -151,6 +152,22 @@ def _author_points(
         return size
     velocities = checks.vectors(velocities, f"{prim.GetPath()} velocities", len(points))
     return size + _author(prim.GetVelocitiesAttr(), velocities, moment)
+
+
+def _author_primvars(prim: UsdGeom.Gprim, forms: _Forms, primvars: dict, count: int, moment: Usd.TimeCode) -> int:
+    """Numbers per point, by name, sampled."""
+    size = 0
+    for name, values in primvars.items():
+        rows = np.asarray(values, dtype=np.float32).reshape(-1)
+        if len(rows) != count or not np.isfinite(rows).all():
+            raise UsdError(f"{prim.GetPath()} {name}: found {len(rows)} numbers, expected {count}, all finite")
+        primvar = UsdGeom.PrimvarsAPI(prim).CreatePrimvar(
+            checks.identifier(name), Sdf.ValueTypeNames.FloatArray, UsdGeom.Tokens.vertex
+        )
+        primvar.Set(Vt.FloatArray.FromNumpy(rows), moment)
+        size += rows.nbytes
+    forms.check(primvars=np.zeros(len(primvars)) if primvars else None)
+    return size
 
 
 def _author_color(

@@ -96,13 +96,14 @@ class UsdWriter:
         *,
         color=None,
         velocities=None,
+        primvars: dict | None = None,
         double_sided: bool = True,
     ) -> None:
         """Sample polygons: points (n, 3) [m], faces (f, k) or flat with `counts` (f,) corners.
 
         Faces are needed the first time and must not change after it.  `color` is linear RGB (3,),
-        or (n, 3) per point; `velocities` (n, 3) are in m/s.  Smooth normals and the extent are
-        computed here.
+        or (n, 3) per point; `velocities` (n, 3) are in m/s; `primvars` are numbers (n,) by name,
+        the same names every time.  Smooth normals and the extent are computed here.
         """
         if name not in self._prims and faces is None:
             raise UsdError(f"{_ROOT}/{name}: has no faces yet; pass faces with the first sample")
@@ -111,7 +112,7 @@ class UsdWriter:
             first = checks.vectors(points, f"{path} points")
             return MeshPrim(self._stage, path, first, faces, counts, double_sided)
 
-        self._write(name, MeshPrim, make, points, faces, counts, color, velocities)
+        self._write(name, MeshPrim, make, points, faces, counts, color, velocities, primvars)
 
     def points(self, name: str, positions, radii, *, color=None, velocities=None, ids=None) -> None:
         """Sample balls: positions (n, 3) [m], radii (n,) or one number [m]; USD stores diameters.

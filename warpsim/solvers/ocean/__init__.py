@@ -14,7 +14,7 @@ from .field import Field
 from .foam import Foam
 from .maps import write_maps
 from .ocean import Ocean, ResolutionWarning, Sea
-from .query import ocean_acceleration, ocean_surface, query_heights
+from .query import ocean_surface, query_heights
 from .spectrum import JONSWAP, TMA, CustomSpectrum, Phillips, PiersonMoskowitz, SeaState, Spectrum
 from .spreading import CosinePower, CosineSquared, DonelanBanner, Hasselmann, Mitsuyasu, Spreading
 from .statistics import SeaStatistics, sea_statistics
@@ -23,5 +23,5 @@ __all__ = [
     "DEEP", "GRAVITY", "JONSWAP", "TMA", "WATER_TENSION", "CosinePower", "CosineSquared", "CustomSpectrum",
     "DonelanBanner", "Field", "Floats", "Foam", "Hasselmann", "Mitsuyasu", "Ocean", "Phillips", "PiersonMoskowitz",
     "ResolutionWarning", "Sea", "SeaState", "SeaStatistics", "Spectrum", "Spreading", "angular_frequency",
-    "group_velocity", "ocean_acceleration", "ocean_surface", "query_heights", "sea_statistics", "write_maps",
+    "group_velocity", "ocean_surface", "query_heights", "sea_statistics", "write_maps",
 ]  # fmt: skip

@@ -23,7 +23,7 @@ from ...core.language import (
 from ...core.lib.quaternions import quat_rotate, quat_rotate_inv
 from ...errors import ArrayError
 from .dispersion import GRAVITY
-from .query import ocean_acceleration, ocean_surface
+from .query import ocean_surface
 
 Vectors, Numbers = array(dtype=vec3d), array(dtype=float64)
 
@@ -143,7 +143,7 @@ def _wet(
     b, n = tid()
     p = position[b] + quat_rotate(orientation[b], points[n])
     x, y = type(surface.size)(p[0]), type(surface.size)(p[1])
-    z, _slope, velocity, _found = ocean_surface(surface, x, y)
+    z, _slope, velocity, _up, _found = ocean_surface(surface, x, y)
     depth[b, n] = float64(z) - p[2]
     flow[b, n] = vec3d(float64(velocity[0]), float64(velocity[1]), float64(velocity[2]))
 
@@ -153,9 +153,8 @@ def _accelerate(surface: Any, position: Vectors, water: Vectors):
     """The acceleration of the water at the surface over each float."""
     b = tid()
     x, y = type(surface.size)(position[b][0]), type(surface.size)(position[b][1])
-    _z, slope, _velocity, _found = ocean_surface(surface, x, y)
-    up = float64(ocean_acceleration(surface, x, y))
-    water[b] = vec3d(-GRAVITY * float64(slope[0]), -GRAVITY * float64(slope[1]), up)
+    _z, slope, _velocity, up, _found = ocean_surface(surface, x, y)
+    water[b] = vec3d(-GRAVITY * float64(slope[0]), -GRAVITY * float64(slope[1]), float64(up))
 
 
 @func
