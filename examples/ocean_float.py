@@ -1,0 +1,128 @@
+"""Buoys and a barge ride the waves: buoyancy, drag and added mass of closed hulls on a moving sea.
+
+Every triangle of a hull is cut at the surface over it, which is found by inverting the choppy map of the waves;
+pressure and drag on the wetted part move the body (`warpsim.solvers.ocean.buoyancy`). A row of spar buoys and a barge
+go through a sea of given height and period. `check` holds them afloat, and their heave to the waves.
+"""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+import warpsim as wp
+from warpsim.plot import Surface, render_meshes
+from warpsim.solvers.ocean import Floats, Ocean, Sea, SeaState, query_heights
+from warpsim.usd import UsdWriter
+
+WATER, BUOY, HULL = (0.05, 0.20, 0.26), (0.85, 0.35, 0.05), (0.45, 0.09, 0.06)  # linear RGB
+
+
+def prism(outline, low, high):
+    """A closed mesh over a convex outline (n, 2), between two heights."""
+    n = len(outline)
+    rings = [np.column_stack([outline, np.full(n, z)]) for z in (low, high)]
+    i, j = np.arange(n), (np.arange(n) + 1) % n
+    fan = np.arange(1, n - 1)
+    sides = [np.stack([i, j, j + n], 1), np.stack([i, j + n, i + n], 1)]
+    caps = [np.stack([0 * fan, fan + 1, fan], 1), np.stack([n + 0 * fan, n + fan, n + fan + 1], 1)]
+    return np.concatenate(rings), np.concatenate([*sides, *caps])
+
+
+def buoy():
+    angle = 2.0 * np.pi * np.arange(16) / 16
+    return prism(0.5 * np.stack([np.cos(angle), np.sin(angle)], 1), -1.2, 0.8)
+
+
+def barge():
+    """A box with a bow."""
+    return prism(np.array([[-5.0, -1.8], [3.0, -1.8], [5.5, 0.0], [3.0, 1.8], [-5.0, 1.8]]), -0.9, 0.9)
+
+
+def turned(points, state, k):
+    """Points of a body in space."""
+    x, y, z, w = state.orientation.numpy()[k]
+    q = np.array([x, y, z])
+    return points + 2.0 * np.cross(q, np.cross(q, points) + w * points) + state.position.numpy()[k]
+
+
+@dataclass
+class Result:
+    """Per frame: heights [m] of the buoys and of the water over them; angle [deg] of the barge's deck."""
+
+    buoys: np.ndarray
+    water: np.ndarray
+    tilt: np.ndarray
+
+
+def run(args):
+    """Move the floats, write the animation and the picture; returns a Result."""
+    sea = Sea(SeaState(args.height, args.period), direction=0.3)
+    ocean = Ocean(sea, 120.0, args.cells, seed=2, shortest=3.0)
+    kinds = [Floats(*buoy(), density=480.0, drag=3.0, center_of_mass=(0.0, 0.0, -0.9)), Floats(*barge(), density=420.0)]
+    states = [kinds[0].state([[50.0, y, -0.9] for y in (46.0, 52.0, 58.0, 64.0)]), kinds[1].state([[60.0, 55.0, 0.0]])]
+    dt, rows, moments = 1.0 / (args.fps * args.steps), [], []
+    field, frames = None, round(args.seconds * args.fps)
+    corner = (np.arange(args.cells - 1)[:, None] * args.cells + np.arange(args.cells - 1)).ravel()
+    quads = np.stack([corner, corner + args.cells, corner + args.cells + 1, corner + 1], axis=1)
+    about = {"solver": "ocean", "version": wp.__version__}
+    with UsdWriter(args.output, fps=args.fps, up_axis="Z", metadata=about) as usd:
+        for frame in tqdm(range(frames), unit="frame", disable=None):
+            for step in range(args.steps):
+                field = ocean.evaluate((frame * args.steps + step + 1) * dt, velocity=True, out=field)
+                for floats, state in zip(kinds, states, strict=True):
+                    floats.step(state, state, field.surface, dt)
+            usd.frame()
+            water = field.points().numpy()
+            usd.mesh("sea", water.reshape(-1, 3), quads, color=WATER)
+            bodies = [(f"buoy_{k}", 0, k, BUOY) for k in range(4)] + [("barge", 1, 0, HULL)]
+            shapes = []
+            for name, kind, k, color in bodies:
+                points, faces = turned(kinds[kind].points.numpy(), states[kind], k), kinds[kind].triangles.numpy()
+                usd.mesh(name, points, faces, color=color)
+                shapes.append(Surface(points, faces, color))
+            x, y, z = states[0].position.numpy().copy().T
+            up = 1.0 - 2.0 * (states[1].orientation.numpy()[0, :2] ** 2).sum()
+            rows.append((z, query_heights(field, x, y), np.degrees(np.arccos(np.clip(up, -1.0, 1.0)))))
+            if frame in (frames // 3, frames - 1):
+                near = slice(7 * args.cells // 20, 12 * args.cells // 20)
+                patch = water[near, near]
+                n = len(patch)
+                a = (np.arange(n - 1)[:, None] * n + np.arange(n - 1)).ravel()
+                triangles = np.concatenate([np.stack([a, a + n, a + n + 1], 1), np.stack([a, a + n + 1, a + 1], 1)])
+                moments.append([Surface(patch.reshape(-1, 3), triangles, WATER), *shapes])
+    captions = [f"t = {frames // 3 / args.fps:.1f} s", f"t = {(frames - 1) / args.fps:.1f} s"]
+    render_meshes(args.picture, moments, captions=captions, ground=None, up_axis="Z", panel=(560, 380), elevation=14.0)
+    print(f"{args.output}: {frames} frames, waves of {ocean.significant_height:.2f} m")
+    return Result(*(np.array(column) for column in zip(*rows, strict=True)))
+
+
+def check(result):
+    """Raise AssertionError unless all float upright, and the buoys go up and down with the water."""
+    assert np.isfinite(result.buoys).all(), "not finite"
+    assert result.tilt.max() < 35.0, f"the barge heels by {result.tilt.max():.0f} degrees"
+    late = slice(len(result.buoys) // 3, None)
+    follow = np.corrcoef(result.buoys[late].ravel(), result.water[late].ravel())[0, 1]
+    assert follow > 0.7, f"the buoys follow the water by {follow:.2f}"
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--height", type=float, default=1.2, help="significant, of the waves [m]")
+    parser.add_argument("--period", type=float, default=5.0, help="of the peak [s]")
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--fps", type=int, default=12)
+    parser.add_argument("--steps", type=int, default=4, help="per frame")
+    parser.add_argument("--cells", type=int, default=96, help="along each side")
+    parser.add_argument("--output", type=Path, default=Path("ocean_float.usdc"))
+    parser.add_argument("--picture", type=Path, default=Path("ocean_float.png"))
+    args = parser.parse_args(argv)
+    if min(args.height, args.period, args.seconds, args.fps, args.steps) <= 0:
+        parser.error("--height, --period, --seconds, --fps and --steps must be above zero")
+    return run(args)
+
+
+if __name__ == "__main__":
+    main()

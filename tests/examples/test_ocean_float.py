@@ -1,0 +1,57 @@
+"""The example of floats: they stay afloat and follow the water, their files, what the check catches, and refusals."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+from pxr import Usd, UsdGeom
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def example():
+    """The example as a module, loaded by its file as any user's script is."""
+    spec = importlib.util.spec_from_file_location("ocean_float", ROOT / "examples" / "ocean_float.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["ocean_float"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["ocean_float"]
+
+
+def run(example, folder, *options):
+    files = ["--output", str(folder / "out.usdc"), "--picture", str(folder / "out.png")]
+    return example.main([*files, *map(str, options)])
+
+
+def test_floats_ride_the_waves(example, tmp_path):
+    result = run(example, tmp_path, "--seconds", 8, "--cells", 64)
+    example.check(result)
+    stage = Usd.Stage.Open(str(tmp_path / "out.usdc"))
+    barge = UsdGeom.Mesh.Get(stage, "/World/barge").GetPointsAttr()
+    assert barge.GetTimeSamples() == list(range(96))
+    first, last = np.array(barge.Get(0)), np.array(barge.Get(95))
+    sides = [np.linalg.norm(p[:, None] - p[None], axis=-1) for p in (first, last)]
+    np.testing.assert_allclose(*sides, atol=1e-4)  # it is rigid
+    assert imread(tmp_path / "out.png").shape[:2] == (380, 1120)
+
+
+def test_the_check_catches(example):
+    z = np.sin(np.arange(30.0))[:, None]
+    example.check(example.Result(z, 0.9 * z, np.zeros(30)))
+    for change, message in (
+        ((z, -z, np.zeros(30)), "follow the water by -1"),
+        ((z, z, np.full(30, 60.0)), "heels by 60"),
+    ):
+        with pytest.raises(AssertionError, match=message):
+            example.check(example.Result(*change))
+
+
+def test_refusals(example, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run(example, tmp_path, "--period", 0)
+    assert "must be above zero" in capsys.readouterr().err and list(tmp_path.iterdir()) == []
