@@ -574,6 +574,7 @@ from . import fft as fft
 from . import geometry as geometry
 from . import optim as optim
 from . import plot as plot
+from . import render as render
 from . import solvers as solvers
 from . import usd as usd
 
