@@ -66,6 +66,7 @@ from .core.lib.quaternions import (
     quat_to_rpy as quat_to_rpy,
     quat_twist as quat_twist,
     quat_twist_angle as quat_twist_angle,
+    quat_twist_angle_signed as quat_twist_angle_signed,
 )
 from .core.lib.random import (
     poisson as poisson,
@@ -161,6 +162,7 @@ from .core.ops import (
     exp as exp,
     expect_eq as expect_eq,
     expect_near as expect_near,
+    expect_neq as expect_neq,
     floor as floor,
     floordiv as floordiv,
     frac as frac,
@@ -749,6 +751,7 @@ __all__ = [
     "quat_to_rpy",
     "quat_twist",
     "quat_twist_angle",
+    "quat_twist_angle_signed",
     "poisson",
     "rand_init",
     "randf",
@@ -832,6 +835,7 @@ __all__ = [
     "exp",
     "expect_eq",
     "expect_near",
+    "expect_neq",
     "floor",
     "floordiv",
     "frac",

@@ -96,6 +96,10 @@ class UnassignedLocalError(KernelNameError):
     """A local variable that some path reaches without an assignment."""
 
 
+class UnassignedLocalWarning(UserWarning):
+    """A local, or the result of a function, is zero where some path gives it no value."""
+
+
 class KernelTypeError(KernelError, TypeError):
     """Operands, arguments or assignments whose types do not fit."""
 

@@ -25,7 +25,7 @@ NAMES = {
     "core.lib.quaternions": (
         "quat_between_vectors quat_from_axis_angle quat_from_euler quat_from_matrix quat_identity quat_inverse "
         "quat_rotate quat_rotate_inv quat_rpy quat_slerp quat_to_axis_angle quat_to_euler quat_to_matrix quat_to_rpy "
-        "quat_twist quat_twist_angle"
+        "quat_twist quat_twist_angle quat_twist_angle_signed"
     ),
     "core.lib.random": "poisson rand_init randf randi randn randu",
     "core.lib.sampling": (
@@ -45,9 +45,9 @@ NAMES = {
     "core.ops": (
         "abs acos add argmax argmin asin atan atan2 atomic_add atomic_and atomic_cas atomic_exch atomic_max atomic_min "
         "atomic_or atomic_sub atomic_xor bit_and bit_count bit_or bit_xor block_dim cbrt ceil clamp copysign cos cosh "
-        "cross cw_div cw_mul ddot degrees determinant diag div dot erf erfc exp expect_eq expect_near floor floordiv "
-        "frac get_diag identity inverse invert isfinite isinf isnan length length_sq lerp load log log10 log2 lshift "
-        "matrix matrix_from_cols matrix_from_rows max min mod mul neg nonzero norm_huber norm_l1 norm_l2 "
+        "cross cw_div cw_mul ddot degrees determinant diag div dot erf erfc exp expect_eq expect_near expect_neq floor "
+        "floordiv frac get_diag identity inverse invert isfinite isinf isnan length length_sq lerp load log log10 log2 "
+        "lshift matrix matrix_from_cols matrix_from_rows max min mod mul neg nonzero norm_huber norm_l1 norm_l2 "
         "norm_pseudo_huber normalize outer pos pow printf quaternion radians rint round rshift sign sin sinh skew "
         "smooth_normalize smoothstep sqrt step store sub tan tanh tid trace transformation transpose trunc unot vector "
         "view where breakpoint=breakpoint_ div_approx=div inverse_approx=inverse"

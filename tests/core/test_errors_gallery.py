@@ -124,10 +124,10 @@ def use_f_string(x: Floats):
     wp.print(f"{x[0]}")
 
 
-@outside("*pair", "argument unpacking with *", "pass the values one by one")
-def use_star_args(x: Floats):
+@outside("(*pair, 3.0)", "unpacking with * outside the arguments of a call", "name the values one by one")
+def use_star(x: Floats):
     pair = (1.0, 2.0)
-    x[0] = wp.max(*pair)
+    x[0] = (*pair, 3.0)[2]
 
 
 @outside("x[0] is x[1]", "`is`", "compare with ==")
@@ -188,13 +188,12 @@ def changed_type_dynamic(x: Floats):
 
 
 @wrong(
-    UnassignedLocalError, "y", "'y' may be unassigned here: it is not assigned when the condition does not hold",
-    "help: assign 'y' a value before, on every path",
+    UnassignedLocalError, "y", "'y' is a local of this function and has no value yet",
+    "help: assign 'y' before, or use another name",
 )  # fmt: skip
-def unassigned_on_a_path(x: Floats):
-    if x[0] > 0.0:
-        y = 1.0
-    x[0] = y
+def unassigned_at_all(x: Floats):
+    x[0] = y  # noqa: F821
+    y = 1.0  # noqa: F841
 
 
 @wrong(KernelTypeError, "return x[0]", "a kernel returns nothing", "help: write the result to an array argument")
@@ -402,7 +401,7 @@ LAUNCHES = {
     "huge": (two_d, (2**32, 2**32), [floats()], DimensionError, "18446744073709551616 threads", "fewer than 2**63"),
     "fraction": (scale, 2.5, [floats(), 1.0], DimensionError, "launch dimensions 2.5", "expected: an integer"),
     "five dims": (scale, (1,) * 5, [floats(), 1.0], DimensionError, "over 5 dimensions", "expected: 1 to 4"),
-    "tid": (two_d, 4, [floats()], DimensionError, "unpacks tid() into 2", "expected: 2 launch", "`i = wp.tid()`"),
+    "tid": (two_d, (4, 2, 3), [floats()], DimensionError, "unpacks tid() into 2", "expected: 2", "`i, j, k = wp"),
     "not a kernel": (undecorated, 4, [floats()], LaunchError, "is not a kernel", "help: decorate", "@wp.kernel"),
 }  # fmt: skip
 OF_THE_HOST = {"numpy dtype", "list", "read-only"}  # what a launch on the CPU alone takes, or nearly

@@ -241,10 +241,7 @@ def test_a_component_of_a_constant_keeps_its_type():
 @pytest.mark.parametrize(
     ("text", "kind", "message"),
     [
-        ("1 / 0", KernelValueError, "division by zero in a constant expression"),
-        ("7 % 0", KernelValueError, "division by zero in a constant expression"),
-        ("7 / 2", KernelValueError, "7 / 2 divides integers and would give 3"),
-        ("-7 / 2", KernelValueError, "-7 / 2 divides integers and would give -3"),
+        ("0.0 ** -1", KernelValueError, "0.0 ** -1 divides by zero"),
         ("1 << -1", KernelValueError, "lshift: negative shift count"),
         ("2.0 ** 100000", KernelValueError, "2.0 (float32) pow 100000 (int32) is too large"),
         ("~1.5", KernelTypeError, "invert: 1.5 (float32) is not an integer"),

@@ -1,5 +1,7 @@
 """`for i in query`: the loop over what a query finds is the loop over its next function."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -97,15 +99,29 @@ def test_break_continue_and_return(device):
     np.testing.assert_array_equal(out.numpy(), [a * 1000 + b for a, b in zip(odd, over, strict=True)])
 
 
-def test_the_index_ends_with_the_loop():
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+def test_the_index_keeps_its_last_value(device):
     @wp.kernel
-    def late(out: wp.array(dtype=int)):
-        for j in steps(0, 3, 1):
+    def late(out: wp.array(dtype=int), stop: int):
+        for j in steps(0, stop, 1):
             out[0] = j
         out[1] = j
 
-    with pytest.raises(wp.errors.KernelError, match="assigned only inside a loop"):
-        wp.launch(late, 1, inputs=[wp.zeros(2, dtype=int)])
+    @wp.kernel
+    def known(out: wp.array(dtype=int), stop: int):
+        j = int(9)
+        for j in steps(0, stop, 1):
+            out[0] = j
+        out[1] = j
+
+    for stop, last in ((4, 3), (0, 0)):
+        out = wp.zeros(2, dtype=int, device=device)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", wp.errors.UnassignedLocalWarning)
+            wp.launch(late, 1, inputs=[out, stop], device=device)
+        assert out.list() == [last, last]
+        wp.launch(known, 1, inputs=[out, stop], device=device)
+        assert out.list()[1] == (last if stop else 9)
 
 
 def test_other_structs_are_no_queries():

@@ -187,8 +187,26 @@ def _fields(row: Row) -> Iterator[Any]:
                 yield (s, t), (s,), {"name": name}
 
 
+def _with_scalars(row: Row) -> Iterator[Any]:
+    """Vectors and matrices with scalars, and with each other."""
+    yield from _scaled(row)
+    yield from _same_pair(row)
+
+
+def _tests(row: Row) -> Iterator[Any]:
+    for t in compound_types():
+        yield (t,), (bool_,), {}
+
+
+def _blends(row: Row) -> Iterator[Any]:
+    for t in compound_types():
+        yield (t, t, t.dtype), (t,), {}
+
+
 RULED = {
     "inner": _same_pair, "dot": _same_pair, "ddot": _same_pair, "min": _same_pair, "max": _same_pair,
+    "add": _with_scalars, "sub": _with_scalars, "mod": _with_scalars, "lerp": _blends,
+    "isfinite": _tests, "isinf": _tests, "isnan": _tests,
     "mul": _scaled, "div": _scaled, "cast": _casts, "where": _choices, "construct": _parts,
     "extract": _picks, "insert": _picks, "field": _fields, "with_field": _fields,
 }  # fmt: skip

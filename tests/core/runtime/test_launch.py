@@ -415,11 +415,6 @@ def test_bad_dimensions(dim, message):
     assert hits.list() == [0]
 
 
-def test_dimensions_that_do_not_fit_tid():
-    with pytest.raises(DimensionError, match=r"unpacks tid\(\) into 1 indices, launched over dim=\(2, 3\)"):
-        wp.launch(scale, dim=(2, 3), inputs=[line(6), 1.0, line(6)])
-
-
 # ----- devices and streams --------------------------------------------------------------------
 
 

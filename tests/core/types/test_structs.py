@@ -125,10 +125,11 @@ def test_every_name_is_an_identifier_that_python_takes():
     assert {"fields", "defaults", "key", "numpy_dtype", "mro", "self"} <= set(NAMES)
 
 
-def test_structs_are_made_with_keywords():
+def test_structs_are_made_of_their_fields_in_order():
     S = struct_of(x=float)
-    with pytest.raises(TypeError, match=r"struct S is made with keywords\nhelp: S\(field=value\)"):
-        S(1.0)
+    assert S(1.0).x == 1.0
+    with pytest.raises(TypeError, match=r"2 values for struct S\nexpected: each of x once"):
+        S(1.0, 2.0)
 
 
 def test_defaults_are_not_shared():
@@ -151,3 +152,33 @@ def test_instances_are_pickled_and_copied():
     s = Kept(fields=2.0, key=wp.vec3(1.0, 2.0, 3.0))
     for again in (pickle.loads(pickle.dumps(s)), copy.copy(s), copy.deepcopy(s)):
         assert again == s and type(again) is Kept
+
+
+def test_the_value_of_a_struct_fills_a_structured_array():
+    @wp.struct
+    class Inner:
+        m: wp.mat22
+        on: bool
+
+    @wp.struct
+    class Outer:
+        x: wp.float16
+        inner: Inner
+
+    given = Outer(1.5, Inner(wp.mat22(1, 2, 3, 4), True))
+    made = np.empty(2, Outer.numpy_dtype())
+    made[:] = given.numpy_value()
+    assert wp.array(made, dtype=Outer).list() == [given, given]
+    a = wp.zeros(2, dtype=wp.mat22)
+    a.fill_((1, 2, 3, 4))
+    assert a.list() == [wp.mat22(1, 2, 3, 4)] * 2
+
+
+def test_the_value_of_a_struct_has_no_arrays():
+    @wp.struct
+    class Owner:
+        data: wp.array[float]
+
+    for data in (None, wp.zeros(1)):
+        with pytest.raises(TypeError, match="no value in NumPy"):
+            Owner(data).numpy_value()

@@ -13,6 +13,7 @@ from ..types.signatures import CompoundPattern, is_generic
 from .conversions import convert
 from .fence import fence
 from .flow import statements
+from .missing_values import restart_with_zeros, warn_of_zero
 from .scope import RESULT, RETURNED, Unassigned, typed
 from .translator import MAX_ERRORS, Suppressed, Translator, translates
 
@@ -32,16 +33,16 @@ def run_body(tr: Translator) -> Any:
         if error not in tr.errors and len(tr.errors) < MAX_ERRORS:
             error.location = error.location or tr.source.whole()
             tr.errors.append(error)
+        restart_with_zeros(tr)
         raise_all(tr.errors)
     except Suppressed:
+        restart_with_zeros(tr)
         raise_all(tr.errors)
     if tr.errors:
+        restart_with_zeros(tr)
         raise_all(tr.errors)
     if result is not None and tr.scope.get(RETURNED, True) is not True:
-        raise KernelTypeError(
-            f"{tr.source.name!r} returns a value on some paths only", tr.source.whole(),
-            help="end the function with a return",
-        )  # fmt: skip
+        warn_of_zero(f"{tr.source.name!r} returns a value on some paths only; on the others", tr.source.whole())
     return result
 
 

@@ -17,6 +17,10 @@ class Callee:
         """Append the call at given operands; returns the operand of the result."""
         raise NotImplementedError
 
+    def takes(self, args: list[Any]) -> bool:
+        """Whether some form of it takes these operands."""
+        return False
+
     def inout(self, count: int, keywords: list[str]) -> dict[int, str]:
         """The parameters, by position, that a call with so many arguments rebinds in its caller."""
         return {}

@@ -17,19 +17,21 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import KernelError, KernelTypeError, KernelValueError
+from ...errors import KernelError, KernelTypeError, UnsupportedSyntaxError
 from ..ir.nodes import Value
 from ..ops import construct, debug, memory, threads
 from ..ops.registry import TABLE, Op
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
+from .array_slices import ArraySlice, element_indices
 from .assigned import changed_arguments, inout_arguments
 from .callee import Callee
-from .constructors import LOCAL_ARRAYS, call_type
+from .constructors import LOCAL_ARRAYS, call_type, called_type
 from .conversions import truth
 from .forms import FORMS, form
-from .names import free_names
+from .parts import parts_of
 from .scope import describe, is_number, typed
+from .statics import static_value
 from .targets import read, target_of, write
 from .translator import Translator, translates
 
@@ -41,7 +43,7 @@ _ARRAY_OPERANDS = {
 _ARRAY_MAKERS = ("array", "empty", "empty_like", "full", "full_like", "ones", "ones_like", "zeros_like")
 _INSTEAD = {
     builtins.enumerate: "loop over range(len(x))", builtins.zip: "loop over range(len(x))",
-    builtins.reversed: "loop over range(n - 1, -1, -1)", builtins.sum: "add in a loop",
+    builtins.sum: "add in a loop",
     builtins.any: "test in a loop", builtins.all: "test in a loop", builtins.map: "write a loop",
     builtins.filter: "write a loop", builtins.sorted: "sort on the host, or write a loop",
     builtins.isinstance: "compare types: type(x) == wp.vec3", builtins.input: "pass the value as an argument",
@@ -49,16 +51,37 @@ _INSTEAD = {
 }  # fmt: skip
 
 
+MAKERS: dict[Any, Callable[..., Any]] = {}
+"""What translates a call of a built-in of Python: from translator, operands and keywords."""
+
+
+def makes(function: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: enters what translates calls of a built-in of Python."""
+
+    def enter(rule: Callable[..., Any]) -> Callable[..., Any]:
+        MAKERS[function] = rule
+        return rule
+
+    return enter
+
+
 @translates(ast.Call)
 def call_expression(tr: Translator, node: ast.Call) -> Any:
-    callee = tr.translate(node.func)
+    callee = called_type(tr, node.func) if isinstance(node.func, ast.Call) else tr.translate(node.func)
     if callee_form(callee) == "static":
         return static_value(tr, node)
     if isinstance(callee, Callee):
         return call_callee(tr, callee, node)
-    args = [tr.translate(a) for a in node.args]
     keywords = {str(k.arg): tr.translate(k.value) for k in node.keywords}
-    return call_object(tr, callee, args, keywords)
+    return call_object(tr, callee, arguments(tr, node), keywords)
+
+
+def arguments(tr: Translator, node: ast.Call) -> list[Any]:
+    """Positional arguments; `*v` gives the parts of a tuple or a vector."""
+    given: list[Any] = []
+    for a in node.args:
+        given.extend(parts_of(tr, tr.translate(a.value)) if isinstance(a, ast.Starred) else [tr.translate(a)])
+    return given
 
 
 def call_object(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -67,6 +90,8 @@ def call_object(tr: Translator, callee: Any, args: list[Any], keywords: dict[str
         return call_form(tr, form_name, callee, args, keywords)
     if isinstance(callee, Op):
         return call_op(tr, callee, args, keywords)
+    if _hashable(callee) and callee in MAKERS:
+        return MAKERS[callee](tr, args, keywords)
     if _hashable(callee) and callee in _INSTEAD:
         raise KernelTypeError(f"Python's {callee.__name__} does not run in kernels", help=_INSTEAD[callee])
     if isinstance(callee, type):
@@ -86,11 +111,22 @@ def call_op(tr: Translator, op: Op, args: list[Any], keywords: dict[str, Any]) -
     ordered = in_order(tr, op, args, keywords) if keywords else args
     if op.name == "where" and ordered:
         ordered = [typed(truth(tr, ordered[0])), *ordered[1:]]
+    if any(isinstance(a, ArraySlice) for a in ordered):
+        ordered = on_elements(tr, op, ordered)
     if ordered and all(map(is_number, ordered)):
         return call_on_literals(tr, op, ordered)
     if ordered and isinstance(ordered[0], Value) and isinstance(ordered[0].type, ArrayType):
         return call_on_array(tr, op, ordered)
     return tr.emit(op, *ordered)
+
+
+def on_elements(tr: Translator, op: Op, args: list[Any]) -> list[Any]:
+    """The operands of an op whose first is a slice of an array: the array and the indices of the element in it."""
+    view, *rest = args
+    rank = len(view.axes) if isinstance(view, ArraySlice) else 0
+    if not rank or len(rest) < rank or any(isinstance(a, ArraySlice) for a in rest):
+        raise KernelTypeError(f"{op.name} of a slice of an array", help="index it, or pass it to a function")
+    return [view.array, *element_indices(tr, view, rest[:rank]), *rest[rank:]]
 
 
 def call_on_array(tr: Translator, op: Op, args: list[Any]) -> Any:
@@ -142,13 +178,16 @@ def call_callee(tr: Translator, callee: Callee, node: ast.Call) -> Any:
     places: dict[int, Any] = {}
 
     def operand(argument: ast.expr) -> Any:
+        if isinstance(argument, ast.Starred) and changed:
+            raise UnsupportedSyntaxError("argument unpacking with * where the function changes its arguments")
         if id(argument) not in changed:
             return tr.translate(argument)
         with tr.at(argument):
             places[id(argument)] = place = target_of(tr, argument)
             return read(tr, place)
 
-    args = [operand(a) for a in node.args]
+    starred = any(isinstance(a, ast.Starred) for a in node.args)
+    args = arguments(tr, node) if starred and not changed else [operand(a) for a in node.args]
     keywords = {str(k.arg): operand(k.value) for k in node.keywords}
     result = callee.call(tr, args, keywords)
     rebound = inout_arguments(callee, node)
@@ -206,6 +245,8 @@ def length_of(tr: Translator, args: list[Any]) -> Any:
     if len(args) != 1:
         raise KernelTypeError(f"len takes one value, got {len(args)}")
     [operand] = args
+    if isinstance(operand, ArraySlice):
+        return operand.axes[0].length
     if isinstance(operand, Value):
         if isinstance(operand.type, ArrayType):
             return tr.emit(memory.shape, operand, axis=0)
@@ -224,33 +265,13 @@ def form_len(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, A
 def call_form(tr: Translator, form_name: str, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
     """A host function in its kernel form; what its signature or its type functions refuse is the user's error."""
     try:
-        inspect.signature(callee).bind(*args, **keywords)
+        if form_name != "type_function":
+            inspect.signature(callee).bind(*args, **keywords)
         return FORMS[form_name](tr, callee, args, keywords)
     except KernelError:
         raise
     except (TypeError, ValueError) as error:
         raise KernelTypeError(f"{callee.__name__}: {error}") from error
-
-
-def static_value(tr: Translator, node: ast.Call) -> Any:
-    """`wp.static(expression)`: evaluated by Python when the function is defined, else when it is compiled."""
-    if len(node.args) != 1 or node.keywords:
-        raise KernelTypeError("wp.static takes one expression")
-    if node in tr.source.captured.statics:
-        return tr.source.captured.statics[node]
-    known = {name: tr.lookup(name) for name in free_names(node.args[0]) if name in tr.scope}
-    for name, operand in known.items():
-        if _has_value(operand):
-            raise KernelValueError(
-                f"wp.static({ast.unparse(node.args[0])}) uses {name!r}, which is known only at run time",
-                help="wp.static sees constants, names from outside the kernel, and locals that are constants",
-            )
-    text = ast.unparse(node.args[0])
-    try:
-        return eval(text, {**tr.source.captured.namespace(), **known})
-    except Exception as error:
-        cure = "only names known when the kernel is compiled can be used" if isinstance(error, NameError) else ""
-        raise KernelValueError(f"wp.static({text}) fails: {type(error).__name__}: {error}", help=cure) from error
 
 
 @form("grad")
@@ -332,10 +353,6 @@ def callee_form(callee: Any) -> str:
 
 def _literal(text: str) -> str:
     return text.replace("%", "%%")
-
-
-def _has_value(operand: Any) -> bool:
-    return any(map(_has_value, operand)) if isinstance(operand, tuple) else isinstance(operand, Value)
 
 
 def _hashable(x: Any) -> bool:

@@ -40,7 +40,7 @@ def call_type(tr: Translator, callee: type, args: list[Any], keywords: dict[str,
         if len(args) > 1 or keywords:
             raise KernelTypeError(f"{type_name(t)} takes one value, got {len(args) + len(keywords)}")
         return make_scalar(tr, t if scalars.is_scalar(t) else scalars.int32, args)
-    cure = "range belongs into `for i in range(...)`" if callee is range else ""
+    cure = ""
     if callee.__module__.startswith("warpsim") and "array" in callee.__name__:
         cure = LOCAL_ARRAYS
     raise KernelTypeError(f"{callee.__name__} is not a type of the kernel language", help=cure)
@@ -61,15 +61,16 @@ def make_scalar(tr: Translator, t: type, args: list[Any]) -> Any:
 
 
 def make_compound(tr: Translator, t: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
-    if "dtype" in keywords and scalars.canonical(keywords["dtype"]) is t.dtype:
-        keywords = {k: v for k, v in keywords.items() if k != "dtype"}
+    own = {"dtype": t.dtype, "length": t.shape[0], "shape": t.shape}
+    keywords = {k: v for k, v in keywords.items() if k not in own or scalars.canonical(v) != own[k]}
     if keywords:
-        if t.kind != "transform" or set(keywords) != {"p", "q"} or args:
+        if t.kind != "transform" or set(keywords) - {"p", "q"} or args:
             given = ", ".join(f"{name}=" for name in keywords)
             raise KernelTypeError(f"{t.__name__} cannot be made with {given}", expected=components_of(t))
-        args = [keywords["p"], keywords["q"]]
+        still = compounds.transformation(t.dtype)()
+        args = [keywords.get("p", typed(still.p)), keywords.get("q", typed(still.q))]
     if not args:
-        return typed(t())
+        return typed(t.wrap(np.zeros(t.shape, t.dtype)))  # a transform too: `t()` on the host is the identity
     parts = [typed(part, t.dtype) for a in args for part in (a if isinstance(a, tuple) else (a,))]
     if len(parts) == 1:
         source = parts[0].type
@@ -77,9 +78,8 @@ def make_compound(tr: Translator, t: Any, args: list[Any], keywords: dict[str, A
             return parts[0]
         if compounds.kind_of(source) == t.kind and source.shape == t.shape:
             return tr.emit(TABLE["cast"], parts[0], to=t)
-    fills = len(parts) > 1 or compounds.is_compound(parts[0].type) or t.kind in ("vector", "matrix")
     try:
-        return tr.emit(construct.construct, *(parts if fills else ()), to=t)
+        return tr.emit(construct.construct, *parts, to=t)
     except KernelTypeError:
         names = ", ".join(type_name(part.type) for part in parts)
         mixed = any(compounds.scalar_of(part.type) is not t.dtype for part in parts)
@@ -90,8 +90,10 @@ def make_compound(tr: Translator, t: Any, args: list[Any], keywords: dict[str, A
 
 
 def make_struct(tr: Translator, t: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
-    if args:
-        raise KernelTypeError(f"struct {t.__name__} is made with keywords", help=f"{t.__name__}(field=value)")
+    if len(args) > len(t.fields) or set(list(t.fields)[: len(args)]) & set(keywords):
+        wanted = ", ".join(f"{name}: {type_name(f)}" for name, f in t.fields.items())
+        raise KernelTypeError(f"{len(args)} values for struct {t.__name__}", expected=f"each field once: {wanted}")
+    keywords = dict(zip(t.fields, args, strict=False)) | keywords
     unknown = sorted(set(keywords) - set(t.fields))
     if unknown:
         raise KernelNameError(f"struct {t.__name__} has no field {unknown[0]!r}", expected=", ".join(t.fields))
@@ -116,19 +118,17 @@ def form_construct(tr: Translator, callee: Callable[..., Any], args: list[Any], 
     dtype = scalars.canonical(keywords.get("dtype"))
     parts = [p for a in args for p in (a if isinstance(a, tuple) else (a,))]
     name = callee.__name__
-    scalar = dtype or _scalar_among(parts)
+    poses = {k: keywords[k] for k in ("p", "q") if keywords.get(k) is not None}
+    scalar = dtype or _scalar_among([*parts, *poses.values()])
     if name == "matrix":
-        shape: Any = constant_shape(keywords["shape"], "matrix") if keywords.get("shape") else _square(parts)
+        shape: Any = constant_shape(keywords["shape"], "matrix") if keywords.get("shape") else _shape_of(parts)
         return make_compound(tr, compounds.matrix(shape, scalar), parts, {})
     if name == "vector":
         length = keywords.get("length") or sum(_size(p) for p in parts)
         [extent] = constant_shape(length, "vector")
         return make_compound(tr, compounds.vector(extent, scalar), parts, {})
-    if name == "transformation" and not parts:
-        parts = [keywords[k] for k in ("p", "q") if keywords.get(k) is not None]
-        scalar = dtype or _scalar_among(parts)
     make = {"quaternion": compounds.quaternion, "transformation": compounds.transformation}[name]
-    return make_compound(tr, make(scalar), parts, {})
+    return make_compound(tr, make(scalar), parts, poses)
 
 
 @form("matrix_from_rows")
@@ -182,8 +182,18 @@ def form_local_array(tr: Translator, callee: Any, args: list[Any], keywords: dic
 
 @form("type_function")
 def form_type_function(tr: Translator, callee: Callable[..., Any], args: list[Any], keywords: dict[str, Any]) -> Any:
-    """Host functions on types, such as wp.types.vector(length=3, dtype=float)."""
-    return callee(*args, **keywords)
+    """`wp.types.vector`: a type of `(3, float)`, which the host writes too; else a value, as `wp.vector` makes it."""
+    if args and isinstance(args[-1], type):
+        return callee(*args, **keywords)
+    return form_construct(tr, callee, args, keywords)
+
+
+def called_type(tr: Translator, node: ast.Call) -> Any:
+    """What `wp.types.vector(length=3, dtype=float)(...)` calls: a type, where the inner call by itself is a value."""
+    callee = tr.translate(node.func)
+    if getattr(callee, "kernel_form", "") != "type_function":
+        return tr.translate(node)
+    return callee(*map(tr.translate, node.args), **{str(k.arg): tr.translate(k.value) for k in node.keywords})
 
 
 def constant_shape(given: Any, what: str) -> tuple[int, ...]:
@@ -216,11 +226,19 @@ def _scalar_among(parts: list[Any]) -> type:
     for p in parts:
         if not is_number(p) or isinstance(p, np.generic):
             return compounds.scalar_of(typed(p).type)
-    return scalars.float32
+    return scalars.bool_ if parts and all(type(p) is bool for p in parts) else scalars.float32
 
 
 def _size(part: Any) -> int:
     return 1 if is_number(part) else compounds.size_of(typed(part).type)
+
+
+def _shape_of(parts: list[Any]) -> tuple[int, int]:
+    """The shape of a matrix made of one matrix, or else of a square number of components."""
+    if len(parts) == 1 and compounds.kind_of(typed(parts[0]).type) == "matrix":
+        shape: tuple[int, int] = typed(parts[0]).type.shape
+        return shape
+    return _square(parts)
 
 
 def _square(parts: list[Any]) -> tuple[int, int]:

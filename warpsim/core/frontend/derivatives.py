@@ -101,7 +101,10 @@ class Gradient(Callee):
     def operands(self, args: list[Any], keywords: dict[str, Any]) -> list[Any]:
         """The arguments as the function takes them."""
         if isinstance(self.function, Func):
-            return self.function.find(args, keywords)[1]
+            overload, operands = self.function.find(args, keywords)
+            if overload.inout and not self.function.overloads[0].inout:
+                raise KernelTypeError(f"{self.function.name}: this form writes to its arguments and returns nothing")
+            return operands
         found = self.function.find([operand_type(a) for a in args])
         return [typed(a, t) for a, t in zip(args, found.arg_types, strict=True)]
 

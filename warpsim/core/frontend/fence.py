@@ -37,7 +37,6 @@ _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
     ast.AsyncFor: ("async for", "use for"),
     ast.AsyncWith: ("async with", "set resources up outside the kernel"),
     ast.JoinedStr: ("an f-string", "use print(a, b) or wp.printf(\"%f\", a)"),
-    ast.Starred: ("argument unpacking with *", "pass the values one by one"),
     ast.NamedExpr: ("an assignment expression :=", "assign on a line of its own"),
 }
 if hasattr(ast, "Match"):
@@ -90,6 +89,10 @@ def _kernel_parts(source: Source, node: ast.AST) -> list[ast.AST]:
     return list(ast.iter_child_nodes(node))
 
 
+def _starred(node: ast.AST) -> bool:
+    return any(isinstance(part, ast.Starred) for part in ast.iter_child_nodes(node))
+
+
 def _is_foreign(operator: ast.cmpop, right: ast.expr) -> bool:
     """Whether a comparison is not in the language: of identity, that with None is."""
     with_none = isinstance(operator, ast.Is | ast.IsNot) and isinstance(right, ast.Constant) and right.value is None
@@ -107,6 +110,8 @@ def _refused(node: ast.AST) -> tuple[str, str] | None:
         return ("else on a loop", "set a flag before `break` and test it after the loop")
     if isinstance(node, (ast.FunctionDef, ast.Lambda)) and (node.args.vararg or node.args.kwarg):
         return ("*args or **kwargs", "name every parameter")
+    if isinstance(node, (ast.Tuple, ast.Subscript, ast.Assign)) and _starred(node):
+        return ("unpacking with * outside the arguments of a call", "name the values one by one")
     if isinstance(node, ast.keyword) and node.arg is None:
         return ("argument unpacking with **", "pass the values one by one")
     if isinstance(node, ast.Constant) and isinstance(node.value, (complex, bytes)):

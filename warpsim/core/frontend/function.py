@@ -10,6 +10,7 @@ from ..ir.nodes import Call, Function, Region, Value, walk
 from . import calls, loops, operators, statements  # noqa: F401 - with `parts` and what they build on, they enter all rules
 from .bodies import run_body, typed_result
 from .functions import parameters
+from .missing_values import with_zeros
 from .scope import Scope
 from .source import Source
 from .translator import Translator
@@ -17,17 +18,28 @@ from .translator import Translator
 
 def kernel_function(source: Source, patterns: dict[str, Any], types: list[Any]) -> Function:
     """A kernel at concrete parameter types as an IR Function."""
-    params = tuple(Value(t, name) for name, t in zip(patterns, types, strict=True))
-    region = Region(params)
-    scope = Scope(zip(patterns, params, strict=True))
-    run_body(Translator(source, Builder(region), scope, kernel=True))
-    return Function(source.name, region, source.whole())
+
+    def translated(zeros: dict[str, Any]) -> Function:
+        params = tuple(Value(t, name) for name, t in zip(patterns, types, strict=True))
+        region = Region(params)
+        tr = Translator(source, Builder(region), Scope(zip(patterns, params, strict=True)), kernel=True)
+        tr.start_with(zeros)
+        run_body(tr)
+        return Function(source.name, region, source.whole())
+
+    return with_zeros(translated)
 
 
 def function_results(source: Source, names: list[str], types: list[Any]) -> tuple[Any, ...]:
     """The types that a plain function returns at concrete parameter types. Raises `KernelError`."""
-    scope, params = parameters([Value(t, name) for name, t in zip(names, types, strict=True)], names)
-    result = typed_result(run_body(Translator(source, Builder(Region(params)), scope)))
+
+    def translated(zeros: dict[str, Any]) -> Any:
+        scope, params = parameters([Value(t, name) for name, t in zip(names, types, strict=True)], names)
+        tr = Translator(source, Builder(Region(params)), scope)
+        tr.start_with(zeros)
+        return typed_result(run_body(tr))
+
+    result = with_zeros(translated)
     parts = result if isinstance(result, tuple) else (result,)
     return tuple(part.type if isinstance(part, Value) else None for part in parts)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
@@ -28,12 +29,15 @@ from ...errors import (
 from ..ir.builder import Builder
 from ..ir.nodes import Function, Region, Value
 from ..types.arrays import ArrayType, type_name
+from ..types.precise import host_result, typed_numbers
 from ..types.signatures import Weak, match, match_weak
+from .array_slices import ArraySlice
 from .bodies import declared, result_with_chain, typed_result
 from .callee import Callee
 from .captured import Redefinable
 from .conversions import convert
 from .local_functions import LocalFunction
+from .missing_values import with_zeros
 from .nondiff import as_constant, refuse_writes
 from .overloads import Overload, Static, operand_pattern_type, takes_static, written_annotations
 from .scope import Scope, describe, typed
@@ -100,13 +104,14 @@ class Func(Callee, Redefinable):
             shown = ", ".join(type_name(type(a)) for a in args)
             known = "; ".join(o.describe() for o in self.overloads)
             raise KernelTypeError(f"{self.name}: no overload for ({shown})", expected=known)
-        with np.errstate(over="ignore"):  # integers wrap in kernels
+        precise = typed_numbers() if overload.library else nullcontext()
+        with np.errstate(over="ignore"), precise:  # integers wrap in kernels
             result = overload.function(*args, **keywords)
         if not overload.returned:
-            return result
+            return host_result(result)
         # Python's caller keeps its variables: the new states have nowhere to go.
         values = result[len(overload.returned) :]
-        return values if len(values) > 1 else values[0]
+        return host_result(values if len(values) > 1 else values[0])
 
     def __repr__(self) -> str:
         return f"<func {self.name}>"
@@ -116,6 +121,10 @@ class Func(Callee, Redefinable):
         different numbers of arguments."""
         given = dict.fromkeys(keywords)
         return next((o.inout for o in self.overloads if o.bind([None] * count, given) is not None), {})
+
+    def takes(self, args: list[Any]) -> bool:
+        """Whether some overload takes these operands."""
+        return any((bound := o.bind(args, {})) is not None and o.match(bound) is not None for o in self.overloads)
 
     def find(self, args: list[Any], keywords: dict[str, Any]) -> tuple[Overload, list[Any]]:
         """The overload for the operands: exact ones before generic ones, then the fewest literals of another type."""
@@ -240,10 +249,18 @@ def expanded(tr: Translator, overload: Overload, operands: list[Any]) -> Any:
 
 def translate_overload(tr: Translator, overload: Overload, operands: list[Any], key: Any) -> tuple[Function, Any]:
     """An overload as an IR Function of its own, with errors that show the chain of calls."""
+    return with_zeros(lambda zeros: translated_from(tr, overload, operands, key, zeros))
+
+
+def translated_from(
+    tr: Translator, overload: Overload, operands: list[Any], key: Any, zeros: dict[str, Any]
+) -> tuple[Function, Any]:
+    """The same, where locals begin with a value."""
     scope, params = parameters(operands, list(overload.patterns))
     region = Region(params)
     builder = Builder(region)
     inner = Translator(overload.source, builder, scope, tr, (overload, key), tr.session)
+    inner.start_with(zeros)
     inner.expected = declared(overload.returns)
     with builder.active():
         template = typed_result(with_references(overload, inner, operands, result_with_chain(inner)))
@@ -316,6 +333,8 @@ def operand_key(operand: Any) -> Any:
         return tuple(map(operand_key, operand))
     if isinstance(operand, Value):
         return operand.type
+    if isinstance(operand, ArraySlice):
+        return operand.view_type
     try:
         hash(operand)
     except TypeError:
@@ -325,7 +344,10 @@ def operand_key(operand: Any) -> Any:
 
 
 def _holds_local(operand: Any) -> bool:
-    return any(map(_holds_local, operand)) if isinstance(operand, tuple) else isinstance(operand, LocalFunction)
+    """Whether an operand is made of values of the function around it: such a function, or a slice of an array."""
+    if isinstance(operand, tuple):
+        return any(map(_holds_local, operand))
+    return isinstance(operand, (LocalFunction, ArraySlice))
 
 
 def _adapts(before: Any, after: Any) -> bool:

@@ -13,18 +13,20 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from ...errors import KernelTypeError, UnsupportedSyntaxError
+from ...errors import UnsupportedSyntaxError
 from ..ir.nodes import Constant, Region, Value
 from ..ops.registry import TABLE
-from ..types import compounds, scalars
-from ..types.arrays import ArrayType, type_name
+from ..types import scalars
+from ..types.arrays import type_name
 from . import names
 from .assigned import names_assigned, static_callee
 from .branches import choose, either, exit_condition
+from .calls import arguments
+from .captured import is_static
 from .carried import Carried, is_runtime, started
 from .conversions import truth
 from .flow import statements
-from .parts import parts_of
+from .ranges import Range, items_of, range_bounds
 from .scope import (
     BROKE,
     CONTINUED,
@@ -70,6 +72,9 @@ def for_loop(tr: Translator, node: ast.For) -> None:
         return
     with tr.at(node.iter):
         operand = tr.translate(node.iter)
+    if isinstance(operand, Range):
+        bounds_loop(tr, node, operand.bounds)
+        return
     if isinstance(operand, Value) and hasattr(operand.type, "next_in_kernel"):
         query_loop(tr, node, operand)
         return
@@ -83,6 +88,7 @@ def query_loop(tr: Translator, node: ast.For, query: Value) -> None:
     index = f"{at} index"
     before = tr.scope.copy()
     tr.scope[at], tr.scope[index] = query, typed(0)
+    kept = kept_index(tr, node.target.id, scalars.int32) if isinstance(node.target, ast.Name) else []
 
     def test() -> Any:
         found = query.type.next_in_kernel.call(tr, [tr.scope[at], tr.scope[index]], {})
@@ -93,21 +99,9 @@ def query_loop(tr: Translator, node: ast.For, query: Value) -> None:
         assign(tr, node.target, tr.scope[index])
         statements(tr, node.body)
 
-    loop_with_test(tr, node.body, test, run, [at, index])
+    loop_with_test(tr, node.body, test, run, [at, index, *kept])
     del tr.scope[at], tr.scope[index]
     leave_loop(tr, [node], before)
-
-
-def items_of(tr: Translator, operand: Any) -> list[Any]:
-    """What a loop runs over, when that is known at compile time."""
-    if isinstance(operand, (range, list, tuple)):
-        return list(operand)
-    t = operand.type if isinstance(operand, Value) else type(operand)
-    if not compounds.is_compound(t):
-        cure = "loop over indices: for i in range(len(a))" if isinstance(t, ArrayType) else "for i in range(n)"
-        wanted = "range(...), a tuple, a vector or a query"
-        raise KernelTypeError(f"a loop over {describe(operand)}", expected=wanted, help=cure)
-    return list(parts_of(tr, operand))
 
 
 def unrolled_loop(tr: Translator, node: ast.For, items: list[Any]) -> None:
@@ -142,35 +136,27 @@ def forget_skipped(tr: Translator, node: ast.For, before: Scope) -> None:
             tr.scope[name] = Unassigned("the loop may be left or continued before it is assigned")
 
 
-def range_bounds(tr: Translator, call: ast.Call) -> tuple[Value, Value, Value]:
-    parts = [tr.translate(a) for a in call.args]
-    if not 1 <= len(parts) <= 3 or call.keywords:
-        raise KernelTypeError("range takes one to three integers")
-    parts = {1: [0, *parts, 1], 2: [*parts, 1], 3: parts}[len(parts)]
-    found = {p.type for p in parts if isinstance(p, Value)}
-    found |= {type(p) for p in parts if not isinstance(p, (Value, int))}
-    if len(found) > 1 or not all(scalars.is_integer(t) for t in found):
-        raise KernelTypeError(
-            f"range over {', '.join(map(describe, parts))}", expected="integers of one type", help="int(...)"
-        )
-    t = found.pop() if found else scalars.int32
-    bounds = tuple(typed(p, t) for p in parts)
-    if isinstance(bounds[2], Constant) and int(bounds[2].value) == 0:
-        raise KernelTypeError("the step of range is zero")
-    return bounds  # type: ignore[return-value]
-
-
 def range_loop(tr: Translator, node: ast.For, call: ast.Call) -> None:
-    if not isinstance(node.target, ast.Name):
-        raise UnsupportedSyntaxError("the index of range is one name")
     bounds = (typed(0), typed(0), typed(1))  # after an error, go on to find those of the body
 
     def find_bounds() -> None:
         nonlocal bounds
         with tr.at(call):
-            bounds = range_bounds(tr, call)
+            keywords = {str(k.arg): tr.translate(k.value) for k in call.keywords}
+            bounds = range_bounds(tr, arguments(tr, call), keywords)
 
     tr.attempt(find_bounds, set)
+    bounds_loop(tr, node, bounds)
+
+
+def bounds_loop(tr: Translator, node: ast.For, bounds: tuple[Value, Value, Value]) -> None:
+    """A loop over first index, end and step."""
+    if not isinstance(node.target, ast.Name):
+        raise UnsupportedSyntaxError("the index of range is one name")
+    if all(isinstance(b, Constant) for b in bounds) and needs_copies(tr, node):
+        start, stop, step = (int(b.value) for b in bounds if isinstance(b, Constant))
+        unrolled_loop(tr, node, list(range(start, stop, step)))
+        return
     t = bounds[0].type
     before = tr.scope.copy()
     kept = kept_index(tr, node.target.id, t)
@@ -181,6 +167,26 @@ def range_loop(tr: Translator, node: ast.For, call: ast.Call) -> None:
     if node.target.id in before and not kept:
         reason = f"the loop makes it {type_name(t)}, and before it is {describe(before[node.target.id])}"
         tr.scope[node.target.id] = Unassigned(reason, conflict=True)
+
+
+def needs_copies(tr: Translator, node: ast.For) -> bool:
+    """Whether the body uses the index where it must be known: in `wp.static`, or to take a part of a tuple or list."""
+    assert isinstance(node.target, ast.Name)
+    index = node.target.id
+    for inner in (n for statement in node.body for n in ast.walk(statement)):
+        if isinstance(inner, ast.Call) and inner.args and is_static(static_callee(tr, inner)):
+            if index in names.free_names(inner.args[0]):
+                return True
+        elif isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Load) and names.is_path(inner.value):
+            if index in names.free_names(inner.slice) and isinstance(known_sequence(tr, inner.value), tuple | list):
+                return True
+    return False
+
+
+def known_sequence(tr: Translator, node: ast.expr) -> Any:
+    """What a name or path means, as far as it is known without translating anything."""
+    root, path = names.steps(node)
+    return tr.scope.get(root) if root in tr.scope and not path else tr.source.resolve(node)
 
 
 def kept_index(tr: Translator, name: str, t: Any) -> list[str]:
@@ -201,7 +207,7 @@ def counted_loop(tr: Translator, node: ast.For, bounds: tuple[Value, Value, Valu
     outer = tr.scope.copy()
 
     def run() -> None:
-        tr.scope[name] = index
+        tr.bind(name, index)
         tr.scope[CONTINUED] = False
         statements(tr, node.body)
 
@@ -237,7 +243,7 @@ def tested_range(tr: Translator, node: ast.For, bounds: tuple[Value, Value, Valu
 
     def run() -> None:
         at = tr.scope[index]
-        tr.scope[name] = at
+        tr.bind(name, at)
         statements(tr, node.body)
         tr.scope[index] = next_index(tr, at, stop, step)
 

@@ -16,12 +16,13 @@ import numpy as np
 
 from ...errors import KernelTypeError, KernelValueError
 from ..ir.nodes import Constant, Value
-from ..ops.registry import TABLE
-from ..types import compounds, scalars
+from ..ops.registry import TABLE, evaluated
+from ..types import compounds, scalars, structs
 from ..types.arrays import type_name
 from .branches import choose
+from .callee import Callee
 from .chains import LONGEST, alternatives, first_of, shortcut, test_of
-from .conversions import is_none, negated, truth
+from .conversions import converted_scalar, is_none, negated, truth
 from .scope import describe, is_number, typed
 from .translator import Translator, translates
 
@@ -39,12 +40,7 @@ def _remainder(x: Any, y: Any) -> Any:
 def _quotient(x: Any, y: Any) -> Any:
     if not (isinstance(x, int) and isinstance(y, int)):
         return x / y
-    if x % y:
-        raise KernelValueError(
-            f"{x} / {y} divides integers and would give {(x - _remainder(x, y)) // y}",
-            help=f"write {x}.0 / {y}.0, or {x} // {y} if the whole number is meant",
-        )
-    return x // y
+    return (x - _remainder(x, y)) // y
 
 
 _BINARY: dict[type[ast.AST], tuple[str, Any]] = {
@@ -61,6 +57,8 @@ _COMPARE: dict[type[ast.AST], tuple[str, Any]] = {
     ast.Eq: ("eq", operator.eq), ast.NotEq: ("ne", operator.ne), ast.Lt: ("lt", operator.lt),
     ast.LtE: ("le", operator.le), ast.Gt: ("gt", operator.gt), ast.GtE: ("ge", operator.ge),
 }  # fmt: skip
+
+_COMPARED = dict(_COMPARE.values())
 
 
 @translates(ast.BinOp)
@@ -80,9 +78,21 @@ def binary(tr: Translator, kind: type[ast.AST], left: Any, right: Any) -> Any:
     name, python = _BINARY[kind]
     if not isinstance(left, Value) and not isinstance(right, Value):
         return constant_result(name, python, left, right)
+    own = user_operator(tr, name, left, right)
+    if own is not None:
+        return own.call(tr, [left, right], {})
     if kind is ast.Pow and isinstance(left, Value) and scalars.is_integer(left.type):
         return integer_power(tr, left, right)
     return tr.emit(TABLE[name], left, right)
+
+
+def user_operator(tr: Translator, name: str, *operands: Any) -> Any:
+    """The user's function of an operator's name (`add` for `+`), where one takes structs or vectors as these are."""
+    types = [a.type if isinstance(a, Value) else type(a) for a in operands]
+    if not any(structs.is_struct(t) or compounds.is_compound(t) for t in types):
+        return None
+    found = tr.source.captured.present(name)
+    return found if isinstance(found, Callee) and found.takes(list(operands)) else None
 
 
 def integer_power(tr: Translator, base: Value, exponent: Any) -> Any:
@@ -108,11 +118,11 @@ def constant_result(name: str, python: Any, left: Any, right: Any) -> Any:
         if not (is_number(operand) or isinstance(operand, (compounds.Compound, tuple, str))):
             raise KernelTypeError(f"{name}: {describe(operand)} is not a number")
     if is_typed(left) or is_typed(right):
-        return TABLE[name](left, right)
+        return evaluated(TABLE[name], left, right)
     try:
         return python(left, right)
-    except ZeroDivisionError as error:
-        raise KernelValueError("division by zero in a constant expression") from error
+    except ZeroDivisionError:
+        return divided_by_zero(name, left, right)
     except (OverflowError, MemoryError) as error:
         raise KernelValueError(f"{describe(left)} {name} {describe(right)} is too large") from error
     except (KernelTypeError, KernelValueError):
@@ -123,6 +133,14 @@ def constant_result(name: str, python: Any, left: Any, right: Any) -> Any:
         raise KernelValueError(f"{name}: {error}") from error
 
 
+def divided_by_zero(name: str, left: Any, right: Any) -> Any:
+    """Literals divided by zero, as numbers of a kernel are: infinity or NaN of floats, a defined number of integers."""
+    if name == "pow":
+        raise KernelValueError(f"{left} ** {right} divides by zero")
+    t = scalars.int64 if isinstance(left, int) and isinstance(right, int) else scalars.float64
+    return evaluated(TABLE[name], t(left), t(right)).item()
+
+
 @translates(ast.UnaryOp)
 def unary_operation(tr: Translator, node: ast.UnaryOp) -> Any:
     operand = tr.translate(node.operand)
@@ -130,9 +148,10 @@ def unary_operation(tr: Translator, node: ast.UnaryOp) -> Any:
         return negated(tr, truth(tr, operand))
     name, python = _UNARY[type(node.op)]
     if isinstance(operand, Value):
-        return tr.emit(TABLE[name], operand)
+        own = user_operator(tr, name, operand)
+        return tr.emit(TABLE[name], operand) if own is None else own.call(tr, [operand], {})
     if is_typed(operand):
-        return TABLE[name](operand)
+        return evaluated(TABLE[name], operand)
     if not is_number(operand) or (name == "invert" and isinstance(operand, float)):
         wanted = "an integer" if name == "invert" else "a number"
         raise KernelTypeError(f"{name}: {describe(operand)} is not {wanted}")
@@ -189,13 +208,35 @@ def compared(tr: Translator, kind: type[ast.AST], left: Any, right: Any) -> Any:
         if isinstance(operand, Value) and not (isinstance(other, Value) or has_value(other)):
             raise KernelTypeError(f"{describe(operand)} is compared with {describe(other)}", expected="a value")
     if isinstance(left, Value) or isinstance(right, Value):
-        return tr.emit(TABLE[name], left, right)
+        return numbers_compared(tr, name, left, right)
     if is_typed(left) or is_typed(right):
-        return bool(TABLE[name](left, right))
+        return bool(evaluated(TABLE[name], left, right))
     try:
         return bool(python(scalars.canonical(left), scalars.canonical(right)))
     except TypeError as error:
         raise KernelTypeError(f"{describe(left)} is compared with {describe(right)}", help=str(error)) from error
+
+
+def numbers_compared(tr: Translator, name: str, left: Any, right: Any) -> Any:
+    """A comparison by value: numbers of different types meet in one that holds both, floats and integers in float64."""
+    types = [a.type if isinstance(a, Value) else type(a) for a in (left, right)]
+    if float in types and any(map(scalars.is_integer, types)):
+        types = [scalars.float64 if t is float else t for t in types]  # 0.5 is between integers
+    if types[0] is types[1] or any(t not in scalars.NUMBERS for t in types):
+        return tr.emit(TABLE[name], left, right)
+    floats = [t for t in types if scalars.is_float(t)]
+    if scalars.uint64 in types and not floats:
+        return with_large_numbers(tr, name, left, right, types[0] is scalars.uint64)
+    wider = max(floats, key=scalars.bits) if len(floats) == 2 else scalars.float64 if floats else scalars.int64
+    return tr.emit(TABLE[name], converted_scalar(tr, left, wider), converted_scalar(tr, right, wider))
+
+
+def with_large_numbers(tr: Translator, name: str, left: Any, right: Any, large_left: bool) -> Any:
+    """A comparison of uint64 with another integer: a negative one is below all of them."""
+    other = right if large_left else left
+    below = tr.emit(TABLE["lt"], typed(other), 0)
+    same = tr.emit(TABLE[name], *(converted_scalar(tr, a, scalars.uint64) for a in (left, right)))
+    return tr.emit(TABLE["where"], below, bool(_COMPARED[name](*((1, 0) if large_left else (0, 1)))), same)
 
 
 def tuples_compared(tr: Translator, kind: type[ast.AST], left: tuple[Any, ...], right: tuple[Any, ...]) -> Any:

@@ -8,12 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import UnsupportedSyntaxError
+from ...errors import KernelError, UnsupportedSyntaxError
 from ..ir.nodes import Function, Value
 from ..types import compounds, structs
 from ..types.arrays import type_name
 from ..types.references import Reference
 from ..types.signatures import WEAK_FLOAT, WEAK_INT, Weak, is_generic, match, match_weak
+from .array_slices import ArraySlice
 from .captured import Redefinable
 from .scope import is_number, typed
 from .source import Source, evaluated_annotations
@@ -60,7 +61,10 @@ class Overload:
     @property
     def references(self) -> dict[int, str]:
         """Positions and names of parameters annotated `ref[T]`: what their body leaves in them goes to the caller."""
-        _ = self.patterns
+        try:
+            _ = self.patterns
+        except KernelError:  # said where the function is translated
+            return {}
         return self._references
 
     @property
@@ -104,7 +108,7 @@ class Overload:
                     return None
                 operand = typed(operand, wanted)
             elif not isinstance(t, Static):
-                operand = typed(operand) if not isinstance(operand, tuple) else operand
+                operand = operand if isinstance(operand, (tuple, ArraySlice)) else typed(operand)
             out.append(operand)
         return out
 
@@ -136,6 +140,8 @@ def operand_pattern_type(operand: Any) -> Any:
     """A type, a weak literal type, or Static for what exists at compile time only."""
     if isinstance(operand, Value):
         return operand.type
+    if isinstance(operand, ArraySlice):
+        return operand.view_type
     if isinstance(operand, (compounds.Compound, structs.Struct)):
         return type(operand)
     if is_number(operand):

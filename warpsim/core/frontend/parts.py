@@ -5,21 +5,25 @@ from __future__ import annotations
 import ast
 import enum
 import types
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...errors import KernelNameError, KernelTypeError, KernelValueError, UnsupportedSyntaxError
+from ...errors import KernelNameError, KernelTypeError, KernelValueError
 from ..ir.nodes import Constant, Value
 from ..ops import construct, memory
 from ..ops.registry import TABLE
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
+from .array_slices import ArraySlice, element_indices, slice_attribute, sliced_array
 from .captured import MISSING
 from .names import steps
 from .scope import describe, host_array_error, is_host_array, is_number, typed
 from .translator import Translator, suggestion, translates
 
+_PACKAGE = __name__.partition(".")[0]
+_PYTHON = {"float": float, "int": int, "range": range}  # `wp.float(x)`
 _SWIZZLE = {"x": 0, "y": 1, "z": 2, "w": 3}
 
 
@@ -54,9 +58,15 @@ def from_outside(tr: Translator, node: ast.Attribute) -> Any:
 def attribute(tr: Translator, base: Any, name: str) -> Any:
     if isinstance(base, Value):
         return value_attribute(tr, base, name)
+    if isinstance(base, ArraySlice):
+        return slice_attribute(tr, base, name)
+    if type(base) is int and name == "value":  # of a member of an IntEnum, which is an integer to kernels
+        return base
     try:
         found = plain_enum(getattr(base, name))
     except AttributeError as error:
+        if isinstance(base, types.ModuleType) and base.__name__ == _PACKAGE and name in _PYTHON:
+            return _PYTHON[name]
         what = f"module {base.__name__!r}" if isinstance(base, types.ModuleType) else describe(base)
         cure = suggestion(name, dir(base))
         raise KernelNameError(f"{what} has no attribute {name!r}", help=cure if "?" in cure else "") from error
@@ -104,6 +114,8 @@ def component_attribute(tr: Translator, base: Value, name: str) -> Any:
 @translates(ast.Subscript)
 def subscript(tr: Translator, node: ast.Subscript) -> Any:
     base = tr.translate(node.value)
+    if isinstance(base, ArraySlice):
+        return element_of_slice(tr, base, index_operands(tr, node.slice))
     if isinstance(base, Value):
         return indexed(tr, base, index_operands(tr, node.slice))
     if isinstance(base, compounds.Compound):
@@ -139,18 +151,27 @@ def indexed(tr: Translator, base: Value, indices: list[Any]) -> Any:
     """base[indices]: an array element or view, a component, a row, or a slice of a vector."""
     t = base.type
     if any(isinstance(i, ast.Slice) for i in indices):
-        if len(indices) != 1 or not compounds.is_compound(t) or len(t.shape) != 1:
-            raise UnsupportedSyntaxError(
-                f"a slice of {type_name(t)} in a kernel",
-                help="slice arrays before the launch, or loop over indices",
-            )
-        return selected(tr, base, slice_positions(tr, t, indices[0]))
+        if isinstance(t, ArrayType):
+            return element_of_slice(tr, sliced_array(tr, base, indices[: t.ndim]), indices[t.ndim :])
+        if not compounds.is_compound(t):
+            raise KernelTypeError(f"{type_name(t)} cannot be sliced", expected="an array, vector or matrix")
+        return selected(tr, base, sliced(tr, t, indices))
     if isinstance(t, ArrayType):
         return array_element(tr, base, indices)
     if compounds.is_compound(t):
         check_component(t, indices)
         return tr.emit(construct.extract, base, *indices)
     raise KernelTypeError(f"{type_name(t)} cannot be indexed", expected="an array, vector or matrix")
+
+
+def element_of_slice(tr: Translator, base: ArraySlice, indices: list[Any]) -> Any:
+    """base[indices] of a slice of an array: a smaller slice, an element, or a part of one."""
+    if not indices:
+        return base
+    rank = len(base.axes)
+    if len(indices) < rank or any(isinstance(i, ast.Slice) for i in indices[:rank]):
+        return element_of_slice(tr, sliced_array(tr, base, indices[:rank]), indices[rank:])
+    return indexed(tr, base.array, [*element_indices(tr, base, indices[:rank]), *indices[rank:]])
 
 
 def array_element(tr: Translator, base: Value, indices: list[Any]) -> Any:
@@ -203,16 +224,43 @@ def constant_slice(tr: Translator, node: ast.Slice) -> slice:
 
 def slice_positions(tr: Translator, t: Any, node: ast.Slice) -> list[int]:
     """The components that a slice of a vector selects."""
-    found = list(range(t.shape[0])[constant_slice(tr, node)])
-    if not found:
+    return list(range(t.shape[0])[constant_slice(tr, node)])
+
+
+class Cells(tuple[Any, ...]):
+    """Entries of a matrix that a slice selects, as pairs of indices row by row; `shape` is that of the selection."""
+
+    shape: tuple[int, ...]
+
+
+def sliced(tr: Translator, t: Any, indices: list[Any]) -> list[int] | Cells:
+    """What slices, and indices beside them, select from a vector or a matrix."""
+    check_component(t, [i for i in indices if not isinstance(i, ast.Slice)] if len(indices) > 1 else [])
+    if len(t.shape) == 1:
+        if len(indices) != 1:
+            raise KernelTypeError(f"{type_name(t)} takes one index, got {len(indices)}")
+        return slice_positions(tr, t, indices[0])
+    if len(indices) > 2:
+        raise KernelTypeError(f"{type_name(t)} takes 2 indices, got {len(indices)}")
+    axes: list[list[Any]] = []
+    for extent, index in zip(t.shape, [*indices, ast.Slice()][:2], strict=True):
+        at = constant_slice(tr, index) if isinstance(index, ast.Slice) else None
+        axes.append([index] if at is None else list(range(extent)[at]))
+    cells = Cells((i, j) for i in axes[0] for j in axes[1])
+    kept = [True if k >= len(indices) else isinstance(indices[k], ast.Slice) for k in range(2)]
+    cells.shape = tuple(len(axis) for axis, keep in zip(axes, kept, strict=True) if keep)
+    if 0 in cells.shape and len(cells.shape) == 2:
         raise KernelValueError(f"the slice of {type_name(t)} is empty")
-    return found
+    return cells
 
 
-def selected(tr: Translator, base: Value, positions: list[int]) -> Value:
-    """Several components as a vector (or the rotation of a transform)."""
-    parts = [tr.emit(construct.extract, base, k) for k in positions]
-    return tr.emit(construct.construct, *parts, to=selection_type(base.type, positions))
+def selected(tr: Translator, base: Value, positions: Sequence[Any]) -> Value:
+    """Several components as a vector (or the rotation of a transform, or a part of a matrix)."""
+    to = selection_type(base.type, positions)
+    if not positions:
+        return typed(to())
+    parts = [tr.emit(construct.extract, base, *(k if isinstance(k, tuple) else (k,))) for k in positions]
+    return tr.emit(construct.construct, *parts, to=to)
 
 
 def component_of(base: Any, part: Any) -> Any:
@@ -235,8 +283,10 @@ def swizzle(t: Any, name: str) -> list[int] | None:
     return positions if max(positions) < t.size else None
 
 
-def selection_type(t: Any, positions: list[int] | tuple[int, ...]) -> Any:
-    """The type of several components of a vector."""
+def selection_type(t: Any, positions: Sequence[Any]) -> Any:
+    """The type of several components of a vector or a matrix."""
+    if isinstance(positions, Cells):
+        return compounds.Compound.make("vector" if len(positions.shape) == 1 else "matrix", positions.shape, t.dtype)
     kind = "quaternion" if t.kind == "transform" and list(positions) == [3, 4, 5, 6] else "vector"
     return compounds.Compound.make(kind, (len(positions),), t.dtype)
 

@@ -17,16 +17,18 @@ from ..ir.nodes import Value
 from ..ops import construct, memory
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, array_type, type_name
+from .array_slices import ArraySlice, element_indices, sliced_array, whole
 from .conversions import convert
-from .operators import binary
+from .operators import binary, user_operator
 from .parts import (
+    Cells,
     array_index,
     check_component,
     index_operands,
     parts_of,
     selected,
     selection_type,
-    slice_positions,
+    sliced,
     swizzle,
 )  # fmt: skip
 from .scope import describe, host_array_error, is_host_array, is_number, typed
@@ -117,22 +119,46 @@ def name_target(tr: Translator, node: ast.Name) -> Local:
     return Local(node.id)
 
 
-def subscript_target(tr: Translator, base: Local | Element, node: ast.Subscript) -> Local | Element:
-    t = target_type(tr, base)
+def subscript_target(tr: Translator, base: Any, node: ast.Subscript) -> Any:
+    """base[indices] as a target; of a slice of an array a smaller one, or an element of the array."""
     indices = index_operands(tr, node.slice)
-    sliced = any(isinstance(i, ast.Slice) for i in indices)
+    view = base if isinstance(base, ArraySlice) else held_slice(tr, base)
+    if view is not None:
+        return slice_target(tr, view, indices)
+    t = target_type(tr, base)
+    with_slices = any(isinstance(i, ast.Slice) for i in indices)
     if isinstance(t, ArrayType):
-        if sliced:
-            raise UnsupportedSyntaxError("a slice of an array cannot be assigned", help="write a loop")
+        if with_slices:
+            array = read(tr, base)
+            return slice_target(tr, ArraySlice(array, tuple(whole(tr, array))), indices)
         return array_target(tr, base, indices)
     if not compounds.is_compound(t):
         raise KernelTypeError(f"{type_name(t)} has no elements to assign")
-    if sliced:
-        if len(indices) != 1 or len(t.shape) != 1:
-            raise UnsupportedSyntaxError("this slice cannot be assigned", help="assign the components one by one")
-        return spread(base, slice_positions(tr, t, indices[0]))
+    if with_slices:
+        return spread(base, sliced(tr, t, indices))
     check_component(t, indices)
     return narrowed(tr, base, indices)
+
+
+def held_slice(tr: Translator, target: Local | Element) -> ArraySlice | None:
+    """The slice of an array that a local holds, if it does."""
+    held = tr.scope.get(target.name) if isinstance(target, Local) and not target.steps else None
+    return held if isinstance(held, ArraySlice) else None
+
+
+def slice_target(tr: Translator, view: ArraySlice, indices: list[Any]) -> Any:
+    rank = len(view.axes)
+    if len(indices) < rank or any(isinstance(i, ast.Slice) for i in indices[:rank]):
+        smaller = sliced_array(tr, view, indices[:rank])
+        return slice_target(tr, smaller, indices[rank:]) if indices[rank:] else smaller
+    found = Element(view.array, element_indices(tr, view, indices[:rank]))
+    rest = indices[rank:]
+    if not rest:
+        return found
+    if any(isinstance(i, ast.Slice) for i in rest):
+        return spread(found, sliced(tr, component_owner(found, rest), rest))
+    check_component(component_owner(found, rest), rest)
+    return narrowed(tr, found, rest)
 
 
 def array_target(tr: Translator, base: Local | Element, indices: list[Any]) -> Element:
@@ -172,13 +198,16 @@ def attribute_target(tr: Translator, base: Local | Element, node: ast.Attribute)
     return narrowed(tr, base, positions) if len(positions) == 1 else spread(base, positions)
 
 
-def spread(base: Local | Element, positions: list[int]) -> Local | Element:
-    """Several components of a vector, each named once."""
+def spread(base: Local | Element, positions: list[int] | Cells) -> Local | Element:
+    """Several components of a vector or a matrix, each named once."""
     if len(set(positions)) != len(positions):
         raise KernelTypeError("a component is assigned twice", help="name each component once")
+    own = positions if isinstance(positions, Cells) else tuple(positions)
     if isinstance(base, Local):
-        return Local(base.name, [*base.steps, ("several", tuple(positions))])
-    return replace(base, several=tuple(base.several[k] for k in positions) if base.several else tuple(positions))
+        return Local(base.name, [*base.steps, ("several", own)])
+    if base.several and (isinstance(base.several, Cells) or isinstance(positions, Cells)):
+        raise UnsupportedSyntaxError("a part of a part of an array element", help=_COPY_FIRST)
+    return replace(base, several=tuple(base.several[k] for k in positions) if base.several else own)
 
 
 def narrowed(tr: Translator, base: Local | Element, indices: list[Any]) -> Local | Element:
@@ -205,11 +234,13 @@ def target_type(tr: Translator, target: Local | Element) -> Any:
 
 
 def read(tr: Translator, target: Local | Element) -> Any:
+    if isinstance(target, ArraySlice):
+        return target
     if isinstance(target, Element):
         if not target.is_element:
             return tr.emit(memory.view, target.array, *target.indices) if target.indices else target.array
         element = tr.emit(memory.load, target.array, *target.indices)
-        return selected(tr, element, list(target.several)) if target.several else element
+        return selected(tr, element, target.several) if target.several else element
     value: Any = tr.lookup(target.name)
     for step in target.steps:
         value = step_into(tr, typed(value), step)
@@ -222,10 +253,12 @@ def step_into(tr: Translator, value: Value, step: tuple[str, Any]) -> Value:
         return tr.emit(construct.field, value, name=what)
     if kind == "part":
         return tr.emit(construct.extract, value, *what)
-    return selected(tr, value, list(what))
+    return selected(tr, value, what)
 
 
 def write(tr: Translator, target: Local | Element, operand: Any) -> None:
+    if isinstance(target, ArraySlice):
+        raise UnsupportedSyntaxError("a slice of an array cannot be assigned", help="write a loop")
     if isinstance(target, Element):
         for element, value in written_elements(tr, target, operand, "the value stored"):
             tr.emit(memory.store, element.array, *element.indices, value)
@@ -244,13 +277,16 @@ def written_elements(tr: Translator, target: Element, operand: Any, what: str) -
     if not target.several:
         return [(target, convert(operand, t.dtype, what))]
     parts = matching_parts(tr, operand, t.dtype, target.several)
-    views = [tr.emit(memory.component_view, target.array, k) for k in target.several]
+    places = [k if isinstance(k, tuple) else (k,) for k in target.several]
+    views = [tr.emit(memory.component_view, target.array, *place) for place in places]
     return [(Element(view, target.indices), part) for view, part in zip(views, parts, strict=True)]
 
 
 def matching_parts(tr: Translator, operand: Any, t: Any, positions: tuple[int, ...]) -> list[Value]:
     """The components of `operand` for as many components of a `t`."""
     parts = parts_of(tr, operand)
+    if isinstance(positions, Cells) and len(positions.shape) == 2 and len(parts) == positions.shape[0]:
+        parts = tuple(part for row in parts for part in parts_of(tr, row))
     if len(parts) != len(positions):
         wanted = type_name(selection_type(t, positions))
         raise KernelTypeError(f"{len(parts)} values for {len(positions)} components", expected=wanted)
@@ -269,7 +305,8 @@ def replaced(tr: Translator, whole: Value, steps: list[tuple[str, Any]], operand
         value = convert(operand, part_type(whole.type, what, kind), "the value of the component")
         return tr.emit(construct.insert, whole, *what, value)
     for position, part in zip(what, matching_parts(tr, operand, whole.type, what), strict=True):
-        whole = tr.emit(construct.insert, whole, position, part)
+        place = position if isinstance(position, tuple) else (position,)
+        whole = tr.emit(construct.insert, whole, *place, part)
     return whole
 
 
@@ -282,7 +319,7 @@ def update_part(tr: Translator, target: ast.expr, kind: type[ast.AST], value: as
     """Update a target in target: atomically where it is memory that other threads can see."""
     with tr.at(target):
         place = target_of(tr, target)
-    if isinstance(place, Element) and kind in (ast.Add, ast.Sub) and is_atomic(place):
+    if isinstance(place, Element) and kind in (ast.Add, ast.Sub) and is_atomic(tr, place, kind):
         op = memory.atomic_add if kind is ast.Add else memory.atomic_sub
         for element, part in written_elements(tr, place, tr.translate(value), "the value added"):
             tr.emit(op, element.array, *element.indices, part)
@@ -291,7 +328,11 @@ def update_part(tr: Translator, target: ast.expr, kind: type[ast.AST], value: as
     write(tr, place, binary(tr, kind, before, tr.translate(value)))
 
 
-def is_atomic(target: Element) -> bool:
+def is_atomic(tr: Translator, target: Element, kind: type[ast.AST]) -> bool:
+    """Whether the update of an element is one atomic instruction: not where it means a function of the user."""
+    element = Value(target_type(tr, target))
+    if user_operator(tr, "add" if kind is ast.Add else "sub", element, element) is not None:
+        return False
     local = target.array.type.local_shape is not None
     return not local and scalars.is_number(compounds.scalar_of(target.array.type.dtype))
 

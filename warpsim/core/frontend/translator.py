@@ -94,6 +94,9 @@ class Translator:
         self.node: ast.AST = source.tree
         self.body_node = node if node is not None else source.tree
         self.expected: Any = None  # the type that the function is declared to return
+        self.zeros: dict[str, Any] | None = None  # locals that start as zero; None where that cannot be asked for
+        self.bound: dict[str, Any] = {}  # what each local was bound to last, on whatever path
+        self.lacking: dict[str, Location] = {}  # locals that were used where some path gives them no value
         body = [] if isinstance(self.body_node, ast.Lambda) else self.body_node.body
         self.locals = frozenset(names.assigned(body, lambda call: ())[0])  # names that the function assigns somewhere
         self.returns_value = any(names.has_value(r) for r in names.returns(body))
@@ -146,6 +149,11 @@ class Translator:
         for name in assigned():
             self.scope[name] = Erroneous()
 
+    def start_with(self, zeros: dict[str, Any]) -> None:
+        """Begin with locals that have a value, see `missing_values`."""
+        self.zeros = zeros
+        self.scope.update(zeros)
+
     # ----- the chain of calls -----------------------------------------------------------------
 
     def callers(self) -> Iterator[Translator]:
@@ -183,6 +191,7 @@ class Translator:
             cure = "use another name for one of them, or convert"
             raise KernelTypeError(f"{name!r} has no single type here: {operand.reason}", help=cure)
         if isinstance(operand, Unassigned):
+            self.lacking.setdefault(name, self.source.locate(self.node))
             raise UnassignedLocalError(
                 f"{name!r} may be unassigned here: {operand.reason}",
                 help=f"assign {name!r} a value before, on every path",
@@ -198,7 +207,7 @@ class Translator:
             raise KernelTypeError("None is not a value of the kernel language", help=cure)
         if isinstance(operand, Value) and not operand.hint:
             operand.hint = name
-        self.scope[name] = operand
+        self.scope[name] = self.bound[name] = operand
 
     # ----- memory -----------------------------------------------------------------------------
 

@@ -353,3 +353,32 @@ def _qr3_half(A: mat33h) -> tuple[mat33h, mat33h]:
 def _eig3_half(A: mat33h) -> tuple[mat33h, vec3h]:
     Q, d = eig3(mat33f(A))
     return mat33h(Q), vec3h(d)
+
+
+# ----- into variables of the caller ----------------------------------------------------------------
+
+
+@func(overload_of=svd2, inout=("U", "sigma", "V"))
+def _svd2_into(
+    A: Mat[2, 2, Float], U: Mat[2, 2, Float], sigma: Vec[2, Float], V: Mat[2, 2, Float]
+) -> tuple[Mat[2, 2, Float], Vec[2, Float], Mat[2, 2, Float]]:
+    return svd2(A)
+
+
+@func(overload_of=svd3, inout=("U", "sigma", "V"))
+def _svd3_into(
+    A: Mat[3, 3, Float], U: Mat[3, 3, Float], sigma: Vec[3, Float], V: Mat[3, 3, Float]
+) -> tuple[Mat[3, 3, Float], Vec[3, Float], Mat[3, 3, Float]]:
+    return svd3(A)
+
+
+@func(overload_of=qr3, inout=("Q", "R"))
+def _qr3_into(
+    A: Mat[3, 3, Float], Q: Mat[3, 3, Float], R: Mat[3, 3, Float]
+) -> tuple[Mat[3, 3, Float], Mat[3, 3, Float]]:
+    return qr3(A)
+
+
+@func(overload_of=eig3, inout=("Q", "d"))
+def _eig3_into(A: Mat[3, 3, Float], Q: Mat[3, 3, Float], d: Vec[3, Float]) -> tuple[Mat[3, 3, Float], Vec[3, Float]]:
+    return eig3(A)

@@ -283,6 +283,19 @@ def quat_twist_angle(axis: Vec[3, Float], q: Quat[Float]) -> Float:
 
 
 @func
+def quat_twist_angle_signed(axis: Vec[3, Float], q: Quat[Float]) -> Float:
+    """Angle of the twist of `q` about `axis` [rad], positive where it turns with the axis, from -2 pi to 2 pi."""
+    twist = quat_twist(axis, q)
+    return 2.0 * atan2(dot(normalize(axis), vector(twist[0], twist[1], twist[2])), twist[3])
+
+
+@func(overload_of=quat_to_axis_angle, inout=("axis", "angle"))
+def _quat_to_axis_angle_into(q: Quat[Float], axis: Vec[3, Float], angle: Float) -> tuple[Vec[3, Float], Float]:
+    """Write the axis and the angle of the rotation `q` to variables."""
+    return quat_to_axis_angle(q)
+
+
+@func
 def any_perpendicular(v: Vec[3, Float]) -> Vec[3, Float]:
     """A vector at right angles to `v`, no shorter than 0.7 of it."""
     return where(abs(v[0]) > abs(v[2]), vector(-v[1], v[0], v.dtype(0.0)), vector(v.dtype(0.0), -v[2], v[1]))

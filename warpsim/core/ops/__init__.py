@@ -6,13 +6,13 @@ from .construct import extract, insert
 from .constructors import (
     identity, matrix, matrix_from_cols, matrix_from_rows, quaternion, transformation, vector,
 )  # fmt: skip
-from .debug import assert_, breakpoint_, expect_eq, expect_near, printf
+from .debug import assert_, breakpoint_, expect_eq, expect_near, expect_neq, printf
+from .finite import isfinite, isinf, isnan
 from .handles import resolve
 from .logic import bit_and, bit_count, bit_or, bit_xor, invert, lshift, mask_at_most, rshift, unot
 from .math import (
-    abs, acos, asin, atan, atan2, cbrt, ceil, copysign, cos, cosh, degrees, erf, erfc, exp, floor, frac, isfinite,
-    isinf, isnan, lerp, log, log2, log10, nonzero, pow, radians, rint, round, sign, sin, sinh, smoothstep, sqrt, step,
-    tan, tanh, trunc,
+    abs, acos, asin, atan, atan2, cbrt, ceil, copysign, cos, cosh, degrees, erf, erfc, exp, floor, frac, lerp, log,
+    log2, log10, nonzero, pow, radians, rint, round, sign, sin, sinh, smoothstep, sqrt, step, tan, tanh, trunc,
 )  # fmt: skip
 from .matrices import determinant, diag, get_diag, inverse, outer, skew, trace, transpose
 from .memory import (
@@ -34,8 +34,9 @@ __all__ = [
     "atomic_and", "atomic_cas", "atomic_exch", "atomic_max", "atomic_min", "atomic_or", "atomic_sub", "atomic_xor",
     "bit_and", "bit_count", "bit_or", "bit_xor", "block_dim", "breakpoint_", "cast", "cbrt", "ceil", "clamp",
     "copysign", "cos", "cosh", "cross", "cw_div", "cw_mul", "ddot", "degrees", "determinant", "diag", "div", "dot",
-    "erf", "erfc", "exp", "expect_eq", "expect_near", "extract", "floor", "floordiv", "frac", "get_diag", "greater",
-    "identity", "insert", "inverse", "invert", "isfinite", "isinf", "isnan", "length", "length_sq", "lerp", "lesser",
+    "erf", "erfc", "exp", "expect_eq", "expect_near", "expect_neq", "extract", "floor", "floordiv", "frac",
+    "get_diag", "greater", "identity", "insert", "inverse", "invert", "isfinite", "isinf", "isnan", "length",
+    "length_sq", "lerp", "lesser",
     "load", "log", "log2", "log10", "lshift", "mask_at_most", "matrix", "matrix_from_cols", "matrix_from_rows", "max",
     "min", "mod", "mul", "neg", "nonzero", "norm_huber", "norm_l1", "norm_l2", "norm_pseudo_huber", "normalize", "op",
     "outer", "pos", "pow", "printf", "quaternion", "radians", "resolve", "rint", "rotate", "round", "rshift", "sign",

@@ -183,6 +183,48 @@ def _(x, y, out, dout):
     return dout, -dout * TABLE["trunc"](x / y)
 
 
+def _pairs_rule(types: list[Any], attributes: dict) -> Any:
+    """Two compounds of one type; or a vector or matrix and a scalar that goes with every component, in any order."""
+    compounds = [t for t in types if is_compound(t)]
+    if len(types) != 2 or not compounds:
+        return None
+    t = compounds[0]
+    if len(compounds) == 2:
+        return (types, [t]) if types[0] is types[1] else None
+    if t.kind not in ("vector", "matrix"):
+        return None
+    found = [t if is_compound(each) else t.dtype for each in types]
+    fits = all(each is wanted or fits_literal(each, wanted) for each, wanted in zip(types, found, strict=True))
+    return (found, [t]) if fits else None
+
+
+def _spread(x: Any, other: Any) -> list[Any]:
+    """The components of an operand; of a scalar as many as the other side has."""
+    return components(x) if is_compound(x.type) else [x] * other.type.size
+
+
+def _with_scalars(name: str, oracle: Any, both: bool = False) -> None:
+    """Declare an operator for vectors and matrices with scalars, or also with each other."""
+
+    def rule(types: list[Any], attributes: dict) -> Any:
+        return None if not both and types and types[0] is types[-1] else _pairs_rule(types, attributes)
+
+    @expansion(numpy=oracle, name=name, rule=rule, domain=(0.5, 2.0))
+    def _(x: Element, y: Element) -> Element:
+        """Component by component; a scalar goes with every component."""
+        pairs = zip(_spread(x, y), _spread(y, x), strict=True)
+        return rebuild(x if is_compound(x.type) else y, [TABLE[name](a, b) for a, b in pairs])
+
+
+def _remainders(x: Any, y: Any) -> Any:
+    pairs = np.broadcast(x, y)
+    return np.array([_mod_oracle(a, b) for a, b in pairs], np.result_type(x, y)).reshape(pairs.shape)
+
+
+_with_scalars("add", np.add)
+_with_scalars("sub", np.subtract)
+_with_scalars("mod", _remainders, both=True)
+
 # Scaling of compounds: the scalar stands on either side.
 
 

@@ -153,15 +153,13 @@ def _(x, y, out, dout):
 
 def clamped(x: Any, low: Any, high: Any) -> Any:
     """The oracle of `clamp`."""
-    raised = np.where(x < low, low, x)
-    return np.where(raised > high, high, raised)
+    return smaller(larger(x, low), high)
 
 
 @expansion(numpy=clamped)
 def clamp(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
-    """`x` limited to [low, high]; NaN stays NaN, and `high` wins where the limits cross."""
-    raised = where(OPERATORS["<"](x, low), low, x)
-    return where(OPERATORS[">"](raised, high), high, raised)
+    """`x` limited to [low, high]; NaN becomes `low`, a limit that is NaN is none, and `high` wins where they cross."""
+    return min(max(x, low), high)
 
 
 def _kept(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:

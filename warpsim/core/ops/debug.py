@@ -88,6 +88,11 @@ def expect_eq(a: Any, b: Any) -> None:
     assert_(OPERATORS["=="](a, b), message="expect_eq failed")
 
 
+def expect_neq(a: Any, b: Any) -> None:
+    """Stop the launch unless `a` differs from `b`."""
+    assert_(OPERATORS["!="](a, b), message="expect_neq failed")
+
+
 def expect_near(a: Any, b: Any, tolerance: Any = 1.0e-6) -> None:
     """Stop the launch unless every component of `a - b` is at most `tolerance` in size."""
     difference = a - b
@@ -146,3 +151,4 @@ def widened(text: str) -> str:
 
 expect_eq.kernel_form = "expect"
 expect_near.kernel_form = "expect"
+expect_neq.kernel_form = "expect"

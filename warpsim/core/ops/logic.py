@@ -15,7 +15,7 @@ from ..ir.builder import OPERATORS
 from ..types import scalars
 from ..types.compounds import scalar_of
 from ..types.scalars import bool_, int32
-from ..types.signatures import AnyScalar, Element, Int, N, Scalar, Vec
+from ..types.signatures import AnyScalar, C, Element, Int, Mat, N, R, Scalar, Vec
 from .registry import TABLE, expansion, op
 from .values import LANES, compare, convert, elementwise, instr, packed
 
@@ -85,7 +85,7 @@ _NO_BITS = "integers have no derivative"
 
 
 def _bitwise(name: str, instruction: str, oracle: Any) -> None:
-    for pattern in (Int, bool_):
+    for pattern in (Int, bool_, Vec[N, Int], Mat[R, C, Int]):
 
         def signature(x, y): ...
 
@@ -108,6 +108,16 @@ def invert(x: Int) -> Int:
     """Bitwise complement."""
 
 
+@op(elementwise(_inverted), numpy=np.invert, name="invert", nondiff=_NO_BITS)
+def _invert_vector(x: Vec[N, Int]) -> Vec[N, Int]:
+    """Bitwise complement of every component."""
+
+
+@op(elementwise(_inverted), numpy=np.invert, name="invert", nondiff=_NO_BITS)
+def _invert_matrix(x: Mat[R, C, Int]) -> Mat[R, C, Int]:
+    """Bitwise complement of every entry."""
+
+
 def _shifted(left: bool) -> Any:
     def scalar_value(target: Any, t: type, x: Any, n: Any) -> Any:
         count = target.builder.and_(n, ll.Constant(n.type, scalars.bits(t) - 1))
@@ -119,17 +129,23 @@ def _shifted(left: bool) -> Any:
 
 
 def _shift_oracle(function: Any) -> Any:
-    return lambda x, n: function(x, type(x)(int(n) % scalars.bits(type(x))))
+    return lambda x, n: function(x, np.mod(n, n.dtype.type(scalars.bits(n.dtype.type))))
 
 
-@op(_shifted(left=True), numpy=_shift_oracle(np.left_shift), nondiff=_NO_BITS)
-def lshift(x: Int, n: Int) -> Int:
-    """`x` shifted left by `n` modulo the width."""
+def _shift(name: str, left: bool, oracle: Any) -> None:
+    for pattern in (Int, Vec[N, Int], Mat[R, C, Int]):
+
+        def signature(x, n): ...
+
+        signature.__annotations__ = {"x": pattern, "n": pattern, "return": pattern}
+        signs = "" if left else "; signed numbers keep their sign"
+        signature.__doc__ = f"`x` shifted {'left' if left else 'right'} by `n` modulo the width{signs}."
+        op(_shifted(left), numpy=_shift_oracle(oracle), name=name, nondiff=_NO_BITS)(signature)
 
 
-@op(_shifted(left=False), numpy=_shift_oracle(np.right_shift), nondiff=_NO_BITS)
-def rshift(x: Int, n: Int) -> Int:
-    """`x` shifted right by `n` modulo the width; signed numbers keep their sign."""
+_shift("lshift", True, np.left_shift)
+_shift("rshift", False, np.right_shift)
+lshift, rshift = TABLE["lshift"], TABLE["rshift"]
 
 
 def _population(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:

@@ -14,9 +14,10 @@ from llvmlite import ir as ll
 from ..ir.builder import OPERATORS, constant
 from ..ir.nodes import Value
 from ..types import scalars
-from ..types.scalars import bool_
-from ..types.signatures import Float, Scalar
-from .choice import where
+from ..types.compounds import is_compound
+from ..types.signatures import Element, Float, Scalar
+from .arith import fits_literal
+from .choice import clamped, where
 from .registry import TABLE, expansion, op
 from .values import elementwise, libm
 
@@ -355,36 +356,10 @@ def copysign(x: Float, y: Float) -> Float:
 
 @copysign.adjoint
 def _(x, y, out, dout):
-    # Not by the sign of x * out: the product of small numbers is zero.
-    same = OPERATORS["=="](OPERATORS["<"](x, 0.0), OPERATORS["<"](out, 0.0))
+    # By the signs alone: those of zeros count, and the product of small numbers is zero.
+    one = constant(x.type, 1)
+    same = OPERATORS["=="](OPERATORS["<"](copysign(one, x), 0.0), OPERATORS["<"](copysign(one, out), 0.0))
     return where(same, dout, -dout), None
-
-
-def _float_test(kind: str) -> Any:
-    def scalar_value(target: Any, t: type, x: Any) -> Any:
-        b = target.builder
-        if kind == "nan":
-            return b.fcmp_unordered("uno", x, x)
-        infinity = ll.Constant(x.type, float("inf"))
-        size = target.math("fabs", t, (x,))
-        return b.fcmp_ordered("==", size, infinity) if kind == "inf" else b.fcmp_ordered("<", size, infinity)
-
-    return elementwise(scalar_value)
-
-
-@op(_float_test("finite"), numpy=np.isfinite, nondiff="a boolean has no derivative")
-def isfinite(x: Float) -> bool_:
-    """Whether `x` is neither infinite nor NaN."""
-
-
-@op(_float_test("inf"), numpy=np.isinf, nondiff="a boolean has no derivative")
-def isinf(x: Float) -> bool_:
-    """Whether `x` is infinite."""
-
-
-@op(_float_test("nan"), numpy=np.isnan, nondiff="a boolean has no derivative")
-def isnan(x: Float) -> bool_:
-    """Whether `x` is not a number."""
 
 
 # ----- blends -------------------------------------------------------------------------------
@@ -408,9 +383,28 @@ def lerp(a: Float, b: Float, t: Float) -> Float:
     return a * (1.0 - t) + b * t
 
 
-@expansion(numpy=lambda a, b, x: (lambda t: t * t * (3 - 2 * t))(np.clip((x - a) / (b - a), 0, 1)), ulps=8)
+def _lerp_rule(types: list[Any], attributes: dict) -> Any:
+    if len(types) != 3 or not is_compound(types[0]) or types[0] is not types[1]:
+        return None
+    t, wanted = types[2], types[0].dtype
+    fits = scalars.is_float(wanted) and (t is wanted or fits_literal(t, wanted))
+    return ([types[0], types[1], wanted], [types[0]]) if fits else None
+
+
+@expansion(numpy=lambda a, b, t: a * (type(t)(1) - t) + b * t, name="lerp", rule=_lerp_rule)
+def _lerp_compound(a: Element, b: Element, t: Float) -> Element:
+    """Linear blend, component by component."""
+    return a * (1.0 - t) + b * t
+
+
+def _smoothstep_oracle(a: Any, b: Any, x: Any) -> Any:
+    t = clamped((x - a) / (b - a), type(x)(0), type(x)(1))
+    return t * t * (3 - 2 * t)
+
+
+@expansion(numpy=_smoothstep_oracle, ulps=8)
 def smoothstep(a: Float, b: Float, x: Float) -> Float:
-    """Hermite blend from 0 at x = a to 1 at x = b."""
+    """Hermite blend from 0 at x = a to 1 at x = b; 0 where all three are one number."""
     t = TABLE["clamp"]((x - a) / (b - a), 0.0, 1.0)
     return t * t * (3.0 - 2.0 * t)
 

@@ -33,6 +33,7 @@ from ..ir.builder import active_builder, constant
 from ..ir.nodes import Value
 from ..types import compounds, scalars
 from ..types.arrays import type_name
+from ..types.precise import host_result, typed_numbers
 from ..types.signatures import WEAK_FLOAT, Bindings, Weak, match, match_weak, resolve, weak_type
 from ..types.values import Compound
 
@@ -170,7 +171,8 @@ class Op:
         builder = active_builder()
         if builder is not None and any(isinstance(a, Value) for a in args):
             return emit(builder, self, args, attributes)
-        return _evaluate_on_host(self, args, attributes)
+        found = evaluated(self, *args, **attributes)
+        return found if builder is not None else host_result(found)
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
@@ -250,7 +252,8 @@ def emit(builder: Any, operation: Op, args: tuple[Any, ...], attributes: dict[st
     return builder.call(found.row, values, found.result_types, attributes)
 
 
-def _evaluate_on_host(operation: Op, args: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
+def evaluated(operation: Op, *args: Any, **attributes: Any) -> Any:
+    """The value of an op at host values, typed as in kernels."""
     found = operation.find([weak_type(a) for a in args], attributes)
     pairs = zip(args, found.arg_types, strict=True)
     values = [a if isinstance(a, t) else t(a) for a, t in pairs]
@@ -258,7 +261,8 @@ def _evaluate_on_host(operation: Op, args: tuple[Any, ...], attributes: dict[str
     if row.numpy is None:
         if row.expansion is None:
             raise TypeError(f"wp.{row.name} works inside kernels only\nhelp: launch a kernel, or use NumPy")
-        return row.expansion(*values)
+        with typed_numbers():
+            return row.expansion(*values)
     plain = [v.numpy() if isinstance(v, Compound) else v for v in values]
     results = row.evaluate(plain, found.result_types, attributes)
     wrapped = tuple(to_host(v, t) for v, t in zip(results, found.result_types, strict=True))

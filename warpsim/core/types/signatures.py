@@ -121,6 +121,8 @@ def match(pattern: Any, t: Any, bound: Bindings) -> bool:
     """Whether type `t` fits `pattern`, extending `bound`; weak types are left to `match_weak`."""
     if pattern is Any or pattern is typing.Any:
         return True
+    if isinstance(t, tuple):
+        return _match_tuple(pattern, t, bound)
     if isinstance(pattern, TypeVariable):
         if pattern in bound:
             return bound[pattern] is t or bound[pattern] == t
@@ -140,6 +142,22 @@ def match(pattern: Any, t: Any, bound: Bindings) -> bool:
     if isinstance(pattern, ArrayType):
         return _match_array(pattern, t, bound)
     return scalars.canonical(pattern) == t
+
+
+def _match_tuple(pattern: Any, types: tuple[Any, ...], bound: Bindings) -> bool:
+    """Whether a tuple of types fits `tuple`, `tuple[int, float]` or `tuple[int, ...]`."""
+    if typing.get_origin(pattern) is tuple:
+        parts = typing.get_args(pattern)
+    elif isinstance(pattern, tuple):
+        parts = pattern
+    else:
+        return pattern is tuple
+    if len(parts) == 2 and parts[1] is ...:
+        parts = parts[:1] * len(types)
+    pairs = zip(parts, types, strict=False)
+    return len(parts) == len(types) and all(
+        match_weak(p, t, bound) is not None if isinstance(t, Weak) else match(p, t, bound) for p, t in pairs
+    )
 
 
 def _match_array(pattern: ArrayType, t: Any, bound: Bindings) -> bool:

@@ -55,8 +55,10 @@ class Struct(metaclass=StructType):
 
     def __init__(self, /, *given: Any, **values: Any):
         t = type(self)
-        if given:
-            raise TypeError(f"struct {t.__name__} is made with keywords\nhelp: {t.__name__}(field=value)")
+        if len(given) > len(t.fields) or set(list(t.fields)[: len(given)]) & set(values):
+            fields = ", ".join(t.fields)
+            raise TypeError(f"{len(given)} values for struct {t.__name__}\nexpected: each of {fields} once")
+        values = dict(zip(t.fields, given, strict=False)) | values
         for name, field in t.fields.items():
             object.__setattr__(self, name, _default(field, t.__struct__.defaults.get(name)))
         for name, value in values.items():
@@ -67,6 +69,13 @@ class Struct(metaclass=StructType):
         if name not in t.fields:
             raise AttributeError(f"struct {t.__name__} has no field {name!r}\nexpected: one of {', '.join(t.fields)}")
         object.__setattr__(self, name, _checked(t.fields[name], value, f"{t.__name__}.{name}"))
+
+    def numpy_value(self) -> tuple[Any, ...]:
+        """The fields as NumPy's structured arrays take them: tuples of structs, arrays of components, numbers.
+
+        Raises `TypeError` for a struct with arrays in it.
+        """
+        return tuple(_numpy_value(getattr(self, name)) for name in type(self).fields)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -80,20 +89,29 @@ class Struct(metaclass=StructType):
         return f"{type(self).__name__}({inner})"
 
 
+def _numpy_value(value: Any) -> Any:
+    if isinstance(value, Struct):
+        return value.numpy_value()
+    if isinstance(value, compounds.Compound):
+        return value.numpy()
+    if value is None or isinstance(getattr(value, "type", None), ArrayType):
+        raise TypeError("an array in a struct has no value in NumPy\nhelp: read it from the field")
+    return value
+
+
 def struct(cls: type) -> type[Struct]:
     """Make a struct type of an annotated class; class attributes become defaults.
 
     A field may have any name that Python does not keep for itself (`__init__`).
 
-    Raises `TypeError` for a field without a usable type or name, or for a method in the class.
+    Methods of the class are for the host: kernels do not see them. Raises `TypeError` for a field without a usable
+    type or name.
     """
     if not isinstance(cls, type):
         raise TypeError(f"@wp.struct is given {shown(cls)}\nexpected: a class with annotated fields")
     # typing.get_type_hints refuses what is no type: before Python 3.11 that is what array types are to it.
     written = [inspect.get_annotations(base, eval_str=True) for base in reversed(cls.__mro__)]
     hints = {name: canonical(without_none(t)) for part in written for name, t in part.items()}
-    if not hints:
-        raise TypeError(f"struct {cls.__name__} has no annotated fields\nhelp: write `x: wp.vec3`")
     kept = [name for name in hints if name.startswith("__") and name.endswith("__") and len(name) > 4]
     if kept:
         raise TypeError(f"field {kept[0]!r} of struct {cls.__name__} has a name of Python's own\nhelp: rename it")
@@ -103,11 +121,14 @@ def struct(cls: type) -> type[Struct]:
             raise TypeError(
                 f"field {cls.__name__}.{name} has type {t!r}\nexpected: a scalar, vector, matrix, struct or array type"
             )
-    methods = [name for name, member in vars(cls).items() if callable(member) and name not in hints]
-    if methods:
-        raise TypeError(f"struct {cls.__name__} defines {methods[0]!r}\nhelp: write a @wp.func that takes the struct")
-    body = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+    methods = {name: member for name, member in vars(cls).items() if _is_method(name, member) and name not in hints}
+    body = methods | {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     return StructType(cls.__name__, (Struct,), {**body, "__struct__": Layout(hints, defaults)})
+
+
+def _is_method(name: str, member: Any) -> bool:
+    special = name.startswith("__") and name.endswith("__")
+    return (callable(member) or isinstance(member, (property, staticmethod, classmethod))) and not special
 
 
 def frozen(value: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .precise import host_number
 from .scalars import holds_numbers
 
 _SWIZZLE = {"x": 0, "y": 1, "z": 2, "w": 3}
@@ -30,7 +31,11 @@ class Compound:
 
     _data: np.ndarray
 
-    def __init__(self, *components: Any, dtype: Any = None):
+    def __init__(self, *components: Any, dtype: Any = None, p: Any = None, q: Any = None):
+        if p is not None or q is not None:
+            if self.kind != "transform" or components:
+                raise TypeError(f"{type(self).__name__} got p= or q=\nexpected: only transforms, without components")
+            components = ((0, 0, 0) if p is None else p, (0, 0, 0, 1) if q is None else q)
         object.__setattr__(self, "_data", self._build(components))
 
     @classmethod
@@ -40,13 +45,15 @@ class Compound:
             if cls.kind == "transform":
                 data[6] = 1
             return data
+        if cls.kind == "transform" and len(components) == 1 and np.size(components[0]) == 3:
+            components = (components[0], (0, 0, 0, 1))
         if cls.kind == "transform" and len(components) == 2:
             components = (*np.ravel(np.asarray(components[0])), *np.ravel(np.asarray(components[1])))
         parts = [np.asarray(c) for c in components]
         for part, given in zip(parts, components, strict=True):
             if not holds_numbers(part.dtype):
                 raise TypeError(f"{cls.__name__} got {given!r}\nexpected: numbers, or a sequence of {cls.size}")
-        if len(parts) == 1 and parts[0].ndim == 0 and cls.kind in ("vector", "matrix"):
+        if len(parts) == 1 and parts[0].ndim == 0:
             return np.full(cls.shape, parts[0], cls.dtype)
         flat = np.concatenate([p.ravel() for p in parts])
         if flat.size != cls.size:
@@ -84,7 +91,23 @@ class Compound:
         part = self._data[index]
         if isinstance(part, np.ndarray):
             return compound_type(part.shape, self.dtype).wrap(part)
-        return part
+        return host_number(part)
+
+    def get_row(self, index: int) -> Any:
+        """A row of a matrix, as a vector."""
+        return self[index]
+
+    def get_col(self, index: int) -> Any:
+        """A column of a matrix, as a vector."""
+        return self[:, index]
+
+    def set_row(self, index: int, value: Any) -> None:
+        """Give a row of a matrix new entries, or one number for all."""
+        self[index] = value
+
+    def set_col(self, index: int, value: Any) -> None:
+        """Give a column of a matrix new entries, or one number for all."""
+        self[:, index] = value
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self._data[index] = np.asarray(value)
@@ -109,6 +132,8 @@ class Compound:
     # ----- comparison and text ------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
+        if isinstance(other, list | tuple):
+            return _matches(self._data, other)
         if type(other) is not type(self):
             return NotImplemented
         return bool(np.array_equal(self._data, other._data))
@@ -117,7 +142,7 @@ class Compound:
         return hash((type(self), self._data.tobytes()))
 
     def __str__(self) -> str:
-        return str(self._data.tolist())
+        return str(self._data.tolist()).replace("], [", "],\n [")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._data.tolist()})"
@@ -127,16 +152,31 @@ class Compound:
 
     # ----- arithmetic ---------------------------------------------------------------------
 
-    def _same(self, other: Any, symbol: str) -> np.ndarray:
-        if type(other) is not type(self):
-            raise TypeError(f"{type(self).__name__} {symbol} {type(other).__name__}\nexpected: two of one type")
-        return other._data
+    def _same(self, other: Any, symbol: str) -> Any:
+        """The other side of a sum: a value of the same type, or a number that goes with every component."""
+        if type(other) is type(self):
+            return other._data
+        if isinstance(other, (int, float, np.number)) and self.kind in ("vector", "matrix"):
+            return self.dtype(other)
+        raise TypeError(f"{type(self).__name__} {symbol} {type(other).__name__}\nexpected: two of one type")
 
     def __add__(self, other: Any) -> Any:
         return self.wrap(self._data + self._same(other, "+"))
 
     def __sub__(self, other: Any) -> Any:
         return self.wrap(self._data - self._same(other, "-"))
+
+    def __radd__(self, other: Any) -> Any:
+        return other + self._data if isinstance(other, np.ndarray) else self + other
+
+    def __rsub__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return other - self._data
+        return self.wrap(self._same(other, "-") - self._data)
+
+    def __mod__(self, other: Any) -> Any:
+        """Remainders with the sign of the dividend, as in kernels."""
+        return self.wrap(np.fmod(self._data, self._same(other, "%")))
 
     def __neg__(self) -> Any:
         return self.wrap(-self._data)
@@ -170,6 +210,16 @@ class Compound:
 
     def __rtruediv__(self, other: Any) -> Any:
         return self.wrap(self.dtype(other) / self._data)
+
+
+def _matches(data: np.ndarray, other: Any) -> bool:
+    """Whether nested sequences hold these numbers."""
+    if len(other) != len(data):
+        return False
+    try:
+        return bool(np.array_equal(data, np.asarray(other)))
+    except ValueError:  # ragged
+        return False
 
 
 def hamilton_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -94,6 +94,11 @@ def test_sums_of_compounds_counts_and_axes():
     assert utils.array_sum(wp.array(grid())[[0, 2], [1]]) == 10.0
 
 
+def test_sums_of_nothing_are_zero():
+    assert wp.utils.array_sum(wp.array([], dtype=wp.vec2)).tolist() == [0.0, 0.0]
+    assert wp.utils.array_sum(wp.array([], shape=(0, 3), dtype=float)) == 0.0
+
+
 def test_sums_into_given_arrays():
     a = wp.array(grid())
     out = wp.zeros(1, dtype=float)

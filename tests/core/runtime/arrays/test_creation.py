@@ -235,3 +235,11 @@ def test_views_see_the_gradients():
 def test_gradients_that_do_not_fit_are_refused(grad, message):
     with pytest.raises(ArrayError, match=message):
         wp.zeros((3, 4), dtype=float).grad = grad
+
+
+def test_integers_too_far_apart_for_numpy_stay_whole():
+    numbers = [0, 1, 2**63 - 1, 2**63, 2**64 - 1]
+    assert wp.array(numbers, dtype=wp.uint64).list() == numbers
+    assert wp.array([[2**63, 1]], dtype=wp.vec2ul).numpy().tolist() == [[2**63, 1]]
+    with pytest.raises(ArrayError, match="-1 does not fit uint64"):
+        wp.array([-1, 2**64 - 1], dtype=wp.uint64)

@@ -80,7 +80,7 @@ class Sum(Reduction):
         with np.errstate(over="ignore", invalid="ignore"):
             if 1 < math.prod(values.shape[ndim:]) <= _FEW:
                 # Component by component: ten times as fast as NumPy's sum over the first of two axes.
-                parts = values.reshape((*values.shape[:ndim], -1))
+                parts = values.reshape((*values.shape[:ndim], math.prod(values.shape[ndim:])))
                 sums = np.stack([parts[..., k].sum(axis, kind) for k in range(parts.shape[-1])], axis=-1)
             else:
                 sums = values.sum(axis, kind)

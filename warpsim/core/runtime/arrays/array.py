@@ -191,8 +191,10 @@ class array(Differentiable, metaclass=_ArrayMeta):
         return self._data
 
     def list(self) -> list:
-        """All elements in order, as host values."""
+        """All elements in order, as host values; numbers are Python's."""
         flat = self._contents().reshape((self.size, *self._data.shape[self.ndim :]))
+        if scalars.is_scalar(self.dtype):
+            return [x.item() for x in flat] if scalars.is_bfloat16(self.dtype) else flat.tolist()
         return [host_element(flat[i], self.dtype, self._held) for i in range(self.size)]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

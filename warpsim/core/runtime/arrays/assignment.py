@@ -6,6 +6,7 @@ told before memory changes, and what they need to run it in reverse.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -76,6 +77,8 @@ class Writable(TypedMemory):
         """
         self._require_writable()
         inner = self._data.shape[self.ndim :]
+        if isinstance(value, list | tuple) and np.shape(value) == (math.prod(inner),):
+            value = np.reshape(value, inner)  # the entries of a matrix row by row
         if not isinstance(value, structs.Struct) and np.shape(value) not in ((), inner):
             raise ArrayError(
                 f"fill value of shape {np.shape(value)}\nexpected: a number or {type_name(self.dtype)}"

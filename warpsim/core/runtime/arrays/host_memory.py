@@ -148,6 +148,8 @@ def memory_of(
         element = own_type if own_type is not None else checked_dtype(source.dtype.type)
     layout = structs.numpy_dtype(element)
     if isinstance(data, list | tuple):
+        if source.dtype == np.float64 and layout.base.kind in "iu" and layout.base.itemsize == 8:
+            source = _whole_again(data, source, layout.base)
         check_range(source, layout.base)
     if isinstance(data, np.ndarray) and source.dtype == np.uint16 and is_bfloat16(layout.base.type):
         source = source.view(layout.base)  # how libraries without the type pass its bits
@@ -175,6 +177,15 @@ def as_memory(data: Any, device: Device, held: dict[bytes, Any]) -> tuple[np.nda
         return data._source(), data.dtype
     there = interop.memory_of(data, device)
     return (there, None) if there is not None else as_numpy(data, held)
+
+
+def _whole_again(data: Any, source: np.ndarray, base: np.dtype) -> np.ndarray:
+    """Integers of 64 bits too far apart for one type of NumPy, which makes floats of them, as they were."""
+    exact = np.asarray(data, object)
+    if exact.shape != source.shape or not all(type(x) is int for x in exact.flat):
+        return source
+    check_range(exact, base)
+    return exact.astype(base)
 
 
 def is_memory_of(memory: np.ndarray, device: Device) -> bool:
@@ -249,7 +260,7 @@ def _records(data: Any, t: Any, held: dict[bytes, Any]) -> np.ndarray:
 
 def check_range(source: np.ndarray, base: np.dtype) -> None:
     """Python's integers must fit: `array([300], dtype=int8)` is a mistake, not 44."""
-    if source.dtype.kind not in "iu" or base.kind not in "iu" or not source.size:
+    if source.dtype.kind not in "iuO" or base.kind not in "iu" or not source.size:
         return
     limits = np.iinfo(base)
     low, high = int(source.min()), int(source.max())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from functools import lru_cache
 from typing import Any
@@ -13,16 +14,17 @@ from ...emit.layout import MAX_DIM, header
 @lru_cache(maxsize=4096)
 def extent(dim: int | tuple[int, ...], kernel: str, ndim: int) -> tuple[int, bytes]:
     """The number of threads and the header of the argument block; checks the dimensions."""
-    dims = (dim,) if isinstance(dim, int) else dim
-    if not 1 <= len(dims) <= 4:
-        raise DimensionError(f"kernel {kernel!r} is launched over {len(dims)} dimensions\nexpected: 1 to 4")
+    given = (dim,) if isinstance(dim, int) else dim
+    if not 1 <= len(given) <= 4:
+        raise DimensionError(f"kernel {kernel!r} is launched over {len(given)} dimensions\nexpected: 1 to 4")
     total = 1
-    for n in dims:
+    for n in given:
         if not isinstance(n, int) or n < 0:
             raise DimensionError(f"launch dimension {n!r} of kernel {kernel!r}\nexpected: an integer of at least 0")
         total *= n
     if total >= 2**63:
         raise DimensionError(f"kernel {kernel!r} is launched over {total} threads\nexpected: fewer than 2**63")
+    dims = as_indexed(dim, ndim)
     if ndim and len(dims) != ndim:
         names = ", ".join("ijkl"[: len(dims)])
         raise DimensionError(
@@ -32,6 +34,15 @@ def extent(dim: int | tuple[int, ...], kernel: str, ndim: int) -> tuple[int, byt
     if max(dims) > MAX_DIM:
         raise DimensionError(f"launch dimension {max(dims)} of kernel {kernel!r}\nexpected: at most 2**31 - 1 each")
     return total, header(dims)
+
+
+def as_indexed(dim: int | tuple[int, ...], ndim: int) -> tuple[int, ...]:
+    """Launch dimensions as a kernel whose `tid()` has so many indices sees them.
+
+    Dimensions that are not given have one thread; one index counts all threads, the last dimension fastest.
+    """
+    dims = (dim,) if isinstance(dim, int) else dim
+    return (math.prod(dims),) if ndim == 1 else (*dims, *(1,) * (ndim - len(dims)))
 
 
 def normalized(dim: Any) -> int | tuple[int, ...]:

@@ -17,6 +17,7 @@ from ..arrays.array import array
 from ..arrays.indexed import indexedarray
 from ..devices.device import INTERP
 from .arguments import empty_array, is_missing
+from .dimensions import as_indexed
 from .launcher import LaunchCall, Launcher
 
 
@@ -35,7 +36,7 @@ class InterpLauncher(Launcher):
 
     def run(self, call: LaunchCall) -> None:
         machine = Interpreter(config.check_numbers)
-        for thread in threads((call.dim,) if isinstance(call.dim, int) else call.dim):
+        for thread in threads(as_indexed(call.dim, self.ndim)):
             machine.thread = thread
             machine.run(self.program.fn.body, call.block)
 

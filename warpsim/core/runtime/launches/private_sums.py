@@ -30,6 +30,7 @@ from ..arrays.indexed import indexedarray
 from ..arrays.saved_contents import span
 from ..devices.device import ALIGNMENT
 from . import pool
+from .dimensions import as_indexed
 from .launcher import LaunchCall
 
 MOST_COPIES = 64
@@ -72,7 +73,7 @@ def _is_near(part: Part, plan: Any, args: Sequence[Any]) -> bool:
 
 def _row(call: LaunchCall) -> int:
     """Threads with one first index."""
-    return 1 if call.launcher.ndim <= 1 else int(call.total // max(1, call.dim[0]))
+    return 1 if call.launcher.ndim <= 1 else int(call.total // max(1, as_indexed(call.dim, call.launcher.ndim)[0]))
 
 
 def memory_of_part(args: Sequence[Any], part: tuple[int, bool]) -> Any:
