@@ -123,6 +123,19 @@ def test_writing_through_a_slice_writes_the_array(device):
     assert behind.list() == [6.0, 0.0, 0.0, 0.0]
 
 
+@DEVICES
+def test_dimensions_that_are_not_there_have_extent_zero(device):
+    @wp.kernel
+    def shapes(m: wp.array2d[float], out: wp.array[int]):
+        part = m[1:]
+        out[0] = m.shape[0] + 10 * m.shape[1] + 100 * m.shape[2] + 1000 * m.shape[3]
+        out[1] = part.shape[0] + 10 * part.shape[1] + 100 * part.shape[3] + 1000 * len(part.shape)
+
+    out = wp.zeros(2, dtype=int, device=device)
+    wp.launch(shapes, 1, inputs=[wp.zeros((3, 4), device=device), out], device=device)
+    assert out.list() == [43, 2042]
+
+
 def test_what_slices_cannot_do_is_said():
     cases = {
         "    a[1:3] = 1.0": "a slice of an array cannot be assigned",

@@ -17,7 +17,7 @@ from ..ir.nodes import Constant, Value
 from ..ops import memory
 from ..ops.registry import TABLE
 from ..types import scalars
-from ..types.arrays import ArrayType, array_type
+from ..types.arrays import MAX_NDIM, ArrayType, array_type
 from .conversions import converted_scalar
 from .scope import typed
 from .translator import Translator
@@ -109,9 +109,16 @@ def part_of(tr: Translator, axis: Axis, node: ast.Slice) -> Axis:
     return Axis(first, tr.emit(TABLE["mul"], axis.step, step), tr.emit(TABLE["max"], size, 0))
 
 
-def extents(view: ArraySlice) -> tuple[Value, ...]:
+class Shape(tuple[Value, ...]):
+    """The extents of an array or a slice; dimensions up to the fourth that it does not have are 0."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return 0 if isinstance(index, int) and len(self) <= index < MAX_NDIM else super().__getitem__(index)
+
+
+def extents(view: ArraySlice) -> Shape:
     """The shape of a slice."""
-    return tuple(axis.length for axis in view.axes)
+    return Shape(axis.length for axis in view.axes)
 
 
 def slice_attribute(tr: Translator, view: ArraySlice, name: str) -> Any:

@@ -16,7 +16,7 @@ from ..ops import construct, memory
 from ..ops.registry import TABLE
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
-from .array_slices import ArraySlice, element_indices, slice_attribute, sliced_array
+from .array_slices import ArraySlice, Shape, element_indices, slice_attribute, sliced_array
 from .captured import MISSING
 from .names import steps
 from .scope import describe, host_array_error, is_host_array, is_number, typed
@@ -90,7 +90,7 @@ def value_attribute(tr: Translator, base: Value, name: str) -> Any:
 
 def array_attribute(tr: Translator, base: Value, name: str) -> Any:
     if name == "shape":
-        return tuple(tr.emit(memory.shape, base, axis=k) for k in range(base.type.ndim))
+        return Shape(tr.emit(memory.shape, base, axis=k) for k in range(base.type.ndim))
     if name in ("ndim", "dtype"):
         return getattr(base.type, name)
     if name == "size":
