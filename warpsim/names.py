@@ -160,6 +160,11 @@ FRAMEWORKS = {
         "stream_to_torch"
     ),
     "interop.torch_operator": "torch_op",
+    "interop.jax": (
+        "from_jax to_jax device_from_jax device_to_jax dtype_from_jax dtype_to_jax get_jax_device"
+    ),
+    "interop.jax_frames": "register_ffi_callback",
+    "interop.jax_kernel": "jax_kernel jax_callable",
 }
 """The same of modules that import another framework; `from warpsim import *` leaves them out."""
 

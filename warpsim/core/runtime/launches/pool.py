@@ -109,6 +109,9 @@ class Pool:
     def __init__(self) -> None:
         launcher = _load_launcher()
         self._run = launcher.function("ws_run", _RUN)
+        self.run_address = launcher.address("ws_run")
+        """Where native code calls `ws_run(commands, count, parallel_for, threads)`."""
+        self._lent: Any = None
         self._wants_threads = launcher.function("ws_wants_threads", _WANTS_THREADS)
         self._gate = launcher.function("ws_gate", _GATE)
         self._most_cost = launcher.function("ws_most_cost", _MOST_COST)
@@ -138,6 +141,7 @@ class Pool:
         `DeviceError` for anything but a positive integer.
         """
         self._threads = _checked_thread_count(count, "set_num_threads")
+        self._tell()
 
     def always_fork(self, always: bool) -> None:
         """Use threads for every launch that can, or only where they pay: to look for races, and without a clock."""
@@ -176,6 +180,26 @@ class Pool:
                 turn.release()
         else:
             self._run(commands, count, None, 1)
+
+    def lend(self) -> int:
+        """Start the threads for native code that launches on its own: the address of what it passes to `ws_run`.
+
+        There are two words, `parallel_for` and the number of threads, which follow `set_num_threads` and forks; without
+        a layer that several launches may use at once there is one thread.
+        """
+        with self._lock:
+            if self._lent is None:
+                self._lent = (ctypes.c_uint64 * 2)(0, 1)
+                self._layer_users.add(0)  # some thread that is none of Python's
+                self._start()
+                self._tell()
+        return ctypes.addressof(self._lent)
+
+    def _tell(self) -> None:
+        """Let native code know of the layer and the number of threads."""
+        if self._lent is not None:
+            usable = self._parallel_for if self._turn is None else None
+            self._lent[:] = usable or 0, self._threads if usable else 1
 
     def _choose_layer(self) -> None:
         with self._lock:
@@ -234,6 +258,7 @@ class Pool:
             survives = self._layer.name == "workqueue" and not self._started
         if not survives:
             self._layer = self._parallel_for = self._turn = None
+        self._tell()
 
 
 _pools: list[Pool] = []  # the one pool, once it is made
