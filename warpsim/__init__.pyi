@@ -568,6 +568,22 @@ from .interop.torch import (
 from .interop.torch_operator import (
     torch_op as torch_op,
 )
+from .interop.jax import (
+    from_jax as from_jax,
+    to_jax as to_jax,
+    device_from_jax as device_from_jax,
+    device_to_jax as device_to_jax,
+    dtype_from_jax as dtype_from_jax,
+    dtype_to_jax as dtype_to_jax,
+    get_jax_device as get_jax_device,
+)
+from .interop.jax_frames import (
+    register_ffi_callback as register_ffi_callback,
+)
+from .interop.jax_kernel import (
+    jax_kernel as jax_kernel,
+    jax_callable as jax_callable,
+)
 from . import autograd as autograd
 from . import types as types
 from . import utils as utils
