@@ -1,5 +1,6 @@
 """Kernels as functions of JAX, against the same functions in jnp: values and derivatives under all transformations."""
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -280,3 +281,16 @@ def test_two_devices_of_one_process():
     done = subprocess.run([sys.executable, HERE / "jax_shards.py"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["2", "devices", "agree"]
+
+
+def test_two_processes():
+    """A batch of simulations and its gradient over two processes have the numbers of one."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, str(HERE / "jax_processes.py")]
+    runs = [subprocess.Popen([*command, str(k), str(port)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for k in range(2)]  # fmt: skip
+    for k, run in enumerate(runs):
+        out, err = run.communicate(timeout=200)
+        assert run.returncode == 0 and f"process {k} of 2 agrees with one process" in out, err

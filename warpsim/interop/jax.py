@@ -61,7 +61,8 @@ def from_jax(jax_array: jax.Array, dtype: Any = None) -> array:
 def to_jax(warp_array: array) -> jax.Array:
     """A JAX array over the memory of an array; extents of elements become trailing extents.
 
-    It is a copy where JAX cannot have the memory itself: not contiguous, or not aligned to 64 bytes, as views may be.
+    It is a copy where JAX cannot have the memory itself: not contiguous, not aligned to 64 bytes, as views may be, or
+    read-only.
     Raises `ArrayError` for arrays of structs, and for 64-bit numbers where JAX has not been told to have such.
     """
     if not isinstance(warp_array, array):
@@ -69,6 +70,8 @@ def to_jax(warp_array: array) -> jax.Array:
     if warp_array._data.dtype.names is not None:
         raise ArrayError(f"an array of structs {type_name(warp_array.dtype)}\nexpected: numbers, vectors, matrices")
     check_width(warp_array._data.dtype, f"an array of {type_name(warp_array.dtype)}")
+    if not warp_array._tag.writable:
+        return jax.numpy.array(warp_array._data)
     warp_array._memory.lend(warp_array.ptr)
     return jax.dlpack.from_dlpack(warp_array.contiguous())
 

@@ -155,7 +155,7 @@ def _zeros_like(t: torch.Tensor) -> torch.Tensor:
 
 def _below_autograd() -> bool:
     """Whether a custom operator runs: what it returns in `.grad` is what it was asked for."""
-    return torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.AutogradCPU)
+    return torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.AutogradOther)
 
 
 def _tensor_over(a: array) -> torch.Tensor:
