@@ -12,6 +12,7 @@ from .forms import GIVES_TANGENTS, GROUPS, PULLED, PUSHED, VALUE, rule
 from .operator import Active, Call
 from .signature import Parameter
 from .torch import to_torch
+from .torch_repeat import repeated
 
 if TYPE_CHECKING:
     from .torch_operator import TorchOperator
@@ -60,6 +61,8 @@ class Evaluation(NamedTuple):
 
     def run(self, operands: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Compute the form for tensors in memory."""
+        if self.form == VALUE and (outputs := repeated(self, operands)) is not None:
+            return outputs
         parts = self.split(operands)
         s, tensors = self.op.signature, iter(parts["x"])
         inputs = [s.inputs[k] for k in self.tensors]
@@ -85,6 +88,13 @@ def given(a: array, param: Parameter) -> torch.Tensor:
 
 class Derivative(torch.autograd.Function):
     """A form of an operator as a function of tensors; see `forms` for what follows from what."""
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """As that of every `Function`, which looks its own signature up in each call: longer than a launch takes."""
+        if torch._C._are_functorch_transforms_active():
+            return super().apply(*args)
+        return super(torch.autograd.Function, cls).apply(*args)
 
     @staticmethod
     def forward(evaluation: Evaluation, *operands: torch.Tensor) -> Any:
