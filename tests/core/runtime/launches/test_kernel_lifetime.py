@@ -196,11 +196,11 @@ def test_a_running_launch_holds_its_code():
     threads = [threading.Thread(target=run, args=(k,)) for k in (0, 1)]
     for thread in threads:
         thread.start()
-    for round_ in range(60):
+    for round_ in range(24):
         kernels[round_ % 2] = scaled(1130 + round_ % 2)
         kernels[round_ % 2].forget()
         launched(scaled(1140 + round_ % 5))
-        wp.get_module(__name__).load() if round_ == 30 else gc.collect()
+        wp.get_module(__name__).load() if round_ == 12 else gc.collect()
     stop.set()
     for thread in threads:
         thread.join()
