@@ -5,30 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from shape_probe import PROBE
 
 import warpsim as wp
 from warpsim.solvers import ShapeType
-from warpsim.solvers.shapes import for_shape, moved, surface_velocity, to_shape, to_world
+from warpsim.solvers.shapes import moved, surface_velocity, to_shape, to_world
 
 RNG = np.random.default_rng(5)
 POINTS = RNG.uniform(-1.5, 1.5, size=(200, 3))
-
-
-def probe(distance):
-    @wp.kernel
-    def measure(
-        p: wp.array(dtype=Any), scale: wp.array(dtype=Any), source: wp.uint64, heights: wp.array(dtype=Any, ndim=2),
-        reach: Any, d: wp.array(dtype=Any), n: wp.array(dtype=Any),
-    ):  # fmt: skip
-        i = wp.tid()
-        found, normal = distance(p[i], scale[0], source, heights, reach)
-        d[i] = found
-        n[i] = normal
-
-    return measure
-
-
-PROBE = for_shape(probe)
 
 
 def measured(kind, points, scale=(1, 1, 1), source=0, heights=None, dtype=wp.float64, reach=10.0):

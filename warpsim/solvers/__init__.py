@@ -18,18 +18,19 @@ import importlib
 from typing import Any
 
 from .builder import RIGID, ModelBuilder, ShapeConfig, lame
+from .contacts import Contacts
 from .control import Control
 from .model import Model
 from .shapes import ShapeType
 from .state import State
 from .statistics import ParticleStatistics
 
-SOLVERS: dict[str, str] = {"SolverDEM": "dem.solver", "Material": "dem.materials"}
+SOLVERS = {"SolverDEM": "dem.solver", "Material": "dem.materials", "SolverXPBD": "xpbd.solver"}
 """Solvers, and the module of each."""
 
 __all__ = [
-    "RIGID", "Control", "Model", "ModelBuilder", "ParticleStatistics", "ShapeConfig", "ShapeType", "State", "lame",
-    *SOLVERS,
+    "RIGID", "Contacts", "Control", "Model", "ModelBuilder", "ParticleStatistics", "ShapeConfig", "ShapeType", "State",
+    "lame", *SOLVERS,
 ]  # fmt: skip
 
 

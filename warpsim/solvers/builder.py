@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from ..core.language import float32
 from ..errors import ModelError
@@ -56,7 +57,7 @@ class ModelBuilder:
         self.default_particle_radius = 0.005
         self.particles = Rows("particles", q=3, qd=3, mass=0, radius=0)
         self.springs = Rows("springs", ("indices",), indices=2, rest_length=0, compliance=0, damping=0)
-        self.edges = Rows("bending edges", ("indices",), indices=4, rest_angle=0, compliance=0, damping=0)
+        self.edges = Rows("bending edges", ("indices",), indices=4, rest_angle=0, weights=4, compliance=0, damping=0)
         self.triangles = Rows(
             "triangles", ("indices",), indices=3, ke=2, shear=0, nu=0, damping=0, drag=0, lift=0, rest=6
         )
@@ -64,6 +65,7 @@ class ModelBuilder:
         self.attachments = Rows(
             "attachments", ("particle", "shape"), particle=0, shape=0, target=3, compliance=0, damping=0
         )
+        self.tethers = Rows("tethers", ("indices",), indices=2, length=0)
         self.shapes = Rows(
             "shapes", ("type", "source"), type=0, transform=7, scale=3, mu=0, mu_static=0, restitution=0, margin=0,
             source=0,
@@ -126,7 +128,8 @@ class ModelBuilder:
         if rest is None:
             rest = cloth.dihedral_angles(self.particles["q"], quads)
         compliance, damping = _compliance(edge_ke, edge_kd)
-        return self.edges.add(len(quads), indices=quads, rest_angle=rest, compliance=compliance, damping=damping)
+        shape = {"rest_angle": rest, "weights": cloth.cotangent_weights(self.particles["q"], quads)}
+        return self.edges.add(len(quads), indices=quads, compliance=compliance, damping=damping, **shape)
 
     def add_triangle(self, i: int, j: int, k: int, **material: Any) -> int:
         """A triangle of cloth; see `add_triangles`."""
@@ -188,6 +191,20 @@ class ModelBuilder:
             1, particle=particle, shape=shape, target=target, compliance=compliance, damping=damping
         )
         return added[0]
+
+    def add_tethers(self, particles: Any, slack: float = 0.01) -> range:
+        """Limit how far each of these particles gets from the nearest of them that is held (of mass 0).
+
+        That is their distance now, and `slack` of it more [-]. Raises `ModelError` if none of them is held.
+        """
+        numbers = np.asarray(particles, dtype=np.int64).ravel()
+        held = self.particles["mass"][numbers] == 0.0
+        if not held.any():
+            raise ModelError(f"none of {len(numbers)} particles is held\nhelp: give those that hold the others mass 0")
+        free, anchors, q = numbers[~held], numbers[held], self.particles["q"]
+        distance, nearest = cKDTree(q[anchors]).query(q[free])
+        pairs = np.column_stack([free, anchors[nearest]])
+        return self.tethers.add(len(pairs), indices=pairs, length=(1.0 + slack) * distance)
 
     # ----- cloth and soft bodies ------------------------------------------------------------------
 

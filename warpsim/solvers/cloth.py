@@ -140,3 +140,22 @@ def dihedral_angles(points: np.ndarray, quads: np.ndarray) -> np.ndarray:
     first, second, edge = np.cross(k - i, l - i), np.cross(l - j, k - j), l - k
     sine = np.einsum("ij,ij->i", np.cross(first, second), edge) / np.maximum(np.linalg.norm(edge, axis=1), 1.0e-300)
     return np.arctan2(sine, np.einsum("ij,ij->i", first, second))
+
+
+def cotangent_weights(points: np.ndarray, quads: np.ndarray) -> np.ndarray:
+    """Weights (n, 4) [1/m] of the corners (i, j, k, l) of each row, unfolded into a plane at the edge (k, l).
+
+    Their weighted sum is zero for a plane; for a slight fold it is the normal times the angle. From the cotangents at
+    the ends of the edge (Bergou et al. 2006), divided by its length.
+    """
+    i, j, k, l = (points[quads[:, n]] for n in range(4))  # noqa: E741
+    length = np.maximum(np.linalg.norm(l - k, axis=1), 1.0e-300)
+    along = (l - k) / length[:, None]
+
+    def foot(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where along the edge a corner stands, relative to the length, and how far from it."""
+        x = np.einsum("ij,ij->i", p - k, along)
+        return x / length, np.maximum(np.linalg.norm(p - k - x[:, None] * along, axis=1), 1.0e-300)
+
+    (u, high), (v, low) = foot(i), foot(j)
+    return np.column_stack([-1.0 / high, -1.0 / low, (1.0 - u) / high + (1.0 - v) / low, u / high + v / low])

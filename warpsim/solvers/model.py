@@ -34,7 +34,8 @@ class Model:
     particle_q, particle_qd: where states start, vec3 (particles,) [m], [m/s]. particle_mass [kg]; particle_inv_mass
         [1/kg], 0 for what is held; particle_radius [m]: (particles,).
     spring_indices: vec2i (springs,). spring_rest_length [m], spring_compliance [m/N], spring_damping [N s/m].
-    edge_indices: vec4i (edges,): two beside the edge, then its ends. edge_rest_angle [rad], edge_compliance [1/(N m)],
+    edge_indices: vec4i (edges,): two beside the edge, then its ends. edge_rest_angle [rad]. edge_weights: vec4, with
+        which the corners of a slightly bent edge sum up to its angle times its normal [1/m]. edge_compliance [1/(N m)],
         edge_damping [N m s].
     tri_indices: vec3i (triangles,). tri_pose: mat22, inverse of the rest edges [1/m]. tri_area [m^2].
         tri_stiffness: vec4: Young's modulus times thickness along warp and weft, shear [N/m], Poisson's ratio.
@@ -43,6 +44,7 @@ class Model:
         tet_lambda: Lame's parameters [Pa]. tet_damping [s].
     attachment_particle, attachment_shape: int32 (attachments,); shape -1 is the world. attachment_target [m],
         attachment_compliance [m/N], attachment_damping [N s/m].
+    tether_indices: vec2i (tethers,): a particle and what it hangs on. tether_length [m].
     shape_type: list of `ShapeType`, on the host. shape_transform, shape_scale, shape_margin [m], shape_mu,
         shape_mu_static, shape_restitution [-], shape_source: ids of meshes and volumes: (shapes,).
     gravity: one vec3 [m/s^2].
@@ -106,6 +108,7 @@ class Model:
         self.spring_rest_length = self._floats(springs["rest_length"])
         self.edge_indices = self._integers(edges["indices"], vec4i)
         self.edge_rest_angle = self._floats(edges["rest_angle"])
+        self.edge_weights = self._floats(edges["weights"], self.vec4)
         for prefix, table in (("spring", springs), ("edge", edges)):
             for name in ("compliance", "damping"):
                 setattr(self, f"{prefix}_{name}", self._floats(table[name]))
@@ -141,6 +144,10 @@ class Model:
         self.attachment_target = self._floats(table["target"], self.vec3)
         for name in ("compliance", "damping"):
             setattr(self, f"attachment_{name}", self._floats(table[name]))
+
+        self.tether_count = builder.tethers.count
+        self.tether_indices = self._integers(builder.tethers["indices"], vec2i)
+        self.tether_length = self._floats(builder.tethers["length"])
 
     def _add_shapes(self, builder: ModelBuilder) -> None:
         table = builder.shapes

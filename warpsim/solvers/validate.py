@@ -128,7 +128,7 @@ def chosen(names: Sequence[str] = (), everything: bool = False) -> list[Case]:
     Raises `UnknownCaseError` for a name that stands for nothing.
     """
     known = all_cases()
-    solvers = {one.solver for one in known.values()}
+    solvers = dict.fromkeys(one.solver for one in known.values())
     for name in names:
         if name not in known and name not in solvers:
             raise UnknownCaseError(f"no case is named {name!r}\nexpected: one of {', '.join([*solvers, *known])}")

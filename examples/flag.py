@@ -1,0 +1,119 @@
+"""A flag of cloth flies in gusts of wind: XPBD with drag and lift on every triangle.
+
+One side is held by a pole. The wind turns and swells as sums of sines; `Control` takes it as an array, so the step is
+captured once and replayed. The picture has four moments, the animation all frames.
+"""
+
+import argparse
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+import warpsim as wp
+from warpsim.plot import Surface, render_meshes, tube
+from warpsim.solvers import ModelBuilder, SolverXPBD
+from warpsim.usd import UsdWriter
+
+WIDTH, HEIGHT, FOOT = 1.8, 1.2, 1.6  # of the cloth, and of its lower side above the ground [m]
+DENSITY, STRETCH, BENDING = 0.12, 2.0e4, 2.0e-5  # [kg/m^2], [N/m], [N m]
+DRAG, LIFT, WIND = 1.2, 1.0, 7.0  # [-], [-], mean speed of the wind [m/s]
+RED, WHITE, GREY = (0.62, 0.06, 0.05), (0.85, 0.84, 0.80), (0.25, 0.26, 0.28)  # linear RGB
+
+
+def build(cells):
+    """The builder of the model, and which of its triangles are white."""
+    builder = ModelBuilder()
+    rows = round(cells * HEIGHT / WIDTH)
+    mass = DENSITY * WIDTH * HEIGHT / ((cells + 1) * (rows + 1))
+    builder.default_particle_radius = 0.0
+    cloth = builder.add_cloth_grid(
+        (0.0, FOOT, 0.0), (0.0, 0.0, 0.0, 1.0), 0.0, cells, rows, WIDTH / cells, HEIGHT / rows, mass, fix_left=True,
+        spring_ke=STRETCH, edge_ke=BENDING, tri_drag=DRAG, tri_lift=LIFT,
+    )  # fmt: skip
+    builder.add_tethers(cloth)
+    row = builder.triangles["indices"].min(axis=1) // (cells + 1)
+    return builder, (row >= rows // 3) & (row < rows - rows // 3)
+
+
+def wind_at(t):
+    """Velocity of the wind [m/s]: gusts along x, and slow turns."""
+    gust = 1.0 + 0.25 * np.sin(1.7 * t) + 0.15 * np.sin(4.1 * t + 1.0)
+    turn = 0.35 * np.sin(0.9 * t) + 0.15 * np.sin(2.3 * t + 0.5)
+    return WIND * gust * np.array([np.cos(turn), 0.03, np.sin(turn)])
+
+
+@dataclass
+class Result:
+    """The end: points (n, 3) [m], strains of springs [-]; how many substeps and projections ran a second."""
+
+    points: np.ndarray
+    strain: np.ndarray
+    finite: bool
+    rate: float
+
+
+def pole():
+    """What holds the flag."""
+    top = FOOT + HEIGHT + 0.1
+    return tube(np.array([[0.0, 0.0, 0.0], [0.0, top, 0.0]]), 0.02, GREY)
+
+
+def run(args):
+    """Simulate, write the animation and the picture, print a summary; returns a Result."""
+    builder, white = build(args.cells)
+    model, faces = builder.finalize(args.device), builder.triangles["indices"]
+    solver = SolverXPBD(model, args.substeps, damping=0.05)
+    state, control = model.state(), model.control()
+    frames, rod, views, busy = max(1, round(args.seconds * args.fps)), pole(), {}, 0.0
+    shown = {round(part * frames) for part in (0.0, 0.2, 0.6, 1.0)}
+    with UsdWriter(args.output, fps=args.fps, metadata={"solver": "XPBD", "version": wp.__version__}) as usd:
+        usd.ground(size=8.0)
+        usd.mesh("pole", rod.points, rod.triangles, color=GREY)
+        for frame in tqdm(range(frames + 1), unit="frame", disable=None):
+            if frame:
+                control.wind.assign([wind_at(frame / args.fps)])
+                begin = time.perf_counter()
+                solver.step(state, state, control, None, 1.0 / args.fps)
+                busy += time.perf_counter() - begin
+            q, qd = state.particle_q.numpy().copy(), state.particle_qd.numpy().copy()
+            usd.frame()
+            usd.mesh("flag", q, faces, color=RED, velocities=qd)
+            if frame in shown:
+                flag = [Surface(q, faces[~white], RED), Surface(q, faces[white], WHITE)]
+                views[f"t = {frame / args.fps:.2f} s"] = [*flag, rod]
+    render_meshes(args.picture, list(views.values()), captions=list(views), azimuth=20.0, elevation=8.0)
+    statistics = solver.statistics(state)
+    rate = frames * args.substeps * model.spring_count / busy
+    print(f"{args.output}: {frames + 1} frames, {len(q)} particles, {rate / 1e6:.0f} M springs/s with all else")
+    return Result(q, statistics.spring_strain, not statistics.diverged, rate)
+
+
+def check(result):
+    """Raise AssertionError unless the cloth flew as cloth does."""
+    assert result.finite, "not finite"
+    assert np.abs(result.strain).mean() < 0.02, f"mean strain {np.abs(result.strain).mean():.1%}"
+    assert np.abs(result.strain).max() < 0.3, f"largest strain {np.abs(result.strain).max():.1%}"
+    assert result.points[:, 0].max() > 0.5 * WIDTH, "the wind did not lift it"
+    assert np.ptp(result.points[:, 2]) > 0.05, "it hangs flat in the wind"
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cells", type=int, default=127, help="along the width")
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--fps", type=int, default=60)
+    parser.add_argument("--substeps", type=int, default=20, help="per frame")
+    parser.add_argument("--output", type=Path, default=Path("flag.usdc"))
+    parser.add_argument("--picture", type=Path, default=Path("flag.png"))
+    parser.add_argument("--device", default="cpu")
+    args = parser.parse_args(argv)
+    if min(args.cells, args.seconds, args.fps, args.substeps) <= 0:
+        parser.error("--cells, --seconds, --fps and --substeps must be above zero")
+    return run(args)
+
+
+if __name__ == "__main__":
+    main()

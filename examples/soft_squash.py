@@ -1,0 +1,123 @@
+"""A soft body of tetrahedra is squashed by a falling plate and let go: stable Neo-Hookean elasticity by XPBD.
+
+The body is a ball of five tetrahedra for each cell of a bent grid. The plate is a box that `Control` moves down and up
+again; the volume is watched in every frame.
+"""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+import warpsim as wp
+from warpsim.plot import Surface, box, render_meshes
+from warpsim.solvers import ModelBuilder, ShapeConfig, SolverXPBD, soft
+from warpsim.usd import UsdWriter
+
+RADIUS, DENSITY, YOUNG, POISSON = 0.25, 1000.0, 1.0e5, 0.45  # [m], [kg/m^3], [Pa], [-]
+HALF, CLEAR, DEEP = 0.35, 0.56, 0.28  # half side of the plate; its lower face at the top and at the bottom [m]
+DOWN, HOLD, UP = 0.5, 0.3, 0.25  # seconds of moving down, of waiting, of moving up
+THICK = 0.05  # of the plate [m]
+GREEN, GREY = (0.10, 0.42, 0.22), (0.35, 0.37, 0.40)  # linear RGB
+
+
+def ball(cells):
+    """Points (n, 3) [m] and tetrahedra (t, 4): a block of cells whose surface is bent to a sphere.
+
+    The square of each coordinate in [-1, 1] is reduced by halves of the others': x sqrt(1 - y^2/2 - z^2/2 + y^2 z^2/3).
+    """
+    points, tets = soft.block((cells,) * 3, (2.0 / cells,) * 3)
+    x, y, z = (points - 1.0).T ** 2
+    shrink = np.sqrt(1.0 - np.stack([y + z, z + x, x + y]) / 2.0 + np.stack([y * z, z * x, x * y]) / 3.0)
+    return RADIUS * (points - 1.0) * shrink.T, tets
+
+
+def build(cells):
+    """The builder, and the number of the plate."""
+    builder = ModelBuilder()
+    builder.default_particle_radius = 0.002
+    points, tets = ball(cells)
+    builder.add_soft_mesh(
+        (0.0, RADIUS + 0.002, 0.0), (0.0, 0.0, 0.0, 1.0), 1.0, 0.0, points, tets, DENSITY, youngs_modulus=YOUNG,
+        poissons_ratio=POISSON, k_damp=0.005,
+    )  # fmt: skip
+    builder.add_ground_plane(cfg=ShapeConfig(mu=0.6))
+    pose = (0.0, CLEAR + THICK / 2, 0.0, 0.0, 0.0, 0.0, 1.0)
+    return builder, builder.add_shape_box(pose, HALF, THICK / 2, HALF, ShapeConfig(mu=0.6))
+
+
+def speed_at(t):
+    """Velocity of the plate [m/s]."""
+    if t < DOWN:
+        return (DEEP - CLEAR) / DOWN
+    return (CLEAR - DEEP) / UP if DOWN + HOLD <= t < DOWN + HOLD + UP else 0.0
+
+
+@dataclass
+class Result:
+    """Height of the body [m] and its volume per rest volume in each frame; the worst tetrahedron in the end."""
+
+    height: np.ndarray
+    volume: np.ndarray
+    worst: float
+
+
+def run(args):
+    """Simulate, write the animation and the picture, print a summary; returns a Result."""
+    builder, plate = build(args.cells)
+    model, faces = builder.finalize(args.device), builder.triangles["indices"]
+    solver, state, control = SolverXPBD(model, args.substeps, damping=0.2), model.state(), model.control()
+    frames, h = max(1, round(args.seconds * args.fps)), 1.0 / args.fps
+    shown = {0, round(DOWN * args.fps), round((DOWN + HOLD + UP) * args.fps), frames}
+    heights, volumes, views = [], [], {}
+    with UsdWriter(args.output, fps=args.fps, metadata={"solver": "XPBD", "version": wp.__version__}) as usd:
+        usd.ground(size=4.0)
+        for frame in tqdm(range(frames + 1), unit="frame", disable=None):
+            if frame:
+                control.set_shape(plate, velocity=(0.0, speed_at((frame - 1) * h), 0.0))
+                solver.step(state, state, control, None, h)
+                control.advance(h)
+            q = state.particle_q.numpy().copy()
+            low = float(control.shape_transform.numpy()[plate, 1]) - THICK / 2
+            press = box((-HALF, low, -HALF), (HALF, low + THICK, HALF), GREY)
+            usd.frame()
+            usd.mesh("ball", q, faces, color=GREEN, velocities=state.particle_qd.numpy().copy())
+            usd.mesh("plate", press.points, press.triangles, color=GREY)
+            heights.append(np.ptp(q[:, 1]))
+            volumes.append(solver.statistics(state).total_volume_ratio)
+            if frame in shown:
+                views[f"t = {frame * h:.2f} s"] = [Surface(q, faces, GREEN), press]
+    render_meshes(args.picture, list(views.values()), captions=list(views), elevation=8.0)
+    worst = float(solver.statistics(state).volume_ratio.min())
+    print(f"{args.output}: {frames + 1} frames, {model.tet_count} tetrahedra, squashed to {min(heights):.3f} m")
+    return Result(np.array(heights), np.array(volumes), worst)
+
+
+def check(result):
+    """Raise AssertionError unless the body gave way, kept its volume and came back."""
+    before, after = result.height[0], result.height[-1]
+    assert result.height.min() < 0.7 * before, f"only squashed to {result.height.min():.3f} m"
+    assert abs(after - before) < 0.1 * before, f"{after:.3f} m high in the end, {before:.3f} m before"
+    assert np.abs(result.volume - 1.0).max() < 0.15, f"volume off by {np.abs(result.volume - 1.0).max():.1%}"
+    assert result.worst > 0.5, f"a tetrahedron has {result.worst:.2f} of its volume"
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cells", type=int, default=10, help="across the ball")
+    parser.add_argument("--seconds", type=float, default=2.5)
+    parser.add_argument("--fps", type=int, default=60)
+    parser.add_argument("--substeps", type=int, default=20, help="per frame")
+    parser.add_argument("--output", type=Path, default=Path("soft_squash.usdc"))
+    parser.add_argument("--picture", type=Path, default=Path("soft_squash.png"))
+    parser.add_argument("--device", default="cpu")
+    args = parser.parse_args(argv)
+    if min(args.cells, args.seconds, args.fps, args.substeps) <= 0:
+        parser.error("--cells, --seconds, --fps and --substeps must be above zero")
+    return run(args)
+
+
+if __name__ == "__main__":
+    main()

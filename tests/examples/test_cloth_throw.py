@@ -1,0 +1,40 @@
+"""The thrown cloth: L-BFGS finds the throw of a stone, and the files hold the last flight."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pxr import Usd, UsdGeom
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def example():
+    spec = importlib.util.spec_from_file_location("cloth_throw", ROOT / "examples" / "cloth_throw.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["cloth_throw"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["cloth_throw"]
+
+
+def test_the_throw_is_that_of_a_stone(example, tmp_path):
+    files = {"--output": tmp_path / "t.usdc", "--picture": tmp_path / "t.png"}
+    options = {"--cells": 4, "--seconds": 1.0, "--fps": 30, "--substeps": 8, "--device": example.wp.get_device()}
+    result = example.main([str(part) for pair in {**files, **options}.items() for part in pair])
+    example.check(result)
+    assert result.distance[-1] < 1e-3 * result.distance[0]
+    stage = Usd.Stage.Open(str(files["--output"]))
+    [cloth] = [p for p in stage.Traverse() if p.GetName() == "cloth"]
+    points = np.array(UsdGeom.Mesh(cloth).GetPointsAttr().Get(stage.GetEndTimeCode()))
+    assert np.linalg.norm(points.mean(axis=0) - example.TARGET) < 1e-2
+    assert files["--picture"].stat().st_size > 10_000
+
+
+def test_wrong_options_are_refused(example, capsys):
+    with pytest.raises(SystemExit):
+        example.main(["--cells", "0"])
+    assert "must be above zero" in capsys.readouterr().err

@@ -1,0 +1,50 @@
+"""The squashed ball: it gives way, keeps its volume and comes back; its mesh is a ball."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pxr import Usd, UsdGeom
+
+from warpsim.solvers import soft
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def example():
+    spec = importlib.util.spec_from_file_location("soft_squash", ROOT / "examples" / "soft_squash.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["soft_squash"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["soft_squash"]
+
+
+def test_the_mesh_fills_a_ball(example):
+    points, tets = example.ball(12)
+    volumes = soft.volumes(points, tets)
+    assert volumes.min() > 0.0
+    assert volumes.sum() == pytest.approx(4.0 / 3.0 * np.pi * example.RADIUS**3, rel=0.02)
+    corners = np.unique(soft.surface(tets))
+    np.testing.assert_allclose(np.linalg.norm(points[corners], axis=1), example.RADIUS, rtol=1e-12)
+
+
+def test_a_ball_is_squashed_and_comes_back(example, tmp_path):
+    files = {"--output": tmp_path / "s.usdc", "--picture": tmp_path / "s.png"}
+    options = {"--cells": 4, "--seconds": 2.0, "--device": example.wp.get_device()}
+    result = example.main([str(part) for pair in {**files, **options}.items() for part in pair])
+    example.check(result)
+    stage = Usd.Stage.Open(str(files["--output"]))
+    [ball] = [p for p in stage.Traverse() if p.GetName() == "ball"]
+    heights = [np.ptp(np.array(UsdGeom.Mesh(ball).GetPointsAttr().Get(float(t)))[:, 1]) for t in (0, 30, 120)]
+    np.testing.assert_allclose(heights, result.height[[0, 30, 120]], atol=1e-6)
+    assert files["--picture"].stat().st_size > 10_000
+
+
+def test_wrong_options_are_refused(example, capsys):
+    with pytest.raises(SystemExit):
+        example.main(["--substeps", "0"])
+    assert "must be above zero" in capsys.readouterr().err

@@ -1,0 +1,150 @@
+"""Wind against the force of a flat plate, particles that touch each other, and statistics of cloth and bodies."""
+
+import numpy as np
+import pytest
+
+import warpsim as wp
+from warpsim.errors import ModelError
+from warpsim.solvers import Contacts, ModelBuilder, SolverXPBD
+
+DT, REST = 1.0 / 60.0, (0.0, 0.0, 0.0, 1.0)
+FLAT = (np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5))
+
+
+def test_a_falling_sheet_reaches_the_terminal_velocity_of_a_plate():
+    builder = ModelBuilder()
+    builder.add_cloth_grid((0, 0, 0), FLAT, 0, 2, 2, 0.5, 0.5, 0.02, spring_ke=1e5, tri_drag=1.2)
+    builder.particles["mass"][:] *= np.array([[0.25, 0.5, 0.25], [0.5, 1, 0.5], [0.25, 0.5, 0.25]]).ravel()
+    model = builder.finalize(dtype=wp.float64)
+    solver, state = SolverXPBD(model), model.state()
+    for _ in range(300):
+        solver.step(state, state, None, None, DT)
+    speed = -state.particle_qd.numpy()[4, 1]
+    assert speed == pytest.approx(np.sqrt(2 * solver.statistics(state).mass * 9.81 / (1.204 * 1.2)), rel=0.02)
+
+
+@pytest.mark.parametrize("angle", [20.0, 45.0, 70.0])
+def test_drag_and_lift_are_those_of_a_plate(angle):
+    """A triangle of 1/2 m^2 at an angle to a wind of 3 m/s along x."""
+    a = np.radians(angle)
+    along, normal = np.array([np.cos(a), 0, np.sin(a)]), np.array([np.sin(a), 0, -np.cos(a)])
+    builder = ModelBuilder(gravity=0.0)
+    builder.add_particles([[0, 0, 0], along, [0, 1, 0]], mass=1.0)
+    builder.add_triangle(0, 1, 2, tri_drag=1.5, tri_lift=0.7)
+    model = builder.finalize(dtype=wp.float64)
+    state, control, dt = model.state(), model.control(), 1e-4
+    control.wind.assign([[3.0, 0.0, 0.0]])
+    SolverXPBD(model, substeps=1, air_density=1.0).step(state, state, control, None, dt)
+    facing = abs(normal[0])
+    drag = 0.5 * 0.5 * 1.5 * 9.0 * facing
+    lift = 0.5 * 0.5 * 0.7 * 9.0 * facing * np.sign(normal[0]) * (normal - normal[0] * np.array([1, 0, 0]))
+    np.testing.assert_allclose(state.particle_qd.numpy().sum(axis=0) / dt, [drag, 0, lift[2]], rtol=1e-3, atol=1e-6)
+
+
+def heap(margin=0.02, dtype=wp.float32):
+    builder, rng = ModelBuilder(), np.random.default_rng(0)
+    lattice = np.stack(np.meshgrid(*[np.arange(n) for n in (5, 6, 5)]), -1).reshape(-1, 3) * 0.045
+    builder.add_particles(lattice + rng.uniform(-0.002, 0.002, lattice.shape) + [0, 0.1, 0], mass=0.01, radius=0.02)
+    builder.add_ground_plane()
+    model = builder.finalize(dtype=dtype)
+    return model, Contacts(model, margin)
+
+
+def test_a_heap_of_particles_keeps_them_apart():
+    model, contacts = heap()
+    solver, state = SolverXPBD(model, substeps=8), model.state()
+    for _ in range(90):
+        solver.step(state, state, None, contacts, DT)
+    q = state.particle_q.numpy()
+    apart = np.linalg.norm(q[:, None] - q[None], axis=2) + np.eye(len(q))
+    assert apart.min() > 0.9 * 0.04 and q[:, 1].min() > 0.0199 and contacts.overflow == 0
+    assert solver.statistics(state).kinetic_energy < 1e-2 * 0.01 * len(q) * 9.81 * 0.1
+
+
+def test_pairs_are_those_that_a_search_finds():
+    model, contacts = heap(margin=0.03)
+    contacts.detect(model.state())
+    q = model.particle_q.numpy().astype(np.float64)
+    apart = np.linalg.norm(q[:, None] - q[None], axis=2)
+    near = (apart < 0.07) & (apart > 0.04)
+    found = contacts.neighbors.numpy()
+    for i, count in enumerate(contacts.counts.numpy()):
+        assert sorted(found[i, :count].tolist()) == np.flatnonzero(near[i]).tolist()
+
+
+def test_what_is_close_at_rest_is_no_contact():
+    builder = ModelBuilder()
+    builder.add_particles([[0, 0, 0], [0.01, 0, 0]], radius=0.02)
+    model = builder.finalize()
+    contacts = Contacts(model)
+    contacts.detect(model.state())
+    assert contacts.counts.numpy().tolist() == [0, 0]
+
+
+def test_a_crowd_beyond_the_capacity_is_told():
+    model, _ = heap()
+    contacts = Contacts(model, margin=0.1, capacity=3)
+    contacts.detect(model.state())
+    assert contacts.overflow > 0
+
+
+def test_particles_exchange_momentum_and_threads_do_not_show():
+    found = []
+    for threads in (1, 4):
+        wp.set_num_threads(threads)
+        model, contacts = heap(dtype=wp.float64)
+        solver, state = SolverXPBD(model), model.state()
+        for _ in range(40):
+            solver.step(state, state, None, contacts, DT)
+        found.append(state.particle_q.numpy().copy())
+    assert (found[0] == found[1]).all()
+
+
+def test_gradients_go_through_contact_between_particles():
+    """Two balls: the first hits the second, off centre."""
+    builder = ModelBuilder(gravity=0.0)
+    builder.add_particles([[0, 0, 0], [0.1, 0.011, 0.003]], [[1.5, 0, 0], [0, 0, 0]], radius=0.02)
+    model = builder.finalize(dtype=wp.float64, requires_grad=True)
+    contacts, solver = Contacts(model, 0.1), SolverXPBD(model, substeps=2)
+    start, weights = model.state(), wp.array(np.random.default_rng(1).normal(size=(2, 3)), dtype=wp.vec3d)
+
+    def run():
+        state = model.state()
+        state.assign(start)
+        for _ in range(8):
+            solver.step(state, state, None, contacts, DT)
+        return state
+
+    with wp.Tape() as tape:
+        end = run()
+    tape.backward(grads={end.particle_q: weights})
+    gradient, eps = start.particle_qd.grad.numpy().copy(), 1e-6
+    direction = np.random.default_rng(2).normal(size=(2, 3))
+    assert np.abs(end.particle_q.numpy()[1] - [0.1, 0.011, 0.003]).max() > 0.01, "they missed each other"
+    before, losses = start.particle_qd.numpy().copy(), []
+    for side in (1, -1):
+        start.particle_qd.assign(before + side * eps * direction)
+        losses.append((run().particle_q.numpy() * weights.numpy()).sum())
+    assert (gradient * direction).sum() == pytest.approx((losses[0] - losses[1]) / (2 * eps), rel=1e-5)
+
+
+@pytest.mark.parametrize("options", [{"margin": -1.0}, {"friction": -0.1}, {"capacity": 0}])
+def test_contacts_without_meaning_are_refused(options):
+    model, _ = heap()
+    with pytest.raises(ModelError, match="expected: 0 or more"):
+        Contacts(model, **options)
+
+
+def test_strains_and_volumes_are_those_of_the_state():
+    builder = ModelBuilder()
+    builder.add_cloth_grid((0, 0, 0), REST, 0, 3, 2, 0.1, 0.1, 0.1, spring_ke=1.0)
+    builder.add_soft_grid((0, 0, 0), REST, 0, 2, 1, 1, 0.1, 0.1, 0.1, 100.0)
+    model = builder.finalize()
+    solver, state = SolverXPBD(model), model.state()
+    assert solver.statistics(state).max_strain < 1e-6
+    state.particle_q.assign(state.particle_q.numpy() * [1.5, 1.5, 1.5])
+    found = solver.statistics(state)
+    np.testing.assert_allclose(found.spring_strain, 0.5, rtol=1e-5)
+    assert found.max_strain == pytest.approx(0.5) and found.mean_strain == pytest.approx(0.5)
+    np.testing.assert_allclose(found.volume_ratio, 1.5**3, rtol=1e-5)
+    assert found.total_volume_ratio == pytest.approx(1.5**3, rel=1e-5)

@@ -1,0 +1,83 @@
+"""`Contacts`: which particles of a model are close to each other, found once a step and frozen within it.
+
+Pairs that are as close as this in the rest shape are neighbours, not contacts: else a cloth would push itself apart
+(the rest-distance filter of position-based cloth). Finding pairs is integer work and has no derivative; gradients flow
+through the distances that solvers compute from them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..core.language import array, array2d, dot, int32, kernel, launch, tid, uint64, zeros
+from ..errors import ModelError
+from ..geometry.hash_grid.hash_grid import HashGrid
+from ..geometry.hash_grid.neighbors import hash_grid_neighbors
+
+if TYPE_CHECKING:
+    from .model import Model
+    from .state import State
+
+
+class Contacts:
+    """Pairs of particles that may touch during a step.
+
+    margin [m]: how much farther apart than the sum of their radii they may be when the step begins: as far as two of
+    them can approach in one. friction: Coulomb coefficient between particles [-]. capacity: neighbours kept for each.
+
+    neighbors: (particles, capacity), counts: (particles,) of all that were found, more than capacity ones included.
+    Raises `ModelError` for numbers without meaning.
+    """
+
+    def __init__(self, model: Model, margin: float = 0.01, friction: float = 0.3, capacity: int = 32):
+        if not (math.isfinite(margin) and margin >= 0.0 and friction >= 0.0 and capacity > 0):
+            raise ModelError(
+                f"margin {margin}, friction {friction}, capacity {capacity}\nexpected: 0 or more, 0 or more, 1 or more"
+            )
+        self.model, self.margin, self.friction = model, model.dtype(margin), model.dtype(friction)
+        n, radius = model.particle_count, model.particle_radius.numpy()
+        self.widest = float(radius.max(initial=0.0))
+        self.neighbors = zeros((n, capacity), int32, model.device)
+        self.counts = zeros(n, int32, model.device)
+        self.grid = HashGrid(64, 64, 64, device=model.device, dtype=model.dtype)
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """What a step with these contacts reads and writes."""
+        return {"neighbors": self.neighbors, "counts": self.counts}
+
+    @property
+    def overflow(self) -> int:
+        """How many neighbours of the most crowded particle did not fit; 0 is right, else raise `capacity`."""
+        return max(0, int(self.counts.numpy().max(initial=0)) - self.neighbors.shape[1])
+
+    def detect(self, state: State) -> None:
+        """Find the pairs of a state."""
+        m, reach = self.model, 2.0 * self.widest + float(self.margin)
+        if m.particle_count and reach > 0.0:
+            self.grid.build(state.particle_q, reach)
+            args = [self.grid.id, state.particle_q, m.particle_q, m.particle_radius, self.margin]
+            args += [m.dtype(reach), self.neighbors]
+            launch(find_pairs, m.particle_count, [*args, self.counts], device=m.device, record_tape=False)
+
+
+@kernel
+def find_pairs(
+    grid: uint64, q: array(dtype=Any), rest: array(dtype=Any), radius: array(dtype=Any), margin: Any,
+    reach: Any, neighbors: array2d(dtype=int32), counts: array(dtype=int32),
+):  # fmt: skip
+    """All that a particle may touch, in the order of the grid."""
+    i = tid()
+    p, r = q[i], radius[i]
+    count = int32(0)
+    for j in hash_grid_neighbors(grid, p, reach):
+        if j != i:
+            touch = r + radius[j]
+            apart, once = q[j] - p, rest[j] - rest[i]
+            near = touch + margin
+            if dot(apart, apart) < near * near and dot(once, once) > touch * touch:
+                if count < neighbors.shape[1]:
+                    neighbors[i, count] = j
+                count += 1
+    counts[i] = count

@@ -1,0 +1,67 @@
+"""Wind on cloth: drag and lift of every triangle as a flat plate in the air that flows past it.
+
+With u the velocity of the air relative to the triangle, n its normal, A its area and rho the density of air:
+
+    drag = rho/2 C_D A |u . n| u,     lift = rho/2 C_L A (u . n) |u| (n - (n . u) u / |u|^2)
+
+Drag acts along the flow and grows with the area that faces it; lift acts across the flow, on the side that the
+triangle turns to it. A third of both goes to each corner. D. House and D. Breen (eds.) 2000, "Cloth Modeling and
+Animation", chapter 5, use the same two terms.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.language import abs, array, cross, dot, int32, kernel, launch, length, tid, vec3i
+from .particle import position
+
+AIR = 1.204
+"""Density of air at 20 degrees [kg/m^3]."""
+
+
+class Aerodynamics:
+    """Forces of the wind on the triangles of a model that have coefficients of drag or lift."""
+
+    def __init__(self, model: Any, density: float):
+        self.model, self.density = model, model.dtype(density)
+        self.acts = model.tri_count > 0 and bool((model.tri_drag.numpy() + model.tri_lift.numpy() > 0.0).any())
+        if self.acts:
+            corners = model.tri_indices.numpy().ravel()
+            firsts = np.concatenate([[0], np.cumsum(np.bincount(corners, minlength=model.particle_count))])
+            around = np.argsort(corners, kind="stable") // 3
+            self.firsts, self.around = (array(a, dtype=int32, device=model.device) for a in (firsts, around))
+
+    def blow(self, control: Any, given: Any, x: Any, v: Any, force: Any) -> None:
+        """Forces [N] of this moment: those that are given, and the wind's."""
+        m = self.model
+        args = [self.firsts, self.around, m.tri_indices, m.tri_drag, m.tri_lift, control.wind, self.density]
+        launch(press, m.particle_count, [*args, given, x, v, force], device=m.device)
+
+
+@kernel
+def press(
+    firsts: array(dtype=int32), around: array(dtype=int32), triangles: array(dtype=vec3i), drag: array(dtype=Any),
+    lift: array(dtype=Any), wind: array(dtype=Any), density: Any, given: array(dtype=Any), x: array(dtype=Any),
+    v: array(dtype=Any), force: array(dtype=Any),
+):  # fmt: skip
+    """Each particle sums up its thirds of the forces on the triangles around it: no two threads write to one."""
+    p = tid()
+    total = given[p]
+    for n in range(firsts[p], firsts[p + 1]):
+        t = around[n]
+        i, j, k = triangles[t][0], triangles[t][1], triangles[t][2]
+        a = position(x[i])
+        area = 0.5 * cross(position(x[j]) - a, position(x[k]) - a)
+        size = length(area)
+        u = wind[0] - (v[i] + v[j] + v[k]) / 3.0
+        speed = length(u)
+        if size > 0.0 and speed > 0.0:
+            normal = area / size
+            through = dot(u, normal)
+            along = drag[t] * abs(through) * u
+            across = lift[t] * through * speed * (normal - (through / (speed * speed)) * u)
+            total = total + (density * size / 6.0) * (along + across)
+    force[p] = total

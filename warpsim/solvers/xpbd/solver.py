@@ -1,0 +1,220 @@
+"""`SolverXPBD`: extended position-based dynamics with small substeps.
+
+M. Macklin, M. Mueller, N. Chentanez 2016 (XPBD); M. Macklin et al. 2019 (Small Steps in Physics Simulation): many
+substeps with one iteration each converge faster than the same work in iterations.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+from ...core.language import launch
+from ...core.runtime.arrays.creation import copy
+from ...core.runtime.commands.graph import ScopedCapture, capture_launch
+from ...core.runtime.devices.capture import current_graph
+from ...errors import DivergenceError, ModelError, StateError
+from ..control import Control
+from ..model import Model
+from ..state import State
+from ..statistics import ParticleStatistics
+from .aerodynamics import AIR, Aerodynamics
+from .attachment import Attachments
+from .bending import DIHEDRAL, ISOMETRIC, Bending
+from .contact import ShapeContact, bounce, place_shapes
+from .distance import Springs
+from .membrane import Membranes, stretched
+from .particle import pack, predict, unpack, update_velocity
+from .self_contact import SelfContact
+from .statistics import XPBDStatistics
+from .tether import Tethers
+from .tetrahedron import Tetrahedra
+from .workspace import Workspace
+
+_GRAPHS = 8  # how many combinations of states and controls are kept as graphs
+
+
+class SolverXPBD:
+    """Steps the particles of a model: springs, bending, membranes, tetrahedra, attachments, contact.
+
+    substeps: of a step, more make it stiffer, less damped and more exact. iterations: of the constraints in a substep,
+    for those that one does not reach. damping: of all velocities [1/s]. bending: "dihedral", or "isometric" for sheets
+    that are flat at rest. contact_depth [m]: how deep in a mesh or a volume particles are still found. air_density
+    [kg/m^3]: for wind on triangles with drag or lift. check: look for numbers that are not finite after each step, and
+    raise `DivergenceError` (the host then waits for every step).
+
+    Constraints are solved by Gauss-Seidel between colors. A step with the same states, control and time step as an
+    earlier one is replayed as one native call. On a tape a step is recorded launch by launch; states may be fresh
+    for each step or overwritten.
+
+    Raises `ModelError` for numbers that no step can have.
+    """
+
+    def __init__(
+        self, model: Model, substeps: int = 10, iterations: int = 1, damping: float = 0.0, bending: str = DIHEDRAL,
+        contact_depth: float = 0.05, air_density: float = AIR, check: bool = False,
+    ):  # fmt: skip
+        for name, value, least in (("substeps", substeps, 1), ("iterations", iterations, 1), ("damping", damping, 0)):
+            if not (math.isfinite(value) and value >= least):
+                raise ModelError(f"{name} is {value}\nexpected: {least} or more")
+        if bending not in (DIHEDRAL, ISOMETRIC):
+            raise ModelError(f"bending is {bending!r}\nexpected: {DIHEDRAL!r} or {ISOMETRIC!r}")
+        self.model, self.substeps, self.iterations, self.check = model, int(substeps), int(iterations), check
+        self.damping = model.dtype(damping)
+        self.steps = 0
+        self.workspace = Workspace(model)
+        iterated = self.iterations > 1
+        kinds = {
+            "springs": (model.spring_count, Springs),
+            "membranes": (model.tri_count * stretched(model), Membranes),
+            "tetrahedra": (model.tet_count, Tetrahedra),
+            "bending": (model.edge_count, functools.partial(Bending, kind=bending)),
+            "attachments": (model.attachment_count, Attachments),
+            "tethers": (model.tether_count, Tethers),
+        }
+        self.constraints = {name: kind(model, iterated) for name, (count, kind) in kinds.items() if count}
+        self.contact, self.self_contact = ShapeContact(model, contact_depth), SelfContact(model)
+        self.aerodynamics = Aerodynamics(model, air_density)
+        self._graphs: dict[Any, Any] = {}
+
+    # ----- one step -------------------------------------------------------------------------------
+
+    def step(self, state_in: State, state_out: State, control: Control | None, contacts: Any, dt: float) -> None:
+        """Advance by `dt` [s] from one state to another, or in place.
+
+        control: None is that of the model at rest. contacts: `Contacts` for particles that touch each
+        other; None: they pass through.
+        Raises `StateError` for states and controls of another model and for time steps that are not above zero.
+        """
+        control = control or self._resting()
+        self._check_arguments(state_in, state_out, control, contacts, dt)
+        key = self._key(state_in, state_out, control, contacts, dt)
+        graph = self._graphs.get(key)
+        if graph is None and key in self._graphs and current_graph() is None:
+            graph = self._graphs[key] = self._captured(state_in, state_out, control, contacts, dt)
+        if graph is None or current_graph() is not None:
+            self._advance(state_in, state_out, control, contacts, dt)
+            self._remember(key)
+        else:
+            capture_launch(graph)
+        self.steps += 1
+        if self.check:
+            self._require_finite(state_out, dt)
+
+    def _advance(self, state_in: State, state_out: State, control: Control, contacts: Any, dt: float) -> None:
+        """The algorithm of XPBD with substeps."""
+        h = dt / self.substeps
+        self._load(state_in)
+        if contacts is not None:
+            contacts.detect(state_in)
+        for constraint in self.constraints.values():
+            constraint.prepare(control, self.model.dtype(h))
+        for k in range(self.substeps):
+            self._blow(control, state_in, k)
+            self._predict(control, h, (k + 1) * h)
+            for constraint in self.constraints.values():
+                constraint.reset()
+            for _ in range(self.iterations):
+                for constraint in self.constraints.values():
+                    constraint.project(self.workspace.x, self.workspace.start)
+                self._collide(control, contacts, h)
+            self._update_velocity(h)
+        self._store(state_out)
+
+    def _blow(self, control: Control, state: State, substep: int) -> None:
+        """Forces from outside: those of the state, and the wind's."""
+        w = self.workspace
+        if self.aerodynamics.acts:
+            self.aerodynamics.blow(control, state.particle_f, w.x, w.v, w.force)
+        elif substep == 0:
+            copy(w.force, state.particle_f)
+
+    def _predict(self, control: Control, h: float, t: float) -> None:
+        """Free motion; shapes and targets where they are at the end of the substep."""
+        w, real = self.workspace, self.model.dtype
+        arrays = [control.gravity, w.force, self.damping, real(h), w.v, w.x, w.start]
+        self._run(predict, self.model.particle_count, *arrays)
+        if self.model.shape_count:
+            w.hit.zero_()
+            poses = [control.shape_transform, control.shape_velocity, real(t), w.pose]
+            self._run(place_shapes, self.model.shape_count, *poses)
+        if "attachments" in self.constraints:
+            self.constraints["attachments"].aim(control, w.pose, real(t))
+
+    def _collide(self, control: Control, contacts: Any, h: float) -> None:
+        w = self.workspace
+        if contacts is not None:
+            self.self_contact.resolve(contacts, w.start, w.apart, w.x)
+        self.contact.resolve(control, w.pose, w.hit, w.drift, w.start, w.v, w.x, self.model.dtype(h))
+
+    def _update_velocity(self, h: float) -> None:
+        w, h = self.workspace, self.model.dtype(h)
+        if self.model.shape_count:
+            self._run(bounce, self.model.particle_count, w.x, w.start, w.hit, w.drift, h, w.v)
+        else:
+            self._run(update_velocity, self.model.particle_count, w.x, w.start, h, w.v)
+
+    def _load(self, state: State) -> None:
+        w = self.workspace
+        arrays = [state.particle_q, state.particle_qd, self.model.particle_inv_mass, w.x, w.v]
+        self._run(pack, self.model.particle_count, *arrays)
+
+    def _store(self, state: State) -> None:
+        w = self.workspace
+        self._run(unpack, self.model.particle_count, w.x, w.v, state.particle_q, state.particle_qd)
+
+    def _run(self, kernel: Any, dim: int, *args: Any) -> None:
+        launch(kernel, dim, args, device=self.model.device)
+
+    # ----- what a step is given -------------------------------------------------------------------
+
+    @property
+    def scratch(self) -> list[Any]:
+        """Arrays that every step fills before it reads them, for `wp.checkpoint(..., scratch=solver.scratch)`."""
+        return [*self.workspace.arrays, *(a for c in self.constraints.values() for a in c.scratch)]
+
+    def statistics(self, state: State) -> XPBDStatistics:
+        """What is asked of a state, computed when it is read."""
+        return XPBDStatistics(self.model, state)
+
+    def _resting(self) -> Control:
+        if not hasattr(self, "_control"):
+            self._control = self.model.control()
+        return self._control
+
+    def _check_arguments(self, state_in: State, state_out: State, control: Control, contacts: Any, dt: float) -> None:
+        if not (math.isfinite(dt) and dt > 0.0):
+            raise StateError(f"dt is {dt}\nexpected: a time step above 0 [s]")
+        given = {"state_in": state_in, "state_out": state_out, "control": control, "contacts": contacts}
+        for name, thing in given.items():
+            if thing is not None and thing.model is not self.model:
+                raise StateError(f"{name} belongs to another model\nhelp: make it with the solver's model")
+
+    # ----- graphs ---------------------------------------------------------------------------------
+
+    def _key(self, *given: Any) -> tuple[Any, ...]:
+        """What a graph depends on beside contents of arrays: which arrays there are, and numbers."""
+        *objects, dt = given
+        arrays = [a for o in objects if o is not None for a in o.arrays.values()]
+        return (dt, *(id(a) for a in arrays))
+
+    def _remember(self, key: Any) -> None:
+        """Note that a step was made, so that the next one like it is captured."""
+        self._graphs.setdefault(key, None)
+        while len(self._graphs) > _GRAPHS:
+            del self._graphs[next(iter(self._graphs))]
+
+    def _captured(self, *given: Any) -> Any:
+        """The step as a graph."""
+        with ScopedCapture(device=self.model.device) as capture:
+            self._advance(*given)
+        return capture.graph
+
+    def _require_finite(self, state: State, dt: float) -> None:
+        first = ParticleStatistics(self.model, state).first_not_finite
+        if first is not None:
+            raise DivergenceError(
+                f"step {self.steps} of {dt:g} s left particle {first} with numbers that are not finite\n"
+                "help: more substeps, less stiffness, or look for particles that start inside of each other"
+            )

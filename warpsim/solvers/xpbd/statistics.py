@@ -1,0 +1,70 @@
+"""What can be said of a state of cloth and soft bodies: strain, volume, and what the common statistics have."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...core.language import (
+    array, determinant, float64, kernel, launch, length, matrix_from_cols, tid, vec2i, vec4i, zeros,
+)  # fmt: skip
+from ..statistics import ParticleStatistics
+
+
+class XPBDStatistics(ParticleStatistics):
+    """Adds strains of springs and volume ratios of tetrahedra; every number is computed when it is first read."""
+
+    @cached_property
+    def spring_strain(self) -> np.ndarray:
+        """Relative elongation of each spring, (springs,) [-]; 0 for rest lengths of 0."""
+        m = self.model
+        strain = zeros(m.spring_count, float64, m.device)
+        args = [m.spring_indices, m.spring_rest_length, self.state.particle_q, strain]
+        launch(measure_strain, m.spring_count, args, device=m.device, record_tape=False)
+        return strain.numpy().copy()
+
+    @property
+    def max_strain(self) -> float:
+        """The largest magnitude of a strain [-]; 0 without springs."""
+        return float(np.abs(self.spring_strain).max(initial=0.0))
+
+    @property
+    def mean_strain(self) -> float:
+        """The mean magnitude of strains [-]; 0 without springs."""
+        return float(np.abs(self.spring_strain).mean()) if self.model.spring_count else 0.0
+
+    @cached_property
+    def volume_ratio(self) -> np.ndarray:
+        """Volume per rest volume of each tetrahedron, (tetrahedra,) [-]; negative where one is inverted."""
+        m = self.model
+        ratio = zeros(m.tet_count, float64, m.device)
+        args = [m.tet_indices, m.tet_pose, self.state.particle_q, ratio]
+        launch(measure_volume, m.tet_count, args, device=m.device, record_tape=False)
+        return ratio.numpy().copy()
+
+    @property
+    def total_volume_ratio(self) -> float:
+        """Volume of all tetrahedra per that at rest [-]; NaN without any."""
+        rest = self.model.tet_volume.numpy().astype(np.float64)
+        return float(self.volume_ratio @ rest / rest.sum()) if len(rest) else float("nan")
+
+
+@kernel
+def measure_strain(
+    pairs: array(dtype=vec2i), rest: array(dtype=Any), q: array(dtype=Any), strain: array(dtype=float64)
+):  # fmt: skip
+    c = tid()
+    if rest[c] > 0.0:
+        strain[c] = float64(length(q[pairs[c][0]] - q[pairs[c][1]]) / rest[c]) - 1.0
+
+
+@kernel
+def measure_volume(
+    corners: array(dtype=vec4i), pose: array(dtype=Any), q: array(dtype=Any), ratio: array(dtype=float64)
+):  # fmt: skip
+    c = tid()
+    k = corners[c]
+    o = q[k[0]]
+    ratio[c] = float64(determinant(matrix_from_cols(q[k[1]] - o, q[k[2]] - o, q[k[3]] - o) @ pose[c]))
