@@ -165,6 +165,35 @@ def test_colors_are_constant_or_sampled_per_point(stage):
     np.testing.assert_allclose(np.array(water.Get(3.0)), np.full((4, 3), 0.3), rtol=1e-6)
 
 
+def test_numbers_per_point_are_sampled_under_their_names(tmp_path):
+    path = tmp_path / "foam.usda"
+    with UsdWriter(path) as usd:
+        for frame in range(2):
+            usd.frame()
+            usd.mesh("sea", positions(frame), QUAD, primvars={"foam": np.arange(4.0) + frame})
+    stage = Usd.Stage.Open(str(path))
+    foam = UsdGeom.PrimvarsAPI(stage.GetPrimAtPath("/World/sea")).GetPrimvar("foam")
+    assert foam.GetInterpolation() == "vertex" and str(foam.GetTypeName()) == "float[]"
+    assert [list(foam.Get(frame)) for frame in range(2)] == [[0, 1, 2, 3], [1, 2, 3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "message"),
+    [
+        ({"foam": np.zeros(3)}, {}, "foam: found 3 numbers, expected 4"),
+        ({"foam": np.full(4, np.nan)}, {}, "all finite"),
+        ({"foam": np.zeros(4)}, {}, "primvars: found nothing, expected foam as in the first sample"),
+        ({"foam": np.zeros(4)}, {"spray": np.zeros(4)}, "primvars: found spray, expected foam"),
+        ({"white caps": np.zeros(4)}, {}, "expected letters, digits and '_'"),
+    ],
+)
+def test_numbers_per_point_that_do_not_fit(tmp_path, first, then, message):
+    with pytest.raises(UsdError, match=message), UsdWriter(tmp_path / "a.usda") as usd:
+        for primvars in (first, then):
+            usd.frame()
+            usd.mesh("sea", SQUARE, QUAD, primvars=primvars)
+
+
 def test_smooth_normals_point_up_and_loose_points_get_the_up_axis(tmp_path):
     points = np.concatenate([SQUARE, [[5.0, 5.0, 5.0]]])
     with UsdWriter(tmp_path / "up.usda", up_axis="Z") as usd:

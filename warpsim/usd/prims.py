@@ -130,13 +130,16 @@ class _Forms:
 
     def check(self, **arguments) -> None:
         for name, value in arguments.items():
-            form = "nothing" if value is None else f"a {np.ndim(value)}-D array"
-            first = self._first.setdefault(name, form)
-            if form != first:
-                raise UsdError(
-                    f"{self._path} {name}: found {form}, expected {first} as in the first sample; "
-                    "pass it the same way with every sample or never"
-                )
+            self.compare(name, "nothing" if value is None else f"a {np.ndim(value)}-D array")
+
+    def compare(self, name: str, form: str) -> None:
+        """Raise unless an argument has the form that it had in the first sample."""
+        first = self._first.setdefault(name, form)
+        if form != first:
+            raise UsdError(
+                f"{self._path} {name}: found {form}, expected {first} as in the first sample; "
+                "pass it the same way with every sample or never"
+            )
 
 
 def _author(attribute: Usd.Attribute, rows: np.ndarray, moment: Usd.TimeCode) -> int:
@@ -156,6 +159,7 @@ def _author_points(
 
 def _author_primvars(prim: UsdGeom.Gprim, forms: _Forms, primvars: dict, count: int, moment: Usd.TimeCode) -> int:
     """Numbers per point, by name, sampled."""
+    forms.compare("primvars", ", ".join(primvars) or "nothing")
     size = 0
     for name, values in primvars.items():
         rows = np.asarray(values, dtype=np.float32).reshape(-1)
@@ -166,7 +170,6 @@ def _author_primvars(prim: UsdGeom.Gprim, forms: _Forms, primvars: dict, count: 
         )
         primvar.Set(Vt.FloatArray.FromNumpy(rows), moment)
         size += rows.nbytes
-    forms.check(primvars=np.zeros(len(primvars)) if primvars else None)
     return size
 
 
