@@ -71,7 +71,7 @@ def run(args):
     with UsdWriter(args.output, fps=args.fps, up_axis="Z", metadata=about) as usd:
         for frame in tqdm(range(frames), unit="frame", disable=None):
             for step in range(args.steps):
-                field = ocean.evaluate((frame * args.steps + step + 1) * dt, velocity=True, out=field)
+                field = ocean.evaluate((frame * args.steps + step) * dt, velocity=True, out=field)
                 for floats, state in zip(kinds, states, strict=True):
                     floats.step(state, state, field.surface, dt)
             usd.frame()

@@ -97,7 +97,7 @@ class Floats:
         return FloatState(array(positions, dtype=vec3d, **options), array(turned, dtype=quatd, **options), *rest)
 
     def step(self, state: FloatState, out: FloatState, surface: Any, dt: float) -> None:
-        """Move for `dt` seconds in the water of `field.surface`; `out` may be `state`. Recorded on tapes."""
+        """Move for `dt` seconds in the water of `field.surface` at their begin; `out` may be `state`. Recorded."""
         count = state.position.shape[0]
         shape = (count, len(self.points))
         wants = state.position.requires_grad or self.mass.requires_grad or surface.planes.requires_grad
