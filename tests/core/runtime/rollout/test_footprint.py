@@ -1,12 +1,17 @@
 """What a watched step touched, by kernels, host writes, functions and structs."""
 
+import gc
+
 import numpy as np
 import pytest
 from checkpoint_loops import Pendulums, curve, floats, square_sum, swing
 
 import warpsim as wp
 from warpsim.core.runtime.arrays import saved_contents
+from warpsim.core.runtime.arrays.call_site import CallSite
+from warpsim.core.runtime.rollout import footprint
 from warpsim.core.runtime.rollout.footprint import STATE, Footprint, Watch, named
+from warpsim.core.runtime.tape.entries import AnnouncedWrite
 
 
 @wp.struct
@@ -126,3 +131,15 @@ def test_names():
     ]
     unnamed = named(wp.zeros(2, dtype=int))
     assert unnamed == "array(shape=(2,), dtype=int32)"
+
+
+def test_memory_that_outlives_its_array_is_found_again_on_its_device():
+    x = wp.zeros(3, dtype=float)
+    memory = x._data
+    entry = AnnouncedWrite(x, CallSite.unknown())
+    trace = footprint._traced(entry, next(entry.uses()))
+    del x, entry
+    gc.collect()
+    again = footprint._found_again(trace)
+    assert (type(again._data), again.device) == (type(memory), wp.get_device())
+    assert again.ptr == memory.ctypes.data

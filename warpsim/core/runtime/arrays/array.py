@@ -3,7 +3,7 @@
 On `cpu` an array is a NumPy array in 64-byte aligned memory plus its element type: a vec3 array of
 shape (n,) is a float32 NumPy array of shape (n, 3). Views (slices, reshapes) share memory. Strides
 are in bytes and never negative. On a CUDA device the NumPy array knows addresses of the GPU (see
-`cuda.memory`), and what the host reads are copies.
+`device_memory`), and what the host reads are copies.
 
 `array(dtype=float, ndim=1)` without data is the type of an array, for annotations.
 """
