@@ -51,7 +51,11 @@ def test_the_error_is_the_real_one(tmp_path):
 
 @pytest.mark.parametrize("switch", [f.name for f in dataclasses.fields(Config)])
 def test_every_switch_is_in_the_table(switch):
-    [row] = re.findall(rf"^\| `{switch}` \| (.*?) \|", TEXT, re.MULTILINE)
+    rows = re.findall(rf"^\| `{switch}` \| (.*?) \|", TEXT, re.MULTILINE)
+    if not rows:  # one of Warp's, without effect: the guide for its users lists it
+        assert f"`{switch}`" in (ROOT / "docs" / "warp.md").read_text(encoding="utf-8")
+        return
+    [row] = rows
     default = dataclasses.asdict(Config())[switch]
     told = "512 MiB" if switch == "max_cache_bytes" else row.strip("`").strip('"')
     assert told == ("512 MiB" if default == 512 << 20 else str(default))
@@ -71,7 +75,7 @@ def test_links_lead_somewhere():
 def test_the_semantics_that_the_readme_states():
     """One line of the language section each, interpreted and compiled."""
     nan, huge = float("nan"), 1.0e20
-    expected = [0, 0, 7, 2**31, 0, 1, 1, nan, -3, -4, -1, 1, -68]
+    expected = [0, 0, 7, 2**31, 0, 1, 1, 2, -3, -4, -1, 1, -68]
     for device in (None, "interp"):
         wp.config.check_numbers = False
         out = wp.zeros(len(expected), device=device)
