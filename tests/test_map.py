@@ -13,6 +13,7 @@ import pytest
 
 import warpsim as wp
 from warpsim.core.compile import STAGES
+from warpsim.core.emit import native
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "warpsim"
@@ -134,3 +135,43 @@ def test_the_stages_of_the_walk_differ_as_the_text_says(dumped):
     assert "512:int32" in dumped["fold"] and "mul(1:int32" not in dumped["fold"]
     assert dumped["dce"] == dumped["fold"]
     assert dumped["adjoint"].count(" load(") > dumped["adjoint dce"].count(" load(") == 2  # primals, and none
+
+
+# ----- lanes ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def in_lanes(tmp_path, capsys, monkeypatch):
+    """The parts of the section on lanes as `config.dump` prints them."""
+    path = tmp_path / "lanes.py"
+    code = re.search(r"<!-- lanes:source -->\n```python\n(.*?)```", MAP.read_text(encoding="utf-8"), re.DOTALL).group(1)
+    path.write_text(code, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("lanes", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(native, "lanes", lambda: 4)
+    wp.config.lanes, wp.config.dump, wp.config.cache_kernels = "always", "all", False
+    x, f = np.arange(8, dtype=np.float32) ** 2, np.zeros(8, np.float32)
+    wp.launch(module.pull, 8, [x, np.roll(np.arange(8, dtype=np.uint32), -1), f], device="cpu")
+    np.testing.assert_allclose(f[1:] ** 2, np.diff(x), rtol=1e-6)
+    printed = stages("pull", capsys.readouterr().out)
+    return {
+        "dce": printed["dce"], "strip": blocks(printed["llvm"], "work", "lane.1"),
+        "effects": blocks(printed["llvm"], "lane.1", "threads"),
+    }  # fmt: skip
+
+
+def blocks(llvm: str, first: str, behind: str) -> str:
+    """The blocks from one to the one before another."""
+    lines = llvm.splitlines()
+    return "\n".join(lines[lines.index(f"{first}:") : lines.index(f"{behind}:")])
+
+
+def test_the_lanes_are_what_config_dump_prints(request, in_lanes):
+    wanted = MAP.read_text(encoding="utf-8")
+    for part, text in in_lanes.items():
+        mark = f"<!-- lanes:{part} -->\n"
+        assert mark in wanted
+        block = f"{mark}```{'' if part == 'dce' else 'llvm'}\n{text}\n```\n"
+        wanted = re.sub(re.escape(mark) + r"(```(?:llvm)?\n.*?```\n)?", lambda _, b=block: b, wanted, flags=re.DOTALL)
+    assert update(request, wanted) == wanted, "run pytest tests/test_map.py --update-golden"

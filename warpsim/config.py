@@ -46,6 +46,8 @@ class Config:
     """Print compiler stages: a stage name (`source`, `lower`, `inline`, ... `llvm`) or `all`."""
     fast_math: bool = False
     """Let the compiler reorder and contract floating-point operations and assume no NaN."""
+    lanes: str = field(default_factory=lambda: os.environ.get("WARPSIM_LANES", "auto"))
+    """Run neighbouring threads of a CPU kernel as lanes of vectors: `auto` where that pays, `off`, or `always`."""
     deterministic: bool | DeterministicMode = False
     """Make scattered float atomics independent of scheduling too, see `launch`."""
     lineinfo: bool = False
@@ -117,6 +119,8 @@ class Config:
             )
         if name == "tape_snapshots" and value not in ("copy", "error"):
             raise WarpsimError(f"config.tape_snapshots = {value!r}\nexpected: 'copy' or 'error'")
+        if name == "lanes":
+            check_lanes(value, "config.lanes")
         if name == "log_level":
             import logging  # noqa: PLC0415 - who sets no level need not wait for it
 
@@ -127,6 +131,16 @@ class Config:
     def touch(self) -> None:
         """Make the next launch of every kernel look at the switches again."""
         object.__setattr__(self, "generation", next(_generations))
+
+
+LANES = ("auto", "off", "always")
+"""Values of the switch `lanes`."""
+
+
+def check_lanes(value: object, what: str) -> None:
+    """Raise `WarpsimError` for what is no value of the switch `lanes`."""
+    if value not in LANES:
+        raise WarpsimError(f"{what} is {value!r}\nexpected: one of {', '.join(LANES)}")
 
 
 _generations = itertools.count()  # never the same number twice, whichever threads ask

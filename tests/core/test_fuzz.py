@@ -9,13 +9,12 @@ WARPSIM_FUZZ=5000 runs that many random examples instead of the fixed ones of ev
 
 from __future__ import annotations
 
-import itertools
-import linecache
 import os
 
 import numpy as np
 import plain_python
 import pytest
+from fuzz_runs import TYPES, assert_same, inputs, module, on_device
 from hypothesis import HealthCheck, given, note, settings
 from random_kernels import SIZE, texts
 
@@ -27,30 +26,6 @@ from warpsim.core.passes.simplify.inline import inline
 
 pytestmark = pytest.mark.assembled_one_in(11)
 EXAMPLES = int(os.environ.get("WARPSIM_FUZZ", "0"))
-_numbers = itertools.count()
-
-
-def module(text):
-    """The globals of a text that Python compiled, with its source where `inspect` finds it."""
-    name = f"<fuzz {next(_numbers)}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    found = {"wp": wp, "__name__": name}
-    exec(compile(text, name, "exec", dont_inherit=True), found)
-    return found
-
-
-def inputs():
-    """Memory of the arrays a*, o*, os and shared, in the order of the kernel's parameters."""
-    rng = np.random.default_rng(7)
-    floats = np.array([0.0, 1.5, -2.25, 0.1, 1e6, -1e-3, 3.0, -7.5])
-    ints = np.array([0, 1, -2, 7, 2147483647, -2147483648, 12, -100], dtype=np.int32)
-    unsigned = np.array([0, 1, 5, 4294967295, 17, 2147483648, 31, 1000], dtype=np.uint32)
-    vectors = rng.integers(-4, 5, (SIZE, 3)).astype(np.float32) / 2
-    given = [floats.astype(np.float32), floats, ints, unsigned, vectors]
-    return [*given, *(np.zeros_like(a) for a in given)]
-
-
-TYPES = (np.float32, np.float64, np.int32, np.uint32, wp.vec3) * 2
 
 
 def by_python(text, struct):
@@ -63,14 +38,6 @@ def by_python(text, struct):
     return memory
 
 
-def on_device(kernel, struct, device):
-    """Every array after a launch."""
-    arrays = [wp.array(a, dtype=t, device=device) for a, t in zip(inputs(), TYPES, strict=True)]
-    arrays += [wp.zeros(SIZE, dtype=struct, device=device), wp.zeros(SIZE, dtype=int, device=device)]
-    wp.launch(kernel, dim=SIZE, inputs=arrays, device=device)
-    return [a.numpy() for a in arrays]
-
-
 def before_passes(kernel, struct):
     """Every array after the program ran as the front end made it, with calls inlined and nothing else done."""
     program = inline(kernel_function(kernel.source, kernel.patterns, list(kernel.patterns.values())))
@@ -81,16 +48,6 @@ def before_passes(kernel, struct):
         machine.thread = (thread,)
         machine.run(program.body, values)
     return memory
-
-
-def assert_same(want, got, how):
-    for k, (a, b) in enumerate(zip(want, got, strict=True)):
-        for field in a.dtype.names or (None,):
-            x, y = (a, b) if field is None else (a[field], b[field])
-            np.testing.assert_array_equal(x, y, err_msg=f"array {k} {field or ''} {how}")
-            if x.dtype.kind == "f":
-                signs = np.signbit(x) != np.signbit(y)
-                assert not np.any(signs & ~np.isnan(x)), f"sign of zero in array {k} {how}"
 
 
 def check(text):

@@ -21,10 +21,12 @@ from typing import Any
 from llvmlite import ir as ll
 
 from ..ir.nodes import Call, For, Function, If, While, count, walk
+from ..ops.lanes import like
 from ..ops.native import HOST
 from ..ops.values import from_memory, into_memory, llvm_type, memory_type, register_bits
 from ..passes.analysis.atomics import AtomicPlan
 from ..passes.analysis.cost import estimate
+from ..passes.analysis.lanes import lane_plan
 from ..types import scalars
 from ..types.compounds import scalar_of
 from ..types.handles import ROW_BITS, TABLE_NAME, digest
@@ -59,7 +61,7 @@ def emit(fn: Function, ndim: int, options: Options, plan: AtomicPlan) -> Artefac
     """Compile a kernel whose calls are inlined to object code for this machine."""
     target = CpuTarget(fn, ndim, options, plan)
     text = str(target.module())
-    vectorize = count(fn.body) <= LARGEST_VECTORIZED and estimate(fn).gains_from_vectors
+    vectorize = target.lanes is None and count(fn.body) <= LARGEST_VECTORIZED and estimate(fn).gains_from_vectors
     loops = sum(isinstance(n, For | While) for n in walk(fn.body))
     branches = sum(isinstance(node, If) for node in walk(fn.body))
     level = {} if branches <= MOST_BRANCHES else {"opt": 0}
@@ -77,6 +79,10 @@ class CpuTarget(ThreadLoops, CpuMath):
     def __init__(self, fn: Function, ndim: int, options: Options, plan: AtomicPlan):
         super().__init__(fn, ndim, options, plan)
         self.packs = any(isinstance(n, While) for n in walk(fn.body))
+        if options.lanes != "off" and ndim and not options.verify and count(fn.body) <= LARGEST_VECTORIZED:
+            self.width = native.lanes()
+            found = lane_plan(fn, plan, self.width)
+            self.lanes = found if found and (options.lanes == "always" or found.pays) else None
 
     def module(self) -> ll.Module:
         module = ll.Module("warpsim")
@@ -99,6 +105,7 @@ class CpuTarget(ThreadLoops, CpuMath):
         self.lowering = Lowering(self)
         self.lowering.env.update(self.parameters(block))
         self.open_accumulators()
+        self.apart = self.are_apart() if self.lanes is not None else None
         start = b.append_basic_block("start")
         self.leave = b.append_basic_block("leave")
         b.position_at_end(start)
@@ -130,6 +137,15 @@ class CpuTarget(ThreadLoops, CpuMath):
         with b.goto_block(self.stack_block):
             return b.alloca(t, count)
 
+    def nothing(self, words: int) -> Any:
+        """The address of zeros that nobody changes."""
+        module, name = self.builder.module, f"zeros_{words}"
+        if name not in module.globals:
+            kind = ll.ArrayType(I64, words)
+            zeros = ll.GlobalVariable(module, kind, name)
+            zeros.linkage, zeros.global_constant, zeros.initializer = "internal", True, ll.Constant(kind, None)
+        return self.builder.bitcast(module.globals[name], BYTES)
+
     def float_to_int(self, x: Any, source: type, wanted: type) -> Any:
         """As LLVM's saturating conversion, which loops over doubles do not vectorise: the limits are doubles too."""
         if source is not scalars.float64 or wanted is not scalars.int32:
@@ -138,7 +154,7 @@ class CpuTarget(ThreadLoops, CpuMath):
         least, most = ll.Constant(t, -(2.0**31)), ll.Constant(t, 2.0**31 - 1.0)
         number = b.select(b.fcmp_unordered("uno", x, x), ll.Constant(t, 0.0), x)
         above = b.select(b.fcmp_ordered(">", number, least), number, least)
-        return b.fptosi(b.select(b.fcmp_ordered("<", above, most), above, most), I32)
+        return b.fptosi(b.select(b.fcmp_ordered("<", above, most), above, most), like(I32, x))
 
     # ----- structures -----------------------------------------------------------------------
 

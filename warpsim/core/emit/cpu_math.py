@@ -18,7 +18,8 @@ from typing import Any
 from llvmlite import binding
 from llvmlite import ir as ll
 
-from ..ops.values import llvm_type, packed
+from ..ops.lanes import is_vector, lane, like, picked_lanes, suffix
+from ..ops.values import llvm_type, packed, unpacked
 from ..types import scalars
 from . import native
 from .layout import BYTES
@@ -43,15 +44,33 @@ class CpuMath(Target):
     def math(self, name: str, t: type, parts: tuple) -> Any:
         b, t = self.builder, scalars.register_type(t)
         if t is scalars.float16:
-            wide = tuple(b.fpext(x, ll.FloatType()) for x in parts)
-            return b.fptrunc(self.math(name, scalars.float32, wide), ll.HalfType())
-        kind = ll.FunctionType(llvm_type(t), [llvm_type(t)] * len(parts))
+            wide = tuple(b.fpext(x, like(ll.FloatType(), x)) for x in parts)
+            return b.fptrunc(self.math(name, scalars.float32, wide), like(ll.HalfType(), parts[0]))
         if name in _INTRINSICS:
-            return b.call(self.external(f"llvm.{name}.f{scalars.bits(t)}", kind), parts)
+            kind = ll.FunctionType(parts[0].type, [x.type for x in parts])
+            return b.call(self.external(f"llvm.{name}.{suffix(parts[0].type)}", kind), parts)
+        kind = ll.FunctionType(llvm_type(t), [llvm_type(t)] * len(parts))
         symbol = name + ("f" if t is scalars.float32 else "")
         whole = self.vector_version(name, symbol, kind)
         alone = whole is None or (name == "pow" and not self.decides)
+        if is_vector(parts[0]):
+            return self.each_lane(name, t, parts) if alone else self.by_pieces(whole, parts)
         return b.call(self.by_library(symbol, kind, whole) if alone else self.by_lane(symbol, kind, whole), parts)
+
+    def each_lane(self, name: str, t: type, parts: tuple) -> Any:
+        """A function of vectors, lane by lane."""
+        b = self.builder
+        lanes = [self.math(name, t, tuple(lane(b, x, k) for x in parts)) for k in range(parts[0].type.count)]
+        return packed(b, lanes)
+
+    def by_pieces(self, whole: Any, parts: tuple) -> Any:
+        """A function of vectors, as many lanes at a time as `whole` takes."""
+        b, lanes, size = self.builder, parts[0].type.count, whole.function_type.return_type.count
+        found: list[Any] = []
+        for start in range(0, lanes, size):
+            piece = b.call(whole, [picked_lanes(b, x, range(start, start + size)) for x in parts])
+            found.extend(unpacked(b, piece)[: lanes - start])
+        return packed(b, found)
 
     def vector_version(self, name: str, symbol: str, kind: ll.FunctionType) -> Any:
         """The function of a vector in libmvec, or None."""

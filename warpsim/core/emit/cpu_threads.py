@@ -12,9 +12,16 @@ from typing import Any
 from llvmlite import ir as ll
 
 from ..ir.nodes import Call, Function
+from ..ops.construct import field_range
+from ..passes.analysis.alias import BaseArray
 from ..passes.analysis.atomics import AtomicPlan
+from ..passes.analysis.lanes import LanePlan
 from ..passes.analysis.splitting import affine_indices
+from ..types import structs
+from ..types.arrays import ArrayType
+from .lanes import Lanes
 from .layout import I1, I32, I64, WORD
+from .loop_hints import not_vectorized
 from .target import Options, Target
 
 
@@ -28,6 +35,15 @@ class ThreadLoops(Target):
         affine = {} if options.verify or not ndim else affine_indices(fn, plan)
         self.split = {at: index for at, index in affine.items() if index.factor}
         self.same_in_row = affine.keys() - self.split.keys()
+        self.lanes: LanePlan | None = None
+        """How strips of threads run as lanes of vectors, where they do."""
+        self.width = 0
+        """Lanes of a strip."""
+        self.apart: Any = None
+        """Whether arrays lie apart that lanes need so: known when the launch is."""
+        self.in_strip = False
+        self.place: Any = None
+        """The address of the element that is being accessed, where that is known before."""
         self.forward = False
         """Whether the threads are emitted whose indices in `split` are not negative."""
 
@@ -64,11 +80,14 @@ class ThreadLoops(Target):
         first = b.select(b.icmp_signed("<", first, end), first, end)
         return first, b.select(b.icmp_signed(">", last, first), last, first)
 
+    def address(self, t: ArrayType, flat: list[Any], indices: list[Any], types: list[Any], call: Call) -> Any:
+        return super().address(t, flat, indices, types, call) if self.place is None else self.place
+
     def counts_back(self, call: Call, k: int) -> bool:
         return super().counts_back(call, k) and not (self.forward and (call, k) in self.split)
 
     def is_steady(self, call: Call, k: int) -> bool:
-        return super().is_steady(call, k) or (call, k) in self.same_in_row
+        return self.in_strip or super().is_steady(call, k) or (call, k) in self.same_in_row
 
     def thread_loop(self, begin: Any, end: Any, outer: list[Any]) -> None:
         b = self.builder
@@ -76,6 +95,8 @@ class ThreadLoops(Target):
         # A kernel that does not ask for its index may have more threads than an extent can count.
         kind = I64 if self.ndim == 0 else I32
         first, last = b.trunc(begin, kind), b.trunc(end, kind)
+        if self.lanes is not None and (self.forward or not self.split):
+            first, before = self.strip_loop(first, last, outer), b.block
         head, body, done = (b.append_basic_block(n) for n in ("threads", "thread", "finished"))
         b.branch(head)
         b.position_at_end(head)
@@ -89,8 +110,54 @@ class ThreadLoops(Target):
         i.add_incoming(b.add(i, ll.Constant(kind, 1), flags=("nsw", "nuw")), b.block)
         jump = b.branch(head)
         if self.split and not self.forward:
-            jump.set_metadata("llvm.loop", _not_vectorized(b.module))
+            jump.set_metadata("llvm.loop", not_vectorized(b.module))
         b.position_at_end(done)
+
+    def strip_loop(self, first: Any, last: Any, outer: list[Any]) -> Any:
+        """Run strips of threads as lanes of vectors, while whole ones are left; gives the first thread of the rest."""
+        assert self.lanes is not None
+        b, before, width = self.builder, self.builder.block, ll.Constant(first.type, self.width)
+        head, body, done = (b.append_basic_block(n) for n in ("strips", "strip", "rest"))
+        b.branch(head)
+        b.position_at_end(head)
+        i = b.phi(first.type, "first")
+        i.add_incoming(first, before)
+        b.cbranch(b.and_(self.apart, b.icmp_signed(">=", b.sub(last, i), width)), body, done)
+        b.position_at_end(body)
+        self.packs, packs, self.in_strip = False, self.packs, True
+        Lanes(self, self.lanes, self.width, outer, i).strip(self.fn.body)
+        self.packs, self.in_strip = packs, False
+        i.add_incoming(b.add(i, width, flags=("nsw", "nuw")), b.block)
+        b.branch(head)
+        b.position_at_end(done)
+        return i
+
+    def are_apart(self) -> Any:
+        """Whether the arrays lie apart that lanes need so."""
+        assert self.lanes is not None
+        spans = {base: self.span(base) for pair in self.lanes.apart for base in pair}
+        b, apart = self.builder, ll.Constant(I1, 1)
+        for one, other in self.lanes.apart:
+            (low, high), (start, stop) = spans[one], spans[other]
+            before, behind = b.icmp_unsigned("<=", high, start), b.icmp_unsigned("<=", stop, low)
+            apart = b.and_(apart, b.or_(before, behind))
+        return apart
+
+    def span(self, base: BaseArray) -> tuple[Any, Any]:
+        """The addresses from the first byte of an array to behind its last one."""
+        b, t, flat = self.builder, base.holder.type, self.lowering.get(base.holder)
+        for name in filter(None, base.path.split(".")):
+            start, stop = field_range(t, name)
+            t, flat = t.fields[name], flat[start:stop]
+        low = b.ptrtoint(flat[1 if base.is_grad else 0], I64)
+        high = b.add(low, ll.Constant(I64, structs.numpy_dtype(t.dtype).itemsize))
+        zero, one = ll.Constant(I64, 0), ll.Constant(I64, 1)
+        for extent, stride in zip(flat[2 : 2 + t.ndim], flat[2 + t.ndim : 2 + 2 * t.ndim], strict=True):
+            way = b.mul(b.sub(extent, one), stride)
+            down = b.icmp_signed("<", way, zero)
+            low = b.add(low, b.select(down, way, zero))
+            high = b.add(high, b.select(down, zero, way))
+        return low, high
 
     def row_loop(self, begin: Any, end: Any) -> None:
         """Cut a linear range into row segments of the last dimension and run each."""
@@ -136,13 +203,3 @@ class ThreadLoops(Target):
         for k, i in enumerate(self.indices[1:], 1):
             position = b.add(b.mul(position, self.header_word(1 + k)), b.sext(i, I64))
         return position
-
-def _not_vectorized(module: ll.Module) -> Any:
-    """Metadata for the jump back of a loop that few threads take; beginning with itself, it is the loop's own."""
-    kind = ll.Constant(I1, 0)
-    wishes = [
-        module.add_metadata(["llvm.loop.vectorize.enable", kind]), module.add_metadata(["llvm.loop.unroll.disable"])
-    ]  # fmt: skip
-    own = ll.values.MDValue(module, [], name=str(len(module.metadata)))
-    own.operands = (own, *wishes)
-    return own

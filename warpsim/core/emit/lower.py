@@ -181,14 +181,15 @@ class Lowering:
         """How often the body runs: ceil((stop - start) / step), at least 0, in 64 bits."""
         if scalars.bits(t) == 64:
             return self.unsigned_trips(start, stop, step, t)
-        b, zero, one = self.b, ll.Constant(I64, 0), ll.Constant(I64, 1)
-        wide = [self.target.as_index(x, t) for x in (start, stop, step)]
+        b, wide = self.b, [self.target.as_index(x, t) for x in (start, stop, step)]
+        zero, one = ll.Constant(wide[0].type, 0), ll.Constant(wide[0].type, 1)
         if isinstance(node.step, Constant):
             size = abs(int(node.step.value))
             up = int(node.step.value) > 0
             distance = b.sub(wide[1], wide[0]) if up else b.sub(wide[0], wide[1])
             if size > 1:
-                distance = b.sdiv(b.add(distance, ll.Constant(I64, size - 1)), ll.Constant(I64, size))
+                kind = distance.type
+                distance = b.sdiv(b.add(distance, ll.Constant(kind, size - 1)), ll.Constant(kind, size))
             return b.select(b.icmp_signed(">", distance, zero), distance, zero)
         up = b.icmp_signed(">", wide[2], zero)
         distance = b.select(up, b.sub(wide[1], wide[0]), b.sub(wide[0], wide[1]))
@@ -200,7 +201,7 @@ class Lowering:
 
     def unsigned_trips(self, start: Any, stop: Any, step: Any, t: type) -> Any:
         """The same for 64-bit bounds, whose distance may need all bits: an unsigned number."""
-        b, zero, one = self.b, ll.Constant(I64, 0), ll.Constant(I64, 1)
+        b, zero, one = self.b, ll.Constant(start.type, 0), ll.Constant(start.type, 1)
         less = b.icmp_signed if scalars.is_signed(t) else b.icmp_unsigned
         up = less(">", step, zero)
         runs = b.select(up, less("<", start, stop), b.and_(less(">", start, stop), b.icmp_signed("!=", step, zero)))

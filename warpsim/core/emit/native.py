@@ -107,6 +107,13 @@ def vector_math_library() -> bool:
 
 
 @functools.cache
+def lanes() -> int:
+    """How many 32-bit numbers a vector register of this processor holds."""
+    features = _host_features().split(",")
+    return 16 if "+avx512f" in features else 8 if "+avx2" in features else 4
+
+
+@functools.cache
 def _initialize() -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()

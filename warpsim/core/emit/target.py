@@ -16,6 +16,7 @@ from llvmlite import ir as ll
 from ...errors import Location
 from ..ir.def_use import used_values
 from ..ir.nodes import Call, Constant, Function, Value
+from ..ops.lanes import like, suffix
 from ..ops.values import from_memory, into_memory, llvm_type, rounded
 from ..passes.analysis.decisions import deciding
 from ..types import scalars, structs
@@ -29,8 +30,9 @@ class Options:
     """What changes generated code; part of the cache key.
 
     `layouts`: per parameter `C` (contiguous) or `A`. `aliased`: arrays that are summed into overlap
-    others, so the plan assumes nothing about atomics. For CUDA alone: `lineinfo` keeps the relation to
-    source lines, and `bounds` are the most threads of a block and the least blocks of a multiprocessor, 0 where free.
+    others, so the plan assumes nothing about atomics. For the CPU alone: `lanes` as in `config`. For CUDA alone:
+    `lineinfo` keeps the relation to source lines, and `bounds` are the most threads of a block and the least blocks
+    of a multiprocessor, 0 where free.
     """
 
     layouts: tuple[str, ...] = ()
@@ -39,6 +41,7 @@ class Options:
     aliased: bool = False
     lineinfo: bool = False
     bounds: tuple[int, int] = (0, 0)
+    lanes: str = "off"
 
 
 @dataclass(frozen=True)
@@ -148,13 +151,13 @@ class Target:
         """An integer widened to 64 bits."""
         if scalars.bits(t) == 64:
             return x
-        return self.builder.sext(x, I64) if scalars.is_signed(t) else self.builder.zext(x, I64)
+        return (self.builder.sext if scalars.is_signed(t) else self.builder.zext)(x, like(I64, x))
 
     def float_to_int(self, x: Any, source: type, wanted: type) -> Any:
         """Truncate, saturate at the limits, NaN becomes 0."""
         sign = "s" if scalars.is_signed(wanted) else "u"
-        t = llvm_type(wanted)
-        intrinsic = f"llvm.fpto{sign}i.sat.i{scalars.bits(wanted)}.f{scalars.bits(source)}"
+        t = like(llvm_type(wanted), x)
+        intrinsic = f"llvm.fpto{sign}i.sat.{suffix(t)}.{suffix(x.type)}"
         return self.builder.call(self.external(intrinsic, ll.FunctionType(t, [x.type])), [x])
 
     def external(self, name: str, t: ll.FunctionType) -> Any:

@@ -95,7 +95,7 @@ def _int_divided(target: Any, t: type, x: Any, y: Any, kind: str) -> Any:
     bad = by_zero
     if scalars.is_signed(t):
         minus_one = ll.Constant(x.type, -1)
-        overflow = b.and_(b.icmp_signed("==", x, smallest_signed(t)), b.icmp_signed("==", y, minus_one))
+        overflow = b.and_(b.icmp_signed("==", x, smallest_signed(t, x)), b.icmp_signed("==", y, minus_one))
         bad = b.or_(by_zero, overflow)
     safe = b.select(bad, one, y)
     if kind == "div":

@@ -17,6 +17,7 @@ from ..types.scalars import bool_
 from ..types.signatures import Element, Scalar
 from .arith import fits_literal, wrapped
 from .construct import zero
+from .lanes import for_lanes
 from .registry import expansion, op
 from .values import LANES, compare, convert, elementwise, packed, unpacked
 
@@ -32,6 +33,7 @@ def _cast_rule(types: list[Any], attributes: dict) -> Any:
     return ([source], [wanted]) if same else None
 
 
+@for_lanes
 def _cast_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     source, wanted = scalar_of(call.args[0].type), scalar_of(call.results[0].type)
     return [convert(target, source, wanted, x) for x in args[0]]
@@ -81,6 +83,7 @@ def _select_rule(types: list[Any], attributes: dict) -> Any:
     return [bool_, wanted, wanted], [wanted]
 
 
+@for_lanes
 def _selected(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     condition, yes, no = args
     if target.packs and len(yes) in LANES:
@@ -162,6 +165,7 @@ def clamp(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
     return min(max(x, low), high)
 
 
+@for_lanes
 def _kept(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     return args[0]
 

@@ -23,6 +23,7 @@ from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType
 from ..types.compounds import is_compound, scalar_of, size_of
 from ..types.signatures import Element, Int
+from .lanes import for_lanes
 from .registry import op
 from .values import llvm_type
 
@@ -65,6 +66,7 @@ def _construct_rule(types: list[Any], attributes: dict) -> Any:
     return (concrete, [to]) if same and (sum(sizes) == to.size or broadcast) else None
 
 
+@for_lanes
 def _construct_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     flat = [x for part in args for x in part]
     to = call.results[0].type
@@ -181,6 +183,9 @@ def _extract_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     return [b.select(inside, x, nothing) for x in parts]
 
 
+for_lanes(_extract_value, lambda call: _static(call.args[1:], call.args[0].type.shape) is not None)
+
+
 @op(_extract_value, numpy=lambda x, *i: x[component_indices(i, x.shape)], rule=_extract_rule)
 def extract(x: Element, *indices: Int) -> Element:
     """A component, or a row of a matrix. Negative indices count from the end; others outside give NaN, or 0."""
@@ -224,6 +229,9 @@ def _insert_oracle(x: Any, *rest: Any) -> Any:
     return changed
 
 
+for_lanes(_insert_value, lambda call: _static(call.args[1:-1], call.args[0].type.shape) is not None)
+
+
 @op(_insert_value, numpy=_insert_oracle, rule=_insert_rule)
 def insert(x: Element, *rest: Any) -> Element:
     """`x` with the part at the given indices replaced by the last argument; unchanged where there is no such part."""
@@ -245,7 +253,8 @@ def flat_size(t: Any) -> int:
     return sum(1 for _ in structs.leaves(t))
 
 
-def _field_range(t: Any, name: str) -> tuple[int, int]:
+def field_range(t: Any, name: str) -> tuple[int, int]:
+    """Where the scalars of a field are among those of its struct."""
     start = 0
     for each, field_type in t.fields.items():
         size = flat_size(field_type)
@@ -260,8 +269,9 @@ def _field_rule(types: list[Any], attributes: dict) -> Any:
     return ([t], [t.fields[name]]) if structs.is_struct(t) and name in t.fields else None
 
 
+@for_lanes
 def _field_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
-    start, stop = _field_range(call.args[0].type, call.attributes["name"])
+    start, stop = field_range(call.args[0].type, call.attributes["name"])
     return args[0][start:stop]
 
 
@@ -284,8 +294,9 @@ def _with_field_rule(types: list[Any], attributes: dict) -> Any:
     return ([t, wanted], [t]) if given is wanted or literal else None
 
 
+@for_lanes
 def _with_field_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
-    start, stop = _field_range(call.args[0].type, call.attributes["name"])
+    start, stop = field_range(call.args[0].type, call.attributes["name"])
     return [*args[0][:start], *args[1], *args[0][stop:]]
 
 

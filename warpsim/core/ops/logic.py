@@ -16,6 +16,7 @@ from ..types import scalars
 from ..types.compounds import scalar_of
 from ..types.scalars import bool_, int32
 from ..types.signatures import AnyScalar, C, Element, Int, Mat, N, R, Scalar, Vec
+from .lanes import for_lanes
 from .registry import TABLE, expansion, op
 from .values import LANES, compare, convert, elementwise, instr, packed
 
@@ -51,7 +52,7 @@ def _all_equal(invert: bool) -> Any:
             result = combine(result, part)
         return [result]
 
-    return value
+    return for_lanes(value)
 
 
 @op(_all_equal(False), numpy=lambda x, y: np.all(x == y), name="eq", nondiff=_NO_SLOPE)

@@ -18,6 +18,7 @@ from ..types.compounds import is_compound
 from ..types.signatures import Element, Float, Scalar
 from .arith import fits_literal
 from .choice import clamped, where
+from .lanes import known_number
 from .registry import TABLE, expansion, op
 from .values import elementwise, libm
 
@@ -96,7 +97,7 @@ def _power(x: Any, y: Any) -> Any:
 
 def _raised(target: Any, t: type, x: Any, y: Any) -> Any:
     """Squares are products, whether the exponent is known or not; other known exponents may be cheaper than `pow`."""
-    b, known = target.builder, y.constant if isinstance(y, ll.Constant) else None
+    b, known = target.builder, known_number(y)
     if known == 1.0:
         return x
     if known == -1.0:

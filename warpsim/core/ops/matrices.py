@@ -17,6 +17,7 @@ from ..types.signatures import C, Float, K, Mat, N, R, Scalar, Vec
 from .arith import mul
 from .choice import where
 from .construct import construct, rebuild, zero
+from .lanes import for_lanes
 from .registry import expansion, op
 from .values import instr
 from .vectors import ordered_sum
@@ -28,6 +29,7 @@ def _as_matrix(t: Any, row: bool) -> tuple[int, int]:
     return (1, t.size) if row else (t.size, 1)
 
 
+@for_lanes
 def _product(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     left = _as_matrix(call.args[0].type, row=True)
     right = _as_matrix(call.args[1].type, row=False)
@@ -80,6 +82,7 @@ def _(v, a, out, dout):
     return dout * transpose(a), outer(v, dout)
 
 
+@for_lanes
 def _transposed(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     rows, columns = call.args[0].type.shape
     return [args[0][i * columns + j] for j in range(columns) for i in range(rows)]

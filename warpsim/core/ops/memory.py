@@ -53,7 +53,7 @@ def _access_rule(values: int, returns: bool) -> Callable[..., Any]:
 
 def _address(target: Any, call: Any, args: list[list[Any]], indices: int) -> Any:
     types = [v.type for v in call.args[1 : 1 + indices]]
-    return target.address(call.args[0].type, args[0], [a[0] for a in args[1 : 1 + indices]], types, call)
+    return target.address(call.args[0].type, args[0], [a[0] for a in args[1 : 1 + indices] if a], types, call)
 
 
 # ----- load and store -----------------------------------------------------------------------

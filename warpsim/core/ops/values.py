@@ -15,6 +15,7 @@ from llvmlite import ir as ll
 
 from ..types import scalars
 from ..types.compounds import scalar_of
+from .lanes import for_lanes, like
 
 
 def llvm_type(t: type) -> ll.Type:
@@ -104,7 +105,7 @@ def elementwise(scalar_value: Callable[..., Any], packs: bool = False) -> Callab
             return unpacked(b, scalar_value(target, t, *[packed(b, flat) for flat in args]))
         return [scalar_value(target, t, *parts) for parts in zip(*args, strict=True)]
 
-    return value
+    return for_lanes(value)
 
 
 def packed(b: Any, flat: list[Any]) -> Any:
@@ -129,7 +130,7 @@ def scaled(scalar_value: Callable[..., Any], packs: bool = False) -> Callable[..
         made: list[Any] = together(target, call, [a * size if len(a) == 1 else a for a in args])
         return made
 
-    return value
+    return for_lanes(value)
 
 
 def instr(
@@ -171,13 +172,14 @@ def compare(symbol: str) -> Callable[..., Any]:
     return scalar_value
 
 
-def smallest_signed(t: type) -> ll.Constant:
-    return ll.Constant(llvm_type(t), -(1 << (scalars.bits(t) - 1)))
+def smallest_signed(t: type, x: Any) -> ll.Constant:
+    """The smallest number of a type, in as many lanes as `x` has."""
+    return ll.Constant(x.type, -(1 << (scalars.bits(t) - 1)))
 
 
 def convert(target: Any, source: type, wanted: type, x: Any) -> Any:
     """A scalar conversion: floats truncate towards zero and saturate, NaN becomes 0, ints wrap."""
-    b, t = target.builder, llvm_type(wanted)
+    b, t = target.builder, like(llvm_type(wanted), x)
     to_bfloat16 = scalars.is_bfloat16(wanted)
     source, wanted = scalars.register_type(source), scalars.register_type(wanted)
     if source is wanted:
@@ -210,9 +212,9 @@ def narrowed(b: Any, source: type, wanted: type, x: Any, rounds_again: bool = Fa
     Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd).
     """
     if source is not scalars.float64 or not (wanted is scalars.float16 or rounds_again):
-        return b.fptrunc(x, llvm_type(wanted))
-    word = ll.IntType(32)
-    near = b.fptrunc(x, ll.FloatType())
+        return b.fptrunc(x, like(llvm_type(wanted), x))
+    word, single = like(ll.IntType(32), x), like(ll.FloatType(), x)
+    near = b.fptrunc(x, single)
     back = b.fpext(near, x.type)
     lost = b.fcmp_ordered("!=", back, x)
     # The sign bit aside, the size of a float grows with its bits.
@@ -220,5 +222,5 @@ def narrowed(b: Any, source: type, wanted: type, x: Any, rounds_again: bool = Fa
     away = b.select(b.fcmp_ordered("<", x, zero), b.fcmp_ordered("<", back, x), b.fcmp_ordered(">", back, x))
     towards_zero = b.sub(bits, b.zext(away, word))
     odd = b.or_(towards_zero, b.zext(lost, word))
-    single = b.bitcast(odd, ll.FloatType())
-    return single if rounds_again else b.fptrunc(single, llvm_type(wanted))
+    found = b.bitcast(odd, single)
+    return found if rounds_again else b.fptrunc(found, like(llvm_type(wanted), x))

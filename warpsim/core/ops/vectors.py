@@ -20,6 +20,7 @@ from .choice import larger, nearest_instruction, picked, smaller, where
 from .choice import max as maximum
 from .choice import min as minimum
 from .construct import components, rebuild, zero
+from .lanes import for_lanes
 from .math import sqrt
 from .registry import TABLE, Op, expansion, op
 from .values import elementwise, instr
@@ -38,6 +39,7 @@ def ordered_dot(x: Any, y: Any) -> Any:
     return ordered_sum(list(np.ravel(x) * np.ravel(y)))
 
 
+@for_lanes
 def _inner_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     t = call.results[0].type
     multiply, plus = instr("fmul", "mul"), instr("fadd", "add")
@@ -243,6 +245,7 @@ def _length_sq_quat(x: Quat[Float]) -> Float:
     return dot(x, x)
 
 
+@for_lanes
 def _norm(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     t = call.results[0].type
     return [target.math("sqrt", t, tuple(_inner_value(target, call, [args[0], args[0]])))]

@@ -39,6 +39,7 @@ class Settings(NamedTuple):
     fast_math: bool
     verify: bool
     max_unroll: int
+    lanes: str
 
 
 def block_bounds(given: int | tuple[int, ...] | None) -> tuple[int, int]:
@@ -142,7 +143,8 @@ class Kernel:
 
     def settings(self) -> Settings:
         """The options that shape code, as they are now."""
-        return Settings(bool(self.option("fast_math")), bool(self.option("verify")), self.option("max_unroll"))
+        option = self.option
+        return Settings(bool(option("fast_math")), bool(option("verify")), option("max_unroll"), option("lanes"))
 
     def program(
         self, types: tuple[Any, ...], settings: Settings | None = None, aliased: bool = False,
@@ -180,7 +182,7 @@ class Kernel:
         layouts: of all parameters of the form; aliased: as in `Options`.
         """
         lineinfo = bool(self.option("lineinfo"))
-        options = Options(layouts, settings.fast_math, settings.verify, aliased, lineinfo, self.bounds)
+        options = Options(layouts, settings.fast_math, settings.verify, aliased, lineinfo, self.bounds, settings.lanes)
         key = (types, options, settings.max_unroll, form, device.alias)
         if key not in self._compiled:
             with builder.compiling:
@@ -251,8 +253,9 @@ def kernel(
 
     Every parameter needs a type; the function returns nothing and asks for its thread index with
     `wp.tid()`. `name` is its name in messages and caches. `options` override those of its module and of `config`:
-    `enable_backward`, `fast_math`, `max_unroll`, `verify`, `deterministic`, `lineinfo`; options of Warp's compilers are
-    accepted and have no effect. `module="unique"` is a module for this kernel alone, with `module_options`.
+    `enable_backward`, `fast_math`, `max_unroll`, `verify`, `deterministic`, `lineinfo`, `lanes`; options of Warp's
+    compilers are accepted and have no effect. `module="unique"` is a module for this kernel alone, with
+    `module_options`.
     `launch_bounds` is for CUDA: the most threads of a block, or a pair of that and the least blocks that a
     multiprocessor should hold at a time.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping
 from typing import Any
 
-from ....config import config
+from ....config import check_lanes, config
 
-SHAPING = ("fast_math", "max_unroll", "verify", "deterministic", "enable_backward", "lineinfo")
+SHAPING = ("fast_math", "max_unroll", "verify", "deterministic", "enable_backward", "lineinfo", "lanes")
 """Options with an effect, which are switches of `config` too."""
 
 ACCEPTED: dict[str, Any] = {
@@ -22,11 +22,13 @@ ACCEPTED: dict[str, Any] = {
 
 
 def check_options(options: dict[str, Any]) -> None:
-    """Raises `ValueError` for an option that does not exist."""
+    """Raises `ValueError` for an option that does not exist, and `WarpsimError` for a value that there is not."""
     unknown = set(options) - set(SHAPING) - set(ACCEPTED)
     if unknown:
         known = ", ".join((*SHAPING, *ACCEPTED))
         raise ValueError(f"unknown option {sorted(unknown)[0]!r}\nexpected: {known}")
+    if options.get("lanes") is not None:
+        check_lanes(options["lanes"], "the option lanes")
 
 
 def option(name: str, *places: dict[str, Any]) -> Any:
