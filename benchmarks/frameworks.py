@@ -90,7 +90,7 @@ def _describe_warpsim(wp: Any) -> dict[str, Any]:
     if device() != "cpu":
         return {"threads": 1, "note": f"default options, {wp.get_device().name}"}
     pool = importlib.import_module("warpsim.core.runtime.launches.pool").get_pool()
-    return {"threads": pool.threads, "note": f"default options, {pool.layer} threads"}
+    return {"threads": pool.threads, "note": "default options"}
 
 
 def _describe_warp(wp: Any) -> dict[str, Any]:

@@ -99,10 +99,10 @@ def test_info_says_what_is_here(warpsim):
     assert rows["warpsim"].startswith(wp.__version__)
     assert rows["Python"].startswith(".".join(map(str, sys.version_info[:3])))
     assert rows["numpy"] == np.__version__
-    assert re.fullmatch(r"\d+, run by (tbb|omp|workqueue|serial)", rows["threads"])
+    assert int(rows["threads"]) >= 1
     assert re.search(r"\d+ entries, [\d.]+ MB of at most 536.9 MB in ", rows["kernel cache"])
     assert re.search(r"\d+ of \d+ cores usable", rows["CPU"])
-    asked = {"llvmlite", "numba", "CUDA driver", "CUDA compiles", "CUDA runs", *cli.CUDA_PACKAGES, *cli.OPTIONAL}
+    asked = {"llvmlite", "CUDA driver", "CUDA compiles", "CUDA runs", *cli.CUDA_PACKAGES, *cli.OPTIONAL}
     assert asked <= rows.keys()
 
 

@@ -57,7 +57,6 @@ define void @nothing() {{
 OPTIONAL = {
     "usd-core": "pip install usd-core",
     "matplotlib": "pip install matplotlib",
-    "tbb": "pip install tbb",
     "scipy": "pip install scipy",
     "torch": "pip install 'warpsim[torch]'",
     "jax": "pip install 'warpsim[jax]'",
@@ -143,7 +142,7 @@ def facts() -> Iterator[tuple[str, str]]:
     yield "warpsim", f"{warpsim.__version__} in {PACKAGE}"
     yield "Python", f"{platform.python_version()} at {sys.executable}"
     yield "system", f"{platform.system()} {platform.release()} {platform.machine()}"
-    for name in ("numpy", "llvmlite", "numba"):
+    for name in ("numpy", "llvmlite"):
         yield name, version_of(name) or "not installed: pip install --force-reinstall warpsim"
     yield "CPU", f"{processor()}, {cores()} of {os.cpu_count()} cores usable"
     yield "threads", threads()
@@ -183,10 +182,9 @@ def cores() -> int:
 
 
 def threads() -> str:
-    """How many threads a launch takes, and who runs them."""
+    """How many threads a launch takes."""
     try:
-        found = pool.get_pool()
-        return f"{found.threads}, run by {found.layer}"
+        return str(pool.get_pool().threads)
     except WarpsimError as error:
         return "; ".join(str(error).splitlines())
 

@@ -5,7 +5,7 @@
 ; Offsets in the structs of XLA are those of version 0 of its C interface.
 
 @table = internal global ptr null
-@team = internal global ptr null
+@threads = internal global ptr null
 @run = internal global ptr null
 
 @unknown = private constant [71 x i8] c"warpsim: this program was compiled by another process, compile it anew\00"
@@ -16,10 +16,10 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.memmove.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
-; table: 2^20 addresses of plans; team: {parallel_for, threads} as the pool keeps them; run: ws_run of the pool.
-define void @ws_ffi_setup(ptr %table, ptr %team, ptr %run) {
+; table: 2^20 addresses of plans; threads: how many a launch may use, as the pool keeps it; run: ws_run of the pool.
+define void @ws_ffi_setup(ptr %table, ptr %threads, ptr %run) {
   store ptr %table, ptr @table
-  store ptr %team, ptr @team
+  store ptr %threads, ptr @threads
   store ptr %run, ptr @run
   ret void
 }
@@ -77,11 +77,9 @@ zero:
   br label %done
 launch:
   %function = load ptr, ptr @run
-  %team = load ptr, ptr @team
-  %parallel_for = load ptr, ptr %team
-  %threads.at = getelementptr i64, ptr %team, i64 1
-  %threads = load i64, ptr %threads.at
-  call void %function(ptr %target, i64 1, ptr %parallel_for, i64 %threads)
+  %threads.at = load ptr, ptr @threads
+  %threads = load atomic i64, ptr %threads.at monotonic, align 8
+  call void %function(ptr %target, i64 1, i64 %threads)
   br label %done
 done:
   ret void

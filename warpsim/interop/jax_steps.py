@@ -19,7 +19,6 @@ from ..core.language import array
 from ..core.passes.forward.tangent import needs_one_thread, parameter_slots
 from ..core.runtime.commands.adjoint_by_hand import adjoint_launch
 from ..core.runtime.devices.device import CPU
-from ..core.runtime.launches import pool
 from ..core.runtime.launches.for_device import prepare
 from ..core.runtime.launches.launcher import LaunchCall
 from .forms import JVP, VALUE, VJP
@@ -89,7 +88,7 @@ def native(evaluation: Evaluation, shapes: Sequence[Shape]) -> tuple[np.ndarray,
     operator = evaluation.operator
     if not isinstance(operator, KernelOperator) or operator.needs.reaches:
         return None
-    if evaluation.form not in (VALUE, JVP, VJP) or pool.get_pool().layer == "workqueue":
+    if evaluation.form not in (VALUE, JVP, VJP):
         return None
     if evaluation.form == VJP and not operator.direct(evaluation.active):
         return None

@@ -1,7 +1,7 @@
 """Scenarios of the thread pool, each of which needs a process of its own.
 
-A threading layer belongs to a process for good, and an exit or a first import happens only once.
-test_pool.py runs `python pool_scenarios.py <scenario>` for each of them on every layer.
+Threads belong to a process for good, and an exit happens only once. test_pool.py runs
+`python pool_scenarios.py <scenario> <way>` for each of them in every way to wait.
 """
 
 import ctypes
@@ -17,9 +17,11 @@ from pathlib import Path
 
 from warpsim.core.emit.linker import NativeObject
 from warpsim.core.emit.native import assemble
+from warpsim.core.runtime.launches import pool_code
 from warpsim.core.runtime.launches.pool import COMMAND, KERNEL_PROTOTYPE, SHARED_LAUNCH, get_pool
 
-LAYERS = ("tbb", "omp", "workqueue", "serial")
+# How workers sleep: as this system does, or as systems without a futex do; or there are none.
+WAYS = ("system", "condition", "serial")
 SCENARIOS = {}
 SERIAL_SCENARIOS = {}  # those that say something where there are no threads
 
@@ -79,7 +81,7 @@ def serial_scenario(function):
 
 @serial_scenario
 def every_chunk_runs_once_with_its_own_block():
-    shared = SHARED_LAUNCH if get_pool().layer != "serial" else 0
+    shared = SHARED_LAUNCH if get_pool().threads > 1 else 0
     for n, size in [(2, 1), (100, 7), (1000, 1000), (1001, 1000), (4096, 64), (12345, 13)]:
         chunks = -(-n // size)
         expected = [(c * size, min(n, (c + 1) * size), shared, 1) for c in range(chunks)]
@@ -91,7 +93,7 @@ def every_chunk_runs_once_with_its_own_block():
 
 @serial_scenario
 def other_flags_pass_through_and_the_shared_bit_is_ours():
-    shared = SHARED_LAUNCH if get_pool().layer != "serial" else 0
+    shared = SHARED_LAUNCH if get_pool().threads > 1 else 0
     assert recorded(10, 10, 1, flags=0b111)[0] == (0, 10, 0b110, 1)
     assert {row[2] for row in recorded(10, 1, 10, flags=0b110)[:10]} == {0b110 | shared}
     get_pool().set_num_threads(1)
@@ -118,8 +120,6 @@ def commands_run_in_order_whatever_the_thread_count():
 
 @scenario
 def two_threads_meet():
-    if (os.cpu_count() or 1) < 2:
-        return  # tbb has a single thread then
     get_pool().set_num_threads(2)
     for _ in range(10):
         arrived = (ctypes.c_int64 * 2)()
@@ -158,9 +158,10 @@ def long_launches_fork():
 
 @scenario
 def launch_that_became_long_forks():
+    """After up to three launches, if it was so short before that few were timed."""
     get_pool().always_fork(False)
-    found = flags_of([lambda flags: 0.0] * 5 + [lambda flags: 0.01] * 3)
-    assert SHARED_LAUNCH in found[5] and found[6] == found[7] == [SHARED_LAUNCH] * 2
+    found = flags_of([lambda flags: 0.0] * 5 + [lambda flags: 0.01] * 8)
+    assert all(SHARED_LAUNCH in flags for flags in found[8:]) and found[-1] == [SHARED_LAUNCH] * 2
 
 
 @scenario
@@ -181,7 +182,6 @@ def launches_are_serial_for_a_while_after_a_slow_fork():
 def threads_start_at_the_first_launch_that_wants_them():
     pool = get_pool()
     before = thread_count()
-    assert pool.layer in LAYERS
     small, total = sum_launch(10, 0)
     pool.run(small.bytes * 5, 5)
     assert total.value == 5 * 45
@@ -196,6 +196,45 @@ def more_threads_than_cores_and_than_were_started():
     launch_and_check()
     get_pool().set_num_threads(64)
     launch_and_check(times=100)
+    assert not os.path.isdir("/proc/self/task") or thread_count() >= 64
+
+
+@scenario
+def workers_sleep_between_launches():
+    launch_and_check()
+    time.sleep(0.05)
+    before = time.process_time()
+    time.sleep(0.3)
+    assert time.process_time() - before < 0.1
+
+
+@scenario
+def launch_waits_for_no_worker_that_another_has():
+    """The first one keeps all workers until the second is over, which gets them when the first has let go."""
+    second_begins, first_ends, seen = threading.Event(), threading.Event(), []
+
+    @KERNEL_PROTOTYPE
+    def hold(args, begin, end, flags):
+        assert second_begins.wait(20)
+
+    @KERNEL_PROTOTYPE
+    def pass_by(args, begin, end, flags):
+        seen.append(flags or 0)
+        second_begins.set()
+        if len(seen) == 1:
+            first_ends.wait(20)
+
+    def first(k):
+        Command(ctypes.cast(hold, ctypes.c_void_p).value, bytes(8), 8, 1).run()
+        first_ends.set()
+
+    launch_and_check()
+    thread = threading.Thread(target=first, args=(0,))
+    thread.start()
+    time.sleep(0.1)
+    Command(ctypes.cast(pass_by, ctypes.c_void_p).value, bytes(8), 8, 1).run()
+    thread.join()
+    assert seen == [0] + [SHARED_LAUNCH] * 7
 
 
 @serial_scenario
@@ -235,13 +274,12 @@ def kernels_may_run_launches_themselves():
     assert totals == [999 * 500] * 60
 
 
-@serial_scenario
-def forked_child_computes():
-    launch_and_check()
-    name = get_pool().layer
-    in_child(lambda: (launch_and_check(), check_layer(name if name == "tbb" else "serial")))
-    launch_and_check()
-    assert get_pool().layer == name
+@scenario
+def forked_child_has_threads_of_its_own():
+    for work in (launch_and_check, two_threads_meet):
+        work()
+        in_child(work)
+        work()
 
 
 @scenario
@@ -261,26 +299,27 @@ def child_forked_before_the_first_launch_computes():
 @scenario
 def child_forked_from_another_thread_computes():
     launch_and_check()
-    run_threads(lambda k: in_child(lambda: (launch_and_check(), check_layer("serial"))), 1)
+    run_threads(lambda k: in_child(two_threads_meet), 1)
     launch_and_check()
 
 
 @scenario
 def child_forked_while_others_launch_computes():
-    stop = threading.Event()
+    stop, busy = threading.Event(), threading.Semaphore(0)
 
     def work(k):
         while not stop.is_set():
             launch_and_check(times=3)
+            busy.release()
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
     launch_and_check()
     for thread in threads:
         thread.start()
-    while len(get_pool()._layer_users) < 4:
-        time.sleep(0.001)
+    for _ in range(20):
+        busy.acquire()
     for _ in range(12):
-        in_child(lambda: (launch_and_check(), check_layer("serial")))
+        in_child(launch_and_check)
     stop.set()
     for thread in threads:
         thread.join()
@@ -292,15 +331,36 @@ def child_forked_inside_a_launch_computes():
     @KERNEL_PROTOTYPE
     def forking(args, begin, end, flags):
         if begin == 1:
-            in_child(lambda: (launch_and_check(), check_layer("serial")))
+            in_child(launch_and_check)
 
     Command(ctypes.cast(forking, ctypes.c_void_p).value, bytes(8), 4, 1).run()
     launch_and_check()
 
 
 @scenario
+def child_forked_inside_a_launch_may_leave_it():
+    """By the caller or by a worker: what other threads were running is lost to the child, and nobody waits for it."""
+    for where in (None, 3):  # ctypes gives None for 0; the last chunk is a worker's, while the caller sleeps
+        pids = []
+
+        @KERNEL_PROTOTYPE
+        def forking(args, begin, end, flags, where=where, pids=pids):
+            if begin == where:
+                pids.append(os.fork())
+            elif begin is None:
+                time.sleep(0.1)
+
+        launch_and_check()
+        Command(ctypes.cast(forking, ctypes.c_void_p).value, bytes(8), 4, 1).run()
+        if pids == [0]:
+            launch_and_check()
+            sys.exit(7)
+        wait_for(pids[0], exit_code=7 if where is None else 0)
+
+
+@scenario
 def forked_child_exits_like_any_process():
-    """Not by os._exit: the exit handlers of the threading layer run, without its threads."""
+    """Not by os._exit: all exit handlers run, with threads of its own and without those of its parent."""
     launch_and_check()
     for starts_elsewhere in (False, True):
         if starts_elsewhere:
@@ -316,9 +376,7 @@ def forked_child_exits_like_any_process():
 def workers_forked_by_multiprocessing_compute():
     launch_and_check()
     with multiprocessing.get_context("fork").Pool(3) as workers:
-        assert workers.map(sum_in_worker, range(1000, 1020)) == [
-            n * (n - 1) // 2 for n in range(1000, 1020)
-        ]
+        assert workers.map(sum_in_worker, range(1000, 1020)) == [n * (n - 1) // 2 for n in range(1000, 1020)]
     launch_and_check()
 
 
@@ -337,67 +395,6 @@ def process_exits_while_daemon_threads_launch():
     for _ in range(3):
         threading.Thread(target=work, daemon=True).start()
     time.sleep(0.2)
-
-
-@serial_scenario
-def numba_is_not_imported():
-    launch_and_check()
-    found = [name for name in sys.modules if name == "numba" or name.startswith("numba.")]
-    assert found == []
-
-
-@scenario
-def numba_may_come_later():
-    get_pool().set_num_threads(1)
-    launch_and_check()
-    get_pool().set_num_threads(2)
-    launch_and_check()
-    loop = numba_loop()
-    for _ in range(20):
-        loop()
-        launch_and_check()
-
-
-@scenario
-def numba_may_come_first_and_run_beside():
-    loop = numba_loop()
-    get_pool().set_num_threads(5)
-    launch_and_check()
-    stop = time.monotonic() + 0.5
-
-    def work(k):
-        while time.monotonic() < stop:
-            loop() if k == 0 else launch_and_check(times=3)
-
-    run_threads(work, 3)
-
-
-def numba_loop():
-    """A parallel loop of Numba's own, on the same threading layer."""
-    name = get_pool().layer  # before numba: it then finds the same TBB library
-    os.environ["NUMBA_THREADING_LAYER"] = name
-    os.environ["NUMBA_NUM_THREADS"] = "3"
-    # Here, because the scenarios are about the moment of this import.
-    import numba
-    import numpy as np
-
-    @numba.njit(parallel=True, nogil=True)
-    def increment(x):
-        for i in numba.prange(x.size):
-            x[i] += 1
-
-    def loop():
-        x = np.zeros(10_000)
-        for _ in range(5):
-            increment(x)
-        assert (x == 5).all()
-
-    loop()
-    return loop
-
-
-def check_layer(name: str) -> None:
-    assert get_pool().layer == name, f"layer {get_pool().layer}, expected {name}"
 
 
 def run_threads(work, count: int) -> None:
@@ -445,6 +442,8 @@ def wait_for(pid: int, exit_code: int = 0) -> None:
 
 
 if __name__ == "__main__":
+    if sys.argv[2] == "condition":
+        pool_code._FUTEX_CALL.clear()
     get_pool().always_fork(True)
     SCENARIOS[sys.argv[1]]()
     print(f"{sys.argv[1]} is done", flush=True)

@@ -1,8 +1,8 @@
 """What a thread keeps on its stack: refuses programs whose local arrays do not fit. An analysis: it changes nothing.
 
 Guarantees: a program that passes takes at most `MOST_BYTES` for its local arrays and the states that its reversed loops
-keep, so it runs on every thread there is. The smallest stacks of threads that run kernels are those of TBB, 4 MiB
-(measured; OpenMP's, the workqueue's and the main thread have 8 MiB on Linux); a thread of a GPU may use 512 KiB.
+keep, so it runs on every thread there is. On the CPU, threads have the stack of Python's threads, 8 MiB on
+Linux unless `ulimit -s` says otherwise; a thread of a GPU may use 512 KiB.
 """
 
 from __future__ import annotations

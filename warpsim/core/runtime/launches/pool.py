@@ -1,41 +1,32 @@
 """Runs compiled kernels on all cores: a list of launches per call, without the GIL.
 
-Guarantees: the commands of one `Pool.run` finish in order; chunk boundaries come from the command
-alone, so the thread count never shows in a result; any number of Python threads may run at once,
-and kernels may call back into `run`; a forked child always works, serially where the parent's
-threads cannot be had back. Numba is not imported: only the extension module of one of its threading
-layers (TBB, OpenMP or its own workqueue) is loaded from its file, at the first launch that wants
-threads.
+Guarantees: the commands of one `Pool.run` finish in order; chunk boundaries come from the command alone, so the
+thread count never shows in a result; any number of Python threads may run at once, and kernels may call back into
+`run`; a forked child starts threads of its own; the threads keep no process alive.
 
-A launch of two empty chunks takes (2 cores, x86-64): tbb 2.4, omp 2.0, workqueue 75 us; one of a
-single chunk 0.6 us, 100 of these in one call 1.0 us. That is with threads that are awake: for 10 to 25 us of work
-two threads take longer than one with every layer, and on a busy machine a launch may wait for a core for
-milliseconds. So a launch uses threads where that took less time than it does serially, as earlier launches of the
-kernel tell, and once in a while to see whether that has changed; one that has run serially for half a millisecond
-forks for what is left, and from a millisecond on all do. `python -m benchmarks.contention` compares with serial
-launches. Threads of omp sleep between launches, or turn in a loop where the user asks for it, which makes launches of
-other processes wait.
+The threads are workers that help the calling one (`workers.ll`). After a launch they turn for a moment, so that the
+next one finds them awake, and then sleep; on a busy machine they sleep at once. The caller takes chunks from the
+first moment and never waits for a worker that has not begun. One launch at a time has the workers; others run on
+their own threads meanwhile. A launch of two empty chunks takes (2 cores of a virtual machine) 0.5 us serially, 0.8 us
+with a worker that is awake, and 10 to 20 us with one that must be woken, which gains nothing if it is short. So a
+launch uses workers where that took less time than it does without, as earlier launches of the kernel tell
+(`forks.ll`); one that has run serially for half a millisecond forks for what is left, and from a millisecond on all
+do. `python -m benchmarks.contention` compares with serial launches.
 """
 
 from __future__ import annotations
 
+import _thread
+import contextlib
 import ctypes
-import hashlib
 import os
 import struct
 import sys
 import threading
-import time
-from pathlib import Path
-from threading import get_ident
 from typing import Any
 
-from ....config import config
 from ....errors import DeviceError
-from ...emit.cache import ObjectCache, default_directory
-from ...emit.linker import NativeObject
-from ...emit.native import assemble, host_signature
-from .layers import LAYER_VARIABLE, Layer, choose_layer
+from . import pool_code
 
 KERNEL_PROTOTYPE = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
@@ -74,15 +65,14 @@ _LEAST_COST = 0.25  # a thread that does nothing but add two floats
 _MOST_CHUNKS = 128
 _CACHE_LINE = 64  # [bytes]
 
-_HAS_CLOCK = hasattr(time, "CLOCK_MONOTONIC")
 _THREADS_VARIABLE = "WARPSIM_NUM_THREADS"
-_MOST_FORK_COST = 500_000  # [ns], see pool.ll
-_FORK_PATIENCE = 1.0  # [s] that a fork waits for parallel launches of other threads
+_MOST_THREADS = 1024  # that are ever started
+_MOST_FORK_COST = 500_000  # [ns], see forks.ll
 
-_RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+_RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _WANTS_THREADS = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
-_GATE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
 _MOST_COST = ctypes.CFUNCTYPE(None, ctypes.c_int64)
+_PLAIN = ctypes.CFUNCTYPE(None)
 
 
 def chunk_size(n: int, cost: float = _DEFAULT_COST) -> int:
@@ -104,30 +94,22 @@ def chunk_size(n: int, cost: float = _DEFAULT_COST) -> int:
 
 
 class Pool:
-    """The threads of this process; use `get_pool()`, two pools would share one threading layer."""
+    """The threads of this process; use `get_pool()`, the workers of two pools would stand in each other's way."""
 
     def __init__(self) -> None:
-        launcher = _load_launcher()
-        self._run = launcher.function("ws_run", _RUN)
-        self.run_address = launcher.address("ws_run")
-        """Where native code calls `ws_run(commands, count, parallel_for, threads)`."""
-        self._lent: Any = None
-        self._wants_threads = launcher.function("ws_wants_threads", _WANTS_THREADS)
-        self._gate = launcher.function("ws_gate", _GATE)
-        self._most_cost = launcher.function("ws_most_cost", _MOST_COST)
-        self.always_fork(not _HAS_CLOCK)
+        code = pool_code.load_code()
+        self._run = code.function("ws_run", _RUN)
+        self.run_address = code.address("ws_run")
+        """Where native code calls `ws_run(commands, count, threads)`."""
+        self._lent: ctypes.c_int64 | None = None
+        self._provided: int  # the number of threads for which workers are there
+        self._wants_threads = code.function("ws_wants_threads", _WANTS_THREADS)
+        self._most_cost = code.function("ws_most_cost", _MOST_COST)
+        self._work = code.function("ws_work", _PLAIN)
+        self._forget_workers = code.function("ws_forget_workers", _PLAIN)
+        self.always_fork(False)
         self._threads = _initial_thread_count()
-        self._lock = threading.RLock()
-        self._layer: Layer | None = None
-        self._layer_chosen = False
-        self._layer_users: set[int] = set()  # the threads that loaded, started or used the layer
-        self._started = False
-        self._parallel_for: int | None = None
-        self._most_threads = sys.maxsize
-        self._turn: threading.Lock | None = None  # for a layer that stands one launch at a time
-        self._gate_is_closed = False
-        self._is_quiet = True  # nothing was in flight when the last fork happened
-        self._is_child = False
+        self.forget_workers()
 
     @property
     def threads(self) -> int:
@@ -135,26 +117,17 @@ class Pool:
         return self._threads
 
     def set_num_threads(self, count: int) -> None:
-        """Use up to `count` >= 1 threads from the next launch on; more than cores is allowed.
+        """Use up to `count` >= 1 threads from the next launch on; more than cores is allowed, up to 1024.
 
-        A layer may have fewer to give: tbb starts no more threads than there are cores. Raises
-        `DeviceError` for anything but a positive integer.
+        Raises `DeviceError` for anything but a positive integer.
         """
         self._threads = _checked_thread_count(count, "set_num_threads")
-        self._tell()
+        if self._lent is not None:
+            self.lend()
 
     def always_fork(self, always: bool) -> None:
-        """Use threads for every launch that can, or only where they pay: to look for races, and without a clock."""
+        """Use threads for every launch that can, or only where they pay: to look for races."""
         self._most_cost(-1 if always else _MOST_FORK_COST)
-
-    @property
-    def layer(self) -> str:
-        """`"tbb"`, `"omp"`, `"workqueue"`, or `"serial"` when there are no threads to be had.
-
-        Raises `DeviceError` when WARPSIM_THREADING_LAYER names a layer that cannot be loaded.
-        """
-        self._choose_layer()
-        return self._layer.name if self._layer else "serial"
 
     def run(self, commands: bytes | ctypes.Array[Any] | int, count: int) -> None:
         """Run `count` commands in order and return when all have finished.
@@ -165,100 +138,40 @@ class Pool:
         """
         if not isinstance(commands, int):
             _check_length(commands, count)
-        if not self._started and self._threads > 1 and self._wants_threads(commands, count):
-            self._start()
-        self._layer_users.add(get_ident())
-        parallel_for = self._parallel_for  # read before _turn, because _start sets it after _turn
-        turn = self._turn
-        if turn is None:
-            self._run(commands, count, parallel_for, self._threads)
-        elif turn.acquire(blocking=False):
-            try:
-                threads = min(self._threads, self._most_threads)
-                self._run(commands, count, parallel_for, threads)
-            finally:
-                turn.release()
-        else:
-            self._run(commands, count, None, 1)
+        if self._threads > self._provided and self._wants_threads(commands, count):
+            self._start_workers()
+        self._run(commands, count, self._threads)
 
     def lend(self) -> int:
-        """Start the threads for native code that launches on its own: the address of what it passes to `ws_run`.
+        """Start the workers for native code that launches on its own: the address of the number of threads it may use.
 
-        There are two words, `parallel_for` and the number of threads, which follow `set_num_threads` and forks; without
-        a layer that several launches may use at once there is one thread.
+        The number follows `set_num_threads`. In a forked child such launches are alone until one from Python has
+        started workers.
         """
-        with self._lock:
-            if self._lent is None:
-                self._lent = (ctypes.c_uint64 * 2)(0, 1)
-                self._layer_users.add(0)  # some thread that is none of Python's
-                self._start()
-                self._tell()
+        self._start_workers()
+        if self._lent is None:
+            self._lent = ctypes.c_int64()
+        self._lent.value = self._threads
         return ctypes.addressof(self._lent)
 
-    def _tell(self) -> None:
-        """Let native code know of the layer and the number of threads."""
-        if self._lent is not None:
-            usable = self._parallel_for if self._turn is None else None
-            self._lent[:] = usable or 0, self._threads if usable else 1
-
-    def _choose_layer(self) -> None:
-        with self._lock:
-            if not self._layer_chosen:
-                self._layer = choose_layer(os.environ.get(LAYER_VARIABLE, ""), self._is_child)
-                self._layer_users.add(get_ident())
-                self._layer_chosen = True
-
-    def _start(self) -> None:
-        """Start the layer's threads: at the first launch of more than one chunk."""
-        with self._lock:
-            self._choose_layer()
-            if self._started:
+    def _start_workers(self) -> None:
+        """Start what is missing, at a launch of more than one chunk. A process that may have no more does without."""
+        with self._starting:
+            wanted = self._threads
+            if wanted <= self._provided:
                 return
-            if self._layer is not None:
-                # Enough for a later set_num_threads: workqueue never starts more than these.
-                count = max(self._threads, _available_cores())
-                self._layer.start(count)
-                if not self._layer.is_reentrant:
-                    self._turn, self._most_threads = threading.Lock(), count
-                self._parallel_for = self._layer.parallel_for
-            self._started = True
+            with contextlib.suppress(RuntimeError):  # too many, or the interpreter is about to end
+                while self._workers < min(wanted, _MOST_THREADS) - 1:
+                    _thread.start_new_thread(self._work, ())  # a native loop, which nobody waits for at the end
+                    self._workers += 1
+            self._provided = wanted
 
-    def before_fork(self) -> None:
-        """Let the parallel launches of other threads finish and make new ones serial meanwhile."""
-        self._lock.acquire()
-        self._gate_is_closed = self._parallel_for is not None
-        if self._gate_is_closed:
-            deadline = time.monotonic() + _FORK_PATIENCE
-            in_flight = self._gate(1)
-            while in_flight and time.monotonic() < deadline:
-                time.sleep(1e-4)
-                in_flight = self._gate(0)
-            self._is_quiet = in_flight == 0
-
-    def after_fork_in_parent(self) -> None:
-        """Let launches into the thread pool again."""
-        if self._gate_is_closed:
-            self._gate(-1)
-        self._lock.release()
-
-    def after_fork_in_child(self) -> None:
-        """Only the forking thread lives on here; TBB alone can start its threads anew.
-
-        It can if it was at rest, and if no other thread has ever been in touch with it: one that
-        has keeps a hold on its workers. OpenMP is left alone even if this pool never used it:
-        something else may have.
-        """
-        self.after_fork_in_parent()
-        self._is_child = True
-        if self._layer is None:
-            return
-        if self._layer.name == "tbb":
-            survives = self._is_quiet and self._layer_users == {get_ident()}
-        else:
-            survives = self._layer.name == "workqueue" and not self._started
-        if not survives:
-            self._layer = self._parallel_for = self._turn = None
-        self._tell()
+    def forget_workers(self) -> None:
+        """Take note that there are none: at first, and in a forked child."""
+        self._starting = threading.Lock()
+        self._workers = 0
+        self._provided = 1 if pool_code.HAS_THREADS else sys.maxsize
+        self._forget_workers()
 
 
 _pools: list[Pool] = []  # the one pool, once it is made
@@ -277,64 +190,15 @@ def get_pool() -> Pool:
     return _pools[0]
 
 
-def _before_fork() -> None:
-    _creation.acquire()
+def _begin_child() -> None:
+    global _creation
+    _creation = threading.Lock()  # another thread of the parent may have held it
     for pool in _pools:
-        pool.before_fork()
-
-
-def _after_fork_in_parent() -> None:
-    for pool in _pools:
-        pool.after_fork_in_parent()
-    _creation.release()
-
-
-def _after_fork_in_child() -> None:
-    for pool in _pools:
-        pool.after_fork_in_child()
-    _creation.release()
+        pool.forget_workers()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=_after_fork_in_parent,
-        after_in_child=_after_fork_in_child,
-    )
-
-
-def _load_launcher() -> NativeObject:
-    """pool.ll as machine code: from the disk cache, else compiled (20 ms) and kept there."""
-    source = Path(__file__).with_name("pool.ll").read_text(encoding="utf-8") + _clock()
-    if not config.cache_kernels:
-        return NativeObject(assemble(source))
-    directory = Path(config.kernel_cache_dir) if config.kernel_cache_dir else default_directory()
-    cache = ObjectCache(directory, config.max_cache_bytes)
-    key = hashlib.sha256(f"{source}\n{host_signature()}".encode()).hexdigest()
-    code = cache.load(key)
-    if code is None:
-        code = assemble(source)
-        cache.store(key, code, "warpsim launcher")
-    return NativeObject(code)
-
-
-def _clock() -> str:
-    """The function by which the launcher tells the time [ns]; it stands still where the system has no POSIX clock."""
-    if not _HAS_CLOCK:
-        return "define internal i64 @now() {\n  ret i64 0\n}\n"
-    return f"""
-declare i32 @clock_gettime(i32, ptr)
-define internal i64 @now() {{
-  %time = alloca [2 x i64]
-  %status = call i32 @clock_gettime(i32 {time.CLOCK_MONOTONIC}, ptr %time)
-  %seconds = load i64, ptr %time
-  %rest.at = getelementptr i64, ptr %time, i64 1
-  %rest = load i64, ptr %rest.at
-  %whole = mul i64 %seconds, 1000000000
-  %sum = add i64 %whole, %rest
-  ret i64 %sum
-}}
-"""
+    os.register_at_fork(after_in_child=_begin_child)
 
 
 def _initial_thread_count() -> int:

@@ -1,0 +1,152 @@
+"""The native code of the thread pool: LLVM text for this system, assembled once per machine.
+
+pool.ll has lists of launches, workers.ll the threads that help with them, forks.ll the choice between the two. What
+they need of the system is written here: a clock, a way to give up the core for a moment, and sleep until a number
+changes (a futex on Linux, a mutex and a condition elsewhere).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+
+from ....config import config
+from ...emit.cache import ObjectCache, default_directory
+from ...emit.linker import NativeObject
+from ...emit.native import assemble, host_signature
+
+HAS_THREADS = os.name == "posix"
+"""Whether there are workers. Nobody has tried another system than POSIX: launches are serial there."""
+
+_PARTS = ("pool.ll", "workers.ll", "forks.ll")
+_FUTEX_CALL = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "ppc64le": 221, "s390x": 238}
+_PTHREAD_BYTES = 128  # a mutex has 40 to 64 of them, a condition 48
+
+_CLOCK = """
+declare i32 @clock_gettime(i32, ptr)
+define internal i64 @now() {{
+  %time = alloca [2 x i64]
+  %status = call i32 @clock_gettime(i32 {clock}, ptr %time)
+  %seconds = load i64, ptr %time
+  %rest.at = getelementptr i64, ptr %time, i64 1
+  %rest = load i64, ptr %rest.at
+  %whole = mul i64 %seconds, 1000000000
+  %sum = add i64 %whole, %rest
+  ret i64 %sum
+}}
+
+declare i32 @sched_yield()
+define internal void @give_way() {{
+  %status = call i32 @sched_yield()
+  ret void
+}}
+"""
+
+_FUTEX = """
+declare i64 @syscall(i64, ...)
+define internal void @sleep(ptr %signal, i32 %seen) {{
+entry:
+  br label %look
+look:
+  %value = load atomic i32, ptr %signal seq_cst, align 4
+  %same = icmp eq i32 %value, %seen
+  br i1 %same, label %wait, label %done
+wait:
+  %woken = call i64 (i64, ...) @syscall(i64 {call}, ptr %signal, i64 128, i32 %seen, ptr null, ptr null, i64 0)
+  br label %look
+done:
+  ret void
+}}
+define internal void @wake_sleepers(ptr %signal, i32 %count) {{
+  %woken = call i64 (i64, ...) @syscall(i64 {call}, ptr %signal, i64 129, i32 %count, ptr null, ptr null, i64 0)
+  ret void
+}}
+define internal void @prepare_sleep() {{
+  ret void
+}}
+"""
+
+# All sleepers share the condition, so all are woken: `count` would choose among those of other signals too.
+_CONDITION = """
+@mutex = internal global [{bytes} x i8] zeroinitializer, align 64
+@condition = internal global [{bytes} x i8] zeroinitializer, align 64
+declare i32 @pthread_mutex_init(ptr, ptr)
+declare i32 @pthread_cond_init(ptr, ptr)
+declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_unlock(ptr)
+declare i32 @pthread_cond_wait(ptr, ptr)
+declare i32 @pthread_cond_broadcast(ptr)
+define internal void @sleep(ptr %signal, i32 %seen) {{
+entry:
+  %locked = call i32 @pthread_mutex_lock(ptr @mutex)
+  br label %look
+look:
+  %value = load atomic i32, ptr %signal seq_cst, align 4
+  %same = icmp eq i32 %value, %seen
+  br i1 %same, label %wait, label %done
+wait:
+  %woken = call i32 @pthread_cond_wait(ptr @condition, ptr @mutex)
+  br label %look
+done:
+  %unlocked = call i32 @pthread_mutex_unlock(ptr @mutex)
+  ret void
+}}
+define internal void @wake_sleepers(ptr %signal, i32 %count) {{
+  %locked = call i32 @pthread_mutex_lock(ptr @mutex)
+  %woken = call i32 @pthread_cond_broadcast(ptr @condition)
+  %unlocked = call i32 @pthread_mutex_unlock(ptr @mutex)
+  ret void
+}}
+define internal void @prepare_sleep() {{
+  %mutex = call i32 @pthread_mutex_init(ptr @mutex, ptr null)
+  %condition = call i32 @pthread_cond_init(ptr @condition, ptr null)
+  ret void
+}}
+"""
+
+_NO_SYSTEM = """
+define internal i64 @now() {
+  ret i64 0
+}
+define internal void @give_way() {
+  ret void
+}
+define internal void @sleep(ptr %signal, i32 %seen) {
+  ret void
+}
+define internal void @wake_sleepers(ptr %signal, i32 %count) {
+  ret void
+}
+define internal void @prepare_sleep() {
+  ret void
+}
+"""
+
+
+def load_code() -> NativeObject:
+    """The code, linked: from the disk cache, else compiled (30 ms) and kept there."""
+    here = Path(__file__).parent
+    source = "\n".join([*((here / name).read_text(encoding="utf-8") for name in _PARTS), system_part()])
+    if not config.cache_kernels:
+        return NativeObject(assemble(source))
+    directory = Path(config.kernel_cache_dir) if config.kernel_cache_dir else default_directory()
+    cache = ObjectCache(directory, config.max_cache_bytes)
+    key = hashlib.sha256(f"{source}\n{host_signature()}".encode()).hexdigest()
+    code = cache.load(key)
+    if code is None:
+        code = assemble(source)
+        cache.store(key, code, "warpsim launcher")
+    return NativeObject(code)
+
+
+def system_part() -> str:
+    """The functions that the system gives."""
+    if not HAS_THREADS:
+        return _NO_SYSTEM
+    clock = _CLOCK.format(clock=time.CLOCK_MONOTONIC)
+    call = _FUTEX_CALL.get(platform.machine()) if sys.platform == "linux" else None
+    return clock + (_FUTEX.format(call=call) if call else _CONDITION.format(bytes=_PTHREAD_BYTES))
