@@ -180,7 +180,7 @@ def make_histogram(**options):
 
 @pytest.mark.cpu(reason="chunks of CPU launches")
 def test_deterministic_of_launch_kernel_module_and_config(asked, module_options):
-    n = 100_000
+    n = 400_000
     x, bins = wp.array(np.arange(n, dtype=np.int32) % 7), wp.zeros(7, dtype=float)
     plain, fixed = make_histogram(), make_histogram(deterministic=True)
     wp.launch(plain, n, [x, bins])

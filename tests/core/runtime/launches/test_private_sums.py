@@ -22,8 +22,9 @@ VALUE = RNG.integers(-8, 9, N).astype(np.float32)
 
 
 @pytest.fixture(autouse=True, params=[1, 4])
-def threads(request):
-    """Every test runs on one thread and on several."""
+def threads(request, monkeypatch):
+    """Every test runs on one thread and on several, and in chunks although it is short."""
+    monkeypatch.setattr(private_sums, "LEAST_WORK", 0.0)
     before = pool.get_pool().threads
     wp.set_num_threads(request.param)
     yield request.param
@@ -434,7 +435,15 @@ def test_number_of_copies():
 
 def test_copies_do_not_share_cache_lines():
     spaces = private_sums._zeros((3, 5), np.dtype(np.float32))
-    assert spaces.shape == (3, 5)
-    assert spaces.ctypes.data % 64 == 0
-    assert spaces.strides[0] == 64
+    assert spaces.shape == (3, 5) and spaces.strides[0] == 64 and spaces.ctypes.data % 64 == 0
     assert not spaces.any()
+
+
+def test_copies_take_the_memory_of_those_before_and_are_zero():
+    private_sums._spare.memory.clear()
+    for dtype, shape in ((np.float32, (3, 50)), (np.float64, (2, 7)), (np.float16, (0, 9)), (np.float32, (4, 300))):
+        spaces = private_sums._zeros(shape, np.dtype(dtype))
+        assert spaces.shape == shape and spaces.dtype == dtype and not spaces.any()
+        spaces[...] = 7
+        private_sums._give_back(spaces)
+        assert len(private_sums._spare.memory) == 1

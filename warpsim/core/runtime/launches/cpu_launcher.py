@@ -22,6 +22,11 @@ class CpuLauncher(Launcher):
         self.reports = bool(self.code.sites)
         self.cost = max(0.25, self.program.nanoseconds)
         self.serial_limit = serial_limit(self.cost)
+        if self.has_atomics:
+            plan = self.program.plan
+            self.sums = private_sums.SumsOf(plan)
+            if private_sums.scatters(plan):
+                self.serial_limit = max(self.serial_limit, int(private_sums.LEAST_WORK / self.cost))
 
     def run(self, call: LaunchCall) -> None:
         if call.total <= self.serial_limit:
@@ -39,7 +44,8 @@ class CpuLauncher(Launcher):
     def command(self, call: LaunchCall) -> bytes | None:
         if self.reports or self.guard is not None or (call.total > self.serial_limit and self.has_atomics):
             return None
-        return self._command(call, pool.chunk_size(call.total, self.cost))
+        whole = call.total <= self.serial_limit
+        return self._command(call, call.total if whole else pool.chunk_size(call.total, self.cost))
 
     def _command(self, call: LaunchCall, size: int) -> bytes:
         return pool.COMMAND.pack(self.code.address, pool.address_of(call.block), 0, call.total, size, 0)

@@ -35,7 +35,7 @@ from .dimensions import extent
 from .failed_checks import Report
 from .guards import Guard, guard_of
 from .kernel import Kernel, Settings
-from .shared_memory import is_aliased
+from .shared_memory import alias_test
 from .struct_bytes import RefusedField
 
 
@@ -95,6 +95,8 @@ class Launcher:
     function: Callable[[Any, int, int, int], None]
     """`function(block, 0, total, 0)` runs launches of up to `serial_limit` threads whose checks nobody reads."""
     serial_limit = -1
+    sums: Any = None
+    """What a device that runs sums in parts knows of them beforehand."""
     reports = False
     """Whether threads may report failed checks."""
 
@@ -108,7 +110,8 @@ class Launcher:
         self.own_types = own
         self.program = kernel.program(own, settings, aliased, form)
         whole = kernel.program(own, settings, False, form).plan
-        self.summed, self.lone = whole.summed(), whole.lone()
+        summed, lone = whole.summed(), whole.lone()
+        self.is_aliased = alias_test(form, summed, types, lone) if summed or lone or form is not PRIMAL else None
         tags = [a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True)]
         self.packers = self._packers()
         self.demands = demanded(self.program.fn) if form is PRIMAL else frozenset()
@@ -122,7 +125,7 @@ class Launcher:
             self.pack = guarded(self.guard, self.pack)  # type: ignore[method-assign]
         self.ndim = self.program.ndim
         plan = self.program.plan
-        self.sums, self.has_atomics = plan.summed(), bool(plan.atomics())
+        self.has_atomics = bool(plan.atomics())
         self.generation = config.generation
         self.deterministic = bool(kernel.option("deterministic"))
         self.needs: Any = None  # what recording a launch has to look at, see `adjoint_needs`
@@ -156,9 +159,8 @@ class Launcher:
             block = self.join(args, header)
         except UNFIT:
             return None
-        if block is not None and (self.summed or self.lone or self.form is not PRIMAL):
-            if is_aliased(self.form, args, self.summed, self.types, self.lone) is not self.aliased:
-                return None
+        if block is not None and self.is_aliased is not None and self.is_aliased(args) is not self.aliased:
+            return None
         return block
 
     def packed(self, args: Sequence[Any], header: bytes) -> Any:
@@ -184,7 +186,7 @@ class Launcher:
         program = kernel.program(own, settings, False, form)
         types = tuple(p.type for p in program.fn.params) if form is not PRIMAL else own
         tags = tuple(a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True))
-        aliased = is_aliased(form, args, program.plan.summed(), types, program.plan.lone())
+        aliased = alias_test(form, program.plan.summed(), types, program.plan.lone())(args)
         key = (types, tags, settings, aliased, form, device.alias)
         launcher = kernel.launchers.get(key)
         if launcher is None:
