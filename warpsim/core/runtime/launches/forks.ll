@@ -58,9 +58,10 @@ done:
 }
 
 ; Whether a launch forks that takes `serial` ns on one thread: where `team` threads gain more than forks cost of late.
-; After a hundred times what the other way would lose, that one has a turn, because costs change with what else runs.
-; Sleeping workers are woken early where launches come close together and forks would pay if they were awake; but not
-; again if that was in vain. On a busy machine short launches stay alone. Long launches always fork.
+; After a hundred times as long, or twenty times what a fork has cost, the other way has a turn, because costs change
+; with what else runs. Sleeping workers are woken early where launches come close together and forks would pay if they
+; were awake; but not again if that was in vain. On a busy machine short launches stay alone. Long launches always
+; fork.
 define internal i1 @forks(ptr %history, double %serial, double %team, i1 %awake, i64 %start) alwaysinline {
   %most = load atomic double, ptr @most_cost monotonic, align 8
   %long.from = fmul double %most, 2.0
@@ -79,8 +80,9 @@ define internal i1 @forks(ptr %history, double %serial, double %team, i1 %awake,
   %since = select i1 %pays, double %negative, double %streak
   %lately = call double @known(ptr %history, i64 7)
   %bounded = call double @llvm.minnum.f64(double %lately, double %most)
-  %other = call double @llvm.maxnum.f64(double %serial, double %bounded)
-  %bearable = fmul double %other, 100.0
+  %one.percent = fmul double %serial, 100.0
+  %five.percent = fmul double %bounded, 20.0
+  %bearable = call double @llvm.maxnum.f64(double %one.percent, double %five.percent)
   %turn = fcmp ogt double %since, %bearable
   %way = xor i1 %pays, %turn
 
@@ -138,8 +140,8 @@ entry:
   %field = select i1 %awake, i64 2, i64 3
   %known = call double @known(ptr %history, i64 %field)
   %difference = fsub double %found, %known
-  %bounded = call double @llvm.minnum.f64(double %difference, double 8000.0)
-  %part = fmul double %bounded, 0.25
+  %bounded = call double @llvm.minnum.f64(double %difference, double 4000.0)
+  %part = fmul double %bounded, 0.5
   %mean = fadd double %known, %part
   %most = load atomic double, ptr @most_cost monotonic, align 8
   %is.long = fcmp ogt double %found, %most
