@@ -7,6 +7,8 @@ follow what `warpsim` offers, `from warpsim import *`, and the stub that editors
 from __future__ import annotations
 
 import importlib
+import os
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -253,3 +255,21 @@ def loader(namespace: dict[str, Any]) -> Callable[[str], Any]:
             ) from error
 
     return load
+
+
+_loading = threading.RLock()
+_held: list[bool] = []  # whether the fork that is under way holds the lock
+
+
+def _before_fork() -> None:
+    """Let imports of other threads end: a child forked inside of one would wait for it for ever."""
+    _held.append(_loading.acquire(timeout=1.0))  # a thread that imports may wait for this one
+
+
+def _after_fork() -> None:
+    if _held.pop():
+        _loading.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

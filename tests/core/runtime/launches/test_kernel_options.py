@@ -397,7 +397,7 @@ def test_a_refused_parameter_leaves_the_command_as_it_was(recorded):
         (LaunchError, lambda: command.set_param_at_index(-1, 1.0)),
         (LaunchError, lambda: command.set_param_by_name("b", 1.0)),
         (LaunchError, lambda: command.set_params([1.0])),
-        (DimensionError, lambda: command.set_dim((2, 2))),
+        (DimensionError, lambda: command.set_dim((2, 2, 2, 2, 2))),
         (DimensionError, lambda: command.set_dim(-4)),
     ]
     for error, change in refused:
