@@ -244,7 +244,8 @@ def loader(namespace: dict[str, Any]) -> Callable[[str], Any]:
 
     def _module(path: str, name: str = "") -> Any:
         try:
-            return importlib.import_module(f".{path}", package)
+            with _loading:
+                return importlib.import_module(f".{path}", package)
         except ModuleNotFoundError as error:
             if not name or error.name is None or error.name.startswith(package):
                 raise
@@ -258,12 +259,13 @@ def loader(namespace: dict[str, Any]) -> Callable[[str], Any]:
 
 
 _loading = threading.RLock()
+_PATIENCE = 5.0  # [s]; the thread that imports could be waiting for the one that forks
 _held: list[bool] = []  # whether the fork that is under way holds the lock
 
 
 def _before_fork() -> None:
     """Let imports of other threads end: a child forked inside of one would wait for it for ever."""
-    _held.append(_loading.acquire(timeout=1.0))  # a thread that imports may wait for this one
+    _held.append(_loading.acquire(timeout=_PATIENCE))
 
 
 def _after_fork() -> None:
