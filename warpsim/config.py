@@ -121,7 +121,7 @@ class Config:
             raise WarpsimError(f"config.tape_snapshots = {value!r}\nexpected: 'copy' or 'error'")
         if name == "lanes":
             check_lanes(value, "config.lanes")
-        if name == "log_level":
+        if name == "log_level" and name in vars(self):  # the default leaves the logger as the program has set it
             import logging  # noqa: PLC0415 - who sets no level need not wait for it
 
             logging.getLogger("warpsim").setLevel(value)  # type: ignore[arg-type]

@@ -168,7 +168,8 @@ def _maker(t):
     def make(*parts):
         if len(parts) == 1 and scalars.is_scalar(t):
             x = bare(parts[0])
-            return Plain(t(x) if type(x) in (int, float, bool) else TABLE["cast"](x, to=t))
+            wide = {float: np.float64, int: np.uint64 if x >= 2**63 else np.int64}.get(type(x))
+            return Plain(t(x) if type(x) is bool else TABLE["cast"](wide(x) if wide else x, to=t))
         return Plain(t(*map(bare, parts)))
 
     make.dtype = t

@@ -99,7 +99,9 @@ def test_gradients_reach_every_input(scene, iterations):
         "attachments": {"attachment_target", "attachment_velocity", "attachment_compliance", "attachment_damping",
                         "shape_transform", "shape_velocity"},
     }  # fmt: skip
-    assert needed[scene] <= check(Run(SCENES[scene](0.05), iterations=iterations))
+    # differences of angles near zero are known to four digits
+    tolerance = 1e-4 if scene == "bending" else 1e-5
+    assert needed[scene] <= check(Run(SCENES[scene](0.05), iterations=iterations), tolerance)
 
 
 def test_isometric_bending_has_gradients():

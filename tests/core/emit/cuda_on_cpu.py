@@ -69,9 +69,10 @@ class EmulatedKernel:
 
     def _print(self, text: bytes, values: int) -> int:
         found = []
-        for k, conversion in enumerate(re.findall(r"%(?:lld|llu|g)", text.decode())):
-            kind = {"%g": ctypes.c_double, "%lld": ctypes.c_int64, "%llu": ctypes.c_uint64}[conversion]
-            found.append(kind.from_address(values + 8 * k).value)
+        kinds = {"%g": ctypes.c_double, "%lld": ctypes.c_int64, "%llu": ctypes.c_uint64, "%s": ctypes.c_char_p}
+        for k, conversion in enumerate(re.findall(r"%(?:lld|llu|g|s)", text.decode())):
+            value = kinds[conversion].from_address(values + 8 * k).value
+            found.append(value.decode() if conversion == "%s" else value)
         self.printed.append(re.sub("ll[du]", "d", text.decode()) % tuple(found))
         return len(found)
 

@@ -172,7 +172,7 @@ def test_values_are_printed_as_they_are():
     x = wp.array([(0.5, -1.25), (3.0, 4.0)], dtype=wp.vec2h)
     emulated.launch(2, [x, wp.array([-7, 9], dtype=wp.int8), 2**64 - 1, True], 1, 1)
     u = 2**64 - 1
-    assert emulated.printed == [f"at 0 [0.5 -1.25] -7 {u} 1\n", f"at 1 [3 4] 9 {u} 1\n"]
+    assert emulated.printed == [f"at 0 [0.5 -1.25] -7 {u} True\n", f"at 1 [3 4] 9 {u} True\n"]
 
 
 def test_long_output_comes_in_pieces_and_loses_nothing():

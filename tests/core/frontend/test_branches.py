@@ -6,7 +6,7 @@ from kernel_runs import filled, like_python, ran, refused
 
 import warpsim as wp
 from warpsim.core.ir.nodes import If, walk
-from warpsim.errors import KernelTypeError, ReadOnlyError, UnassignedLocalError
+from warpsim.errors import KernelTypeError, ReadOnlyError
 
 Ints = wp.array(dtype=int)
 Floats = wp.array(dtype=float)
@@ -242,8 +242,3 @@ def test_what_is_no_condition(test):
 def test_errors_of_both_sides_and_of_the_condition_are_found():
     error = refused("if missing_a:\n    x = missing_b\nelse:\n    y = missing_c\nout[0] = x")
     assert [e.message for e in error.errors] == [f"name 'missing_{k}' is not defined" for k in "abc"]
-
-
-def test_a_tuple_that_is_assigned_in_part_is_unassigned():
-    error = refused("if wp.tid() > 0:\n    t = (1.0, 2)\nout[0] = t[0]")
-    assert isinstance(error, UnassignedLocalError)

@@ -290,12 +290,6 @@ def test_many_early_returns_are_one_statement_list():
     ("body", "message"),
     [
         ("y = x\nx = 1.0", "'x' is a local of this function and has no value yet"),
-        ("if wp.tid() > 0:\n    y = 1.0\nout[0] = y",
-            "'y' may be unassigned here: it is not assigned when the condition does not hold"),
-        ("if wp.tid() > 0:\n    pass\nelse:\n    y = 1.0\nout[0] = y",
-            "'y' may be unassigned here: it is not assigned when the condition holds"),
-        ("while wp.tid() > 0:\n    y = 1.0\nout[0] = y",
-            "'y' may be unassigned here: it is assigned only inside a loop, which may run zero times"),
         ("N += 1\nout[0] = float(N)", "'N' is a local of this function and has no value yet"),
     ],
 )  # fmt: skip

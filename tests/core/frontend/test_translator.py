@@ -9,7 +9,7 @@ from warpsim.core.frontend import fence
 from warpsim.core.frontend.translator import RULES
 
 FOLDER = Path(fence.__file__).parent
-ELSEWHERE = {ast.If, ast.Slice, ast.FormattedValue}  # lists of statements, subscripts, refused f-strings
+ELSEWHERE = {ast.If, ast.Slice, ast.FormattedValue, ast.Starred}  # lists of statements, subscripts, f-strings, calls
 NEWER = {"Interpolation"}  # parts of refused template strings, in later versions of Python
 
 

@@ -190,16 +190,21 @@ def _(x, out, dout):
     return (-dout * _inverse_slope(x),)
 
 
+def _within_one(x: Value) -> Value:
+    """`x` limited to [-1, 1]; NaN stays, unlike in `clamp`."""
+    return where(OPERATORS["<"](x, -1.0), -1.0, where(OPERATORS[">"](x, 1.0), 1.0, x))
+
+
 @expansion(numpy=lambda x: np.arcsin(np.clip(x, -1, 1)), domain=(-0.9, 0.9), ulps=4)
 def asin(x: Float) -> Float:
     """Inverse sine [rad]; `x` is clamped to [-1, 1]."""
-    return _asin(TABLE["clamp"](x, -1.0, 1.0))
+    return _asin(_within_one(x))
 
 
 @expansion(numpy=lambda x: np.arccos(np.clip(x, -1, 1)), domain=(-0.9, 0.9), ulps=4)
 def acos(x: Float) -> Float:
     """Inverse cosine [rad]; `x` is clamped to [-1, 1]."""
-    return _acos(TABLE["clamp"](x, -1.0, 1.0))
+    return _acos(_within_one(x))
 
 
 @op(libm("atan"), numpy=np.arctan, ulps=4)

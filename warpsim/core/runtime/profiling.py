@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
-from ...errors import DeviceError, LaunchError
+from ...errors import DeviceError, LaunchError, instance
 from .devices.cuda.device import CudaDevice
 from .devices.device import Device, get_device, get_devices, synchronize
 
@@ -45,8 +45,9 @@ def timing_end(synchronize: bool = True) -> list[TimingResult]:
 
 
 def timing_print(results: list[TimingResult], indent: str = "") -> None:
-    """Print times, one a line, and their sum by device."""
+    """Print times, one a line, and their sum by device. Raises `ArgumentTypeError` for anything but such times."""
     for result in results:
+        instance(result, TimingResult, "one of the results")
         print(f"{indent}{result.elapsed:12.6f} ms  {result.device!s:8s}  {result.name}")
     for device in dict.fromkeys(result.device for result in results):
         print(f"{indent}{sum(r.elapsed for r in results if r.device is device):12.6f} ms  {device!s:8s}  in all")

@@ -138,5 +138,5 @@ def _blosc() -> ModuleType | Any:
         import blosc  # noqa: PLC0415 - optional
     except ImportError as error:
         text = "a NanoVDB file with codec BLOSC needs the package blosc: pip install blosc (or warpsim[blosc])"
-        raise MissingPackageError(text, name="blosc") from error
+        raise MissingPackageError(text) from error
     return blosc
