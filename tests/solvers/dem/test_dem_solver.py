@@ -10,7 +10,7 @@ import pytest
 from grain_scenes import heap, run
 
 import warpsim as wp
-from warpsim.errors import ModelError, StateError
+from warpsim.errors import CheckpointError, ModelError, StateError
 from warpsim.solvers import Material, ModelBuilder, SolverDEM, validate
 from warpsim.solvers.dem.timestep import TimeStepError, TimeStepWarning
 
@@ -149,7 +149,12 @@ def test_a_reset_solver_starts_anew():
     [
         ({"law": "hooke"}, r"law is 'hooke'\nexpected: 'hertz' or 'linear'"),
         ({"rolling": "sliding"}, r"rolling is 'sliding'"),
-        ({"substeps": 0}, r"substeps is 0\nexpected: 1 or more"),
+        ({"substeps": 0}, r"substeps is 0\nexpected: an integer, 1 or more"),
+        ({"substeps": 2.5}, r"substeps is 2.5\nexpected: an integer"),
+        ({"materials": "sand"}, r"materials is 'sand'\nexpected: a Material or a list"),
+        ({"materials": []}, r"materials is \[\]\nexpected: a Material or a list"),
+        ({"particle_material": [0, 0, 0]}, r"particle_material is int64 of shape \(3,\)\nexpected: an integer, or one"),
+        ({"particle_material": 0.5}, r"particle_material is float64"),
         ({"particle_material": 1}, r"material that is not there\nexpected: 0 to 0"),
         ({"skin": 0.0}, r"skin is 0.0\nexpected: above 0"),
         ({"period": (0.1, 0.0)}, r"three lengths"),
@@ -200,6 +205,54 @@ def test_states_of_another_model_or_of_before_are_refused():
     early = bare.state()
     with pytest.raises(StateError, match="made before the solver"):
         SolverDEM(bare).step(early, early, dt=1.0e-4)
+
+
+@pytest.mark.parametrize("dt", [None, 0.0, -1.0, math.nan, "fast"])
+def test_time_steps_that_are_none_are_refused(dt):
+    model, solver = heap()
+    with pytest.raises(StateError, match=r"dt is .*\nexpected: a time step above 0"):
+        solver.step(model.state(), model.state(), dt=dt)
+
+
+def test_a_step_in_a_capture_is_refused():
+    """A captured list of neighbours would be written beyond its end."""
+    model, solver = heap()
+    state = model.state()
+    with pytest.raises(StateError, match="host decides when neighbours are listed anew"), wp.ScopedCapture():
+        solver.step(state, state, dt=1.0e-4)
+    run(model, solver, 3)
+
+
+def test_a_step_in_a_checkpointed_loop_is_refused():
+    model, solver = heap(requires_grad=True)
+    state = model.state()
+    with pytest.raises(CheckpointError), wp.Tape():
+        wp.checkpoint(lambda k: solver.step(state, state, dt=1.0e-4), [*state.arrays.values()], 5)
+
+
+def test_controls_that_come_and_go_are_told_apart():
+    """Graphs of substeps are kept by arrays, whose ids may be used again when they are gone."""
+    model, solver = heap(material=Material(2.0e6))
+    ends = []
+    for pull in (-9.81, 0.0, -5.0, 0.0):
+        solver.reset()
+        state = model.state()
+        for _ in range(5):
+            control = model.control()
+            control.gravity.assign([(0.0, pull, 0.0)])
+            solver.step(state, state, control, dt=1.0e-4)
+            del control
+        ends.append(state.particle_q.numpy())
+    np.testing.assert_array_equal(ends[1], ends[3])
+    assert ends[0][:, 1].sum() < ends[2][:, 1].sum() < ends[1][:, 1].sum()
+
+
+def test_no_grains_are_stepped_too():
+    model = ModelBuilder().finalize()
+    solver = SolverDEM(model)
+    state = model.state()
+    solver.step(state, state, dt=1.0e-4)
+    assert solver.statistics(state).contacts == 0 and solver.contact_count == 0
 
 
 def test_grains_without_radius_are_refused():

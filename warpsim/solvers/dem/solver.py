@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ...core.runtime.arrays.creation import copy
 from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
 from ...core.types.compounds import quaternion as quaternion_type
-from ...errors import ModelError, StateError
+from ...errors import ModelError, StateError, shown
 from ..control import Control
 from ..model import Model
 from ..neighbours.verlet_list import VerletList
@@ -27,6 +28,9 @@ from .materials import COLUMNS, Material, Materials
 from .packed import Packed, integrate, load, store
 from .statistics import GrainStatistics
 from .walls import move_walls, wall_kernel
+
+
+_GRAPHS = 4  # kept at once: both orders of the grains, for two controls
 
 
 class SolverDEM:
@@ -45,8 +49,9 @@ class SolverDEM:
     `materials` are arrays that can be written between steps and have gradients. `shape_force`: torque about the origin
     of each shape [N m] and force on it [N], mean over the last step, (shapes,) spatial vectors.
 
-    On a tape a step is recorded launch by launch; neighbours are integers, and gradients flow through distances.
-    Raises `ModelError` for what no grains are.
+    On a tape a step is recorded launch by launch; neighbours are integers, and gradients flow through distances. The
+    host decides when neighbours are listed anew, so a step cannot be captured in a graph, nor be that of
+    `wp.checkpoint`, which raise. Raises `ModelError` for what no grains are.
     """
 
     def __init__(
@@ -54,14 +59,14 @@ class SolverDEM:
         substeps: int = 1, law: str = "hertz", rolling: str | None = None, force_limit: bool = False,
         period: Sequence[float] = (0.0, 0.0, 0.0), skin: float | None = None,
     ):  # fmt: skip
-        kinds = [materials or Material()] if isinstance(materials, Material | None) else list(materials)
+        kinds = _listed(materials)
         self.model, self.substeps, self.law, self.rolling, self.force_limit = model, substeps, law, rolling, force_limit
-        radius, number = model.particle_radius.numpy(), np.broadcast_to(particle_material, model.particle_count)
+        radius, number = model.particle_radius.numpy(), _numbers(particle_material, model.particle_count)
         _check(self, radius, number, len(kinds), period, skin)
         self._kinds, self._radius, self._number = kinds, radius, number
         self.materials = Materials(kinds, model.dtype, model.device, model.requires_grad)
         self._add_state_fields()
-        skin = 0.3 * float(radius.mean()) if skin is None else float(skin)
+        skin = 0.3 * float(radius.mean() if radius.size else 1.0) if skin is None else float(skin)
         largest = 2.0 * float(radius.max(initial=0.0))
         self.neighbours = VerletList(model.particle_count, skin, largest, period, model.dtype, model.device)
         self._sides = [Packed(model, rolling == "spring") for _ in range(2)]
@@ -119,13 +124,15 @@ class SolverDEM:
 
     def _run_substep(self, control: Control, h: float) -> None:
         """One substep, as a graph where nothing records it."""
-        if saved_contents.active() or current_graph() is not None:
+        if saved_contents.active():
             self._substep(control, h)
             return
-        g = self._grains
-        key = (id(g), id(g.springs), id(self.neighbours.rows.ids), id(control), h)
+        # The graph holds these arrays, so no others can have their ids.
+        arrays = [self._grains.springs, self.neighbours.rows.ids, control.gravity, control.shape_velocity]
+        key = (h, *map(id, arrays))
         if key not in self._graphs:
-            self._graphs = {k: graph for k, graph in self._graphs.items() if k[3:] == key[3:]}
+            while len(self._graphs) >= _GRAPHS:
+                del self._graphs[next(iter(self._graphs))]
             with ScopedCapture(device=self.model.device) as capture:
                 self._substep(control, h)
             self._graphs[key] = capture.graph
@@ -224,7 +231,12 @@ class SolverDEM:
         return self._control
 
     def _check_arguments(self, state_in: State, state_out: State, control: Control, dt: float) -> None:
-        if not (math.isfinite(dt) and dt > 0.0):
+        if current_graph() is not None:
+            raise StateError(
+                "a step of grains is captured in a graph, but the host decides when neighbours are listed anew\n"
+                "help: call step() outside of the capture; it replays its substeps as graphs by itself"
+            )
+        if not (isinstance(dt, Real) and math.isfinite(dt) and dt > 0.0):
             raise StateError(f"dt is {dt}\nexpected: a time step above 0 [s]")
         for name, thing in (("state_in", state_in), ("state_out", state_out), ("control", control)):
             if thing.model is not self.model:
@@ -237,12 +249,30 @@ class SolverDEM:
             self._checked_dt = dt
 
 
+def _listed(materials: Any) -> list[Material]:
+    """The materials as a list. Raises `ModelError` for anything else, and for none."""
+    kinds = [Material()] if materials is None else [materials] if isinstance(materials, Material) else materials
+    if isinstance(kinds, str) or not isinstance(kinds, Sequence) or not kinds or {type(k) for k in kinds} != {Material}:
+        raise ModelError(f"materials is {shown(materials)}\nexpected: a Material or a list of them")
+    return list(kinds)
+
+
+def _numbers(particle_material: Any, count: int) -> np.ndarray:
+    """The number of each particle's material, (count,). Raises `ModelError` for other shapes and types."""
+    number = np.asarray(particle_material)
+    if (number.dtype.kind not in "iu" and number.size) or number.shape not in ((), (count,)):
+        what = f"{number.dtype} of shape {number.shape}"
+        raise ModelError(f"particle_material is {what}\nexpected: an integer, or one for each of {count} particles")
+    return np.broadcast_to(number, count)
+
+
 def _check(solver: SolverDEM, radius: Any, number: Any, kinds: int, period: Any, skin: float | None) -> None:
     """Raise `ModelError` for arguments that are no grains."""
     problems = (
         (solver.law not in LAWS, f"law is {solver.law!r}", " or ".join(map(repr, LAWS))),
         (solver.rolling not in ROLLING_MODELS, f"rolling is {solver.rolling!r}", "None, 'constant' or 'spring'"),
-        (not solver.substeps >= 1, f"substeps is {solver.substeps}", "1 or more"),
+        (not (isinstance(solver.substeps, Integral) and solver.substeps >= 1), f"substeps is {solver.substeps!r}",
+         "an integer, 1 or more"),
         (bool((radius <= 0.0).any()), f"a grain has the radius {radius.min(initial=1.0):g} m", "above 0"),
         (bool(((number < 0) | (number >= kinds)).any()), "particle_material names a material that is not there",
          f"0 to {kinds - 1}"),
