@@ -27,6 +27,7 @@ ELSEWHERE = {
     "test_assets.py": "files",
     "test_cli.py": "the command line",
     "test_file_size.py": "text of the package",
+    "test_first_statement.py": "processes of their own",
     "test_ir_coverage.py": "text of the package",
     "test_layering.py": "text of the package",
     "test_map.py": "text of the package",

@@ -87,6 +87,10 @@ LATE_IMPORTS = {
     ("warpsim.fft.cufft", "nvmath.bindings.cufft"): "optional: CUDA alone needs it",
     ("warpsim.autograd.plots", "warpsim.autograd.pictures"): "matplotlib is loaded by the first picture",
     ("warpsim.core.types.scalars", "ml_dtypes"): "bfloat16 is loaded when somebody asks for it",
+    ("warpsim.core.runtime.arrays.array", "warpsim.core.runtime.arrays.indexed"): "a class made of `array`",
+    ("warpsim.core.runtime.devices.device", "warpsim.core.runtime.devices.cuda.device"): (
+        "asking after a GPU loads what knows them; it stands on this module"
+    ),
     ("warpsim.names", "<computed: f'.{path}'>"): "a public name loads its module",
     ("warpsim.config", "logging"): "who sets no level need not wait for it",
     ("warpsim.diagnostics", "warpsim"): "its version; the package loads this module when it is asked for",

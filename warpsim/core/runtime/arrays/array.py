@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -92,7 +93,6 @@ class array(Differentiable, metaclass=_ArrayMeta):
     Raises `ArrayError` for data that does not fit, `DeviceError` for an unknown device.
     """
 
-    indexed: ClassVar[Any]  # the class `indexedarray`, bound by its file
     _span: tuple[int, int] | None = None  # first and one past the last address, when somebody asked
 
     def __init__(
@@ -278,7 +278,8 @@ class array(Differentiable, metaclass=_ArrayMeta):
         base = self[view] if any(numbers) else self
         rest = [k for k, number in zip(keys, numbers, strict=True) if not number]
         tables = [_table_of(k, n) for k, n in zip(rest, base.shape, strict=False)]
-        return self.indexed(base, tables)
+        made_of_this = import_module("warpsim.core.runtime.arrays.indexed")
+        return made_of_this.indexedarray(base, tables)
 
     def _view(self, memory: np.ndarray, same: Callable[[np.ndarray], np.ndarray]) -> array:
         made = array._wrap(memory, self.dtype, self.device, owner=self)

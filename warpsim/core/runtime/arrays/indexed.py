@@ -189,6 +189,3 @@ def _index_table(indices: Any, extent: int, device: Device) -> array | None:
     if values.size and (values.min() < 0 or values.max() >= extent):
         raise ArrayError(f"indices reach from {values.min()} to {values.max()}\nexpected: 0 to {extent - 1}")
     return table.contiguous()
-
-
-array.indexed = indexedarray

@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -154,8 +155,16 @@ listed: list[Device] = [CPU, INTERP]
 """All devices that anybody has asked for."""
 captures: Callable[[Device], bool] = lambda device: False  # noqa: E731
 """Whether this thread captures a graph of a device's work; bound by `devices.capture`."""
-find_cuda: Callable[[], list[Device]] = list
-"""Lists the CUDA devices; bound by `cuda.device`."""
+
+
+def _look_for_cuda() -> list[Device]:
+    """Load what lists CUDA devices, which takes the place of this, and ask it."""
+    import_module("warpsim.core.runtime.devices.cuda.device")
+    return find_cuda()
+
+
+find_cuda: Callable[[], list[Device]] = _look_for_cuda
+"""Lists the CUDA devices; bound by `cuda.device`, which is loaded when somebody first asks."""
 
 
 def get_device(ident: Any = None) -> Device:
