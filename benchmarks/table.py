@@ -1,4 +1,4 @@
-"""The document as text for a terminal, or as Markdown for a README.
+"""The document as text for a terminal, or as Markdown for a page.
 
 Guarantees: every cell without a number carries a mark, and each mark is explained below the table.
 """

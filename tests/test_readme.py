@@ -1,7 +1,8 @@
-"""README.md is true: its kernel runs, its error is real, its commands are the ones that CI runs, its
-tables name every switch."""
+"""README.md is true: its programs run, its error is real, its commands are the ones that CI runs; so are the pages on
+the language and on switches."""
 
 import dataclasses
+import os
 import re
 import subprocess
 import sys
@@ -15,18 +16,30 @@ from warpsim.config import Config
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+SWITCHES = (ROOT / "docs" / "switches.md").read_text(encoding="utf-8")
 
 
 def command(name):
     return re.search(rf"<!-- command:{name} -->\n```sh\n(.*)\n```", TEXT).group(1)
 
 
-def test_the_first_kernel_runs(tmp_path):
-    path = tmp_path / "first.py"
-    path.write_text(re.search(r"```python\n(.*?)```", TEXT, re.DOTALL).group(1), encoding="utf-8")
-    out = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True, cwd=ROOT)
-    lowest = [float(x) for x in out.stdout.strip().strip("[]").split()]
+def run(program, folder, *lines):
+    """What a program prints that begins with some lines, as a list of lines."""
+    path = folder / "program.py"
+    path.write_text("\n".join([*lines, program]), encoding="utf-8")
+    here = {**os.environ, "PYTHONPATH": str(ROOT)}
+    out = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True, cwd=folder, env=here)
+    return out.stdout.splitlines()
+
+
+def test_the_first_programs_run(tmp_path):
+    kernel, gradient, solver = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)[:3]
+    lowest = [float(x) for x in run(kernel, tmp_path)[0].strip("[]").split()]
     assert lowest[1] == 0.0 and 0.0 <= lowest[0] < 0.01
+    for program in (gradient, solver):
+        told = re.search(r"^print\(.*\)  # (.*)$", program, re.MULTILINE).group(1)
+        assert run(program, tmp_path, "import warpsim as wp") == [told]
+    assert (tmp_path / "cloth.usdc").stat().st_size > 100_000
 
 
 def test_the_two_commands_are_there():
@@ -51,7 +64,7 @@ def test_the_error_is_the_real_one(tmp_path):
 
 @pytest.mark.parametrize("switch", [f.name for f in dataclasses.fields(Config)])
 def test_every_switch_is_in_the_table(switch):
-    rows = re.findall(rf"^\| `{switch}` \| (.*?) \|", TEXT, re.MULTILINE)
+    rows = re.findall(rf"^\| `{switch}` \| (.*?) \|", SWITCHES, re.MULTILINE)
     if not rows:  # one of Warp's, without effect: the guide for its users lists it
         assert f"`{switch}`" in (ROOT / "docs" / "warp.md").read_text(encoding="utf-8")
         return
@@ -64,7 +77,7 @@ def test_every_switch_is_in_the_table(switch):
 def test_every_environment_variable_is_in_the_table():
     sources = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "warpsim").rglob("*.py"))
     named = set(re.findall(r"WARPSIM_[A-Z_]+", sources))
-    assert named == set(re.findall(r"^\| `(WARPSIM_[A-Z_]+)`", TEXT, re.MULTILINE))
+    assert named == set(re.findall(r"^\| `(WARPSIM_[A-Z_]+)`", SWITCHES, re.MULTILINE))
 
 
 def test_links_lead_somewhere():
@@ -72,8 +85,8 @@ def test_links_lead_somewhere():
     assert targets and all((ROOT / t).exists() for t in targets)
 
 
-def test_the_semantics_that_the_readme_states():
-    """One line of the language section each, interpreted and compiled."""
+def test_the_semantics_that_the_page_about_the_language_states():
+    """One line of docs/language.md each, interpreted and compiled."""
     nan, huge = float("nan"), 1.0e20
     expected = [0, 0, 7, 2**31, 0, 1, 1, 2, -3, -4, -1, 1, -68]
     for device in (None, "interp"):
