@@ -231,3 +231,17 @@ def test_conversions_leave_nothing_behind():
     grown = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert grown < 20_000
+
+
+def test_room_bytes_and_notes_of_tensors():
+    base = torch.arange(24, dtype=torch.float32).reshape(4, 6)
+    assert wp.from_torch(base[1:3, 2:5]).capacity == 64
+    assert wp.from_torch(base[2:, 1::2]).capacity == 44
+    flags = torch.tensor([True, False])
+    as_bytes = wp.from_torch(flags, dtype=wp.uint8)
+    assert as_bytes.list() == [1, 0]
+    flags[1] = True
+    assert as_bytes.list() == [1, 1]
+    t = torch.zeros(2, requires_grad=True)
+    assert wp.from_torch(t, retain_grad=True).retain_grad
+    assert not wp.from_torch(t).retain_grad

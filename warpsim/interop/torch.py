@@ -44,8 +44,9 @@ _TO_TORCH |= {scalars.uint16: torch.int16, scalars.uint32: torch.int32, scalars.
 
 
 def from_torch(
-    t: torch.Tensor, dtype: Any = None, requires_grad: bool | None = None, grad: Any = None, return_ctype: bool = False
-) -> array:
+    t: torch.Tensor, dtype: Any = None, requires_grad: bool | None = None, grad: Any = None, return_ctype: bool = False,
+    retain_grad: bool = False,
+) -> array:  # fmt: skip
     """An array over the memory of a tensor, without a copy.
 
     dtype: the element type, by default the tensor's; vectors and matrices take trailing extents of the tensor, which
@@ -65,7 +66,9 @@ def from_torch(
     made = array._wrap(memory, element, CPU if t.device.type == "cpu" else device_from_torch(t.device))
     if return_ctype:
         return made
-    made._memory = shared_allocation(t.untyped_storage().data_ptr())
+    storage = t.untyped_storage()
+    made._memory, made.retain_grad = shared_allocation(storage.data_ptr()), retain_grad
+    made._room = storage.nbytes() - t.storage_offset() * t.element_size()
     if t.requires_grad if requires_grad is None else requires_grad:
         made.grad = _gradient_of(t, element, grad)
     return made
@@ -109,7 +112,8 @@ def _memory_of(t: torch.Tensor, element: Any) -> np.ndarray:
     memory = memory.view(scalars.bfloat16) if t.dtype is torch.bfloat16 else memory
     layout = structs.numpy_dtype(element)
     if memory.dtype != layout.base:
-        same = memory.dtype.kind in "iu" and layout.base.kind in "iu" and memory.itemsize == layout.base.itemsize
+        alike = memory.dtype.kind in "biu" and layout.base.kind in "biu"  # a truth value is a byte, 0 or 1
+        same = alike and memory.itemsize == layout.base.itemsize
         if not same or structs.is_struct(element):
             raise ArrayError(f"a tensor of {t.dtype} as {type_name(element)}\nexpected: the same type of numbers")
         memory = memory.view(layout.base)

@@ -174,11 +174,16 @@ def test_the_value_of_a_struct_fills_a_structured_array():
     assert a.list() == [wp.mat22(1, 2, 3, 4)] * 2
 
 
-def test_the_value_of_a_struct_has_no_arrays():
+def test_the_value_of_a_struct_describes_its_arrays():
     @wp.struct
     class Owner:
-        data: wp.array[float]
+        k: int
+        data: wp.array2d[float]
+        picked: wp.indexedarray[float]
 
-    for data in (None, wp.zeros(1)):
-        with pytest.raises(TypeError, match="no value in NumPy"):
-            Owner(data).numpy_value()
+    line = wp.array([1.0, 2.0], dtype=float)
+    for owner in (Owner(k=3), Owner(k=3, data=wp.zeros((2, 3), dtype=float), picked=line[[1, 0]])):
+        made = wp.full(2, owner, dtype=Owner).numpy()
+        wanted = np.zeros(2, Owner.numpy_dtype())
+        wanted[:] = owner.numpy_value()
+        assert made.tobytes() == wanted.tobytes()

@@ -82,3 +82,30 @@ def test_structs_take_their_fields_in_order_and_may_be_empty():
     assert (ray.origin, ray.length, ray.end()) == (wp.vec3(1, 2, 3), 4.0, 5.0) and Nothing() == Nothing()
     with pytest.raises(TypeError, match="each of origin, length once"):
         Ray(wp.vec3(), origin=wp.vec3())
+
+
+def test_values_may_carry_notes_of_ones_own():
+    v = wp.vec3(1.0, 2.0, 3.0)
+    v.name = "corner"
+    assert v.name == "corner"
+    assert v == wp.vec3(1.0, 2.0, 3.0)
+    with pytest.raises(AttributeError, match="no attribute 'color'"):
+        _ = v.color
+    with pytest.raises(IndexError):
+        v.w = 1.0
+
+    class Color(wp.vec3):
+        pass
+
+    assert isinstance(Color(1.0, 2.0, 3.0), wp.vec3)
+
+
+def test_values_leave_arrays_to_their_operators():
+    class Apart:
+        def __radd__(self, other):
+            return "asked"
+
+    assert wp.vec3() + Apart() == "asked"
+    for wrong in ("text", [1.0, 2.0, 3.0], None):
+        with pytest.raises(TypeError):
+            wp.vec3() + wrong

@@ -7,6 +7,7 @@ with a type; they are mutable through components, as in kernels.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -18,6 +19,19 @@ from .scalars import holds_numbers
 _SWIZZLE = {"x": 0, "y": 1, "z": 2, "w": 3}
 
 
+def _or_its_own(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """An operator of values that leaves arrays, and all that is no number, to the operator which they have."""
+    reflected = operator.__name__.replace("__", "__r", 1)
+
+    @functools.wraps(operator)
+    def chosen(self: Any, other: Any) -> Any:
+        if not isinstance(other, Compound) and not hasattr(other, "__float__") and hasattr(other, reflected):
+            return NotImplemented
+        return operator(self, other)
+
+    return chosen
+
+
 class Compound:
     """Base of all compound types; concrete classes are made by `compounds`."""
 
@@ -26,7 +40,7 @@ class Compound:
     dtype: ClassVar[type]
     size: ClassVar[int]
     make: ClassVar[Callable[[str, tuple[int, ...], type], type[Compound]]]  # bound by `compounds`
-    __slots__ = ("_data",)
+    __slots__ = ("__dict__", "_data")
     __array_priority__ = 1000.0  # so that `np.float32(2) * v` asks the vector, not the array
 
     _data: np.ndarray
@@ -127,7 +141,7 @@ class Compound:
         elif self.kind in ("vector", "quaternion") and name and all(c in _SWIZZLE for c in name):
             self._data[[_SWIZZLE[c] for c in name]] = np.asarray(value)
         else:
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+            object.__setattr__(self, name, value)  # a note of the user's own, which no kernel sees
 
     # ----- comparison and text ------------------------------------------------------------
 
@@ -160,9 +174,11 @@ class Compound:
             return self.dtype(other)
         raise TypeError(f"{type(self).__name__} {symbol} {type(other).__name__}\nexpected: two of one type")
 
+    @_or_its_own
     def __add__(self, other: Any) -> Any:
         return self.wrap(self._data + self._same(other, "+"))
 
+    @_or_its_own
     def __sub__(self, other: Any) -> Any:
         return self.wrap(self._data - self._same(other, "-"))
 
@@ -174,6 +190,7 @@ class Compound:
             return other - self._data
         return self.wrap(self._same(other, "-") - self._data)
 
+    @_or_its_own
     def __mod__(self, other: Any) -> Any:
         """Remainders with the sign of the dividend, as in kernels."""
         return self.wrap(np.fmod(self._data, self._same(other, "%")))
@@ -184,6 +201,7 @@ class Compound:
     def __pos__(self) -> Any:
         return self.wrap(self._data)
 
+    @_or_its_own
     def __mul__(self, other: Any) -> Any:
         if not isinstance(other, Compound):
             return self.wrap(self._data * self.dtype(other))
@@ -204,6 +222,7 @@ class Compound:
     def __rmul__(self, other: Any) -> Any:
         return self.wrap(self.dtype(other) * self._data)
 
+    @_or_its_own
     def __truediv__(self, other: Any) -> Any:
         divided = self._data / self.dtype(other)
         return self.wrap(divided)

@@ -113,6 +113,7 @@ def test_the_name_is_a_type_in_annotations():
         (lambda: wp.array(shape=2**31, dtype=wp.uint8), "extent of 2\\*\\*31 or more"),
         (lambda: wp.array(shape=(2**31 - 1,) * 3, dtype=wp.mat44), "more than 2\\*\\*63 bytes"),
         (lambda: wp.array([1.0], dtype=float, strides=(8,)), "describe memory given by ptr="),
+        (lambda: wp.array(shape=2, dtype=float, capacity=8), "describe memory given by ptr="),
         (lambda: wp.array([Particle(), 1], dtype=Particle), "element 1 is int\nexpected: Particle"),
         (lambda: wp.array(np.zeros(2, [("m", "f4")]), dtype=Particle), "expected: the layout of struct Particle"),
     ],
@@ -393,6 +394,53 @@ def test_views_of_another_type():
     assert np.shares_memory(b.view(wp.quat).numpy(), b.numpy())
 
 
+@pytest.mark.cpu(reason="shares memory with NumPy")
+def test_components_become_extents_and_extents_components():
+    v = wp.array(np.arange(12, dtype=np.float32).reshape(4, 3), dtype=wp.vec3, requires_grad=True)
+    numbers = v.view(float)
+    assert (numbers.shape, numbers.dtype) == ((4, 3), wp.float32)
+    numbers[1, 2] = 50.0
+    assert v[1] == wp.vec3(3, 4, 50)
+    assert numbers.requires_grad
+    assert numbers.grad.ptr == v.grad.ptr
+    assert numbers.view(wp.vec3).shape == (4,)
+    assert wp.zeros((2, 5), dtype=wp.mat22).view(wp.vec2i).shape == (2, 5, 2)
+    assert v[1:].view(float)[0, 0] == 3.0
+    assert wp.zeros(0, dtype=wp.vec3).view(float).shape == (0, 3)
+    every_other = v[::2].view(float)
+    assert np.array_equal(every_other.numpy(), v.numpy()[::2])
+
+
+def test_gradients_pass_through_views_of_components():
+    v = wp.array(np.ones((2, 3), np.float32), dtype=wp.vec3, requires_grad=True)
+    with wp.Tape() as tape:
+        scaled = v.view(float) * 2.0
+    tape.backward(grads={scaled: wp.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=float)})
+    assert v.grad.numpy().tolist() == [[2, 4, 6], [8, 10, 12]]
+
+
+def test_memory_with_gaps():
+    a = wp.zeros((2, 3), dtype=float, strides=(64, 8))
+    assert (a.strides, a.is_contiguous, a.capacity) == ((64, 8), False, 64 + 16 + 4)
+    a.assign(wp.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=float))
+    assert a.numpy().tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert wp.full((2, 2), 7, dtype=wp.vec3, strides=(48, 24)).numpy().tolist() == [[[7] * 3] * 2] * 2
+    assert wp.array(dtype=float, shape=(2, 2), strides=(32, 16)).strides == (32, 16)
+    assert wp.empty((0, 3), dtype=float, strides=(16, 4)).capacity == 0
+    for strides, message in (((4,), "one stride per dimension"), ((16, -4), "negative strides"), ((6, 2), "alignment")):
+        with pytest.raises(ArrayError, match=message):
+            wp.empty((2, 2), dtype=float, strides=strides)
+
+
+def test_capacity_counts_to_the_end_of_the_memory():
+    a = wp.zeros((4, 6), dtype=float)
+    assert a.capacity == a.transpose().capacity == 96
+    assert a[1:3, 2:5].capacity == 96 - 32
+    assert a.view(wp.int32)[3].capacity == 24
+    lent = wp.array(ptr=a.ptr, dtype=float, shape=2, capacity=96)
+    assert (lent.capacity, lent[1:].capacity) == (96, 92)
+
+
 def test_contiguous_copies_only_what_is_not():
     a = wp.array(grid())
     assert a.contiguous() is a
@@ -410,6 +458,9 @@ def test_contiguous_copies_only_what_is_not():
         (lambda a: a.transpose().flatten(), "needs a contiguous array"),
         (lambda a: a.transpose((0, 0)), "expected: an order of"),
         (lambda a: a.view(wp.float64), "float64 has 8 bytes, float32 4\nexpected: elements of equal size"),
+        (lambda a: a.view(wp.vec3), r"elements of shape \(3,\) of memory of shape \(3, 4\)"),
+        (lambda a: a.view(wp.vec2d), "vec2d has 16 bytes"),
+        (lambda a: wp.zeros((1, 1, 1), dtype=wp.mat22).view(float), "rank 5"),
         (lambda a: a.reshape((1, 1, 1, 3, 4)), "has 5 dimensions"),
         (lambda a: a.reshape(()), "has 0 dimensions"),
     ],

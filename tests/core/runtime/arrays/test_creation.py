@@ -127,12 +127,28 @@ def test_copy_of_whole_arrays_and_ranges():
         ((wp.zeros(9, dtype=float), wp.zeros(4, dtype=float), 0, 2, 3), "copy of 3 elements at 2 leaves the source"),
         ((wp.zeros(9, dtype=float), wp.zeros(4, dtype=float), -1), "leaves the destination"),
         ((wp.zeros(4, dtype=float), wp.zeros(4, dtype=int)), "copy of int32 to float32\nexpected: equal dtypes"),
-        ((wp.zeros((2, 4), dtype=float)[:, ::2], wp.zeros(4, dtype=float)), "needs a contiguous destination"),
+        ((wp.zeros((2, 4), dtype=float)[:, ::2], wp.zeros(4, dtype=float)), "a destination that is contiguous"),
     ],
 )
 def test_copies_that_do_not_fit_are_refused(arguments, message):
     with pytest.raises(ArrayError, match=message):
         wp.copy(*arguments)
+
+
+def test_copies_of_ranges_of_lines_whose_elements_lie_apart():
+    base = wp.array(grid(), requires_grad=True)
+    column, out = base[:, 1], wp.zeros(4, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.copy(out, column, dest_offset=2, src_offset=1, count=2)
+    assert out.list() == [0, 0, 5, 9]
+    tape.backward(grads={out: wp.array([1.0, 2.0, 3.0, 4.0], dtype=float)})
+    assert base.grad.numpy().tolist() == [[0, 0, 0, 0], [0, 3, 0, 0], [0, 4, 0, 0]]
+    wp.copy(base[0, ::2], out, dest_offset=1, src_offset=3, count=1)
+    assert base.numpy()[0].tolist() == [0, 1, 9, 3]
+    wp.copy(out, base[:, ::2], src_offset=4, count=2)
+    assert out.list()[:2] == grid()[2, ::2].tolist()
+    wp.copy(out, out[[1, 3]], dest_offset=1, count=2)
+    assert out.list()[1:3] == [10, 9]
 
 
 def test_copy_takes_arrays():

@@ -23,7 +23,7 @@ from ...types import compounds, scalars, structs
 from ...types.arrays import MAX_NDIM, ArrayType, array_type, type_name
 from ..devices.capture import current_graph
 from ..devices.cuda import interop
-from ..devices.device import Device, get_device
+from ..devices.device import Device, get_device, span_of
 from ..devices.device_memory import on_host
 from . import saved_contents
 from .foreign import memory_at
@@ -93,6 +93,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
     Raises `ArrayError` for data that does not fit, `DeviceError` for an unknown device.
     """
 
+    _room: int | None = None  # bytes from the first element on, where memory of others goes on behind the last one
     _span: tuple[int, int] | None = None  # first and one past the last address, when somebody asked
 
     def __init__(
@@ -104,8 +105,8 @@ class array(Differentiable, metaclass=_ArrayMeta):
         device = get_device(device)
         element = None if dtype is Any else checked_dtype(dtype)
         extents = normalized_shape(shape if shape is not None else length)
-        if ptr is None and (strides is not None or capacity is not None or deleter is not None):
-            raise ArrayError("strides=, capacity= and deleter= describe memory given by ptr=")
+        if ptr is None and (capacity is not None or deleter is not None or (strides is not None and data is not None)):
+            raise ArrayError("strides=, capacity= and deleter= describe memory given by ptr=, strides= new memory too")
         held: dict[bytes, Any] = {}
         if ptr is not None:
             memory = memory_at(ptr, element, extents, strides, capacity, deleter, device)
@@ -113,10 +114,10 @@ class array(Differentiable, metaclass=_ArrayMeta):
             memory, element = memory_of(data, element, extents, copy, held, device)
         else:
             element = element or scalars.float32
-            memory = allocate(extents or (0,), element, device=device, pinned=pinned)
+            memory = allocate(extents or (0,), element, device=device, pinned=pinned, strides=strides)
         self._adopt(memory, element, device)
         if ptr is not None or (not copy and data is not None):
-            self._memory = foreign_allocation(memory)
+            self._memory, self._room = foreign_allocation(memory), capacity
         if self._held is not None:
             self._held.add(held)
         if ndim is not None and ndim != self.ndim:
@@ -171,6 +172,16 @@ class array(Differentiable, metaclass=_ArrayMeta):
         """Refresh the descriptor that launches pass to kernels."""
         grad = self._grad.ptr if self._grad is not None else 0
         self._words = _WORDS[self.ndim].pack(self.ptr, grad, *self.shape, *self.strides)
+
+    @property
+    def capacity(self) -> int:
+        """Bytes from the first element to the end of the memory, which is that of the array this one is a view of."""
+        whole = self
+        while isinstance(whole._owner, array):
+            whole = whole._owner
+        memory = whole._data
+        room = span_of(memory.shape, memory.strides, memory.itemsize) if whole._room is None else whole._room
+        return whole.ptr + room - self.ptr
 
     # ----- NumPy and other frameworks ---------------------------------------------------------
 
@@ -352,13 +363,17 @@ class array(Differentiable, metaclass=_ArrayMeta):
         return made
 
     def view(self, dtype: Any) -> array:
-        """The same memory as elements of another type of equal size. Raises `ArrayError`."""
+        """The same memory as elements of another type, of equal size or made of scalars of equal size.
+
+        An array of vec3 with n elements is one of floats of shape (n, 3), and back. Raises `ArrayError`.
+        """
         element = checked_dtype(dtype)
         new, old = structs.numpy_dtype(element), structs.numpy_dtype(self.dtype)
-        if new.itemsize != old.itemsize:
+        numbers = new.names is None and old.names is None and new.base.itemsize == old.base.itemsize
+        if new.itemsize != old.itemsize and not numbers:
             raise ArrayError(
                 f"{type_name(element)} has {new.itemsize} bytes, {type_name(self.dtype)} {old.itemsize}"
-                "\nexpected: elements of equal size"
+                "\nexpected: elements of equal size, or vectors, matrices and numbers with scalars of equal size"
             )
         if element is not self.dtype and (structs.holds_arrays(element) or self._held is not None):
             raise ArrayError(

@@ -31,18 +31,22 @@ __all__ = [
 
 def empty(
     shape: Any = None, dtype: Any = float, device: Any = None, requires_grad: bool = False, pinned: bool = False,
-    retain_grad: bool = False, **kwargs: Any,
+    retain_grad: bool = False, strides: Any = None, **kwargs: Any,
 ) -> array:  # fmt: skip
-    """An array of undefined contents. shape: an integer or extents; `length=n` is accepted too."""
-    return _made(_extents(shape, kwargs), dtype, device, requires_grad, pinned, retain_grad, False)
+    """An array of undefined contents.
+
+    shape: an integer or extents; `length=n` is accepted too. strides: bytes from one element to the next, for each
+    dimension.
+    """
+    return _made(_extents(shape, kwargs), dtype, device, requires_grad, pinned, retain_grad, False, strides)
 
 
 def zeros(
     shape: Any = None, dtype: Any = float, device: Any = None, requires_grad: bool = False, pinned: bool = False,
-    retain_grad: bool = False, **kwargs: Any,
+    retain_grad: bool = False, strides: Any = None, **kwargs: Any,
 ) -> array:  # fmt: skip
     """An array of zeros. In a kernel: a zeroed array of constant shape on the thread's stack."""
-    made = _made(_extents(shape, kwargs), dtype, device, requires_grad, pinned, retain_grad, True)
+    made = _made(_extents(shape, kwargs), dtype, device, requires_grad, pinned, retain_grad, True, strides)
     if current_graph() is not None:
         made.zero_()
     return made
@@ -74,11 +78,12 @@ def ones(
 
 
 def _made(
-    extents: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool, pinned: bool, retain_grad: bool, zero: bool
-) -> array:
+    extents: tuple[int, ...], dtype: Any, device: Any, requires_grad: bool, pinned: bool, retain_grad: bool, zero: bool,
+    strides: Any,
+) -> array:  # fmt: skip
     element = checked_dtype(dtype)
     device = get_device(device)
-    made = array._wrap(allocate(extents, element, zero, device, pinned), element, device)
+    made = array._wrap(allocate(extents, element, zero, device, pinned, strides), element, device)
     made.requires_grad, made.pinned, made.retain_grad = requires_grad, pinned, retain_grad
     return made
 
@@ -87,7 +92,7 @@ def _extents(shape: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:
     given = shape if shape is not None else kwargs.pop("length", kwargs.pop("n", None))
     if kwargs:
         raise TypeError(
-            f"unexpected keyword {next(iter(kwargs))!r}\nexpected: shape, dtype, device, requires_grad, pinned"
+            f"unexpected keyword {next(iter(kwargs))!r}\nexpected: shape, dtype, device, requires_grad, pinned, strides"
         )
     extents = normalized_shape(0 if given is None else given)
     assert extents is not None
@@ -188,9 +193,20 @@ def copy(
     for name, a, offset in (("source", src, src_offset), ("destination", dest, dest_offset)):
         if offset < 0 or number < 0 or offset + number > a.size:
             raise ArrayError(f"copy of {number} elements at {offset} leaves the {name} of {a.size} elements")
-        if not a.is_contiguous:
-            raise ArrayError(f"copy with offsets needs a contiguous {name}")
-    dest.flatten()[dest_offset : dest_offset + number].assign(src.flatten()[src_offset : src_offset + number])
+    if not dest.is_contiguous and not _is_line(dest):
+        raise ArrayError("copy with offsets needs a destination that is contiguous, or has one dimension")
+    _stretch(dest, dest_offset, number).assign(_stretch(src, src_offset, number))
+
+
+def _is_line(a: Any) -> bool:
+    return isinstance(a, array) and a.ndim == 1
+
+
+def _stretch(a: Any, offset: int, number: int) -> array:
+    """Elements in a row, as a view; of a copy where elements of several dimensions lie apart."""
+    line = a if _is_line(a) else a.contiguous().flatten()
+    found: array = line[offset : offset + number]
+    return found
 
 
 def _require_array(value: Any, name: str) -> None:

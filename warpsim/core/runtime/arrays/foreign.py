@@ -12,7 +12,7 @@ import numpy as np
 from ....errors import ArrayError
 from ...types import structs
 from ..devices.device import CPU, Device, span_of
-from .host_memory import contiguous_strides
+from .host_memory import checked_strides, contiguous_strides
 
 
 def memory_at(
@@ -26,13 +26,10 @@ def memory_at(
     if element is None or shape is None:
         raise ArrayError("memory given by ptr= needs dtype= and shape=")
     layout = structs.numpy_dtype(element)
-    steps = tuple(strides) if strides is not None else contiguous_strides(shape, layout.itemsize)
-    if len(steps) != len(shape):
-        raise ArrayError(f"strides {steps} for shape {shape}\nexpected: one stride per dimension")
+    packed = contiguous_strides(shape, layout.itemsize)
+    steps = packed if strides is None else checked_strides(strides, shape)
     if any(n < 0 for n in shape):
         raise ArrayError(f"shape {shape} has a negative extent")
-    if any(s < 0 for s in steps):
-        raise ArrayError("negative strides\nhelp: copy the data first")
     span = span_of(shape, steps, layout.itemsize)
     if capacity is not None and span > capacity:
         raise ArrayError(f"shape {shape} with strides {steps} spans {span} bytes, capacity is {capacity}")

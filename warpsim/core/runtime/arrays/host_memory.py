@@ -19,10 +19,11 @@ from ...types.scalars import canonical, holds_numbers, is_bfloat16
 from ..devices.cuda import interop
 from ..devices.device import CPU, Device, device_of, get_cuda_devices
 from ..devices.device_memory import on_host
+from .arithmetic import Arithmetic
 from .held import Held, owners_of
 
 
-class TypedMemory:
+class TypedMemory(Arithmetic):
     """What `array` and `indexedarray` have in common: elements of a type that NumPy can see."""
 
     dtype: Any
@@ -100,16 +101,28 @@ def contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]
     return tuple(strides)
 
 
+def checked_strides(strides: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides [bytes], one per dimension and none negative, or `ArrayError`."""
+    steps = tuple(int(s) for s in strides)
+    if len(steps) != len(shape):
+        raise ArrayError(f"strides {steps} for shape {shape}\nexpected: one stride per dimension")
+    if any(s < 0 for s in steps):
+        raise ArrayError("negative strides\nhelp: copy the data first")
+    return steps
+
+
 # ----- making memory ----------------------------------------------------------------------------
 
 
 def allocate(
-    shape: tuple[int, ...], element: Any, zero: bool = True, device: Device | None = None, pinned: bool = False
-) -> np.ndarray:
+    shape: tuple[int, ...], element: Any, zero: bool = True, device: Device | None = None, pinned: bool = False,
+    strides: Any = None,
+) -> np.ndarray:  # fmt: skip
     """Fresh aligned memory of a device, the host's by default, in the layout of `element`.
 
-    pinned: page-locked memory of the host, where there is a CUDA device to copy to or from.
-    Raises `ArrayError` for a bad size, `DeviceMemoryError` for more than the device has.
+    pinned: page-locked memory of the host, where there is a CUDA device to copy to or from. strides: bytes from one
+    element to the next, per dimension; packed memory without.
+    Raises `ArrayError` for a bad size or bad strides, `DeviceMemoryError` for more than the device has.
     """
     if any(n < 0 for n in shape):
         raise ArrayError(f"shape {shape} has a negative extent")
@@ -122,6 +135,9 @@ def allocate(
     if size >= 2**63:
         raise ArrayError(f"shape {shape} of {type_name(element)} needs more than 2**63 bytes")
     home = CPU if device is None else device
+    if strides is not None:
+        steps = checked_strides(strides, shape)
+        return home.zeros((*shape, *inner), base, (*steps, *contiguous_strides(inner, base.itemsize)))
     if pinned and home.shares_host_memory and (gpu := next(iter(get_cuda_devices()), None)) is not None:
         return gpu.pinned((*shape, *inner), base, zero)
     return (home.zeros if zero else home.empty)((*shape, *inner), base)
@@ -315,12 +331,24 @@ def _as_records(source: np.ndarray, element: Any, layout: np.dtype) -> np.ndarra
 
 
 def reinterpreted(memory: np.ndarray, ndim: int, layout: np.dtype) -> np.ndarray:
-    """The same memory as elements of another layout of equal size."""
+    """The same memory as elements of another layout: of equal size, or made of scalars of equal size.
+
+    What is left of the components becomes trailing extents, and what elements take is taken from these: vec3 (n,) is
+    float (n, 3) and back. Raises `ArrayError` where the extents are others.
+    """
+    inner = layout.shape
+    if math.prod(memory.shape[ndim:]) * memory.itemsize != layout.itemsize:
+        if inner and memory.shape[-len(inner) :] != inner:
+            raise ArrayError(
+                f"a view of elements of shape {inner} of memory of shape {memory.shape}\n"
+                "expected: the same last extents"
+            )
+        return memory.view(layout.base)
     outer = memory.shape[:ndim]
     if not memory.size:
-        return memory.reshape(0)[:0].view(layout.base).reshape((*outer, *layout.shape))
+        return memory.reshape(0)[:0].view(layout.base).reshape((*outer, *inner))
     packed = memory.reshape((*outer, -1)) if memory.ndim > ndim else memory[..., np.newaxis]
-    return packed.view(layout.base).reshape((*outer, *layout.shape))
+    return packed.view(layout.base).reshape((*outer, *inner))
 
 
 # ----- elements ---------------------------------------------------------------------------------
