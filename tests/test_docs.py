@@ -10,7 +10,7 @@ import warpsim as wp
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 WITH_PROGRAMS = [page for page in PAGES if "```python" in page.read_text(encoding="utf-8")]
-FRAMEWORKS = ("torch", "jax")
+FRAMEWORKS = ("torch", "jax", "paddle", "numba")
 PRINT = re.compile(r"^\s*print\(.*\)  # (.*)$", re.MULTILINE)
 
 

@@ -577,6 +577,12 @@ from .interop.jax import (
     dtype_to_jax as dtype_to_jax,
     get_jax_device as get_jax_device,
 )
+from .interop.from_numba import (
+    from_numba as from_numba,
+)
+from .interop.to_numba import (
+    to_numba as to_numba,
+)
 from .interop.jax_frames import (
     register_ffi_callback as register_ffi_callback,
 )

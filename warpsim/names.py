@@ -165,6 +165,8 @@ FRAMEWORKS = {
     "interop.jax": (
         "from_jax to_jax device_from_jax device_to_jax dtype_from_jax dtype_to_jax get_jax_device"
     ),
+    "interop.from_numba": "from_numba",
+    "interop.to_numba": "to_numba",
     "interop.jax_frames": "register_ffi_callback",
     "interop.jax_kernel": "jax_kernel jax_callable",
 }

@@ -56,7 +56,8 @@ def cache_key(program: Program, options: Options, processor: str) -> str:
     """A digest of all that decides the code: the program, layouts of structs, options, processor."""
     fn = program.fn
     parts = [fingerprint(), processor, repr(options), str(program.ndim), print_function(fn), *struct_layouts(fn)]
-    if has_checks(fn) or options.verify or options.lineinfo or any(snippets.units(fn)):
+    calls = any(snippets.units(fn)) or any(snippets.foreign(fn))
+    if has_checks(fn) or calls or options.verify or options.lineinfo:
         parts.extend(check_places(fn))  # failed checks report them; other code does not depend on them
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 

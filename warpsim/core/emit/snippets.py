@@ -21,12 +21,12 @@ from collections import deque
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...config import config
 from ...errors import CompilerError, NativeCodeError, NoCompilerError
 from ..ir.nodes import Call, Function, walk
-from ..ops.native import HOST, NativeRow, Unit
+from ..ops.native import HOST, ForeignRow, NativeRow, Unit
 from .cache import is_private, object_cache
 from .cpp import cpp_source, file_name
 from .lifetime import Owned
@@ -57,9 +57,14 @@ _loaded: weakref.WeakValueDictionary[str, Library] = weakref.WeakValueDictionary
 _recent: deque[Library] = deque(maxlen=_RECENT)  # who asks whether a text compiles will want it next
 
 
-def libraries(fn: Function) -> dict[str, Library]:
-    """The units that a program calls by their symbols, compiled where need be."""
-    return {unit.symbol: load(unit) for unit in units(fn)}
+def libraries(fn: Function) -> dict[str, Any]:
+    """What a program calls by symbols, each with an `address`: units, compiled where need be, foreign functions."""
+    return {unit.symbol: load(unit) for unit in units(fn)} | {row.name: row.callee for row in foreign(fn)}
+
+
+def foreign(fn: Function) -> Iterator[ForeignRow]:
+    """The calls of functions that others compiled."""
+    return (node.op for node in walk(fn.body) if isinstance(node, Call) and isinstance(node.op, ForeignRow))
 
 
 def units(fn: Function) -> Iterator[Unit]:

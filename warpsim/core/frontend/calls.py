@@ -226,6 +226,8 @@ def call_python(tr: Translator, callee: Any, args: list[Any], keywords: dict[str
         raise KernelTypeError(f"{name!r} is a Python function", expected="a function made by @wp.func", help=cure)
     if isinstance(callee, np.ufunc):
         raise KernelTypeError(f"NumPy's {name!r} does not run in kernels", help=f"use wp.{name}")
+    if type(callee).__module__.startswith("numba."):
+        raise KernelTypeError(f"{name!r} is a Numba function", help=f"{name} = wp.from_numba({name}), outside")
     cure = "a kernel is launched from the host; kernels call functions made by @wp.func"
     is_kernel = hasattr(callee, "launchers")
     raise KernelTypeError(f"{describe(callee)} cannot be called in a kernel", help=cure if is_kernel else "")

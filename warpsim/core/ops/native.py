@@ -102,6 +102,17 @@ class NativeRow(Row):
     unit: Unit | None = None
 
 
+@dataclass(eq=False)
+class ForeignRow(Row):
+    """The op that calls a function that others compiled: the symbol is the row's name.
+
+    `callee.address` is where the function lies in this process; `title` is what messages call it.
+    """
+
+    callee: Any = None
+    title: str = ""
+
+
 def ascii_name(name: str) -> str:
     """A name as every linker takes it."""
     return re.sub(r"\W", "_", name, flags=re.ASCII)
@@ -242,7 +253,7 @@ def oracle(unit: Unit) -> Callable[..., Any]:
 def thrown(title: str, said: bytes, location: Location | None, where: str = "") -> NativeCodeError:
     """The Python exception for what a C++ exception said."""
     words = said.decode(errors="replace")
-    return NativeCodeError(f"{title} {words}{where}", location, help="catch it in the text, or return what is wrong")
+    return NativeCodeError(f"{title} {words}{where}", location, help="catch it inside, or return what is wrong")
 
 
 def _host_block(types: tuple[Any, ...]) -> np.ndarray:

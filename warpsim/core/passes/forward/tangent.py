@@ -101,7 +101,7 @@ class Tangents(Duals):
         """Tangents of the results of a row."""
         row = call.row
         nothing: Given = [{} for _ in call.results]
-        if row.opaque and any(given):
+        if row.opaque and row.tangent_rule is None and any(given):
             raise NotDifferentiableError(
                 f"native code has no tangent: {row.doc or row.name}", call.location,
                 help="write it in the kernel language, or keep it out of what is differentiated",
