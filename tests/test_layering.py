@@ -88,7 +88,7 @@ LATE_IMPORTS = {
     ("warpsim.autograd.plots", "warpsim.autograd.pictures"): "matplotlib is loaded by the first picture",
     ("warpsim.core.types.scalars", "ml_dtypes"): "bfloat16 is loaded when somebody asks for it",
     ("warpsim.core.runtime.arrays.array", "warpsim.core.runtime.arrays.indexed"): "a class made of `array`",
-    ("warpsim.core.runtime.arrays.arithmetic", "warpsim.core.runtime.map"): "operators of arrays are launches",
+    ("warpsim.core.runtime.arrays.arithmetic", "<computed: _MAP>"): "operators of arrays are launches, floors above",
     ("warpsim.core.runtime.devices.device", "warpsim.core.runtime.devices.cuda.device"): (
         "asking after a GPU loads what knows them; it stands on this module"
     ),

@@ -166,7 +166,7 @@ class ReadOnlyError(LaunchError, ValueError):
     """A kernel writes to an array whose memory is read-only."""
 
 
-class DeviceError(WarpsimError):
+class DeviceError(WarpsimError, ValueError):
     """An unknown or unavailable device, or an array on the wrong one."""
 
 

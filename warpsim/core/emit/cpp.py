@@ -114,7 +114,8 @@ class _Types:
 def _parameters(unit: Unit, types: _Types) -> Iterator[str]:
     """Declarations of the parameters, and in reverse of what stands beside them."""
     for name, t in unit.params:
-        yield f"{types.name(t, name in unit.constants)} {name}"
+        by_reference = name in unit.refs and not unit.reverse
+        yield f"{types.name(t, name in unit.constants)} {'&' if by_reference else ''}{name}"
         if unit.reverse:
             yield f"{types.name(t)} {'' if isinstance(t, ArrayType) else '&'}adj_{name}"
     if unit.reverse and has_slope(unit.result):
@@ -130,19 +131,39 @@ def _entry(unit: Unit, types: _Types, function: str) -> Iterator[str]:
     yield f"WP_EXPORT WP_OUTCOME {unit.symbol}(char *arguments, char *results) {{"
     yield "    WP_TRY"
     if not unit.reverse:
-        call = f"{function}({', '.join(values)})"
-        yield f"    {call};" if unit.result is None else f"    *({types.name(unit.result)} *)results = {call};"
+        yield from _forward_call(unit, types, function, values)
     else:
         yield f"    alignas(16) char nowhere[{_largest_element(unit)}];"
+        arrived = {name: f"*({types.name(t)} *)(arguments + {next(starts)})" for name, t in _refs(unit) if has_slope(t)}
         seed = [f"*({types.name(unit.result)} *)(arguments + {next(starts)})"] if has_slope(unit.result) else []
         given = []
         for ((name, t), at), value in zip(pairs, values, strict=True):
             yield from _beside(types, name, t, at, next(starts) if has_gradient_array(t) else None)
+            if name in arrived:
+                yield f"    adj_{name} = {arrived[name]};"
             given += [value, f"adj_{name}"]
         yield f"    {function}({', '.join([*given, *seed])});"
         yield from _cotangents(unit, types)
     yield "    WP_CATCH"
     yield "}"
+
+
+def _forward_call(unit: Unit, types: _Types, function: str, values: list[str]) -> Iterator[str]:
+    """The call, with references to variables whose values are results afterwards."""
+    places = offsets(unit.result_types)[0]
+    given = [f"changed_{name}" if name in unit.refs else v for (name, _), v in zip(unit.params, values, strict=True)]
+    for (name, t), value in zip(unit.params, values, strict=True):
+        if name in unit.refs:
+            yield f"    {types.name(t)} changed_{name} = {value};"
+    call = f"{function}({', '.join(given)});"
+    target = "" if unit.result is None else f"*({types.name(unit.result)} *)(results + {places[-1]}) = "
+    yield f"    {target}{call}"
+    for (name, t), at in zip(_refs(unit), places, strict=False):
+        yield f"    *({types.name(t)} *)(results + {at}) = changed_{name};"
+
+
+def _refs(unit: Unit) -> list[tuple[str, Any]]:
+    return [(name, t) for name, t in unit.params if name in unit.refs]
 
 
 def _beside(types: _Types, name: str, t: Any, at: int, grad: int | None) -> Iterator[str]:

@@ -141,7 +141,7 @@ class NativeFunc(Func):
         row = native_row(unit)
         plain = [host_value(o.value, o.type) for o in operands]
         results = row.evaluate(plain, unit.result_types, {})
-        return _host(results[0], unit.result) if results else None
+        return None if unit.result is None else _host(results[-1], unit.result)
 
     # ----- the function at given types ----------------------------------------------------------
 
@@ -167,7 +167,15 @@ class NativeFunc(Func):
         for t in types:
             self._check_fields(t)
         params = tuple(zip(names, types, strict=True))
-        return Unit(self.name, part, text, params, self.result_type(), location=self.location)
+        refs = tuple(self.overloads[0].references.values())
+        for name, t in params:
+            if name in refs and holds_arrays(t):
+                what = f"{type_name(t)} by reference, parameter {name!r} of native function {self.name!r}"
+                raise self._error(
+                    KernelTypeError, what,
+                    expected="a number, vector, matrix or struct without arrays", help="arrays need no wp.ref",
+                )  # fmt: skip
+        return Unit(self.name, part, text, params, self.result_type(), refs=refs, location=self.location)
 
     def _check_fields(self, t: Any) -> None:
         """Refuse structs with fields that have no name in C++."""
@@ -196,8 +204,8 @@ class NativeFunc(Func):
     def _wrapped(self, row: NativeRow, types: tuple[Any, ...]) -> Function:
         params = self._parameters(types)
         region, builder = self._region(params)
-        result = builder.call(row, params, row.unit.result_types if row.unit else ())
-        region.yields = () if result is None else (result,)
+        found = builder.call(row, params, row.unit.result_types if row.unit else ())
+        region.yields = found if isinstance(found, tuple) else () if found is None else (found,)
         return Function(self.name, region, self.location)
 
     def _replay(self, row: NativeRow, types: tuple[Any, ...]) -> Function | None:
@@ -206,15 +214,15 @@ class NativeFunc(Func):
         Without a replay text: nothing where nothing is returned, because arrays hold what the launch left
         there; and a snippet that changes arrays cannot run again, so the result is lost.
         """
-        text, result = self.texts.replay, self.result_type()
-        if text is not None and (text.strip() or result is not None):
+        assert row.unit is not None
+        text, results = self.texts.replay, row.unit.result_types
+        if text is not None and (text.strip() or results):
             return self._wrapped(native_row(self._forward("replay_snippet", text, types)), types)
-        if result is not None and row.effect in (PURE, READ):
+        if results and row.effect in (PURE, READ):
             return None
         region, builder = self._region(self._parameters(types))
-        if result is not None:
-            what = {"what": f"what native function {self.name!r} returned"}
-            region.yields = (builder.call(UNRECOVERABLE, (), (result,), what),)
+        what = {"what": f"what native function {self.name!r} returned"}
+        region.yields = tuple(builder.call(UNRECOVERABLE, (), (t,), what) for t in results)
         return Function(self.name, region, self.location)
 
     def _gradient(self, types: tuple[Any, ...]) -> Function | None:
@@ -224,9 +232,11 @@ class NativeFunc(Func):
         unit = self.unit("adj_snippet", self.texts.adjoint, types)
         row = native_row(replace(unit, reverse=True, constants=frozenset(self._signature.parameters)))
         params = self._parameters(types)
-        result = self.result_type()
-        seeds = (Value(result, "adj_ret"),) if has_slope(result) else ()
-        region, builder = self._region((*params, *seeds))
+        changed = [(f"new_{name}", t) for name, t in unit.params if name in unit.refs]
+        arriving = [Value(t, name) for name, t in changed]
+        arriving += [Value(unit.result, "adj_ret")] if has_slope(unit.result) else []
+        region, builder = self._region((*params, *arriving))
+        seeds = [value for value in arriving if has_slope(value.type)]
         grads = tuple(builder.call(GRADIENTS, (p,), (p.type,)) for p in params if has_gradient_array(p.type))
         assert row.unit is not None
         found = builder.call(row, (*params, *seeds, *grads), row.unit.result_types)
@@ -266,11 +276,14 @@ def func_native(
     kin work as in CUDA, on every processor. A value is returned with `return` and declared by the
     annotation. Lines `#include <...>` are moved in front of the function.
 
+    A parameter `x: wp.ref[T]` is a reference, and what the text leaves in it goes to the caller's variable or element.
+
     `adj_snippet` is the derivative. It sees also `adj_<name>` for every parameter (of a number or
     vector a variable that begins at zero; of an array the array of its gradient) and `adj_ret`, the
-    cotangent of the result, and adds to them. Several threads may add to one element: use `atomicAdd`
-    there. The gradient of an array that has none reads as zero, and what is added to it is dropped. A
-    function that takes or returns floats and has no `adj_snippet` cannot be differentiated.
+    cotangent of the result, and adds to them. `adj_x` of a reference begins as the cotangent of the new value and
+    ends as that of the old one, which `x` is here: `adj_x = 0` after an overwrite. Several threads may add to one
+    element: use `atomicAdd` there. The gradient of an array that has none reads as zero, and what is added to it is
+    dropped. A function that takes or returns floats and has no `adj_snippet` cannot be differentiated.
 
     `replay_snippet` computes the result again in the backward pass, where the snippet cannot run twice;
     an empty text does nothing. Without one, a snippet that returns nothing is not run again; one that

@@ -52,7 +52,8 @@ class Unit:
 
     `params` are names and types. In a `reverse` unit each has its cotangent beside it: an array of floats
     another array, other values with floats a result of the same type. Arrays of parameters in `constants`
-    are constant, so text that writes to one does not compile.
+    are constant, so text that writes to one does not compile. Parameters in `refs` are references: what the text
+    leaves in them are results, in front of what it returns.
     """
 
     function: str
@@ -62,6 +63,7 @@ class Unit:
     result: Any = None
     reverse: bool = False
     constants: frozenset[str] = frozenset()
+    refs: tuple[str, ...] = ()
     location: Location | None = field(default=None, compare=False)
 
     @property
@@ -70,15 +72,21 @@ class Unit:
         own = [t for _, t in self.params]
         if not self.reverse:
             return tuple(own)
-        seed = [self.result] if has_slope(self.result) else []
-        return (*own, *seed, *(t for t in own if has_gradient_array(t)))
+        seeds = [t for t in self.forward_results if has_slope(t)]
+        return (*own, *seeds, *(t for t in own if has_gradient_array(t)))
+
+    @property
+    def forward_results(self) -> tuple[Any, ...]:
+        """Types of what the function gives: values of references, then what it returns."""
+        changed = [t for name, t in self.params if name in self.refs]
+        return (*changed, *(() if self.result is None else (self.result,)))
 
     @property
     def result_types(self) -> tuple[Any, ...]:
         """Types of the values in the result block, in order."""
         if self.reverse:
             return tuple(t for _, t in self.params if has_slope(t))
-        return () if self.result is None else (self.result,)
+        return self.forward_results
 
     @property
     def title(self) -> str:
@@ -91,7 +99,7 @@ class Unit:
         types = [full_name(t) for _, t in self.params]
         names = [name for name, _ in self.params]
         kinds = (full_name(self.result), self.reverse, sorted(self.constants))
-        facts = (INTERFACE, self.part, self.text, names, types, kinds)
+        facts = (INTERFACE, self.part, self.text, names, types, kinds, *([self.refs] if self.refs else []))
         return f"warpsim_{ascii_name(self.function)}_{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}"
 
 

@@ -78,7 +78,7 @@ def launch(
                 return adjoint_launch(kernel, dim, *by_hand, device, deterministic, record_cmd)
             call = prepare(kernel, dim, args, device, PRIMAL, deterministic, len(inputs), record_tape)
             call = call.shaped(block_dim, max_blocks)
-            return Launch(call) if record_cmd else issue(call)
+            return Launch.of(call) if record_cmd else issue(call)
     except WarpsimError as error:
         raise trimmed(error)  # noqa: B904
 
@@ -133,7 +133,7 @@ def repeat(kernel: Kernel, dim: Any, args: Sequence[Any], input_count: int, reco
 def issue(call: LaunchCall) -> None:
     """Run a launch, or put it into the graph that is captured; tapes are told."""
     if current_graph() is not None:
-        Launch(call).replay()
+        Launch.of(call).replay()
     elif saved_contents.alert:
         run_recorded(call)
     else:

@@ -13,9 +13,12 @@ from typing import Any
 from ...ops import add, div, floordiv, mod, mul, neg, pos, pow, sub
 
 
+_MAP = "warpsim.core.runtime.map"  # floors above arrays: what an operator does is a launch
+
+
 def _mapped(operation: Any, *operands: Any, out: Any = None) -> Any:
-    """`map` lies floors above arrays, and loads when somebody first calculates."""
-    return import_module("warpsim.core.runtime.map").map(operation, *operands, out=out)
+    """`map`, which loads when somebody first calculates."""
+    return import_module(_MAP).map(operation, *operands, out=out)
 
 
 def _operators(operation: Any) -> tuple[Any, Any, Any]:

@@ -61,7 +61,7 @@ def adjoint_launch(
     form = needs.form("adjoint", names)
     program = kernel.program(types, settings, False, form)
     more = [extra_by_hand(kernel, needs, extra, sums) for extra in program.extras]
-    launch = Launch(prepare(kernel, dim, [*needs.whole(args), *more], device, form, deterministic))
+    launch = Launch.of(prepare(kernel, dim, [*needs.whole(args), *more], device, form, deterministic))
     launch.with_gradient = partial(regraded, needs, program.extras)
     if record_cmd and not backs:
         return launch

@@ -11,14 +11,19 @@ from typing import Any
 import numpy as np
 
 from ....errors import LaunchError
+from ...types import compounds
+from ...types.arrays import ArrayType
 from ..arrays import saved_contents
 from ..arrays.call_site import CallSite
+from ..arrays.creation import zeros
+from ..arrays.indexed import indexedarray
 from ..devices.capture import current_graph, recorded
-from ..devices.device import Device
+from ..devices.device import Device, get_device
 from ..devices.stream import ScopedStream
 from ..launches import pool
 from ..launches.anchors import anchors
 from ..launches.dimensions import normalized
+from ..launches.for_device import prepare
 from ..launches.kernel import Kernel
 from ..launches.launcher import LaunchCall
 from ..tape.recording import run_generally
@@ -41,8 +46,19 @@ class ReadyLaunch:
             self.call.run()
 
 
+def _blank(t: Any, device: Device) -> Any:
+    """What a parameter is before it is set: zero, or an array without elements."""
+    if isinstance(t, ArrayType):
+        nothing = zeros((0,) * t.ndim, t.dtype, device)
+        return indexedarray(nothing) if t.indexed else nothing
+    return t.wrap(np.zeros(t.shape)) if compounds.is_compound(t) else t()
+
+
 class Launch:
-    """A launch recorded with `record_cmd=True`: change parameters, then `launch()` again.
+    """A launch that is repeated: change parameters, then `launch()` again. `wp.launch(..., record_cmd=True)` gives one.
+
+    `Launch(kernel, device)` has no threads yet, zeros for numbers and arrays without elements: `set_dim`
+    and `set_param_by_name` follow. block_dim, max_blocks: as of `wp.launch`. Raises `LaunchError` for a generic kernel.
 
     A change that does not fit raises what `wp.launch` would raise, and leaves the launch as it was.
     """
@@ -52,8 +68,23 @@ class Launch:
     with_gradient: Callable[[list[Any], int, Any], list[Any]] | None = None
     """The arguments with another gradient at a position."""
 
-    def __init__(self, call: LaunchCall):
-        self.ready = ReadyLaunch(call)
+    def __init__(self, kernel: Kernel, device: Any = None, *, max_blocks: int = 0, block_dim: int | None = None):
+        if not isinstance(kernel, Kernel):
+            raise LaunchError(f"{kernel!r} is not a kernel\nhelp: decorate the function with @wp.kernel")
+        if kernel.generic:
+            cure = "wp.launch(..., record_cmd=True) tells its types"
+            raise LaunchError(f"kernel {kernel.key!r} is generic\nhelp: {cure}")
+        place = get_device(device)
+        blanks = [_blank(t, place) for t in kernel.patterns.values()]
+        call = prepare(kernel.current, 0, blanks, place)
+        self.ready = ReadyLaunch(call.shaped(block_dim, max_blocks))
+
+    @classmethod
+    def of(cls, call: LaunchCall) -> Launch:
+        """A launch with threads and arguments."""
+        made = cls.__new__(cls)
+        made.ready = ReadyLaunch(call)
+        return made
 
     @property
     def kernel(self) -> Kernel:
@@ -160,7 +191,7 @@ class Launch:
         if not noted:
             self.submit()
             return
-        other = Launch(call)
+        other = Launch.of(call)
         other.plain, other.noted = self.plain or self, noted
         other.submit()
         for number, own in self.noted.items():

@@ -1,0 +1,78 @@
+"""Launches made without arguments, which are set one by one."""
+
+import numpy as np
+import pytest
+
+import warpsim as wp
+from warpsim.errors import ArgumentTypeError, LaunchError
+
+
+@wp.struct
+class Settings:
+    scale: float
+    offset: wp.vec3
+
+
+@wp.kernel
+def placed(x: wp.array[float], s: Settings, t: wp.transform, k: int, out: wp.array[wp.vec3]):
+    i = wp.tid()
+    out[i] = s.scale * x[i] * wp.vec3(1.0) + s.offset + wp.transform_get_translation(t) * float(k)
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+def test_arguments_are_set_one_by_one_and_changed(device):
+    x = wp.array([1.0, 2.0, 3.0], dtype=float, device=device)
+    out = wp.zeros(3, dtype=wp.vec3, device=device)
+    command = wp.Launch(placed, device)
+    assert command.kernel is placed
+    command.launch()  # no thread yet
+    command.set_param_by_name("out", out)
+    command.set_param_at_index(0, x)
+    command.set_dim(2)
+    command.set_param_by_name("s", Settings(scale=2.0, offset=wp.vec3(1.0, 0.0, 0.0)))
+    command.launch()
+    assert out.numpy().tolist() == [[3, 2, 2], [5, 4, 4], [0, 0, 0]]
+    command.set_param_by_name("t", wp.transform(wp.vec3(1.0, 1.0, 1.0), wp.quat_identity()))
+    command.set_param_by_name("k", 10)
+    command.set_dim(3)
+    command.launch()
+    assert out.numpy()[2].tolist() == [17, 16, 16]
+
+
+def test_what_is_not_set_is_zero():
+    out = wp.ones(1, dtype=wp.vec3)
+    command = wp.Launch(placed)
+    command.set_param_by_name("x", wp.ones(1, dtype=float))
+    command.set_param_by_name("out", out)
+    command.set_dim(1)
+    command.launch()
+    assert out.numpy().tolist() == [[0, 0, 0]]
+
+
+def test_tapes_record_launches_made_so():
+    x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
+    out = wp.zeros(2, dtype=wp.vec3, requires_grad=True)
+    command = wp.Launch(placed)
+    for name, value in (("x", x), ("out", out), ("s", Settings(scale=3.0))):
+        command.set_param_by_name(name, value)
+    command.set_dim(2)
+    with wp.Tape() as tape:
+        command.launch()
+    tape.backward(grads={out: wp.ones(2, dtype=wp.vec3)})
+    np.testing.assert_allclose(x.grad.numpy(), [9.0, 9.0])
+
+
+def test_what_cannot_be_launched_is_refused():
+    @wp.kernel
+    def generic(x: wp.array[wp.Float]):
+        x[wp.tid()] = x.dtype(1.0)
+
+    with pytest.raises(LaunchError, match="is generic"):
+        wp.Launch(generic)
+    with pytest.raises(LaunchError, match="is not a kernel"):
+        wp.Launch(len)
+    command = wp.Launch(placed)
+    with pytest.raises(ArgumentTypeError):
+        command.set_param_by_name("k", "three")
+    with pytest.raises(LaunchError, match="no parameter 'm'"):
+        command.set_param_by_name("m", 3)
