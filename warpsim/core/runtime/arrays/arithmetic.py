@@ -12,7 +12,6 @@ from typing import Any
 
 from ...ops import add, div, floordiv, mod, mul, neg, pos, pow, sub
 
-
 _MAP = "warpsim.core.runtime.map"  # floors above arrays: what an operator does is a launch
 
 
