@@ -577,6 +577,15 @@ from .interop.jax import (
     dtype_to_jax as dtype_to_jax,
     get_jax_device as get_jax_device,
 )
+from .interop.paddle import (
+    from_paddle as from_paddle,
+    to_paddle as to_paddle,
+    device_from_paddle as device_from_paddle,
+    device_to_paddle as device_to_paddle,
+    dtype_from_paddle as dtype_from_paddle,
+    dtype_to_paddle as dtype_to_paddle,
+    stream_from_paddle as stream_from_paddle,
+)
 from .interop.from_numba import (
     from_numba as from_numba,
 )

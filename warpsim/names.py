@@ -165,6 +165,9 @@ FRAMEWORKS = {
     "interop.jax": (
         "from_jax to_jax device_from_jax device_to_jax dtype_from_jax dtype_to_jax get_jax_device"
     ),
+    "interop.paddle": (
+        "from_paddle to_paddle device_from_paddle device_to_paddle dtype_from_paddle dtype_to_paddle stream_from_paddle"
+    ),
     "interop.from_numba": "from_numba",
     "interop.to_numba": "to_numba",
     "interop.jax_frames": "register_ffi_callback",

@@ -18,9 +18,10 @@ from ..core.runtime.arrays.saved_contents import shared_allocation
 from ..core.runtime.devices.cuda import interop
 from ..core.runtime.devices.device import CPU, Device
 from ..core.runtime.devices.stream import Stream, get_stream
-from ..core.types import compounds, scalars, structs
+from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
 from ..errors import ArgumentTypeError, ArrayError, DeviceError, GradientError, MissingPackageError, ReadOnlyError
+from .elements import seen_as
 
 _OLDEST = (2, 6)
 if tuple(int(part) for part in torch.__version__.split(".")[:2]) < _OLDEST:
@@ -110,20 +111,7 @@ def _memory_of(t: torch.Tensor, element: Any) -> np.ndarray:
         raise ArrayError(f"a tensor of {t.dtype} with layout {t.layout} on {t.device}: {error}") from error
     assert memory is not None
     memory = memory.view(scalars.bfloat16) if t.dtype is torch.bfloat16 else memory
-    layout = structs.numpy_dtype(element)
-    if memory.dtype != layout.base:
-        alike = memory.dtype.kind in "biu" and layout.base.kind in "biu"  # a truth value is a byte, 0 or 1
-        same = alike and memory.itemsize == layout.base.itemsize
-        if not same or structs.is_struct(element):
-            raise ArrayError(f"a tensor of {t.dtype} as {type_name(element)}\nexpected: the same type of numbers")
-        memory = memory.view(layout.base)
-    inner = layout.shape
-    if inner and (memory.ndim <= len(inner) or memory.shape[-len(inner) :] != inner):
-        raise ArrayError(
-            f"a tensor of shape {tuple(t.shape)} as {type_name(element)}\nexpected: trailing extents {inner}, and "
-            "extents of the array before them"
-        )
-    return memory
+    return seen_as(memory, element, f"a tensor of {t.dtype}")
 
 
 def _gradient_of(t: torch.Tensor, element: Any, grad: Any) -> array:
