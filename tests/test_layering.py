@@ -89,6 +89,7 @@ LATE_IMPORTS = {
     ("warpsim.core.types.scalars", "ml_dtypes"): "bfloat16 is loaded when somebody asks for it",
     ("warpsim.core.runtime.arrays.array", "warpsim.core.runtime.arrays.indexed"): "a class made of `array`",
     ("warpsim.core.runtime.arrays.arithmetic", "<computed: _MAP>"): "operators of arrays are launches, floors above",
+    ("warpsim.core.runtime.arrays.arithmetic", "<computed: _OPS>"): "arrays alone need no operations",
     ("warpsim.core.runtime.devices.device", "warpsim.core.runtime.devices.cuda.device"): (
         "asking after a GPU loads what knows them; it stands on this module"
     ),

@@ -10,17 +10,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ...ops import add, div, floordiv, mod, mul, neg, pos, pow, sub
-
 _MAP = "warpsim.core.runtime.map"  # floors above arrays: what an operator does is a launch
+_OPS = "warpsim.core.ops"
 
 
-def _mapped(operation: Any, *operands: Any, out: Any = None) -> Any:
-    """`map`, which loads when somebody first calculates."""
-    return import_module(_MAP).map(operation, *operands, out=out)
+def _mapped(operation: str, *operands: Any, out: Any = None) -> Any:
+    """`map` of a built-in; both load when somebody first calculates."""
+    return import_module(_MAP).map(getattr(import_module(_OPS), operation), *operands, out=out)
 
 
-def _operators(operation: Any) -> tuple[Any, Any, Any]:
+def _operators(operation: str) -> tuple[Any, Any, Any]:
     """`x + y`, its form for an array on the right only, and `x += y`."""
 
     def operator(self: Any, other: Any) -> Any:
@@ -39,16 +38,16 @@ def _operators(operation: Any) -> tuple[Any, Any, Any]:
 class Arithmetic:
     """The operators of `array` and `indexedarray`."""
 
-    __add__, __radd__, __iadd__ = _operators(add)
-    __sub__, __rsub__, __isub__ = _operators(sub)
-    __mul__, __rmul__, __imul__ = _operators(mul)
-    __truediv__, __rtruediv__, __itruediv__ = _operators(div)
-    __floordiv__, __rfloordiv__, __ifloordiv__ = _operators(floordiv)
-    __mod__, __rmod__, __imod__ = _operators(mod)
-    __pow__, __rpow__, __ipow__ = _operators(pow)
+    __add__, __radd__, __iadd__ = _operators("add")
+    __sub__, __rsub__, __isub__ = _operators("sub")
+    __mul__, __rmul__, __imul__ = _operators("mul")
+    __truediv__, __rtruediv__, __itruediv__ = _operators("div")
+    __floordiv__, __rfloordiv__, __ifloordiv__ = _operators("floordiv")
+    __mod__, __rmod__, __imod__ = _operators("mod")
+    __pow__, __rpow__, __ipow__ = _operators("pow")
 
     def __neg__(self) -> Any:
-        return _mapped(neg, self)
+        return _mapped("neg", self)
 
     def __pos__(self) -> Any:
-        return _mapped(pos, self)
+        return _mapped("pos", self)
