@@ -41,6 +41,8 @@ USED = {
     ["load", "name"], "Launch": ["launch", "set_dim", "set_param_at_index", "set_param_by_name", "set_params",
     "set_param_at_index_from_ctype"], "Graph": ["launch"], "Tape": ["backward", "zero", "reset", "gradients",
     "visualize", "report", "record_func", "__enter__", "mark_read"],
+    "Device": ["alias", "arch", "can_access", "context", "free_memory", "is_capturing", "is_cuda", "is_primary", "name",
+    "sm_count", "synchronize", "total_memory", "uuid"],
 }
 SPECIAL = ("__getitem__", "__setitem__", "__call__", "__len__", "__add__", "__mul__", "__eq__")
 RAW_WORDS = {"ptr", "cuda_stream", "deleter", "capacity"}

@@ -75,6 +75,7 @@ def test_launches_raise_what_was_thrown(f, words, count):
         np.testing.assert_array_equal(y.numpy(), 2.0)
 
 
+@ON_HOSTS
 @pytest.mark.parametrize("f, words", CASES, ids=[f.name for f, _ in CASES])
 def test_the_interpreter_and_the_host_raise_too(f, words):
     x, y = wp.array([1.0, 9.0], dtype=float, device="interp"), wp.zeros(2, dtype=float, device="interp")

@@ -95,3 +95,13 @@ def test_what_does_not_fit_is_refused():
     for limit, error in ((True, TypeError), (1.5, TypeError), (-1, ValueError), (2**31, ValueError)):
         with pytest.raises(error, match="max_iterations is"):
             balance(edges, colors, 2, 1.1, max_iterations=limit)
+
+
+@pytest.mark.parametrize("colors, count, told", [
+    ([0, 1], 2, r"node_colors is \[0, 1\]"),
+    (wp.array([0.0, 1.0]), 2, "expected: an array of int32"),
+    (wp.array([0, 3], dtype=int), 2, "colors run from 0 to 3\nexpected: 0 to 1"),
+])  # fmt: skip
+def test_groups_of_what_is_no_coloring_are_refused(colors, count, told):
+    with pytest.raises(wp.errors.ArrayError, match=told):
+        wp.utils.graph_coloring_get_groups(colors, count)

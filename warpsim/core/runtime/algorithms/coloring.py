@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import ArrayError
+from ....errors import ArrayError, shown
 from ...frontend.functions import func
 from ...types.scalars import int32
 from ..arrays.array import array
@@ -214,8 +214,15 @@ class _Balance:
 def graph_coloring_get_groups(
     node_colors: array, color_count: int, return_wp_array: bool = True, device: Any = "cpu"
 ) -> tuple[Any, ...]:
-    """The nodes of each color, in order: int32 arrays on a device, or NumPy arrays."""
+    """The nodes of each color, in order: int32 arrays on a device, or NumPy arrays.
+
+    Raises ArrayError unless `node_colors` (nodes,) is of int32 and its colors are from 0 to `color_count - 1`.
+    """
+    if not (isinstance(node_colors, array) and node_colors.dtype is int32 and node_colors.ndim == 1):
+        raise ArrayError(f"node_colors is {shown(node_colors)}\nexpected: an array of int32, of shape (nodes,)")
     colors = node_colors.numpy()
+    if colors.size and not 0 <= colors.min() <= colors.max() < color_count:
+        raise ArrayError(f"colors run from {colors.min()} to {colors.max()}\nexpected: 0 to {color_count - 1}")
     order = np.argsort(colors, kind="stable").astype(np.int32)
     ends = np.cumsum(np.bincount(colors, minlength=color_count))
     groups = np.split(order, ends[:-1])

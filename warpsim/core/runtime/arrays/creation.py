@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import ArgumentTypeError, ArrayError, DeviceError, user_frames
+from ....errors import ArgumentTypeError, ArrayError, DeviceError, shown, user_frames
 from ...types import compounds, scalars, structs
 from ...types.arrays import type_name
 from ..devices.capture import current_graph, recorded
@@ -304,6 +304,8 @@ def _renamed(memory: np.ndarray, base: np.dtype) -> np.ndarray:
 
 def to_dlpack(a: array) -> Any:
     """A DLPack capsule of an array's memory, which it keeps alive; `from_dlpack` of any framework takes it once."""
+    if not isinstance(a, array):
+        raise ArrayError(f"to_dlpack: found {shown(a)}\nexpected: an array of warpsim")
     return a.__dlpack__()
 
 
