@@ -7,15 +7,13 @@ captured once and replayed. The picture has four moments, the animation all fram
 import argparse
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 import warpsim as wp
-from warpsim.plot import Surface, render_meshes, tube
+from warpsim.plot import Surface, tube
+from warpsim.render import Film, add_film_options
 from warpsim.solvers import ModelBuilder, SolverXPBD
-from warpsim.usd import UsdWriter
 
 WIDTH, HEIGHT, FOOT = 1.8, 1.2, 1.6  # of the cloth, and of its lower side above the ground [m]
 DENSITY, STRETCH, BENDING = 0.12, 2.0e4, 2.0e-5  # [kg/m^2], [N/m], [N m]
@@ -24,7 +22,7 @@ RED, WHITE, GREY = (0.62, 0.06, 0.05), (0.85, 0.84, 0.80), (0.25, 0.26, 0.28)  #
 
 
 def build(cells):
-    """The builder of the model, and which of its triangles are white."""
+    """The builder of the model, and the color of each of its particles."""
     builder = ModelBuilder()
     rows = round(cells * HEIGHT / WIDTH)
     mass = DENSITY * WIDTH * HEIGHT / ((cells + 1) * (rows + 1))
@@ -34,8 +32,8 @@ def build(cells):
         spring_ke=STRETCH, edge_ke=BENDING, tri_drag=DRAG, tri_lift=LIFT,
     )  # fmt: skip
     builder.add_tethers(cloth)
-    row = builder.triangles["indices"].min(axis=1) // (cells + 1)
-    return builder, (row >= rows // 3) & (row < rows - rows // 3)
+    row = np.arange(len(cloth)) // (cells + 1)
+    return builder, np.where(((row > rows // 3) & (row < rows - rows // 3))[:, None], WHITE, RED)
 
 
 def wind_at(t):
@@ -63,31 +61,25 @@ def pole():
 
 def run(args):
     """Simulate, write the animation and the picture, print a summary; returns a Result."""
-    builder, white = build(args.cells)
+    builder, colors = build(args.cells)
     model, faces = builder.finalize(args.device), builder.triangles["indices"]
     solver = SolverXPBD(model, args.substeps, damping=0.05)
-    state, control = model.state(), model.control()
-    frames, rod, views, busy = max(1, round(args.seconds * args.fps)), pole(), {}, 0.0
-    shown = {round(part * frames) for part in (0.0, 0.2, 0.6, 1.0)}
-    with UsdWriter(args.output, fps=args.fps, metadata={"solver": "XPBD", "version": wp.__version__}) as usd:
-        usd.ground(size=8.0)
-        usd.mesh("pole", rod.points, rod.triangles, color=GREY)
-        for frame in tqdm(range(frames + 1), unit="frame", disable=None):
-            if frame:
-                control.wind.assign([wind_at(frame / args.fps)])
+    state, control, busy = model.state(), model.control(), 0.0
+    about = {"solver": "XPBD", "version": wp.__version__}
+    files = {"output": args.output, "picture": args.picture, "moments": (0.0, 0.2, 0.6, 1.0), "ground": 8.0}
+    with Film(seconds=args.seconds, fps=args.fps, metadata=about, azimuth=20.0, elevation=8.0, **files) as film:
+        film.stand("pole", pole())
+        for t in film.frames():
+            if t:
+                control.wind.assign([wind_at(t)])
                 begin = time.perf_counter()
-                solver.step(state, state, control, None, 1.0 / args.fps)
+                solver.step(state, state, control, None, film.dt)
                 busy += time.perf_counter() - begin
             q, qd = state.particle_q.numpy().copy(), state.particle_qd.numpy().copy()
-            usd.frame()
-            usd.mesh("flag", q, faces, color=RED, velocities=qd)
-            if frame in shown:
-                flag = [Surface(q, faces[~white], RED), Surface(q, faces[white], WHITE)]
-                views[f"t = {frame / args.fps:.2f} s"] = [*flag, rod]
-    render_meshes(args.picture, list(views.values()), captions=list(views), azimuth=20.0, elevation=8.0)
+            film.show("flag", Surface(q, faces, colors), qd)
     statistics = solver.statistics(state)
-    rate = frames * args.substeps * model.spring_count / busy
-    print(f"{args.output}: {frames + 1} frames, {len(q)} particles, {rate / 1e6:.0f} M springs/s with all else")
+    rate = film.count * args.substeps * model.spring_count / busy
+    print(f"{args.output}: {film.count + 1} frames, {len(q)} particles, {rate / 1e6:.0f} M springs/s with all else")
     return Result(q, statistics.spring_strain, not statistics.diverged, rate)
 
 
@@ -102,12 +94,9 @@ def check(result):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add_film_options(parser, "flag", seconds=5.0)
     parser.add_argument("--cells", type=int, default=127, help="along the width")
-    parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--fps", type=int, default=60)
     parser.add_argument("--substeps", type=int, default=20, help="per frame")
-    parser.add_argument("--output", type=Path, default=Path("flag.usdc"))
-    parser.add_argument("--picture", type=Path, default=Path("flag.png"))
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
     if min(args.cells, args.seconds, args.fps, args.substeps) <= 0:

@@ -6,15 +6,13 @@ again; the volume is watched in every frame.
 
 import argparse
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 import warpsim as wp
-from warpsim.plot import Surface, box, render_meshes
+from warpsim.plot import Surface, box
+from warpsim.render import Film, add_film_options
 from warpsim.solvers import ModelBuilder, ShapeConfig, SolverXPBD, soft
-from warpsim.usd import UsdWriter
 
 RADIUS, DENSITY, YOUNG, POISSON = 0.25, 1000.0, 1.0e5, 0.45  # [m], [kg/m^3], [Pa], [-]
 HALF, CLEAR, DEEP = 0.35, 0.56, 0.28  # half side of the plate; its lower face at the top and at the bottom [m]
@@ -69,29 +67,23 @@ def run(args):
     builder, plate = build(args.cells)
     model, faces = builder.finalize(args.device), builder.triangles["indices"]
     solver, state, control = SolverXPBD(model, args.substeps, damping=0.2), model.state(), model.control()
-    frames, h = max(1, round(args.seconds * args.fps)), 1.0 / args.fps
-    shown = {0, round(DOWN * args.fps), round((DOWN + HOLD + UP) * args.fps), frames}
-    heights, volumes, views = [], [], {}
-    with UsdWriter(args.output, fps=args.fps, metadata={"solver": "XPBD", "version": wp.__version__}) as usd:
-        usd.ground(size=4.0)
-        for frame in tqdm(range(frames + 1), unit="frame", disable=None):
-            if frame:
-                control.set_shape(plate, velocity=(0.0, speed_at((frame - 1) * h), 0.0))
-                solver.step(state, state, control, None, h)
-                control.advance(h)
+    heights, volumes, about = [], [], {"solver": "XPBD", "version": wp.__version__}
+    moments = np.minimum([0.0, DOWN / args.seconds, (DOWN + HOLD + UP) / args.seconds, 1.0], 1.0)
+    files = {"output": args.output, "picture": args.picture, "moments": moments, "ground": 4.0}
+    with Film(seconds=args.seconds, fps=args.fps, metadata=about, elevation=8.0, **files) as film:
+        for t in film.frames():
+            if t:
+                control.set_shape(plate, velocity=(0.0, speed_at(t - film.dt), 0.0))
+                solver.step(state, state, control, None, film.dt)
+                control.advance(film.dt)
             q = state.particle_q.numpy().copy()
             low = float(control.shape_transform.numpy()[plate, 1]) - THICK / 2
-            press = box((-HALF, low, -HALF), (HALF, low + THICK, HALF), GREY)
-            usd.frame()
-            usd.mesh("ball", q, faces, color=GREEN, velocities=state.particle_qd.numpy().copy())
-            usd.mesh("plate", press.points, press.triangles, color=GREY)
+            film.show("ball", Surface(q, faces, GREEN), state.particle_qd.numpy().copy())
+            film.show("plate", box((-HALF, low, -HALF), (HALF, low + THICK, HALF), GREY))
             heights.append(np.ptp(q[:, 1]))
             volumes.append(solver.statistics(state).total_volume_ratio)
-            if frame in shown:
-                views[f"t = {frame * h:.2f} s"] = [Surface(q, faces, GREEN), press]
-    render_meshes(args.picture, list(views.values()), captions=list(views), elevation=8.0)
     worst = float(solver.statistics(state).volume_ratio.min())
-    print(f"{args.output}: {frames + 1} frames, {model.tet_count} tetrahedra, squashed to {min(heights):.3f} m")
+    print(f"{args.output}: {film.count + 1} frames, {model.tet_count} tetrahedra, squashed to {min(heights):.3f} m")
     return Result(np.array(heights), np.array(volumes), worst)
 
 
@@ -106,12 +98,9 @@ def check(result):
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add_film_options(parser, "soft_squash", seconds=2.5)
     parser.add_argument("--cells", type=int, default=10, help="across the ball")
-    parser.add_argument("--seconds", type=float, default=2.5)
-    parser.add_argument("--fps", type=int, default=60)
     parser.add_argument("--substeps", type=int, default=20, help="per frame")
-    parser.add_argument("--output", type=Path, default=Path("soft_squash.usdc"))
-    parser.add_argument("--picture", type=Path, default=Path("soft_squash.png"))
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
     if min(args.cells, args.seconds, args.fps, args.substeps) <= 0:

@@ -54,7 +54,7 @@ FLOORS = {
     "warpsim.interop": 10.5,
     "warpsim.optim": 10,
     "warpsim.plot": 10,
-    "warpsim.render": 10,
+    "warpsim.render": 10.1,
     "warpsim.solvers": 11.0,
     "warpsim.solvers.neighbours": 11.1,
     "warpsim.solvers.ocean": 11.2,

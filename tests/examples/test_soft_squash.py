@@ -1,26 +1,12 @@
 """The squashed ball: it gives way, keeps its volume and comes back; its mesh is a ball."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from pxr import Usd, UsdGeom
 
 from warpsim.solvers import soft
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def example():
-    spec = importlib.util.spec_from_file_location("soft_squash", ROOT / "examples" / "soft_squash.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["soft_squash"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["soft_squash"]
+EXAMPLE = "soft_squash"
 
 
 def test_the_mesh_fills_a_ball(example):

@@ -1,0 +1,74 @@
+"""Films: their frames, moments and files, and what an error leaves."""
+
+import argparse
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+from pxr import Usd, UsdGeom
+
+from warpsim.plot import Surface, box
+from warpsim.render import Film, add_film_options, film
+
+TRIANGLE = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+
+
+def shoot(folder, **options):
+    """Times of the frames of a triangle that rises by 1 m/s."""
+    times = []
+    with Film(folder / "f.usdc", folder / "f.png", **options) as made:
+        made.stand("box", box((2.0, 0.0, 0.0), (3.0, 1.0, 1.0)))
+        for t in made.frames():
+            times.append(t)
+            risen = Surface(TRIANGLE + np.array([0.0, t, 0.0]), [[0, 1, 2]])
+            made.show("rising", risen, np.tile([0.0, 1.0, 0.0], (3, 1)))
+    return times
+
+
+def test_every_frame_is_in_the_animation(tmp_path):
+    times = shoot(tmp_path, seconds=0.5, fps=20)
+    np.testing.assert_allclose(times, np.arange(11) / 20)
+    stage = Usd.Stage.Open(str(tmp_path / "f.usdc"))
+    rising = UsdGeom.Mesh.Get(stage, "/World/rising")
+    heights = [rising.GetPointsAttr().Get(k)[0][1] for k in range(11)]
+    np.testing.assert_allclose(heights, times, atol=1e-7)
+    np.testing.assert_allclose(rising.GetVelocitiesAttr().Get(3), np.tile([0.0, 1.0, 0.0], (3, 1)))
+    assert UsdGeom.Mesh.Get(stage, "/World/box").GetPointsAttr().GetTimeSamples() == []
+    assert stage.GetTimeCodesPerSecond() == 20 and stage.GetEndTimeCode() == 10
+
+
+def test_a_picture_has_a_panel_for_each_moment(tmp_path, monkeypatch):
+    seen = {}
+    draw = film.render_meshes
+    monkeypatch.setattr(
+        film, "render_meshes", lambda path, views, **o: (seen.update(o, views=views), draw(path, views))
+    )
+    shoot(tmp_path, seconds=1.0, fps=10, moments=(0.0, 0.5, 1.0), azimuth=5.0)
+    assert seen["captions"] == ["t = 0.00 s", "t = 0.50 s", "t = 1.00 s"] and seen["azimuth"] == 5.0
+    np.testing.assert_allclose([view[1].points[0, 1] for view in seen["views"]], [0.0, 0.5, 1.0])
+    assert all(len(view) == 2 for view in seen["views"])
+    assert imread(tmp_path / "f.png").shape[1] == 3 * 480
+
+
+def test_colors_of_points_are_kept(tmp_path):
+    colors = np.eye(3)
+    with Film(tmp_path / "c.usda", tmp_path / "c.png", seconds=0.1, ground=None) as made:
+        for _ in made.frames():
+            made.show("colored", Surface(TRIANGLE, [[0, 1, 2]], colors))
+    stage = Usd.Stage.Open(str(tmp_path / "c.usda"))
+    assert not stage.GetPrimAtPath("/World/ground")
+    np.testing.assert_array_equal(UsdGeom.Mesh.Get(stage, "/World/colored").GetDisplayColorAttr().Get(0), colors)
+
+
+def test_an_error_leaves_no_file(tmp_path):
+    with pytest.raises(RuntimeError, match="stop"), Film(tmp_path / "f.usdc", tmp_path / "f.png", seconds=1.0) as made:
+        for _ in made.frames():
+            raise RuntimeError("stop")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_options_of_a_command_line():
+    parser = argparse.ArgumentParser()
+    add_film_options(parser, "drop", seconds=2.0)
+    chosen = parser.parse_args(["--fps", "30"])
+    assert (chosen.seconds, chosen.fps, str(chosen.output), str(chosen.picture)) == (2.0, 30, "drop.usdc", "drop.png")

@@ -1,0 +1,95 @@
+"""`Film`: a simulation as an animation in USD and as one picture of a few moments, with a progress bar meanwhile."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from ..plot import Surface, render_meshes
+from ..usd import UsdWriter
+
+START_TO_END = (0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0)
+"""Moments of a picture, as parts of the whole time."""
+
+
+class Film:
+    """Both files under construction; use it in a `with` block:
+
+        with Film("drop.usdc", "drop.png", seconds=2.0) as film:
+            film.stand("ball", sphere((0.0, 0.25, 0.0), 0.25))
+            for time in film.frames():
+                if time:
+                    solver.step(state, state, None, None, film.dt)
+                film.show("cloth", Surface(state.particle_q.numpy(), triangles), state.particle_qd.numpy())
+
+    output: the animation, of `seconds` [s] at `fps` [1/s], see `UsdWriter`. picture: a PNG with one panel for each of
+    `moments`, parts of the whole time in [0, 1]. ground: side of a floor at height 0 [m], None for none. metadata: of
+    the USD file, the solver above all. view: how to look at the picture, options of `render_meshes`.
+
+    Frame k is at k / fps, the first at 0, and there is at least one after it. An error inside of the block leaves
+    neither file.
+    """
+
+    def __init__(
+        self, output: Any, picture: Any, seconds: float, fps: int = 60, moments: Sequence[float] = START_TO_END,
+        ground: float | None = 6.0, metadata: dict[str, Any] | None = None, **view: Any,
+    ):  # fmt: skip
+        self.picture, self.fps, self.view = picture, fps, view
+        self.count = max(1, round(seconds * fps))
+        self.usd = UsdWriter(output, fps=fps, metadata=metadata)
+        if ground is not None:
+            self.usd.ground(size=ground)
+        self._shown = {round(part * self.count) for part in moments}
+        self._standing: list[Surface] = []
+        self._views: dict[str, list[Surface]] = {}
+        self._now: list[Surface] | None = None
+
+    @property
+    def dt(self) -> float:
+        """The time between frames [s]."""
+        return 1.0 / self.fps
+
+    def __enter__(self) -> Film:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self.usd.__exit__(kind, error, trace)
+        if kind is None:
+            render_meshes(self.picture, list(self._views.values()), captions=list(self._views), **self.view)
+
+    def stand(self, name: str, surface: Surface) -> None:
+        """Show what does not move; to be called before the first frame."""
+        self._standing.append(surface)
+        self._write(name, surface, None)
+
+    def frames(self) -> Iterator[float]:
+        """The time [s] of each frame in turn, while a bar on stderr shows the progress of a terminal's user."""
+        for frame in tqdm(range(self.count + 1), unit="frame", disable=None):
+            self.usd.frame()
+            self._now = list(self._standing) if frame in self._shown else None
+            yield frame * self.dt
+            if self._now is not None:
+                self._views[f"t = {frame * self.dt:.2f} s"] = self._now
+
+    def show(self, name: str, surface: Surface, velocities: Any = None) -> None:
+        """A moving surface as it is in this frame, once in each; velocities: (n, 3) [m/s] of its points."""
+        self._write(name, surface, velocities)
+        if self._now is not None:
+            self._now.append(surface)
+
+    def _write(self, name: str, surface: Surface, velocities: Any) -> None:
+        """A sample of a mesh, with one color where all its points have the same."""
+        color = surface.color[0] if (surface.color == surface.color[0]).all() else surface.color
+        self.usd.mesh(name, surface.points, surface.triangles, color=color, velocities=velocities)
+
+
+def add_film_options(parser: argparse.ArgumentParser, name: str, seconds: float, fps: int = 60) -> None:
+    """Let a command line choose --seconds, --fps, --output (name.usdc) and --picture (name.png)."""
+    parser.add_argument("--seconds", type=float, default=seconds)
+    parser.add_argument("--fps", type=int, default=fps)
+    parser.add_argument("--output", type=Path, default=Path(f"{name}.usdc"))
+    parser.add_argument("--picture", type=Path, default=Path(f"{name}.png"))
