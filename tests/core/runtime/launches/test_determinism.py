@@ -6,7 +6,6 @@ with `deterministic=True` those as well.
 
 import hashlib
 import importlib
-import importlib.util
 import os
 import subprocess
 import sys
@@ -18,6 +17,7 @@ import pytest
 import warpsim as wp
 from warpsim.config import config
 from warpsim.core.runtime.launches import pool
+from warpsim.solvers import Contacts, ModelBuilder, SolverXPBD
 
 pytestmark = pytest.mark.cpu(reason="numbers of CPU threads")
 
@@ -309,22 +309,22 @@ def test_springs_for_300_steps(parallel):
     assert default == digest(found)
 
 
-def test_cloth_of_the_example_for_300_steps(parallel):
-    spec = importlib.util.spec_from_file_location("cloth_drop_threads", ROOT / "examples" / "cloth_drop.py")
-    example = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = example
-    spec.loader.exec_module(example)
+def test_cloth_of_the_solver_for_300_steps(parallel):
+    """With contact, friction and particles that keep off each other."""
     points, triangles = sheet(60)
 
     def run():
-        model = example.build(points - (0.5, 3.4, 0.5), triangles).finalize("cpu")
-        solver, state, contacts = example.SolverXPBD(model, substeps=1), model.state(), example.Contacts(model)
+        builder = ModelBuilder()
+        builder.add_cloth_mesh(
+            (-0.5, 0.35, -0.5), (0, 0, 0, 1), 1.0, 0.0, points, triangles, 0.2, spring_ke=2e4, edge_ke=2e-5
+        )
+        builder.add_ground_plane()
+        builder.add_shape_sphere((0, 0.25, 0, 0, 0, 0, 1), 0.25)
+        model = builder.finalize("cpu")
+        solver, state, contacts = SolverXPBD(model, substeps=1), model.state(), Contacts(model)
         for _ in range(STEPS):
             solver.step(state, state, None, contacts, 1.0 / 600.0)
         return {"x": state.particle_q.numpy(), "v": state.particle_qd.numpy()}
 
-    try:
-        same_for_all_threads(run)
-        assert max(parallel) > 3
-    finally:
-        del sys.modules[spec.name]
+    same_for_all_threads(run)
+    assert max(parallel) > 3
