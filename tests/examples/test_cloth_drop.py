@@ -35,7 +35,7 @@ def test_free_fall(example, run, no_picture, tmp_path):
 
 def test_the_default_cloth_falls_drapes_and_is_written(example, run, tmp_path):
     """Half a second: past the impact. The stage has every frame."""
-    result = run("--seconds", 0.5, "--substeps", 20)
+    result = run("--seconds", 0.5, "--substeps", 30)
     example.check(result)
     assert len(result.strain) == 31 and result.points[:, 1].min() < 0.2
     stage = Usd.Stage.Open(str(tmp_path / "out.usdc"))

@@ -54,7 +54,7 @@ def test_cloth_comes_to_lie_on_a_box(example, run, no_picture, tmp_path):
 
 
 def test_the_default_mesh_and_its_files(example, run, tmp_path):
-    result = run("--seconds", 0.4, "--vertices", 40, "--substeps", 8)
+    result = run("--seconds", 0.4, "--vertices", 40, "--substeps", 16)
     example.check(result)
     stage = Usd.Stage.Open(str(tmp_path / "out.usdc"))
     cloth = UsdGeom.Mesh.Get(stage, "/World/cloth")
