@@ -11,13 +11,6 @@ FILE_LIMIT, FUNCTION_LIMIT = 450, 60
 FOLDERS = ("warpsim", "examples", "benchmarks", "assets", "tests")
 FILES = sorted(p for folder in FOLDERS for p in (ROOT / folder).rglob("*.py"))
 
-# Files above the limit, each because it is one clear idea that a cut would hide.
-LONG_FILES = {
-    "tests/core/random_kernels.py": "one grammar of random programs",
-    "tests/core/frontend/test_expressions.py": "every operator of the language",
-    "tests/core/frontend/test_loops.py": "every form of loop",
-}
-
 
 def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
@@ -37,8 +30,7 @@ def lengths(text: str) -> dict[str, int]:
 def test_size(path):
     """Split by idea, not by size alone; functions count from their first decorator."""
     text = path.read_text(encoding="utf-8")
-    if relative(path) not in LONG_FILES:
-        assert len(text.splitlines()) <= FILE_LIMIT
+    assert len(text.splitlines()) <= FILE_LIMIT
     long = {name: n for name, n in lengths(text).items() if n > FUNCTION_LIMIT}
     assert long == {}
 
@@ -54,8 +46,3 @@ def test_files_of_tests_have_names_of_their_own():
     """pytest imports them by these alone."""
     names = Counter(p.name for p in FILES if p.is_relative_to(ROOT / "tests") and p.name != "conftest.py")
     assert [name for name, count in names.items() if count > 1] == []
-
-
-def test_the_list_of_long_files_is_true():
-    for name in LONG_FILES:
-        assert len((ROOT / name).read_text(encoding="utf-8").splitlines()) > FILE_LIMIT, f"{name} is short now"

@@ -3,6 +3,7 @@
 Every statement runs in a child of a process that has imported warpsim and nothing of it besides.
 """
 
+import pickle
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import warpsim as wp
 from warpsim import names
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,6 +54,27 @@ wp.ScopedDevice("cuda:0").__enter__(); wp.capture_begin("cuda:0"); wp.HashGrid(4
 wp.get_mempool_used_mem_current("cuda:0"); wp.map(wp.sin, wp.zeros(3, device="cuda:0")); wp.synchronize_device("cuda")
 """
 
+VALUES = (wp.vec3(1.0, 2.0, 3.0), wp.mat22d(1.0), wp.quat(0.0, 0.0, 0.0, 1.0), wp.transform(), wp.spatial_vectorh(2.0))
+
+FUNCTIONS = """
+import warpsim as wp
+
+
+@wp.func
+def twice(x: float):
+    return 2.0 * x
+
+
+@wp.func_native("return 2.0f * x;")
+def twice_in_cpp(x: float) -> float: ...
+
+
+@wp.struct
+class Pair:
+    point: wp.vec3
+    others: wp.array(dtype=float)
+"""
+
 
 def _statements(text):
     return [part.strip() for line in text.splitlines() for part in line.split(";") if part.strip()]
@@ -74,6 +97,20 @@ def test_a_name_of_every_module_can_be_the_first_one():
 def test_every_use_of_an_array_can_be_the_first_one():
     start = "a = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True); "
     assert _complaints([start + use for use in _statements(ARRAYS)]) == ""
+
+
+def test_unpickling_a_value_can_be_the_first_statement():
+    statements = [f"import pickle; assert str(pickle.loads({pickle.dumps(v)!r})) == {str(v)!r}" for v in VALUES]
+    assert _complaints(statements) == ""
+
+
+@pytest.mark.parametrize("use", ["twice(2.0) == 4.0", "twice_in_cpp(2.0) == 4.0", "Pair().point == wp.vec3()"])
+def test_a_call_from_python_can_be_the_first_statement(tmp_path, use):
+    if "cpp" in use and shutil.which("c++") is None:
+        pytest.skip("native functions need a C++ compiler")
+    (tmp_path / "first_functions.py").write_text(FUNCTIONS, encoding="utf-8")
+    before = f"import sys; sys.path.append({str(tmp_path)!r})\n"
+    assert _complaints([f"import first_functions as f; assert f.{use}"], before) == ""
 
 
 def test_every_question_after_a_gpu_can_be_the_first_one():

@@ -79,6 +79,7 @@ LATE_IMPORTS = {
     ("warpsim.core.emit.build", "warpsim.core.emit.cpu"): "a warm start finds code on disk and needs no emitter",
     ("warpsim.core.emit.snippets", "warpsim.core.emit.toolchain"): "programs without native code look for no compiler",
     ("warpsim.core.emit.build", "warpsim.core.emit.cuda"): "the same for CUDA",
+    ("warpsim.core.ops.native", "<computed: _COMPILER>"): "native code called from Python; it stands on this module",
     ("warpsim.core.emit.cuda_tools", "cuda.pathfinder"): "optional: CUDA alone needs it",
     ("warpsim.core.emit.cuda_tools", "<computed: f'cuda.bindings.{name.lower()}'>"): "optional: CUDA alone needs them",
     ("warpsim.core.emit.cuda_tools", "importlib.metadata"): "it takes 15 ms, and CUDA alone needs it",

@@ -70,9 +70,9 @@ class UsageError(WarpsimError):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line (default: that of the process); returns the exit status."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        status = _dispatch(given)
+        status = _dispatch(words)
         sys.stdout.flush()  # so that a reader who has gone is met here
         return status
     except KeyboardInterrupt:
@@ -88,16 +88,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2 if isinstance(error, UsageError) else 1
 
 
-def _dispatch(given: list[str]) -> int:
-    if len(given) > 1 and given[0] == "run" and not given[1].startswith("-"):
-        return run_example(given[1], given[2:])
-    if given and given[0] == "bench":
-        return run_benchmarks(given[1:])
+def _dispatch(words: list[str]) -> int:
+    if len(words) > 1 and words[0] == "run" and not words[1].startswith("-"):
+        return run_example(words[1], words[2:])
+    if words and words[0] == "bench":
+        return run_benchmarks(words[1:])
     commands = parser()
-    if not given:
+    if not words:
         commands.print_help()
         return 0
-    chosen = commands.parse_args(given)
+    chosen = commands.parse_args(words)
     command: Callable[[argparse.Namespace], int] = chosen.command
     return command(chosen)
 
@@ -191,10 +191,10 @@ def threads() -> str:
 
 def cuda_driver() -> str:
     """The driver that was found, or why there is none to use."""
-    found = driver.found()
-    if not found.version:
-        return f"{found.reason}; kernels run on the CPU"
-    return f"for CUDA {driver.shown(found.version)}, {found.count} device{'s' if found.count > 1 else ''}"
+    cuda = driver.found()
+    if not cuda.version:
+        return f"{cuda.reason}; kernels run on the CPU"
+    return f"for CUDA {driver.shown(cuda.version)}, {cuda.count} device{'s' if cuda.count > 1 else ''}"
 
 
 def cuda_devices() -> Iterator[tuple[str, str]]:
@@ -239,9 +239,9 @@ def cache() -> ObjectCache:
     return ObjectCache(chosen, config.max_cache_bytes)
 
 
-def cache_summary(found: ObjectCache) -> str:
-    entries = len(found.entries())
-    return f"{entries} entries, {megabytes(found.size())} of at most {megabytes(found.max_bytes)} in {found.directory}"
+def cache_summary(kernels: ObjectCache) -> str:
+    count, size, most = len(kernels.entries()), megabytes(kernels.size()), megabytes(kernels.max_bytes)
+    return f"{count} entries, {size} of at most {most} in {kernels.directory}"
 
 
 def megabytes(size: int) -> str:
@@ -250,11 +250,11 @@ def megabytes(size: int) -> str:
 
 def list_cache() -> int:
     """Print the entries, the most recently used first."""
-    found = cache()
-    for entry in found.entries():
+    kernels = cache()
+    for entry in kernels.entries():
         moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(entry.last_used))
         print(f"{moment}  {entry.bytes / 1e3:9.1f} kB  {entry.label}")
-    print(cache_summary(found))
+    print(cache_summary(kernels))
     return 0
 
 
@@ -266,12 +266,12 @@ def show_cache_size() -> int:
 
 def clear_cache() -> int:
     """Remove all entries."""
-    found = cache()
-    before = found.size()
-    print(f"removed {found.clear()} entries, {megabytes(before - found.size())} from {found.directory}")
-    left = len(found.entries())
+    kernels = cache()
+    before = kernels.size()
+    print(f"removed {kernels.clear()} entries, {megabytes(before - kernels.size())} from {kernels.directory}")
+    left = len(kernels.entries())
     if left:
-        raise OSError(f"{left} entries could not be removed from {found.directory}")
+        raise OSError(f"{left} entries could not be removed from {kernels.directory}")
     return 0
 
 
@@ -292,19 +292,19 @@ def examples() -> dict[str, Path]:
     root = checkout()
     folders = [*([root / "examples"] if root else []), PACKAGE / "_examples"]
     for folder in folders:
-        found = {path.stem: path for path in sorted(folder.rglob("*.py")) if not path.stem.startswith("_")}
-        if found:
-            return found
+        paths = {path.stem: path for path in sorted(folder.rglob("*.py")) if not path.stem.startswith("_")}
+        if paths:
+            return paths
     return {}
 
 
 def list_examples(chosen: argparse.Namespace) -> int:
     """Print the names of the examples with the first line of each."""
-    found = examples()
-    width = max(map(len, found), default=0)
-    for name, path in found.items():
+    paths = examples()
+    width = max(map(len, paths), default=0)
+    for name, path in paths.items():
         print(f"{name:{width}}  {first_line(path)}".rstrip())
-    if not found:
+    if not paths:
         raise WarpsimError("this installation has no examples\nhelp: get the repository and run there")
     return 0
 
@@ -319,12 +319,12 @@ def first_line(path: Path) -> str:
 
 def run_example(name: str, arguments: list[str]) -> int:
     """Run the `main(arguments)` of an example; a whole number that it returns is the exit status."""
-    found = examples()
-    path = found.get(name.removesuffix(".py"))
+    paths = examples()
+    path = paths.get(name.removesuffix(".py"))
     if path is None:
-        near = difflib.get_close_matches(name, found, 1)
+        near = difflib.get_close_matches(name, paths, 1)
         hint = f"did you mean {near[0]!r}?" if near else "`warpsim run` lists them"
-        known = f"one of {', '.join(found)}" if found else "nothing, this installation has no examples"
+        known = f"one of {', '.join(paths)}" if paths else "nothing, this installation has no examples"
         raise UsageError(f"no example is named {name!r}\nexpected: {known}\nhelp: {hint}")
     return _called(load_example(path), f"warpsim run {path.stem}", arguments)
 

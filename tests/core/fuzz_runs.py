@@ -6,7 +6,7 @@ import itertools
 import linecache
 
 import numpy as np
-from random_kernels import SIZE
+from random_typed_expressions import SIZE
 
 import warpsim as wp
 

@@ -70,3 +70,52 @@ def test_what_every_pass_makes_of_a_kernel(kernel, kind, capsys, golden):
     for name, text in steps(kernel, form, capsys).items():
         if name != "source":
             golden(re.sub(r"  # line \d+", "", text), name.replace(" ", "-"))
+
+
+# ----- passes that leave the kernel above as it is ------------------------------------------
+
+
+@wp.kernel
+def repeated(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    y[i] = x[i]
+    for j in range(3):
+        y[i] = y[i] * (x[i] + float(j))
+
+
+@wp.kernel
+def backwards(x: wp.array(dtype=float), y: wp.array(dtype=float), first: int):
+    i = wp.tid()
+    for j in range(first, 4):
+        y[i] += x[j]
+
+
+@wp.kernel
+def compacted(x: wp.array(dtype=float), y: wp.array(dtype=float), count: wp.array(dtype=int)):
+    i = wp.tid()
+    if x[i] > 0.0:
+        y[wp.atomic_add(count, 0, 1)] = x[i] * x[i]
+
+
+@wp.kernel
+def points(mesh: wp.uint64, x: wp.array(dtype=wp.vec3)):
+    i = wp.tid()
+    x[i] = 2.0 * wp.mesh_get(mesh).points[i]
+
+
+OWN = {
+    "promote": (repeated, Form("adjoint", frozenset({"x", "y"}))),
+    "version": (backwards, Form()),
+    "recording": (compacted, Form("recording", frozenset({"x", "y"}))),
+    "handles": (points, Form("adjoint", frozenset({"x"}))),
+    "inline": (repeated, Form("adjoint", frozenset({"x", "y"}), same=((0, 1),))),
+    "tangent": (repeated, Form("recomputed tangent", frozenset({"x", "y"}))),
+    "adjoint tangent": (repeated, Form("adjoint tangent", frozenset({"x", "y"}))),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_what_a_pass_makes_of_a_kernel_that_needs_it(name, capsys, golden):
+    function, form = OWN[name]
+    programs = steps(wp.kernel(function.function), form, capsys)
+    golden(re.sub(r"  # line \d+", "", programs[name.removeprefix("adjoint ")]))

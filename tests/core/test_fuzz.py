@@ -16,7 +16,8 @@ import plain_python
 import pytest
 from fuzz_runs import TYPES, assert_same, inputs, module, on_device
 from hypothesis import HealthCheck, given, note, settings
-from random_kernels import SIZE, texts
+from random_kernels import texts
+from random_typed_expressions import SIZE
 
 import warpsim as wp
 from warpsim.core.frontend.function import kernel_function

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
+from warpsim.core.ir.nodes import walk
 from warpsim.core.types.arrays import ArrayType
 from warpsim.errors import KernelError
 
@@ -99,3 +100,9 @@ def text_of(error):
     """A message without the number that `module` gave its file, and without this folder."""
     folder = str(Path(__file__).parent)
     return str(error).replace(folder, "").replace("\\", "/")
+
+
+def nodes_of(kernel, kind):
+    """The nodes of a kind in the final program of a kernel."""
+    program = kernel.program(tuple(kernel.patterns.values()))
+    return [n for n in walk(program.fn.body) if isinstance(n, kind)]

@@ -12,9 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..ops.native import Unit, ascii_name, has_gradient_array, has_slope, holds_arrays, offsets
+from ..ops.native import Unit, ascii_name, has_gradient_array, holds_arrays, offsets
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType
+from ..types.cotangents import has_cotangent
 
 _SCALARS = {
     scalars.bool_: "bool", scalars.float16: "wp::float16", scalars.float32: "float", scalars.float64: "double",
@@ -118,7 +119,7 @@ def _parameters(unit: Unit, types: _Types) -> Iterator[str]:
         yield f"{types.name(t, name in unit.constants)} {'&' if by_reference else ''}{name}"
         if unit.reverse:
             yield f"{types.name(t)} {'' if isinstance(t, ArrayType) else '&'}adj_{name}"
-    if unit.reverse and has_slope(unit.result):
+    if unit.reverse and has_cotangent(unit.result):
         yield f"{types.name(unit.result)} adj_ret"
 
 
@@ -134,8 +135,9 @@ def _entry(unit: Unit, types: _Types, function: str) -> Iterator[str]:
         yield from _forward_call(unit, types, function, values)
     else:
         yield f"    alignas(16) char nowhere[{_largest_element(unit)}];"
-        arrived = {name: f"*({types.name(t)} *)(arguments + {next(starts)})" for name, t in _refs(unit) if has_slope(t)}
-        seed = [f"*({types.name(unit.result)} *)(arguments + {next(starts)})"] if has_slope(unit.result) else []
+        changed = [(name, types.name(t)) for name, t in _refs(unit) if has_cotangent(t)]
+        arrived = {name: f"*({kind} *)(arguments + {next(starts)})" for name, kind in changed}
+        seed = [f"*({types.name(unit.result)} *)(arguments + {next(starts)})"] if has_cotangent(unit.result) else []
         given = []
         for ((name, t), at), value in zip(pairs, values, strict=True):
             yield from _beside(types, name, t, at, next(starts) if has_gradient_array(t) else None)
@@ -182,7 +184,7 @@ def _beside(types: _Types, name: str, t: Any, at: int, grad: int | None) -> Iter
 
 def _cotangents(unit: Unit, types: _Types) -> Iterator[str]:
     """The variables go to the results; arrays in them were only lent."""
-    results = [(name, t) for name, t in unit.params if has_slope(t)]
+    results = [(name, t) for name, t in unit.params if has_cotangent(t)]
     for (name, t), at in zip(results, offsets(unit.result_types)[0], strict=True):
         for path in _array_paths(t) if structs.is_struct(t) else ():
             yield f"    adj_{name}{path} = {{}};"

@@ -22,7 +22,6 @@ from llvmlite import ir as ll
 
 from ..ir.nodes import Call, For, Function, If, While, count, walk
 from ..ops.lanes import like
-from ..ops.native import HOST
 from ..ops.values import from_memory, into_memory, llvm_type, memory_type, register_bits
 from ..passes.analysis.atomics import AtomicPlan
 from ..passes.analysis.cost import estimate
@@ -30,7 +29,7 @@ from ..passes.analysis.lanes import lane_plan
 from ..types import scalars
 from ..types.compounds import scalar_of
 from ..types.handles import ROW_BITS, TABLE_NAME, digest
-from . import layout, native
+from . import layout, native, snippets
 from .cpu_math import CpuMath
 from .cpu_threads import ThreadLoops
 from .layout import BYTES, CONCURRENT, GATHERED_PRIVATE, I1, I32, I64, SCATTERED_PRIVATE
@@ -318,7 +317,7 @@ class CpuTarget(ThreadLoops, CpuMath):
         """A unit that throws an exception ends the range of threads, and the launch raises what it said."""
         b, unit = self.builder, call.op.unit
         said = b.call(self.external(unit.symbol, ll.FunctionType(BYTES, [BYTES, BYTES])), [given, made])
-        if HOST["throws"](unit):
+        if snippets.throws(unit):
             words = b.ptrtoint(said, I64)
             nothing = ll.Constant(I64, 0)
             self.fail(b.icmp_unsigned("!=", words, nothing), Site("native", unit.title, call.location), words, nothing)

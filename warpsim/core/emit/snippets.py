@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from ...config import config
 from ...errors import CompilerError, NativeCodeError, NoCompilerError
 from ..ir.nodes import Call, Function, walk
-from ..ops.native import HOST, ForeignRow, NativeRow, Unit
+from ..ops.native import ForeignRow, NativeRow, Unit
 from .cache import is_private, object_cache
 from .cpp import cpp_source, file_name
 from .lifetime import Owned
@@ -109,9 +109,6 @@ def compiles(unit: Unit) -> bool:
 def throws(unit: Unit) -> bool:
     """Whether an exception may leave the text: the compiler drops the handler where it sees that none does."""
     return _HANDLER in library(unit)
-
-
-HOST.update(load=load, compiles=compiles, throws=throws)
 
 
 def cache_key(unit: Unit) -> str:

@@ -73,8 +73,8 @@ class Target:
     def value(self, call: Call, args: list[list[Any]]) -> Any:
         """The value of a call, by its row."""
         self.call, self.location = call, call.location
-        made = call.op.value(self, call, args)
-        return made if call.op.effect else rounded(self.builder, call, args, made)
+        result = call.op.value(self, call, args)
+        return result if call.op.effect else rounded(self.builder, call, args, result)
 
     @property
     def decides(self) -> bool:
@@ -125,12 +125,12 @@ class Target:
     def parameters(self, block: Any) -> dict[Value, list[Any]]:
         """Read every parameter from the argument block."""
         offsets, _ = layout.argument_offsets([p.type for p in self.fn.params])
-        found = {}
+        parts = {}
         for k, (param, at) in enumerate(zip(self.fn.params, offsets, strict=True)):
             flat = self.argument(block, param.type, at)
             contiguous = k < len(self.options.layouts) and self.options.layouts[k] == "C"
-            found[param] = self._contiguous(param.type, flat) if contiguous else flat
-        return found
+            parts[param] = self._contiguous(param.type, flat) if contiguous else flat
+        return parts
 
     def argument(self, block: Any, t: Any, at: int) -> list[Any]:
         """The value of type `t` that starts `at` bytes into the argument block."""
@@ -163,8 +163,8 @@ class Target:
     def external(self, name: str, t: ll.FunctionType) -> Any:
         """A declared function of the module."""
         module = self.builder.module
-        found = module.globals.get(name)
-        return found if found is not None else ll.Function(module, t, name)
+        declared = module.globals.get(name)
+        return declared if declared is not None else ll.Function(module, t, name)
 
     # ----- memory ---------------------------------------------------------------------------
 
@@ -198,9 +198,9 @@ class Target:
         """Where an index along an axis leads, in 64 bits: negative ones count from the end, once."""
         wide = self.as_index(i, t)
         if self.options.verify:
-            found = self.chosen_position(wide, extent) if scalars.is_signed(t) else wide
-            self._check_bounds(found, wide, t, extent, axis, call)
-            return found
+            position = self.chosen_position(wide, extent) if scalars.is_signed(t) else wide
+            self._check_bounds(position, wide, t, extent, axis, call)
+            return position
         if not self.counts_back(call, 1 + axis):
             return wide
         steady = self.is_steady(call, 1 + axis)
@@ -224,10 +224,10 @@ class Target:
         b, here = self.builder, self.builder.block
         with b.if_then(b.icmp_signed("<", wide, ll.Constant(I64, 0)), likely=False):
             moved, there = b.add(wide, extent), b.block
-        found = b.phi(I64)
-        found.add_incoming(wide, here)
-        found.add_incoming(moved, there)
-        return found
+        position = b.phi(I64)
+        position.add_incoming(wide, here)
+        position.add_incoming(moved, there)
+        return position
 
     def component_offset(
         self, call: Call, indices: list[Any], shape: tuple[int, ...], strides: list[int]
@@ -287,16 +287,16 @@ class Target:
                 entry = b.bitcast(b.gep(table, [b.mul(i, ll.Constant(I64, 4))]), ll.IntType(32).as_pointer())
                 looked_up = b.sext(b.load(entry), I64)
                 there = b.block
-        found = b.phi(I64)
-        found.add_incoming(i, here)
-        found.add_incoming(looked_up, there)
-        return found
+        position = b.phi(I64)
+        position.add_incoming(i, here)
+        position.add_incoming(looked_up, there)
+        return position
 
-    def _check_table(self, found: Any, extent: Any, axis: int, call: Call) -> None:
+    def _check_table(self, position: Any, extent: Any, axis: int, call: Call) -> None:
         """Tables were checked when they were given; they may have changed since."""
-        outside = self.builder.icmp_unsigned(">=", found, extent)
+        outside = self.builder.icmp_unsigned(">=", position, extent)
         name = self.name_of(call.args[0])
-        self.fail(outside, Site("table", f"axis {axis} of the array behind {name}", call.location), found, extent)
+        self.fail(outside, Site("table", f"axis {axis} of the array behind {name}", call.location), position, extent)
 
     # ----- updates --------------------------------------------------------------------------
 
@@ -338,8 +338,8 @@ class Target:
         if isinstance(value, Constant) or value in self.fn.params:
             return self.lowering.get(value)
         maker = self.plan.definitions[value]
-        made = self.value(maker, [self.again(a) for a in maker.args])
-        return made if len(maker.results) == 1 else made[maker.results.index(value)]
+        results = self.value(maker, [self.again(a) for a in maker.args])
+        return results if len(maker.results) == 1 else results[maker.results.index(value)]
 
     # ----- checks ---------------------------------------------------------------------------
 
@@ -348,8 +348,8 @@ class Target:
         missing = self.builder.icmp_unsigned("==", self.builder.ptrtoint(data, I64), nowhere)
         self.fail(missing, Site("none", self.name_of(call.args[0]), call.location), nowhere, nowhere)
 
-    def _check_bounds(self, found: Any, i: Any, t: type, extent: Any, axis: int, call: Call) -> None:
-        outside = self.builder.icmp_unsigned(">=", found, extent)
+    def _check_bounds(self, position: Any, i: Any, t: type, extent: Any, axis: int, call: Call) -> None:
+        outside = self.builder.icmp_unsigned(">=", position, extent)
         kind = "bounds" if scalars.is_signed(t) else "unsigned bounds"
         self.fail(outside, Site(kind, f"axis {axis} of {self.name_of(call.args[0])}", call.location), i, extent)
 
@@ -386,8 +386,8 @@ class Target:
         moved = self.builder.sub(self.builder.ptrtoint(start, I64), self.builder.ptrtoint(flat[0], I64))
         n, k = t.ndim, len(indices)
         axes = (flat[at + k : at + n] for at in range(2, len(flat), n))
-        kept = [x for each in axes for x in each]
-        return [start, self._moved_gradient(flat[1], moved), *kept]
+        unmoved = [x for each in axes for x in each]
+        return [start, self._moved_gradient(flat[1], moved), *unmoved]
 
     def shifted(self, flat: list[Any], offset: Any) -> list[Any]:
         """The same array with its elements starting `offset` bytes later: a field or component."""

@@ -59,20 +59,20 @@ class Captured:
     def _settle(self, path: ast.Name | ast.Attribute) -> None:
         """Keep what a name means, and what its attributes mean up to the first value."""
         name, attributes = names.steps(path)
-        found = self.settled.get(name, MISSING)
-        if found is MISSING:
-            found = self.present(name)
-            if found is MISSING:
+        meaning = self.settled.get(name, MISSING)
+        if meaning is MISSING:
+            meaning = self.present(name)
+            if meaning is MISSING:
                 return
-            self.settled[name] = found = own(found)
+            self.settled[name] = meaning = own(meaning)
         for step in attributes:
-            if isinstance(found, _VALUES) or _is_ours(found):
+            if isinstance(meaning, _VALUES) or _is_ours(meaning):
                 return
             name = f"{name}.{step.attr}"  # type: ignore[union-attr]
-            found = _attribute(found, step.attr)  # type: ignore[union-attr]
-            if found is MISSING:
+            meaning = _attribute(meaning, step.attr)  # type: ignore[union-attr]
+            if meaning is MISSING:
                 return
-            self.settled.setdefault(name, own(found))
+            self.settled.setdefault(name, own(meaning))
         self.late.discard(name)
 
     def _settle_statics(self, tree: ast.AST, roots: set[int]) -> None:
@@ -104,21 +104,21 @@ class Captured:
         """The Python object that a name means. Raises `KernelNameError`."""
         if name in self.settled:
             return self._followed(name)
-        found = self.present(name)
-        if found is MISSING:
-            found = in_language(name)
-        if found is MISSING:
+        meaning = self.present(name)
+        if meaning is MISSING:
+            meaning = in_language(name)
+        if meaning is MISSING:
             cure = "assign it in the enclosing function before the kernel is launched" if name in self.cells else ""
             raise KernelNameError(f"name {name!r} is not defined", help=cure)
         if name in self.late:
-            self.settled[name] = found = own(found)
-        return found
+            self.settled[name] = meaning = own(meaning)
+        return meaning
 
     def resolve(self, node: ast.expr) -> Any:
         """The Python object that `name` or `module.name` means, or None."""
         if isinstance(node, ast.Attribute):
-            found = self.of_path(node)
-            return _attribute(self.resolve(node.value), node.attr, None) if found is MISSING else found
+            meaning = self.of_path(node)
+            return _attribute(self.resolve(node.value), node.attr, None) if meaning is MISSING else meaning
         try:
             return self.lookup(node.id) if isinstance(node, ast.Name) else None
         except KernelNameError:
@@ -132,24 +132,24 @@ class Captured:
         return self._followed(path) if path in self.settled else MISSING
 
     def _followed(self, path: str) -> Any:
-        found = self.settled[path]
-        if isinstance(found, Redefinable):
+        meaning = self.settled[path]
+        if isinstance(meaning, Redefinable):
             name, *attributes = path.split(".")
             now = self.present(name)
             for attribute in attributes:
                 now = _attribute(now, attribute)
-            return now if found.replaced_by(now) else found
-        return found
+            return now if meaning.replaced_by(now) else meaning
+        return meaning
 
     def functions(self) -> list[Any]:
         """The functions made by `@func` among all this, as they are now."""
-        return [self._followed(path) for path, found in self.settled.items() if isinstance(found, Redefinable)]
+        return [self._followed(path) for path, meaning in self.settled.items() if isinstance(meaning, Redefinable)]
 
     def namespace(self) -> dict[str, Any]:
         """Globals, closure and what is settled, for evaluating Python expressions."""
         cells = {name: self.present(name) for name in self.cells}
         settled = {path: self._followed(path) for path in self.settled if "." not in path}
-        return {name: found for name, found in {**self.globals, **cells, **settled}.items() if found is not MISSING}
+        return {name: value for name, value in {**self.globals, **cells, **settled}.items() if value is not MISSING}
 
 
 def in_language(name: str) -> Any:
@@ -163,15 +163,15 @@ def is_static(callee: Any) -> bool:
     return getattr(callee, "kernel_form", "") == "static" if not isinstance(callee, type) else False
 
 
-def own(found: Any) -> Any:
+def own(value: Any) -> Any:
     """What a name keeps of an object: a copy where the object could change and is a value to kernels."""
-    if isinstance(found, (compounds.Compound, structs.Struct)) or type(found) is np.ndarray:
-        return copy.copy(found)
-    if type(found) in (list, tuple, set):
-        return type(found)(map(own, found))
-    if type(found) is dict:
-        return {key: own(value) for key, value in found.items()}
-    return found
+    if isinstance(value, (compounds.Compound, structs.Struct)) or type(value) is np.ndarray:
+        return copy.copy(value)
+    if type(value) in (list, tuple, set):
+        return type(value)(map(own, value))
+    if type(value) is dict:
+        return {key: own(part) for key, part in value.items()}
+    return value
 
 
 def _root(node: ast.expr) -> ast.expr:

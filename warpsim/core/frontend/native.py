@@ -19,12 +19,13 @@ from ...errors import KernelNameError, KernelTypeError, Location, UnsupportedSyn
 from ..ir.builder import Builder
 from ..ir.interpret import host_value
 from ..ir.nodes import Constant, Function, Region, Value
-from ..ops.native import GRADIENTS, HOST, NativeRow, Unit, has_gradient_array, has_slope, holds_arrays, native_row
+from ..ops.native import GRADIENTS, NativeRow, Unit, compiler, has_gradient_array, holds_arrays, native_row
 from ..ops.native_text import has_lambda, returns_value, seems_constant
 from ..ops.registry import PURE, READ
 from ..passes.reverse.recompute import UNRECOVERABLE
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
+from ..types.cotangents import has_cotangent
 from .functions import Func, declared_anew
 from .scope import describe
 from .source import Source
@@ -160,7 +161,7 @@ class NativeFunc(Func):
         unit = self.unit(part, text, types)
         constants = frozenset(name for name, t in unit.params if holds_arrays(t) and seems_constant(text, name))
         trial = replace(unit, constants=constants)
-        return trial if constants and HOST["compiles"](trial) else unit
+        return trial if constants and compiler().compiles(trial) else unit
 
     def unit(self, part: str, text: str, types: tuple[Any, ...]) -> Unit:
         names = list(self._signature.parameters)
@@ -234,9 +235,9 @@ class NativeFunc(Func):
         params = self._parameters(types)
         changed = [(f"new_{name}", t) for name, t in unit.params if name in unit.refs]
         arriving = [Value(t, name) for name, t in changed]
-        arriving += [Value(unit.result, "adj_ret")] if has_slope(unit.result) else []
+        arriving += [Value(unit.result, "adj_ret")] if has_cotangent(unit.result) else []
         region, builder = self._region((*params, *arriving))
-        seeds = [value for value in arriving if has_slope(value.type)]
+        seeds = [value for value in arriving if has_cotangent(value.type)]
         grads = tuple(builder.call(GRADIENTS, (p,), (p.type,)) for p in params if has_gradient_array(p.type))
         assert row.unit is not None
         found = builder.call(row, (*params, *seeds, *grads), row.unit.result_types)

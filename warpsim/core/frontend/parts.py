@@ -286,9 +286,9 @@ def swizzle(t: Any, name: str) -> list[int] | None:
 def selection_type(t: Any, positions: Sequence[Any]) -> Any:
     """The type of several components of a vector or a matrix."""
     if isinstance(positions, Cells):
-        return compounds.Compound.make("vector" if len(positions.shape) == 1 else "matrix", positions.shape, t.dtype)
+        return compounds.compound_type("vector" if len(positions.shape) == 1 else "matrix", positions.shape, t.dtype)
     kind = "quaternion" if t.kind == "transform" and list(positions) == [3, 4, 5, 6] else "vector"
-    return compounds.Compound.make(kind, (len(positions),), t.dtype)
+    return compounds.compound_type(kind, (len(positions),), t.dtype)
 
 
 def _components_of(t: Any) -> str:

@@ -7,7 +7,7 @@ the scalar type, relative to the largest component. A NaN or an infinity in give
 float16 matrices are decomposed in float32.
 
 Gradients are declared from closed forms, not derived from the bodies: a square root in every Jacobi
-rotation has no slope where a matrix is diagonal already. A small change of a matrix turns its factors by
+rotation has no derivative where a matrix is diagonal already. A small change of a matrix turns its factors by
 angles that are quotients over differences of singular values, or of eigenvalues. Where two values
 coincide, vectors to them have no derivative: a quotient over a difference d is taken as d / (d^2 + e^2)
 with e of 64 roundings of the largest value, right to (e / d)^2 elsewhere and zero where d is. So all

@@ -96,12 +96,12 @@ def _(*args):
         for part in flat[1:]:
             total = total + part
         return (total,)
-    shares, at = [], 0
+    contributions, at = [], 0
     for part in parts:
         size = size_of(part.type)
-        shares.append(rebuild(part, flat[at : at + size]) if is_compound(part.type) else flat[at])
+        contributions.append(rebuild(part, flat[at : at + size]) if is_compound(part.type) else flat[at])
         at += size
-    return tuple(shares)
+    return tuple(contributions)
 
 
 # ----- components ---------------------------------------------------------------------------

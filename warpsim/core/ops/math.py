@@ -124,10 +124,10 @@ def pow(x: Float, y: Float) -> Float:
 
 @pow.adjoint
 def _(x, y, out, dout):
-    # The slope in y exists only for positive x; for x <= 0 it is taken as 0, as out is then an isolated value.
+    # The derivative in y exists only for positive x; for x <= 0 it is taken as 0, as out is then an isolated value.
     positive = OPERATORS[">"](x, 0.0)
-    slope = where(positive, out * log(where(positive, x, 1.0)), 0.0)
-    return dout * y * pow(x, y - 1.0), dout * slope
+    by_y = where(positive, out * log(where(positive, x, 1.0)), 0.0)
+    return dout * y * pow(x, y - 1.0), dout * by_y
 
 
 # ----- trigonometry -------------------------------------------------------------------------
@@ -165,15 +165,15 @@ def _(x, out, dout):
 
 @op(libm("asin"), numpy=np.arcsin, domain=(-0.9, 0.9), ulps=4)
 def _asin(x: Float) -> Float:
-    """Inverse sine [rad] on [-1, 1], NaN outside; the slope at the ends is taken as 0, that of a clamped `x`."""
+    """Inverse sine [rad] on [-1, 1], NaN outside; the derivative at the ends is taken as 0, that of a clamped `x`."""
 
 
 @_asin.adjoint
 def _(x, out, dout):
-    return (dout * _inverse_slope(x),)
+    return (dout * _inverse_sine_derivative(x),)
 
 
-def _inverse_slope(x: Value) -> Value:
+def _inverse_sine_derivative(x: Value) -> Value:
     """1 / sqrt(1 - x^2) inside (-1, 1), 0 elsewhere."""
     left = 1.0 - x * x
     inside = OPERATORS[">"](left, 0.0)
@@ -182,12 +182,12 @@ def _inverse_slope(x: Value) -> Value:
 
 @op(libm("acos"), numpy=np.arccos, domain=(-0.9, 0.9), ulps=4)
 def _acos(x: Float) -> Float:
-    """Inverse cosine [rad] on [-1, 1], NaN outside; the slope at the ends is taken as 0, that of a clamped `x`."""
+    """Inverse cosine [rad] on [-1, 1], NaN outside; the derivative at the ends is taken as 0, that of a clamped `x`."""
 
 
 @_acos.adjoint
 def _(x, out, dout):
-    return (-dout * _inverse_slope(x),)
+    return (-dout * _inverse_sine_derivative(x),)
 
 
 def _within_one(x: Value) -> Value:
@@ -326,7 +326,7 @@ def _magnitude(target: Any, t: type, x: Any) -> Any:
 
 @op(elementwise(_magnitude), numpy=np.abs)
 def abs(x: Scalar) -> Scalar:
-    """Absolute value; the slope at 0 is 1."""
+    """Absolute value; the derivative at 0 is 1."""
 
 
 @abs.adjoint

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import importlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -28,8 +29,7 @@ from ...errors import Location, NativeCodeError, NotDifferentiableError
 from ..ir.builder import active_builder
 from ..types import structs
 from ..types.arrays import ArrayType, type_name
-from ..types.compounds import scalar_of
-from ..types.scalars import is_float
+from ..types.cotangents import has_cotangent
 from .host_memory import HostArray, to_value, write_value
 from .memory import gradient
 from .native_text import has_atomics, mentions
@@ -41,9 +41,15 @@ WORD = 8
 _BYTES, _I64 = ll.IntType(8).as_pointer(), ll.IntType(64)
 _HAS_NO_FLOATS = "its arguments and results hold no floats"
 
-HOST: dict[str, Callable[[Unit], Any]] = {}
-"""Filled by `emit`: `load` compiles a unit, its result has the `address` in this process; `compiles` whether it can,
-`throws` whether an exception may leave its text."""
+_COMPILER = "warpsim.core.emit.snippets"  # it stands on this module
+
+
+def compiler() -> Any:
+    """The module that compiles units: `load` gives one with its `address` in this process, `compiles` says if it can.
+
+    It is loaded when somebody first asks, which may be Python that calls a native function before any launch.
+    """
+    return importlib.import_module(_COMPILER)
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ class Unit:
         own = [t for _, t in self.params]
         if not self.reverse:
             return tuple(own)
-        seeds = [t for t in self.forward_results if has_slope(t)]
+        seeds = [t for t in self.forward_results if has_cotangent(t)]
         return (*own, *seeds, *(t for t in own if has_gradient_array(t)))
 
     @property
@@ -85,7 +91,7 @@ class Unit:
     def result_types(self) -> tuple[Any, ...]:
         """Types of the values in the result block, in order."""
         if self.reverse:
-            return tuple(t for _, t in self.params if has_slope(t))
+            return tuple(t for _, t in self.params if has_cotangent(t))
         return self.forward_results
 
     @property
@@ -139,7 +145,7 @@ def native_row(unit: Unit) -> NativeRow:
     reads = frozenset(own | grads)
     writes = frozenset(k for k in reads if k in grads or unit.params[k][0] not in unit.constants)
     effect = WRITE if writes or lent else OUTPUT if not unit.result_types else READ if reads else PURE
-    floats = any(has_slope(t) or has_gradient_array(t) for t in (*unit.argument_types, unit.result))
+    floats = any(has_cotangent(t) or has_gradient_array(t) for t in (*unit.argument_types, unit.result))
     return NativeRow(
         unit.symbol, (), None, f"The {unit.part} of {unit.function!r}.", _value, oracle(unit), effect=effect, ulps=2,
         nondiff="" if floats else _HAS_NO_FLOATS, opaque=True, reads=reads, writes=writes, unit=unit,
@@ -174,16 +180,9 @@ GRADIENTS = Row(
 # ----- types --------------------------------------------------------------------------------
 
 
-def has_slope(t: Any) -> bool:
-    """Whether values of the type have a cotangent that is a value."""
-    if structs.is_struct(t):
-        return any(has_slope(f) for f in t.fields.values())
-    return t is not None and not isinstance(t, ArrayType) and is_float(scalar_of(t))
-
-
 def has_gradient_array(t: Any) -> bool:
     """Whether the type is an array whose elements have cotangents."""
-    return isinstance(t, ArrayType) and has_slope(t.dtype)
+    return isinstance(t, ArrayType) and has_cotangent(t.dtype)
 
 
 def holds_arrays(t: Any) -> bool:
@@ -238,7 +237,7 @@ def _block(target: Any, size: int) -> Any:
 
 def oracle(unit: Unit) -> Callable[..., Any]:
     """What the interpreter does: the same machine code, called through ctypes."""
-    library = cache(lambda: HOST["load"](unit))
+    library = cache(lambda: compiler().load(unit))
 
     def run(*values: Any) -> Any:
         types, results = unit.argument_types, unit.result_types

@@ -76,8 +76,8 @@ class Row:
     def match(self, types: list[Any], attributes: dict[str, Any]) -> Match | None:
         """The concrete types of this overload at argument `types` (weak ones allowed), or None."""
         if self.rule is not None:
-            found = self.rule(types, attributes)
-            return None if found is None else Match(self, tuple(found[0]), tuple(found[1]))
+            answer = self.rule(types, attributes)
+            return None if answer is None else Match(self, tuple(answer[0]), tuple(answer[1]))
         required = sum(p.default is p.empty for p in self.params)
         if not required <= len(types) <= len(self.params):
             return None
@@ -102,9 +102,9 @@ class Row:
         """Trace the adjoint: one cotangent per operand, None where there is none."""
         rule = self.adjoint_rule
         assert rule is not None, f"{self.name} has no adjoint"
-        found = rule(*args, *outs, *douts, **{name: attributes[name] for name in asked_attributes(rule)})
-        assert len(found) == len(args), f"{self.name}: one cotangent per operand"
-        return tuple(found)
+        cotangents = rule(*args, *outs, *douts, **{name: attributes[name] for name in asked_attributes(rule)})
+        assert len(cotangents) == len(args), f"{self.name}: one cotangent per operand"
+        return tuple(cotangents)
 
     def signature(self) -> str:
         """The overload as messages print it."""
@@ -115,10 +115,10 @@ class Row:
         """The oracle's value: NumPy scalars and arrays in, values of `result_types` out."""
         assert self.numpy is not None, self.name
         with np.errstate(all="ignore"):
-            found = self.numpy(*map(as_computed, args), **attributes)
+            result = self.numpy(*map(as_computed, args), **attributes)
             if not result_types:
                 return ()
-            parts = found if len(result_types) > 1 else (found,)
+            parts = result if len(result_types) > 1 else (result,)
             return tuple(_as_type(v, t) for v, t in zip(parts, result_types, strict=True))
 
 
@@ -137,8 +137,8 @@ class Op:
 
     name: str
     rows: list[Row] = field(default_factory=list)
-    found: dict[Any, Match] = field(default_factory=dict, repr=False)
-    """Overloads by the types and attributes that they were found for."""
+    matches: dict[Any, Match] = field(default_factory=dict, repr=False)
+    """Overloads by the types and attributes that they were chosen for."""
 
     def adjoint(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Declare the adjoint of the row declared last."""
@@ -154,13 +154,13 @@ class Op:
     def find(self, types: list[Any], attributes: dict[str, Any] | None = None) -> Match:
         """The first overload that fits; raises `KernelTypeError` listing the candidates."""
         key = (*types, *attributes.items()) if attributes else tuple(types)
-        if key in self.found:
-            return self.found[key]
+        if key in self.matches:
+            return self.matches[key]
         for row in self.rows:
-            found = row.match(types, attributes or {})
-            if found is not None:
-                self.found[key] = found
-                return found
+            chosen = row.match(types, attributes or {})
+            if chosen is not None:
+                self.matches[key] = chosen
+                return chosen
         raise KernelTypeError(
             f"{self.name}: no overload for ({', '.join(map(type_name, types))})",
             expected="one of " + "; ".join(row.signature() for row in self.rows),
@@ -171,8 +171,8 @@ class Op:
         builder = active_builder()
         if builder is not None and any(isinstance(a, Value) for a in args):
             return emit(builder, self, args, attributes)
-        found = evaluated(self, *args, **attributes)
-        return found if builder is not None else host_result(found)
+        result = evaluated(self, *args, **attributes)
+        return result if builder is not None else host_result(result)
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
@@ -211,12 +211,12 @@ def expansion(
 
 
 def _add(signature: Callable[..., Any], name: str, **facts: Any) -> Op:
-    found = inspect.signature(signature, eval_str=True)
+    declared = inspect.signature(signature, eval_str=True)
     name = name or signature.__name__.rstrip("_")
     entry = TABLE.setdefault(name, Op(name))
-    returns = None if found.return_annotation is found.empty else found.return_annotation
-    params = tuple(found.parameters.values())
-    entry.found.clear()
+    returns = None if declared.return_annotation is declared.empty else declared.return_annotation
+    params = tuple(declared.parameters.values())
+    entry.matches.clear()
     entry.rows.append(Row(name, params, returns, inspect.getdoc(signature) or "", **facts))
     return entry
 
@@ -246,26 +246,26 @@ def operand_type(x: Any) -> Any:
 
 def emit(builder: Any, operation: Op, args: tuple[Any, ...], attributes: dict[str, Any] | None = None) -> Any:
     """Choose an overload, turn literals into constants of its types, append the call."""
-    found = operation.find([operand_type(a) for a in args], attributes)
-    pairs = zip(args, found.arg_types, strict=True)
+    chosen = operation.find([operand_type(a) for a in args], attributes)
+    pairs = zip(args, chosen.arg_types, strict=True)
     values = tuple(a if isinstance(a, Value) else constant(t, a) for a, t in pairs)
-    return builder.call(found.row, values, found.result_types, attributes)
+    return builder.call(chosen.row, values, chosen.result_types, attributes)
 
 
 def evaluated(operation: Op, *args: Any, **attributes: Any) -> Any:
     """The value of an op at host values, typed as in kernels."""
-    found = operation.find([weak_type(a) for a in args], attributes)
-    pairs = zip(args, found.arg_types, strict=True)
+    chosen = operation.find([weak_type(a) for a in args], attributes)
+    pairs = zip(args, chosen.arg_types, strict=True)
     values = [a if isinstance(a, t) else t(a) for a, t in pairs]
-    row = found.row
+    row = chosen.row
     if row.numpy is None:
         if row.expansion is None:
             raise TypeError(f"wp.{row.name} works inside kernels only\nhelp: launch a kernel, or use NumPy")
         with typed_numbers():
             return row.expansion(*values)
     plain = [v.numpy() if isinstance(v, Compound) else v for v in values]
-    results = row.evaluate(plain, found.result_types, attributes)
-    wrapped = tuple(to_host(v, t) for v, t in zip(results, found.result_types, strict=True))
+    results = row.evaluate(plain, chosen.result_types, attributes)
+    wrapped = tuple(to_host(v, t) for v, t in zip(results, chosen.result_types, strict=True))
     return wrapped if len(wrapped) > 1 else (wrapped[0] if wrapped else None)
 
 

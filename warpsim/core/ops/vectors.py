@@ -106,8 +106,8 @@ def _shared(x: Value, y: Value, out: Value, dout: Value) -> tuple[Value, Value]:
         return where(taken, dout, nothing), where(taken, nothing, dout)
     nothing = zero(components(dout)[0])
     taken = [OPERATORS["=="](a, b) for a, b in zip(components(x), components(out), strict=True)]
-    shares = list(zip(taken, components(dout), strict=True))
-    return rebuild(x, [where(t, d, nothing) for t, d in shares]), rebuild(y, [where(t, nothing, d) for t, d in shares])
+    pairs = list(zip(taken, components(dout), strict=True))
+    return rebuild(x, [where(t, d, nothing) for t, d in pairs]), rebuild(y, [where(t, nothing, d) for t, d in pairs])
 
 
 @op(picked("<"), numpy=smaller, name="min", rule=_compound_pair)

@@ -199,7 +199,7 @@ def resolve(pattern: Any, bound: Bindings) -> Any:
         return bound[pattern]
     if isinstance(pattern, CompoundPattern):
         shape = tuple(resolve(p, bound) for p in pattern.shape)
-        return compounds.Compound.make(pattern.kind, shape, resolve(pattern.dtype, bound))
+        return compounds.compound_type(pattern.kind, shape, resolve(pattern.dtype, bound))
     if isinstance(pattern, ArrayPattern):
         return array_type(resolve(pattern.dtype, bound), pattern.ndim or 1)
     return scalars.canonical(pattern)

@@ -1,4 +1,4 @@
-"""Host values of compound types: `vec3(1, 2, 3)` with arithmetic, indexing and NumPy conversion.
+"""Compound types, made on demand and made once, and their values on the host: `vec3(1, 2, 3)` with arithmetic.
 
 They mean in Python exactly what they mean in a kernel: `*` is the product of the kind (matrix
 product, quaternion product, scaling), `==` compares all components. Values are small NumPy arrays
@@ -7,14 +7,23 @@ with a type; they are mutable through components, as in kernels.
 
 from __future__ import annotations
 
-import functools
+import ctypes
 from collections.abc import Callable, Iterator
+from functools import cache, wraps
 from typing import Any, ClassVar
 
 import numpy as np
 
+from . import scalars
 from .precise import host_number
-from .scalars import holds_numbers
+
+MAX_SIZE = 1024
+
+C_TYPES: dict[type, Any] = {
+    scalars.bool_: ctypes.c_bool, scalars.float32: ctypes.c_float, scalars.float64: ctypes.c_double,
+    **{t: getattr(ctypes, f"c_{t.__name__}") for t in scalars.INTEGERS},
+}  # fmt: skip
+"""How C passes scalars; floats of 16 bits as their bits."""
 
 _SWIZZLE = {"x": 0, "y": 1, "z": 2, "w": 3}
 
@@ -23,7 +32,7 @@ def _or_its_own(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any
     """An operator of values that leaves arrays, and all that is no number, to the operator which they have."""
     reflected = operator.__name__.replace("__", "__r", 1)
 
-    @functools.wraps(operator)
+    @wraps(operator)
     def chosen(self: Any, other: Any) -> Any:
         if not isinstance(other, Compound) and not hasattr(other, "__float__") and hasattr(other, reflected):
             return NotImplemented
@@ -33,13 +42,12 @@ def _or_its_own(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any
 
 
 class Compound:
-    """Base of all compound types; concrete classes are made by `compounds`."""
+    """Base of all compound types; `compound_type` makes the concrete classes."""
 
     kind: ClassVar[str]
     shape: ClassVar[tuple[int, ...]]
     dtype: ClassVar[type]
     size: ClassVar[int]
-    make: ClassVar[Callable[[str, tuple[int, ...], type], type[Compound]]]  # bound by `compounds`
     __slots__ = ("__dict__", "_data")
     __array_priority__ = 1000.0  # so that `np.float32(2) * v` asks the vector, not the array
 
@@ -65,7 +73,7 @@ class Compound:
             components = (*np.ravel(np.asarray(components[0])), *np.ravel(np.asarray(components[1])))
         parts = [np.asarray(c) for c in components]
         for part, given in zip(parts, components, strict=True):
-            if not holds_numbers(part.dtype):
+            if not scalars.holds_numbers(part.dtype):
                 raise TypeError(f"{cls.__name__} got {given!r}\nexpected: numbers, or a sequence of {cls.size}")
         if len(parts) == 1 and parts[0].ndim == 0:
             return np.full(cls.shape, parts[0], cls.dtype)
@@ -104,7 +112,7 @@ class Compound:
     def __getitem__(self, index: Any) -> Any:
         part = self._data[index]
         if isinstance(part, np.ndarray):
-            return compound_type(part.shape, self.dtype).wrap(part)
+            return _type_of_shape(part.shape, self.dtype).wrap(part)
         return host_number(part)
 
     def get_row(self, index: int) -> Any:
@@ -128,7 +136,7 @@ class Compound:
 
     def __getattr__(self, name: str) -> Any:
         if self.kind == "transform" and name in ("p", "q"):
-            return self[0:3] if name == "p" else compound_type((4,), self.dtype, "quaternion").wrap(self._data[3:])
+            return self[0:3] if name == "p" else compound_type("quaternion", (4,), self.dtype).wrap(self._data[3:])
         if self.kind in ("vector", "quaternion") and name and all(c in _SWIZZLE for c in name):
             indices = [_SWIZZLE[c] for c in name]
             if max(indices) < self.size and len(indices) <= 4:
@@ -211,7 +219,7 @@ class Compound:
             return self.wrap(_compose(self._data, other._data))
         if "matrix" in (self.kind, other.kind) and other.kind in ("vector", "matrix"):
             product = self._data @ other._data
-            return compound_type(product.shape, self.dtype).wrap(product)
+            return _type_of_shape(product.shape, self.dtype).wrap(product)
         raise TypeError(
             f"{type(self).__name__} * {type(other).__name__}\nexpected: a scalar, or matrices and vectors that fit"
             "\nhelp: component-wise product is wp.cw_mul, dot product is wp.dot"
@@ -263,10 +271,39 @@ def _compose(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.concatenate([a[:3] + moved, hamilton_product(q, b[3:])])
 
 
-def compound_type(shape: tuple[int, ...], dtype: type, kind: str = "") -> type[Compound]:
-    """The compound class of a shape."""
-    return Compound.make(kind or ("vector" if len(shape) == 1 else "matrix"), tuple(shape), dtype)
+# ----- the classes ------------------------------------------------------------------------
+
+
+@cache
+def compound_type(kind: str, shape: tuple[int, ...], dtype: type) -> type[Compound]:
+    """The class of a kind and shape over a scalar type. Raises `ValueError` for too many components."""
+    size = int(np.prod(shape))
+    if size > MAX_SIZE:
+        raise ValueError(f"a {kind} of shape {shape} has {size} components\nexpected: at most {MAX_SIZE}")
+    attributes = {"kind": kind, "shape": shape, "dtype": dtype, "size": size, "__slots__": (), **_as_warp(shape, dtype)}
+    return type(_name(kind, shape, dtype), (Compound,), attributes)
+
+
+def _type_of_shape(shape: tuple[int, ...], dtype: type) -> type[Compound]:
+    """The vector or matrix class of a shape."""
+    return compound_type("vector" if len(shape) == 1 else "matrix", shape, dtype)
+
+
+def _name(kind: str, shape: tuple[int, ...], dtype: type) -> str:
+    if kind == "vector":
+        stem = f"vec{shape[0]}"
+    elif kind == "matrix":
+        stem = f"mat{shape[0]}{shape[1]}" if max(shape) < 10 else f"mat{shape[0]}x{shape[1]}"
+    else:
+        stem = {"quaternion": "quat", "transform": "transform"}[kind]
+    return stem + scalars.suffix(dtype)
+
+
+def _as_warp(shape: tuple[int, ...], dtype: type) -> dict[str, Any]:
+    """What scripts for Warp read of a compound class."""
+    element = C_TYPES.get(dtype, ctypes.c_uint16)
+    return {"_wp_scalar_type_": dtype, "_shape_": shape, "_length_": int(np.prod(shape)), "_type_": element}
 
 
 def _restore(kind: str, shape: tuple[int, ...], dtype: str, data: np.ndarray) -> Compound:
-    return compound_type(shape, np.dtype(dtype).type, kind).wrap(data)
+    return compound_type(kind, shape, np.dtype(dtype).type).wrap(data)

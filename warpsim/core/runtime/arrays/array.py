@@ -403,7 +403,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
 
 
 def _restored(contents: np.ndarray, element: Any, device: str, grad: np.ndarray | None) -> array:
-    dtype = compounds.Compound.make(*element) if isinstance(element, tuple) else element
+    dtype = compounds.compound_type(*element) if isinstance(element, tuple) else element
     made = array(contents, dtype=dtype, device=device, requires_grad=grad is not None)
     if grad is not None:
         made._grad._data[...] = grad

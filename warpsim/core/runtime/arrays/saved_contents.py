@@ -84,7 +84,7 @@ class Session:
         self.kept: list[Any] = []  # those objects: another one must not get the same `id`
         self.reads: list[Read] = []
         self.copies: list[Read] = []
-        self.begun = False
+        self.started = False
         self.frame: Any = None
         """The graph in whose time the reads are valid: the one that is captured, or has still to run; None: now."""
         self.home: Any = None  # the graph in whose capture the tape was recorded
@@ -93,8 +93,8 @@ class Session:
 
     def begin(self) -> None:
         """There are live reads from now on."""
-        if not self.begun:
-            self.begun = True
+        if not self.started:
+            self.started = True
             _count(1)
 
     def pin(self) -> None:
@@ -130,7 +130,7 @@ class Session:
                         read.memory.drop(read)
             for held in (self.current, self.kept, self.reads, self.copies):
                 held.clear()  # type: ignore[attr-defined]
-            if self.begun:
+            if self.started:
                 _count(-1)
 
 

@@ -67,7 +67,7 @@ class Graph:
         capture = current_graph()
         for stay in self.stays:
             stay.leave(self)
-        others = saved_contents.alert - sum(stay.session.begun and stay.session.live for stay in self.stays)
+        others = saved_contents.alert - sum(stay.session.started and stay.session.live for stay in self.stays)
         if capture is not None or others:
             self._replay()
         else:

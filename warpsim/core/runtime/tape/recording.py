@@ -129,10 +129,10 @@ def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None
     recorders = tapes if call.record else ()
     if recorders and (same := same_arrays(needs, args)):
         needs = needs_of(needs.kernel, needs.types, needs.settings, same)
-    sloped = bool(recorders) and has_gradients(needs, args)
-    if sloped:
+    differentiable = bool(recorders) and has_gradients(needs, args)
+    if differentiable:
         needs = needs.suited(have_gradients(needs, args))
-    notes = {tape: before_launch(needs, args, tape.session, place) for tape in recorders} if sloped else {}
+    notes = {tape: before_launch(needs, args, tape.session, place) for tape in recorders} if differentiable else {}
     writer = Writer(f"launch of kernel {needs.kernel.key!r}", place)
     wrote = [(path, a) for path in needs.written for _, a in arrays_at(args, path, tables=False)]
     for _, a in wrote:
@@ -147,7 +147,7 @@ def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None
             after_launch(needs, args, tape.session, place, snapshot)
         tape.log.append(LaunchEntry(
             needs, launcher, call.dim, tuple(frozen(a) for a in args), call.input_count, call.deterministic,
-            [] if sloped else None, place.code, place.offset, snapshot,
+            [] if differentiable else None, place.code, place.offset, snapshot,
         ))  # fmt: skip
 
 

@@ -261,7 +261,7 @@ def add(x: _Any, out: _Any):
 
 @kernel
 def spread(grad: _Any, extent: int, number: int, inner: int, out: _Any):
-    """out: (outer, extent, inner): the slope of the sum along the middle, (outer, 1, inner), below `number`; else 0."""
+    """out: (outer, extent, inner): cotangents of sums along the middle, (outer, 1, inner), below `number`; else 0."""
     k = tid()
     rest = k // inner
     out[k] = out.dtype(0)
