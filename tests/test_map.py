@@ -6,6 +6,7 @@
 import ast
 import importlib.util
 import re
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -22,15 +23,23 @@ ADJOINT_STAGES = ("adjoint", "adjoint dce")  # those of the walk
 _BEGIN, _END = "<!-- modules:begin -->\n", "<!-- modules:end -->"
 
 
+def opening(path: Path) -> str:
+    """The docstring of a module, or the comment that a file of LLVM text opens with."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".ll":
+        return "\n".join(line[1:] for line in takewhile(lambda line: line.startswith(";"), text.splitlines()))
+    return ast.get_docstring(ast.parse(text)) or ""
+
+
 def first_sentence(path: Path) -> str:
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    text = opening(path)
     paragraph = " ".join(text.partition("\n\n")[0].split())
     return re.split(r"(?<=[.!?])\s", paragraph)[0]
 
 
 def module_tables() -> str:
     """One table a folder, in the order of the file system."""
-    files = sorted(PACKAGE.rglob("*.py"))
+    files = sorted(p for p in PACKAGE.rglob("*") if p.suffix in (".py", ".ll"))
     out = []
     for folder in sorted({p.parent for p in files}):
         title = folder.relative_to(ROOT).as_posix()
@@ -63,7 +72,8 @@ def test_every_file_that_the_text_names_exists():
     page = MAP.read_text(encoding="utf-8")
     prose = page.split(_BEGIN)[0]
     named = set(re.findall(r"\b((?:frontend|ir|ops|passes|emit|runtime|lib|types|geometry)(?:/[a-z_]+)+)", prose))
-    missing = [n for n in named if not any((root / f"{n}.py").exists() for root in (MAP.parent, PACKAGE))]
+    places = [MAP.parent, PACKAGE]
+    missing = [n for n in named if not any((p / n).with_suffix(s).exists() for p in places for s in (".py", ".ll"))]
     assert missing == [] and len(named) > 10
 
 

@@ -166,9 +166,8 @@ def stand_in_arguments(entry: LaunchEntry) -> list[Any]:
     for (k, _), read in zip(needs.plain_reads, entry.reads or (), strict=False):
         if read.copy is not None:
             args[k] = stand_in(args[k], read.copy)
-    if entry.snapshot is None and needs.overlapping and entry.reads:
-        before, after = needs.plain_own
-        for (k, _), read in zip(after, entry.reads[len(needs.plain_reads) + len(before) :], strict=True):
+    if entry.snapshot is None and entry.reads:
+        for (k, _), read in zip(needs.plain_after, entry.reads[len(needs.plain_before) :], strict=True):
             if read.copy is not None:
                 args[k] = stand_in(args[k], read.copy)
     if entry.snapshot is None:

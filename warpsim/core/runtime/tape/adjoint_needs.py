@@ -110,8 +110,9 @@ class Needs:
         self.plain = not (special or same or self.mod_ref.returning or self.reaches)
         """Whether all arrays are arguments of their own, so that launches can be recorded the short way."""
         self.plain_reads = tuple((path[0], user) for path, user in self.reads) if self.plain else ()
-        self.array_positions = tuple(k for k, _ in paths)
         self.plain_writes = tuple(path[0] for path in self.written) if self.plain else ()
+        self.disjoint = tuple((k, n) for k in self.plain_writes for n, _ in paths if n != k)
+        """Pairs of parameters that must not be given one memory: one of the two is written."""
         self.overlapping = overlapping
         self.changing = bool(overlapping or self.mod_ref.returning)
         """Whether the kernel changes what it reads: then the adjoint tells what to keep of it."""
@@ -219,10 +220,14 @@ class Needs:
         return read if self.general is None else read | self.general.looked_at
 
     @cached_property
-    def plain_own(self) -> tuple[tuple[tuple[int, Any], ...], tuple[tuple[int, Any], ...]]:
-        """Positions whose contents from before, and from after the launch are needed, with their users."""
-        before = tuple((k, self.user_before(k)) for k in self.own.before)
-        return before, tuple((path[0], user) for path, user in self.own.after)
+    def plain_before(self) -> tuple[tuple[int, User | Always], ...]:
+        """Positions whose contents from before the launch are needed, with their users: those only read come first."""
+        return (*self.plain_reads, *((k, self.user_before(k)) for k in self.own.before))
+
+    @cached_property
+    def plain_after(self) -> tuple[tuple[int, User], ...]:
+        """Positions that the kernel writes whose contents from after the launch are needed, with their users."""
+        return tuple((path[0], user) for path, user in self.own.after)
 
     def user_before(self, k: int, field: str = "") -> Always:
         return Always(f"array {self.name[k, field]!r} of kernel {self.kernel.key!r}")

@@ -37,7 +37,7 @@ class LaunchSnapshot:
 class Launched(NamedTuple):
     """What is noted of every launch: a tuple, as its making is a part of the cost of launches on tapes.
 
-    reads: of `needs.plain_reads`, then of `needs.plain_own`; None when nothing had a gradient. snapshot: None for
+    reads: of `needs.plain_before`, then of `needs.plain_after`; None when nothing had a gradient. snapshot: None for
     launches whose arrays are all arguments of their own.
     """
 

@@ -70,9 +70,7 @@ def run_plain(
             if args[k]._memory.has_gradient:
                 if needs.overlapping and needs.suited(have_gradients(needs, args)) is not needs:
                     return False
-                reads = plain_reads(needs.plain_reads, args, tapes[0].session, frame)
-                if needs.overlapping:
-                    reads += plain_reads(needs.plain_own[0], args, tapes[0].session, frame)
+                reads = plain_reads(needs.plain_before, args, tapes[0].session, frame)
                 break
     for k in needs.plain_writes:
         if args[k]._memory.reads:
@@ -84,8 +82,8 @@ def run_plain(
         launcher.function(block, 0, total, 0)
     else:
         launcher.execute(LaunchCall(launcher, dim, total, block, args, input_count, record, deterministic))
-    if reads is not None and needs.overlapping:
-        reads += plain_reads(needs.plain_own[1], args, tapes[0].session, frame)
+    if reads is not None and needs.plain_after:
+        reads += plain_reads(needs.plain_after, args, tapes[0].session, frame)
     if tapes:
         tapes[0].log.append(new_entry(LaunchEntry, (
             needs, launcher, dim, (*args,), input_count, deterministic, reads, frame.f_code, frame.f_lasti, None
@@ -95,11 +93,9 @@ def run_plain(
 
 def is_entangled(needs: Needs, args: Any) -> bool:
     """Whether the kernel writes memory that it was given under another name too."""
-    for k in needs.plain_writes:
-        memory = args[k]._memory
-        for n in needs.array_positions:
-            if args[n]._memory is memory and n != k:
-                return True
+    for k, n in needs.disjoint:
+        if args[k]._memory is args[n]._memory:
+            return True
     return False
 
 
