@@ -11,6 +11,9 @@ FILE_LIMIT, FUNCTION_LIMIT = 450, 60
 FOLDERS = ("warpsim", "examples", "benchmarks", "assets", "tests")
 FILES = sorted(p for folder in FOLDERS for p in (ROOT / folder).rglob("*.py"))
 
+# Files above the limit, each with the reason why a cut would hide its idea: none now.
+LONG_FILES: dict[str, str] = {}
+
 
 def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
@@ -30,7 +33,8 @@ def lengths(text: str) -> dict[str, int]:
 def test_size(path):
     """Split by idea, not by size alone; functions count from their first decorator."""
     text = path.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= FILE_LIMIT
+    if relative(path) not in LONG_FILES:
+        assert len(text.splitlines()) <= FILE_LIMIT
     long = {name: n for name, n in lengths(text).items() if n > FUNCTION_LIMIT}
     assert long == {}
 
@@ -46,3 +50,8 @@ def test_files_of_tests_have_names_of_their_own():
     """pytest imports them by these alone."""
     names = Counter(p.name for p in FILES if p.is_relative_to(ROOT / "tests") and p.name != "conftest.py")
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_the_list_of_long_files_is_true():
+    for name in LONG_FILES:
+        assert len((ROOT / name).read_text(encoding="utf-8").splitlines()) > FILE_LIMIT, f"{name} is short now"
