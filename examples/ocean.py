@@ -18,6 +18,7 @@ from warpsim.solvers.ocean import JONSWAP, Foam, Ocean, Sea, write_maps
 from warpsim.usd import UsdWriter
 
 DEEP, CREST, WHITE = np.array([[0.004, 0.030, 0.050], [0.03, 0.16, 0.16], [0.80, 0.84, 0.86]])  # linear RGB
+FOAM = 0.85, 0.25, 3.0  # stretch of the surface where it appears, and until it is complete; how long it lasts [s]
 
 
 def faces(cells):
@@ -46,19 +47,21 @@ def make(args, cells):
 
 
 def draw(args, time):
-    """The picture, of a sea with more cells than the animation has."""
-    ocean, foam, field = make(args, 4 * args.cells), Foam(0.85, 0.4, 3.0), None
+    """The picture, of a sea with more cells than the animation has, and with ripples that are shorter yet."""
+    ocean, foam, field = make(args, 4 * args.cells), Foam(*FOAM), None
     for n in range(-9, 1):
         field = ocean.evaluate(time + n / 5.0, out=field)
         cover = foam.step(field, 1.0 / 5.0)
     fields = [a.numpy() for a in (field.displacement, field.height, field.normals, cover)]
-    render_sea(args.picture, ocean.size, *fields)
+    shorter = Ocean(ocean.seas, args.size / 16, 256, longest=2.0 * args.size / ocean.cells, device=args.device)
+    ripples = (shorter.size, shorter.evaluate(time).normals.numpy())
+    render_sea(args.picture, ocean.size, *fields, ripples=ripples)
 
 
 def run(args):
     """Evaluate the loop, write the animation, the picture and the maps; returns a Result."""
     ocean = make(args, args.cells)
-    frames, foam, heights, steps = round(args.seconds * args.fps), Foam(0.85, 0.4, 3.0), [], []
+    frames, foam, heights, steps = round(args.seconds * args.fps), Foam(*FOAM), [], []
     field, first, before = None, None, None
     about = {"solver": "ocean", "version": wp.__version__, "seed": args.seed, "loop": args.seconds}
     with UsdWriter(args.output, fps=args.fps, up_axis="Z", metadata=about) as usd:

@@ -13,32 +13,42 @@ import numpy as np
 from tqdm import tqdm
 
 import warpsim as wp
-from warpsim.plot import Surface, render_meshes
+from warpsim.plot import Surface
+from warpsim.plot.sea import render_sea
 from warpsim.solvers.ocean import Floats, Ocean, Sea, SeaState, query_heights
 from warpsim.usd import UsdWriter
 
+SIZE = 120.0  # of the tile [m]
 WATER, BUOY, HULL = (0.05, 0.20, 0.26), (0.85, 0.35, 0.05), (0.45, 0.09, 0.06)  # linear RGB
 
 
-def prism(outline, low, high):
-    """A closed mesh over a convex outline (n, 2), between two heights."""
-    n = len(outline)
-    rings = [np.column_stack([outline, np.full(n, z)]) for z in (low, high)]
-    i, j = np.arange(n), (np.arange(n) + 1) % n
-    fan = np.arange(1, n - 1)
-    sides = [np.stack([i, j, j + n], 1), np.stack([i, j + n, i + n], 1)]
-    caps = [np.stack([0 * fan, fan + 1, fan], 1), np.stack([n + 0 * fan, n + fan, n + fan + 1], 1)]
+def prism(outline, heights):
+    """A closed mesh over a convex outline (n, 2), with a ring of points at each of some heights."""
+    n, top = len(outline), len(outline) * (len(heights) - 1)
+    rings = [np.column_stack([outline, np.full(n, z)]) for z in heights]
+    i, j, fan = np.arange(n), (np.arange(n) + 1) % n, np.arange(1, n - 1)
+    sides = [k + np.concatenate([np.stack(c, 1) for c in ((i, j, j + n), (i, j + n, i + n))]) for k in range(0, top, n)]
+    caps = [np.stack([0 * fan, fan + 1, fan], 1), top + np.stack([0 * fan, fan, fan + 1], 1)]
     return np.concatenate(rings), np.concatenate([*sides, *caps])
 
 
 def buoy():
-    angle = 2.0 * np.pi * np.arange(16) / 16
-    return prism(0.5 * np.stack([np.cos(angle), np.sin(angle)], 1), -1.2, 0.8)
+    """A spar: long, and heavy at its foot."""
+    angle = 2.0 * np.pi * np.arange(12) / 12
+    return prism(0.4 * np.stack([np.cos(angle), np.sin(angle)], 1), np.linspace(-2.4, 1.2, 7))
 
 
 def barge():
     """A box with a bow."""
-    return prism(np.array([[-5.0, -1.8], [3.0, -1.8], [5.5, 0.0], [3.0, 1.8], [-5.0, 1.8]]), -0.9, 0.9)
+    return prism(np.array([[-5.0, -1.8], [3.0, -1.8], [5.5, 0.0], [3.0, 1.8], [-5.0, 1.8]]), (-0.9, 0.0, 0.9))
+
+
+def draw(args, sea, time, bodies):
+    """The picture: the same waves on more cells, with ripples that move nobody."""
+    fine = Ocean(sea, SIZE, 4 * args.cells, seed=2, shortest=3.0).evaluate(time)
+    ripples = Ocean(sea, SIZE / 8, 256, longest=3.0).evaluate(time).normals.numpy()
+    fields = [a.numpy() for a in (fine.displacement, fine.height, fine.normals)]
+    render_sea(args.picture, SIZE, *fields, ripples=(SIZE / 8, ripples), bodies=bodies, viewer=(36.0, 55.0, 3.5))
 
 
 def turned(points, state, k):
@@ -60,10 +70,10 @@ class Result:
 def run(args):
     """Move the floats, write the animation and the picture; returns a Result."""
     sea = Sea(SeaState(args.height, args.period), direction=0.3)
-    ocean = Ocean(sea, 120.0, args.cells, seed=2, shortest=3.0)
-    kinds = [Floats(*buoy(), density=480.0, drag=3.0, center_of_mass=(0.0, 0.0, -0.9)), Floats(*barge(), density=420.0)]
-    states = [kinds[0].state([[50.0, y, -0.9] for y in (46.0, 52.0, 58.0, 64.0)]), kinds[1].state([[60.0, 55.0, 0.0]])]
-    dt, rows, moments = 1.0 / (args.fps * args.steps), [], []
+    ocean = Ocean(sea, SIZE, args.cells, seed=2, shortest=3.0)
+    kinds = [Floats(*buoy(), density=680.0, drag=1.2, center_of_mass=(0.0, 0.0, -1.6)), Floats(*barge(), density=420.0)]
+    states = [kinds[0].state([[50.0, y, -1.6] for y in (49.0, 53.0, 57.0, 61.0)]), kinds[1].state([[62.0, 55.0, 0.0]])]
+    dt, rows = 1.0 / (args.fps * args.steps), []
     field, frames = None, round(args.seconds * args.fps)
     corner = (np.arange(args.cells - 1)[:, None] * args.cells + np.arange(args.cells - 1)).ravel()
     quads = np.stack([corner, corner + args.cells, corner + args.cells + 1, corner + 1], axis=1)
@@ -75,8 +85,7 @@ def run(args):
                 for floats, state in zip(kinds, states, strict=True):
                     floats.step(state, state, field.surface, dt)
             usd.frame()
-            water = field.points().numpy()
-            usd.mesh("sea", water.reshape(-1, 3), quads, color=WATER)
+            usd.mesh("sea", field.points().numpy().reshape(-1, 3), quads, color=WATER)
             bodies = [(f"buoy_{k}", 0, k, BUOY) for k in range(4)] + [("barge", 1, 0, HULL)]
             shapes = []
             for name, kind, k, color in bodies:
@@ -86,15 +95,7 @@ def run(args):
             x, y, z = states[0].position.numpy().copy().T
             up = 1.0 - 2.0 * (states[1].orientation.numpy()[0, :2] ** 2).sum()
             rows.append((z, query_heights(field, x, y), np.degrees(np.arccos(np.clip(up, -1.0, 1.0)))))
-            if frame in (frames // 3, frames - 1):
-                near = slice(7 * args.cells // 20, 12 * args.cells // 20)
-                patch = water[near, near]
-                n = len(patch)
-                a = (np.arange(n - 1)[:, None] * n + np.arange(n - 1)).ravel()
-                triangles = np.concatenate([np.stack([a, a + n, a + n + 1], 1), np.stack([a, a + n + 1, a + 1], 1)])
-                moments.append([Surface(patch.reshape(-1, 3), triangles, WATER), *shapes])
-    captions = [f"t = {frames // 3 / args.fps:.1f} s", f"t = {(frames - 1) / args.fps:.1f} s"]
-    render_meshes(args.picture, moments, captions=captions, ground=None, up_axis="Z", panel=(560, 380), elevation=14.0)
+    draw(args, sea, field.time, shapes)
     print(f"{args.output}: {frames} frames, waves of {ocean.significant_height:.2f} m")
     return Result(*(np.array(column) for column in zip(*rows, strict=True)))
 

@@ -106,6 +106,17 @@ def test_the_adjoint_is_the_transpose(name, shape, axes, norm, width):
     assert abs(left - right) <= 1e-10 * size
 
 
+@pytest.mark.parametrize(("name", "shape", "axes", "norm", "width"), [c for c in cases() if c[1] != (0, 4)])
+def test_the_tangent_is_the_transform(name, shape, axes, norm, width):
+    values, along = (numbers(name, shape, np.float64, seed) for seed in (0, 1))
+    given = options(name, values, axes, norm, max(1, 2 * shape[axes[-1]] - 1) if name.startswith("irfft") else None)
+    x, u = as_array(values, requires_grad=True), as_array(along)
+    with wp.Tape() as tape:
+        result = getattr(wp.fft, name)(x, **given)
+    tangent = wp.autograd.jvp(tape, tangents={x: u})[result]
+    np.testing.assert_array_equal(tangent.numpy(), getattr(wp.fft, name)(u, **given).numpy())
+
+
 def test_gradients_of_every_subset_of_arrays():
     """Operand and result with and without a gradient; the gradient of what was overwritten is spent."""
     values = numbers("fft", (6,), np.float64)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..errors import ModelError
 
 
-def check_closed(mesh: Any, what: str) -> None:
-    """Raise `ModelError` that names an open edge; vertices at the same place count as one."""
-    points = mesh.points.numpy()
+def check_closed(points: np.ndarray, triangles: np.ndarray, what: str) -> None:
+    """Raise `ModelError` that names an open edge of triangles (m, 3) over points (n, 3) [m]; points at one place count
+    as one."""
     _, merged = np.unique(points, axis=0, return_inverse=True)
-    faces = merged.reshape(-1)[mesh.indices.numpy().reshape(-1, 3)]
+    faces = merged.reshape(-1)[triangles]
     faces = faces[(faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2]) & (faces[:, 2] != faces[:, 0])]
     count = len(points)
     ways = faces[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2).astype(np.int64)

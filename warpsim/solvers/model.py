@@ -172,7 +172,9 @@ class Model:
         if source.device != self.device:
             raise ModelError(f"shape {shape} is on {source.device}, the model on {self.device}\nexpected: one device")
         if wanted is Mesh:
-            closed.check_closed(source, f"the mesh of shape {shape}")
+            closed.check_closed(
+                source.points.numpy(), source.indices.numpy().reshape(-1, 3), f"the mesh of shape {shape}"
+            )
         return int(source.id)
 
     def _height_table(self, shape: int) -> Any:

@@ -21,7 +21,7 @@ def test_fast_cases_pass(name):
 
 
 def make(size=400.0, cells=32, seas=None, **options):
-    return Ocean(seas or JONSWAP(**SEA), size, cells, **{"dtype": wp.float64, **options})
+    return Ocean(JONSWAP(**SEA) if seas is None else seas, size, cells, **{"dtype": wp.float64, **options})
 
 
 def test_more_cells_keep_the_big_waves():
@@ -69,6 +69,16 @@ def test_a_field_is_overwritten_where_it_is_given():
     again = ocean.evaluate(1.0, velocity=True, out=field)
     assert again is field and field.height.ptr == address and field.time == 1.0
     np.testing.assert_array_equal(field.height.numpy(), make().evaluate(1.0).height.numpy())
+
+
+def test_a_field_that_does_not_fit_is_refused():
+    ocean = make()
+    with pytest.raises(ArrayError, match="out was made without velocity"):
+        ocean.evaluate(0.0, velocity=True, out=ocean.evaluate(0.0))
+    with pytest.raises(ArrayError, match=r"out has planes of \(4, 1, 16, 16\).*\nexpected: \(4, 1, 32, 32\)"):
+        ocean.evaluate(0.0, out=make(cells=16).evaluate(0.0))
+    with pytest.raises(ArrayError, match="time is nan\nexpected: a finite number"):
+        ocean.evaluate(np.nan)
 
 
 def test_seas_add_up_their_variance():
@@ -134,7 +144,7 @@ def test_foam_appears_where_crests_fold_and_fades():
     assert (first[stretch > 0.55] == 0.0).all() and (first[stretch < 0.2] == 1.0).all() and first.max() > 0.5
     field.stretch.fill_(1.0)
     np.testing.assert_allclose(foam.step(field, 1.0).numpy(), first * np.exp(-0.5), rtol=1e-12)
-    with pytest.raises(ArrayError, match="expected: both above zero"):
+    with pytest.raises(ArrayError, match="expected: a finite threshold, and the others above zero"):
         Foam(lifetime=0.0)
 
 
@@ -169,7 +179,11 @@ def test_a_grid_that_misses_the_peak_is_warned_of():
         ({"size": 0.0}, ArrayError, "size is 0.0\nexpected: lengths above zero"),
         ({"size": (100.0, 30.0)}, ArrayError, "a tile of 30 m does not divide 100 m"),
         ({"size": (100.0, 1.0)}, ArrayError, "leave a gap between their bands"),
-        ({"cells": 2}, ArrayError, "cells is 2\nexpected: 4 to 4096"),
+        ({"cells": 2}, ArrayError, "cells is 2\nexpected: a whole number, 4 to 4096"),
+        ({"cells": 64.0}, ArrayError, "cells is 64.0\nexpected: a whole number"),
+        ({"seas": []}, ArrayError, "no seas\nexpected: a spectrum"),
+        ({"trough_scale": -1.0}, ArrayError, "trough_scale is -1.0\nexpected: above zero"),
+        ({"tension": np.inf}, ArrayError, "tension is inf"),
         ({"depth": 0.0}, ArrayError, "depth is 0"),
         ({"tension": -1.0}, ArrayError, "tension is -1"),
         ({"loop_period": 0.0}, ArrayError, "loop_period is 0"),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.errors import ArrayError
+from warpsim.errors import ArrayError, ModelError
 from warpsim.solvers.cases.ocean import calm_surface, cylinder, slab
 from warpsim.solvers.ocean import JONSWAP, Floats, Ocean, ocean_surface, query_heights
 from warpsim.solvers.ocean.buoyancy import solid
@@ -20,17 +20,18 @@ def make(cells=64, **options):
 @wp.kernel
 def ask(s: wp.solvers.ocean.query.SurfaceD, at: wp.array(dtype=wp.vec2d), answers: wp.array2d(dtype=wp.float64)):
     i = wp.tid()
-    z, slope, velocity, _up, found = ocean_surface(s, at[i][0], at[i][1])
+    z, slope, velocity, up, found = ocean_surface(s, at[i][0], at[i][1])
     answers[i, 0] = z
     answers[i, 1] = slope[0]
     answers[i, 2] = slope[1]
     for k in range(3):
         answers[i, 3 + k] = velocity[k]
     answers[i, 6] = wp.float64(1.0) if found else wp.float64(0.0)
+    answers[i, 7] = up
 
 
 def asked(field, points):
-    answers = wp.zeros((len(points), 7), dtype=wp.float64)
+    answers = wp.zeros((len(points), 8), dtype=wp.float64)
     wp.launch(ask, len(points), [field.surface, wp.array(points, dtype=wp.vec2d), answers])
     return answers.numpy()
 
@@ -64,6 +65,10 @@ def test_tiles_are_summed_at_a_point():
     answers = asked(field, points[:, :2])
     assert answers[:, 6].all()
     np.testing.assert_allclose(answers[:, 0], points[:, 2], atol=1e-5)
+    normals = field.normals.numpy().reshape(-1, 3)[::11]
+    np.testing.assert_allclose(answers[:, 1:3], -normals[:, :2] / normals[:, 2:], atol=1e-5)
+    ends = [ocean.evaluate(h, velocity=True).velocity.numpy().reshape(-1, 3)[::11, 2] for h in (1e-5, -1e-5)]
+    np.testing.assert_allclose(answers[:, 7], (ends[0] - ends[1]) / 2e-5, atol=1e-4)
 
 
 def test_folds_are_told_apart():
@@ -81,12 +86,12 @@ def test_gradients_of_a_height_to_the_noise():
     point = wp.array([[31.0, 77.0]], dtype=wp.vec2d, requires_grad=True)
 
     def height(grads=False):
-        answers = wp.zeros((1, 7), dtype=wp.float64, requires_grad=True)
+        answers = wp.zeros((1, 8), dtype=wp.float64, requires_grad=True)
         with wp.Tape() as tape:
             ocean.update()
             wp.launch(ask, 1, [ocean.evaluate(1.0, velocity=True).surface, point, answers])
         if grads:
-            seed = np.zeros((1, 7))
+            seed = np.zeros((1, 8))
             seed[0, 0] = 1.0
             tape.backward(grads={answers: wp.array(seed)})
         return answers.numpy()[0]
@@ -107,6 +112,14 @@ def test_gradients_of_a_height_to_the_noise():
         ocean.noise.assign(noise + sign * direction)
         ends.append(height()[0])
     assert (along * direction).sum() == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-5)
+
+
+def test_points_that_do_not_pair_up_are_refused():
+    field = make(16).evaluate(0.0)
+    with pytest.raises(ArrayError, match=r"x has shape \(2,\), y \(1,\)\nexpected: one shape"):
+        query_heights(field, [1.0, 2.0], [1.0])
+    assert query_heights(field, [], []).shape == (0,) and query_heights(field, 1.0, 2.0).shape == ()
+    assert np.isnan(query_heights(field, [np.nan], [0.0])[0])
 
 
 # ----- floats ---------------------------------------------------------------------------------------
@@ -173,13 +186,36 @@ def test_gradients_of_a_motion_to_mass_and_drag():
     np.testing.assert_allclose(grads, [of_mass, of_drag], rtol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["mass", "drag", "friction", "added_mass"])
+def test_a_parameter_of_floats_that_alone_wants_a_gradient_gets_it(name):
+    """The state before the step wants none."""
+    surface = make(16).evaluate(0.0, velocity=True).surface
+    values = {"mass": 1000.0, "drag": 1.2, "friction": 0.1, "added_mass": 0.5}
+
+    def moved(value, grads=None):
+        number = wp.array([value], dtype=wp.float64, requires_grad=True)
+        floats = Floats(*slab(2.0, 0.5), **(values | {name: number}))
+        before, after = (floats.state([[20.0, 30.0, 0.1]], requires_grad=g) for g in (False, True))
+        before.velocity.assign([[0.5, 0.2, -0.4]])
+        with wp.Tape() as tape:
+            floats.step(before, after, surface, 0.05)
+        if grads is not None:
+            tape.backward(grads={after.velocity: wp.array([[0.3, -0.2, 1.0]], dtype=wp.vec3d)})
+            grads.append(number.grad.numpy()[0])
+        return after.velocity.numpy()[0] @ [0.3, -0.2, 1.0]
+
+    grads, h = [], 1e-4 * values[name]
+    moved(values[name], grads)
+    assert grads[0] == pytest.approx((moved(values[name] + h) - moved(values[name] - h)) / (2.0 * h), rel=1e-5)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({}, "expected: a closed mesh with faces that turn outwards, and either a mass or a density"),
         ({"mass": 1.0, "density": 1.0}, "either a mass or a density"),
-        ({"mass": -1.0}, "mass is -1.0\nexpected: at least 0"),
-        ({"density": 500.0, "drag": -1.0}, "drag is -1.0"),
+        ({"mass": -1.0}, "mass is -1\nexpected: at least 0"),
+        ({"density": 500.0, "drag": -1.0}, "drag is -1"),
         ({"density": 500.0, "inertia": np.diag([1.0, 1.0, -1.0])}, "positive definite"),
     ],
 )
@@ -189,3 +225,10 @@ def test_refusals(options, message):
     points, triangles = slab(1.0, 1.0)
     with pytest.raises(ArrayError, match="faces that turn outwards"):
         Floats(points, triangles[:, ::-1], density=500.0)
+    with pytest.raises(ModelError, match="the hull is open: 3 edges have no face behind them"):
+        Floats(points, triangles[1:], density=500.0)
+    with pytest.raises(ArrayError, match=r"triangles name points 0 to 8\nexpected: 0 to 7"):
+        Floats(points, [*triangles[1:].tolist(), [0, 1, 8]], density=500.0)
+    with pytest.raises(ArrayError, match=r"dt is -1.0\nexpected: a finite time step"):
+        body = Floats(points, triangles, density=500.0)
+        body.step(body.state([[0.0, 0.0, 0.0]]), body.state([[0.0, 0.0, 0.0]]), calm_surface(), -1.0)

@@ -10,6 +10,7 @@ C_f |v_t| v_t). Added mass: C_a of the displaced water moves along, and is pushe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +23,10 @@ from ...core.language import (
 )  # fmt: skip
 from ...core.lib.quaternions import quat_rotate, quat_rotate_inv
 from ...errors import ArrayError
+from ..closed import check_closed
 from .dispersion import GRAVITY
 from .query import ocean_surface
+from .spectrum import as_number, on_device
 
 Vectors, Numbers = array(dtype=vec3d), array(dtype=float64)
 
@@ -49,7 +52,8 @@ class Floats:
     (C_f), added_mass (C_a, for rotations as well), water_density [kg/m^3]. mass, drag, friction and added_mass may be
     arrays of one float64, with gradients.
 
-    Raises `ArrayError` for meshes that enclose no volume and for numbers that no body has.
+    Raises `ModelError` for meshes that are open, `ArrayError` for those that are no meshes or enclose no volume, and
+    for numbers that no body has.
     """
 
     def __init__(
@@ -58,7 +62,8 @@ class Floats:
         water_density: float = 1025.0, device: Any = None,
     ):  # fmt: skip
         self.device, self.water_density = get_device(device), float(water_density)
-        corners = np.asarray(points, float)[np.asarray(triangles, int)]
+        points, triangles = checked_mesh(points, triangles)
+        corners = points[triangles]
         self.volume, center, unit_inertia = solid(corners)
         if not self.volume > 0.0 or (mass is None) == (density is None) or not water_density > 0.0:
             raise ArrayError(
@@ -76,15 +81,14 @@ class Floats:
         self.added_mass = self._number(added_mass, "added_mass")
         self.inertia = mat33d(*about.ravel())
         self.inverse_inertia = mat33d(*np.linalg.inv(about).ravel())
-        self.points = array(np.asarray(points, float) - middle, dtype=vec3d, device=self.device)
-        self.triangles = array(np.asarray(triangles, np.int32), dtype=vec3i, device=self.device)
+        self.points = array(points - middle, dtype=vec3d, device=self.device)
+        self.triangles = array(triangles.astype(np.int32), dtype=vec3i, device=self.device)
 
     def _number(self, value: Any, name: str) -> array:
-        if isinstance(value, array):
-            return value if value.device == self.device else value.to(self.device)
-        if not float(value) >= 0.0:
-            raise ArrayError(f"{name} is {value}\nexpected: at least 0")
-        return array([float(value)], dtype=float64, device=self.device)
+        number = as_number(value, name, positive=False)
+        if not float(number.numpy()[0]) >= 0.0:
+            raise ArrayError(f"{name} is {float(number.numpy()[0]):g}\nexpected: at least 0")
+        return number
 
     def state(
         self, positions: Sequence[Sequence[float]], orientations: Any = None, requires_grad: bool = False
@@ -97,10 +101,19 @@ class Floats:
         return FloatState(array(positions, dtype=vec3d, **options), array(turned, dtype=quatd, **options), *rest)
 
     def step(self, state: FloatState, out: FloatState, surface: Any, dt: float) -> None:
-        """Move for `dt` seconds in the water of `field.surface` at their begin; `out` may be `state`. Recorded."""
+        """Move for `dt` seconds in the water of `field.surface` at their begin; `out` may be `state`. Recorded.
+
+        Raises `ArrayError` for a `dt` that is not above zero.
+        """
+        if not 0.0 < dt < math.inf:
+            raise ArrayError(f"dt is {dt}\nexpected: a finite time step above zero [s]")
         count = state.position.shape[0]
         shape = (count, len(self.points))
-        wants = state.position.requires_grad or self.mass.requires_grad or surface.planes.requires_grad
+        mass, drag, friction, added = (
+            on_device(a, self.device) for a in (self.mass, self.drag, self.friction, self.added_mass)
+        )
+        sources = (*state.arrays(), mass, drag, friction, added, surface.planes, surface.choppiness)
+        wants = any(a.requires_grad for a in sources)
         options = {"device": self.device, "requires_grad": wants}
         depth, flow = zeros(shape, float64, **options), zeros(shape, vec3d, **options)
         launch(
@@ -110,14 +123,30 @@ class Floats:
         launch(_accelerate, count, [surface, state.position], [water], device=self.device)
         force, torque = zeros(count, vec3d, **options), zeros(count, vec3d, **options)
         displaced = zeros(count, float64, **options)
-        inputs = [self.points, self.triangles, *state.arrays(), depth, flow, water, self.drag, self.friction]
+        inputs = [self.points, self.triangles, *state.arrays(), depth, flow, water, drag, friction]
         launch(
             _press, (count, len(self.triangles)), [*inputs, float64(self.water_density)], [force, torque, displaced],
             device=self.device,
         )  # fmt: skip
-        body = [self.mass, self.added_mass, float64(self.water_density), self.inertia, self.inverse_inertia]
+        body = [mass, added, float64(self.water_density), self.inertia, self.inverse_inertia]
         inputs = [*state.arrays(), force, torque, displaced, water, *body, float64(dt)]
         launch(_move, count, inputs, list(out.arrays()), device=self.device)
+
+
+def checked_mesh(points: Any, triangles: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Points (n, 3) and triangles (m, 3) of a closed mesh."""
+    points, triangles = np.asarray(points, float), np.asarray(triangles)
+    shaped = points.ndim == triangles.ndim == 2 and points.shape[1] == triangles.shape[1] == 3
+    if not shaped or triangles.dtype.kind not in "iu" or not len(triangles) or not np.isfinite(points).all():
+        raise ArrayError(
+            f"points of shape {points.shape}, triangles {triangles.dtype} of shape {triangles.shape}\n"
+            "expected: finite points (n, 3), and integers (m, 3)"
+        )
+    if triangles.min() < 0 or triangles.max() >= len(points):
+        named = f"{triangles.min()} to {triangles.max()}"
+        raise ArrayError(f"triangles name points {named}\nexpected: 0 to {len(points) - 1}")
+    check_closed(points, triangles, "the hull")
+    return points, triangles
 
 
 def solid(corners: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:

@@ -1,12 +1,10 @@
-"""The surface at one time on the cells of the largest tile: what tiles add up to, and what follows from it.
+"""The surface at one time on the cells of the largest tile: heights, normals, and how far crests are from folding.
 
 A cell (i, j) is the water that rests at (x, y) = (i, j) L / cells; the surface there is (x + D_x, y + D_y, height).
 With the gradient F of (x, y) -> (x + D_x, y + D_y) and the slopes s, tangents are (F_xx, F_yx, s_x) and (F_xy, F_yy,
 s_y); their cross product is the normal, det F the Jacobian, and the smaller eigenvalue of F's symmetric part, the
 stretch, says how far crests are from folding over.
-
-Trough damping takes short waves out of the troughs of long ones: tiles after the first weigh 1 - d s(-height_1 /
-scale), with a smooth step s. All derivatives are those of the damped surface.
+All derivatives are those of the surface that `tiles` adds up to, damping included.
 """
 
 from __future__ import annotations
@@ -17,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from ...core.language import (
-    array, array2d, array4d, clamp, cross, float32, float64, func, int32, kernel, launch, normalize, sqrt,
-    standard_names, tid, vector, zeros,
+    array, array2d, array4d, cross, float32, float64, func, int32, kernel, launch, normalize, sqrt, standard_names,
+    tid, zeros,
 )  # fmt: skip
-from .propagate import DISPLACEMENT, HEIGHT, ORBIT, RISE, SLOPE, STRAIN
+from .tiles import joined, short_waves, waves_of_cell
 
 _OF = standard_names()
 COMPLEX = {float32: _OF["vec2f"], float64: _OF["vec2d"]}
@@ -28,31 +26,7 @@ TRIPLE = {float32: _OF["vec3f"], float64: _OF["vec3d"]}
 QUADRUPLE = {float32: _OF["vec4f"], float64: _OF["vec4d"]}
 
 
-# ----- what tiles add up to -------------------------------------------------------------------------
-
-
-@func
-def damping_weight(height: Any, damping: Any, scale: Any) -> Any:
-    """What the height of the long waves leaves of the short ones."""
-    u = clamp(-height / scale, type(height)(0.0), type(height)(1.0))
-    return 1.0 - damping * u * u * (3.0 - 2.0 * u)
-
-
-@func
-def damping_rate(height: Any, damping: Any, scale: Any) -> Any:
-    """The derivative of `damping_weight` by the height."""
-    u = clamp(-height / scale, type(height)(0.0), type(height)(1.0))
-    return damping * 6.0 * u * (1.0 - u) / scale
-
-
-@func
-def short_waves(planes: array4d(dtype=Any), plane: int32, ratios: array(dtype=int32), i: int32, j: int32) -> Any:
-    """The sum of one plane over the tiles after the first, where cell (i, j) of the first one is."""
-    cells = planes.shape[2]
-    total = planes.dtype()
-    for c in range(1, planes.shape[1]):
-        total = total + planes[plane, c, (i * ratios[c]) % cells, (j * ratios[c]) % cells]
-    return total
+# ----- what follows from the waves ------------------------------------------------------------------
 
 
 @kernel
@@ -62,22 +36,15 @@ def compose(
     jacobian: array2d(dtype=Any), stretch: array2d(dtype=Any),
 ):  # fmt: skip
     i, j = tid()
-    d, h = planes[DISPLACEMENT, 0, i, j], planes[HEIGHT, 0, i, j]
-    s, e = planes[SLOPE, 0, i, j], planes[STRAIN, 0, i, j]
-    across = vector(h[1], h[1])
+    p = waves_of_cell(planes, 0, i, j)
+    across = p[3]
     if planes.shape[1] > 1:
-        w, rate = damping_weight(h[0], damping, scale), damping_rate(h[0], damping, scale)
-        short = short_waves(planes, DISPLACEMENT, ratios, i, j)
-        above = short_waves(planes, HEIGHT, ratios, i, j)
-        e = e + w * short_waves(planes, STRAIN, ratios, i, j) + rate * vector(short[0] * s[0], short[1] * s[1])
-        across = across + vector(w * above[1], w * above[1]) + rate * vector(short[0] * s[1], short[1] * s[0])
-        s = s + w * short_waves(planes, SLOPE, ratios, i, j) + rate * above[0] * s
-        d, h = d + w * short, h + w * above
-    chop = d.dtype(choppiness[0])
-    height[i, j] = h[0]
-    displacement[i, j] = chop * d
-    fxx, fyy, fxy, fyx = 1.0 + chop * e[0], 1.0 + chop * e[1], chop * across[0], chop * across[1]
-    normals[i, j] = normalize(cross(normals.dtype(fxx, fyx, s[0]), normals.dtype(fxy, fyy, s[1])))
+        p, across = joined(p, short_waves(planes, ratios, i, j), damping, scale)
+    chop = type(across)(choppiness[0])
+    height[i, j] = p[2]
+    displacement[i, j] = displacement.dtype(chop * p[0], chop * p[1])
+    fxx, fyy, fxy, fyx = 1.0 + chop * p[6], 1.0 + chop * p[7], chop * p[3], chop * across
+    normals[i, j] = normalize(cross(normals.dtype(fxx, fyx, p[4]), normals.dtype(fxy, fyy, p[5])))
     jacobian[i, j] = fxx * fyy - fxy * fyx
     stretch[i, j] = smaller_eigenvalue(fxx, fyy, 0.5 * (fxy + fyx))
 
@@ -88,17 +55,11 @@ def compose_velocity(
     velocity: array2d(dtype=Any),
 ):  # fmt: skip
     i, j = tid()
-    orbit, rise = planes[ORBIT, 0, i, j], planes[RISE, 0, i, j]
-    up = rise[0]
+    p = waves_of_cell(planes, 0, i, j)
     if planes.shape[1] > 1:
-        h = planes[HEIGHT, 0, i, j][0]
-        w, rate = damping_weight(h, damping, scale), damping_rate(h, damping, scale) * rise[0]
-        orbit = orbit + w * short_waves(planes, ORBIT, ratios, i, j)
-        orbit = orbit + rate * short_waves(planes, DISPLACEMENT, ratios, i, j)
-        up = up + w * short_waves(planes, RISE, ratios, i, j)[0]
-        up = up + rate * short_waves(planes, HEIGHT, ratios, i, j)[0]
-    chop = orbit.dtype(choppiness[0])
-    velocity[i, j] = velocity.dtype(chop * orbit[0], chop * orbit[1], up)
+        p, _across = joined(p, short_waves(planes, ratios, i, j), damping, scale)
+    chop = type(p[0])(choppiness[0])
+    velocity[i, j] = velocity.dtype(chop * p[8], chop * p[9], p[10])
 
 
 @func

@@ -26,17 +26,22 @@ class Foam:
     """Coverage (cells, cells) of the water of each cell, carried from time to time.
 
     threshold: stretch below which foam appears; it is complete `width` lower. lifetime [s]: of the fading to 1/e.
-    Raises `ArrayError` for a width or a lifetime that is not above zero.
+    Raises `ArrayError` for a width or a lifetime that is not above zero, and a threshold that is not finite.
     """
 
     def __init__(self, threshold: float = 0.55, width: float = 0.35, lifetime: float = 4.0):
-        if not (width > 0.0 and lifetime > 0.0):
-            raise ArrayError(f"width is {width:g}, lifetime {lifetime:g} s\nexpected: both above zero")
+        if not (width > 0.0 and lifetime > 0.0 and math.isfinite(threshold)):
+            raise ArrayError(
+                f"threshold is {threshold:g}, width {width:g}, lifetime {lifetime:g} s\n"
+                "expected: a finite threshold, and the others above zero"
+            )
         self.threshold, self.width, self.lifetime = threshold, width, lifetime
         self.coverage: array | None = None
 
     def step(self, field: Field, dt: float) -> array:
-        """Let `dt` seconds pass, add what breaks now, and return the coverage; it starts without any."""
+        """Let `dt` >= 0 seconds pass, add what breaks now, and return the coverage; it starts without any."""
+        if not dt >= 0.0:
+            raise ArrayError(f"dt is {dt}\nexpected: at least 0 [s]")
         like = field.stretch
         if self.coverage is None or self.coverage.shape != like.shape:
             self.coverage = zeros(like.shape, like.dtype, like.device, like.requires_grad)

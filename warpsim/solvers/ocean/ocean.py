@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +24,7 @@ from .field import COMPLEX, QUADRUPLE, TRIPLE, Field, compose, compose_velocity
 from .modes import amplitudes, draw_noise, frequencies, variance_kernel, vec2d, vec4d
 from .propagate import MOVING, STILL, orbits, propagate
 from .query import surface_of
-from .spectrum import Spectrum, as_number
+from .spectrum import Spectrum, as_number, on_device
 from .spreading import CosineSquared, Spreading
 from .statistics import wavenumbers
 
@@ -47,6 +48,8 @@ class Sea:
         self.spectrum, self.spreading = spectrum, spreading or CosineSquared()
         self.direction = as_number(direction, "direction", positive=False)
         self.swell = as_number(swell, "swell", positive=False)
+        if not 0.0 <= float(self.swell.numpy()[0]) <= 1.0:
+            raise ArrayError(f"swell is {float(self.swell.numpy()[0]):g}\nexpected: 0 to 1")
 
     def parameters(self) -> list[array]:
         """All arrays that the sea follows from."""
@@ -81,27 +84,25 @@ class Ocean:
         dtype: Any = float32, device: Any = None,
     ):  # fmt: skip
         self.seas = [s if isinstance(s, Sea) else Sea(s) for s in (seas if isinstance(seas, list | tuple) else [seas])]
-        self.device, self.dtype, self.cells = get_device(device), dtype, cells
-        self.tiles = _checked_tiles(size, cells)
+        if not self.seas:
+            raise ArrayError("no seas\nexpected: a spectrum, a `Sea`, or several")
+        self.device, self.dtype, self.cells = get_device(device), dtype, _checked_cells(cells)
+        self.tiles = _checked_tiles(size, self.cells)
         self.size = self.tiles[0]
-        self.depth = self._number(DEEP if depth is None else depth, "depth")
-        self.choppiness = self._number(choppiness, "choppiness", positive=False)
-        self.tension, self.loop_period = tension, loop_period
-        _check_numbers(dtype, tension, loop_period, shortest, longest, trough_damping)
-        self.bands = _bands(self.tiles, cells, shortest, longest)
+        self.depth = as_number(DEEP if depth is None else depth, "depth")
+        self.choppiness = as_number(choppiness, "choppiness", positive=False)
+        self.tension, self.loop_period, self.shortest, self.longest = tension, loop_period, shortest, longest
+        _check_numbers(dtype, tension, loop_period, shortest, longest, trough_damping, trough_scale)
+        self.bands = _bands(self.tiles, self.cells, shortest, longest)
         self._sizes = array(self.tiles, dtype=float64, device=self.device)
         self._bands = array(self.bands, dtype=vec2d, device=self.device)
         self._ratios = array([round(self.size / s) for s in self.tiles], dtype=int32, device=self.device)
-        self.noise = zeros((len(self.tiles), cells, cells), COMPLEX[dtype], self.device)
+        self.noise = zeros((len(self.tiles), self.cells, self.cells), COMPLEX[dtype], self.device)
         launch(draw_noise, self.noise.shape, [int(seed)], [self.noise], device=self.device, record_tape=False)
         self.update()
         self.trough_damping = trough_damping
         self.trough_scale = trough_scale or max(math.sqrt(self.variances()[0]), 1e-9)
         self._warn_of_missed_peaks()
-
-    def _number(self, value: Any, name: str, positive: bool = True) -> array:
-        number = as_number(value, name, positive)
-        return number if number.device == self.device else number.to(self.device)
 
     # ----- amplitudes -----------------------------------------------------------------------------
 
@@ -109,25 +110,21 @@ class Ocean:
         """Compute amplitudes and frequencies from the present parameters and noise; recorded on tapes."""
         shape = (len(self.tiles), self.cells, self.cells // 2 + 1)
         wants = any(a.requires_grad for sea in self.seas for a in sea.parameters()) or self.depth.requires_grad
+        depth = on_device(self.depth, self.device)
         self.variance = zeros(shape, vec2d, self.device, requires_grad=wants)
         for sea in self.seas:
             kernel = variance_kernel(sea.spectrum.density, sea.spectrum.peak, sea.spreading.density)
-            own = [self._number(a, "", False) for a in (sea.spreading.parameter, sea.direction, sea.swell)]
-            medium = [self.depth, float64(self.tension), self._sizes, self._bands, self.cells]
+            own = [on_device(a, self.device) for a in (sea.spreading.parameter, sea.direction, sea.swell)]
+            medium = [depth, float64(self.tension), self._sizes, self._bands, self.cells]
             inputs = [*sea.spectrum.arrays(self.device), *own, *medium]
             launch(kernel, shape, inputs, [self.variance], device=self.device)
         self.amplitude = empty(shape, QUADRUPLE[self.dtype], self.device, wants or self.noise.requires_grad)
         launch(amplitudes, shape, [self.variance, self.noise], [self.amplitude], device=self.device)
         self.frequency = zeros(shape, float64, self.device, requires_grad=self.depth.requires_grad)
-        medium = [
-            self.depth,
-            float64(self.tension),
-            float64(self.loop_period or 1.0),
-            int(self.loop_period is not None),
-        ]
+        medium = [depth, float64(self.tension), float64(self.loop_period or 1.0), int(self.loop_period is not None)]
         launch(frequencies, shape, [*medium, self._sizes, self.cells], [self.frequency], device=self.device)
         self.orbit = empty(shape, self.dtype, self.device, requires_grad=self.depth.requires_grad)
-        launch(orbits, shape, [self.depth, self._sizes, self.cells], [self.orbit], device=self.device)
+        launch(orbits, shape, [depth, self._sizes, self.cells], [self.orbit], device=self.device)
 
     def variances(self) -> np.ndarray:
         """The expected variance of the height on each tile [m^2]: 16 of their sum is the significant height squared."""
@@ -153,21 +150,39 @@ class Ocean:
         return made
 
     def evaluate(self, time: float, velocity: bool = False, out: Field | None = None) -> Field:
-        """The surface at a time [s]. out: a field of this ocean, whose arrays are overwritten; new ones by default."""
+        """The surface at a time [s]. out: a field of this ocean, whose arrays are overwritten; new ones by default.
+
+        Raises `ArrayError` for a time that is not finite, and for a field of another ocean or without the velocity.
+        """
+        if not math.isfinite(time):
+            raise ArrayError(f"time is {time}\nexpected: a finite number of seconds")
+        if out is not None:
+            self._check_field(out, velocity)
         planes = self.spectra(time, velocity, None if out is None else out.planes)
         ifft2(planes, out=planes, norm="forward")
         field = out or self._new_field(planes, velocity)
         field.time = time
-        field.surface = surface_of(
-            planes, self._ratios, self.choppiness, self.trough_damping, self.trough_scale, self.size
-        )
+        chop = on_device(self.choppiness, self.device)
+        field.surface = surface_of(planes, self._ratios, chop, self.trough_damping, self.trough_scale, self.size)
         damping = [self.dtype(self.trough_damping), self.dtype(self.trough_scale)]
-        inputs = [planes, self._ratios, self.choppiness, *damping]
+        inputs = [planes, self._ratios, chop, *damping]
         results = [field.height, field.displacement, field.normals, field.jacobian, field.stretch]
         launch(compose, field.height.shape, inputs, results, device=self.device)
         if field.velocity is not None:
             launch(compose_velocity, field.height.shape, inputs, [field.velocity], device=self.device)
         return field
+
+    def _check_field(self, field: Field, velocity: bool) -> None:
+        shape = (STILL if field.velocity is None else MOVING, len(self.tiles), self.cells, self.cells)
+        if field.planes.shape != shape or field.height.dtype is not self.dtype or field.height.device != self.device:
+            raise ArrayError(
+                f"out has planes of {field.planes.shape}, {field.height.dtype.__name__} on {field.height.device}\n"
+                f"expected: {shape}, {self.dtype.__name__} on {self.device}: a field that this ocean made"
+            )
+        if velocity and field.velocity is None:
+            raise ArrayError(
+                "out was made without velocity, and has no room for it\nhelp: make it by evaluate(t, velocity=True)"
+            )
 
     def _new_field(self, planes: array, velocity: bool) -> Field:
         shape = (self.cells, self.cells)
@@ -183,26 +198,38 @@ class Ocean:
 
     def _warn_of_missed_peaks(self) -> None:
         depth = float(self.depth.numpy()[0])
-        shortest, longest = 2.0 * self.tiles[-1] / self.cells, self.size
+        least, most = 2.0 * self.tiles[-1] / self.cells, self.size
         for sea in self.seas:
             length = 2.0 * math.pi / float(wavenumbers(sea.peak(self.device), depth)[0])
-            if not shortest <= length <= longest:
+            wanted = self.shortest <= length <= self.longest  # else its peak was left out on purpose
+            if wanted and not least <= length <= most:
                 warnings.warn(
-                    f"the peak of the spectrum has waves of {length:.4g} m; {self.cells} cells on {longest:g} m hold "
-                    f"waves of {shortest:.4g} to {longest:g} m\nhelp: choose size between {4 * length:.3g} m and "
-                    f"{length * self.cells / 8:.3g} m", ResolutionWarning, stacklevel=3,
+                    f"the peak of the spectrum has waves of {length:.4g} m; {self.cells} cells on {most:g} m hold "
+                    f"waves of {least:.4g} to {most:g} m\nhelp: {self._better_grid(length)}",
+                    ResolutionWarning, stacklevel=3,
                 )  # fmt: skip
+
+    def _better_grid(self, length: float) -> str:
+        """Four waves on the tile at least, and eight cells on each."""
+        smallest, largest = 4.0 * length, length * self.cells / 8.0
+        if smallest > largest:
+            return f"choose a size of {smallest:.3g} m, and at least {math.ceil(8.0 * smallest / length)} cells"
+        return f"choose size between {smallest:.3g} m and {largest:.3g} m"
 
 
 # ----- arguments ----------------------------------------------------------------------------------
 
 
+def _checked_cells(cells: Any) -> int:
+    if not hasattr(cells, "__index__") or not 4 <= operator.index(cells) <= 4096:
+        raise ArrayError(f"cells is {cells!r}\nexpected: a whole number, 4 to 4096 along a side")
+    return operator.index(cells)
+
+
 def _checked_tiles(size: Any, cells: int) -> list[float]:
-    tiles = [float(s) for s in (size if isinstance(size, Sequence) else [size])]
+    tiles = [float(s) for s in np.atleast_1d(size)]
     if not tiles or not all(math.isfinite(s) and s > 0.0 for s in tiles):
         raise ArrayError(f"size is {size}\nexpected: lengths above zero [m]")
-    if not isinstance(cells, int) or not 4 <= cells <= 4096:
-        raise ArrayError(f"cells is {cells!r}\nexpected: 4 to 4096 along a side")
     for s in tiles[1:]:
         ratio = tiles[0] / s
         if abs(ratio - round(ratio)) > 1e-9 * ratio:
@@ -214,18 +241,21 @@ def _checked_tiles(size: Any, cells: int) -> list[float]:
 
 
 def _check_numbers(
-    dtype: Any, tension: float, period: float | None, shortest: float, longest: float, damping: float
-) -> None:
+    dtype: Any, tension: float, period: float | None, shortest: float, longest: float, damping: float,
+    scale: float | None,
+) -> None:  # fmt: skip
     if dtype not in COMPLEX:
         raise ArgumentTypeError(f"dtype is {dtype!r}\nexpected: float32 or float64")
-    if not tension >= 0.0:
-        raise ArrayError(f"tension is {tension}\nexpected: at least 0 [m^3/s^2]")
+    if not 0.0 <= tension < math.inf:
+        raise ArrayError(f"tension is {tension}\nexpected: a finite number, at least 0 [m^3/s^2]")
     if period is not None and not 0.0 < period < math.inf:
         raise ArrayError(f"loop_period is {period}\nexpected: above zero [s], or None")
     if not 0.0 <= shortest < longest:
         raise ArrayError(f"waves from {shortest} to {longest} m\nexpected: 0 <= shortest < longest")
     if not 0.0 <= damping <= 1.0:
         raise ArrayError(f"trough_damping is {damping}\nexpected: 0 to 1")
+    if scale is not None and not 0.0 < scale < math.inf:
+        raise ArrayError(f"trough_scale is {scale}\nexpected: above zero [m], or None")
 
 
 def _bands(tiles: list[float], cells: int, shortest: float, longest: float) -> list[tuple[float, float]]:

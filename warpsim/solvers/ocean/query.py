@@ -15,16 +15,17 @@ import numpy as np
 
 from ...core.language import (
     abs, array, array4d, bool_, float32, float64, floor, func, int32, kernel, launch, max, struct, tid, vec2d, vec2f,
-    vector, vector_type, zeros,
+    vector, zeros,
 )  # fmt: skip
-from .field import Field, damping_rate, damping_weight
+from ...errors import ArrayError
+from .field import Field
 from .propagate import DISPLACEMENT, HEIGHT
+from .tiles import damping_rate, damping_weight, joined, no_waves
 
-_STEPS = 20  # of Newton's method: four are enough where nothing is about to fold
+_STEPS = 20  # of Newton's method, at most: four are enough where nothing is about to fold
 _CLOSE = 1.0e-3  # cells between the point and where the water found stands
 _LEAST = 0.05  # of a Jacobian that is divided by
-
-vec12f, vec12d = vector_type(12, float32), vector_type(12, float64)
+_FAR = 1.0e30
 
 
 @struct
@@ -66,37 +67,20 @@ def surface_of(planes: array, ratios: array, choppiness: array, damping: float, 
 
 
 @func
-def no_planes(like: float32) -> vec12f:
-    return vec12f()
-
-
-@func(overload_of=no_planes)
-def no_planes(like: float64) -> vec12d:
-    return vec12d()
-
-
-@func
-def cubic_weight(t: Any, n: int32) -> Any:
-    """The weight of point n = 0 ... 3 at t between points 1 and 2 (Catmull and Rom 1974)."""
-    if n == 0:
-        return t * (-0.5 + t * (1.0 - 0.5 * t))
-    if n == 1:
-        return 1.0 + t * t * (-2.5 + 1.5 * t)
-    if n == 2:
-        return t * (0.5 + t * (2.0 - 1.5 * t))
-    return t * t * (-0.5 + 0.5 * t)
+def cubic_weights(t: Any) -> Any:
+    """The weights of points 0 to 3 at t between points 1 and 2 (Catmull and Rom 1974)."""
+    return vector(
+        t * (-0.5 + t * (1.0 - 0.5 * t)), 1.0 + t * t * (-2.5 + 1.5 * t), t * (0.5 + t * (2.0 - 1.5 * t)),
+        t * t * (-0.5 + 0.5 * t),
+    )  # fmt: skip
 
 
 @func
-def cubic_slope(t: Any, n: int32) -> Any:
-    """The derivative of `cubic_weight` by t."""
-    if n == 0:
-        return -0.5 + t * (2.0 - 1.5 * t)
-    if n == 1:
-        return t * (-5.0 + 4.5 * t)
-    if n == 2:
-        return 0.5 + t * (4.0 - 4.5 * t)
-    return t * (-1.0 + 1.5 * t)
+def cubic_slopes(t: Any) -> Any:
+    """The derivatives of `cubic_weights` by t."""
+    return vector(
+        -0.5 + t * (2.0 - 1.5 * t), t * (-5.0 + 4.5 * t), 0.5 + t * (4.0 - 4.5 * t), t * (-1.0 + 1.5 * t)
+    )  # fmt: skip
 
 
 @func
@@ -107,108 +91,107 @@ def inside(i: int32, cells: int32) -> int32:
 
 
 @func
-def sample_tile(s: Any, c: int32, u: Any, v: Any) -> Any:
-    """All planes of one tile at (u, v) [cells]: plane p has the numbers 2 p and 2 p + 1."""
+def weighted(s: Any, plane: int32, c: int32, u: Any, v: Any, across: Any, along: Any) -> Any:
+    """The sum of one plane of a tile over 4 x 4 cells around (u, v), with weights in both directions."""
     cells = s.planes.shape[2]
     i, j = int32(floor(u)) - 1, int32(floor(v)) - 1
-    total = no_planes(s.size)
+    total = s.planes.dtype()
     for a in range(s.support):
         for b in range(s.support):
-            w = cubic_weight(u - floor(u), a) * cubic_weight(v - floor(v), b)
-            for plane in range(s.planes.shape[0]):
-                value = s.planes[plane, c, inside(i + a, cells), inside(j + b, cells)]
-                total[2 * plane] = total[2 * plane] + w * value[0]
-                total[2 * plane + 1] = total[2 * plane + 1] + w * value[1]
+            total = total + across[a] * along[b] * s.planes[plane, c, inside(i + a, cells), inside(j + b, cells)]
     return total
 
 
 @func
-def short_tiles(s: Any, u: Any, v: Any) -> Any:
-    """The sum over the tiles after the first."""
-    total = no_planes(s.size)
-    for c in range(1, s.planes.shape[1]):
-        total = total + sample_tile(s, c, u * type(u)(s.ratios[c]), v * type(u)(s.ratios[c]))
+def waves_at(s: Any, c: int32, u: Any, v: Any) -> Any:
+    """All planes of one tile at (u, v) [cells of the first tile], as `tiles` counts them."""
+    x, y = u * type(u)(s.ratios[c]), v * type(v)(s.ratios[c])
+    across, along = cubic_weights(x - floor(x)), cubic_weights(y - floor(y))
+    total = no_waves(s.size)
+    for plane in range(s.planes.shape[0]):
+        value = weighted(s, plane, c, x, y, across, along)
+        total[2 * plane], total[2 * plane + 1] = value[0], value[1]
     return total
+
+
+@func
+def all_waves_at(s: Any, u: Any, v: Any) -> tuple[Any, Any]:
+    """The twelve numbers of all tiles together, and d D_y / d x."""
+    p = waves_at(s, 0, u, v)
+    across = p[3]
+    if s.planes.shape[1] > 1:
+        short = no_waves(s.size)
+        for c in range(1, s.planes.shape[1]):
+            short = short + waves_at(s, c, u, v)
+        p, across = joined(p, short, s.damping, s.scale)
+    return p, across
 
 
 # ----- the inverse of the choppy map ------------------------------------------------------------------
 
 
 @func
-def position_and_gradient(s: Any, c: int32, u: Any, v: Any) -> Any:
-    """Of one tile: D_x, D_y, their derivatives by u and by v, the height and its derivatives, exact for the splines."""
-    cells = s.planes.shape[2]
-    i, j = int32(floor(u)) - 1, int32(floor(v)) - 1
-    total = no_planes(s.size)
-    for a in range(s.support):
-        for b in range(s.support):
-            wu, wv = cubic_weight(u - floor(u), a), cubic_weight(v - floor(v), b)
-            du, dv = cubic_slope(u - floor(u), a) * wv, wu * cubic_slope(v - floor(v), b)
-            d = s.planes[DISPLACEMENT, c, inside(i + a, cells), inside(j + b, cells)]
-            h = s.planes[HEIGHT, c, inside(i + a, cells), inside(j + b, cells)][0]
-            for k in range(2):
-                total[k] = total[k] + wu * wv * d[k]
-                total[2 + k] = total[2 + k] + du * d[k]
-                total[4 + k] = total[4 + k] + dv * d[k]
-            total[6] = total[6] + wu * wv * h
-            total[7] = total[7] + du * h
-            total[8] = total[8] + dv * h
-    return total
+def spline(s: Any, plane: int32, c: int32, u: Any, v: Any) -> tuple[Any, Any, Any]:
+    """One plane of one tile at (u, v), and its derivatives by u and by v, exact for the splines."""
+    ratio = type(u)(s.ratios[c])
+    x, y = u * ratio, v * ratio
+    across, along = cubic_weights(x - floor(x)), cubic_weights(y - floor(y))
+    by_u = weighted(s, plane, c, x, y, cubic_slopes(x - floor(x)), along)
+    by_v = weighted(s, plane, c, x, y, across, cubic_slopes(y - floor(y)))
+    return weighted(s, plane, c, x, y, across, along), ratio * by_u, ratio * by_v
 
 
 @func
-def damped(s: Any, u: Any, v: Any) -> Any:
-    """`position_and_gradient` of all tiles: the sum of the long one and of what damping leaves of the short ones."""
-    total = position_and_gradient(s, 0, u, v)
-    w, rate = damping_weight(total[6], s.damping, s.scale), damping_rate(total[6], s.damping, s.scale)
-    hu, hv = total[7], total[8]
-    for c in range(1, s.planes.shape[1]):
-        ratio = type(u)(s.ratios[c])
-        part = position_and_gradient(s, c, u * ratio, v * ratio)
-        for k in range(2):
-            total[k] = total[k] + w * part[k]
-            total[2 + k] = total[2 + k] + w * ratio * part[2 + k] + rate * hu * part[k]
-            total[4 + k] = total[4 + k] + w * ratio * part[4 + k] + rate * hv * part[k]
-    return total
+def displaced(s: Any, u: Any, v: Any) -> tuple[Any, Any, Any]:
+    """The displacement of all tiles at (u, v), and its derivatives by u and by v."""
+    d, d_u, d_v = spline(s, DISPLACEMENT, 0, u, v)
+    if s.planes.shape[1] > 1:
+        h, h_u, h_v = spline(s, HEIGHT, 0, u, v)
+        w, rate = damping_weight(h[0], s.damping, s.scale), damping_rate(h[0], s.damping, s.scale)
+        for c in range(1, s.planes.shape[1]):
+            short, short_u, short_v = spline(s, DISPLACEMENT, c, u, v)
+            d = d + w * short
+            d_u = d_u + w * short_u + rate * h_u[0] * short
+            d_v = d_v + w * short_v + rate * h_v[0] * short
+    return d, d_u, d_v
+
+
+@func
+def step_back(fu: Any, fv: Any, miss: Any) -> Any:
+    """Newton's step for a miss, with the columns of the gradient; near a fold, a full one would leave the crest."""
+    det = max(fu[0] * fv[1] - fv[0] * fu[1], type(miss[0])(_LEAST))
+    return vector((fv[1] * miss[0] - fv[0] * miss[1]) / det, (fu[0] * miss[1] - fu[1] * miss[0]) / det)
 
 
 @func(nondiff="the point that Newton's method found has the derivative of the step that `settled` takes from it")
-def resting_point(s: Any, tx: Any, ty: Any) -> Any:
-    """(u, v) [cells] of the water that stands at (tx, ty) [cells], the gradient of the map, and the miss [cells]."""
-    chop = type(s.size)(s.choppiness[0]) * type(s.size)(s.planes.shape[2]) / s.size
-    u, v = tx, ty
-    fuu, fuv, fvu, fvv = type(u)(1.0), type(u)(0.0), type(u)(0.0), type(u)(1.0)
-    miss = type(u)(0.0)
+def resting_point(s: Any, target: Any, chop: Any) -> tuple[Any, Any, Any, Any]:
+    """(u, v) [cells] of the water that stands at a target [cells], the columns of the map's gradient there, and the
+    miss [cells]."""
+    place, miss = target, type(chop)(_FAR)
+    fu, fv = vector(type(chop)(1.0), type(chop)(0.0)), vector(type(chop)(0.0), type(chop)(1.0))
     for _ in range(_STEPS):
-        d = damped(s, u, v)
-        fuu, fuv, fvu, fvv = 1.0 + chop * d[2], chop * d[4], chop * d[3], 1.0 + chop * d[5]
-        mu, mv = u + chop * d[0] - tx, v + chop * d[1] - ty
-        miss = max(abs(mu), abs(mv))
-        det = max(fuu * fvv - fuv * fvu, type(u)(_LEAST))  # near a fold, a longer step would leave the crest
-        u = u - (fvv * mu - fuv * mv) / det
-        v = v - (fuu * mv - fvu * mu) / det
-    found = no_planes(s.size)
-    found[0], found[1], found[2], found[3], found[4], found[5], found[6] = u, v, fuu, fuv, fvu, fvv, miss
-    return found
+        d, d_u, d_v = displaced(s, place[0], place[1])
+        fu, fv = vector(1.0 + chop * d_u[0], chop * d_u[1]), vector(chop * d_v[0], 1.0 + chop * d_v[1])
+        away = place + chop * d - target
+        before = miss
+        miss = max(abs(away[0]), abs(away[1]))
+        if miss < _CLOSE and miss >= 0.25 * before:
+            break  # rounding lets it come no closer
+        place = place - step_back(fu, fv, away)
+    return place, fu, fv, miss
 
 
 @func
-def settled(s: Any, x: Any, y: Any) -> Any:
-    """(u, v) [cells] of the water over (x, y) [m], 1 if found: one more step of Newton's method, by implicit
-    differentiation with all derivatives of the point to where it stands and to the planes."""
+def settled(s: Any, x: Any, y: Any) -> tuple[Any, bool_]:
+    """(u, v) [cells] of the water over (x, y) [m], and whether it was found: one more step of Newton's method, by
+    implicit differentiation with all derivatives of the point to where it stands and to the planes."""
     cells = type(s.size)(s.planes.shape[2])
-    tx, ty = (x / s.size - floor(x / s.size)) * cells, (y / s.size - floor(y / s.size)) * cells
-    p = resting_point(s, tx, ty)
-    u, v = p[0], p[1]
-    d = sample_tile(s, 0, u, v)
-    if s.planes.shape[1] > 1:
-        d = d + damping_weight(d[2 * HEIGHT], s.damping, s.scale) * short_tiles(s, u, v)
+    target = vector((x / s.size - floor(x / s.size)) * cells, (y / s.size - floor(y / s.size)) * cells)
     chop = type(s.size)(s.choppiness[0]) * cells / s.size
-    mu, mv = u + chop * d[0] - tx, v + chop * d[1] - ty
-    det = p[2] * p[5] - p[3] * p[4]
-    safe = max(det, type(det)(_LEAST))
-    found = type(det)(1.0) if p[6] < _CLOSE and det > 0.0 else type(det)(0.0)
-    return vector(u - (p[5] * mu - p[3] * mv) / safe, v - (p[2] * mv - p[4] * mu) / safe, found)
+    place, fu, fv, miss = resting_point(s, target, chop)
+    p, _across = all_waves_at(s, place[0], place[1])
+    left = place + chop * vector(p[0], p[1]) - target
+    return place - step_back(fu, fv, left), miss < _CLOSE and fu[0] * fv[1] > fv[0] * fu[1]
 
 
 # ----- what users ask for -----------------------------------------------------------------------------
@@ -222,23 +205,13 @@ def ocean_surface(s: Any, x: Any, y: Any) -> tuple[Any, Any, Any, Any, bool_]:
     s: `field.surface`, of a precision that x and y have too. Velocity and acceleration are zero where the field was
     evaluated without velocity. Not found: where crests fold over; the numbers are then those of water nearby.
     """
-    q = settled(s, x, y)
-    p = sample_tile(s, 0, q[0], q[1])
-    if s.planes.shape[1] > 1:
-        short = short_tiles(s, q[0], q[1])
-        w = damping_weight(p[2], s.damping, s.scale)
-        rate = damping_rate(p[2], s.damping, s.scale)
-        slope_x, slope_y, rise = p[4], p[5], p[10]
-        p = p + w * short
-        p[4], p[5] = p[4] + rate * short[2] * slope_x, p[5] + rate * short[2] * slope_y
-        for k in range(2):
-            p[8 + k] = p[8 + k] + rate * rise * short[k]
-        p[10] = p[10] + rate * rise * short[2]
+    place, found = settled(s, x, y)
+    p, across = all_waves_at(s, place[0], place[1])
     chop = type(s.size)(s.choppiness[0])
-    fxx, fyy, fxy = 1.0 + chop * p[6], 1.0 + chop * p[7], chop * p[3]
-    det = max(fxx * fyy - fxy * fxy, type(chop)(_LEAST))
-    slope = vector((fyy * p[4] - fxy * p[5]) / det, (fxx * p[5] - fxy * p[4]) / det)
-    return p[2], slope, vector(chop * p[8], chop * p[9], p[10]), p[11], q[2] > 0.0
+    fxx, fyy, fxy, fyx = 1.0 + chop * p[6], 1.0 + chop * p[7], chop * p[3], chop * across
+    det = max(fxx * fyy - fxy * fyx, type(chop)(_LEAST))
+    slope = vector((fyy * p[4] - fyx * p[5]) / det, (fxx * p[5] - fxy * p[4]) / det)
+    return p[2], slope, vector(chop * p[8], chop * p[9], p[10]), p[11], found
 
 
 # ----- from Python ------------------------------------------------------------------------------------
@@ -252,9 +225,15 @@ def _heights(s: Any, x: array(dtype=Any), y: array(dtype=Any), heights: array(dt
 
 
 def query_heights(field: Field, x: Any, y: Any) -> np.ndarray:
-    """Heights [m] of a field over points x, y (n,) [m]; NaN where crests fold over."""
+    """Heights [m] of a field over points x, y, of one shape [m]; NaN where crests fold over.
+
+    Raises `ArrayError` where x and y have different shapes.
+    """
     dtype, device = field.height.dtype, field.height.device
-    places = [array(np.asarray(a), dtype=dtype, device=device) for a in (x, y)]
-    heights = zeros(len(x), dtype, device)
-    launch(_heights, len(x), [field.surface, *places], [heights], device=device)
-    return heights.numpy()
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    if x.shape != y.shape:
+        raise ArrayError(f"x has shape {x.shape}, y {y.shape}\nexpected: one shape, a pair for every point")
+    places = [array(a.ravel(), dtype=dtype, device=device) for a in (x, y)]
+    heights = zeros(x.size, dtype, device)
+    launch(_heights, x.size, [field.surface, *places], [heights], device=device)
+    return heights.numpy().reshape(x.shape)

@@ -7,10 +7,10 @@ array of one float64: with `requires_grad=True` it gets a gradient from everythi
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ...core.language import array, exp, float64, func, kernel, launch, log, min, sinh, standard_names, tanh, zeros
+from ...core.runtime.arrays.creation import copy
 from ...errors import ArgumentTypeError, ArrayError
 from .dispersion import GRAVITY
 
@@ -141,7 +141,7 @@ class Spectrum:
 
     def arrays(self, device: Any) -> list[Any]:
         """Four arrays of one float64: the parameters, then as many ones as are missing."""
-        given = [a if a.device == device else a.to(device) for a in self.parameters.values()]
+        given = [on_device(a, device) for a in self.parameters.values()]
         return given + [array([1.0], dtype=float64, device=device) for _ in range(4 - len(given))]
 
 
@@ -236,4 +236,10 @@ def as_number(value: Any, name: str, positive: bool = True) -> Any:
     return number
 
 
-Density = Callable[..., Any]
+def on_device(number: Any, device: Any) -> Any:
+    """The array itself, or a copy on the device, through which gradients go."""
+    if number.device == device:
+        return number
+    moved = zeros(1, float64, device, requires_grad=number.requires_grad)
+    copy(moved, number)
+    return moved

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core.language import array, float64, kernel, launch, pow, standard_names, tid, zeros
-from .dispersion import DEEP, angular_frequency, group_velocity
+from .dispersion import DEEP, GRAVITY, angular_frequency, group_velocity
 from .spectrum import Spectrum
 
 vec4d = standard_names()["vec4d"]
@@ -65,7 +65,7 @@ def wavenumbers(omega: np.ndarray, depth: float, tension: float = 0.0) -> np.nda
 def _invert_dispersion(omega: array(dtype=float64), depth: float64, tension: float64, k: array(dtype=float64)):
     """omega(k) is concave or, with tension, convex from somewhere on: Newton in log k converges from anywhere."""
     i = tid()
-    x = omega[i] * omega[i] / 9.81
+    x = omega[i] * omega[i] / GRAVITY
     for _ in range(60):
         found = angular_frequency(x, depth, tension)
         slope = group_velocity(x, depth, tension) * x / found

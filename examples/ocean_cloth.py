@@ -1,0 +1,135 @@
+"""A mat of cloth floats on the waves: particles of XPBD ask the sea, inside a kernel, where its surface is.
+
+Every particle has the buoyancy of its share of a thin mat of foam rubber, and is dragged along by the water under it
+(`ocean_surface` gives height and velocity over any point). These forces go into the state of `SolverXPBD`, which knows
+nothing of water. `check` holds the mat to the surface, and its threads to their length.
+"""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+import warpsim as wp
+from warpsim.plot import Surface
+from warpsim.plot.sea import render_sea
+from warpsim.solvers import ModelBuilder, SolverXPBD
+from warpsim.solvers.ocean import GRAVITY, Ocean, Sea, SeaState, ocean_surface, query_heights
+from warpsim.solvers.ocean.query import Surface as Water
+from warpsim.usd import UsdWriter
+
+SIZE, SIDE, MIDDLE = 60.0, 12.0, (30.0, 30.0)  # of the tile and of the mat, where the mat starts [m]
+THICKNESS, DENSITY, WATER_DENSITY = 0.06, 120.0, 1025.0  # of the mat [m], [kg/m^3]
+DRAG, STRETCH, BENDING = 120.0, 4.0e3, 2.0  # [N s/m^3], [N/m], [N m]
+BLUE, STRIPES = (0.05, 0.20, 0.26), ((0.80, 0.33, 0.03), (0.85, 0.82, 0.75))  # linear RGB
+TOP = np.array([0.0, 0.0, THICKNESS])  # of the mat over its particles [m]
+Points = wp.array(dtype=wp.vec3)
+
+
+@wp.kernel
+def carry(sea: Water, area: float, lift: float, drag: float, q: Points, qd: Points, force: Points):
+    """Buoyancy of what is below the surface, at most of all of it, and drag to the velocity of the water."""
+    i = wp.tid()
+    z, _slope, flow, _rise, _found = ocean_surface(sea, q[i][0], q[i][1])
+    wet = wp.clamp(z - q[i][2], 0.0, THICKNESS)
+    pull = wp.vec3(0.0, 0.0, 0.0)
+    if wet > 0.0:
+        pull = drag * (flow - qd[i])
+    force[i] = area * (wp.vec3(0.0, 0.0, lift * wet) + pull)
+
+
+def build(cells):
+    """The builder of the mat, flat on calm water, and which of its triangles are orange."""
+    builder, count = ModelBuilder(up_axis="Z", gravity=-GRAVITY), (cells + 1) ** 2
+    builder.default_particle_radius = 0.0
+    corner = (MIDDLE[0] - 0.5 * SIDE, MIDDLE[1] - 0.5 * SIDE, 0.0)
+    mass, step = DENSITY * THICKNESS * SIDE * SIDE / count, SIDE / cells
+    builder.add_cloth_grid(
+        corner, (0.0, 0.0, 0.0, 1.0), 0.0, cells, cells, step, step, mass, spring_ke=STRETCH, edge_ke=BENDING
+    )
+    row = builder.triangles["indices"].min(axis=1) // (cells + 1)
+    return builder, row * 6 // cells % 2 == 0
+
+
+def grid(cells):
+    """Quadrilaterals (m, 4) between the cells of the sea, facing up."""
+    i, j = np.divmod(np.arange((cells - 1) ** 2), cells - 1)
+    a = i * cells + j
+    return np.stack([a, a + cells, a + cells + 1, a + 1], axis=1)
+
+
+@dataclass
+class Result:
+    """Per frame: distance [m] of particles from the surface, on average, and their heights; strain at the end."""
+
+    miss: np.ndarray
+    heights: np.ndarray
+    strain: np.ndarray
+
+
+def draw(args, sea, time, bodies):
+    """The picture: the same waves on more cells, with ripples that move nobody."""
+    fine = Ocean(sea, SIZE, 4 * args.waves, seed=5, shortest=2.0).evaluate(time)
+    ripples = Ocean(sea, SIZE / 6, 256, longest=2.0).evaluate(time).normals.numpy()
+    fields = [a.numpy() for a in (fine.displacement, fine.height, fine.normals)]
+    render_sea(args.picture, SIZE, *fields, ripples=(SIZE / 6, ripples), bodies=bodies, viewer=(13.0, 30.0, 4.0))
+
+
+def run(args):
+    """Move the mat, write the animation and the picture; returns a Result."""
+    sea = Sea(SeaState(args.height, args.period), direction=0.4)
+    ocean, field = Ocean(sea, SIZE, args.waves, seed=5, shortest=2.0), None
+    builder, orange = build(args.cells)
+    model, faces = builder.finalize(), builder.triangles["indices"]
+    solver, state = SolverXPBD(model, substeps=4, damping=0.02), model.state()
+    dt, area = 1.0 / (args.fps * args.steps), SIDE * SIDE / model.particle_count
+    frames, miss, heights = round(args.seconds * args.fps), [], []
+    with UsdWriter(args.output, fps=args.fps, up_axis="Z", metadata={"solver": "XPBD, ocean"}) as usd:
+        for frame in tqdm(range(frames), unit="frame", disable=None):
+            for step in range(args.steps):
+                field = ocean.evaluate((frame * args.steps + step) * dt, velocity=True, out=field)
+                about = [field.surface, area, WATER_DENSITY * GRAVITY, DRAG]
+                moving = [state.particle_q, state.particle_qd, state.particle_f]
+                wp.launch(carry, model.particle_count, [*about, *moving])
+                solver.step(state, state, None, None, dt)
+            q, qd = state.particle_q.numpy().copy(), state.particle_qd.numpy().copy()
+            usd.frame()
+            usd.mesh("sea", field.points().numpy().reshape(-1, 3), grid(args.waves), color=BLUE)
+            usd.mesh("mat", q + TOP, faces, color=STRIPES[0], velocities=qd)
+            miss.append(np.nanmean(np.abs(q[:, 2] - query_heights(field, q[:, 0], q[:, 1]))))
+            heights.append(q[:, 2])
+    mat = [Surface(q + TOP, faces[part], color) for part, color in zip((orange, ~orange), STRIPES, strict=True)]
+    draw(args, sea, field.time, mat)
+    print(f"{args.output}: {frames} frames, waves of {ocean.significant_height:.2f} m, mat up to {max(miss):.3f} m off")
+    return Result(np.array(miss), np.array(heights), solver.statistics(state).spring_strain)
+
+
+def check(result):
+    """Raise AssertionError unless the mat lies on the water, moves with it, and keeps its size."""
+    assert np.isfinite(result.heights).all(), "not finite"
+    assert result.miss.max() < 0.15, f"the mat is {result.miss.max():.2f} m off the water"
+    assert result.heights.std() > 0.05, "the mat does not move"
+    assert np.abs(result.strain).mean() < 0.05, f"mean strain {np.abs(result.strain).mean():.1%}"
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--height", type=float, default=0.8, help="significant, of the waves [m]")
+    parser.add_argument("--period", type=float, default=4.0, help="of the peak [s]")
+    parser.add_argument("--cells", type=int, default=24, help="of the mat, along each side")
+    parser.add_argument("--waves", type=int, default=64, help="cells of the sea, along each side")
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--fps", type=int, default=12)
+    parser.add_argument("--steps", type=int, default=6, help="per frame")
+    parser.add_argument("--output", type=Path, default=Path("ocean_cloth.usdc"))
+    parser.add_argument("--picture", type=Path, default=Path("ocean_cloth.png"))
+    args = parser.parse_args(argv)
+    if min(args.height, args.period, args.cells, args.seconds, args.fps, args.steps) <= 0:
+        parser.error("--height, --period, --cells, --seconds, --fps and --steps must be above zero")
+    return run(args)
+
+
+if __name__ == "__main__":
+    main()
