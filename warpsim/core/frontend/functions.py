@@ -116,6 +116,10 @@ class Func(Callee, Redefinable):
     def __repr__(self) -> str:
         return f"<func {self.name}>"
 
+    def __reduce__(self) -> str:
+        """For `pickle` and `copy`: the function of that name, as with functions of Python."""
+        return self.place[1]
+
     def inout(self, count: int, keywords: list[str]) -> dict[int, str]:
         """What a call with so many arguments rebinds, known before their types: overloads that differ in it take
         different numbers of arguments."""

@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 from ...core.language import array, int32, vec3
+from ...core.runtime.devices.unique import Unique
 from ...core.runtime.launches.handles import Handle
 from ...core.types.arrays import type_name
 from ...errors import ArgumentTypeError, BvhError, DeviceError
@@ -15,7 +16,7 @@ from .nodes import MAX_PRIMITIVES, BvhData
 from .refit import leaf_slots, refit
 
 
-class Bvh:
+class Bvh(Unique):
     """A hierarchy over boxes ("primitives").
 
         bvh = wp.Bvh(lowers, uppers)

@@ -20,6 +20,7 @@ from ...core.language import (
 )  # fmt: skip
 from ...core.runtime.arrays.creation import copy
 from ...core.runtime.devices.capture import recorded
+from ...core.runtime.devices.unique import Unique
 from ...core.runtime.launches.handles import Handle
 from ...core.types.arrays import type_name
 from ...core.types.scalars import canonical
@@ -39,7 +40,7 @@ def _widen(points: array(dtype=vec3h), out: array(dtype=vec3f)):
     out[i] = vec3f(points[i])
 
 
-class HashGrid:
+class HashGrid(Unique):
     """A grid of cells over points in space, for queries of all points near a position.
 
         grid = wp.HashGrid(128, 128, 128)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...core.language import array, empty, float32, int32, launch, vec3, zeros
 from ...core.runtime.arrays import saved_contents
+from ...core.runtime.devices.unique import Unique
 from ...core.runtime.launches.handles import Handle
 from ...errors import MeshError
 from ..bvh.build import check_not_captured
@@ -17,7 +18,7 @@ from .pack import average_edges, bound_faces, gather_vertices, out_of_range, pac
 from .winding import leaf_moments, node_moments
 
 
-class Mesh:
+class Mesh(Unique):
     """A triangle mesh. `id` is what kernels are given.
 
     points: positions of vertices, array of vec3. indices: three vertices per face, array of 3 * faces int32,

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...core.language import array, get_device, int32, uint8, vec3i
 from ...core.runtime.arrays.array import array as Array
+from ...core.runtime.devices.unique import Unique
 from ...core.runtime.launches.handles import Handle
 from ...core.types.arrays import type_name
 from ...core.types.scalars import canonical
@@ -37,7 +38,7 @@ _TYPE_NAMES = {
 }  # fmt: skip
 
 
-class Volume:
+class Volume(Unique):
     """A sparse grid; `id` stands for it in kernels.
 
     data: the bytes of an .nvdb file or of a grid, as an array of uint8 or any buffer.

@@ -20,6 +20,7 @@ from ..arrays.indexed import indexedarray
 from ..devices.capture import current_graph, recorded
 from ..devices.device import Device, get_device
 from ..devices.stream import ScopedStream
+from ..devices.unique import Unique
 from ..launches import pool
 from ..launches.anchors import anchors
 from ..launches.dimensions import normalized
@@ -54,7 +55,7 @@ def _blank(t: Any, device: Device) -> Any:
     return t.wrap(np.zeros(t.shape)) if compounds.is_compound(t) else t()
 
 
-class Launch:
+class Launch(Unique):
     """A launch that is repeated: change parameters, then `launch()` again. `wp.launch(..., record_cmd=True)` gives one.
 
     `Launch(kernel, device)` has no threads yet, zeros for numbers and arrays without elements: `set_dim`
@@ -84,6 +85,12 @@ class Launch:
         """A launch with threads and arguments."""
         made = cls.__new__(cls)
         made.ready = ReadyLaunch(call)
+        return made
+
+    def __copy__(self) -> Launch:
+        """The launch with its present arguments, to be given others."""
+        made = object.__new__(type(self))
+        vars(made).update(vars(self))
         return made
 
     @property

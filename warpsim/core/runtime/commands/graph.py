@@ -18,12 +18,13 @@ from ..devices.capture import HostWork, current_graph, set_current_graph
 from ..devices.cuda import graphs
 from ..devices.device import get_device
 from ..devices.stream import ScopedStream
+from ..devices.unique import Unique
 from ..launches import pool
 from ..launches.frames import Stay
 from .command import Launch
 
 
-class Graph:
+class Graph(Unique):
     """Recorded steps; neighbouring native launches are packed into one command list."""
 
     def __init__(self, device: Any):

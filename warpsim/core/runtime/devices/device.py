@@ -74,6 +74,10 @@ class Device:
     def __hash__(self) -> int:
         return hash(self.alias)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For `pickle` and `copy`: the one device of the name."""
+        return get_device, (self.alias,)
+
     def can_access(self, other: Device) -> bool:
         """Whether kernels here may use memory of another device now."""
         return self.memory_space == instance(other, Device, "other").memory_space

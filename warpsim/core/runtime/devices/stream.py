@@ -16,12 +16,13 @@ from ....errors import DeviceError, instance
 from .cuda import driver
 from .cuda.driver import ended
 from .device import Device, get_device, set_device
+from .unique import Unique
 
 _local = threading.local()
 _numbers = itertools.count()
 
 
-class Stream:
+class Stream(Unique):
     """An ordered queue of work on a device. priority: below 0 is more urgent, on CUDA.
 
     cuda_stream: the address of a stream of another framework, which must outlive this object, to use instead
@@ -83,7 +84,7 @@ class Stream:
             ended(self.device, partial(self.device.forget_stream, self._number, self._owned))
 
 
-class Event:
+class Event(Unique):
     """A point in a stream's work. enable_timing: whether times between it and others can be asked for."""
 
     def __init__(self, device: Any = None, enable_timing: bool = False):

@@ -26,6 +26,7 @@ from ..arrays import saved_contents
 from ..arrays.host_memory import allocate, write_struct
 from ..devices.cuda.driver import ended
 from ..devices.device import get_device
+from ..devices.unique import Unique
 from .interp import interpreted
 
 _RESTING = 4096
@@ -39,7 +40,7 @@ _unused_rows = iter(range(1, 1 << ROW_BITS))
 """Rows of the table of ids that structures left, and those that none had yet."""
 
 
-class Handle:
+class Handle(Unique):
     """A struct under an id. `data` is the struct, `id` what kernels are given.
 
     device: where the arrays of the struct are, by default the current one. Safe to make and close from several

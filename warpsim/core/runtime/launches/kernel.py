@@ -7,7 +7,6 @@ first launch that needs it. Nothing of one kernel depends on another: a broken o
 from __future__ import annotations
 
 import ast
-import copy
 import types as python_types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -79,7 +78,7 @@ class Kernel:
         self.module = module_of(module, func, module_options)
         self.options = dict(options or {})
         self.declared: list[tuple[Any, ...]] = []  # types that `overload` named
-        self.__doc__, self.__name__ = func.__doc__, func.__name__
+        self.__doc__, self.__name__, self.__module__ = func.__doc__, func.__name__, func.__module__
         self.source = Source(func)
         self._patterns: dict[str, Any] | None = None
         self._lowered: dict[Any, Function] = {}
@@ -96,6 +95,10 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"Kernel({self.key!r})"
+
+    def __reduce__(self) -> str:
+        """For `pickle` and `copy`: the kernel of that name, as with functions of Python."""
+        return self.function.__qualname__
 
     def __call__(self, *args: Any, **keywords: Any) -> None:
         raise TypeError(f"kernel {self.key!r} is not called\nhelp: wp.launch({self.key}, dim=n, inputs=[...])")
@@ -221,7 +224,8 @@ class Kernel:
             seen, called = redefinitions(), called_by(self.source)
             if edition._lowered and called != edition._called:
                 self.latest.clear()
-                edition = self.face._edition = copy.copy(self.face)
+                edition = self.face._edition = object.__new__(type(self))
+                vars(edition).update(vars(self.face))
                 edition._lowered, edition._programs, edition._compiled = {}, {}, {}
                 edition.launchers, edition.needs = {}, {}
             edition._redefinitions, edition._called = seen, called

@@ -35,6 +35,7 @@ from ..arrays.indexed import indexedarray
 from ..arrays.seeds import clear, keep_left, may_be_seeded, refuse_seeds
 from ..devices.capture import current_graph, recorded
 from ..devices.device import get_device
+from ..devices.unique import Unique
 from ..launches.dimensions import normalized
 from ..launches.for_device import prepare
 from ..launches.frames import check_frame, join
@@ -72,7 +73,7 @@ class Gradients(dict[Any, Any]):
         raise KeyError(f"{key!r} has no gradient on this tape\nhelp: make it with requires_grad=True, before launches")
 
 
-class Tape:
+class Tape(Unique):
     """Records what happens inside `with tape:`, and differentiates it.
 
         with wp.Tape() as tape:

@@ -1,0 +1,13 @@
+"""`Unique`: what stands for something outside of Python, such as a stream or a mesh, is neither copied nor pickled."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+
+class Unique:
+    """An object whose copy would be the same thing a second time: under one id, ended by whichever goes first."""
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        """For `pickle` and `copy`. Raises `TypeError`."""
+        raise TypeError(f"a {type(self).__name__} is neither copied nor pickled\nhelp: make another one")
