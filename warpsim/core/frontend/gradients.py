@@ -100,7 +100,7 @@ class Custom:
         if not fitting:
             raise self.error(
                 "; ".join(f"for {overload.describe()}: {why}" for overload, why in misfits),
-                expected=" or ".join(self.wanted(overload) for overload in self.forward.overloads),
+                expected=" or ".join(self.expected(overload) for overload in self.forward.overloads),
                 help="give it the parameters of the function, with the same types",
             )
         self.only = len(fitting) == 1
@@ -128,7 +128,7 @@ class Custom:
         """Why the parameters do not fit those of an overload, or None."""
         raise NotImplementedError
 
-    def wanted(self, overload: Overload) -> str:
+    def expected(self, overload: Overload) -> str:
         """The parameters that would fit."""
         raise NotImplementedError
 
@@ -200,7 +200,7 @@ class CustomGradient(Custom):
                 return f"the adjoint of output {k} is {_shown(wanted)}, here {_shown(given)}"
         return self.parameter_misfit(overload)
 
-    def wanted(self, overload: Overload) -> str:
+    def expected(self, overload: Overload) -> str:
         outputs = output_patterns(overload)
         shown = ["adj_ret", "..."] if outputs is None else [f"adj_{k}: {_shown(p)}" for k, p in enumerate(outputs)]
         return f"({', '.join([*_shown_parameters(overload), *shown])})"
@@ -256,7 +256,7 @@ class CustomReplay(Custom):
                 return f"it returns {shown}, expected {', '.join(map(_shown, wanted)) or 'nothing'}"
         return self.parameter_misfit(overload)
 
-    def wanted(self, overload: Overload) -> str:
+    def expected(self, overload: Overload) -> str:
         return f"({', '.join(_shown_parameters(overload))})"
 
     def at(self, use: Use) -> Function | None:

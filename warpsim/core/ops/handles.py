@@ -46,7 +46,7 @@ def _empty_record(module: Any, size: int) -> Any:
 
 
 def _oracle(number: Any, to: Any) -> Any:
-    return found(int(number), to).interpreted() if number else _empty(to)
+    return open_handle(int(number), to).interpreted() if number else _empty(to)
 
 
 def _empty(t: Any) -> Any:
@@ -58,7 +58,7 @@ def _empty(t: Any) -> Any:
     return np.zeros(t.shape, t.dtype) if is_compound(t) else t(0)
 
 
-def found(number: int, t: Any, what: str = "an id") -> Any:
+def open_handle(number: int, t: Any, what: str = "an id") -> Any:
     """The open structure of an id. Raises `StructureIdError` for one that is closed, unknown, or of another type."""
     handle = LIVE.get(number)
     if handle is None:

@@ -35,7 +35,7 @@ class Affine:
 
 
 class AffineForms:
-    """The affine forms of the integers of a program, found once each; arithmetic is taken not to overflow.
+    """The affine forms of the integers of a program, derived once each; arithmetic is taken not to overflow.
 
     exact: a cast that may lose bits is an unknown. Else one that keeps 32 bits is none, and equal calls of equal
     operands are one unknown.
@@ -49,14 +49,15 @@ class AffineForms:
         if isinstance(value, Constant):
             return Affine(constant=int(value.value))
         if value not in self.forms:
-            self.forms[value] = self.found(value)
+            self.forms[value] = self.derived(value)
         return self.forms[value]
 
     def equate(self, value: Value, other: Value) -> None:
         """Note that a value is the same number as another one."""
         self.forms[value] = self.of(other)
 
-    def found(self, value: Value) -> Affine:
+    def derived(self, value: Value) -> Affine:
+        """The form of a value by what computes it."""
         call = self.definitions.get(value)
         if call is None or isinstance(call.op, Function) or call.op.effect != PURE:
             return _unknown(value)

@@ -89,14 +89,15 @@ class _Analysis(Dataflow):
             self.enter(call, call.op)
         for result in call.results:
             if holds_arrays(result.type):
-                self.points_to[result] = self.made(call, result)
+                self.points_to[result] = self.pointees(call, result)
 
     def enter(self, call: Call, fn: Function) -> None:
         """A function that stayed a call: its parameters may be what any of its calls passes."""
         self.join(fn.params, fn.params, call.args)
         self.region(fn.body)
 
-    def made(self, call: Call, result: Value) -> PointsTo:
+    def pointees(self, call: Call, result: Value) -> PointsTo:
+        """The arrays that a result of a call may alias."""
         name = call.op.name
         if name == "with_field" and call.args[0] in self.parts and not holds_arrays(call.args[1].type):
             self.parts[result] = self.parts[call.args[0]]
@@ -105,8 +106,8 @@ class _Analysis(Dataflow):
         if name == "field":
             return self.field(call, result)
         if name == "gradient":
-            found = self.points_to[call.args[0]]
-            return frozenset(None if r is None else r._replace(is_grad=True) for r in found)
+            arrays = self.points_to[call.args[0]]
+            return frozenset(None if r is None else r._replace(is_grad=True) for r in arrays)
         if name in VIEWS or name in _STRUCTS:
             return self.union(call.args)
         return UNKNOWN

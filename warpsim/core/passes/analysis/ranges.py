@@ -31,7 +31,8 @@ class Ranges:
     """The limits of the indices of a kernel."""
 
     def __init__(self, fn: Function):
-        self.found: dict[tuple[Call, int], Interval] = {}
+        self.indices: dict[tuple[Call, int], Interval] = {}
+        """Limits of the operands of accesses."""
         self.known: dict[Value, Interval] = {}
         """Limits of values where they are made."""
         self.definitions = definitions(fn.body)
@@ -44,8 +45,8 @@ class Ranges:
 
     def index(self, call: Call, k: int) -> Interval:
         """Limits of operand `k` of an access."""
-        found = self.found.get((call, k))
-        return _of_type(call.args[k]) if found is None else found
+        limits = self.indices.get((call, k))
+        return _of_type(call.args[k]) if limits is None else limits
 
     def may_count_back(self, call: Call, k: int) -> bool:
         """Whether operand `k` of an access may be negative, and count from the end."""
@@ -78,11 +79,11 @@ class Ranges:
             self.assume(call.args[0], True)
         for result in call.results:
             if scalars.is_integer(result.type):
-                self.known[result] = self.made(call, result)
+                self.known[result] = self.limits(call, result)
         if call.args and (isinstance(call.args[0].type, ArrayType) or call.op.name in _PARTS):
             for k, value in enumerate(call.args[1:], 1):
                 if scalars.is_integer(value.type):
-                    self.found[call, k] = self.at(value)
+                    self.indices[call, k] = self.at(value)
                     if isinstance(value, Constant) or self.homes.get(value) is not (self.loops or (None,))[-1]:
                         self.steady.add((call, k))
 
@@ -162,15 +163,15 @@ class Ranges:
             return _of_type(value)
         if isinstance(value, Constant):
             return exact(int(value.value))
-        found = self.known.get(value) or _of_type(value)
+        limits = self.known.get(value) or _of_type(value)
         if value in self.facts:
-            found = found.met(self.facts[value])
+            limits = limits.met(self.facts[value])
         maker = self.definitions.get(value)
         if self.facts and depth and isinstance(maker, Call) and _is_arithmetic(maker):
-            found = found.met(self.computed(maker, value, depth - 1))
-        return found
+            limits = limits.met(self.computed(maker, value, depth - 1))
+        return limits
 
-    def made(self, call: Call, result: Value) -> Interval:
+    def limits(self, call: Call, result: Value) -> Interval:
         """Limits of a result of a call."""
         name, t = call.op.name, result.type
         if name in ("tid", "shape", "block_dim"):

@@ -70,10 +70,10 @@ class _Replayed(Tangents):
         call = Call(node.op, args, node.attributes, results=results, location=node.location)
         given = self.of(node.args)
         if node.op.effect == ATOMIC:
-            found = [self.unknown(t, node) for t in settled(call, given)]
+            tangents = [self.unknown(t, node) for t in settled(call, given)]
         else:
-            found = self.found(call, given)
-        self.duals.update(zip(node.results, found, strict=True))
+            tangents = self.tangents(call, given)
+        self.duals.update(zip(node.results, tangents, strict=True))
 
     def unknown(self, tangent: Tangent, node: Call) -> Tangent:
         """The tangent of what an atomic returned depends on the order of threads: it cannot be known again."""

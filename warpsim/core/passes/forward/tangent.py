@@ -93,11 +93,11 @@ class Tangents(Duals):
         """Append a row and its tangents."""
         call = self.renamed(node)
         self.append(call)
-        for result, found in zip(call.results, self.found(call, self.of(node.args)), strict=True):
-            if found:
-                self.duals[result] = found
+        for result, tangent in zip(call.results, self.tangents(call, self.of(node.args)), strict=True):
+            if tangent:
+                self.duals[result] = tangent
 
-    def found(self, call: Call, given: Given) -> Given:
+    def tangents(self, call: Call, given: Given) -> Given:
         """Tangents of the results of a row."""
         row = call.row
         nothing: Given = [{} for _ in call.results]
@@ -131,8 +131,8 @@ class Tangents(Duals):
             self.append(call)
             pushed = pushed_forward(self.builder, call, given)
             if pushed is not None:
-                for result, found in zip(call.results, pushed, strict=True):
-                    self.duals[result] = found
+                for result, tangent in zip(call.results, pushed, strict=True):
+                    self.duals[result] = tangent
                 return
             self.builder.region.nodes.pop()
         self.body(call, given)

@@ -101,7 +101,7 @@ class Held(dict[bytes, Any]):
         self.settle()
         return list(self.values())
 
-    def found(self, words: bytes) -> Any:
+    def find(self, words: bytes) -> Any:
         """The array of a descriptor, None for one that stands for nothing."""
         if words not in self:
             self.settle()

@@ -364,7 +364,7 @@ def host_element(part: Any, element: Any, held: Held | None = None) -> Any:
             setattr(value, name, host_element(part[name], t, held))
         return value
     if isinstance(element, ArrayType):
-        return None if held is None else held.found(part.tobytes())
+        return None if held is None else held.find(part.tobytes())
     return element(part)
 
 

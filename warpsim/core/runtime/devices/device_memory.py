@@ -182,13 +182,13 @@ def _copyto(target: Any, source: Any, casting: str = "same_kind", where: Any = T
 def _like(value: Any) -> Any:
     """One of `np.zeros_like` and its kin, for device memory."""
 
-    def made(prototype: DeviceMemory, dtype: Any = None) -> Any:
-        found: Any = prototype.device.empty(prototype.shape, dtype or prototype.dtype)
+    def make(prototype: DeviceMemory, dtype: Any = None) -> Any:
+        memory: Any = prototype.device.empty(prototype.shape, dtype or prototype.dtype)
         if value is not None:
-            found.put(value)
-        return found
+            memory.put(value)
+        return memory
 
-    return made
+    return make
 
 
 _OWN = {np.copyto: _copyto, np.empty_like: _like(None), np.zeros_like: _like(0), np.ones_like: _like(1)}

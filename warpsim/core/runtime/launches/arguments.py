@@ -17,7 +17,7 @@ from ....errors import ArgumentTypeError, ArrayError, DeviceError, ReadOnlyError
 from ...emit.layout import WORD
 from ...frontend.overloads import operand_pattern_type
 from ...ir.nodes import Function
-from ...ops.handles import found
+from ...ops.handles import open_handle
 from ...ops.host_memory import ABSENT
 from ...passes.analysis.demanded import Demand
 from ...passes.analysis.mod_ref import NESTED, mod_ref
@@ -62,7 +62,7 @@ def id_packer(t: Any, pack: Callable[[Any], bytes], device: Device) -> Callable[
     def packed(value: Any) -> bytes:
         handle = LIVE.get(value)
         if (handle is None or handle.type is not t) and value:
-            found(value, t)
+            open_handle(value, t)
         if handle is not None and handle.device.memory_space != space:
             raise StructureIdError(
                 f"the structure of this id is on {handle.device}\n"

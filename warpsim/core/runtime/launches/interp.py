@@ -80,7 +80,7 @@ def follower(value: array | indexedarray, name: str) -> Follow:
     """Finds the arrays that the struct elements of `value` refer to."""
 
     def follow(words: np.ndarray, t: ArrayType) -> HostArray:
-        element = None if value._held is None else value._held.found(words.tobytes())
+        element = None if value._held is None else value._held.find(words.tobytes())
         # What this launch stored is held by its arguments: it is taken from where it lies.
         return described(words, t, f"{name}[].array") if element is None else host_array(element, f"{name}[].array")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...ops.handles import found
+from ...ops.handles import open_handle
 from ...passes.simplify.handle_params import HandleParam
 
 
@@ -26,4 +26,4 @@ def _struct(value: Any, param: HandleParam, name: str) -> Any:
         value = getattr(value, field)
     if not value:
         return param.type()
-    return found(int(value), param.type, f"argument {'.'.join((name, *param.path))!r}").data
+    return open_handle(int(value), param.type, f"argument {'.'.join((name, *param.path))!r}").data
