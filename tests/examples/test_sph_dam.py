@@ -1,4 +1,4 @@
-"""The dam break example: its kernel, the experiment it is compared with, its files, and refusals."""
+"""The dam break example: the experiment it is compared with, its files, and refusals."""
 
 import importlib.util
 import sys
@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 from pxr import Usd, UsdGeom
-
-import warpsim as wp
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -42,38 +40,6 @@ def test_a_coarse_dam_runs_as_in_the_experiment(example, tmp_path):
     water = UsdGeom.Points.Get(stage, "/World/water")
     assert len(water.GetPointsAttr().GetTimeSamples()) == len(result.rows)
     assert imread(tmp_path / "dam.png")[..., :3].std() > 0.05
-
-
-def test_the_kernel_has_a_unit_of_mass_and_the_slope_of_its_value(example):
-    kernel_value, kernel_slope = example.kernel_value, example.kernel_slope
-
-    @wp.kernel
-    def sample(value: wp.array(dtype=float), slope: wp.array(dtype=float), r: wp.array(dtype=float), h: float):
-        i = wp.tid()
-        value[i] = kernel_value(r[i], h)
-        slope[i] = kernel_slope(r[i], h)
-
-    h, n = 0.3, 4001
-    r = np.linspace(0.0, 2.2 * h, n)
-    value, slope = (wp.zeros(n, dtype=float) for _ in range(2))
-    wp.launch(sample, n, inputs=[value, slope, wp.array(r, dtype=float), h])
-    w, s = value.numpy().astype(float), slope.numpy().astype(float)
-    assert (2.0 * np.pi * r * w).sum() * r[1] == pytest.approx(1.0, abs=1e-4)
-    assert (w[r > 2.0 * h] == 0.0).all() and (s[r > 2.0 * h] == 0.0).all()
-    np.testing.assert_allclose(np.gradient(w, r)[1:-1], (s * r)[1:-1], atol=2e-3 * np.abs(s * r).max())
-
-
-def test_still_water_stays_still(example, monkeypatch):
-    """A tank as wide as the column: nothing can break, and pressure is the weight above."""
-    monkeypatch.setattr(example, "TANK", example.WIDTH)
-    dam = example.Dam(16, None)
-    for _ in range(1500):
-        dam.step()
-    x, v, _, p = dam.state()
-    assert np.abs(v).max() < 0.02 * example.SOUND
-    deep = x[:, 1] < 1.7
-    expected = -example.RHO * example.GRAVITY * (x[:, 1].max() + 0.5 * dam.dx - x[:, 1])
-    assert np.sqrt(((p - expected)[deep] ** 2).mean()) < 0.05 * expected.max()
 
 
 @pytest.mark.parametrize(

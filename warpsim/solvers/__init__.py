@@ -25,7 +25,13 @@ from .shapes import ShapeType
 from .state import State
 from .statistics import ParticleStatistics
 
-SOLVERS = {"SolverDEM": "dem.solver", "Material": "dem.materials", "SolverXPBD": "xpbd.solver"}
+SOLVERS = {
+    "SolverDEM": "dem.solver",
+    "Material": "dem.materials",
+    "SolverSPH": "sph.solver",
+    "Fluid": "sph.fluid",
+    "SolverXPBD": "xpbd.solver",
+}
 """Solvers, and the module of each."""
 
 __all__ = [

@@ -67,14 +67,15 @@ class Control:
         model, dt = self.model, self.model.dtype(dt)
         if model.shape_count:
             poses = [self.shape_velocity, dt, self.shape_transform]
-            launch(_advance_shapes, model.shape_count, poses, device=model.device)
+            launch(advance_shapes, model.shape_count, poses, device=model.device)
         if model.attachment_count:
             targets = [self.attachment_velocity, dt, self.attachment_target]
             launch(_advance_targets, model.attachment_count, targets, device=model.device)
 
 
 @kernel
-def _advance_shapes(velocity: array(dtype=Any), dt: Any, transform: array(dtype=Any)):
+def advance_shapes(velocity: array(dtype=Any), dt: Any, transform: array(dtype=Any)):
+    """Poses of shapes a time later."""
     s = tid()
     transform[s] = moved(transform[s], velocity[s], dt)
 

@@ -47,6 +47,7 @@ class Model:
     tether_indices: vec2i (tethers,): a particle and what it hangs on. tether_length [m].
     shape_type: list of `ShapeType`, on the host. shape_transform, shape_scale, shape_margin [m], shape_mu,
         shape_mu_static, shape_restitution [-], shape_source: ids of meshes and volumes: (shapes,).
+    shape_object: list of those meshes and volumes, and of tables of heights; None for other shapes.
     gravity: one vec3 [m/s^2].
     """
 
@@ -157,13 +158,13 @@ class Model:
         self.shape_scale = self._floats(table["scale"], self.vec3)
         for name in ("mu", "mu_static", "restitution", "margin"):
             setattr(self, f"shape_{name}", self._floats(table[name]))
-        self._sources = [builder.sources[k] if k >= 0 else None for k in table["source"].tolist()]
+        self.shape_object = [builder.sources[k] if k >= 0 else None for k in table["source"].tolist()]
         self.shape_source = [self._source_id(k) for k in range(table.count)]
         self.shape_heights = [self._height_table(k) for k in range(table.count)]
 
     def _source_id(self, shape: int) -> int:
         """The id of a shape's mesh or volume; 0 of others."""
-        source, kind = self._sources[shape], self.shape_type[shape]
+        source, kind = self.shape_object[shape], self.shape_type[shape]
         wanted = _SOURCES.get(kind)
         if wanted is None:
             return 0
@@ -180,5 +181,5 @@ class Model:
     def _height_table(self, shape: int) -> Any:
         """The heights of a heightfield, (columns, rows) [m]; an empty table for other shapes."""
         flat = self.shape_type[shape] is not ShapeType.HEIGHTFIELD
-        values = np.zeros((1, 1)) if flat else self._sources[shape]
+        values = np.zeros((1, 1)) if flat else self.shape_object[shape]
         return array(values, dtype=self.dtype, device=self.device, requires_grad=self.requires_grad and not flat)

@@ -1,0 +1,125 @@
+"""A dam breaks in a tank with a box in its way: `SolverSPH` in space, and the water's surface as triangles.
+
+The tank is that of K. Kleefsman et al. (2005, J. Comput. Phys. 206) at a third of its size: water stands behind a gate
+at one end, runs along the floor, meets the box, and rises over it. The box feels the water, and the example reports how
+hard.
+"""
+
+import argparse
+import math
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+import warpsim as wp
+from warpsim.plot import Surface, render_meshes
+from warpsim.solvers import Fluid, ModelBuilder, SolverSPH
+from warpsim.solvers.sph.filling import add_fluid_box
+from warpsim.solvers.sph.surface import Surface as WaterSurface
+from warpsim.usd import UsdWriter
+
+LENGTH, DEPTH, TOP = 1.08, 0.36, 0.4  # inside of the tank along x and z, and how high its walls are [m]
+COLUMN, HEIGHT = 0.42, 0.2  # of water along x and y [m]
+BOX = np.array([0.72, 0.054, 0.18])  # middle of the obstacle [m]
+HALF = np.array([0.027, 0.054, 0.07])  # its half extents [m]
+GRAVITY = -9.81
+WATER = Fluid(density=1000.0, sound=10.0 * math.sqrt(2.0 * 9.81 * HEIGHT), alpha=0.03)
+BLUE, WOOD = (0.05, 0.22, 0.42), (0.55, 0.38, 0.18)
+
+
+def box():
+    """Corners (8, 3) and triangles (12, 3) of the obstacle."""
+    corners = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
+    return BOX + HALF * corners, np.array([t for a, b, c, d in sides for t in ((a, b, c), (a, c, d))])
+
+
+def build(spacing, device):
+    """The solver, and a state of water at rest."""
+    builder = ModelBuilder(gravity=GRAVITY)
+    add_fluid_box(builder, (0.0, 0.0, 0.0), (COLUMN, HEIGHT, DEPTH), spacing)
+    obstacle = builder.add_shape_box([*BOX, 0.0, 0.0, 0.0, 1.0], *HALF)
+    builder.add_ground_plane()
+    for normal, point in (((1, 0, 0), (0, 0, 0)), ((-1, 0, 0), (LENGTH, 0, 0)),
+                          ((0, 0, 1), (0, 0, 0)), ((0, 0, -1), (0, 0, DEPTH))):  # fmt: skip
+        builder.add_shape_plane(normal, point)
+    model = builder.finalize(device=device)
+    solver = SolverSPH(model, WATER, bounds=((0.0, 0.0, 0.0), (LENGTH, TOP, DEPTH)))
+    state = model.state()
+    depth = HEIGHT - state.particle_q.numpy()[:, 1]
+    state.particle_rho.assign(WATER.density_at(-WATER.density * GRAVITY * depth))
+    return solver, state, obstacle
+
+
+@dataclass
+class Result:
+    """Per frame: time [s], front [m], force on the box along x [N], energy by the first, mean compression. The end:
+    how many particles left the tank, and the surface's vertices."""
+
+    rows: np.ndarray
+    lost: int
+    vertices: np.ndarray
+
+
+def run(args):
+    """Simulate, write the animation and the picture; returns a Result."""
+    solver, state, obstacle = build(args.spacing, args.device)
+    surface, (corners, sides) = WaterSurface(solver), box()
+    frames, rows, views, spent = max(1, round(args.seconds * args.fps)), [], {}, 0.0
+    shown = {round(part * frames) for part in (0.0, 0.4, 0.7, 1.0)}
+    with UsdWriter(args.output, fps=args.fps, metadata={"solver": "WCSPH", "version": wp.__version__}) as usd:
+        usd.mesh("box", corners, sides, color=WOOD)
+        for frame in tqdm(range(frames + 1), unit="frame", disable=None):
+            if frame:
+                begin = time.perf_counter()
+                solver.step(state, state, dt=1.0 / args.fps)
+                spent += time.perf_counter() - begin
+            q, v, now = state.particle_q.numpy().copy(), state.particle_qd.numpy().copy(), solver.statistics(state)
+            usd.frame()
+            usd.points("water", q, 0.5 * solver.spacing, color=BLUE, velocities=v)
+            force = solver.shape_force.numpy()[obstacle, 3]
+            energy = now.kinetic_energy + now.potential_energy
+            rows.append((frame / args.fps, now.front(), force, energy, np.abs(now.compression).mean()))
+            if frame in shown:
+                vertices, triangles = surface.extract(state)
+                water = Surface(vertices, triangles, BLUE)
+                views[f"t = {frame / args.fps:.2f} s"] = [water, Surface(corners, sides, WOOD)]
+    render_meshes(args.picture, list(views.values()), captions=list(views), azimuth=25.0, elevation=25.0, columns=2)
+    rows, edge = np.array(rows), solver.spacing
+    rows[:, 3] /= rows[0, 3]
+    lost = now.outside((-edge, -edge, -edge), (LENGTH + edge, 10.0, DEPTH + edge))
+    print(f"{args.output}: {len(q)} particles of water, {solver.wall_count} of walls, {frames / spent:.1f} frames/s")
+    return Result(rows, lost, vertices)
+
+
+def check(result):
+    """Raise AssertionError unless the water ran, kept its volume, and pushed the box."""
+    t, front, force, energy, compression = result.rows.T
+    assert result.lost == 0, f"{result.lost} particles left the tank"
+    assert energy.max() < 1.005, f"energy grew to {energy.max():.3f} of what there was"
+    assert compression.max() < 0.02, f"density is off by {compression.max():.1%} on average"
+    fastest = (np.diff(front) / np.diff(t)).max()
+    assert fastest < 2.2 * math.sqrt(9.81 * HEIGHT), f"the front runs at {fastest:.2f} m/s"  # 2 sqrt(g H) is the most
+    if front.max() > BOX[0] + HALF[0]:
+        assert force.max() > 1.0, f"the box feels {force.max():.2f} N at most"
+
+
+def main(argv=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--spacing", type=float, default=0.01, help="of particles [m]")
+    parser.add_argument("--seconds", type=float, default=0.8)
+    parser.add_argument("--fps", type=int, default=50)
+    parser.add_argument("--output", type=Path, default=Path("dam_obstacle.usdc"))
+    parser.add_argument("--picture", type=Path, default=Path("dam_obstacle.png"))
+    parser.add_argument("--device", default="cpu")
+    args = parser.parse_args(argv)
+    if min(args.spacing, args.seconds, args.fps) <= 0 or args.spacing > 0.05:
+        parser.error("--seconds and --fps must be above zero, --spacing above zero and 0.05 at most")
+    return run(args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Gradients of a fluid to states, what it is made of, walls and controls: differences, Taylor's test, checkpoints."""
+
+import numpy as np
+import pytest
+from fluid_scenes import COUNT, splash
+
+import warpsim as wp
+
+STEPS, DT = 6, 2.0e-3
+
+
+@wp.kernel
+def add_loss(
+    q: wp.array(dtype=wp.vec3d), v: wp.array(dtype=wp.vec3d), rho: wp.array(dtype=wp.float64),
+    loss: wp.array(dtype=wp.float64),
+):  # fmt: skip
+    i = wp.tid()
+    moved = wp.dot(q[i], wp.vec3d(1.0, 2.0, 0.0)) + wp.float64(0.1) * wp.dot(v[i], v[i])
+    wp.atomic_add(loss, 0, moved + wp.float64(1.0e-3) * rho[i])
+
+
+class Rollout:
+    """Some steps on a tape; `changes` are added to inputs by name."""
+
+    def __init__(self, changes=None, checkpointed=False, **options):
+        model, self.solver = splash(requires_grad=True, **options)
+        self.state, control = model.state(), model.control()
+        start = {name: getattr(self.state, name) for name in ("particle_q", "particle_qd", "particle_rho")}
+        self.inputs = {
+            **start, "particle_f": self.state.particle_f, "mass": model.particle_mass, "gravity": control.gravity,
+            "pose": control.shape_transform, "twist": control.shape_velocity, "fluid": self.solver.fluid_numbers,
+        }  # fmt: skip
+        for name, change in (changes or {}).items():
+            self.inputs[name].assign(self.inputs[name].numpy() + change)
+        self.loss = wp.zeros(1, dtype=wp.float64, requires_grad=True)
+        self.tape, state = wp.Tape(), self.state
+
+        def step(k):
+            self.solver.step(state, state, control, dt=DT)
+
+        with self.tape:
+            if checkpointed:
+                carried = [state.particle_q, state.particle_qd, state.particle_rho]
+                wp.checkpoint(step, carried, STEPS, scratch=self.solver.scratch)
+            else:
+                for k in range(STEPS):
+                    step(k)
+            wp.launch(add_loss, COUNT, [state.particle_q, state.particle_qd, state.particle_rho, self.loss])
+        self.value = float(self.loss.numpy()[0])
+
+    def gradients(self):
+        self.tape.backward(self.loss)
+        return {name: a.grad.numpy().copy() for name, a in self.inputs.items()}
+
+
+OPTIONS = [{}, {"density": "summation", "kernel": "wendland4", "suction": True}]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=["continuity", "summation"])
+def test_gradients_are_those_of_differences(options):
+    gradients = Rollout(**options).gradients()
+    rng = np.random.default_rng(7)
+    values = {name: a.numpy() for name, a in Rollout(**options).inputs.items()}
+    unused = {"particle_rho"} if "density" in options else set()
+    for name, gradient in gradients.items():
+        if name in unused:
+            assert (gradient == 0.0).all()
+            continue
+        value = values[name]
+        direction = rng.normal(size=value.shape) * (0.1 * np.abs(value) + (0.01 if name != "particle_f" else 1.0))
+        if name == "pose":
+            direction[:, 3:] = 0.0
+        if name in ("particle_q", "pose"):
+            direction *= 0.1
+        if name in ("particle_q", "particle_qd", "particle_f", "pose", "gravity"):
+            direction[:, 2] = 0.0
+        step = 2.0e-5
+        ends = [Rollout({name: sign * step * direction}, **options).value for sign in (1.0, -1.0)]
+        measured = (ends[0] - ends[1]) / (2.0 * step)
+        expected = float((gradient * direction).sum())
+        assert abs(expected) > 1e-7, name
+        assert measured == pytest.approx(expected, rel=1e-5, abs=3e-8), name
+
+
+def test_checkpointed_rollouts_have_the_gradients_of_full_tapes():
+    full, checkpointed = Rollout().gradients(), Rollout(checkpointed=True).gradients()
+    for name, gradient in full.items():
+        np.testing.assert_array_equal(checkpointed[name], gradient, err_msg=name)
+
+
+def test_the_remainder_of_first_order_falls_with_the_square_of_the_step():
+    """Taylor's test: |J(x + e d) - J(x) - e dJ d| falls four times when e halves."""
+    rollout = Rollout()
+    gradient = rollout.gradients()["particle_qd"]
+    direction = np.random.default_rng(8).normal(size=gradient.shape) * [1.0, 1.0, 0.0]
+    steps = 2.0e-4 * 0.5 ** np.arange(4)
+    slope = (gradient * direction).sum()
+    rests = [abs(Rollout({"particle_qd": e * direction}).value - rollout.value - e * slope) for e in steps]
+    slopes = np.log2(np.array(rests[:-1]) / np.array(rests[1:]))
+    assert ((slopes > 1.9) & (slopes < 2.1)).all(), slopes

@@ -1,0 +1,301 @@
+"""`SolverSPH`: the cases of the validation report, what threads, order and device may not change, and refusals."""
+
+import subprocess
+import sys
+
+import fluid_scenes
+import numpy as np
+import pytest
+from fluid_scenes import COUNT, run, splash
+
+import warpsim as wp
+from warpsim.errors import DivergenceError, ModelError, StateError
+from warpsim.solvers import Fluid, ModelBuilder, SolverSPH, validate
+from warpsim.solvers.sph.filling import add_fluid_box
+from warpsim.solvers.sph.timestep import TimeStepError
+
+
+@pytest.mark.parametrize("name", [c.name for c in validate.chosen(["sph"]) if c.tier == validate.FAST])
+def test_the_case_passes(name):
+    [result] = validate.run([name])
+    assert result.passed, validate.table([result])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [c.name for c in validate.chosen(["sph"], True) if c.tier == validate.FULL])
+def test_the_long_case_passes(name):
+    test_the_case_passes(name)
+
+
+@pytest.mark.parametrize("options", [{}, {"density": "summation", "kernel": "quintic", "smoothing": 1.0}])
+def test_the_interpreter_agrees_with_the_cpu(options):
+    ends = [run(*splash(device=device, count=8, **options), steps=1).arrays for device in ("cpu", "interp")]
+    for name, mine in ends[0].items():
+        np.testing.assert_allclose(mine.numpy(), ends[1][name].numpy(), rtol=1e-9, atol=1e-10, err_msg=name)
+
+
+def test_particles_that_are_added_in_another_order_go_the_same_way():
+    order = np.random.default_rng(1).permutation(COUNT)
+    mine = run(*splash(), steps=50).particle_q.numpy()
+    other = run(*splash(order=order), steps=50).particle_q.numpy()
+    np.testing.assert_allclose(other, mine[order], atol=1e-8)
+
+
+def test_steps_with_many_substeps_are_many_steps():
+    single = run(*splash(substeps=1), steps=20, dt=1.0e-3).particle_q.numpy()
+    many = run(*splash(substeps=10), steps=2, dt=1.0e-2).particle_q.numpy()
+    np.testing.assert_allclose(many, single, atol=1e-12)
+
+
+PROGRAM = """
+import sys
+sys.path.insert(0, {folder!r})
+import hashlib
+import warpsim as wp
+from fluid_scenes import splash, run
+state = run(*splash(dtype=wp.float32, substeps=10), steps=30, dt=1.0e-2)
+print(hashlib.sha256(b"".join(a.numpy().tobytes() for a in state.arrays.values())).hexdigest())
+"""
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    program = PROGRAM.format(folder=fluid_scenes.__file__.rpartition("/")[0])
+    shown = set()
+    for threads in (1, 2, 4):
+        code = f"import os; os.environ['WARPSIM_NUM_THREADS'] = '{threads}'\n{program}"
+        shown.add(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    assert len(shown) == 1
+
+
+def test_what_a_wall_feels_is_what_it_does_to_the_fluid():
+    model, solver = splash(substeps=1)
+    state, control = model.state(), model.control()
+    before, dt = solver.statistics(state).momentum.copy(), 1.0e-3
+    state.particle_rho.assign(solver.fluid.density_at(np.linspace(500.0, 5000.0, COUNT)))
+    solver.step(state, state, control, dt=dt)
+    after = solver.statistics(state)
+    pushed = after.momentum - before - after.mass * model.gravity.numpy()[0] * dt
+    np.testing.assert_allclose(pushed, -solver.shape_force.numpy()[:, 3:].sum(axis=0) * dt, atol=1e-9)
+    assert np.abs(solver.shape_force.numpy()[:, 3:]).max(axis=1).min() > 1.0
+
+
+def test_a_torque_is_about_the_origin_of_the_shape():
+    model, solver = splash(substeps=1)
+    run(model, solver, 1)
+    p = solver.particles
+    ball = p.shape.numpy() == 1
+    arm = solver.walls[ball] - [0.95, 0.3, 0.0]
+    expected = np.cross(arm, p.force.numpy()[ball]).sum(axis=0)
+    np.testing.assert_allclose(solver.shape_force.numpy()[1, :3], expected, atol=1e-9)
+
+
+def test_a_moving_wall_takes_its_particles_along():
+    model, solver = splash()
+    control = model.control()
+    control.set_shape(1, velocity=(0.0, 1.0, 0.0))
+    start = run(model, solver, 1, control=model.control())
+    before = solver.walls[solver.particles.shape.numpy() == 1]
+    for _ in range(5):
+        solver.step(start, start, control, dt=2.0e-3)
+        control.advance(2.0e-3)
+    after = solver.walls[solver.particles.shape.numpy() == 1]
+    # walls stand where the last substep began, one millisecond before the end
+    np.testing.assert_allclose(after - before, np.tile([0.0, 9.0e-3, 0.0], (len(after), 1)), atol=1e-12)
+
+
+def test_particles_meet_their_images_in_a_periodic_box():
+    builder = ModelBuilder(gravity=0.0)
+    add_fluid_box(builder, (0.0, 0.0, 0.0), (1.0, 1.0, 0.0), 0.1)
+    model = builder.finalize(dtype=wp.float64)
+    solver = SolverSPH(model, Fluid(sound=10.0), dim=2, density="summation", smoothing=1.3, period=(1.0, 1.0, 0.0))
+    state = run(model, solver, 1)
+    rho = state.particle_rho.numpy()
+    np.testing.assert_allclose(rho, 1010.47, atol=0.01)  # the sum over an endless lattice
+    np.testing.assert_allclose(state.particle_qd.numpy(), 0.0, atol=1e-10)
+
+
+def test_a_block_in_space_spreads_over_the_ground():
+    builder = ModelBuilder()
+    add_fluid_box(builder, (0.0, 0.0, 0.0), (0.4, 0.4, 0.4), 0.05)
+    builder.add_ground_plane()
+    model = builder.finalize()
+    bounds = ((-0.6, 0.0, -0.6), (1.0, 0.5, 1.0))
+    solver = SolverSPH(model, Fluid(sound=20.0, alpha=0.05), bounds=bounds)
+    state = model.state()
+    start = solver.statistics(state)
+    energy, middle = start.potential_energy, start.center_of_mass
+    for _ in range(12):
+        solver.step(state, state, dt=0.02)
+    now = solver.statistics(state)
+    assert now.outside((-0.6, -0.025, -0.6), (1.0, 0.45, 1.0)) == 0
+    np.testing.assert_allclose(now.center_of_mass[[0, 2]], middle[[0, 2]], atol=5e-3)
+    assert now.front() > 0.55 and now.level((-1, -1, -1), (1, 1, 1)) < 0.4
+    assert 0.75 * energy < now.kinetic_energy + now.potential_energy < 1.005 * energy
+    assert np.abs(now.compression).mean() < 0.01 and not now.diverged
+
+
+def test_cohesion_pulls_a_square_round():
+    builder = ModelBuilder(gravity=0.0)
+    add_fluid_box(builder, (-0.5, -0.5, 0.0), (0.5, 0.5, 0.0), 0.1)
+    model = builder.finalize()
+    solver = SolverSPH(model, Fluid(sound=10.0, alpha=0.5, cohesion=1.0), dim=2, density="continuity")
+    state = run(model, solver, 40, dt=0.02)
+    q = state.particle_q.numpy()[:, :2] - state.particle_q.numpy()[:, :2].mean(axis=0)
+    reach = np.array([np.abs(q @ [np.cos(a), np.sin(a)]).max() for a in np.linspace(0.0, np.pi, 24)])
+    assert reach.max() / reach.min() < 1.2  # 1.41 at the start
+    np.testing.assert_allclose(solver.statistics(state).momentum, 0.0, atol=1e-3)
+
+
+def test_probes_read_the_pressure_of_water_at_rest():
+    builder = ModelBuilder()
+    add_fluid_box(builder, (0.0, 0.0, 0.0), (1.0, 1.0, 0.0), 0.05)
+    model = builder.finalize(dtype=wp.float64)
+    solver = SolverSPH(model, Fluid(sound=50.0), dim=2)
+    state = model.state()
+    depth = 1.0 - state.particle_q.numpy()[:, 1]
+    state.particle_rho.assign(solver.fluid.density_at(9810.0 * depth))
+    found = solver.statistics(state).pressure_at([(0.5, 0.5, 0.0), (0.5, 0.25, 0.0), (5.0, 5.0, 0.0)])
+    np.testing.assert_allclose(found, [4905.0, 7357.5, 0.0], rtol=1e-9, atol=1e-9)
+
+
+def test_a_captured_step_is_that_of_the_program():
+    mine = run(*splash(), steps=3).particle_q.numpy()
+    model, solver = splash()
+    state = model.state()
+    with wp.ScopedCapture() as capture:
+        solver.step(state, state, dt=2.0e-3)
+    for _ in range(3):
+        wp.capture_launch(capture.graph)
+    np.testing.assert_array_equal(state.particle_q.numpy(), mine)
+
+
+def test_rows_of_walls_lie_below_their_surface():
+    builder = ModelBuilder()
+    add_fluid_box(builder, (0.0, 0.0, 0.0), (1.0, 1.0, 0.0), 0.1)
+    builder.add_ground_plane()
+    builder.add_shape_plane((1.0, 0.0, 0.0))
+    builder.add_shape_box([2.0, 0.25, 0.0, 0.0, 0.0, 0.0, 1.0], 0.2, 0.25, 1.0)
+    builder.add_shape_sphere([3.0, 0.6, 0.0, 0.0, 0.0, 0.0, 1.0], 0.43)
+    model = builder.finalize(dtype=wp.float64)
+    solver = SolverSPH(model, dim=2, bounds=((0.0, 0.0, 0.0), (4.0, 1.0, 0.0)))
+    run(model, solver, 1, dt=1.0e-4)
+    x, shape = solver.walls, solver.particles.shape.numpy()
+    assert sorted(set(x[shape == 0, 1].round(9))) == [-0.25, -0.15, -0.05]
+    assert sorted(set(x[shape == 1, 0].round(9))) == [-0.25, -0.15, -0.05] and (x[shape == 1, 1] > 0.0).all()
+    assert (shape == 2).sum() == 4 * 5
+    depth = 0.43 - np.linalg.norm(x[shape == 3] - [3.0, 0.6, 0.0], axis=1)
+    np.testing.assert_allclose(depth % 0.1, 0.05, atol=1e-9)
+
+
+# ----- refusals -----------------------------------------------------------------------------------
+
+
+def block(**options):
+    builder = ModelBuilder()
+    add_fluid_box(builder, (0.0, 0.0, 0.0), (1.0, 1.0, 0.0), 0.1)
+    options = {"dim": 2, **options}
+    return SolverSPH(builder.finalize(), **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dim": 4}, r"dim is 4\nexpected: 2 or 3"),
+        ({"kernel": "poly6"}, r"kernel is 'poly6'\nexpected: one of cubic, wendland2, wendland4, quintic"),
+        ({"density": "sum"}, r"density is 'sum'\nexpected: 'continuity' or 'summation'"),
+        ({"substeps": 0}, r"substeps is 0\nexpected: an integer, 1 or more, or None"),
+        ({"smoothing": 0.0}, r"smoothing is 0.0 spacings\nexpected: 0.8 to 4"),
+        ({"spacing": 0.0}, r"spacing is 0.0\nexpected: above 0 \[m\]"),
+        ({"period": (1.0, 0.3, 0.0)}, r"period is \(1.0, 0.3, 0.0\) m\nexpected: at least twice the reach"),
+        ({"period": (1.0, 1.0)}, r"period is \(1.0, 1.0\)\nexpected: three lengths \[m\], 0 for none"),
+    ],
+)
+def test_a_solver_of_no_fluid_is_refused(options, message):
+    with pytest.raises(ModelError, match=message):
+        block(**options)
+
+
+def test_numbers_of_no_fluid_are_refused():
+    with pytest.raises(ModelError, match=r"sound of a fluid is 0.0\nexpected: above 0"):
+        Fluid(sound=0.0)
+    with pytest.raises(ModelError, match=r"viscosity of a fluid is -1.0\nexpected: 0 or more"):
+        Fluid(viscosity=-1.0)
+
+
+def test_particles_without_mass_are_refused():
+    builder = ModelBuilder()
+    builder.add_particles(np.eye(3), mass=[1.0, 0.0, 1.0])
+    with pytest.raises(ModelError, match=r"particle 1 of a fluid has no mass\nexpected: above 0 \[kg\]"):
+        SolverSPH(builder.finalize())
+
+
+def test_endless_shapes_need_bounds():
+    builder = ModelBuilder()
+    builder.add_ground_plane()
+    with pytest.raises(ModelError, match=r"shape 0 is a plane, which has no end\nhelp: SolverSPH\(..., bounds="):
+        SolverSPH(builder.finalize())
+    add_fluid_box(builder, (0.0, 0.0, 0.0), (0.1, 0.1, 0.1), 0.01)
+    with pytest.raises(ModelError, match=r"shape 0 needs a lattice of \[.*\] particles\nhelp: narrower bounds"):
+        SolverSPH(builder.finalize(), bounds=((-100.0, 0.0, -100.0), (100.0, 1.0, 100.0)))
+
+
+def test_boxes_that_hold_nothing_are_refused():
+    for arguments, message in (
+        (((0, 0, 0), (1, 1, 0.01), 0.1), "holds no particle with a spacing of 0.1 m"),
+        (((0, 0, 0), (1, 1, 1), 0.0), r"spacing is 0.0\nexpected: above 0"),
+        (((0, 0), (1, 1), 0.1), r"corners of shape \(2,\) and \(2,\)\nexpected: three coordinates each"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            add_fluid_box(ModelBuilder(), *arguments)
+
+
+def test_substeps_that_no_fluid_survives_are_refused():
+    solver = block(substeps=1)
+    state = solver.model.state()
+    with pytest.raises(TimeStepError, match=r"0.1 s is longer than sound allows, 0.00188 s\nhelp: 54 times"):
+        solver.step(state, state, dt=0.1)
+    with pytest.raises(StateError, match=r"dt is 0.0\nexpected: a time step above 0"):
+        solver.step(state, state)
+
+
+def test_states_from_elsewhere_are_refused():
+    solver = block()
+    other = block().model.state()
+    with pytest.raises(StateError, match=r"state_in belongs to another model"):
+        solver.step(other, other, dt=1.0e-3)
+    builder = ModelBuilder()
+    add_fluid_box(builder, (0.0, 0.0, 0.0), (1.0, 1.0, 0.0), 0.1)
+    model = builder.finalize()
+    early, solver = model.state(), SolverSPH(model, dim=2)
+    with pytest.raises(StateError, match=r"state_in was made before the solver\nhelp: call model.state\(\) after"):
+        solver.step(early, early, dt=1.0e-3)
+
+
+def test_a_capture_needs_a_number_of_substeps():
+    solver = block()
+    state = solver.model.state()
+    with pytest.raises(StateError, match=r"the host chooses its substeps\nhelp: SolverSPH\(..., substeps="):
+        with wp.ScopedCapture():
+            solver.step(state, state, dt=1.0e-3)
+
+
+def test_numbers_that_are_not_finite_stop_on_request():
+    solver = block(check=True, substeps=1)
+    state = solver.model.state()
+    v = state.particle_qd.numpy().copy()
+    v[7, 0] = np.nan
+    state.particle_qd.assign(v)
+    with pytest.raises(DivergenceError, match=r"particle 7 is not finite after step 1\nhelp: a shorter time step"):
+        solver.step(state, state, dt=1.0e-9)
+    with pytest.raises(DivergenceError, match=r"no time step is short enough after step 0"):
+        other = block()
+        start = other.model.state()
+        start.particle_qd.assign(v)
+        other.step(start, start, dt=1.0e-3)
+
+
+def test_a_model_without_particles_steps():
+    solver = SolverSPH(ModelBuilder().finalize())
+    state = solver.model.state()
+    solver.step(state, state, dt=0.1)
+    assert solver.wall_count == 0 and solver.statistics(state).mass == 0.0

@@ -1,0 +1,1 @@
+"""Smoothed particle hydrodynamics: fluids as particles that carry density and pressure."""

@@ -1,0 +1,38 @@
+"""Blocks of fluid: particles on a lattice, each in the middle of its cell."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...errors import ModelError
+from ..builder import ModelBuilder
+
+
+def add_fluid_box(
+    builder: ModelBuilder, low: Any, high: Any, spacing: float, density: float = 1000.0, vel: Any = 0.0
+) -> range:  # fmt: skip
+    """Fill the box from `low` to `high` (3,) [m] with particles; returns their numbers.
+
+    Where low[2] is high[2] the fluid is a sheet of that plane, and masses are those of one metre of depth. spacing [m];
+    density [kg/m^3]; vel [m/s]. Raises `ModelError` for a spacing that is not above zero and for a box that holds no
+    particle.
+    """
+    low, high = (np.asarray(corner, dtype=np.float64) for corner in (low, high))
+    if low.shape != (3,) or high.shape != (3,):
+        raise ModelError(f"the box has corners of shape {low.shape} and {high.shape}\nexpected: three coordinates each")
+    for name, value in (("spacing", spacing), ("density", density)):
+        if not (math.isfinite(value) and value > 0.0):
+            raise ModelError(f"{name} is {value}\nexpected: above 0")
+    flat = low[2] == high[2]
+    counts = np.round((high - low) / spacing).astype(int)
+    counts[2] = 1 if flat else counts[2]
+    if (counts < 1).any():
+        raise ModelError(f"a box of {(high - low).tolist()} m holds no particle with a spacing of {spacing} m")
+    axes = [low[k] + (np.arange(counts[k]) + 0.5) * spacing for k in range(3)]
+    if flat:
+        axes[2] = low[2:]
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    return builder.add_particles(points, vel, density * spacing ** (2 if flat else 3), 0.5 * spacing)

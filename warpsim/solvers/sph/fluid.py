@@ -1,0 +1,55 @@
+"""What a fluid is made of: numbers in one array, so that kernels read them and gradients reach them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from ...errors import ModelError
+
+DENSITY, SOUND, ALPHA, VISCOSITY, XSPH, DIFFUSION, COHESION = range(7)
+"""Columns of `SolverSPH.fluid`, in the order of the fields of `Fluid`."""
+
+
+@dataclass(frozen=True)
+class Fluid:
+    """A weakly compressible fluid.
+
+    density: at rest [kg/m^3]. sound: speed of sound [m/s], ten times the fastest flow for 1 % of compression.
+    alpha: artificial viscosity, 0.01 to 0.2 [-] (J. Monaghan 1992). viscosity: kinematic, of laminar flow [m^2/s]
+    (J. Morris 1997). xsph: part of the neighbours' velocity that is taken over in a step, 0 to 0.5 [-] (J. Monaghan
+    1989). diffusion: of density, 0.1 is usual [-] (D. Molteni and A. Colagrossi 2009). cohesion: attraction of
+    neighbours that makes tension of surfaces [N m^2/kg^2] (M. Becker and M. Teschner 2007).
+    """
+
+    density: float = 1000.0
+    sound: float = 20.0
+    alpha: float = 0.02
+    viscosity: float = 0.0
+    xsph: float = 0.0
+    diffusion: float = 0.1
+    cohesion: float = 0.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value, positive = getattr(self, field.name), field.name in ("density", "sound")
+            if not (math.isfinite(value) and (value > 0.0 if positive else value >= 0.0)):
+                expected = "above 0" if positive else "0 or more"
+                raise ModelError(f"{field.name} of a fluid is {value}\nexpected: {expected}")
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """By column."""
+        return np.array(list(asdict(self).values()), dtype=np.float64)
+
+    @property
+    def stiffness(self) -> float:
+        """B of Tait's law p = B ((rho / rho0)^7 - 1) [Pa]."""
+        return self.density * self.sound**2 / 7.0
+
+    def density_at(self, pressure: Any) -> np.ndarray:
+        """The density [kg/m^3] at which the pressure is this [Pa]."""
+        return self.density * (1.0 + np.asarray(pressure, dtype=np.float64) / self.stiffness) ** (1.0 / 7.0)

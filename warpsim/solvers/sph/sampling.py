@@ -1,0 +1,134 @@
+"""Wall particles: shapes filled with rows of particles just below their surface.
+
+Points of a lattice that are less than some depth inside a shape are moved along the normal until they lie in the middle
+of a row, k + 1/2 spacings deep. Flat walls along the lattice so become the lattice itself, as S. Adami, X. Hu and
+N. Adams 2012 have it, and curved ones have smooth rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ...core.language import array, empty, kernel, launch, tid, uint64
+from ...errors import ModelError
+from ..model import Model
+from ..shapes import ShapeType, for_shape, to_shape
+from ..rotations import rotated
+
+_CLOSE = 0.6  # of a spacing: particles nearer to each other than this are one
+_ENDLESS = (ShapeType.PLANE, ShapeType.HEIGHTFIELD, ShapeType.SDF)
+_LARGEST = 50_000_000
+
+
+def sample_shapes(
+    model: Model, spacing: float, depth: float, origin: np.ndarray, bounds: Any, dim: int, period: Any
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Points in the frame of their shape (n, 3) [m], and the shape of each (n,), ordered by shape.
+
+    depth [m]: how far below a surface there are particles. origin: a corner of the lattice, the plane z of fluids with
+    two dimensions. bounds: corners (2, 3) [m] of what endless shapes are needed in. period [m]: lengths of the period
+    from the origin that is filled, 0 for none.
+
+    Raises `ModelError` for endless shapes without bounds, and for shapes so large that no memory holds their rows.
+    """
+    poses = model.shape_transform.numpy().astype(np.float64)
+    places: list[np.ndarray] = []
+    for s in range(model.shape_count):
+        found = _sample(model, s, spacing, depth, origin, _box(model, s, poses[s], bounds, depth), dim)
+        found = found[_in_period(found, origin, period, spacing)]
+        if places and len(found):
+            taken = np.concatenate([np.empty((0, 3)), *places])
+            near = cKDTree(taken).query(found)[0] if len(taken) else np.full(len(found), np.inf)
+            found = found[near > _CLOSE * spacing]
+        places.append(found)
+    shape = np.repeat(np.arange(model.shape_count), [len(p) for p in places])
+    local = [_local(pose, found) for pose, found in zip(poses, places, strict=True)]
+    return np.concatenate([np.empty((0, 3)), *local]), shape.astype(np.int32)
+
+
+def _in_period(points: np.ndarray, origin: np.ndarray, period: Any, spacing: float) -> np.ndarray:
+    """Which points are in the one period that is filled."""
+    place, length = points - origin + 1.0e-3 * spacing, np.asarray(period)
+    return ((length == 0.0) | ((place >= 0.0) & (place < length))).all(axis=1)
+
+
+def _local(pose: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Points of the world in the frame of a pose."""
+    return rotated(pose[3:] * [-1.0, -1.0, -1.0, 1.0], points - pose[:3])
+
+
+def _box(model: Model, s: int, pose: np.ndarray, bounds: Any, depth: float) -> np.ndarray:
+    """Corners (2, 3) [m] around a shape and its rows."""
+    kind = model.shape_type[s]
+    if kind in _ENDLESS:
+        if bounds is None:
+            raise ModelError(
+                f"shape {s} is a {kind.name.lower()}, which has no end\n"
+                "help: SolverSPH(..., bounds=(low, high)) says where its wall is needed"
+            )
+        return np.asarray(bounds, dtype=np.float64) + np.array([[-depth], [depth]])
+    reach = _radius(model, s) + depth
+    return pose[:3] + np.array([[-reach], [reach]])
+
+
+def _radius(model: Model, s: int) -> float:
+    """Of a ball around the shape's origin that holds it [m]."""
+    kind, scale = model.shape_type[s], model.shape_scale.numpy()[s].astype(np.float64)
+    if kind in (ShapeType.MESH, ShapeType.HOLLOW_MESH):
+        return float(np.linalg.norm(model.shape_object[s].points.numpy() * scale, axis=1).max())
+    if kind in (ShapeType.CAPSULE, ShapeType.HOLLOW_CAPSULE):
+        return float(scale[0] + scale[1])
+    return float(np.linalg.norm(scale))
+
+
+def _sample(
+    model: Model, s: int, spacing: float, depth: float, origin: np.ndarray, box: np.ndarray, dim: int
+) -> np.ndarray:  # fmt: skip
+    """Points of the world (n, 3) in the rows of one shape."""
+    first = np.floor((box[0] - origin) / spacing).astype(int)
+    last = np.ceil((box[1] - origin) / spacing).astype(int)
+    if dim == 2:
+        first[2], last[2] = 0, 1
+    if np.prod((last - first).astype(float)) > _LARGEST:
+        raise ModelError(f"shape {s} needs a lattice of {(last - first).tolist()} particles\nhelp: narrower bounds")
+    axes = [origin[k] + (np.arange(first[k], last[k]) + 0.5) * spacing for k in range(3)]
+    if dim == 2:
+        axes[2] = origin[2:]
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    away, normal = _distances(model, s, points, 2.0 * depth)
+    inside = (away <= 1.0e-6 * spacing) & (away > -depth)
+    points, away, normal = points[inside], away[inside], normal[inside]
+    row = (np.floor(-away / spacing + 1.0e-4) + 0.5) * spacing
+    moved = points - normal * (row + away)[:, None]
+    if dim == 2:
+        moved[:, 2] = origin[2]
+    return moved
+
+
+def _distances(model: Model, s: int, points: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
+    """Signed distances (n,) [m] and normals of the world (n, 3)."""
+    device, n = model.device, len(points)
+    out, normal = empty(n, model.dtype, device), empty(n, model.vec3, device)
+    args = [s, model.shape_transform, model.shape_scale, model.shape_source[s], model.shape_heights[s]]
+    args += [model.dtype(reach), array(points, dtype=model.vec3, device=device), out, normal]
+    launch(_distance_kernel(model.shape_type[s]), n, args, device=device, record_tape=False)
+    pose = model.shape_transform.numpy()[s].astype(np.float64)
+    return out.numpy().astype(np.float64), rotated(pose[3:], normal.numpy().astype(np.float64))
+
+
+@for_shape
+def _distance_kernel(distance: Any) -> Any:
+    @kernel(enable_backward=False)
+    def measure(
+        s: int, pose: array(dtype=Any), scale: array(dtype=Any), source: uint64, heights: array(dtype=Any, ndim=2),
+        reach: Any, points: array(dtype=Any), out: array(dtype=Any), normal: array(dtype=Any),
+    ):  # fmt: skip
+        i = tid()
+        away, inward = distance(to_shape(pose[s], points[i]), scale[s], source, heights, reach)
+        out[i] = away
+        normal[i] = inward
+
+    return measure

@@ -1,0 +1,304 @@
+"""`SolverSPH`: weakly compressible smoothed particle hydrodynamics (R. Gingold, J. Monaghan 1977; J. Monaghan 1992)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from ...core.language import array, launch, zeros
+from ...core.runtime.arrays import saved_contents
+from ...core.runtime.arrays.creation import copy
+from ...core.runtime.commands.graph import ScopedCapture, capture_launch
+from ...core.runtime.devices.capture import current_graph
+from ...errors import DivergenceError, ModelError, StateError
+from ..control import Control, advance_shapes
+from ..model import Model
+from ..neighbours.verlet_list import vector_of
+from ..state import State
+from . import timestep
+from .density import continuity_kernel, press_kernel, sum_kernel
+from .fluid import Fluid
+from .forces import drift, force_kernel, kick
+from .particles import Particles, load, store, take_density
+from .sampling import sample_shapes
+from .smoothing import KERNELS, smoothing
+from .statistics import FluidStatistics
+from .walls import place_walls, sum_forces, wall_force_kernel, wall_pressure_kernel
+
+_GRAPHS = 4  # kept at once
+_MARGIN = 1.04  # of the support: how much nearer two particles can be half a step later
+THINNEST = 0.998  # the least density without suction, in that at rest: spray does not forget its volume
+
+
+class SolverSPH:
+    """Steps the particles of a model as a weakly compressible fluid; shapes are walls, filled with rows of particles.
+
+    fluid: what it is made of. dim: 2 for a sheet of constant z, where masses are those of one metre of depth, or 3.
+    kernel: "wendland2", "wendland4", "cubic" or "quintic"; smoothing: its length in spacings, 1.5 makes gradients on a
+    lattice exact to 0.3 %. density: "continuity", which keeps surfaces sharp, or "summation". suction: let pressure be
+    negative, as inside a fluid; free surfaces are better without. no_slip: walls hold the fluid by its laminar
+    viscosity. substeps: of a step, None: as many as are stable. period: lengths after which space repeats along x, y, z
+    [m], 0 for none. bounds: corners (low, high) [m] of where planes and other endless shapes are walls. spacing [m]: of
+    particles, None: the cube root, or square root, of the volume of the largest. check: look for numbers that are not
+    finite after each step, and raise `DivergenceError`.
+
+    Velocities leapfrog: forces at the begin of a step, continuity half-way, positions at the end. States made after the
+    solver have `particle_rho`, densities [kg/m^3]. `fluid_numbers` are those of `fluid` as an array that can be
+    written between steps and has gradients. `shape_force`: torque about the origin of each shape [N m] and force on it
+    [N], mean over the last step, (shapes,) spatial vectors; of sheets per metre of depth.
+
+    On a tape a step is recorded launch by launch: neighbours are integers, found once a substep. With a number of
+    substeps it can be captured, and be the step of `wp.checkpoint(..., scratch=solver.scratch)`. Raises `ModelError`
+    for what is no fluid.
+    """
+
+    def __init__(
+        self, model: Model, fluid: Fluid | None = None, dim: int = 3, kernel: str = "wendland2", smoothing: float = 1.5,
+        density: str = "continuity", suction: bool = False, no_slip: bool = False, substeps: int | None = None,
+        period: Sequence[float] = (0.0, 0.0, 0.0), bounds: Any = None, spacing: float | None = None,
+        check: bool = False,
+    ):  # fmt: skip
+        self.model, self.fluid, self.dim, self.kernel = model, fluid or Fluid(), dim, kernel
+        self.density, self.suction, self.no_slip, self.substeps = density, suction, no_slip, substeps
+        self.period, self.check, self.steps = tuple(period), check, 0
+        _check_choices(self)
+        self.spacing = _spacing(model, self.fluid, dim) if spacing is None else float(spacing)
+        self.smoothing = smoothing * self.spacing
+        _check_lengths(self, smoothing)
+        model.add_state_field("particle_rho", model.dtype, model.particle_count, self.fluid.density)
+        options: dict[str, Any] = {"device": model.device, "requires_grad": True}
+        self.fluid_numbers = array(self.fluid.numbers, dtype=model.dtype, **options)
+        self.shape_force = zeros(model.shape_count, model.spatial_vector, **options)
+        self._pose = zeros(model.shape_count, model.transform, **options)
+        self.particles = self._make_particles(bounds)
+        self._graphs: dict[Any, Any] = {}
+
+    @property
+    def support(self) -> float:
+        """How far a particle reaches [m]."""
+        return smoothing(self.kernel, self.dim).support * self.smoothing
+
+    def _make_particles(self, bounds: Any) -> Particles:
+        model, dx = self.model, self.spacing
+        q = model.particle_q.numpy().astype(np.float64)
+        low = q.min(axis=0) if len(q) else np.zeros(3)
+        corner = low - 0.5 * dx if bounds is None else np.array(bounds, dtype=np.float64)[0]
+        if self.dim == 2:
+            corner[2] = low[2]
+        self._plane = low[2]
+        depth = math.ceil(self.support / dx - 1.0e-9) * dx
+        local, shape = sample_shapes(model, dx, depth, corner, bounds, self.dim, self.period)
+        return Particles(model, local, shape, self.fluid.density * dx**self.dim)
+
+    # ----- one step -------------------------------------------------------------------------------
+
+    def step(
+        self, state_in: State, state_out: State, control: Control | None = None, contacts: Any = None, dt: float = 0.0
+    ) -> None:
+        """Advance by `dt` [s] from one state to another, or in place.
+
+        control: None is that of the model at rest. contacts: None, a fluid finds its own neighbours. Raises
+        `StateError` for states and controls of another model, `TimeStepError` for substeps that are not stable,
+        `DivergenceError` where asked for.
+        """
+        control = control or self._resting()
+        self._check_arguments(state_in, state_out, control, dt)
+        substeps = self._choose_substeps(state_in, dt)
+        self._begin(state_in, control, substeps)
+        for _ in range(substeps):
+            self._run_substep(control, dt / substeps, substeps)
+        p = self.particles
+        self._run(store, p.water, p.x, p.v, p.rho, state_out.particle_q, state_out.particle_qd, state_out.particle_rho)
+        self.steps += 1
+        if self.check:
+            self._require_finite(state_out)
+
+    def _begin(self, state: State, control: Control, substeps: int) -> None:
+        """The state and the poses of shapes into the solver's arrays."""
+        p, model = self.particles, self.model
+        given = [state.particle_q, state.particle_qd, state.particle_rho, state.particle_f, model.particle_mass]
+        self._run(load, p.water, *given, p.x, p.v, p.rho, p.pull, p.mass)
+        if model.shape_count:
+            copy(self._pose, control.shape_transform)
+            self.shape_force.zero_()
+
+    def _run_substep(self, control: Control, h: float, substeps: int) -> None:
+        """One substep, as a graph where nothing records it."""
+        if saved_contents.active() or current_graph() is not None:
+            self._substep(control, h, substeps)
+            return
+        key = (h, substeps, id(control.gravity), id(control.shape_velocity))  # the graph holds these arrays
+        if key not in self._graphs:
+            while len(self._graphs) >= _GRAPHS:
+                del self._graphs[next(iter(self._graphs))]
+            with ScopedCapture(device=self.model.device) as capture:
+                self._substep(control, h, substeps)
+            self._graphs[key] = capture.graph
+        capture_launch(self._graphs[key])
+
+    def _substep(self, control: Control, h: float, substeps: int) -> None:
+        """Neighbours, forces, velocities, densities, positions."""
+        p, dt, periodic = self.particles, self.model.dtype(h), any(self.period)
+        search = [p.grid.id, self.model.dtype(_MARGIN * self.support), vector_of(self.period, self.model.dtype)]
+        scale, fluid = self.model.dtype(self.smoothing), self.fluid_numbers
+        kind = (self.kernel, self.dim, periodic)
+        self._find_neighbours(control)
+        if self.density == "summation":
+            self._run(sum_kernel(*kind), p.water, *search, scale, p.x, p.mass, p.rho)
+        self._run(press_kernel(self.suction), p.water, fluid, p.rho, p.p)
+        if p.walls:
+            around = [*search, p.water, scale, fluid, control.gravity, p.x, p.v, p.rho, p.p, p.slip]
+            self._run(wall_pressure_kernel(*kind, self.suction), p.walls, *around)
+            self._push_walls(control, search, substeps)
+        forces = [control.gravity, p.x, p.v, p.slip, p.rho, p.p, p.mass, p.pull, p.a, p.mix]
+        self._run(force_kernel(*kind, self.no_slip), p.water, *search, p.water, scale, fluid, *forces)
+        self._run(kick, p.water, dt, p.a, p.mix, p.v)
+        if self.density == "continuity":
+            rates = [self.model.dtype(THINNEST), fluid, control.gravity, p.x, p.v, p.rho, p.mass, p.new]
+            self._run(continuity_kernel(*kind, self.suction), p.water, *search, p.water, scale, dt, *rates)
+            self._run(take_density, p.water, p.new, p.rho)
+        self._run(drift, p.water, dt, p.v, p.x)
+        if self.model.shape_count:
+            self._run(advance_shapes, self.model.shape_count, control.shape_velocity, dt, self._pose)
+
+    def _find_neighbours(self, control: Control) -> None:
+        """Put wall particles in their places, and all into the grid."""
+        p = self.particles
+        if p.walls:
+            sheet = [self.model.dtype(self.dim == 2), self.model.dtype(self._plane)]
+            frames = [p.shape, p.local, self._pose, control.shape_velocity]
+            self._run(place_walls, p.walls, p.water, *sheet, *frames, p.x, p.v)
+        if p.water + p.walls:
+            p.grid.build(p.x, self.support, p.groups, period=self.period)
+
+    def _push_walls(self, control: Control, search: list[Any], substeps: int) -> None:
+        """Forces on wall particles, and their sums over shapes."""
+        p, model = self.particles, self.model
+        around = [p.water, model.dtype(self.smoothing), self.fluid_numbers, p.x, p.v, p.slip, p.rho, p.p, p.mass]
+        push = wall_force_kernel(self.kernel, self.dim, any(self.period), self.no_slip)
+        self._run(push, p.walls, *search, *around, p.force)
+        share = model.dtype(1.0 / substeps)
+        self._run(sum_forces, model.shape_count, p.water, p.first, self._pose, share, p.x, p.force, self.shape_force)
+
+    def _run(self, kernel: Any, count: int, *args: Any) -> None:
+        launch(kernel, count, args, device=self.model.device)
+
+    # ----- what is asked of it --------------------------------------------------------------------
+
+    @property
+    def scratch(self) -> list[Any]:
+        """What every step fills before it reads it, for `wp.checkpoint(..., scratch=solver.scratch)`."""
+        return [*self.particles.scratch, self._pose, self.shape_force]
+
+    @property
+    def wall_count(self) -> int:
+        """How many particles walls have."""
+        return self.particles.walls
+
+    @property
+    def walls(self) -> np.ndarray:
+        """Where wall particles were in the last step, (walls, 3) [m]."""
+        return self.particles.x.numpy()[self.particles.water :]
+
+    def statistics(self, state: State) -> FluidStatistics:
+        """What is asked of a state, computed when it is read."""
+        return FluidStatistics(self, state)
+
+    def time_step_limits(self, state: State) -> dict[str, float]:
+        """The longest substeps [s] of a state, by reason: "sound", "forces", "viscosity".
+
+        Accelerations are those of the last step of the solver.
+        """
+        sound, viscosity = (float(n) for n in self.fluid_numbers.numpy()[[1, 3]])
+        speed = _longest(state.particle_qd)
+        pull = max(_longest(self.particles.a), _longest(self.model.gravity))
+        return timestep.limits(self.smoothing, sound, speed, pull, viscosity)
+
+    # ----- arguments ------------------------------------------------------------------------------
+
+    def _choose_substeps(self, state: State, dt: float) -> int:
+        """How many substeps a step has. Raises `TimeStepError` where the number that was asked for is too small."""
+        if self.substeps is not None:
+            sound, viscosity = self.fluid.sound, self.fluid.viscosity
+            timestep.check(dt / self.substeps, timestep.limits(self.smoothing, sound, 0.0, 0.0, viscosity))
+            return self.substeps
+        if current_graph() is not None:
+            raise StateError(
+                "a step of a fluid is captured in a graph, but the host chooses its substeps\n"
+                "help: SolverSPH(..., substeps=...) with a number"
+            )
+        limit = min(self.time_step_limits(state).values())
+        if not math.isfinite(limit) or not limit > 0.0:
+            raise DivergenceError(f"no time step is short enough after step {self.steps}: a velocity is not finite")
+        return math.ceil(dt / limit - 1.0e-9)
+
+    def _resting(self) -> Control:
+        if not hasattr(self, "_control"):
+            self._control = self.model.control()
+        return self._control
+
+    def _check_arguments(self, state_in: State, state_out: State, control: Control, dt: float) -> None:
+        if not (isinstance(dt, Real) and math.isfinite(dt) and dt > 0.0):
+            raise StateError(f"dt is {dt}\nexpected: a time step above 0 [s]")
+        for name, thing in (("state_in", state_in), ("state_out", state_out), ("control", control)):
+            if thing.model is not self.model:
+                maker = "control" if name == "control" else "state"
+                raise StateError(f"{name} belongs to another model\nhelp: make it with solver.model.{maker}()")
+            if name != "control" and not hasattr(thing, "particle_rho"):
+                raise StateError(f"{name} was made before the solver\nhelp: call model.state() after SolverSPH(model)")
+
+    def _require_finite(self, state: State) -> None:
+        first = self.statistics(state).first_not_finite
+        if first is not None:
+            raise DivergenceError(
+                f"particle {first} is not finite after step {self.steps}\n"
+                "help: a shorter time step, a higher speed of sound, or particles that start less close to each other"
+            )
+
+
+def _longest(vectors: Any) -> float:
+    """The greatest length; NaN where one is."""
+    numbers = vectors.numpy().astype(np.float64)
+    return float(np.sqrt((numbers**2).sum(axis=1)).max(initial=0.0))
+
+
+def _spacing(model: Model, fluid: Fluid, dim: int) -> float:
+    """Of the largest particle [m]."""
+    return float((model.particle_mass.numpy().max(initial=0.0) / fluid.density) ** (1.0 / dim)) or 1.0
+
+
+def _check_choices(solver: SolverSPH) -> None:
+    """Raise `ModelError` for arguments that name nothing."""
+    mass, period = solver.model.particle_mass.numpy(), solver.period
+    problems = (
+        (solver.dim not in (2, 3), f"dim is {solver.dim!r}", "2 or 3"),
+        (solver.kernel not in KERNELS, f"kernel is {solver.kernel!r}", "one of " + ", ".join(KERNELS)),
+        (solver.density not in ("continuity", "summation"), f"density is {solver.density!r}",
+         "'continuity' or 'summation'"),
+        (solver.substeps is not None and not (isinstance(solver.substeps, Integral) and solver.substeps >= 1),
+         f"substeps is {solver.substeps!r}", "an integer, 1 or more, or None"),
+        (bool((mass <= 0.0).any()), f"particle {int(np.argmin(mass)) if mass.size else 0} of a fluid has no mass",
+         "above 0 [kg]; walls are shapes"),
+        (len(period) != 3 or not all(math.isfinite(p) and p >= 0.0 for p in period), f"period is {period}",
+         "three lengths [m], 0 for none"),
+    )  # fmt: skip
+    for wrong, found, expected in problems:
+        if wrong:
+            raise ModelError(f"{found}\nexpected: {expected}")
+
+
+def _check_lengths(solver: SolverSPH, ratio: float) -> None:
+    """Raise `ModelError` for smoothing lengths of no use."""
+    if not (math.isfinite(solver.spacing) and solver.spacing > 0.0):
+        raise ModelError(f"spacing is {solver.spacing}\nexpected: above 0 [m]")
+    if not 0.8 <= ratio <= 4.0:
+        raise ModelError(f"smoothing is {ratio} spacings\nexpected: 0.8 to 4; 1.2 to 2 is usual")
+    if any(0.0 < length < 2.0 * _MARGIN * solver.support for length in solver.period):
+        raise ModelError(
+            f"period is {solver.period} m\nexpected: at least twice the reach, {2.0 * solver.support:g} m\n"
+            "help: smaller particles, or a larger box"
+        )

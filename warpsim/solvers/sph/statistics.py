@@ -1,0 +1,71 @@
+"""Statistics of a fluid: density, pressure at points, how far it came and how high it stands."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ..statistics import ParticleStatistics
+
+if TYPE_CHECKING:
+    from ..state import State
+    from .solver import SolverSPH
+
+
+class FluidStatistics(ParticleStatistics):
+    """What can be said of a fluid. Gauges are computed on the host."""
+
+    def __init__(self, solver: SolverSPH, state: State):
+        super().__init__(solver.model, state)
+        self.solver = solver
+
+    @cached_property
+    def _q(self) -> np.ndarray:
+        return self.state.particle_q.numpy().astype(np.float64)
+
+    @cached_property
+    def compression(self) -> np.ndarray:
+        """rho / rho0 - 1 of every particle, (particles,) [-]."""
+        return self.state.particle_rho.numpy().astype(np.float64) / self.solver.fluid.density - 1.0
+
+    @cached_property
+    def pressure(self) -> np.ndarray:
+        """Of every particle by Tait's law, (particles,) [Pa]."""
+        found = self.solver.fluid.stiffness * ((1.0 + self.compression) ** 7 - 1.0)
+        return found if self.solver.suction else np.maximum(found, 0.0)
+
+    @property
+    def potential_energy(self) -> float:
+        """In the gravity of the model, above the origin [J]."""
+        g = self.model.gravity.numpy()[0].astype(np.float64)
+        return float(-(self.model.particle_mass.numpy() * (self._q @ g)).sum())
+
+    def pressure_at(self, points: Any) -> np.ndarray:
+        """Pressure at points (n, 3) [Pa]: the mean of particles near each, by (1 - r / reach)^2; 0 where there is none.
+
+        A probe for walls: put it half a spacing before them.
+        """
+        points = np.asarray(points, dtype=np.float64).reshape(-1, 3)
+        reach, tree, found = self.solver.support, cKDTree(self._q), np.zeros(len(points))
+        for k, near in enumerate(tree.query_ball_point(points, reach)):
+            if near:
+                weight = (1.0 - np.linalg.norm(self._q[near] - points[k], axis=1) / reach) ** 2
+                found[k] = (weight * self.pressure[near]).sum() / max(weight.sum(), 1.0e-300)
+        return found
+
+    def front(self, axis: int = 0, quantile: float = 1.0) -> float:
+        """How far the fluid reaches along an axis [m]: half a spacing beyond that part of the particles."""
+        return float(np.quantile(self._q[:, axis], quantile)) + 0.5 * self.solver.spacing
+
+    def level(self, low: Any, high: Any) -> float:
+        """How high the fluid stands [m] along the up axis among particles between two corners (3,); NaN without any."""
+        up = "XYZ".index(self.model.up_axis)
+        inside = ((self._q >= np.asarray(low)) & (self._q <= np.asarray(high))).all(axis=1)
+        return float(self._q[inside, up].max()) + 0.5 * self.solver.spacing if inside.any() else float("nan")
+
+    def outside(self, low: Any, high: Any) -> int:
+        """How many particles are not between two corners (3,) [m]; those that are not finite are not."""
+        return int((~((self._q >= np.asarray(low)) & (self._q <= np.asarray(high))).all(axis=1)).sum())

@@ -1,0 +1,33 @@
+"""How long a time step of a fluid may be: for sound, forces and viscosity (J. Monaghan 1992, J. Morris 1997)."""
+
+from __future__ import annotations
+
+import math
+
+from ...errors import WarpsimError
+
+COURANT, FORCE, DIFFUSE = 0.25, 0.25, 0.125
+UNSTABLE = 2.5  # times the limit: a substep that no fluid survives
+
+
+class TimeStepError(WarpsimError, ValueError):
+    """A time step with which a fluid cannot be simulated."""
+
+
+def limits(h: float, sound: float, speed: float, acceleration: float, viscosity: float) -> dict[str, float]:
+    """Longest time steps [s] by reason."""
+    return {
+        "sound": COURANT * h / (sound + speed),
+        "forces": FORCE * math.sqrt(h / acceleration) if acceleration > 0.0 else math.inf,
+        "viscosity": DIFFUSE * h * h / viscosity if viscosity > 0.0 else math.inf,
+    }
+
+
+def check(dt: float, found: dict[str, float]) -> None:
+    """Raise `TimeStepError` for a substep [s] that is far above a limit."""
+    reason = min(found, key=lambda name: found[name])
+    if dt > UNSTABLE * found[reason]:
+        raise TimeStepError(
+            f"a substep of {dt:.3g} s is longer than {reason} allows, {found[reason]:.3g} s\n"
+            f"help: {math.ceil(dt / found[reason])} times as many substeps, or substeps=None to have them chosen"
+        )
