@@ -6,7 +6,7 @@ import warpsim as wp
 from warpsim.solvers import Fluid, ModelBuilder, SolverSPH
 
 SPACING, COUNT = 0.1, 60
-WATER = Fluid(sound=15.0, alpha=0.05, viscosity=0.01, xsph=0.1, cohesion=0.2)
+WATER = Fluid(sound=15.0, alpha=0.05, viscosity=0.01, xsph=0.1)
 BOUNDS = ((-0.2, 0.0, 0.0), (0.8, 1.0, 0.0))
 
 

@@ -25,6 +25,8 @@ class Rollout:
     def __init__(self, changes=None, checkpointed=False, **options):
         model, self.solver = splash(requires_grad=True, **options)
         self.state, control = model.state(), model.control()
+        pressed = self.solver.fluid.density_at(np.linspace(500.0, 3000.0, COUNT))  # away from where pressure is cut
+        self.state.particle_rho.assign(pressed)
         start = {name: getattr(self.state, name) for name in ("particle_q", "particle_qd", "particle_rho")}
         self.inputs = {
             **start, "particle_f": self.state.particle_f, "mass": model.particle_mass, "gravity": control.gravity,
@@ -74,7 +76,7 @@ def test_gradients_are_those_of_differences(options):
             direction *= 0.1
         if name in ("particle_q", "particle_qd", "particle_f", "pose", "gravity"):
             direction[:, 2] = 0.0
-        step = 2.0e-5
+        step = 4.0e-6
         ends = [Rollout({name: sign * step * direction}, **options).value for sign in (1.0, -1.0)]
         measured = (ends[0] - ends[1]) / (2.0 * step)
         expected = float((gradient * direction).sum())
@@ -85,7 +87,9 @@ def test_gradients_are_those_of_differences(options):
 def test_checkpointed_rollouts_have_the_gradients_of_full_tapes():
     full, checkpointed = Rollout().gradients(), Rollout(checkpointed=True).gradients()
     for name, gradient in full.items():
-        np.testing.assert_array_equal(checkpointed[name], gradient, err_msg=name)
+        # threads add to neighbours' gradients in any order
+        scale = np.abs(gradient).max()
+        np.testing.assert_allclose(checkpointed[name], gradient, rtol=1e-9, atol=1e-12 * scale, err_msg=name)
 
 
 def test_the_remainder_of_first_order_falls_with_the_square_of_the_step():

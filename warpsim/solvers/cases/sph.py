@@ -182,7 +182,7 @@ def compared(rows: np.ndarray, height: float) -> Iterator[Measurement]:
     yield at_most("front, relative RMS error without", 0.15, math.sqrt(np.mean(plain**2)))
     column = np.interp(HEIGHT[:, 0], t * math.sqrt(G), level) / height
     yield at_most("height of the column, largest error", 0.03, np.abs(column - HEIGHT[:, 1]).max())
-    yield at_most("mean |rho / rho0 - 1|", 0.005, compression.max())
+    yield at_most("mean change of density, part", 0.005, compression.max())
     yield at_most("energy by the first, largest", 1.002, energy.max() / energy[0], 1.0)
     yield at_least("energy by the first, at 0.8 s", 0.90, energy[40] / energy[0])
 

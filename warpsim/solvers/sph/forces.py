@@ -1,4 +1,4 @@
-"""Forces on particles of fluid: pressure, viscosity, tension of surfaces, gravity."""
+"""Forces on particles of fluid: pressure, viscosity, gravity."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.language import array, dot, int32, kernel, min, sqrt, tid, uint64
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors, nearest_image
-from .fluid import ALPHA, SOUND, COHESION, VISCOSITY, XSPH
+from .fluid import ALPHA, SOUND, VISCOSITY, XSPH
 from .smoothing import smoothing
 
 
@@ -48,9 +48,7 @@ def force_kernel(name: str, dim: int, periodic: bool, no_slip: bool) -> Any:
                 if j < water:
                     closing = min(dot(u, d), h * 0.0)
                     push = push - artificial * closing / (both * (square + least))
-                    w = value(r, h)
-                    mixed -= u * (2.0 * mass[j] * w / both)
-                    total -= d * (fluid[COHESION] * mass[j] * w)
+                    mixed -= u * (2.0 * mass[j] * value(r, h) / both)
                 elif no_slip:
                     u = v[i] - slip[j - water]
                 if j < water or no_slip:

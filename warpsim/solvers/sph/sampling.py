@@ -20,7 +20,8 @@ from ..rotations import rotated
 
 _CLOSE = 0.6  # of a spacing: particles nearer to each other than this are one
 _ENDLESS = (ShapeType.PLANE, ShapeType.HEIGHTFIELD, ShapeType.SDF)
-_LARGEST = 50_000_000
+_LARGEST = 50_000_000  # places of a lattice
+_ROUNDING = 1.0e-4  # of a spacing
 
 
 def sample_shapes(
@@ -88,8 +89,8 @@ def _sample(
     model: Model, s: int, spacing: float, depth: float, origin: np.ndarray, box: np.ndarray, dim: int
 ) -> np.ndarray:  # fmt: skip
     """Points of the world (n, 3) in the rows of one shape."""
-    first = np.floor((box[0] - origin) / spacing).astype(int)
-    last = np.ceil((box[1] - origin) / spacing).astype(int)
+    first = np.floor((box[0] - origin) / spacing + _ROUNDING).astype(int)
+    last = np.ceil((box[1] - origin) / spacing - _ROUNDING).astype(int)
     if dim == 2:
         first[2], last[2] = 0, 1
     if np.prod((last - first).astype(float)) > _LARGEST:
@@ -99,9 +100,9 @@ def _sample(
         axes[2] = origin[2:]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     away, normal = _distances(model, s, points, 2.0 * depth)
-    inside = (away <= 1.0e-6 * spacing) & (away > -depth)
+    inside = (away <= _ROUNDING * spacing) & (away > -depth)
     points, away, normal = points[inside], away[inside], normal[inside]
-    row = (np.floor(-away / spacing + 1.0e-4) + 0.5) * spacing
+    row = (np.floor(-away / spacing + _ROUNDING) + 0.5) * spacing
     moved = points - normal * (row + away)[:, None]
     if dim == 2:
         moved[:, 2] = origin[2]
