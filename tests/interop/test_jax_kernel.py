@@ -149,6 +149,7 @@ def test_derivatives(name):
     f, _, args = case(name)
     check_grads(jax.jit(f), args, order=1, modes=("fwd", "rev"))
     check_grads(f, args, order=2, modes=("rev",))
+    check_grads(f, args, order=2, modes=("fwd",))
 
 
 @pytest.mark.parametrize("name", ["numbers", "sums", "overwrites", "in place", "a function"])

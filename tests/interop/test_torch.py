@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -245,3 +246,18 @@ def test_room_bytes_and_notes_of_tensors():
     t = torch.zeros(2, requires_grad=True)
     assert wp.from_torch(t, retain_grad=True).retain_grad
     assert not wp.from_torch(t).retain_grad
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_conversions_take_no_memory():
+    x, a = torch.rand(4096, requires_grad=True), wp.zeros(4096, dtype=float, requires_grad=True)
+
+    def resident(times):
+        for _ in range(times):
+            wp.from_torch(x)
+            wp.to_torch(a)
+        gc.collect()
+        return int(Path("/proc/self/statm").read_text().split()[1])
+
+    before = resident(5000)
+    assert resident(100_000) - before < 500  # pages; a leak of one array each would be 400,000

@@ -181,6 +181,34 @@ def test_opcheck(name, extra):
     torch.library.opcheck(CASES[name][0].overload, (*CASES[name][2], *extra))
 
 
+def test_repeated_calls_and_gradients_describe_tensors_alone(monkeypatch):
+    """From the second call on nothing but descriptors is made, whatever the shape; what differs goes the longer way."""
+    f, reference, _ = case("numbers")
+    f(*(a := (rand(5), rand(5)))).sum().backward()
+    monkeypatch.setattr(type(CASES["numbers"][0].operator), "run", None)
+    for n in (5, 9, 1):
+        args = [torch.rand(n, dtype=torch.float64, requires_grad=True) for _ in a]
+        weights = torch.rand(n, dtype=torch.float64)
+        found, expected = (torch.autograd.grad((g(*args) * weights).sum(), args) for g in (f, reference))
+        assert_same(found, expected)
+    monkeypatch.undo()
+    args = [torch.rand(5, 2, dtype=torch.float64)[:, 0].requires_grad_() for _ in a]
+    assert_same(*(torch.autograd.grad(g(*args).sum(), args) for g in (f, reference)))
+
+
+def test_forward_mode_of_forward_mode():
+    f, reference, args = case("numbers")
+    x, rest = args[0].detach(), [a.detach() for a in args[1:]]
+
+    def twice(g):
+        def slope(y):
+            return torch.func.jvp(lambda z: g(z, *rest), (y,), (torch.ones_like(y),))[1]
+
+        return torch.func.jvp(slope, (x,), (torch.full_like(x, 2.0),))[1]
+
+    assert_same(twice(f), twice(reference))
+
+
 def test_only_what_the_adjoint_reads_is_saved():
     a, k = torch.rand(1000, dtype=torch.float64, requires_grad=True), rand(1)
     kept = CASES["linear"][0](a, k).grad_fn.saved_tensors

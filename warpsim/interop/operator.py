@@ -11,13 +11,17 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from ..autograd.forward import hvp, jvp
+from ..config import config
 from ..core.emit.program import Form
 from ..core.language import Kernel, array, clone, launch, zeros, zeros_like
 from ..core.passes.analysis.mod_ref import mod_ref
 from ..core.runtime.arrays.saved_contents import Paused
 from ..core.runtime.commands.adjoint_by_hand import adjoint_launch
-from ..core.runtime.devices.device import Device
+from ..core.runtime.devices.device import CPU, Device
+from ..core.runtime.launches.launcher import Launcher
 from ..core.runtime.tape.adjoint_needs import Needs, needs_of
 from ..core.runtime.tape.tape import Tape
 from ..core.types.arrays import ArrayType, type_name
@@ -124,11 +128,25 @@ class Operator:
         return [found[inputs[k]] if inputs[k] in found else zeros_like(inputs[k]) for k in active]
 
     def jjvp(self, call: Call, active: Active, t: Sequence[array], u: Sequence[array]) -> list[array]:
-        raise GradientError(
-            f"forward mode of forward mode of {self.signature.owner} is not known\n"
-            "expected: a second derivative as forward over reverse, reverse over forward or reverse over reverse\n"
-            "help: jax.hessian, or jax.jacfwd(jax.jacrev(f))"
-        )
+        """f''(x)[t, u], number by number: each is a product of t with an HVP for a cotangent of one there."""
+        likes = [zeros_like(a, requires_grad=False) for a in self.like_float_outputs(call)]
+        found = [zeros_like(a) for a in likes]
+        for w, results in zip(likes, found, strict=True):
+            seeds, values = w.numpy().copy(), results.numpy().copy()
+            for at in np.ndindex(seeds.shape):
+                seeds[at] = 1.0
+                w.assign(seeds)
+                seeds[at] = 0.0
+                pairs = zip(self.hvp(call, active, likes, u), t, strict=True)
+                values[at] = sum(np.vdot(d.numpy(), g.numpy()) for g, d in pairs)
+            w.zero_()
+            results.assign(values)
+        return found
+
+    def like_float_outputs(self, call: Call) -> list[array]:
+        """Arrays like the outputs of floats."""
+        outputs = self.outputs(call)
+        return [outputs[k] for k in self.signature.float_outputs]
 
 
 def refuse_lost_gradients(tape: Tape, inputs: list[array], owner: str) -> None:
@@ -163,6 +181,12 @@ class KernelOperator(Operator):
 
     subject: Kernel
 
+    def __init__(self, subject: Any, signature: Signature):
+        super().__init__(subject, signature)
+        self._state: Any = None
+        self._saved: dict[Active, frozenset[int]] = {}
+        self._adjoints: dict[Active, Launcher | None] = {}
+
     def launch(self, call: Call, args: list[Any], record: bool) -> None:
         launch(self.subject, call.dims, args, device=call.device, record_tape=record)
 
@@ -182,9 +206,28 @@ class KernelOperator(Operator):
         return frozenset(param.name for param in params if param.is_differentiable)
 
     def saved(self, active: Active) -> frozenset[int]:
-        """The inputs whose contents gradients of the active ones depend on."""
-        found = adjoint_reads(self.needs, self.names(active))
-        return frozenset(range(len(self.signature.inputs))) if found is None else found
+        """The inputs whose contents gradients of the active ones depend on; found once while nothing is changed."""
+        self.look()
+        if active not in self._saved:
+            found = adjoint_reads(self.needs, self.names(active))
+            self._saved[active] = frozenset(range(len(self.signature.inputs))) if found is None else found
+        return self._saved[active]
+
+    def look(self) -> None:
+        """Forget what was found of another edition of the kernel, or under other switches."""
+        state = self.subject.current, config.generation
+        if self._state != state:
+            self._state, self._saved, self._adjoints = state, {}, {}
+
+    def adjoint_launcher(self, active: Active) -> Launcher | None:
+        """What ran the adjoint for these inputs on the CPU last time; None before that, and where it is not direct."""
+        self.look()
+        if self._adjoints.get(active) is None:
+            form = self.needs.form("adjoint", self.names(active))
+            known = self.subject.current.launchers.values() if self.direct(active) else ()
+            fitting = (one for one in known if one.form == form and one.device is CPU)
+            self._adjoints[active] = next((one for one in fitting if one.generation == config.generation), None)
+        return self._adjoints[active]
 
     def by_name(self, active: Active, parts: Sequence[array]) -> dict[str, Any]:
         """Directions of inputs by parameter; those of numbers as numbers."""

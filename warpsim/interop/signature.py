@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -23,39 +24,41 @@ from ..core.types.signatures import is_generic
 from ..errors import ArgumentCountError, ArgumentTypeError, ArrayError
 
 Shape = tuple[int, ...]
+_MOST_KNOWN = 256
 
 
-class Parameter(NamedTuple):
+@dataclass(frozen=True)
+class Parameter:
     """A parameter: an array, a number, a vector or a matrix."""
 
     name: str
     type: Any
 
-    @property
+    @cached_property
     def is_array(self) -> bool:
         return isinstance(self.type, ArrayType)
 
-    @property
+    @cached_property
     def element(self) -> Any:
         """The type of an element, or of the value itself."""
         return self.type.dtype if self.is_array else self.type
 
-    @property
+    @cached_property
     def inner(self) -> Shape:
         """The extents of an element."""
         return tuple(self.element.shape) if compounds.is_compound(self.element) else ()
 
-    @property
+    @cached_property
     def dtype(self) -> np.dtype:
         """The dtype of the numbers."""
         return np.dtype(compounds.scalar_of(self.element))
 
-    @property
+    @cached_property
     def rank(self) -> int:
         """The rank of a tensor for it."""
         return (self.type.ndim if self.is_array else 0) + len(self.inner)
 
-    @property
+    @cached_property
     def is_differentiable(self) -> bool:
         return bool(has_cotangent(self.element))
 
@@ -102,6 +105,7 @@ class Signature:
     def __init__(self, subject: Any, num_outputs: int = 1, in_out_argnames: Iterable[str] = ()):
         self.owner, types = described(subject)
         self.params = [Parameter(name, t) for name, t in types.items()]
+        self._known: dict[tuple[Shape, ...], tuple[Any, list[Shape]]] = {}
         for param in self.params:
             refuse_parameter(param, self.owner)
         names = [in_out_argnames] if isinstance(in_out_argnames, str) else list(in_out_argnames or ())
@@ -139,6 +143,15 @@ class Signature:
         if len(args) != len(self.inputs):
             names = ", ".join(param.name for param in self.inputs)
             raise ArgumentCountError(f"{self.owner} got {len(args)} arguments\nexpected: {len(self.inputs)}: {names}")
+
+    def usual_dims(self, shapes: tuple[Shape, ...]) -> tuple[Any, list[Shape]]:
+        """As `dims` where nothing is named, known from earlier calls."""
+        found = self._known.get(shapes)
+        if found is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            found = self._known[shapes] = self.dims(shapes, None, None)
+        return found
 
     def dims(self, shapes: Sequence[Shape], launch_dims: Any, output_dims: Any) -> tuple[Any, list[Shape]]:
         """The threads of a launch, and the full shapes of all outputs.
@@ -193,7 +206,7 @@ def refuse_parameter(param: Parameter, owner: str) -> None:
 
 def evaluated(dims: Any, args: Sequence[Any]) -> Any:
     """Extents that a user gave, or a function of the arguments that returns them."""
-    return dims(*args) if isinstance(dims, Callable) else dims  # type: ignore[arg-type]
+    return dims(*args) if callable(dims) else dims
 
 
 def count(shape: Iterable[int]) -> int:

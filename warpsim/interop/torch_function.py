@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from ..core.language import array
-from .forms import GIVES_TANGENTS, GROUPS, PULLED, PUSHED, VALUE, rule
+from .forms import GIVES_TANGENTS, GROUPS, PULLED, PUSHED, VALUE, VJP, rule
 from .operator import Active, Call
 from .signature import Parameter
 from .torch import to_torch
-from .torch_repeat import repeated
+from .torch_repeat import repeated, repeated_adjoint
 
 if TYPE_CHECKING:
     from .torch_operator import TorchOperator
@@ -61,8 +61,9 @@ class Evaluation(NamedTuple):
 
     def run(self, operands: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Compute the form for tensors in memory."""
-        if self.form == VALUE and (outputs := repeated(self, operands)) is not None:
-            return outputs
+        again = {VALUE: repeated, VJP: repeated_adjoint}.get(self.form)
+        if again is not None and (results := again(self, operands)) is not None:
+            return results
         parts = self.split(operands)
         s, tensors = self.op.signature, iter(parts["x"])
         inputs = [s.inputs[k] for k in self.tensors]

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from ..core.language import get_device
 from ..core.runtime.devices.device import Device
@@ -47,15 +48,20 @@ class TorchOperator:
         self.signature.check_count(args)
         launch_dims = evaluated(self.launch_dims if launch_dims is None else launch_dims, args)
         output_dims = evaluated(self.output_dims if output_dims is None else output_dims, args)
-        shapes = [tuple(a.shape) if isinstance(a, torch.Tensor) else () for a in args]
-        dims, full = self.signature.dims(shapes, launch_dims, output_dims)
-        if torch.compiler.is_compiling() or not all(type(a) in _PLAIN for a in args if isinstance(a, torch.Tensor)):
+        shapes = tuple([tuple(a.shape) if isinstance(a, torch.Tensor) else () for a in args])
+        compiling = torch.compiler.is_compiling()
+        if launch_dims is None and output_dims is None and not compiling:
+            dims, full = self.signature.usual_dims(shapes)
+        else:
+            dims, full = self.signature.dims(shapes, launch_dims, output_dims)
+        operands = [a for a in args if isinstance(a, torch.Tensor)]
+        if compiling or not all(type(a) in _PLAIN for a in operands):
             name = self.variant(tuple(isinstance(a, torch.Tensor) for a in args))
             args = [signed(a, param) for a, param in zip(args, self.signature.inputs, strict=True)]
             return getattr(torch.ops.warpsim, name).default(*args, list(dims), *(list(shape) for shape in full))
         evaluation = Evaluation(self, VALUE, self.numbers(args), dims, tuple(full))
-        found = Derivative.apply(evaluation, *(a for a in args if isinstance(a, torch.Tensor)))
-        return found[0] if len(full) == 1 else found
+        found = Derivative.apply(evaluation, *operands) if is_followed(operands) else evaluation.run(operands)
+        return found[0] if len(full) == 1 else tuple(found)
 
     def numbers(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """The inputs that are no tensors, checked; None in the place of tensors."""
@@ -124,6 +130,13 @@ class TorchOperator:
             name = self.name if usual else f"{self.name}_{''.join('nt'[t] for t in tensors)}"
             self.variants[tensors] = Registered(self, tensors, name)
         return self.variants[tensors].name
+
+
+def is_followed(operands: Sequence[torch.Tensor]) -> bool:
+    """Whether somebody may want a derivative: autograd, forward mode, or a transformation of `torch.func`."""
+    if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
+        return True
+    return torch.is_grad_enabled() and any(a.requires_grad for a in operands)
 
 
 def same_bits(a: torch.dtype, b: torch.dtype) -> bool:
