@@ -8,6 +8,7 @@ import pytest
 from memory_kernels import host_array, kernel, run
 from row_devices import KERNEL, argument_block, descriptor
 
+import warpsim as wp
 from warpsim.core.emit import cpu
 from warpsim.core.emit.layout import HEADER_WORDS, WORD
 from warpsim.core.emit.linker import NativeObject
@@ -97,6 +98,26 @@ def test_printf_shows_every_type(device, capfd):
     ctypes.CDLL(None).fflush(None)
     line = "; ".join(shown for _, shown in PRINTED)
     assert capfd.readouterr().out == f"{line}; 100% of 0\n{line}; 100% of 1\n"
+
+
+@wp.kernel
+def conversions_of_c(x: int, y: wp.uint8, z: float):
+    wp.printf("%d %i %u %x %X %o %c %hhu %ld %5d|%-5d|%05d %% ll %6.2f\n", x, x, x, x, x, x, y, y, x, x, x, x, z)
+
+
+@pytest.mark.parametrize(
+    ("x", "line"),
+    [
+        (77, "77 77 77 4d 4D 115 M 77 77    77|77   |00077 % ll   2.50\n"),
+        (-2, f"-2 -2 {2**64 - 2} {'f' * 15}e {'F' * 15}E 1{'7' * 20}6 M 77 -2    -2|-2   |-0002 % ll   2.50\n"),
+    ],
+)
+@pytest.mark.cpu(reason="reads what this process prints")
+@pytest.mark.parametrize("device", ["interp", "cpu"])
+def test_printf_takes_the_conversions_of_c(x, line, device, capfd):
+    wp.launch(conversions_of_c, 1, [x, 77, 2.5], device=device)
+    ctypes.CDLL(None).fflush(None)
+    assert capfd.readouterr().out == line
 
 
 def test_a_format_is_widened_for_arguments_of_64_bits():

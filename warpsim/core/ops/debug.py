@@ -17,6 +17,7 @@ from ..types.compounds import is_compound
 from .registry import OUTPUT, TABLE, op
 
 _REPORT = "a report has no value"
+_UNSIGNED = {"u": 64, "x": 64, "X": 64, "o": 64, "c": 8}  # bits
 
 
 def _print_rule(types: list[Any], attributes: dict) -> Any:
@@ -54,9 +55,11 @@ def _print_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
 
 
 def _print_oracle(*values: Any, format: str) -> None:
-    flat = [x for v in values for x in np.ravel(v)]
-    text = format.replace("%lld", "%d").replace("%llu", "%d")
-    print(text % tuple(x.item() for x in flat), end="")
+    flat = [x.item() for v in values for x in np.ravel(v)]
+    pairs = zip(conversions(format), flat, strict=True)
+    values = tuple(x % 2 ** _UNSIGNED[letter] if letter in _UNSIGNED else x for letter, x in pairs)
+    text = _CONVERSION.sub(lambda found: found[0].replace("ll", ""), format)  # Python's numbers have any width
+    print(text % values, end="")
 
 
 @op(_print_value, numpy=_print_oracle, rule=_print_rule, effect=OUTPUT, nondiff=_REPORT, name="printf")
