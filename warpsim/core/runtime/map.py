@@ -65,8 +65,8 @@ def map(
     `ArgumentTypeError` for unusable inputs or outputs.
     """
     places = [value.device for value in inputs if isinstance(value, TypedMemory)]
-    place = get_device(device) if device is not None or not places else places[0]
-    operands = [_operand(value, k, place) for k, value in enumerate(inputs)]
+    device = get_device(device) if device is not None or not places else places[0]
+    operands = [_operand(value, k, device) for k, value in enumerate(inputs)]
     arrays = [value for value in operands if isinstance(value, TypedMemory)]
     if not arrays:
         raise ArgumentTypeError("map got no array\nexpected: at least one among the inputs")
@@ -79,22 +79,22 @@ def map(
         return kernel
     if outs is None:
         wants_grad = any(a.requires_grad for a in arrays)
-        outs = [empty(shape, t, place, wants_grad and scalars.is_float(compounds.scalar_of(t))) for t in results]
-    launch(kernel, shape, operands, outs, device=place, block_dim=block_dim)
+        outs = [empty(shape, t, device, wants_grad and scalars.is_float(compounds.scalar_of(t))) for t in results]
+    launch(kernel, shape, operands, outs, device=device, block_dim=block_dim)
     return outs[0] if len(outs) == 1 else outs
 
 
 # ----- operands ---------------------------------------------------------------------------------
 
 
-def _operand(value: Any, position: int, place: Device) -> Any:
-    """An input as an array of ours, on `place` if it was another's, or as a value that every call gets."""
+def _operand(value: Any, position: int, device: Device) -> Any:
+    """An input as an array of ours, on `device` if it was another's, or as a value that every call gets."""
     known = (TypedMemory, compounds.Compound, structs.Struct, bool, int, float, np.generic)
     if isinstance(value, known):
         return value
     protocols = ("__array__", "__array_interface__", "__cuda_array_interface__", "__dlpack__")
     if any(hasattr(value, name) for name in protocols):
-        return array(value, copy=False, device=place)
+        return array(value, copy=False, device=device)
     raise ArgumentTypeError(
         f"input {position} of map is {type(value).__name__}\nexpected: an array, number, vector, matrix or struct\n"
         "help: wp.array(x), or wp.vec3(x)"

@@ -36,17 +36,17 @@ def volume_data(
     """
     if len(grid.buffer) >= MAX_BYTES:
         raise VolumeError(f"a grid of {len(grid.buffer)} bytes\nexpected: less than {MAX_BYTES}")
-    place = CPU if device.shares_host_memory else device
+    device = CPU if device.shares_host_memory else device
     data = VolumeData()
-    data.words = _words(grid.buffer, place) if shared is None else _words_of(shared)
+    data.words = _words(grid.buffer, device) if shared is None else _words_of(shared)
     whole = data.words._data.view(np.uint8)
     for name, t in (("integers", int32), ("floats", float32), ("longs", int64), ("doubles", float64)):
-        setattr(data, name, array._wrap(whole.view(t), t, place, owner=data.words))
+        setattr(data, name, array._wrap(whole.view(t), t, device, owner=data.words))
     _see_nodes(data, whole)
     _see_tree(data, grid)
     _see_map(data, grid)
     if not (directory and _filled_directory(data, grid)):
-        data.entries = zeros(0, dtype=int32, device=place)
+        data.entries = zeros(0, dtype=int32, device=device)
         if not grid.layout.is_index:
             _see_nodes(data, whole[: _end_of_tree(grid)].copy())
     elif not grid.layout.is_index:  # the directory knows all that the tree does
@@ -54,12 +54,12 @@ def volume_data(
     return data
 
 
-def _words(buffer: np.ndarray, place: Any) -> array:
+def _words(buffer: np.ndarray, device: Any) -> array:
     """The memory of values: the buffer itself, or a copy of it on a device. Blind data may end at any byte."""
-    if place.shares_host_memory:
-        return array(buffer[: len(buffer) // 8 * 8].view(np.uint32), dtype=uint32, copy=False, device=place)
+    if device.shares_host_memory:
+        return array(buffer[: len(buffer) // 8 * 8].view(np.uint32), dtype=uint32, copy=False, device=device)
     padded = np.concatenate([buffer, np.zeros(-len(buffer) % 8, np.uint8)])
-    return array(padded.view(np.uint32), dtype=uint32, device=place)
+    return array(padded.view(np.uint32), dtype=uint32, device=device)
 
 
 def _words_of(shared: array) -> array:
@@ -69,12 +69,12 @@ def _words_of(shared: array) -> array:
 
 
 def _see_nodes(data: VolumeData, memory: np.ndarray) -> None:
-    place = data.words.device
-    if place.shares_host_memory:
-        data.masks = array(memory.view(np.uint32), dtype=uint32, copy=False, device=place)
+    device = data.words.device
+    if device.shares_host_memory:
+        data.masks = array(memory.view(np.uint32), dtype=uint32, copy=False, device=device)
     else:
-        data.masks = array._wrap(memory.view(np.uint32), uint32, place)
-    data.links = array._wrap(memory.view(np.int64), int64, place, owner=data.masks)
+        data.masks = array._wrap(memory.view(np.uint32), uint32, device)
+    data.links = array._wrap(memory.view(np.int64), int64, device, owner=data.masks)
 
 
 def present(data: VolumeData, grid: Grid) -> Grid:
@@ -106,13 +106,13 @@ def _end_of_tree(grid: Grid) -> int:
 
 
 def _see_tree(data: VolumeData, grid: Grid) -> None:
-    parts, root, place = grid.layout, grid.root_offset, data.words.device
+    parts, root, device = grid.layout, grid.root_offset, data.words.device
     data.grid_type = int(grid.type)
     data.root, data.background = root // WORD, (root + parts.background) // WORD
     order = np.argsort(grid.tiles["key"], kind="stable")
     places = (root + parts.root.size + order * parts.tile.size) // WORD
-    data.keys = array(grid.tiles["key"][order].astype(np.int64), dtype=int64, device=place)
-    data.tiles = array(places.astype(np.int32), dtype=int32, device=place)
+    data.keys = array(grid.tiles["key"][order].astype(np.int64), dtype=int64, device=device)
+    data.tiles = array(places.astype(np.int32), dtype=int32, device=device)
     data.tile_value, data.table_stride = parts.tile_value // WORD, parts.table_stride // WORD
     data.upper_table, data.lower_table = parts.upper_table // WORD, parts.lower_table // WORD
     data.leaf_values = 0 if parts.is_index else parts.leaf_values // WORD
@@ -143,9 +143,9 @@ def _filled_directory(data: VolumeData, grid: Grid) -> bool:
         return False
     low, extent = box
     data.low, data.extent = low.tolist(), extent.tolist()
-    place = data.words.device
-    data.entries = empty(int(extent.prod()), dtype=int32, device=place)
-    launch(fill_directory, dim=tuple(extent.tolist()), inputs=[data], device=place, record_tape=False)
+    device = data.words.device
+    data.entries = empty(int(extent.prod()), dtype=int32, device=device)
+    launch(fill_directory, dim=tuple(extent.tolist()), inputs=[data], device=device, record_tape=False)
     return True
 
 

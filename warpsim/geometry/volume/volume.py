@@ -82,15 +82,15 @@ class Volume(Unique):
         memory = data.numpy() if isinstance(data, array) else np.frombuffer(data, np.uint8)
         if memory.dtype != np.uint8 or memory.ndim != 1:
             raise VolumeError(f"data of a volume: dtype {memory.dtype}, shape {memory.shape}\nexpected: bytes in a row")
-        place = get_device(data.device if device is None and isinstance(data, array) else device)
+        device = get_device(data.device if device is None and isinstance(data, array) else device)
         if copy:
-            self._adopt(nanovdb_file.read(memory.tobytes()), 0, place)
-        elif not place.shares_host_memory and isinstance(data, array) and data.device is place:
+            self._adopt(nanovdb_file.read(memory.tobytes()), 0, device)
+        elif not device.shares_host_memory and isinstance(data, array) and data.device is device:
             if data.ptr % ALIGNMENT or not data.is_contiguous:
                 raise VolumeError(f"data of a volume at {data.ptr:#x}\nexpected: bytes in a row, at a multiple of 32")
-            self._adopt([check(aligned_copy(memory))], 0, place, data)
+            self._adopt([check(aligned_copy(memory))], 0, device, data)
         else:
-            self._adopt([check(memory)], 0, place)
+            self._adopt([check(memory)], 0, device)
 
     def _adopt(self, grids: list[Grid], position: int, device: Any, shared: Array | None = None) -> Volume:
         self._grids, self._position, self._grid, self.device = grids, position, grids[position], get_device(device)

@@ -134,11 +134,11 @@ def get_stream(device: Any = None) -> Stream:
     return streams[device.alias]
 
 
-def _first(place: Device) -> Stream:
+def _first(device: Device) -> Stream:
     """The stream that is current to begin with: a CUDA device's own, which is no reason to look for work of others."""
     made = object.__new__(Stream)
-    made.device, made.priority, made._owned = place, 0, False
-    made.handle = place.stream_handle if place.is_cuda else None
+    made.device, made.priority, made._owned = device, 0, False
+    made.handle = device.stream_handle if device.is_cuda else None
     return made
 
 
@@ -150,21 +150,21 @@ def _streams() -> dict[str, Stream]:
 def set_stream(stream: Stream, device: Any = None, sync: bool = False) -> None:
     """Make a stream the current one of its device in this thread; sync: once the present one is idle."""
     instance(stream, Stream, "stream")
-    place = stream.device if device is None else get_device(device)
-    if stream.device is not place:
-        raise DeviceError(f"the stream is one of {stream.device}\nexpected: {place}")
+    device = stream.device if device is None else get_device(device)
+    if stream.device is not device:
+        raise DeviceError(f"the stream is one of {stream.device}\nexpected: {device}")
     if sync:
-        stream.wait_stream(get_stream(place))
-    get_stream(place)
-    _streams()[place.alias] = stream
-    if place.is_cuda:
-        place.set_stream_handle(stream.handle)
+        stream.wait_stream(get_stream(device))
+    get_stream(device)
+    _streams()[device.alias] = stream
+    if device.is_cuda:
+        device.set_stream_handle(stream.handle)
 
 
 def record_event(event: Event | None = None) -> Event:
     """Record an event in the current stream."""
-    place = None if event is None else instance(event, Event, "event").device
-    return get_stream(place).record_event(event)
+    device = None if event is None else instance(event, Event, "event").device
+    return get_stream(device).record_event(event)
 
 
 def wait_event(event: Event) -> None:

@@ -100,10 +100,10 @@ def is_mempool_enabled(device: Any = None) -> bool:
 
 def set_mempool_enabled(device: Any, enable: bool) -> None:
     """Let new arrays of a device lie in its memory pool, or not. Raises `DeviceError` where there is none."""
-    place = _gpu(device)
+    device = _gpu(device)
     if enable:
-        _require_pool(place)
-    place.is_mempool_enabled = bool(enable)
+        _require_pool(device)
+    device.is_mempool_enabled = bool(enable)
 
 
 def get_mempool_release_threshold(device: Any = None) -> int:
@@ -129,8 +129,8 @@ def get_mempool_used_mem_high(device: Any = None) -> int:
 
 
 def _asked(device: Any, attribute: str) -> int:
-    place = _require_pool(_gpu(device))
-    return int(driver.call("cuMemPoolGetAttribute", place.pool, getattr(driver.api().CUmemPool_attribute, attribute)))
+    device = _require_pool(_gpu(device))
+    return int(driver.call("cuMemPoolGetAttribute", device.pool, getattr(driver.api().CUmemPool_attribute, attribute)))
 
 
 def _gpu(device: Any) -> CudaDevice:
@@ -140,11 +140,11 @@ def _gpu(device: Any) -> CudaDevice:
     return device
 
 
-def _require_pool(place: CudaDevice) -> CudaDevice:
-    if not place.is_mempool_supported:
-        raise DeviceError(f"{place} ({place.name}) has no memory pool\nhelp: ask wp.is_mempool_supported() first")
-    place.enter()
-    return place
+def _require_pool(device: CudaDevice) -> CudaDevice:
+    if not device.is_mempool_supported:
+        raise DeviceError(f"{device} ({device.name}) has no memory pool\nhelp: ask wp.is_mempool_supported() first")
+    device.enter()
+    return device
 
 
 # ----- for a block ------------------------------------------------------------------------------
