@@ -419,6 +419,26 @@ def test_gradients_pass_through_views_of_components():
     assert v.grad.numpy().tolist() == [[2, 4, 6], [8, 10, 12]]
 
 
+def test_nothing_makes_an_empty_array_of_any_type():
+    @wp.struct
+    class Grain:
+        radius: float
+        path: wp.array[wp.vec3]
+
+    for dtype in (Grain, wp.vec3, wp.mat22, float, bool):
+        made = wp.array([], dtype=dtype)
+        assert (made.shape, made.dtype) == ((0,), wp.zeros(0, dtype=dtype).dtype)
+        assert wp.array(np.array([]), dtype=dtype, ndim=2).shape == (0, 0)
+
+
+def test_flat_entries_fill_matrices():
+    a = wp.zeros(2, dtype=wp.mat22)
+    for entries in ([1, 2, 3, 4], np.arange(1, 5), [[1, 2], [3, 4]]):
+        a.zero_()
+        a.fill_(entries)
+        assert a.list() == [wp.mat22(1, 2, 3, 4)] * 2
+
+
 def test_memory_with_gaps():
     a = wp.zeros((2, 3), dtype=float, strides=(64, 8))
     assert (a.strides, a.is_contiguous, a.capacity) == ((64, 8), False, 64 + 16 + 4)

@@ -112,6 +112,8 @@ class array(Differentiable, metaclass=_ArrayMeta):
             memory = memory_at(ptr, element, extents, strides, capacity, deleter, device)
         elif data is not None:
             memory, element = memory_of(data, element, extents, copy, held, device)
+            if ndim is not None and extents is None and not memory.size:  # an empty list has no rank
+                memory = memory.reshape((0,) * ndim + structs.numpy_dtype(element).shape)
         else:
             element = element or scalars.float32
             memory = allocate(extents or (0,), element, device=device, pinned=pinned, strides=strides)

@@ -77,7 +77,7 @@ class Writable(TypedMemory):
         """
         self._require_writable()
         inner = self._data.shape[self.ndim :]
-        if isinstance(value, list | tuple) and np.shape(value) == (math.prod(inner),):
+        if isinstance(value, list | tuple | np.ndarray) and np.shape(value) == (math.prod(inner),):
             value = np.reshape(value, inner)  # the entries of a matrix row by row
         if not isinstance(value, structs.Struct) and np.shape(value) not in ((), inner):
             raise ArrayError(

@@ -319,6 +319,8 @@ def _as_records(source: np.ndarray, element: Any, layout: np.dtype) -> np.ndarra
     """Structured data in the struct's layout; fields are matched by name where padding differs."""
     if source.dtype == layout:
         return source
+    if not source.size:  # an empty list has no type
+        return np.zeros(source.shape, layout)
     if source.dtype.names is None or set(source.dtype.names) != set(layout.names or ()):
         raise ArrayError(
             f"data has dtype {source.dtype}\n"
