@@ -43,7 +43,9 @@ def test_levels_are_those_of_logging():
     before, logger = wp.config.log_level, logging.getLogger("warpsim")
     with wp.ScopedLogLevel(wp.LOG_DEBUG):
         assert wp.config.log_level == wp.LOG_DEBUG == logging.DEBUG and logger.level == logging.DEBUG
-    assert wp.config.log_level == before
+    assert wp.config.log_level == before <= wp.LOG_WARNING
+    with wp.ScopedLogLevel("INFO"):
+        assert wp.config.log_level == wp.LOG_INFO == logger.level
 
 
 @pytest.mark.cpu

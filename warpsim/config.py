@@ -66,8 +66,8 @@ class Config:
     """Load and store compiled kernels on disk."""
     max_cache_bytes: int = 512 * 1024 * 1024
     """The disk cache drops its least recently used entries above this size."""
-    log_level: str | int = "WARNING"
-    """Level of the logger named `warpsim`."""
+    log_level: int = 30
+    """Level of the logger named `warpsim`, a number of `logging`; its name, such as `"INFO"`, becomes that number."""
     verify_autograd_array_access: bool = False
     """Kept for scripts that set it: tapes always notice overwrites, and keep what gradients need."""
     quiet: bool = True
@@ -124,7 +124,9 @@ class Config:
         if name == "log_level" and name in vars(self):  # the default leaves the logger as the program has set it
             import logging  # noqa: PLC0415 - who sets no level need not wait for it
 
-            logging.getLogger("warpsim").setLevel(value)  # type: ignore[arg-type]
+            logger = logging.getLogger("warpsim")
+            logger.setLevel(value)  # type: ignore[arg-type]
+            value = logger.level
         object.__setattr__(self, name, value)
         self.touch()
 
