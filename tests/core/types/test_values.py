@@ -94,10 +94,6 @@ def test_values_may_carry_notes_of_ones_own():
     with pytest.raises(IndexError):
         v.w = 1.0
 
-    class Color(wp.vec3):
-        pass
-
-    assert isinstance(Color(1.0, 2.0, 3.0), wp.vec3)
 
 
 def test_values_leave_arrays_to_their_operators():
@@ -109,3 +105,28 @@ def test_values_leave_arrays_to_their_operators():
     for wrong in ("text", [1.0, 2.0, 3.0], None):
         with pytest.raises(TypeError):
             wp.vec3() + wrong
+
+
+def test_a_class_that_only_names_a_type_is_that_type():
+    class vec9(wp.types.vector(9, float)):
+        """Nine numbers."""
+
+    class Color(wp.vec3):
+        def gray(self):
+            return (self.x + self.y + self.z) / 3.0
+
+    assert vec9 is wp.types.vector(9, float)
+    assert Color is not wp.vec3
+    assert Color(1.0, 2.0, 3.0).gray() == 2.0
+
+    @wp.func
+    def first(v: vec9) -> float:
+        return v[0]
+
+    @wp.kernel
+    def adding(out: wp.array[float]):
+        out[0] = first(wp.types.vector(1.0, length=9, dtype=float) + vec9(2.0))
+
+    out = wp.zeros(1, dtype=float)
+    wp.launch(adding, 1, inputs=[out])
+    assert out.list() == [3.0]

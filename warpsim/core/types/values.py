@@ -41,7 +41,23 @@ def _or_its_own(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any
     return chosen
 
 
-class Compound:
+class CompoundType(type):
+    """The class of compound types. A class that only gives one a name, `class vec9(vector(9, float)): pass`, is it."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> CompoundType:
+        named = next(iter(bases), None)
+        if isinstance(named, CompoundType) and "kind" in vars(named) and len(bases) == 1 and set(body) <= _SAYS_NOTHING:
+            return named
+        return super().__new__(cls, name, bases, body)
+
+    def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]):
+        """Nothing: a class that is found again must stay as it is."""
+
+
+_SAYS_NOTHING = {"__module__", "__qualname__", "__doc__", "__firstlineno__", "__static_attributes__"}
+
+
+class Compound(metaclass=CompoundType):
     """Base of all compound types; `compound_type` makes the concrete classes."""
 
     kind: ClassVar[str]
@@ -281,7 +297,7 @@ def compound_type(kind: str, shape: tuple[int, ...], dtype: type) -> type[Compou
     if size > MAX_SIZE:
         raise ValueError(f"a {kind} of shape {shape} has {size} components\nexpected: at most {MAX_SIZE}")
     attributes = {"kind": kind, "shape": shape, "dtype": dtype, "size": size, "__slots__": (), **_as_warp(shape, dtype)}
-    return type(_name(kind, shape, dtype), (Compound,), attributes)
+    return CompoundType(_name(kind, shape, dtype), (Compound,), attributes)
 
 
 def _type_of_shape(shape: tuple[int, ...], dtype: type) -> type[Compound]:
