@@ -307,6 +307,8 @@ def unannotated(x, y):
     (lambda: wp.torch_op(linear, in_out_argnames=["z"]), "has no input 'z'"),
     (lambda: CASES["linear"][0](rand(3)), "got 1 arguments"),
     (lambda: CASES["linear"][0](rand(3), 2.0), "argument 'k' of kernel 'linear' is float"),
+    (lambda: CASES["linear"][0](None, rand(1)), r"'a' of kernel 'linear' is NoneType[\s\S]*expected: a tensor"),
+    (lambda: CASES["linear"][0](np.zeros(3), rand(1)), "argument 'a' of kernel 'linear' is ndarray"),
     (lambda: CASES["linear"][0](torch.rand(3), rand(1)), r"tensor of torch.float32[\s\S]*torch.float64"),
     (lambda: CASES["linear"][0](rand(3, 2), rand(1)), r"shape \(3, 2\)"),
     (lambda: CASES["sums"][0](rand(3, 2), rand(3)), r"expected: \(n, 3\)"),

@@ -46,6 +46,7 @@ class TorchOperator:
     def __call__(self, *args: Any, launch_dims: Any = None, output_dims: Any = None) -> Any:
         """Results for tensors and numbers, one for every input of the kernel: a tensor, or a tuple of several."""
         self.signature.check_count(args)
+        numbers = self.numbers(args)
         launch_dims = evaluated(self.launch_dims if launch_dims is None else launch_dims, args)
         output_dims = evaluated(self.output_dims if output_dims is None else output_dims, args)
         shapes = tuple([tuple(a.shape) if isinstance(a, torch.Tensor) else () for a in args])
@@ -59,7 +60,7 @@ class TorchOperator:
             name = self.variant(tuple(isinstance(a, torch.Tensor) for a in args))
             args = [signed(a, param) for a, param in zip(args, self.signature.inputs, strict=True)]
             return getattr(torch.ops.warpsim, name).default(*args, list(dims), *(list(shape) for shape in full))
-        evaluation = Evaluation(self, VALUE, self.numbers(args), dims, tuple(full))
+        evaluation = Evaluation(self, VALUE, numbers, dims, tuple(full))
         found = Derivative.apply(evaluation, *operands) if is_followed(operands) else evaluation.run(operands)
         return found[0] if len(full) == 1 else tuple(found)
 
