@@ -18,7 +18,7 @@ from warpsim.solvers.ocean import JONSWAP, Foam, Ocean, Sea, write_maps
 from warpsim.usd import UsdWriter
 
 DEEP, CREST, WHITE = np.array([[0.004, 0.030, 0.050], [0.03, 0.16, 0.16], [0.80, 0.84, 0.86]])  # linear RGB
-FOAM = 0.85, 0.25, 3.0  # stretch of the surface where it appears, and until it is complete; how long it lasts [s]
+FOAM = 0.8, 0.25, 3.0  # stretch of the surface where it appears, and until it is complete; how long it lasts [s]
 
 
 def faces(cells):

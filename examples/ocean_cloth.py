@@ -74,7 +74,7 @@ def draw(args, sea, time, bodies):
     fine = Ocean(sea, SIZE, 4 * args.waves, seed=5, shortest=2.0).evaluate(time)
     ripples = Ocean(sea, SIZE / 6, 256, longest=2.0).evaluate(time).normals.numpy()
     fields = [a.numpy() for a in (fine.displacement, fine.height, fine.normals)]
-    render_sea(args.picture, SIZE, *fields, ripples=(SIZE / 6, ripples), bodies=bodies, viewer=(13.0, 30.0, 4.0))
+    render_sea(args.picture, SIZE, *fields, ripples=(SIZE / 6, ripples), bodies=bodies, viewer=(9.0, 30.0, 4.5))
 
 
 def run(args):

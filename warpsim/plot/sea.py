@@ -119,11 +119,11 @@ def _water(where, values, ray, far, ripples, eye_height: float, significant: flo
     """Water (k, 3) at points: the sky reflected by Fresnel's law (Schlick 1994), green crests, and foam."""
     n, cover = values[:, :3].copy(), np.clip(values[:, 3:], 0.0, 1.0)
     n[:, :2] /= 1.0 + far / 900.0  # waves below a pixel are seen on average
+    slopes = np.zeros((len(n), 2))
     if ripples is not None:
         fine = _sampled(np.asarray(ripples[1], float), where[:, :2], ripples[0])
         slopes = fine[:, :2] / fine[:, 2:] * np.exp(-((far / (_RIPPLES * eye_height)) ** 2))
         n[:, :2] += n[:, 2:] * slopes
-        cover *= np.clip(0.4 + cover + 3.0 * slopes[:, :1], 0.0, 1.0)  # foam is broken up
     n /= np.linalg.norm(n, axis=1, keepdims=True)
     facing = np.clip(-(ray * n).sum(1), 0.0, 1.0)[:, None]
     mirrored = ray + 2.0 * facing * n
@@ -132,8 +132,9 @@ def _water(where, values, ray, far, ripples, eye_height: float, significant: flo
     crest = np.clip(where[:, 2:] / max(significant, 1e-9) + 0.15, 0.0, 1.0)
     water = _DEEP + (_GREEN - _DEEP) * crest * (0.4 + 0.6 * facing)
     color = water + fresnel * (_sky(mirrored) - water)
-    lit = 0.35 + 0.65 * np.clip(n @ _SUN, 0.0, 1.0)[:, None]
-    return color + 0.9 * cover * (_FOAM * lit - color)
+    broken = np.clip(5.0 * cover, 0.0, 1.0) * np.clip(2.5 * cover - 0.75 + 4.0 * slopes[:, :1], 0.0, 1.0)
+    lit = 0.8 + 0.6 * np.clip(n @ _SUN, 0.0, 1.0)[:, None]
+    return color + broken * (_FOAM * lit - color)
 
 
 def _painted(color: np.ndarray, normals: np.ndarray, ray: np.ndarray) -> np.ndarray:
