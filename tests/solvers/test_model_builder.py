@@ -202,6 +202,9 @@ REFUSED = {
     "has no target": lambda b: b.add_attachment(0, shape=0),
     "shape is 3": lambda b: b.add_attachment(0, (0, 0, 0), shape=3),
     "0 x 1 cells": lambda b: b.add_cloth_grid((0, 0, 0), REST, 0, 0, 1, 1.0, 1.0, 1.0),
+    "the density is 0.001 kg/m.3.*help: 1 g/cm.3 is 1000": lambda b: b.add_soft_grid(
+        (0, 0, 0), REST, 0, 1, 1, 1, 0.1, 0.1, 0.1, 1e-3
+    ),
     "expected: .particles, 3": lambda b: b.add_particles([1.0, 2.0, 3.0]),
 }
 

@@ -108,6 +108,18 @@ def test_isometric_bending_has_gradients():
     assert {"edge_weights", "edge_compliance"} <= check(Run(SCENES["bending"](0.05), bending="isometric"))
 
 
+def test_gradients_reach_the_wind():
+    """Of the air's velocity and both coefficients, where it blows from and through moving triangles."""
+    builder = ModelBuilder()
+    builder.add_cloth_grid(
+        (0, 1, 0), (0, 0, 0, 1), 0, 3, 3, 0.1, 0.1, 0.01, spring_ke=200.0, fix_left=True, tri_drag=1.2, tri_lift=0.6
+    )
+    builder.particles["qd"][:] += 0.5 * np.random.default_rng(5).normal(size=(builder.particle_count, 3))
+    run = Run(builder)
+    run.control.wind.assign([[3.0, 1.0, 2.0]])
+    assert {"wind", "tri_drag", "tri_lift", "particle_q", "particle_qd"} <= check(run)
+
+
 @pytest.mark.parametrize("shape", [name for name in SHAPES if name not in ("mesh", "sdf")])
 def test_gradients_go_through_contact(shape):
     """Sliding, bouncing particles: friction, restitution, margins, radii and sizes of shapes have gradients."""

@@ -193,11 +193,31 @@ def test_a_wrong_coloring_is_found():
 # ----- refusals -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("options", [{"substeps": 0}, {"iterations": 0}, {"damping": -1.0}, {"damping": np.nan},
-                                     {"bending": "straight"}])  # fmt: skip
-def test_options_without_meaning_are_refused(options):
-    with pytest.raises(ModelError, match=f"{next(iter(options))} is "):
+@pytest.mark.parametrize(("options", "expected"), [
+    ({"substeps": 0}, "a whole number, 1 or more"), ({"substeps": 2.5}, "a whole number, 1 or more"),
+    ({"substeps": np.nan}, "a whole number, 1 or more"), ({"iterations": 0}, "a whole number, 1 or more"),
+    ({"iterations": 1.5}, "a whole number, 1 or more"), ({"damping": -1.0}, "0 or more"),
+    ({"damping": np.nan}, "0 or more"), ({"contact_depth": -0.1}, "0 or more"), ({"air_density": np.inf}, "0 or more"),
+    ({"bending": "straight"}, "'dihedral' or 'isometric'"),
+])  # fmt: skip
+def test_options_without_meaning_are_refused(options, expected):
+    (name, value), = options.items()
+    with pytest.raises(ModelError, match=f"{name} is {value!r}\nexpected: {expected}"):
         SolverXPBD(springs().finalize(), **options)
+
+
+def test_settings_that_change_are_seen_by_steps_from_graphs():
+    """Substeps of the solver and friction of contacts are numbers in a graph: other numbers are another graph."""
+    found = []
+    for substeps in (2, 8):
+        model = springs().finalize()
+        solver, state = SolverXPBD(model, substeps=2), model.state()
+        for _ in range(4):
+            solver.step(state, state, None, None, DT)
+        solver.substeps = substeps
+        solver.step(state, state, None, None, DT)
+        found.append(state.particle_q.numpy().copy())
+    assert np.abs(found[0] - found[1]).max() > 1e-5
 
 
 @pytest.mark.parametrize("dt", [0.0, -0.1, np.nan, np.inf])
@@ -226,6 +246,10 @@ def test_a_step_that_diverges_says_so_on_request():
         solver.step(state, state, None, None, DT)
     assert solver.statistics(state).diverged
     watched, state = SolverXPBD(model, check=True), model.state()
-    with pytest.raises(DivergenceError, match=r"step \d of 0.0166667 s left particle \d+ with numbers"):
+    stage = r"step \d: after springs in substep \d, particle 5 has numbers that are not finite\nhelp: more substeps"
+    with pytest.raises(DivergenceError, match=stage):
         for _ in range(3):
             watched.step(state, state, None, None, DT)
+    state.particle_q.fill_(np.nan)
+    with pytest.raises(DivergenceError, match="after its beginning, particle 0 has"):
+        watched.step(state, state, None, None, DT)

@@ -31,8 +31,9 @@ SOLVERS = {
     "SolverSPH": "sph.solver",
     "Fluid": "sph.fluid",
     "SolverXPBD": "xpbd.solver",
+    "SurfaceContacts": "surface_contacts",
 }
-"""Solvers, and the module of each."""
+"""What loads when it is asked for: solvers and what only some need, and the module of each."""
 
 __all__ = [
     "RIGID", "Contacts", "Control", "Model", "ModelBuilder", "ParticleStatistics", "ShapeConfig", "ShapeType", "State",

@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 
 from ..core.language import float32
 from ..errors import ModelError
-from . import cloth, soft
+from . import cloth, pressure, soft
 from .checks import check_materials
 from .model import Model
 from .rotations import rotated, rotation_onto
@@ -65,6 +65,8 @@ class ModelBuilder:
         self.attachments = Rows(
             "attachments", ("particle", "shape"), particle=0, shape=0, target=3, compliance=0, damping=0
         )
+        self.pressures = Rows("pressures", target=0, compliance=0)
+        self.pressure_faces: list[np.ndarray] = []
         self.tethers = Rows("tethers", ("indices",), indices=2, length=0)
         self.shapes = Rows(
             "shapes", ("type", "source"), type=0, transform=7, scale=3, mu=0, mu_static=0, restitution=0, margin=0,
@@ -205,6 +207,10 @@ class ModelBuilder:
         distance, nearest = cKDTree(q[anchors]).query(q[free])
         pairs = np.column_stack([free, anchors[nearest]])
         return self.tethers.add(len(pairs), indices=pairs, length=(1.0 + slack) * distance)
+
+    def add_pressure(self, triangles: Any, target: float = 1.0, bulk_modulus: float = RIGID) -> int:
+        """Fill a closed surface with a gas or liquid; see `pressure.add`."""
+        return pressure.add(self, triangles, target, bulk_modulus)
 
     # ----- cloth and soft bodies ------------------------------------------------------------------
 

@@ -52,8 +52,13 @@ class Contacts:
         """How many neighbours of the most crowded particle did not fit; 0 is right, else raise `capacity`."""
         return max(0, int(self.counts.numpy().max(initial=0)) - self.neighbors.shape[1])
 
-    def detect(self, state: State) -> None:
-        """Find the pairs of a state."""
+    @property
+    def scratch(self) -> list[Any]:
+        """What every step fills before it reads it, for `wp.checkpoint`."""
+        return [*self.arrays.values(), self.grid]
+
+    def detect(self, state: State, dt: float = 0.0) -> None:
+        """Find the pairs of a state; how long the step is does not matter."""
         m, reach = self.model, 2.0 * self.widest + float(self.margin)
         if m.particle_count and reach > 0.0:
             self.grid.build(state.particle_q, reach)

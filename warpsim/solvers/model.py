@@ -44,6 +44,8 @@ class Model:
         tet_lambda: Lame's parameters [Pa]. tet_damping [s].
     attachment_particle, attachment_shape: int32 (attachments,); shape -1 is the world. attachment_target [m],
         attachment_compliance [m/N], attachment_damping [N s/m].
+    pressure_faces: lists of triangles (n, 3), on the host. pressure_target [m^3], pressure_compliance [m^3/Pa]:
+        (pressures,).
     tether_indices: vec2i (tethers,): a particle and what it hangs on. tether_length [m].
     shape_type: list of `ShapeType`, on the host. shape_transform, shape_scale, shape_margin [m], shape_mu,
         shape_mu_static, shape_restitution [-], shape_source: ids of meshes and volumes: (shapes,).
@@ -146,6 +148,9 @@ class Model:
         for name in ("compliance", "damping"):
             setattr(self, f"attachment_{name}", self._floats(table[name]))
 
+        self.pressure_count, self.pressure_faces = builder.pressures.count, list(builder.pressure_faces)
+        self.pressure_target = self._floats(builder.pressures["target"])
+        self.pressure_compliance = self._floats(builder.pressures["compliance"])
         self.tether_count = builder.tethers.count
         self.tether_indices = self._integers(builder.tethers["indices"], vec2i)
         self.tether_length = self._floats(builder.tethers["length"])

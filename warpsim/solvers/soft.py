@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # diagonals of neighbouring cells meet.
 _EVEN = ((0, 1, 2, 4), (3, 2, 1, 7), (5, 4, 7, 1), (6, 7, 4, 2), (1, 2, 4, 7))
 _ODD = ((1, 3, 0, 5), (2, 0, 3, 6), (5, 4, 6, 0), (6, 7, 5, 3), (3, 0, 5, 6))
+_LIGHTEST = 0.1
+"""Densities below this one [kg/m^3] are of no gas on earth, and likely in another unit."""
 
 
 def lame(youngs_modulus: float, poissons_ratio: float) -> tuple[float, float]:
@@ -52,8 +54,13 @@ def add_mesh(
     """A body of any tetrahedra: vertices (n, 3), indices (tets, 4) or flat; see `add_grid`.
 
     A particle has a quarter of the mass of the tetrahedra around it. The surface becomes triangles, for contact and
-    pictures.
+    pictures. Raises `ModelError` for densities below that of any gas.
     """
+    if not density >= _LIGHTEST:
+        raise ModelError(
+            f"the density is {density:g} kg/m^3\nexpected: {_LIGHTEST} or more; water has 1000\n"
+            "help: 1 g/cm^3 is 1000 kg/m^3"
+        )
     tets = np.asarray(indices, dtype=np.int64).reshape(-1, 4)
     rest = np.asarray(vertices, dtype=np.float64)
     placed = builder.place(rest, pos, rot, scale)

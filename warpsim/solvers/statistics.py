@@ -62,17 +62,20 @@ class ParticleStatistics:
     @cached_property
     def first_not_finite(self) -> int | None:
         """The first particle whose position or velocity is NaN or infinite; None: the state has not diverged."""
-        model, state = self.model, self.state
-        first = full(1, model.particle_count, int32, model.device)
-        arrays = [state.particle_q, state.particle_qd, first]
-        launch(_find_not_finite, model.particle_count, arrays, device=model.device, record_tape=False)
-        found = int(first.numpy()[0])
-        return found if found < model.particle_count else None
+        return first_not_finite(self.state.particle_q, self.state.particle_qd)
 
     @property
     def diverged(self) -> bool:
         """Whether any number of the state is NaN or infinite."""
         return self.first_not_finite is not None
+
+
+def first_not_finite(q: Any, qd: Any) -> int | None:
+    """The first index at which one of positions and velocities has NaN or infinity."""
+    first = full(1, q.size, int32, q.device)
+    launch(_find_not_finite, q.size, [q, qd, first], device=q.device, record_tape=False)
+    found = int(first.numpy()[0])
+    return found if found < q.size else None
 
 
 @kernel
@@ -93,6 +96,6 @@ def _add_up(mass: array(dtype=Any), q: array(dtype=Any), qd: array(dtype=Any), s
 @kernel(fast_math=False)
 def _find_not_finite(q: array(dtype=Any), qd: array(dtype=Any), first: array(dtype=int32)):
     i = tid()
-    zero = 0.0 * (dot(q[i], q[i]) + dot(qd[i], qd[i]))
-    if zero != 0.0:
+    at, by = 0.0 * q[i], 0.0 * qd[i]
+    if dot(at, at) + dot(by, by) != 0.0:
         atomic_min(first, 0, i)

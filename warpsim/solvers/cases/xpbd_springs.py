@@ -14,7 +14,7 @@ from ..xpbd.solver import SolverXPBD
 GRAVITY = 9.81
 
 
-def hanging_chain(substeps: int, iterations: int) -> float:
+def hanging_chain(substeps: int, iterations: int, order: str = "colored") -> float:
     """How far [m] ten masses of 0.1 kg stretch their springs of 1000 N/m, after 6 s at 60 steps per second."""
     builder = ModelBuilder(gravity=-GRAVITY)
     builder.add_particle((0.0, 0.0, 0.0), mass=0.0)
@@ -22,7 +22,7 @@ def hanging_chain(substeps: int, iterations: int) -> float:
         builder.add_particle((0.0, -0.1 * (k + 1), 0.0), mass=0.1)
         builder.add_spring(k, k + 1, ke=1000.0)
     model = builder.finalize(device="cpu", dtype=float64)
-    solver, state = SolverXPBD(model, substeps, iterations, damping=5.0), model.state()
+    solver, state = SolverXPBD(model, substeps, iterations, damping=5.0, order=order), model.state()
     for _ in range(360):
         solver.step(state, state, None, None, 1.0 / 60.0)
     return -float(state.particle_q.numpy()[-1, 1]) - 1.0

@@ -33,7 +33,7 @@ class Attachments(Constraints):
     def project(self, x: Any, start: Any) -> None:
         """One Gauss-Seidel iteration; a particle with several attachments has one in each color."""
         materials = [self.soft, self.damping, self.multipliers]
-        self.launch_colors(project_attachment(self.iterated), self.targets, *materials, start, x)
+        self.launch_projections(project_attachment(self.iterated), self.targets, *materials, start, x)
 
 
 @kernel

@@ -45,7 +45,7 @@ class Bending(Constraints):
 
     def project(self, x: Any, start: Any) -> None:
         """One Gauss-Seidel iteration."""
-        self.launch_colors(self.kernel, self.rest, self.soft, self.gamma, self.multipliers, start, x)
+        self.launch_projections(self.kernel, self.rest, self.soft, self.gamma, self.multipliers, start, x)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""What all coloured constraints share: their order of color, their multipliers, and launches color by color.
+"""What all constraints of few particles share: their order of color, their multipliers, and launches of an iteration.
 
 XPBD (M. Macklin, M. Mueller, N. Chentanez 2016, eq. 18 and 26): a constraint C with compliance alpha, damping beta
 changes its multiplier by
@@ -19,6 +19,7 @@ import numpy as np
 
 from ...core.language import array, launch, zeros
 from .coloring import Coloring
+from .jacobi import Copies
 
 
 class Constraints:
@@ -35,6 +36,7 @@ class Constraints:
         self.order = array(order, dtype=int, device=model.device)
         self.indices = array(np.squeeze(rows[order], axis=1) if rows.shape[1] == 1 else rows[order],
                              dtype=index_type, device=model.device)  # fmt: skip
+        self.copies: Copies | None = None
         self.scratch: list[Any] = []
         self.multipliers = self.gathered(multiplier, self.count if iterated else 0)
 
@@ -53,7 +55,21 @@ class Constraints:
         """One thread for each constraint, with its number in the model."""
         launch(kernel, self.count, [self.order, *args], device=self.model.device)
 
-    def launch_colors(self, kernel: Any, *args: Any) -> None:
-        """One launch for every color, one after the other: Gauss-Seidel, as no two of a color share a particle."""
+    def solve_at_once(self, relaxation: float) -> None:
+        """Take all constraints at once from now on, instead of color by color; those of one particle have no need."""
+        rows = self.indices.numpy().reshape(self.count, -1)
+        if rows.shape[1] > 1:
+            self.copies = Copies(self.model, rows, self.indices.dtype, relaxation)
+            self.scratch += self.copies.scratch
+
+    def launch_projections(self, kernel: Any, *args: Any) -> None:
+        """One iteration; the last two arguments are where the substep began, and where particles are.
+
+        One launch for every color, one after the other: Gauss-Seidel, as no two of a color share a particle.
+        """
+        if self.copies is not None:
+            *materials, start, x = args
+            self.copies.solve(kernel, self.count, materials, start, x)
+            return
         for first, count in self.coloring.ranges:
             launch(kernel, count, [first, self.indices, *args], device=self.model.device)

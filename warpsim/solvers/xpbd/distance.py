@@ -32,7 +32,7 @@ class Springs(Constraints):
 
     def project(self, x: Any, start: Any) -> None:
         """One Gauss-Seidel iteration."""
-        self.launch_colors(self.kernel, self.material, self.damping, self.multipliers, start, x)
+        self.launch_projections(self.kernel, self.material, self.damping, self.multipliers, start, x)
 
 
 @kernel

@@ -37,7 +37,7 @@ class Membranes(Constraints):
     def project(self, x: Any, start: Any) -> None:
         """One Gauss-Seidel iteration."""
         materials = [self.soft, self.gamma, self.multipliers]
-        self.launch_colors(project_membrane(self.iterated), self.pose, *materials, start, x)
+        self.launch_projections(project_membrane(self.iterated), self.pose, *materials, start, x)
 
 
 def stretched(model: Any) -> bool:

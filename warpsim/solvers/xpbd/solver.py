@@ -18,7 +18,8 @@ from ...errors import DivergenceError, ModelError, StateError
 from ..control import Control
 from ..model import Model
 from ..state import State
-from ..statistics import ParticleStatistics
+from ..statistics import first_not_finite
+from ..surface_contacts import SurfaceContacts
 from .aerodynamics import AIR, Aerodynamics
 from .attachment import Attachments
 from .bending import DIHEDRAL, ISOMETRIC, Bending
@@ -26,12 +27,15 @@ from .contact import ShapeContact, bounce, place_shapes
 from .distance import Springs
 from .membrane import Membranes, stretched
 from .particle import pack, predict, unpack, update_velocity
+from .pressure import Pressures
 from .self_contact import SelfContact
 from .statistics import XPBDStatistics
+from .surface_contact import SurfaceContact
 from .tether import Tethers
 from .tetrahedron import Tetrahedra
 from .workspace import Workspace
 
+COLORED, JACOBI = "colored", "jacobi"
 _GRAPHS = 8  # how many combinations of states and controls are kept as graphs
 
 
@@ -41,25 +45,29 @@ class SolverXPBD:
     substeps: of a step, more make it stiffer, less damped and more exact. iterations: of the constraints in a substep,
     for those that one does not reach. damping: of all velocities [1/s]. bending: "dihedral", or "isometric" for sheets
     that are flat at rest. contact_depth [m]: how deep in a mesh or a volume particles are still found. air_density
-    [kg/m^3]: for wind on triangles with drag or lift. check: look for numbers that are not finite after each step, and
-    raise `DivergenceError` (the host then waits for every step).
+    [kg/m^3]: for wind on triangles with drag or lift. order: "colored" is Gauss-Seidel between colors; "jacobi" takes
+    all constraints of a kind at once, and needs more iterations. relaxation: of Jacobi's corrections, above 0, up to 1.
+    check: look for numbers that are not finite after every stage of every substep, and raise `DivergenceError` (slow:
+    the host waits for each of them).
 
-    Constraints are solved by Gauss-Seidel between colors. A step with the same states, control and time step as an
-    earlier one is replayed as one native call. On a tape a step is recorded launch by launch; states may be fresh
-    for each step or overwritten.
+    A step with the same states, control and time step as an earlier one is replayed as one native call. On a tape a
+    step is recorded launch by launch; states may be fresh for each step or overwritten.
 
     Raises `ModelError` for numbers that no step can have.
     """
 
     def __init__(
         self, model: Model, substeps: int = 10, iterations: int = 1, damping: float = 0.0, bending: str = DIHEDRAL,
-        contact_depth: float = 0.05, air_density: float = AIR, check: bool = False,
+        contact_depth: float = 0.05, air_density: float = AIR, check: bool = False, order: str = COLORED,
+        relaxation: float = 1.0,
     ):  # fmt: skip
-        for name, value, least in (("substeps", substeps, 1), ("iterations", iterations, 1), ("damping", damping, 0)):
-            if not (math.isfinite(value) and value >= least):
-                raise ModelError(f"{name} is {value}\nexpected: {least} or more")
-        if bending not in (DIHEDRAL, ISOMETRIC):
-            raise ModelError(f"bending is {bending!r}\nexpected: {DIHEDRAL!r} or {ISOMETRIC!r}")
+        _check_counts(substeps=substeps, iterations=iterations)
+        _check_numbers(damping=damping, contact_depth=contact_depth, air_density=air_density)
+        if not 0.0 < relaxation <= 1.0:
+            raise ModelError(f"relaxation is {relaxation}\nexpected: above 0, up to 1")
+        for name, word, known in (("bending", bending, (DIHEDRAL, ISOMETRIC)), ("order", order, (COLORED, JACOBI))):
+            if word not in known:
+                raise ModelError(f"{name} is {word!r}\nexpected: {known[0]!r} or {known[1]!r}")
         self.model, self.substeps, self.iterations, self.check = model, int(substeps), int(iterations), check
         self.damping = model.dtype(damping)
         self.steps = 0
@@ -72,9 +80,14 @@ class SolverXPBD:
             "bending": (model.edge_count, functools.partial(Bending, kind=bending)),
             "attachments": (model.attachment_count, Attachments),
             "tethers": (model.tether_count, Tethers),
+            "pressure": (model.pressure_count, Pressures),
         }
         self.constraints = {name: kind(model, iterated) for name, (count, kind) in kinds.items() if count}
-        self.contact, self.self_contact = ShapeContact(model, contact_depth), SelfContact(model)
+        if order == JACOBI:
+            for constraint in self.constraints.values():
+                constraint.solve_at_once(relaxation)
+        self.contact = ShapeContact(model, contact_depth)
+        self.self_contact, self.surface_contact = SelfContact(model), SurfaceContact(model)
         self.aerodynamics = Aerodynamics(model, air_density)
         self._graphs: dict[Any, Any] = {}
 
@@ -84,41 +97,43 @@ class SolverXPBD:
         """Advance by `dt` [s] from one state to another, or in place.
 
         control: None is that of the model at rest. contacts: `Contacts` for particles that touch each
-        other; None: they pass through.
+        other, `SurfaceContacts` for triangles and edges; None: they pass through.
         Raises `StateError` for states and controls of another model and for time steps that are not above zero.
         """
         control = control or self._resting()
         self._check_arguments(state_in, state_out, control, contacts, dt)
         key = self._key(state_in, state_out, control, contacts, dt)
         graph = self._graphs.get(key)
-        if graph is None and key in self._graphs and current_graph() is None:
+        if graph is None and key in self._graphs and current_graph() is None and not self.check:
             graph = self._graphs[key] = self._captured(state_in, state_out, control, contacts, dt)
-        if graph is None or current_graph() is not None:
+        if graph is None or current_graph() is not None or self.check:
             self._advance(state_in, state_out, control, contacts, dt)
             self._remember(key)
         else:
             capture_launch(graph)
         self.steps += 1
-        if self.check:
-            self._require_finite(state_out, dt)
 
     def _advance(self, state_in: State, state_out: State, control: Control, contacts: Any, dt: float) -> None:
         """The algorithm of XPBD with substeps."""
         h = dt / self.substeps
         self._load(state_in)
+        self._require_finite("its beginning")
         if contacts is not None:
-            contacts.detect(state_in)
+            contacts.detect(state_in, dt)
         for constraint in self.constraints.values():
             constraint.prepare(control, self.model.dtype(h))
         for k in range(self.substeps):
             self._blow(control, state_in, k)
             self._predict(control, h, (k + 1) * h)
+            self._require_finite(f"the prediction of substep {k}")
             for constraint in self.constraints.values():
                 constraint.reset()
             for _ in range(self.iterations):
-                for constraint in self.constraints.values():
+                for name, constraint in self.constraints.items():
                     constraint.project(self.workspace.x, self.workspace.start)
+                    self._require_finite(f"{name} in substep {k}")
                 self._collide(control, contacts, h)
+                self._require_finite(f"contact in substep {k}")
             self._update_velocity(h)
         self._store(state_out)
 
@@ -145,7 +160,10 @@ class SolverXPBD:
     def _collide(self, control: Control, contacts: Any, h: float) -> None:
         w = self.workspace
         if contacts is not None:
-            self.self_contact.resolve(contacts, w.start, w.apart, w.x)
+            if isinstance(contacts, SurfaceContacts):
+                self.surface_contact.resolve(contacts, w.start, w.x)
+            else:
+                self.self_contact.resolve(contacts, w.start, w.apart, w.x)
         self.contact.resolve(control, w.pose, w.hit, w.drift, w.start, w.v, w.x, self.model.dtype(h))
 
     def _update_velocity(self, h: float) -> None:
@@ -197,7 +215,8 @@ class SolverXPBD:
         """What a graph depends on beside contents of arrays: which arrays there are, and numbers."""
         *objects, dt = given
         arrays = [a for o in objects if o is not None for a in o.arrays.values()]
-        return (dt, *(id(a) for a in arrays))
+        settings = [float(getattr(o, name)) for o in objects for name in ("margin", "friction") if hasattr(o, name)]
+        return (dt, self.substeps, float(self.damping), *settings, *(id(a) for a in arrays))
 
     def _remember(self, key: Any) -> None:
         """Note that a step was made, so that the next one like it is captured."""
@@ -211,10 +230,26 @@ class SolverXPBD:
             self._advance(*given)
         return capture.graph
 
-    def _require_finite(self, state: State, dt: float) -> None:
-        first = ParticleStatistics(self.model, state).first_not_finite
+    def _require_finite(self, stage: str) -> None:
+        """Raise `DivergenceError` for the first particle with NaN or infinity, if that was asked for."""
+        w = self.workspace
+        first = first_not_finite(w.x, w.v) if self.check and current_graph() is None else None
         if first is not None:
             raise DivergenceError(
-                f"step {self.steps} of {dt:g} s left particle {first} with numbers that are not finite\n"
+                f"step {self.steps}: after {stage}, particle {first} has numbers that are not finite\n"
                 "help: more substeps, less stiffness, or look for particles that start inside of each other"
             )
+
+
+def _check_counts(**counts: Any) -> None:
+    """Raise `ModelError` for a number that is not whole, or below 1."""
+    for name, number in counts.items():
+        if not (math.isfinite(number) and number >= 1 and number == int(number)):
+            raise ModelError(f"{name} is {number}\nexpected: a whole number, 1 or more")
+
+
+def _check_numbers(**numbers: Any) -> None:
+    """Raise `ModelError` for a number below zero, NaN or infinity."""
+    for name, value in numbers.items():
+        if not (math.isfinite(value) and value >= 0.0):
+            raise ModelError(f"{name} is {value}\nexpected: 0 or more")

@@ -10,6 +10,7 @@ import numpy as np
 from ...core.language import (
     array, determinant, float64, kernel, launch, length, matrix_from_cols, tid, vec2i, vec4i, zeros,
 )  # fmt: skip
+from ..pressure import enclosed
 from ..statistics import ParticleStatistics
 
 
@@ -43,6 +44,12 @@ class XPBDStatistics(ParticleStatistics):
         args = [m.tet_indices, m.tet_pose, self.state.particle_q, ratio]
         launch(measure_volume, m.tet_count, args, device=m.device, record_tape=False)
         return ratio.numpy().copy()
+
+    @cached_property
+    def enclosed_volume(self) -> np.ndarray:
+        """Volume inside of each surface with pressure, (pressures,) [m^3]."""
+        q = self.state.particle_q.numpy().astype(np.float64)
+        return np.array([enclosed(q, faces) for faces in self.model.pressure_faces])
 
     @property
     def total_volume_ratio(self) -> float:

@@ -29,7 +29,7 @@ class Tethers(Constraints):
 
     def project(self, x: Any, start: Any) -> None:
         """One Gauss-Seidel iteration."""
-        self.launch_colors(project_tether, self.anchor, self.limit, x)
+        self.launch_projections(project_tether, self.anchor, self.limit, x)
 
 
 @kernel

@@ -43,7 +43,8 @@ class Tetrahedra(Constraints):
 
     def project(self, x: Any, start: Any) -> None:
         """One Gauss-Seidel iteration."""
-        self.launch_colors(project_tetrahedron(self.iterated), self.pose, self.material, self.multipliers, start, x)
+        materials = [self.pose, self.material, self.multipliers]
+        self.launch_projections(project_tetrahedron(self.iterated), *materials, start, x)
 
 
 @kernel

@@ -1,0 +1,327 @@
+"""`SurfaceContacts`: corners near triangles and edges near edges, found once a step and frozen within it.
+
+What is near is decided for the whole step, along straight lines at the velocities with which it begins. Each contact
+remembers on which side the one was of the other; that is what keeps fast layers from passing through each other.
+
+Finding contacts is integer work without derivative. It has the same bits for any number of threads: contacts go in the
+order of particles, then of edges, and each particle's own in the order of contacts.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.language import (
+    Float, Vec, abs, array, array2d, array_scan, atomic_add, cross, dot, empty, float32, func, int32, kernel, launch,
+    length, max, min, tid, uint64, vec2i, vec3, vec3i, vec4i, zeros,
+)  # fmt: skip
+from ..core.lib.closest import closest_point_edge_edge, closest_point_triangle
+from ..errors import ModelError
+from ..geometry.bvh.bvh import Bvh
+from ..geometry.bvh.query import bvh_query_aabb
+from .cloth import edges as edges_of
+
+if TYPE_CHECKING:
+    from .model import Model
+    from .state import State
+
+_ADVANCES = 8  # distances that are taken of one pair within a step
+_PARALLEL = 1.0e-3  # squared sine of the angle below which edges are left to their corners
+
+
+class SurfaceContacts:
+    """Contacts of a model's triangles with its particles and with each other, of which a cloth's radius is half the
+    thickness.
+
+    margin [m]: how much nearer than at the velocities of its beginning two things may come in one step. friction:
+    Coulomb coefficient [-]. capacity: contacts kept per particle, on average.
+
+    What is as close at rest as its thickness is neighbours, not a contact. Particles without triangles meet triangles,
+    not each other. corners: vec4i (contacts,): a particle and a triangle's corners, from `offsets[particles]` on the
+    ends of two edges. away: vec3, from the second to the first when the step began [m]. push, weights, crowd: memory
+    for what a solver computes of each contact and particle.
+    Raises `ModelError` for numbers without meaning, and for models without triangles.
+    """
+
+    def __init__(self, model: Model, margin: float = 0.002, friction: float = 0.3, capacity: int = 16):
+        if not (math.isfinite(margin) and margin >= 0.0 and friction >= 0.0 and capacity > 0):
+            raise ModelError(
+                f"margin {margin}, friction {friction}, capacity {capacity}\nexpected: 0 or more, 0 or more, 1 or more"
+            )
+        if not model.tri_count:
+            raise ModelError("the model has no triangles\nhelp: add_triangles, or Contacts(model) between particles")
+        self.model, self.margin, self.friction = model, model.dtype(margin), model.dtype(friction)
+        device, n = model.device, model.particle_count
+        self.edges = array(edges_of(model.tri_indices.numpy()).astype(np.int32), dtype=vec2i, device=device)
+        owners = n + len(self.edges)
+        self.near = zeros((owners, 4 * capacity), int32, device)
+        self.counts, self.offsets = zeros(owners + 1, int32, device), zeros(owners + 1, int32, device)
+        self.corners, self.away = zeros(capacity * n, vec4i, device), zeros(capacity * n, model.vec3, device)
+        self.uses, self.firsts, self.cursor = (zeros(n + 1, int32, device) for _ in range(3))
+        self.around = zeros(4 * capacity * n, int32, device)
+        self.push = zeros(capacity * n, model.vec3, device, requires_grad=True)
+        self.weights = zeros(capacity * n, model.vec4, device, requires_grad=True)
+        self.crowd = zeros(n, model.dtype, device, requires_grad=True)
+        self._boxes = [[empty(count, vec3, device) for _ in range(2)] for count in (model.tri_count, len(self.edges))]
+        self._bound(model.particle_q, model.particle_qd, 0.0)
+        self.faces_tree, self.edges_tree = (Bvh(*boxes) for boxes in self._boxes)
+
+    @property
+    def arrays(self) -> dict[str, Any]:
+        """What a step with these contacts reads and writes."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, array)}
+
+    @property
+    def scratch(self) -> list[Any]:
+        """What every step fills before it reads it, for `wp.checkpoint`."""
+        boxes = [box for pair in self._boxes for box in pair]
+        return [*self.arrays.values(), *boxes, self.faces_tree, self.edges_tree]
+
+    @property
+    def count(self) -> int:
+        """How many contacts the last step had."""
+        return int(self.offsets.numpy()[-1])
+
+    @property
+    def overflow(self) -> int:
+        """How many contacts of the last step did not fit; 0 is right, else raise `capacity`."""
+        found = self.counts.numpy()
+        return max(0, int(found.max(initial=0)) - self.near.shape[1]) + max(0, self.count - len(self.corners))
+
+    def detect(self, state: State, dt: float) -> None:
+        """Find the contacts of a step of `dt` [s] from a state."""
+        m, near = self.model, [self.near, self.counts]
+        q, qd, dt = state.particle_q, state.particle_qd, m.dtype(dt)
+        self._bound(q, qd, dt)
+        self.faces_tree.refit()
+        self.edges_tree.refit()
+        motion = [q, qd, m.particle_q, m.particle_radius, self.margin, dt]
+        self._run(find_faces, m.particle_count, self.faces_tree.id, m.tri_indices, *motion, *near)
+        self._run(find_edges, len(self.edges), self.edges_tree.id, self.edges, *motion, m.particle_count, *near)
+        self._list(q)
+
+    def _list(self, q: Any) -> None:
+        """Contacts without gaps, and those of each particle."""
+        m, n = self.model, self.model.particle_count
+        self._run(clamp_counts, len(self.counts), self.near, self.counts, self.offsets)
+        array_scan(self.offsets, self.offsets, inclusive=False)
+        self.uses.zero_()
+        self.cursor.zero_()
+        lists = [self.near, self.offsets, m.tri_indices, self.edges, q]
+        self._run(fill, n + len(self.edges), *lists, self.corners, self.away, self.uses)
+        array_scan(self.uses, self.firsts, inclusive=False)
+        self._run(enter, len(self.corners), self.corners, self.offsets, self.firsts, self.cursor, self.around)
+        self._run(sort_rows, n, self.firsts, self.around)
+
+    def _bound(self, q: Any, qd: Any, dt: Any) -> None:
+        """Boxes around triangles and edges as they move."""
+        m, (faces, lines) = self.model, self._boxes
+        motion = [q, qd, m.particle_radius, m.dtype(dt)]
+        self._run(bound_faces, m.tri_count, m.tri_indices, *motion, *faces)
+        self._run(bound_edges, len(self.edges), self.edges, *motion, *lines)
+
+    def _run(self, kernel: Any, dim: int, *args: Any) -> None:
+        launch(kernel, dim, args, device=self.model.device, record_tape=False)
+
+
+# ----- boxes --------------------------------------------------------------------------------------
+
+
+@func
+def single(p: Any) -> vec3:
+    """A point in float32."""
+    return vec3(float32(p[0]), float32(p[1]), float32(p[2]))
+
+
+@func
+def reach_of(low: vec3, high: vec3, by: Any) -> vec3:
+    """How far to widen a box: `by`, and what rounding to float32 may take off it."""
+    far = float32(0.0)
+    for axis in range(3):
+        far = max(far, max(abs(low[axis]), abs(high[axis])))
+    wide = float32(by) + 1.0e-6 * far
+    return vec3(wide, wide, wide)
+
+
+@kernel
+def bound_faces(
+    faces: array(dtype=vec3i), q: array(dtype=Any), qd: array(dtype=Any), radius: array(dtype=Any), dt: Any,
+    lower: array(dtype=vec3), upper: array(dtype=vec3),
+):  # fmt: skip
+    t = tid()
+    low, high = single(q[faces[t][0]]), single(q[faces[t][0]])
+    wide = radius[faces[t][0]]
+    for k in range(3):
+        i = faces[t][k]
+        now, then = single(q[i]), single(q[i] + dt * qd[i])
+        low, high, wide = min(low, min(now, then)), max(high, max(now, then)), max(wide, radius[i])
+    more = reach_of(low, high, wide)
+    lower[t], upper[t] = low - more, high + more
+
+
+@kernel
+def bound_edges(
+    ends: array(dtype=vec2i), q: array(dtype=Any), qd: array(dtype=Any), radius: array(dtype=Any), dt: Any,
+    lower: array(dtype=vec3), upper: array(dtype=vec3),
+):  # fmt: skip
+    e = tid()
+    low, high = single(q[ends[e][0]]), single(q[ends[e][0]])
+    wide = radius[ends[e][0]]
+    for k in range(2):
+        i = ends[e][k]
+        now, then = single(q[i]), single(q[i] + dt * qd[i])
+        low, high, wide = min(low, min(now, then)), max(high, max(now, then)), max(wide, radius[i])
+    more = reach_of(low, high, wide)
+    lower[e], upper[e] = low - more, high + more
+
+
+# ----- what is near -------------------------------------------------------------------------------
+
+
+@func
+def face_gap(p: Vec[3, Float], a: Vec[3, Float], b: Vec[3, Float], c: Vec[3, Float]) -> Vec[3, Float]:
+    """From the closest point of a triangle to a point."""
+    u, v = closest_point_triangle(p, a, b, c)
+    return p - (u * a + v * b + (1.0 - u - v) * c)
+
+
+@func
+def edge_gap(a: Vec[3, Float], b: Vec[3, Float], c: Vec[3, Float], d: Vec[3, Float]) -> Vec[3, Float]:
+    """From the closest point of the segment c d to that of a b."""
+    w = closest_point_edge_edge(a, b, c, d, a.dtype(0.0))
+    return a + w[0] * (b - a) - c - w[1] * (d - c)
+
+
+@func
+def comes_near(gap: Any, k: vec4i, q: Any, qd: Any, near: Any, dt: Any) -> bool:
+    """Whether two things on straight lines get as close as `near` within a step, by conservative advancement: until
+    they have lost what their distance is above that, at the largest difference between velocities, they cannot.
+
+    Yes if some steps of that do not tell.
+    """
+    speed = near * 0.0
+    for one in range(1, 4):
+        for other in range(one):
+            speed = max(speed, length(qd[k[one]] - qd[k[other]]))
+    t = dt * 0.0
+    for _ in range(k[0] * 0 + _ADVANCES):
+        d = gap(q[k[0]] + t * qd[k[0]], q[k[1]] + t * qd[k[1]], q[k[2]] + t * qd[k[2]], q[k[3]] + t * qd[k[3]])
+        more = length(d) - near
+        if more < 0.0:
+            return True
+        if more >= speed * (dt - t):
+            return False
+        t = t + more / speed
+    return True
+
+
+@kernel
+def find_faces(
+    tree: uint64, faces: array(dtype=vec3i), q: array(dtype=Any), qd: array(dtype=Any), rest: array(dtype=Any),
+    radius: array(dtype=Any), margin: Any, dt: Any, near: array2d(dtype=int32), counts: array(dtype=int32),
+):  # fmt: skip
+    """Triangles that a particle may touch."""
+    i = tid()
+    count = int32(0)
+    now, then = single(q[i]), single(q[i] + dt * qd[i])
+    more = reach_of(min(now, then), max(now, then), radius[i] + margin)
+    for t in bvh_query_aabb(tree, min(now, then) - more, max(now, then) + more):
+        a, b, c = faces[t][0], faces[t][1], faces[t][2]
+        if i != a and i != b and i != c:
+            touch = radius[i] + max(radius[a], max(radius[b], radius[c]))
+            if comes_near(face_gap, vec4i(i, a, b, c), q, qd, touch + margin, dt):
+                once = face_gap(rest[i], rest[a], rest[b], rest[c])
+                if dot(once, once) > touch * touch:
+                    if count < near.shape[1]:
+                        near[i, count] = t
+                    count += 1
+    counts[i] = count
+
+
+@kernel
+def find_edges(
+    tree: uint64, ends: array(dtype=vec2i), q: array(dtype=Any), qd: array(dtype=Any), rest: array(dtype=Any),
+    radius: array(dtype=Any), margin: Any, dt: Any, first: int32, near: array2d(dtype=int32),
+    counts: array(dtype=int32),
+):  # fmt: skip
+    """Edges of higher number that an edge may touch, except where both are nearly parallel."""
+    e = tid()
+    a, b = ends[e][0], ends[e][1]
+    count = int32(0)
+    low = min(min(single(q[a]), single(q[b])), min(single(q[a] + dt * qd[a]), single(q[b] + dt * qd[b])))
+    high = max(max(single(q[a]), single(q[b])), max(single(q[a] + dt * qd[a]), single(q[b] + dt * qd[b])))
+    more = reach_of(low, high, max(radius[a], radius[b]) + margin)
+    for f in bvh_query_aabb(tree, low - more, high + more):
+        c, d = ends[f][0], ends[f][1]
+        if f > e and a != c and a != d and b != c and b != d:
+            one, other = q[b] - q[a], q[d] - q[c]
+            area = cross(one, other)
+            if dot(area, area) > _PARALLEL * dot(one, one) * dot(other, other):
+                touch = max(radius[a], radius[b]) + max(radius[c], radius[d])
+                if comes_near(edge_gap, vec4i(a, b, c, d), q, qd, touch + margin, dt):
+                    once = edge_gap(rest[a], rest[b], rest[c], rest[d])
+                    if dot(once, once) > touch * touch:
+                        if count < near.shape[1]:
+                            near[first + e, count] = f
+                        count += 1
+    counts[first + e] = count
+
+
+# ----- lists --------------------------------------------------------------------------------------
+
+
+@kernel
+def clamp_counts(near: array2d(dtype=int32), counts: array(dtype=int32), kept: array(dtype=int32)):
+    k = tid()
+    kept[k] = min(counts[k], near.shape[1])
+
+
+@kernel
+def fill(
+    near: array2d(dtype=int32), offsets: array(dtype=int32), faces: array(dtype=vec3i), ends: array(dtype=vec2i),
+    q: array(dtype=Any), corners: array(dtype=vec4i), away: array(dtype=Any), uses: array(dtype=int32),
+):  # fmt: skip
+    """Contacts of each particle, then of each edge, and how many each particle takes part in."""
+    owner = tid()
+    particles = q.shape[0]
+    for at in range(offsets[owner], min(offsets[owner + 1], corners.shape[0])):
+        other = near[owner, at - offsets[owner]]
+        if owner < particles:
+            k = vec4i(owner, faces[other][0], faces[other][1], faces[other][2])
+            away[at] = face_gap(q[k[0]], q[k[1]], q[k[2]], q[k[3]])
+        else:
+            own = ends[owner - particles]
+            k = vec4i(own[0], own[1], ends[other][0], ends[other][1])
+            away[at] = edge_gap(q[k[0]], q[k[1]], q[k[2]], q[k[3]])
+        corners[at] = k
+        for n in range(4):
+            atomic_add(uses, k[n], 1)
+
+
+@kernel
+def enter(
+    corners: array(dtype=vec4i), offsets: array(dtype=int32), firsts: array(dtype=int32), cursor: array(dtype=int32),
+    around: array(dtype=int32),
+):  # fmt: skip
+    """Contacts of each particle: four times the contact's number, plus which of its corners the particle is."""
+    c = tid()
+    if c < offsets[offsets.shape[0] - 1]:
+        for n in range(4):
+            i = corners[c][n]
+            around[firsts[i] + atomic_add(cursor, i, 1)] = 4 * c + n
+
+
+@kernel
+def sort_rows(firsts: array(dtype=int32), around: array(dtype=int32)):
+    """Each particle's contacts in order, by insertion: threads entered them in any."""
+    i = tid()
+    for k in range(firsts[i] + 1, firsts[i + 1]):
+        value = around[k]
+        at = k
+        while at > firsts[i] and around[at - 1] > value:
+            around[at] = around[at - 1]
+            at -= 1
+        around[at] = value

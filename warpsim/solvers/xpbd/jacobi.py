@@ -1,0 +1,74 @@
+"""Jacobi: all constraints of a kind at once, each on its own copies of its particles.
+
+A particle with n constraints is split into n parts of a mass n-th as large, one for each of them (mass splitting:
+R. Tonge, F. Benevolenski, A. Voroshilov 2012); afterwards it goes where the mean of its parts is. So multipliers stay
+those of the forces that acted, momentum is conserved, and iterations converge to what Gauss-Seidel converges to. They
+need more of them: a correction travels as far per iteration, but only 1 / n of it. Relaxation below 1 makes the parts
+lighter still by that factor, and so every correction smaller.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.language import array, int32, kernel, launch, tid, vector, zeros
+from .particle import placed, position
+
+
+class Copies:
+    """Parts of particles, one for each constraint (rows, particles a row) that they are in.
+
+    members: indices of parts, as the constraints' kernels take them. factor: how many times lighter a part is.
+    """
+
+    def __init__(self, model: Any, rows: np.ndarray, index_type: Any, relaxation: float):
+        flat, device, n = rows.ravel(), model.device, model.particle_count
+        uses = np.bincount(flat, minlength=n)
+        self.model, self.count = model, len(flat)
+        self.source = array(flat.astype(np.int32), dtype=int32, device=device)
+        self.members = array(np.arange(len(flat), dtype=np.int32).reshape(rows.shape), dtype=index_type, device=device)
+        self.firsts = array(np.concatenate([[0], np.cumsum(uses)]).astype(np.int32), dtype=int32, device=device)
+        self.around = array(np.argsort(flat, kind="stable").astype(np.int32), dtype=int32, device=device)
+        self.factor = array(np.maximum(uses, 1) / relaxation, dtype=model.dtype, device=device)
+        self.x = zeros(len(flat), model.vec4, device, requires_grad=True)
+        self.start = zeros(len(flat), model.vec3, device, requires_grad=True)
+
+    @property
+    def scratch(self) -> list[Any]:
+        """Arrays that every iteration fills before it reads them."""
+        return [self.x, self.start]
+
+    def solve(self, kernel: Any, count: int, materials: Any, start: Any, x: Any) -> None:
+        """One iteration of `count` constraints."""
+        device = self.model.device
+        launch(split, self.count, [self.source, self.factor, x, start, self.x, self.start], device=device)
+        launch(kernel, count, [0, self.members, *materials, self.start, self.x], device=device)
+        parts = [self.firsts, self.around, self.factor, self.x]
+        launch(join, self.model.particle_count, [*parts, x], device=device)
+
+
+@kernel
+def split(
+    source: array(dtype=int32), factor: array(dtype=Any), x: array(dtype=Any), start: array(dtype=Any),
+    parts: array(dtype=Any), starts: array(dtype=Any),
+):  # fmt: skip
+    n = tid()
+    i = source[n]
+    a = x[i]
+    parts[n] = vector(a[0], a[1], a[2], factor[i] * a[3])
+    starts[n] = start[i]
+
+
+@kernel
+def join(
+    firsts: array(dtype=int32), around: array(dtype=int32), factor: array(dtype=Any), parts: array(dtype=Any),
+    x: array(dtype=Any),
+):  # fmt: skip
+    i = tid()
+    p = position(x[i])
+    moved = p * 0.0
+    for n in range(firsts[i], firsts[i + 1]):
+        moved = moved + (position(parts[around[n]]) - p)
+    x[i] = placed(x[i], p + moved / factor[i])

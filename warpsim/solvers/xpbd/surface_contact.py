@@ -1,0 +1,127 @@
+"""Contact between surfaces: corners against triangles, edges against edges, with thickness and Coulomb friction.
+
+C = n . (sum_k b_k x_k) - r >= 0, where the weights b of the closest points are 1 and minus those in the triangle, or
+those in one edge and minus those in the other; r: both radii, interpolated. n points from the one to the other, to the
+side on which the one was when the step began. Edges count where the closest points are within both; where an end is
+closest, its corner is in contact with a triangle.
+
+All contacts are solved at once (Jacobi), each as strong as the others leave it room (mass splitting: R. Tonge,
+F. Benevolenski, A. Voroshilov 2012). With w the inverse masses, contact c moves its corners by w_k b_k dlambda,
+
+    dlambda = -C_c / sum_k w_k |b_k| s_k,    s_k = sum of |b_k| over all contacts of corner k
+
+whose divisor is at least the sum of row c of the contacts' matrix b w b^T: so the iteration converges, contacts of
+equal depth are resolved at once, and momentum is conserved. Friction takes back tangential motion as in `contact`.
+Each particle sums up its own part in a fixed order: no two threads write to one, and the order does not change.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.language import Float, Vec, abs, array, dot, func, int32, kernel, launch, length, tid, vec4i, vector
+from ...core.lib.closest import closest_point_edge_edge, closest_point_triangle
+from .particle import position, pushed
+
+
+class SurfaceContact:
+    """Surfaces of a model against each other."""
+
+    def __init__(self, model: Any):
+        self.model = model
+
+    def resolve(self, contacts: Any, start: Any, x: Any) -> None:
+        """Push apart what is closer than its thickness."""
+        found, m = contacts, self.model
+        near = [found.corners, found.away, found.offsets, found.friction, m.particle_radius, start, x]
+        self._run(measure, len(found.corners), *near, found.push, found.weights)
+        own = [found.firsts, found.around, found.weights]
+        self._run(sum_weights, m.particle_count, *own, found.crowd)
+        parts = [found.corners, found.push, found.crowd, m.particle_inv_mass]
+        self._run(separate, m.particle_count, *own, *parts, x)
+
+    def _run(self, kernel: Any, dim: int, *args: Any) -> None:
+        launch(kernel, dim, args, device=self.model.device)
+
+
+@func
+def face_weights(p: Vec[3, Float], a: Vec[3, Float], b: Vec[3, Float], c: Vec[3, Float]) -> Vec[4, Float]:
+    """Of a point and the closest point of a triangle."""
+    u, v = closest_point_triangle(p, a, b, c)
+    return vector(u.dtype(1.0), -u, -v, u + v - 1.0)
+
+
+@func
+def edge_weights(a: Vec[3, Float], b: Vec[3, Float], c: Vec[3, Float], d: Vec[3, Float]) -> Vec[4, Float]:
+    """Of the closest points of two edges; zero where one of them is an end."""
+    w = closest_point_edge_edge(a, b, c, d, a.dtype(0.0))
+    s, t = w[0], w[1]
+    if s > 0.0 and s < 1.0 and t > 0.0 and t < 1.0:
+        return vector(1.0 - s, s, t - 1.0, -t)
+    return vector(s * 0.0, s * 0.0, s * 0.0, s * 0.0)
+
+
+@kernel
+def measure(
+    corners: array(dtype=vec4i), away: array(dtype=Any), offsets: array(dtype=int32), mu: Any, radius: array(dtype=Any),
+    start: array(dtype=Any), x: array(dtype=Any), push: array(dtype=Any), weights: array(dtype=Any),
+):  # fmt: skip
+    """How deep each contact is, and what friction takes back."""
+    n = tid()
+    if n < offsets[offsets.shape[0] - 1]:
+        i, j, k, l = corners[n][0], corners[n][1], corners[n][2], corners[n][3]  # noqa: E741
+        a, b, c, d = position(x[i]), position(x[j]), position(x[k]), position(x[l])
+        if n < offsets[radius.shape[0]]:
+            w = face_weights(a, b, c, d)
+        else:
+            w = edge_weights(a, b, c, d)
+        gap = w[0] * a + w[1] * b + w[2] * c + w[3] * d
+        keep = abs(w[0]) * radius[i] + abs(w[1]) * radius[j] + abs(w[2]) * radius[k] + abs(w[3]) * radius[l]
+        distance = length(gap)
+        if dot(gap, away[n]) < 0.0:
+            distance = -distance
+        depth = keep - distance
+        total = gap * 0.0
+        if depth > 0.0 and distance != 0.0:
+            normal = gap / distance
+            slid = gap - (w[0] * start[i] + w[1] * start[j] + w[2] * start[k] + w[3] * start[l])
+            slid = slid - dot(slid, normal) * normal
+            far = length(slid)
+            stay = 1.0 + 0.0 * far
+            if far > mu * depth:
+                stay = mu * depth / far
+            total = depth * normal - stay * slid
+        else:
+            w = w * 0.0
+        push[n] = total
+        weights[n] = w
+
+
+@kernel
+def sum_weights(
+    firsts: array(dtype=int32), around: array(dtype=int32), weights: array(dtype=Any), crowd: array(dtype=Any)
+):  # fmt: skip
+    i = tid()
+    total = crowd.dtype(0.0)
+    for n in range(firsts[i], firsts[i + 1]):
+        total = total + abs(weights[around[n] // 4][around[n] % 4])
+    crowd[i] = total
+
+
+@kernel
+def separate(
+    firsts: array(dtype=int32), around: array(dtype=int32), weights: array(dtype=Any), corners: array(dtype=vec4i),
+    push: array(dtype=Any), crowd: array(dtype=Any), inv_mass: array(dtype=Any), x: array(dtype=Any),
+):  # fmt: skip
+    i = tid()
+    total = position(x[i]) * 0.0
+    for n in range(firsts[i], firsts[i + 1]):
+        c = around[n] // 4
+        w, k = weights[c], corners[c]
+        own = w[around[n] % 4]
+        if own != 0.0:
+            room = abs(w[0]) * inv_mass[k[0]] * crowd[k[0]] + abs(w[1]) * inv_mass[k[1]] * crowd[k[1]]
+            room = room + abs(w[2]) * inv_mass[k[2]] * crowd[k[2]] + abs(w[3]) * inv_mass[k[3]] * crowd[k[3]]
+            if room > 0.0:
+                total = total + (own / room) * push[c]
+    x[i] = pushed(x[i], total)
