@@ -246,7 +246,7 @@ def test_a_step_that_diverges_says_so_on_request():
         solver.step(state, state, None, None, DT)
     assert solver.statistics(state).diverged
     watched, state = SolverXPBD(model, check=True), model.state()
-    stage = r"step \d: after springs in substep \d, particle 5 has numbers that are not finite\nhelp: more substeps"
+    stage = r"step \d: after springs in substep \d, particle \d+ has numbers that are not finite\nhelp: more substeps"
     with pytest.raises(DivergenceError, match=stage):
         for _ in range(3):
             watched.step(state, state, None, None, DT)

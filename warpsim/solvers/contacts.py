@@ -8,9 +8,11 @@ through the distances that solvers compute from them.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..core.language import array, array2d, dot, int32, kernel, launch, tid, uint64, zeros
+from ..core.runtime.arrays.saved_contents import active
 from ..errors import ModelError
 from ..geometry.hash_grid.hash_grid import HashGrid
 from ..geometry.hash_grid.neighbors import hash_grid_neighbors
@@ -57,14 +59,21 @@ class Contacts:
         """What every step fills before it reads it, for `wp.checkpoint`."""
         return [*self.arrays.values(), self.grid]
 
-    def detect(self, state: State, dt: float = 0.0) -> None:
-        """Find the pairs of a state; how long the step is does not matter."""
+    def detect(self, state: State) -> None:
+        """Find the pairs of a state."""
         m, reach = self.model, 2.0 * self.widest + float(self.margin)
         if m.particle_count and reach > 0.0:
+            note_filled(self.arrays.values())
             self.grid.build(state.particle_q, reach)
             args = [self.grid.id, state.particle_q, m.particle_q, m.particle_radius, self.margin]
             args += [m.dtype(reach), self.neighbors]
             launch(find_pairs, m.particle_count, [*args, self.counts], device=m.device, record_tape=False)
+
+
+def note_filled(arrays: Iterable[Any]) -> None:
+    """Tell loops with checkpoints that launches which tapes do not record are about to fill these arrays."""
+    for tape in active():
+        tape.note_filled(arrays)
 
 
 @kernel

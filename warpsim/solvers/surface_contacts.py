@@ -1,7 +1,8 @@
-"""`SurfaceContacts`: corners near triangles and edges near edges, found once a step and frozen within it.
+"""`SurfaceContacts`: corners near triangles and edges near edges, found when a substep begins and frozen within it.
 
-What is near is decided for the whole step, along straight lines at the velocities with which it begins. Each contact
-remembers on which side the one was of the other; that is what keeps fast layers from passing through each other.
+What is near is decided along straight lines at the velocities with which the substep begins; collisions change them, so
+that lists for a whole step would miss what comes back from a floor. Each contact has the side on which the one is of
+the other: what is found on the other side has passed through, and is led back.
 
 Finding contacts is integer work without derivative. It has the same bits for any number of threads: contacts go in the
 order of particles, then of edges, and each particle's own in the order of contacts.
@@ -15,20 +16,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.language import (
-    Float, Vec, abs, array, array2d, array_scan, atomic_add, cross, dot, empty, float32, func, int32, kernel, launch,
-    length, max, min, tid, uint64, vec2i, vec3, vec3i, vec4i, zeros,
+    Float, Vec, abs, array, array2d, array_scan, atomic_add, atomic_max, cross, dot, empty, float32, func, int32,
+    kernel, launch, length, max, min, tid, uint64, vec2i, vec3, vec3i, vec4i, zeros,
 )  # fmt: skip
 from ..core.lib.closest import closest_point_edge_edge, closest_point_triangle
 from ..errors import ModelError
 from ..geometry.bvh.bvh import Bvh
 from ..geometry.bvh.query import bvh_query_aabb
 from .cloth import edges as edges_of
+from .contacts import note_filled
 
 if TYPE_CHECKING:
     from .model import Model
-    from .state import State
 
-_ADVANCES = 8  # distances that are taken of one pair within a step
+_ADVANCES = 8  # distances that are taken of one pair within a substep
+_BESIDE = 0.25  # how far beyond borders sides still count, relative to heights of triangles and lengths of edges
 _PARALLEL = 1.0e-3  # squared sine of the angle below which edges are left to their corners
 
 
@@ -36,13 +38,15 @@ class SurfaceContacts:
     """Contacts of a model's triangles with its particles and with each other, of which a cloth's radius is half the
     thickness.
 
-    margin [m]: how much nearer than at the velocities of its beginning two things may come in one step. friction:
+    margin [m]: how much nearer than at the velocities of its beginning two things may come in one substep. friction:
     Coulomb coefficient [-]. capacity: contacts kept per particle, on average.
 
     What is as close at rest as its thickness is neighbours, not a contact. Particles without triangles meet triangles,
-    not each other. corners: vec4i (contacts,): a particle and a triangle's corners, from `offsets[particles]` on the
-    ends of two edges. away: vec3, from the second to the first when the step began [m]. push, weights, crowd: memory
-    for what a solver computes of each contact and particle.
+    not each other.
+
+    corners: vec4i (contacts,): a particle and a triangle's corners, from `offsets[particles]` on the ends of two edges.
+    away: vec3 (contacts,), along the normal from the second to the first, or zero where one is beside the other [m].
+    push, weights, crowd: memory for what a solver computes of each contact and particle.
     Raises `ModelError` for numbers without meaning, and for models without triangles.
     """
 
@@ -57,9 +61,10 @@ class SurfaceContacts:
         device, n = model.device, model.particle_count
         self.edges = array(edges_of(model.tri_indices.numpy()).astype(np.int32), dtype=vec2i, device=device)
         owners = n + len(self.edges)
-        self.near = zeros((owners, 4 * capacity), int32, device)
+        self.near = zeros((owners, 32), int32, device)
         self.counts, self.offsets = zeros(owners + 1, int32, device), zeros(owners + 1, int32, device)
         self.corners, self.away = zeros(capacity * n, vec4i, device), zeros(capacity * n, model.vec3, device)
+        self.lost = zeros(1, int32, device)
         self.uses, self.firsts, self.cursor = (zeros(n + 1, int32, device) for _ in range(3))
         self.around = zeros(4 * capacity * n, int32, device)
         self.push = zeros(capacity * n, model.vec3, device, requires_grad=True)
@@ -82,19 +87,19 @@ class SurfaceContacts:
 
     @property
     def count(self) -> int:
-        """How many contacts the last step had."""
+        """How many contacts the last substep had."""
         return int(self.offsets.numpy()[-1])
 
     @property
     def overflow(self) -> int:
-        """How many contacts of the last step did not fit; 0 is right, else raise `capacity`."""
-        found = self.counts.numpy()
-        return max(0, int(found.max(initial=0)) - self.near.shape[1]) + max(0, self.count - len(self.corners))
+        """How many contacts did not fit in any substep so far; 0 is right, else raise `capacity` or lower radii."""
+        return int(self.lost.numpy()[0])
 
-    def detect(self, state: State, dt: float) -> None:
-        """Find the contacts of a step of `dt` [s] from a state."""
+    def detect(self, q: Any, qd: Any, dt: float) -> None:
+        """Find the contacts of the next `dt` [s] from positions [m] and velocities [m/s]."""
         m, near = self.model, [self.near, self.counts]
-        q, qd, dt = state.particle_q, state.particle_qd, m.dtype(dt)
+        dt = m.dtype(dt)
+        note_filled(self.arrays.values())
         self._bound(q, qd, dt)
         self.faces_tree.refit()
         self.edges_tree.refit()
@@ -106,12 +111,12 @@ class SurfaceContacts:
     def _list(self, q: Any) -> None:
         """Contacts without gaps, and those of each particle."""
         m, n = self.model, self.model.particle_count
-        self._run(clamp_counts, len(self.counts), self.near, self.counts, self.offsets)
+        self._run(clamp_counts, len(self.counts), self.near, self.counts, self.offsets, self.lost)
         array_scan(self.offsets, self.offsets, inclusive=False)
         self.uses.zero_()
         self.cursor.zero_()
         lists = [self.near, self.offsets, m.tri_indices, self.edges, q]
-        self._run(fill, n + len(self.edges), *lists, self.corners, self.away, self.uses)
+        self._run(fill, n + len(self.edges), *lists, self.corners, self.away, self.uses, self.lost)
         array_scan(self.uses, self.firsts, inclusive=False)
         self._run(enter, len(self.corners), self.corners, self.offsets, self.firsts, self.cursor, self.around)
         self._run(sort_rows, n, self.firsts, self.around)
@@ -196,19 +201,51 @@ def edge_gap(a: Vec[3, Float], b: Vec[3, Float], c: Vec[3, Float], d: Vec[3, Flo
 
 
 @func
-def comes_near(gap: Any, k: vec4i, q: Any, qd: Any, near: Any, dt: Any) -> bool:
-    """Whether two things on straight lines get as close as `near` within a step, by conservative advancement: until
-    they have lost what their distance is above that, at the largest difference between velocities, they cannot.
+def over_face(p: Vec[3, Float], a: Vec[3, Float], b: Vec[3, Float], c: Vec[3, Float]) -> Vec[3, Float]:
+    """From the plane of a triangle to a point; zero where the point is beside the triangle."""
+    ab, ac, ap = b - a, c - a, p - a
+    n = cross(ab, ac)
+    area = dot(n, n)
+    if area > 0.0:
+        v, w = dot(cross(ap, ac), n) / area, dot(cross(ab, ap), n) / area
+        if min(v, min(w, 1.0 - v - w)) > -_BESIDE:
+            return n * (dot(ap, n) / area)
+    return type(n)()
 
-    Yes if some steps of that do not tell.
-    """
-    speed = near * 0.0
+
+@func
+def over_edge(a: Vec[3, Float], b: Vec[3, Float], c: Vec[3, Float], d: Vec[3, Float]) -> Vec[3, Float]:
+    """Along the common perpendicular from the edge c d to a b; zero where it misses one, or both are near parallel."""
+    ab, cd, r = b - a, d - c, c - a
+    n = cross(ab, cd)
+    area = dot(n, n)
+    if area > _PARALLEL * dot(ab, ab) * dot(cd, cd):
+        s, t = dot(cross(r, cd), n) / area, dot(cross(r, ab), n) / area
+        if min(min(s, 1.0 - s), min(t, 1.0 - t)) > -_BESIDE:
+            return n * (-dot(r, n) / area)
+    return type(n)()
+
+
+@func
+def closing_speed(k: vec4i, qd: Any) -> Any:
+    """The largest difference between velocities of four corners [m/s]."""
+    speed = length(qd[k[0]]) * 0.0
     for one in range(1, 4):
         for other in range(one):
             speed = max(speed, length(qd[k[one]] - qd[k[other]]))
-    t = dt * 0.0
+    return speed
+
+
+@func
+def comes_near(k: vec4i, q: Any, qd: Any, near: Any, dt: Any) -> bool:
+    """Whether a corner and a triangle on straight lines get as close as `near`, by conservative advancement: until they
+    have lost what their distance is above that, at the largest difference between velocities, they cannot.
+
+    Yes if some steps of that do not tell.
+    """
+    speed, t = closing_speed(k, qd), dt * 0.0
     for _ in range(k[0] * 0 + _ADVANCES):
-        d = gap(q[k[0]] + t * qd[k[0]], q[k[1]] + t * qd[k[1]], q[k[2]] + t * qd[k[2]], q[k[3]] + t * qd[k[3]])
+        d = face_gap(q[k[0]] + t * qd[k[0]], q[k[1]] + t * qd[k[1]], q[k[2]] + t * qd[k[2]], q[k[3]] + t * qd[k[3]])
         more = length(d) - near
         if more < 0.0:
             return True
@@ -232,7 +269,7 @@ def find_faces(
         a, b, c = faces[t][0], faces[t][1], faces[t][2]
         if i != a and i != b and i != c:
             touch = radius[i] + max(radius[a], max(radius[b], radius[c]))
-            if comes_near(face_gap, vec4i(i, a, b, c), q, qd, touch + margin, dt):
+            if comes_near(vec4i(i, a, b, c), q, qd, touch + margin, dt):
                 once = face_gap(rest[i], rest[a], rest[b], rest[c])
                 if dot(once, once) > touch * touch:
                     if count < near.shape[1]:
@@ -247,7 +284,7 @@ def find_edges(
     radius: array(dtype=Any), margin: Any, dt: Any, first: int32, near: array2d(dtype=int32),
     counts: array(dtype=int32),
 ):  # fmt: skip
-    """Edges of higher number that an edge may touch, except where both are nearly parallel."""
+    """Edges of higher number that an edge may touch between their ends; what ends touch is near a triangle."""
     e = tid()
     a, b = ends[e][0], ends[e][1]
     count = int32(0)
@@ -257,11 +294,11 @@ def find_edges(
     for f in bvh_query_aabb(tree, low - more, high + more):
         c, d = ends[f][0], ends[f][1]
         if f > e and a != c and a != d and b != c and b != d:
-            one, other = q[b] - q[a], q[d] - q[c]
-            area = cross(one, other)
-            if dot(area, area) > _PARALLEL * dot(one, one) * dot(other, other):
+            gap = over_edge(q[a], q[b], q[c], q[d])
+            far = length(gap)
+            if far > 0.0:
                 touch = max(radius[a], radius[b]) + max(radius[c], radius[d])
-                if comes_near(edge_gap, vec4i(a, b, c, d), q, qd, touch + margin, dt):
+                if far < touch + margin + dt * closing_speed(vec4i(a, b, c, d), qd):
                     once = edge_gap(rest[a], rest[b], rest[c], rest[d])
                     if dot(once, once) > touch * touch:
                         if count < near.shape[1]:
@@ -274,28 +311,35 @@ def find_edges(
 
 
 @kernel
-def clamp_counts(near: array2d(dtype=int32), counts: array(dtype=int32), kept: array(dtype=int32)):
+def clamp_counts(
+    near: array2d(dtype=int32), counts: array(dtype=int32), kept: array(dtype=int32), lost: array(dtype=int32)
+):  # fmt: skip
     k = tid()
     kept[k] = min(counts[k], near.shape[1])
+    if counts[k] > near.shape[1]:
+        atomic_max(lost, 0, counts[k] - near.shape[1])
 
 
 @kernel
 def fill(
     near: array2d(dtype=int32), offsets: array(dtype=int32), faces: array(dtype=vec3i), ends: array(dtype=vec2i),
     q: array(dtype=Any), corners: array(dtype=vec4i), away: array(dtype=Any), uses: array(dtype=int32),
+    lost: array(dtype=int32),
 ):  # fmt: skip
     """Contacts of each particle, then of each edge, and how many each particle takes part in."""
     owner = tid()
     particles = q.shape[0]
+    if offsets[owner + 1] > corners.shape[0]:
+        atomic_max(lost, 0, offsets[owner + 1] - corners.shape[0])
     for at in range(offsets[owner], min(offsets[owner + 1], corners.shape[0])):
         other = near[owner, at - offsets[owner]]
         if owner < particles:
             k = vec4i(owner, faces[other][0], faces[other][1], faces[other][2])
-            away[at] = face_gap(q[k[0]], q[k[1]], q[k[2]], q[k[3]])
+            away[at] = over_face(q[k[0]], q[k[1]], q[k[2]], q[k[3]])
         else:
             own = ends[owner - particles]
             k = vec4i(own[0], own[1], ends[other][0], ends[other][1])
-            away[at] = edge_gap(q[k[0]], q[k[1]], q[k[2]], q[k[3]])
+            away[at] = over_edge(q[k[0]], q[k[1]], q[k[2]], q[k[3]])
         corners[at] = k
         for n in range(4):
             atomic_add(uses, k[n], 1)

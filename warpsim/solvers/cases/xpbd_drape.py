@@ -139,7 +139,7 @@ def fall_of_layers(contacts: type | None, seconds: float = 1.5) -> tuple[int, fl
     for _ in range(round(60 * seconds)):
         solver.step(state, state, None, touching, DT)
         worst = max(worst, crossings(state.particle_q.numpy().astype(np.float64), faces))
-    assert touching is None or touching.overflow == 0
+        assert touching is None or touching.overflow == 0
     found = solver.statistics(state)
     return worst, found.max_strain, found.kinetic_energy / (found.mass * GRAVITY)
 

@@ -2,9 +2,9 @@
 
 A particle with n constraints is split into n parts of a mass n-th as large, one for each of them (mass splitting:
 R. Tonge, F. Benevolenski, A. Voroshilov 2012); afterwards it goes where the mean of its parts is. So multipliers stay
-those of the forces that acted, momentum is conserved, and iterations converge to what Gauss-Seidel converges to. They
-need more of them: a correction travels as far per iteration, but only 1 / n of it. Relaxation below 1 makes the parts
-lighter still by that factor, and so every correction smaller.
+those of the forces that acted, momentum is conserved, and iterations converge as those of Gauss-Seidel do, to the same
+up to the normals that constraints had on the way. They need more of them: of a correction 1 / n remains. Relaxation
+below 1 makes the parts lighter still by that factor, and so every correction smaller.
 """
 
 from __future__ import annotations

@@ -12,9 +12,11 @@ from typing import Any
 
 from ...core.language import launch
 from ...core.runtime.arrays.creation import copy
+from ...core.runtime.arrays.saved_contents import active
 from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
 from ...errors import DivergenceError, ModelError, StateError
+from ..contacts import Contacts
 from ..control import Control
 from ..model import Model
 from ..state import State
@@ -89,6 +91,7 @@ class SolverXPBD:
         self.contact = ShapeContact(model, contact_depth)
         self.self_contact, self.surface_contact = SelfContact(model), SurfaceContact(model)
         self.aerodynamics = Aerodynamics(model, air_density)
+        self.resting = model.control()
         self._graphs: dict[Any, Any] = {}
 
     # ----- one step -------------------------------------------------------------------------------
@@ -100,17 +103,13 @@ class SolverXPBD:
         other, `SurfaceContacts` for triangles and edges; None: they pass through.
         Raises `StateError` for states and controls of another model and for time steps that are not above zero.
         """
-        control = control or self._resting()
+        control = control or self.resting
         self._check_arguments(state_in, state_out, control, contacts, dt)
-        key = self._key(state_in, state_out, control, contacts, dt)
-        graph = self._graphs.get(key)
-        if graph is None and key in self._graphs and current_graph() is None and not self.check:
-            graph = self._graphs[key] = self._captured(state_in, state_out, control, contacts, dt)
-        if graph is None or current_graph() is not None or self.check:
-            self._advance(state_in, state_out, control, contacts, dt)
-            self._remember(key)
+        given = (state_in, state_out, control, contacts, dt)
+        if self.check or active() or current_graph() is not None:
+            self._advance(*given)
         else:
-            capture_launch(graph)
+            self._replay(*given)
         self.steps += 1
 
     def _advance(self, state_in: State, state_out: State, control: Control, contacts: Any, dt: float) -> None:
@@ -118,13 +117,15 @@ class SolverXPBD:
         h = dt / self.substeps
         self._load(state_in)
         self._require_finite("its beginning")
-        if contacts is not None:
-            contacts.detect(state_in, dt)
+        if isinstance(contacts, Contacts):
+            contacts.detect(state_in)
         for constraint in self.constraints.values():
             constraint.prepare(control, self.model.dtype(h))
         for k in range(self.substeps):
             self._blow(control, state_in, k)
             self._predict(control, h, (k + 1) * h)
+            if isinstance(contacts, SurfaceContacts):
+                contacts.detect(self.workspace.start, self.workspace.v, h)
             self._require_finite(f"the prediction of substep {k}")
             for constraint in self.constraints.values():
                 constraint.reset()
@@ -196,11 +197,6 @@ class SolverXPBD:
         """What is asked of a state, computed when it is read."""
         return XPBDStatistics(self.model, state)
 
-    def _resting(self) -> Control:
-        if not hasattr(self, "_control"):
-            self._control = self.model.control()
-        return self._control
-
     def _check_arguments(self, state_in: State, state_out: State, control: Control, contacts: Any, dt: float) -> None:
         if not (math.isfinite(dt) and dt > 0.0):
             raise StateError(f"dt is {dt}\nexpected: a time step above 0 [s]")
@@ -210,6 +206,17 @@ class SolverXPBD:
                 raise StateError(f"{name} belongs to another model\nhelp: make it with the solver's model")
 
     # ----- graphs ---------------------------------------------------------------------------------
+
+    def _replay(self, *given: Any) -> None:
+        """A step as one native call; the first of its kind runs launch by launch, the second is captured."""
+        key = self._key(*given)
+        if key not in self._graphs:
+            self._advance(*given)
+            self._remember(key)
+            return
+        if self._graphs[key] is None:
+            self._graphs[key] = self._captured(*given)
+        capture_launch(self._graphs[key])
 
     def _key(self, *given: Any) -> tuple[Any, ...]:
         """What a graph depends on beside contents of arrays: which arrays there are, and numbers."""

@@ -1,9 +1,11 @@
 """Contact between surfaces: corners against triangles, edges against edges, with thickness and Coulomb friction.
 
 C = n . (sum_k b_k x_k) - r >= 0, where the weights b of the closest points are 1 and minus those in the triangle, or
-those in one edge and minus those in the other; r: both radii, interpolated. n points from the one to the other, to the
-side on which the one was when the step began. Edges count where the closest points are within both; where an end is
-closest, its corner is in contact with a triangle.
+those in one edge and minus those in the other; r: both radii, interpolated. Edges count where the closest points are
+within both; where an end is closest, its corner is in contact with a triangle.
+
+n points from the one to the other, to the side on which the one was when the substep began: what is found on the other
+side has passed through, and is led back. Beyond borders there are no sides.
 
 All contacts are solved at once (Jacobi), each as strong as the others leave it room (mass splitting: R. Tonge,
 F. Benevolenski, A. Voroshilov 2012). With w the inverse masses, contact c moves its corners by w_k b_k dlambda,
@@ -78,7 +80,7 @@ def measure(
         gap = w[0] * a + w[1] * b + w[2] * c + w[3] * d
         keep = abs(w[0]) * radius[i] + abs(w[1]) * radius[j] + abs(w[2]) * radius[k] + abs(w[3]) * radius[l]
         distance = length(gap)
-        if dot(gap, away[n]) < 0.0:
+        if dot(gap, away[n]) < 0.0 and w[1] * w[2] * w[3] != 0.0:
             distance = -distance
         depth = keep - distance
         total = gap * 0.0
