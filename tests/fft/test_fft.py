@@ -238,6 +238,8 @@ def pairs(*shape):
         (lambda: wp.fft.fft2(pairs(4)), OutOfBoundsError, "axis -2 of an array of rank 1"),
         (lambda: wp.fft.fft2(pairs(4, 4), axes=(0, -2)), ArrayError, "twice the same"),
         (lambda: wp.fft.fft2(pairs(4, 4), axes=1), ArgumentTypeError, "expected: two integers"),
+        (lambda: wp.fft.fft(pairs(4), axis=None), ArgumentTypeError, "axis is None\nexpected: an integer"),
+        (lambda: wp.fft.irfft(pairs(4), n=6.0), ArgumentTypeError, "n is 6.0\nexpected: an integer"),
         (lambda: wp.fft.fft(pairs(4), norm="none"), ArrayError, "norm is 'none'\nexpected: one of 'backward'"),
         (lambda: wp.fft.fft(pairs(0)), ArrayError, "expected: at least one element along axis"),
         (lambda: wp.fft.fft(pairs(4), out=pairs(5)), ArrayError, r"out has shape \(5,\)\nexpected: \(4,\)"),

@@ -92,7 +92,7 @@ def _inverse_real(name: str, x: array, n: int | None, out: array | None, axes: S
     along = _checked(x, axes, norm)
     last, present = along[-1], x.shape[along[-1]]
     wanted = 2 * (present - 1) if out is None or not isinstance(out, array) or out.ndim != x.ndim else out.shape[last]
-    length = wanted if n is None else operator.index(n)
+    length = wanted if n is None else _whole(n, "n")
     if length < 1 or length // 2 + 1 != present:
         raise ArrayError(
             f"n is {length}, and x has {present} elements along axis {last}\n"
@@ -102,6 +102,13 @@ def _inverse_real(name: str, x: array, n: int | None, out: array | None, axes: S
 
 
 # ----- arguments ----------------------------------------------------------------------------------
+
+
+def _whole(value: Any, name: str) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ArgumentTypeError(f"{name} is {value!r}\nexpected: an integer") from None
 
 
 def _pair(axes: Any) -> tuple[int, int]:
@@ -116,7 +123,7 @@ def _checked(x: array, axes: Sequence[int], norm: str) -> tuple[int, ...]:
     """The axes, counted from 0."""
     if norm not in NORMS:
         raise ArrayError(f"norm is {norm!r}\nexpected: one of {', '.join(map(repr, NORMS))}")
-    along = tuple(checked_axis(axis, x) for axis in axes)
+    along = tuple(checked_axis(_whole(axis, "axis"), x) for axis in axes)
     if len(set(along)) < len(along):
         raise ArrayError(f"axes are {tuple(axes)}, twice the same\nexpected: two axes of {x.ndim}")
     if any(x.shape[k] == 0 for k in along):
