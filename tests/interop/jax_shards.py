@@ -1,4 +1,4 @@
-"""A program: a kernel under `shard_map` over two devices of one process equals one device; run by test_jax_kernel."""
+"""A program: a kernel under `shard_map` and `pmap` over two devices equals one device; run by test_jax_kernel."""
 
 import os
 
@@ -32,6 +32,10 @@ def main():
     y = jax.jit(sharded)(spread, k)
     assert len(y.addressable_shards) == 2
     np.testing.assert_array_equal(np.asarray(y), np.asarray(local(x, k)))
+    mapped = jax.pmap(local, in_axes=(0, None))(x.reshape(2, 32), k)
+    np.testing.assert_array_equal(np.asarray(mapped).ravel(), np.asarray(local(x, k)))
+    slopes = jax.pmap(jax.grad(lambda x, k: local(x, k).sum()), in_axes=(0, None))(x.reshape(2, 32), k)
+    np.testing.assert_allclose(np.asarray(slopes).ravel(), np.asarray(k[0] * jnp.cos(x)), rtol=1e-5, atol=1e-6)
     total = jax.shard_map(
         lambda x, k: jax.lax.psum(local(x, k).sum(), "i"), mesh=mesh, in_specs=(axis, PartitionSpec()),
         out_specs=PartitionSpec(),
