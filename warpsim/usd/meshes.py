@@ -67,7 +67,7 @@ def read_mesh(
         raise FileNotFoundError(f"read_mesh: {name!r} does not exist or is not a file")
     moment = Usd.TimeCode.EarliestTime() if time is None else Usd.TimeCode(float(time))
     with pxr_errors(f"read_mesh: {name!r}"):
-        stage = _opened(name, max_bytes)
+        stage = opened(name, max_bytes)
         return _read(stage, name, prim_path, moment, up_axis, meters_per_unit)
 
 
@@ -90,7 +90,7 @@ def _read(stage: Usd.Stage, name: str, prim_path, moment, up_axis, meters_per_un
     return TriangleMesh(finite(points, f"{what} points in metres"), triangles)
 
 
-def _opened(name: str, max_bytes: int) -> Usd.Stage:
+def opened(name: str, max_bytes: int) -> Usd.Stage:
     """The stage of a file. Its tables are checked before it is opened, and all arrays before one is read."""
     check_file(name, max_bytes)
     stage = Usd.Stage.Open(name)

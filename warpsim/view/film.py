@@ -1,0 +1,98 @@
+"""Films of animations, drawn by warpsim's own rasteriser: WebP and GIF, and video where imageio is installed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from ..errors import MissingPackageError
+from ..plot import Surface, mesh_images, sphere
+from .animation import Animation, Body, Moment
+from .page import ViewError
+
+_BALLS = 4000  # more of them are too many triangles for the rasteriser
+_IMAGES = (".webp", ".gif", ".png")
+_VIDEO = (".mp4", ".mov", ".mkv", ".webm")
+
+
+def write_film(
+    animation: Animation, path: str | os.PathLike[str], *, fps: float = 25.0, size: tuple[int, int] = (640, 480),
+    azimuth: float = 35.0, elevation: float = 22.0, ground: bool = True, quality: int = 70,
+) -> Path:  # fmt: skip
+    """Draw an animation into a film, .webp, .gif or animated .png, or .mp4, .mov, .mkv, .webm through imageio.
+
+    fps: frames a second of the film [1/s]; the animation keeps its speed. size: pixels. azimuth, elevation [deg] turn
+    the viewer. ground: draw a floor at the lowest point. quality: of .webp, 1 to 100. Raises ViewError for another
+    extension or more balls than can be drawn, MissingPackageError without imageio, FileNotFoundError for a missing folder.
+    """
+    target = Path(os.fspath(path))
+    writer = _writer(target, fps, quality)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"folder {str(target.parent)!r} does not exist; make it first")
+    count = max(1, round(animation.seconds * fps))
+    numbers = [min(len(animation) - 1, round(k * animation.fps / fps)) for k in range(count)]
+    frames = [_surfaces(animation, number) for number in numbers]
+    floor = float(animation.bounds()[0]["XYZ".index(animation.up)]) if ground else None
+    view = {"ground": floor, "up_axis": animation.up, "azimuth": azimuth, "elevation": elevation, "panel": size}
+    images = mesh_images(frames, **view)
+    writer([np.uint8(np.rint(255.0 * np.clip(image, 0.0, 1.0))) for image in images])
+    return target
+
+
+def _surfaces(animation: Animation, frame: int) -> list[Surface]:
+    found = [_surface(body, animation.moment(body, frame)) for body in animation.bodies]
+    return [surface for surface in found if len(surface.points)]
+
+
+def _surface(body: Body, moment: Moment) -> Surface:
+    """A body as triangles."""
+    if body.kind == "mesh":
+        return Surface(moment.points, body.triangles, moment.color)
+    count = len(moment.points)
+    if count > _BALLS:
+        raise ViewError(f"{body.name} has {count} balls, the films drawn here at most {_BALLS}\nhelp: watch them by `warpsim view`")
+    if body.kind == "points":
+        unit = sphere((0.0, 0.0, 0.0), 1.0, rings=8)
+        shape, triangles = unit.points, unit.triangles
+        placed = moment.points[:, None] + moment.radii[:, None, None] * shape
+    else:
+        shape, triangles = body.shape, body.triangles
+        placed = moment.points[:, None] + _turned(moment.sizes[:, None] * shape, moment.turns)
+    color = np.repeat(np.broadcast_to(moment.color, (count, 3)), len(shape), axis=0)
+    shift = len(shape) * np.arange(count)[:, None, None]
+    return Surface(placed.reshape(-1, 3), (triangles + shift).reshape(-1, 3), color)
+
+
+def _turned(vectors: np.ndarray, turns: np.ndarray) -> np.ndarray:
+    """Vectors (n, k, 3) turned by quaternions (n, 4): v + 2 w (u x v) + 2 u x (u x v)."""
+    axis, w = turns[:, None, :3], turns[:, None, 3:]
+    once = np.cross(axis, vectors)
+    return vectors + 2.0 * (w * once + np.cross(axis, once))
+
+
+def _writer(target: Path, fps: float, quality: int) -> Callable[[list[np.ndarray]], None]:
+    """What writes images into a file of this extension, found before anything is drawn."""
+    ending = target.suffix.lower()
+    if ending in _IMAGES:
+        return lambda images: _write_images(target, images, fps, quality)
+    if ending not in _VIDEO:
+        raise ViewError(f"{target.name!r} has the extension {target.suffix!r}\nexpected: {', '.join(_IMAGES + _VIDEO)}")
+    try:
+        import imageio.v3 as imageio  # noqa: PLC0415 - optional
+    except ImportError as error:
+        raise MissingPackageError(
+            f"{ending} needs the package imageio with ffmpeg, which is not installed\n"
+            "help: pip install 'imageio[ffmpeg]', or write .webp or .gif"
+        ) from error
+    return lambda images: imageio.imwrite(target, np.stack(images), fps=fps)
+
+
+def _write_images(target: Path, images: list[np.ndarray], fps: float, quality: int) -> None:
+    first, *rest = [Image.fromarray(image) for image in images]
+    more: dict[str, Any] = {"quality": quality, "method": 6} if target.suffix.lower() == ".webp" else {}
+    first.save(target, save_all=True, append_images=rest, duration=round(1000.0 / fps), loop=0, **more)

@@ -1,0 +1,88 @@
+"""Frames as bytes: what the page of the viewer takes apart again (`Reader` in page/viewer.js).
+
+A frame is its bodies in order. A body is a count (uint32), the box that its places lie in (float32: lowest corner, extent),
+places (uint16 in that box), then colors (uint8, linear), radii (float32), turns (int16) and sizes (float32) where it has
+them; each part begins at a multiple of four bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .animation import Animation, Body, Moment
+
+_STEPS = 65535  # of a place in its box
+
+
+def header_of(animation: Animation, every: int, play: bool) -> dict[str, Any]:
+    """What a page must know before the first frame."""
+    low, high = animation.bounds()
+    return {
+        "up": animation.up, "fps": animation.fps, "every": every, "frames": len(range(0, len(animation), every)),
+        "low": low.tolist(), "high": high.tolist(), "play": play, "ground": False, "keep": 64,
+        "bodies": [_described(animation, body) for body in animation.bodies],
+        "still": text_of(frame_bytes(animation, [b for b in animation.bodies if not b.moving], 0)),
+    }  # fmt: skip
+
+
+def _described(animation: Animation, body: Body) -> dict[str, Any]:
+    first = animation.moment(body, 0)
+    colored = first.color.ndim == 2
+    return {
+        "name": body.name, "kind": body.kind, "moving": body.moving, "count": len(first.points), "colored": colored,
+        "color": None if colored else [float(c) for c in first.color],
+        "triangles": None if body.triangles is None else text_of(np.ascontiguousarray(body.triangles, "<u4")),
+        "shape": None if body.kind != "instances" else text_of(np.ascontiguousarray(body.shape, "<f4")),
+    }  # fmt: skip
+
+
+def frame_bytes(animation: Animation, bodies: Iterable[Body], frame: int) -> bytes:
+    """Some bodies of a frame."""
+    return b"".join(part for body in bodies for part in _parts(body, animation.moment(body, frame), animation, frame))
+
+
+def _parts(body: Body, moment: Moment, animation: Animation, frame: int) -> Iterable[bytes]:
+    count = len(moment.points)
+    low = moment.points.min(axis=0) if count else np.zeros(3, np.float32)
+    extent = max(float(np.ptp(moment.points, axis=0).max()), 1.0e-9) if count else 1.0
+    yield np.array([count], "<u4").tobytes()
+    yield np.array([*low, extent], "<f4").tobytes()
+    yield _padded(np.rint((moment.points - low) * (_STEPS / extent)).astype("<u2"))
+    if animation.moment(body, 0).color.ndim == 2:
+        yield _padded(np.rint(np.broadcast_to(moment.color, (count, 3)) * 255.0).astype("u1"))
+    if body.kind == "points":
+        yield np.ascontiguousarray(moment.radii, "<f4").tobytes()
+    if body.kind == "instances":
+        yield _padded(np.rint(np.asarray(moment.turns) * 32767.0).astype("<i2"))
+        yield np.ascontiguousarray(moment.sizes, "<f4").tobytes()
+
+
+def _padded(values: np.ndarray) -> bytes:
+    data = values.tobytes()
+    return data + bytes(-len(data) % 4)
+
+
+def compressed(frames: Iterable[bytes]) -> tuple[bytes, Sequence[int]]:
+    """Frames as one compressed stream, and the size of each.
+
+    A frame stands as the difference of its 16-bit words to those of the frame before, where that is as long; low bytes
+    first, then high ones, which are mostly zero.
+    """
+    before, parts, sizes = np.empty(0, "<u2"), [], []
+    for frame in frames:
+        now = np.frombuffer(frame, "<u2")
+        change = now - before if len(now) == len(before) else now
+        parts.append(change.astype("<u2").view("u1").reshape(-1, 2).T.tobytes())
+        sizes.append(len(frame))
+        before = now
+    return gzip.compress(b"".join(parts), 6, mtime=0), sizes
+
+
+def text_of(data: Any) -> str:
+    """Bytes as text for a page."""
+    return base64.b64encode(data if isinstance(data, bytes) else data.tobytes()).decode("ascii")
