@@ -1,4 +1,4 @@
-"""The command `warpsim`: what is here (`info`), examples (`run`), the kernel cache, benchmarks, validation.
+"""The command `warpsim`: what is here (`info`), examples (`run`), the viewer, the kernel cache, benchmarks, validation.
 
 Exit status: 0 for success, 1 for what went wrong, 2 for a wrong command line, 130 when interrupted.
 Mistakes of the user end in a message on stderr, never in a traceback; `WARPSIM_TRACEBACK=1` shows
@@ -121,6 +121,14 @@ def parser() -> argparse.ArgumentParser:
     validate.add_argument("--all", action="store_true", help="cases that take longer, too")
     validate.add_argument("--output", type=Path, metavar="FOLDER", help="for validation.json and validation.md")
     validate.set_defaults(command=run_validation)
+    view = commands.add_parser("view", help="watch an animation (USD) in the browser, or write it as a page or a film")
+    view.add_argument("file", type=Path, metavar="FILE", help="an animation: .usd, .usda, .usdc, .usdz")
+    view.add_argument("--html", type=Path, metavar="PAGE", help="write a page that plays without a network")
+    view.add_argument("--film", type=Path, metavar="FILM", help="write .webp or .gif, or .mp4 through imageio")
+    view.add_argument("--every", type=int, default=1, metavar="N", help="keep one of N frames in the page (default: 1)")
+    view.add_argument("--port", type=int, default=0, help="of the server (default: one that is free)")
+    view.add_argument("--no-browser", action="store_true", help="print the address, and open nothing")
+    view.set_defaults(command=lambda chosen: _viewer().run(chosen))
     commands.add_parser("bench", help="compare with Warp, Taichi and Numba; `warpsim bench --help`", add_help=False)
     return top
 
@@ -326,7 +334,24 @@ def run_example(name: str, arguments: list[str]) -> int:
         hint = f"did you mean {near[0]!r}?" if near else "`warpsim run` lists them"
         known = f"one of {', '.join(paths)}" if paths else "nothing, this installation has no examples"
         raise UsageError(f"no example is named {name!r}\nexpected: {known}\nhelp: {hint}")
-    return _called(load_example(path), f"warpsim run {path.stem}", arguments)
+    watched = "--view" in arguments
+    rest = [argument for argument in arguments if argument != "--view"]
+    status = _called(load_example(path), f"warpsim run {path.stem}", rest)
+    if watched and status == 0:
+        _viewer().watch(_output_of(rest, path.stem))
+    return status
+
+
+def _output_of(arguments: list[str], name: str) -> Path:
+    """The animation that an example was told to write, or writes by itself."""
+    given = argparse.ArgumentParser(add_help=False)
+    given.add_argument("--output", type=Path, default=Path(f"{name}.usdc"))
+    output: Path = given.parse_known_args(arguments)[0].output
+    return output
+
+
+def _viewer() -> ModuleType:
+    return importlib.import_module("warpsim.view.command")  # pxr takes as long to load as all of warpsim
 
 
 def load_example(path: Path) -> ModuleType:

@@ -1,8 +1,9 @@
-"""An animation as a viewer takes it: bodies with points in metres of the world, frame by frame, read from a USD stage."""
+"""An animation as a viewer takes it: bodies with points in metres of the world, frame by frame, from a USD stage."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,11 +13,12 @@ from pxr import Usd, UsdGeom
 from ..usd.checks import UsdError, check_topology, finite, pxr_errors
 from ..usd.meshes import opened
 from ..usd.topology import triangulate
+from .page import embedded, framed
 from .solids import SOLIDS, solid
 
 GREY = (0.45, 0.45, 0.45)  # linear RGB of what has no color
 
-KINDS = ("mesh", "points", "instances")
+_LOOKS = 24  # frames that tell how far a scene reaches
 
 
 @dataclass
@@ -52,10 +54,9 @@ class Body:
 class Animation:
     """Bodies and frames of a USD file (.usd, .usda, .usdc, .usdz); `moment(body, frame)` reads what is drawn.
 
-    Lengths are metres; `up` is "Y" or "Z". Frames stand where samples stand, at whole time codes from the first to the
-    last, `fps` of them a second. Meshes, points, point instancers and the simple solids are read; what is invisible or a
-    guide is left out. Raises FileNotFoundError for a missing file, UsdError for one that is damaged, or without anything
-    to draw. `max_bytes` bounds the largest array, as of `read_mesh`.
+    Lengths are metres; `up` is "Y" or "Z". Frames stand where anything has a sample, `fps` time codes a second. Meshes,
+    points, point instancers and the simple solids are read; what is invisible or a guide is left out. Raises
+    FileNotFoundError for a missing file, UsdError for one that is damaged or holds nothing to draw. `max_bytes` bounds the largest array, as of `read_mesh`.
     """
 
     def __init__(self, path: str | os.PathLike[str], max_bytes: int = 1 << 30):
@@ -86,16 +87,25 @@ class Animation:
         with pxr_errors(f"{self.name!r}"):
             return _READERS[body.kind](self, body, code)
 
-    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """The lowest and highest corner (3,) [m] of what moves in all frames, or of all where nothing moves."""
-        bodies = [body for body in self.bodies if body.moving] or self.bodies
+    def box(self, body: Body, frames: Iterable[int]) -> tuple[np.ndarray, np.ndarray]:
+        """The lowest and highest corner (3,) [m] of a body in some frames; infinite and turned round if it is empty."""
         low, high = np.full(3, np.inf), np.full(3, -np.inf)
-        for body in bodies:
-            for frame in range(len(self)) if body.moving else (0,):
-                points = self.moment(body, frame).points
-                if len(points):
-                    low, high = np.minimum(low, points.min(axis=0)), np.maximum(high, points.max(axis=0))
+        for frame in frames if body.moving else (0,):
+            points = self.moment(body, frame).points
+            if len(points):
+                low, high = np.minimum(low, points.min(axis=0)), np.maximum(high, points.max(axis=0))
+        return low, high
+
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """The lowest and highest corner (3,) [m] of what moves, or of all if nothing does, in frames here and there."""
+        looked = sorted({round(k) for k in np.linspace(0, len(self) - 1, _LOOKS)})
+        boxes = [self.box(body, looked) for body in [body for body in self.bodies if body.moving] or self.bodies]
+        low, high = np.min([low for low, _ in boxes], axis=0), np.max([high for _, high in boxes], axis=0)
         return (low, high) if np.isfinite(low).all() else (np.zeros(3), np.ones(3))
+
+    def _repr_html_(self) -> str:
+        """The animation as a notebook shows it: the page of the viewer."""
+        return framed(embedded(self))
 
     # ----- finding --------------------------------------------------------------------------
 
@@ -133,9 +143,10 @@ class Animation:
                     shape, triangles = solid(part)
                 else:
                     continue
-                within = _matrix(part, Usd.TimeCode.EarliestTime()) @ np.linalg.inv(_matrix(root.GetParent(), None))
+                within = _matrix(part, None) @ np.linalg.inv(_matrix(root.GetParent(), None))
                 placed = (_moved(shape, within) * self._unit).astype(np.float32)
-                bodies.append(Body(f"{path}/{part.GetName()}", "instances", (prim, number, part), True, triangles, placed))
+                name = f"{path}/{part.GetName()}"
+                bodies.append(Body(name, "instances", (prim, number, part), True, triangles, placed))
         return bodies
 
     def _time_codes(self) -> list[float]:
@@ -211,7 +222,7 @@ def _instances_moment(scene: Animation, body: Body, code: float) -> Moment:
         raise UsdError(f"{body.name}: found {len(places)} positions, expected {len(chosen)} as of protoIndices")
     turns = np.tile(np.float32([0.0, 0.0, 0.0, 1.0]), (len(places), 1))
     if given := instancer.GetOrientationsAttr().Get(code):
-        turns = np.float32([(*q.GetImaginary(), q.GetReal()) for q in given])
+        turns = np.asarray(given, np.float32)  # x, y, z, w
     sizes = np.ones((len(places), 3), np.float32)
     if given := instancer.GetScalesAttr().Get(code):
         sizes = np.asarray(given, np.float32)

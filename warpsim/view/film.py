@@ -28,7 +28,7 @@ def write_film(
 
     fps: frames a second of the film [1/s]; the animation keeps its speed. size: pixels. azimuth, elevation [deg] turn
     the viewer. ground: draw a floor at the lowest point. quality: of .webp, 1 to 100. Raises ViewError for another
-    extension or more balls than can be drawn, MissingPackageError without imageio, FileNotFoundError for a missing folder.
+    extension or too many balls to draw, MissingPackageError without imageio, FileNotFoundError without the folder.
     """
     target = Path(os.fspath(path))
     writer = _writer(target, fps, quality)
@@ -55,7 +55,9 @@ def _surface(body: Body, moment: Moment) -> Surface:
         return Surface(moment.points, body.triangles, moment.color)
     count = len(moment.points)
     if count > _BALLS:
-        raise ViewError(f"{body.name} has {count} balls, the films drawn here at most {_BALLS}\nhelp: watch them by `warpsim view`")
+        raise ViewError(
+            f"{body.name} has {count} balls, the films drawn here at most {_BALLS}\nhelp: watch them by `warpsim view`"
+        )
     if body.kind == "points":
         unit = sphere((0.0, 0.0, 0.0), 1.0, rings=8)
         shape, triangles = unit.points, unit.triangles

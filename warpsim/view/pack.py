@@ -1,8 +1,8 @@
 """Frames as bytes: what the page of the viewer takes apart again (`Reader` in page/viewer.js).
 
-A frame is its bodies in order. A body is a count (uint32), the box that its places lie in (float32: lowest corner, extent),
-places (uint16 in that box), then colors (uint8, linear), radii (float32), turns (int16) and sizes (float32) where it has
-them; each part begins at a multiple of four bytes.
+A frame is its bodies in order. A body is a count (uint32), the box that its places lie in (float32: lowest corner,
+extent), places (uint16 in that box), then colors (uint8, linear), radii (float32), turns (int16) and sizes (float32)
+where it has them; each part begins at a multiple of four bytes.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from __future__ import annotations
 import base64
 import gzip
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .animation import Animation, Body, Moment
+if TYPE_CHECKING:
+    from .animation import Animation, Body, Moment
+
+Boxes = dict[str, tuple[np.ndarray, float]]
 
 _STEPS = 65535  # of a place in its box
 
@@ -24,10 +27,20 @@ def header_of(animation: Animation, every: int, play: bool) -> dict[str, Any]:
     low, high = animation.bounds()
     return {
         "up": animation.up, "fps": animation.fps, "every": every, "frames": len(range(0, len(animation), every)),
-        "low": low.tolist(), "high": high.tolist(), "play": play, "ground": False, "keep": 64,
+        "low": low.tolist(), "high": high.tolist(), "play": play, "ground": _has_ground(animation, low, high),
         "bodies": [_described(animation, body) for body in animation.bodies],
         "still": text_of(frame_bytes(animation, [b for b in animation.bodies if not b.moving], 0)),
     }  # fmt: skip
+
+
+def _has_ground(animation: Animation, low: np.ndarray, high: np.ndarray) -> bool:
+    """Whether something that stands still is flat and lies below the rest: then the page draws no floor."""
+    up = "XYZ".index(animation.up)
+    for body in animation.bodies:
+        points = animation.moment(body, 0).points
+        if not body.moving and len(points) and np.ptp(points[:, up]) < 1.0e-3 * (high - low).max():
+            return True
+    return False
 
 
 def _described(animation: Animation, body: Body) -> dict[str, Any]:
@@ -41,24 +54,32 @@ def _described(animation: Animation, body: Body) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def frame_bytes(animation: Animation, bodies: Iterable[Body], frame: int) -> bytes:
-    """Some bodies of a frame."""
-    return b"".join(part for body in bodies for part in _parts(body, animation.moment(body, frame), animation, frame))
+def frame_bytes(animation: Animation, bodies: Iterable[Body], frame: int, boxes: Boxes | None = None) -> bytes:
+    """Some bodies of a frame, their places in given boxes (lowest corner, extent) or in boxes of this frame."""
+    parts: list[bytes] = []
+    for body in bodies:
+        moment = animation.moment(body, frame)
+        box = boxes[body.name] if boxes else box_of(*animation.box(body, [frame]))
+        parts += _parts(body, moment, box, animation.moment(body, 0).color.ndim == 2)
+    return b"".join(parts)
 
 
-def _parts(body: Body, moment: Moment, animation: Animation, frame: int) -> Iterable[bytes]:
-    count = len(moment.points)
-    low = moment.points.min(axis=0) if count else np.zeros(3, np.float32)
-    extent = max(float(np.ptp(moment.points, axis=0).max()), 1.0e-9) if count else 1.0
+def box_of(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, float]:
+    """The lowest corner and the extent of a cube, which is not empty."""
+    return (low, max(float((high - low).max()), 1.0e-9)) if np.isfinite(low).all() else (np.zeros(3), 1.0)
+
+
+def _parts(body: Body, moment: Moment, box: tuple[np.ndarray, float], colored: bool) -> Iterable[bytes]:
+    count, (low, extent) = len(moment.points), box
     yield np.array([count], "<u4").tobytes()
     yield np.array([*low, extent], "<f4").tobytes()
-    yield _padded(np.rint((moment.points - low) * (_STEPS / extent)).astype("<u2"))
-    if animation.moment(body, 0).color.ndim == 2:
+    yield _padded(np.clip(np.rint((moment.points - low) * (_STEPS / extent)), 0, _STEPS).astype("<u2"))
+    if colored:
         yield _padded(np.rint(np.broadcast_to(moment.color, (count, 3)) * 255.0).astype("u1"))
     if body.kind == "points":
         yield np.ascontiguousarray(moment.radii, "<f4").tobytes()
     if body.kind == "instances":
-        yield _padded(np.rint(np.asarray(moment.turns) * 32767.0).astype("<i2"))
+        yield _padded(np.rint(np.clip(moment.turns, -1.0, 1.0) * 32767.0).astype("<i2"))
         yield np.ascontiguousarray(moment.sizes, "<f4").tobytes()
 
 

@@ -6,11 +6,13 @@ import html
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import WarpsimError
-from .animation import Animation
-from .pack import compressed, frame_bytes, header_of, text_of
+from .pack import box_of, compressed, frame_bytes, header_of, text_of
+
+if TYPE_CHECKING:
+    from .animation import Animation
 
 _FOLDER = Path(__file__).with_name("page")
 
@@ -36,8 +38,8 @@ def write_page(
     if len(text) > max_bytes:
         raise ViewError(
             f"the page would take {len(text) / 2**20:.0f} MiB, the limit is {max_bytes / 2**20:.0f} MiB\n"
-            f"help: keep fewer frames (every={2 * every}), raise max_bytes, or watch it by `warpsim view`, which sends frames "
-            "as they are asked for"
+            f"help: keep fewer frames (every={2 * every}), raise max_bytes, or watch it by `warpsim view`, which sends "
+            "frames as they are asked for"
         )
     target.write_text(text, encoding="utf-8")
     return target
@@ -48,8 +50,15 @@ def embedded(animation: Animation, *, every: int = 1, play: bool = True) -> str:
     if every < 1:
         raise ViewError(f"every is {every}\nexpected: 1 or more")
     moving = [body for body in animation.bodies if body.moving]
-    data, sizes = compressed(frame_bytes(animation, moving, k) for k in range(0, len(animation), every))
+    chosen = range(0, len(animation), every)
+    boxes = {body.name: box_of(*animation.box(body, chosen)) for body in moving}
+    data, sizes = compressed(frame_bytes(animation, moving, k, boxes) for k in chosen)
     return page_text(animation, {**header_of(animation, every, play), "sizes": sizes}, text_of(data))
+
+
+def framed(text: str, height: int = 480) -> str:
+    """A page inside another one, such as a notebook."""
+    return f'<iframe srcdoc="{html.escape(text)}" style="width: 100%; height: {height}px; border: 0"></iframe>'
 
 
 def page_text(animation: Animation, header: dict[str, Any], frames: str) -> str:

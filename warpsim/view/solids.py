@@ -55,7 +55,8 @@ def _turned(distance: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.nd
     here = np.arange((len(distance) - 1) * _AROUND).reshape(-1, _AROUND)
     beside, above = np.roll(here, -1, axis=1), here + _AROUND
     across = beside + _AROUND
-    triangles = np.concatenate([np.stack(t, axis=-1).reshape(-1, 3) for t in ((here, beside, across), (here, across, above))])
+    halves = ((here, beside, across), (here, across, above))
+    triangles = np.concatenate([np.stack(half, axis=-1).reshape(-1, 3) for half in halves])
     return rings.reshape(-1, 3), triangles.astype(np.int32)
 
 

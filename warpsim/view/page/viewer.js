@@ -34,7 +34,7 @@ function remoteFrames() {
         if (!answer.ok) throw new Error(`frame ${number}: ${answer.statusText}`);
         return answer.arrayBuffer();
       }));
-      if (kept.size > header.keep) kept.delete(kept.keys().next().value);
+      if (kept.size > 64) kept.delete(kept.keys().next().value);
     }
     return kept.get(number);
   };
@@ -216,7 +216,7 @@ function setUp() {
   if (!header.ground) scene.add(floorAt(middle, low, radius));
   camera.up.copy(upward);
   const toward = header.up === "Z" ? [0.55, -0.9, 0.45] : [0.55, 0.45, 0.9];
-  camera.position.copy(middle).addScaledVector(new THREE.Vector3(...toward).normalize(), 3.1 * radius);
+  camera.position.copy(middle).addScaledVector(new THREE.Vector3(...toward).normalize(), 2.7 * radius);
   Object.assign(camera, { near: 0.02 * radius, far: 60 * radius });
   controls.target.copy(middle);
   controls.enableDamping = true;
@@ -224,12 +224,13 @@ function setUp() {
 
 /** A floor that takes shadows, with a grid, at the lowest point of what moves. */
 function floorAt(middle, low, radius) {
-  const floor = new THREE.Group(), size = 10 ** Math.ceil(Math.log10(4 * radius));
+  const decade = 10 ** Math.floor(Math.log10(radius)), cell = [0.2, 0.5, 1].find((part) => 5 * part * decade >= radius) * decade;
+  const floor = new THREE.Group(), size = 20 * cell;
   const plane = new THREE.Mesh(new THREE.PlaneGeometry(2 * size, 2 * size), new THREE.ShadowMaterial({ opacity: 0.22 }));
-  const grid = new THREE.GridHelper(2 * size, 20, 0x7b8794, 0xb3bcc7);
+  const grid = new THREE.GridHelper(2 * size, 40, 0x66717e, 0x8f9aa6);
   plane.receiveShadow = true;
   grid.material.transparent = true;
-  grid.material.opacity = 0.45;
+  grid.material.opacity = 0.5;
   if (header.up === "Z") grid.rotation.x = Math.PI / 2;
   else plane.rotation.x = -Math.PI / 2;
   floor.add(plane, grid);
