@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 import warpsim as wp
 from warpsim import cli
 from warpsim.config import config
+from warpsim.usd import UsdWriter
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -328,3 +330,27 @@ def test_a_reader_that_leaves_is_no_error(unbuffered):
     command.stderr.close()
     assert command.wait() == 1
     assert err == b""
+
+
+def test_view_writes_what_is_asked_for(warpsim, tmp_path):
+    with UsdWriter(tmp_path / "drop.usdc") as usd:
+        for k in range(3):
+            usd.frame()
+            usd.points("drop", [[0.0, -0.1 * k, 0.0]], 0.1)
+    page, film = tmp_path / "drop.html", tmp_path / "drop.gif"
+    code, out, _ = warpsim("view", str(tmp_path / "drop.usdc"), "--html", str(page), "--film", str(film))
+    assert code == 0 and "drop.html: 0." in out and page.stat().st_size > 100_000 and film.stat().st_size > 1000
+    code, _, err = warpsim("view", str(tmp_path / "none.usdc"))
+    assert code == 1 and "does not exist" in err
+
+
+def test_an_example_is_watched_by_what_it_wrote(monkeypatch):
+    watched, arguments = [], []
+    example = types.SimpleNamespace(main=lambda given: arguments.append(given))
+    monkeypatch.setattr(cli, "load_example", lambda path: example)
+    monkeypatch.setattr(cli, "_viewer", lambda: types.SimpleNamespace(watch=watched.append))
+    cli.run_example("flag", ["--view", "--seconds", "1"])
+    cli.run_example("flag", ["--output", "there.usda", "--view"])
+    cli.run_example("flag", [])
+    assert watched == [Path("flag.usdc"), Path("there.usda")]
+    assert arguments == [["--seconds", "1"], ["--output", "there.usda"], []]

@@ -54,6 +54,7 @@ FLOORS = {
     "warpsim.interop": 10.5,
     "warpsim.optim": 10,
     "warpsim.plot": 10,
+    "warpsim.viewer": 10.2,
     "warpsim.render": 10.1,
     "warpsim.solvers": 11.0,
     "warpsim.solvers.neighbours": 11.1,
@@ -94,6 +95,8 @@ LATE_IMPORTS = {
     ("warpsim.core.runtime.devices.device", "warpsim.core.runtime.devices.cuda.device"): (
         "asking after a GPU loads what knows them; it stands on this module"
     ),
+    ("warpsim.cli", "warpsim.viewer.command"): "pxr takes as long to load as all of warpsim",
+    ("warpsim.viewer.film", "imageio.v3"): "optional: videos alone need it",
     ("warpsim.names", "<computed: f'.{path}'>"): "a public name loads its module",
     ("warpsim.config", "logging"): "who sets no level need not wait for it",
     ("warpsim.diagnostics", "warpsim"): "its version; the package loads this module when it is asked for",

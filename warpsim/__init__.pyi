@@ -610,6 +610,7 @@ from . import plot as plot
 from . import render as render
 from . import solvers as solvers
 from . import usd as usd
+from . import viewer as viewer
 
 __version__: str
 E: float

@@ -351,7 +351,7 @@ def _output_of(arguments: list[str], name: str) -> Path:
 
 
 def _viewer() -> ModuleType:
-    return importlib.import_module("warpsim.view.command")  # pxr takes as long to load as all of warpsim
+    return importlib.import_module("warpsim.viewer.command")  # pxr takes as long to load as all of warpsim
 
 
 def load_example(path: Path) -> ModuleType:

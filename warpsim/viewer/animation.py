@@ -55,8 +55,9 @@ class Animation:
     """Bodies and frames of a USD file (.usd, .usda, .usdc, .usdz); `moment(body, frame)` reads what is drawn.
 
     Lengths are metres; `up` is "Y" or "Z". Frames stand where anything has a sample, `fps` time codes a second. Meshes,
-    points, point instancers and the simple solids are read; what is invisible or a guide is left out. Raises
-    FileNotFoundError for a missing file, UsdError for one that is damaged or holds nothing to draw. `max_bytes` bounds the largest array, as of `read_mesh`.
+    points, point instancers and the simple solids are read; what is invisible or a guide is left out. `max_bytes`
+    bounds the largest array, as of `read_mesh`. Raises FileNotFoundError for a missing file, UsdError for one that is
+    damaged or holds nothing to draw.
     """
 
     def __init__(self, path: str | os.PathLike[str], max_bytes: int = 1 << 30):

@@ -1,0 +1,47 @@
+"""Films show every body, at the speed of the animation, in the formats that are promised."""
+
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+from usd_scenes import everything
+
+from warpsim.errors import MissingPackageError
+from warpsim.usd import UsdWriter
+from warpsim.viewer import Animation, ViewError, write_film
+
+
+@pytest.fixture
+def scene(tmp_path):
+    return Animation(everything(tmp_path / "all.usda"))
+
+
+@pytest.mark.parametrize("ending", ["webp", "gif", "png"])
+def test_frames_and_their_times(scene, tmp_path, ending):
+    path = write_film(scene, tmp_path / f"all.{ending}", fps=12.5, size=(320, 240))
+    with Image.open(path) as film:
+        assert film.size == (320, 240) and film.n_frames == 2  # 5 frames at 25 a second
+        pictures = []
+        for k in range(film.n_frames):
+            film.seek(k)
+            pictures.append(np.asarray(film.convert("RGB"), np.int32))
+            assert film.info["duration"] == 80
+    assert np.abs(pictures[1] - pictures[0]).max() > 30, "nothing moves"
+    red = pictures[0][..., 0] - pictures[0][..., 2]
+    assert red.max() > 30, "the red corner of the sheet is missing"
+
+
+def test_films_that_cannot_be_made(scene, tmp_path, monkeypatch):
+    with pytest.raises(ViewError, match=r"expected: \.webp, \.gif"):
+        write_film(scene, tmp_path / "all.txt")
+    with pytest.raises(FileNotFoundError, match="make it first"):
+        write_film(scene, tmp_path / "none" / "all.gif")
+    monkeypatch.setitem(sys.modules, "imageio.v3", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'imageio\[ffmpeg\]'"):
+        write_film(scene, tmp_path / "all.mp4")
+    with UsdWriter(tmp_path / "many.usdc") as usd:
+        usd.frame()
+        usd.points("grains", np.zeros((5000, 3), np.float32), 0.1)
+    with pytest.raises(ViewError, match="5000 balls, the films drawn here at most 4000"):
+        write_film(Animation(tmp_path / "many.usdc"), tmp_path / "many.gif")
