@@ -7,7 +7,9 @@ friction decelerates by mu a.
 
 A particle that arrives faster than gravity can make it within two substeps bounces with restitution e: it leaves as
 far as it would have gone since the impact, e depth, so that the moment of impact counts as it should, also in
-gradients (Y. Hu et al. 2020, section 4); the velocity update then sets the normal velocity to -e times that before.
+gradients (Y. Hu et al. 2020, section 4); the velocity update then sets the normal velocity to -e times that of the
+impact. Gravity has acted since, for depth / speed: that is little, but how it depends on where the particle came from
+is not.
 Everything else has no normal velocity afterwards: what pushes a particle out of an obstacle does not throw it.
 """
 
@@ -72,8 +74,10 @@ def collide_with(distance: Any) -> Any:
                 u = surface_velocity(pose[s], twist[s], p)
                 arrival = dot(v[i] - u, n)
                 e = h * 0.0
+                gained = h * 0.0  # along n from gravity since the impact
                 if arrival < -2.0 * h * length(gravity[0]):
                     e = restitution[s]
+                    gained = dot(gravity[0], n) * min(-depth / arrival, h)
                 slid = p - start[i] - h * u
                 slid = slid - dot(slid, n) * n
                 far = length(slid)
@@ -82,7 +86,7 @@ def collide_with(distance: Any) -> Any:
                 if far > mu_static[s] * push:
                     stay = mu[s] * push / far
                 x[i] = placed(a, p + push * n - min(stay, 1.0 + h * 0.0) * slid)
-                hit[i] = vector(n[0], n[1], n[2], max(-e * arrival, h * 0.0))
+                hit[i] = vector(n[0], n[1], n[2], max((1.0 + e) * gained - e * arrival, h * 0.0))
                 drift[i] = u
 
     return collide

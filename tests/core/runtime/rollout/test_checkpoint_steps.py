@@ -57,6 +57,35 @@ def test_copies_and_assignments(schedule):
 
 
 @both_schedules
+@pytest.mark.parametrize("first", [0, 1, 5])
+def test_a_graph_captured_in_a_step_and_launched_in_later_ones(schedule, first):
+    """As solvers do that replay what they have done before."""
+    y = floats(4, requires_grad=True)
+
+    def make(x, loss):
+        graphs = []
+
+        def launches():
+            wp.launch(curve, 4, inputs=[x], outputs=[y])
+            wp.launch(nudge, 4, inputs=[y], outputs=[x])
+
+        def step(k):
+            if k < first and not graphs:
+                return launches()
+            if not graphs:
+                with wp.ScopedCapture() as capture:
+                    launches()
+                graphs.append(capture.graph)
+            return wp.capture_launch(graphs[0])
+
+        return step
+
+    made = there_and_back(None, make)
+    assert np.abs(made[0]).max() > 0.0
+    assert equal(there_and_back(schedule, make, scratch=[y]), made)
+
+
+@both_schedules
 def test_arrays_made_in_a_step_and_dropped(schedule, monkeypatch):
     def make(x, loss):
         def step(k):

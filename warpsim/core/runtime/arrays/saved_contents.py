@@ -61,6 +61,11 @@ def paused() -> bool:
     return getattr(_state, "paused", False)
 
 
+def set_paused(paused: bool) -> None:
+    """Let this thread be paused or not."""
+    _state.paused = paused
+
+
 class Paused:
     """`with Paused():` nothing that this thread does is recorded."""
 

@@ -33,6 +33,7 @@ class Graph(Unique):
         self.unseen: set[int] = set()  # numbers of steps that tapes are not to record
         self.batches: list[tuple[bytes, int] | Callable[[], None]] | None = None
         self.tapes_outside: tuple[Any, ...] = ()  # those that recorded when the capture began
+        self.paused_outside = False  # a pause around the capture says nothing of launches of the graph after it
         self.sessions: list[saved_contents.Session] = []  # of tapes that recorded in the capture
         self.stays: list[Stay] = []
         self.pinned: list[saved_contents.Session] = []
@@ -123,8 +124,9 @@ def capture_begin(
     if current_graph() is not None:
         raise LaunchError("a capture is already running on this thread\nhelp: call capture_end() first")
     made = Graph(get_device(device))
-    made.tapes_outside = saved_contents.active()
+    made.tapes_outside, made.paused_outside = saved_contents.active(), saved_contents.paused()
     saved_contents.set_active(())
+    saved_contents.set_paused(False)
     set_current_graph(made)
 
 
@@ -139,6 +141,7 @@ def capture_end(device: Any = None, stream: Any = None) -> Graph:
     open_tapes = saved_contents.active()
     set_current_graph(None)
     saved_contents.set_active(graph.tapes_outside)
+    saved_contents.set_paused(graph.paused_outside)
     graph.end()
     if open_tapes:
         raise TapeError("a tape that began in the capture records still\nexpected: its end before that of the capture")
