@@ -52,6 +52,14 @@ def test_one_panel_for_every_pair_inputs_across_outputs_down():
     assert found["out2 by b"].images[0].get_array().shape == (8, 6)
 
 
+def test_the_title_is_the_name_of_what_was_differentiated_where_that_is_known():
+    known = jacobians()
+    assert plot_kernel_jacobians(known).get_suptitle() == f"{known.metadata.key} kernel Jacobian"
+    plain = {pair: matrix.numpy() for pair, matrix in known.items()}
+    assert plot_kernel_jacobians(plain, blend).get_suptitle() == "blend kernel Jacobian"
+    assert plot_kernel_jacobians(plain).get_suptitle() == ""
+
+
 def test_thick_lines_between_elements_thin_ones_between_components():
     axes = panels(plot_kernel_jacobians(jacobians()))["out1 by b"]
     assert lines(axes) == {"thick x": [2.5], "thin x": [0.5, 1.5, 3.5, 4.5], "thick y": [1.5], "thin y": [0.5, 2.5]}

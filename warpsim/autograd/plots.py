@@ -29,6 +29,7 @@ def plot_kernel_jacobians(
     from elsewhere; what `jacobian` returns knows its names and layouts.
     show_plot: open a window, where matplotlib has a backend with windows (it waits until they are closed);
     without a display nothing is shown and nothing waits. `figure.savefig(path)` keeps the picture.
+    title: by default the name of the kernel or function, where that is known.
     scale_colors_per_submatrix: every panel has its own range of colors (and colorbar).
     log_scale: colors by the logarithm of magnitudes. Raises `JacobianError` for an empty dict.
     """
@@ -39,6 +40,8 @@ def plot_kernel_jacobians(
     if not panels:
         raise JacobianError("no Jacobians to draw\nexpected: a dict from (input, output) to a matrix")
     layout = _layout(jacobians, kernel, inputs, outputs)
+    if title is None and layout.key:
+        title = f"{layout.key} kernel Jacobian"
     style = pictures.Style(
         layout.input_strides, layout.output_strides, show_plot, show_colorbar, scale_colors_per_submatrix, title,
         colormap, log_scale,
@@ -66,6 +69,7 @@ def _layout(jacobians: Any, kernel: Any, inputs: Any, outputs: Any) -> FunctionM
         return known
     found = FunctionMetadata()
     if isinstance(kernel, Kernel):
+        found.key = kernel.key
         names, first = list(kernel.patterns), list(inputs or [])
         _note_strides(found.input_strides, names, first)
         _note_strides(found.output_strides, names[len(first) :], list(outputs or []))
