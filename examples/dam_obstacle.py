@@ -31,10 +31,11 @@ BLUE, WOOD = (0.05, 0.22, 0.42), (0.55, 0.38, 0.18)
 
 
 def box():
-    """Corners (8, 3) and triangles (12, 3) of the obstacle."""
+    """Corners (24, 3), those of each side for itself, and triangles (12, 3) of the obstacle."""
     corners = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-    sides = [(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)]
-    return BOX + HALF * corners, np.array([t for a, b, c, d in sides for t in ((a, b, c), (a, c, d))])
+    sides = np.array([(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)])
+    halves = np.array([(0, 1, 2), (0, 2, 3)])
+    return (BOX + HALF * corners)[sides.ravel()], (4 * np.arange(6)[:, None, None] + halves).reshape(-1, 3)
 
 
 def build(spacing, device):

@@ -29,7 +29,7 @@ def run(example, folder, *options):
 
 
 def test_a_coarse_dam_meets_the_box(example, tmp_path):
-    result = run(example, tmp_path, "--spacing", 0.03, "--seconds", 0.5, "--fps", 25)
+    result = run(example, tmp_path, "--spacing", 0.03, "--seconds", 0.36, "--fps", 25)
     example.check(result)
     assert result.rows[-1, 1] > example.BOX[0] + example.HALF[0] and result.rows[:, 2].max() > 1.0
     stage = Usd.Stage.Open(str(tmp_path / "dam.usdc"))

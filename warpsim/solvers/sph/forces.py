@@ -12,8 +12,10 @@ from .smoothing import smoothing
 
 
 @functools.cache
-def force_kernel(name: str, dim: int, periodic: bool, no_slip: bool) -> Any:
+def force_kernel(name: str, dim: int, periodic: bool, no_slip: bool, viscous: bool, mixing: bool) -> Any:
     """The kernel of accelerations [m/s^2], and of the change of velocity by XSPH [m/s].
+
+    viscous, mixing: whether there is laminar viscosity, and XSPH.
 
     Pressure in the symmetric form of J. Monaghan 1992: every pair feels equal and opposite forces. Artificial viscosity
     resists approach of particles of fluid, laminar viscosity all relative motion; walls take part in it with the
@@ -48,10 +50,11 @@ def force_kernel(name: str, dim: int, periodic: bool, no_slip: bool) -> Any:
                 if j < water:
                     closing = min(dot(u, d), h * 0.0)
                     push = push - artificial * closing / (both * (square + least))
-                    mixed -= u * (2.0 * mass[j] * value(r, h) / both)
+                    if mixing:
+                        mixed -= u * (2.0 * mass[j] * value(r, h) / both)
                 elif no_slip:
                     u = v[i] - slip[j - water]
-                if j < water or no_slip:
+                if viscous and (j < water or no_slip):
                     drag = fluid[VISCOSITY] * both / (rho[i] * rho[j]) * square / (square + least)
                     total += u * (mass[j] * drag * slope)
                 total -= d * (mass[j] * push * slope)

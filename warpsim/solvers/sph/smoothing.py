@@ -121,7 +121,7 @@ def smoothing(name: str, dim: int) -> Smoothing:
         scale = r.dtype(factor) / (h * h)
         if space:
             scale = scale / h
-        return scale * shape(r / h)
+        return scale * shape(r * (1.0 / h))
 
     @func
     def slope(r: Float, h: Float) -> Float:
@@ -129,6 +129,6 @@ def smoothing(name: str, dim: int) -> Smoothing:
         scale = r.dtype(factor) / (square * square)
         if space:
             scale = scale / h
-        return scale * shape_slope(r / h)
+        return scale * shape_slope(r * (1.0 / h))
 
     return Smoothing(value, slope, support)

@@ -48,8 +48,9 @@ class SolverSPH:
 
     Velocities leapfrog: forces at the begin of a step, continuity half-way, positions at the end. States made after the
     solver have `particle_rho`, densities [kg/m^3]. `fluid_numbers` are those of `fluid` as an array that can be
-    written between steps and has gradients. `shape_force`: torque about the origin of each shape [N m] and force on it
-    [N], mean over the last step, (shapes,) spatial vectors; of sheets per metre of depth.
+    written between steps and has gradients; laminar viscosity and XSPH that are 0 in `fluid` stay so. `shape_force`:
+    torque about the origin of each shape [N m] and force on it [N], mean over the last step, (shapes,) spatial vectors;
+    of sheets per metre of depth.
 
     On a tape a step is recorded launch by launch: neighbours are integers, found once a substep. With a number of
     substeps it can be captured, and be the step of `wp.checkpoint(..., scratch=solver.scratch)`. Raises `ModelError`
@@ -155,7 +156,8 @@ class SolverSPH:
             self._run(wall_pressure_kernel(*kind, self.suction), p.walls, *around)
             self._push_walls(control, search, substeps)
         forces = [control.gravity, p.x, p.v, p.slip, p.rho, p.p, p.mass, p.pull, p.a, p.mix]
-        self._run(force_kernel(*kind, self.no_slip), p.water, *search, p.water, scale, fluid, *forces)
+        accelerate = force_kernel(*kind, self.no_slip, self.fluid.viscosity > 0.0, self.fluid.xsph > 0.0)
+        self._run(accelerate, p.water, *search, p.water, scale, fluid, *forces)
         self._run(kick, p.water, dt, p.a, p.mix, p.v)
         if self.density == "continuity":
             rates = [self.model.dtype(THINNEST), fluid, control.gravity, p.x, p.v, p.rho, p.mass, p.new]
