@@ -37,7 +37,10 @@ ABSENT = {
 
 def state_of(name: str) -> str:
     """Whether warpsim has a name of Warp, or why not."""
-    if hasattr(warpsim, name):
+    try:
+        if hasattr(warpsim, name):
+            return HERE
+    except warpsim.errors.MissingPackageError:  # of a framework that this machine lacks
         return HERE
     return next((why for why, pattern in ABSENT.items() if re.fullmatch(pattern, name)), "not yet")
 
