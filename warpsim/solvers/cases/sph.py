@@ -264,49 +264,6 @@ def between_plates() -> Iterator[Measurement]:
     yield near("drag on the lid by rho nu U / L", 1.0, drag, absolute=0.1)
 
 
-@case("S6", "sph", "Taylor and Green's vortices, Re = 100", FULL)
-def vortices() -> Iterator[Measurement]:
-    """Speeds decay by exp(-8 pi^2 t / Re); plain particles lose some more (50 x 50 of them)."""
-    n, viscosity = 50, 0.01
-    builder = ModelBuilder(gravity=0.0)
-    add_fluid_box(builder, (0.0, 0.0, 0.0), (1.0, 1.0, 0.0), 1.0 / n, density=1.0)
-    solver, state = scene(
-        builder, Fluid(1.0, 10.0, 0.0, viscosity), suction=True, period=(1.0, 1.0, 0.0)
-    )  # fmt: skip
-    x, y = 2.0 * math.pi * state.particle_q.numpy()[:, :2].T
-    state.particle_qd.assign(np.stack([-np.cos(x) * np.sin(y), np.sin(x) * np.cos(y), 0.0 * x], axis=1))
-    state.particle_rho.assign(solver.fluid.density_at(-0.25 * (np.cos(2.0 * x) + np.cos(2.0 * y))))
-    for _ in range(20):
-        solver.step(state, state, dt=0.05)
-    fastest = np.linalg.norm(state.particle_qd.numpy(), axis=1).max()
-    ratio = fastest / math.exp(-8.0 * math.pi**2 / 100.0)
-    yield Measurement("fastest at t = 1 by the exact one", 1.0, ratio, 0.85, 1.05)
-
-
-@case("S7", "sph", "standing wave", FULL)
-def standing_wave() -> Iterator[Measurement]:
-    """Period of the first mode of a tank 1 m long and 0.5 m deep: T = 2 pi / sqrt(g k tanh(k H)), k = pi / L."""
-    dx, length, depth, amplitude = 0.0125, 1.0, 0.5, 0.05
-    builder = ModelBuilder(gravity=-G)
-    points = (np.stack(np.meshgrid(np.arange(80), np.arange(48)), axis=-1).reshape(-1, 2) + 0.5) * dx
-    level = depth + amplitude * np.cos(math.pi * points[:, 0])
-    keep = points[:, 1] < level
-    builder.add_particles(np.column_stack([points, 0.0 * level])[keep], 0.0, 1000.0 * dx * dx)
-    add_tank(builder, length)
-    solver, state = scene(
-        builder, Fluid(sound=10.0 * math.sqrt(2.0 * G * depth), alpha=0.01), bounds=((0.0, 0.0, 0.0), (1.0, 0.8, 0.0))
-    )  # fmt: skip
-    state.particle_rho.assign(solver.fluid.density_at(1000.0 * G * np.maximum(level - points[:, 1], 0.0)[keep]))
-    lean, dt = [], 0.01
-    for _ in range(145):
-        solver.step(state, state, dt=dt)
-        lean.append(solver.statistics(state).center_of_mass[0] - 0.5 * length)
-    crossings = dt * (1.0 + np.flatnonzero(np.diff(np.sign(lean)) != 0.0))
-    k = math.pi / length
-    expected = 2.0 * math.pi / math.sqrt(G * k * math.tanh(k * depth))
-    yield near("period [s]", expected, 2.0 * float(crossings[1] - crossings[0]), relative=0.05)
-
-
 @case("S9", "sph", "buoyancy of a box under water")
 def buoyancy() -> Iterator[Measurement]:
     """Archimedes: the force on a fixed body is the weight of the water in its place."""
