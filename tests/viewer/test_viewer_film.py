@@ -45,3 +45,17 @@ def test_films_that_cannot_be_made(scene, tmp_path, monkeypatch):
         usd.points("grains", np.zeros((5000, 3), np.float32), 0.1)
     with pytest.raises(ViewError, match="5000 balls, the films drawn here at most 4000"):
         write_film(Animation(tmp_path / "many.usdc"), tmp_path / "many.gif")
+
+
+def test_a_floor_of_the_animation_is_drawn_without_edges(tmp_path):
+    with UsdWriter(tmp_path / "drop.usdc") as usd:
+        usd.ground(size=200.0)
+        for k in range(2):
+            usd.frame()
+            usd.sphere("ball", (0.0, 1.0 - 0.1 * k, 0.0), 0.5, color=(0.8, 0.0, 0.0))
+    animation = Animation(tmp_path / "drop.usdc")
+    assert [body.name for body in animation.grounds()] == ["/World/ground"]
+    path = write_film(animation, tmp_path / "drop.png", size=(160, 120))
+    with Image.open(path) as film:
+        pixels = np.asarray(film.convert("RGB"), np.int32)
+    assert (pixels[..., 0] - pixels[..., 2] > 60).mean() > 0.05, "the ball is too small: the floor counts for the view"

@@ -36,7 +36,7 @@ class Moment:
     sizes: np.ndarray | None = None
 
 
-@dataclass
+@dataclass(eq=False)
 class Body:
     """Something to draw: a mesh, balls, or instances of a mesh.
 
@@ -103,6 +103,13 @@ class Animation:
         boxes = [self.box(body, looked) for body in [body for body in self.bodies if body.moving] or self.bodies]
         low, high = np.min([low for low, _ in boxes], axis=0), np.max([high for _, high in boxes], axis=0)
         return (low, high) if np.isfinite(low).all() else (np.zeros(3), np.ones(3))
+
+    def grounds(self) -> list[Body]:
+        """Bodies that stand still and are flat, such as a floor."""
+        low, high = self.bounds()
+        still = [body for body in self.bodies if not body.moving and body.kind == "mesh"]
+        along = [self.moment(body, 0).points[:, "XYZ".index(self.up)] for body in still]
+        return [b for b, x in zip(still, along, strict=True) if len(x) and np.ptp(x) < 1.0e-3 * (high - low).max()]
 
     def _repr_html_(self) -> str:
         """The animation as a notebook shows it: the page of the viewer."""

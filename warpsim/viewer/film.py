@@ -27,8 +27,9 @@ def write_film(
     """Draw an animation into a film, .webp, .gif or animated .png, or .mp4, .mov, .mkv, .webm through imageio.
 
     fps: frames a second of the film [1/s]; the animation keeps its speed. size: pixels. azimuth, elevation [deg] turn
-    the viewer. ground: draw a floor at the lowest point. quality: of .webp, 1 to 100. Raises ViewError for another
-    extension or too many balls to draw, MissingPackageError without imageio, FileNotFoundError without the folder.
+    the viewer. ground: draw a floor, where the animation has one, else at the lowest point. quality: of .webp, 1 to
+    100. Raises ViewError for another extension or too many balls to draw, MissingPackageError without imageio,
+    FileNotFoundError without the folder.
     """
     target = Path(os.fspath(path))
     writer = _writer(target, fps, quality)
@@ -36,16 +37,25 @@ def write_film(
         raise FileNotFoundError(f"folder {str(target.parent)!r} does not exist; make it first")
     count = max(1, round(animation.seconds * fps))
     numbers = [min(len(animation) - 1, round(k * animation.fps / fps)) for k in range(count)]
-    frames = [_surfaces(animation, number) for number in numbers]
-    floor = float(animation.bounds()[0]["XYZ".index(animation.up)]) if ground else None
+    grounds = animation.grounds()  # the floor stands for them, and has no edge
+    bodies = [body for body in animation.bodies if body not in grounds] or animation.bodies
+    frames = [_surfaces(animation, bodies, number) for number in numbers]
+    floor = _height_of_floor(animation, grounds) if ground else None
     view = {"ground": floor, "up_axis": animation.up, "azimuth": azimuth, "elevation": elevation, "panel": size}
     images = mesh_images(frames, **view)
     writer([np.uint8(np.rint(255.0 * np.clip(image, 0.0, 1.0))) for image in images])
     return target
 
 
-def _surfaces(animation: Animation, frame: int) -> list[Surface]:
-    found = [_surface(body, animation.moment(body, frame)) for body in animation.bodies]
+def _height_of_floor(animation: Animation, grounds: list[Body]) -> float:
+    """Where the floor is [m]: where the animation has one, else at the lowest point."""
+    up = "XYZ".index(animation.up)
+    heights = [float(animation.moment(body, 0).points[0, up]) for body in grounds]
+    return min(heights, default=float(animation.bounds()[0][up]))
+
+
+def _surfaces(animation: Animation, bodies: list[Body], frame: int) -> list[Surface]:
+    found = [_surface(body, animation.moment(body, frame)) for body in bodies]
     return [surface for surface in found if len(surface.points)]
 
 

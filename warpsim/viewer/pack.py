@@ -27,20 +27,10 @@ def header_of(animation: Animation, every: int, play: bool) -> dict[str, Any]:
     low, high = animation.bounds()
     return {
         "up": animation.up, "fps": animation.fps, "every": every, "frames": len(range(0, len(animation), every)),
-        "low": low.tolist(), "high": high.tolist(), "play": play, "ground": _has_ground(animation, low, high),
+        "low": low.tolist(), "high": high.tolist(), "play": play, "ground": bool(animation.grounds()),
         "bodies": [_described(animation, body) for body in animation.bodies],
         "still": text_of(frame_bytes(animation, [b for b in animation.bodies if not b.moving], 0)),
     }  # fmt: skip
-
-
-def _has_ground(animation: Animation, low: np.ndarray, high: np.ndarray) -> bool:
-    """Whether something that stands still is flat and lies below the rest: then the page draws no floor."""
-    up = "XYZ".index(animation.up)
-    for body in animation.bodies:
-        points = animation.moment(body, 0).points
-        if not body.moving and len(points) and np.ptp(points[:, up]) < 1.0e-3 * (high - low).max():
-            return True
-    return False
 
 
 def _described(animation: Animation, body: Body) -> dict[str, Any]:
