@@ -15,7 +15,13 @@ PRINT = re.compile(r"^\s*print\(.*\)  # (.*)$", re.MULTILINE)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
-@pytest.mark.parametrize("page", WITH_PROGRAMS, ids=lambda p: p.stem)
+def marked(page):
+    """A page as a parameter: kernels that call functions of Numba are not for GPUs."""
+    marks = [pytest.mark.not_for_cuda("is machine code of the CPU")] if page.stem == "numba" else []
+    return pytest.param(page, id=page.stem, marks=marks)
+
+
+@pytest.mark.parametrize("page", [marked(page) for page in WITH_PROGRAMS])
 def test_programs_print_what_they_say(page, tmp_path, capsys):
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     program = "\n".join(blocks)

@@ -9,7 +9,9 @@ import warpsim as wp
 
 numba = pytest.importorskip("numba", reason="Numba is not installed")
 from_numba = pytest.importorskip("warpsim.interop.from_numba")
-pytestmark = pytest.mark.cpu(reason="machine code of Numba on the CPU")
+pytestmark = [
+    pytest.mark.cpu(reason="machine code of Numba on the CPU"), pytest.mark.not_for_cuda("is machine code of the CPU"),
+]  # fmt: skip
 
 F = wp.array(dtype=wp.float64)
 HOSTS = pytest.mark.parametrize("device", ["cpu", "interp"])

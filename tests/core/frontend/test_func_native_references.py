@@ -84,6 +84,7 @@ def test_gradients_of_elements_that_are_changed_in_place(device):
     assert rows.grad.numpy().tolist() == [[2, 1], [2, 1]]
 
 
+@pytest.mark.not_for_cuda("the text of a native function does not compile for CUDA")
 def test_what_has_no_place_or_no_derivative_is_refused(device):
     @wp.func_native("x = x + 1.0f;")
     def plain(x: wp.ref[float]): ...
