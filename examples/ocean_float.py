@@ -72,7 +72,7 @@ def run(args):
     sea = Sea(SeaState(args.height, args.period), direction=0.3)
     ocean = Ocean(sea, SIZE, args.cells, seed=2, shortest=3.0)
     kinds = [Floats(*buoy(), density=680.0, drag=1.2, center_of_mass=(0.0, 0.0, -1.6)), Floats(*barge(), density=420.0)]
-    states = [kinds[0].state([[50.0, y, -1.6] for y in (49.0, 53.0, 57.0, 61.0)]), kinds[1].state([[62.0, 55.0, 0.0]])]
+    states = [kinds[0].state([[50.0, y, -1.6] for y in (43.0, 50.0, 57.0, 64.0)]), kinds[1].state([[62.0, 55.0, 0.0]])]
     dt, rows = 1.0 / (args.fps * args.steps), []
     field, frames = None, round(args.seconds * args.fps)
     corner = (np.arange(args.cells - 1)[:, None] * args.cells + np.arange(args.cells - 1)).ravel()

@@ -34,6 +34,7 @@ ELSEWHERE = {
     "test_public_api.py": "names",
     "test_readme.py": "text and programs in processes of their own",
     "usd": "files",
+    "viewer": "files, and pages for a browser",
 }
 """Places of tests that no device has a part in, with what they are about."""
 
