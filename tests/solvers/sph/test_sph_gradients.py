@@ -1,8 +1,10 @@
 """Gradients of a fluid to states, what it is made of, walls and controls: differences, Taylor's test, checkpoints."""
 
+import dataclasses
+
 import numpy as np
 import pytest
-from fluid_scenes import COUNT, splash
+from fluid_scenes import COUNT, WATER, splash
 
 import warpsim as wp
 
@@ -82,6 +84,19 @@ def test_gradients_are_those_of_differences(options):
         expected = float((gradient * direction).sum())
         assert abs(expected) > 1e-7, name
         assert measured == pytest.approx(expected, rel=1e-5, abs=3e-8), name
+
+
+def test_viscosities_that_are_zero_have_gradients():
+    """Against one-sided differences, as neither may be negative."""
+    inviscid = dataclasses.replace(WATER, viscosity=0.0, xsph=0.0)
+    start, step = Rollout(fluid=inviscid), 1.0e-7
+    gradient = start.gradients()["fluid"]
+    for name in ("viscosity", "xsph"):
+        change = inviscid.numbers * 0.0
+        change[list(dataclasses.replace(inviscid, **{name: 0.125}).numbers).index(0.125)] = step
+        measured = (Rollout({"fluid": change}, fluid=inviscid).value - start.value) / step
+        expected = float((gradient * change).sum() / step)
+        assert abs(expected) > 1e-7 and measured == pytest.approx(expected, rel=1e-3), name
 
 
 def test_checkpointed_rollouts_have_the_gradients_of_full_tapes():

@@ -48,7 +48,8 @@ class SolverSPH:
 
     Velocities leapfrog: forces at the begin of a step, continuity half-way, positions at the end. States made after the
     solver have `particle_rho`, densities [kg/m^3]. `fluid_numbers` are those of `fluid` as an array that can be
-    written between steps and has gradients; laminar viscosity and XSPH that are 0 in `fluid` stay so. `shape_force`:
+    written between steps and has gradients; laminar viscosity and XSPH that are 0 in `fluid` stay
+    so, unless the model requires gradients. `shape_force`:
     torque about the origin of each shape [N m] and force on it [N], mean over the last step, (shapes,) spatial vectors;
     of sheets per metre of depth.
 
@@ -72,7 +73,9 @@ class SolverSPH:
         _check_lengths(self, smoothing)
         model.add_state_field("particle_rho", model.dtype, model.particle_count, self.fluid.density)
         options: dict[str, Any] = {"device": model.device, "requires_grad": True}
-        self.fluid_numbers = array(self.fluid.numbers, dtype=model.dtype, **options)
+        self.fluid_numbers = array(
+            self.fluid.numbers, dtype=model.dtype, device=model.device, requires_grad=model.requires_grad
+        )
         self.shape_force = zeros(model.shape_count, model.spatial_vector, **options)
         self._pose = zeros(model.shape_count, model.transform, **options)
         self.particles = self._make_particles(bounds)
@@ -156,7 +159,9 @@ class SolverSPH:
             self._run(wall_pressure_kernel(*kind, self.suction), p.walls, *around)
             self._push_walls(control, search, substeps)
         forces = [control.gravity, p.x, p.v, p.slip, p.rho, p.p, p.mass, p.pull, p.a, p.mix]
-        accelerate = force_kernel(*kind, self.no_slip, self.fluid.viscosity > 0.0, self.fluid.xsph > 0.0)
+        slopes = self.model.requires_grad  # what is zero has a derivative too
+        terms = [slopes or self.fluid.viscosity > 0.0, slopes or self.fluid.xsph > 0.0]
+        accelerate = force_kernel(*kind, self.no_slip, *terms)
         self._run(accelerate, p.water, *search, p.water, scale, fluid, *forces)
         self._run(kick, p.water, dt, p.a, p.mix, p.v)
         if self.density == "continuity":
