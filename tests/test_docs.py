@@ -14,7 +14,6 @@ FRAMEWORKS = ("torch", "jax", "paddle", "numba")
 PRINT = re.compile(r"^\s*print\(.*\)  # (.*)$", re.MULTILINE)
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch")
 def marked(page):
     """A page as a parameter: kernels that call functions of Numba are not for GPUs."""
     marks = [pytest.mark.not_for_cuda("is machine code of the CPU")] if page.stem == "numba" else []

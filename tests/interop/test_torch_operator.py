@@ -6,10 +6,7 @@ import pytest
 import warpsim as wp
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-pytestmark = [
-    pytest.mark.cpu(reason="tensors of the CPU build of PyTorch"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),  # PyTorch of its own old names
-]
+pytestmark = pytest.mark.cpu(reason="tensors of the CPU build of PyTorch")
 
 F = wp.array(dtype=wp.float64)
 Vec3s = wp.array(dtype=wp.vec3d)

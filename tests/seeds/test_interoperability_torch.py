@@ -9,10 +9,7 @@ import pytest
 import warpsim as wp
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-pytestmark = [
-    pytest.mark.cpu(reason="tensors of the CPU build of PyTorch"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),
-]
+pytestmark = pytest.mark.cpu(reason="tensors of the CPU build of PyTorch")
 
 
 @wp.kernel

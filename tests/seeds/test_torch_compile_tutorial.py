@@ -10,7 +10,6 @@ import warpsim as wp
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytestmark = [
     pytest.mark.cpu(reason="tensors of the CPU build of PyTorch"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:torch"),
     # the tutorial asks for `.grad` of what may be the result of another operation
     pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf"),
 ]
