@@ -36,6 +36,7 @@ settings.load_profile("random" if os.environ.get("WARPSIM_RANDOM_TESTS") else "f
 def pytest_addoption(parser):
     parser.addoption("--update-golden", action="store_true", help="rewrite the texts under tests/golden")
     parser.addoption("--simulated-cuda", action="store_true", help='run tests on "cuda:0" of a simulated driver')
+    parser.addoption("--nightly", action="store_true", help="tests marked `nightly` too, and all they assemble")
     parser.addoption("--assembly", choices=every_program.CHOICES, default="auto", help="machine code for GPUs as well")
 
 
@@ -45,6 +46,7 @@ def pytest_configure(config):
         os.environ[_CACHE] = tempfile.mkdtemp(prefix="warpsim-tests-")
         config.add_cleanup(lambda: shutil.rmtree(os.environ.pop(_CACHE), ignore_errors=True))
     config.addinivalue_line("markers", "cpu: about the CPU alone, which stays the current device with --simulated-cuda")
+    config.addinivalue_line("markers", "nightly: says more of what other tests sample; runs with --nightly only")
     every_program.configure(config)
     if getattr(config.option, "dist", "no") == "load":
         config.option.dist = "worksteal"  # long tests stand side by side: all would wait for the worker that has them
@@ -56,19 +58,16 @@ def pytest_configure(config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """On a GPU, tests that name the device "cpu" as a parameter get the GPU, and the interpreter rests."""
+    """Leave nightly tests to their night, and choose for a device what it has a part in."""
     device_run.mark(config, items)
-    if not device_run.on_gpu(config):
-        return
-    resting = []
-    for item in items:
-        given = getattr(item, "callspec", None)
-        if given is None or item.get_closest_marker("cpu") is not None:
-            continue
-        if given.params.get("device") == "cpu":
-            given.params["device"] = "cuda:0"
-        elif given.params.get("device") == "interp":
-            resting.append(item)
+    if not config.getoption("--nightly"):
+        deselect(config, items, [item for item in items if item.get_closest_marker("nightly")])
+    if device_run.on_gpu(config):
+        deselect(config, items, device_run.moved_to_gpu(items))
+
+
+def deselect(config, items, resting):
+    """Take tests out of the run; pytest counts them."""
     config.hook.pytest_deselected(items=resting)
     gone = set(resting)
     items[:] = [item for item in items if item not in gone]

@@ -65,3 +65,17 @@ def mark(config: pytest.Config, items: list[pytest.Item]) -> None:
         elsewhere = any(place == at or place.startswith(f"{at}/") for at in ELSEWHERE)
         if not elsewhere and item.get_closest_marker("cpu") is None:
             item.add_marker(pytest.mark.device)
+
+
+def moved_to_gpu(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Give tests that name the device "cpu" as a parameter the GPU; returns those of the interpreter, which rests."""
+    resting = []
+    for item in items:
+        given = getattr(item, "callspec", None)
+        if given is None or item.get_closest_marker("cpu") is not None:
+            continue
+        if given.params.get("device") == "cpu":
+            given.params["device"] = "cuda:0"
+        elif given.params.get("device") == "interp":
+            resting.append(item)
+    return resting

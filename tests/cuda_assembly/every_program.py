@@ -1,7 +1,8 @@
 """Every kernel that the tests compile or interpret becomes machine code for GPUs as well, on machines without one.
 
 Whatever a test makes (a kernel, its adjoint, a recording, a tangent; of the library, an example, a test) is compiled by
-NVVM and assembled by nvJitLink for each compute capability in `ARCHS`, by `cuda.machine_codes` as for a launch.
+NVVM and assembled by nvJitLink for a compute capability of `ARCHS`, by `cuda.machine_codes` as for a launch: for one
+of them, which the program itself decides, and for each with `pytest --nightly`.
 That happens when the test is over; a refusal is an error of the test, with the kernel's name and the compiler's words.
 Equal programs are assembled once in a run: workers of pytest-xdist share a folder with one file for each.
 
@@ -19,6 +20,7 @@ import shutil
 import tempfile
 import time
 import weakref
+import zlib
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +38,7 @@ from warpsim.core.types.arrays import ArrayType
 
 ARCHS = ((9, 0), (12, 0))
 CHOICES = ("auto", "off", "required")
-_TARGETS = " and ".join(f"{major}.{minor}" for major, minor in ARCHS)
+"""One for each dialect of LLVM that NVVM reads: an old one below 10.0, a recent one from there on."""
 
 
 def configure(config: pytest.Config) -> None:
@@ -46,6 +48,7 @@ def configure(config: pytest.Config) -> None:
     wanted = config.getoption("--assembly")
     if wanted == "off" or (wanted == "auto" and on_gpu(config)):  # there kernels run, which says more
         return
+    archs_each = len(ARCHS) if config.getoption("--nightly") else 1
     missing = cuda_tools.missing()
     if missing and wanted == "required":
         raise pytest.UsageError(f"--assembly=required without {', '.join(missing)}: pip install 'warpsim[cuda]'")
@@ -53,9 +56,9 @@ def configure(config: pytest.Config) -> None:
     folder = Path(given["assembly"] if given else tempfile.mkdtemp(prefix="warpsim-assembly-"))
     if given is None:
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-        config.pluginmanager.register(Report(folder, missing))
+        config.pluginmanager.register(Report(folder, missing, archs_each))
     if not missing:
-        assembly = Assembly(folder)
+        assembly = Assembly(folder, archs_each)
         assembly.watch()
         config.add_cleanup(assembly.unwatch)
         config.pluginmanager.register(assembly)
@@ -64,8 +67,8 @@ def configure(config: pytest.Config) -> None:
 class Assembly:
     """What one process of the run has made, and its way to machine code; `folder` is shared by all processes."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    def __init__(self, folder: Path, archs_each: int = 1):
+        self.folder, self.archs_each = folder, archs_each
         self.one_in = 1
         self.expected: str | None = None  # what a refusal says that the test is about
         self.made: dict[int, Program] = {}  # by the identity of their functions: options are not known yet
@@ -139,13 +142,14 @@ class Assembly:
 
     def assemble(self, program: Program, options: Options, test: str) -> str:
         """Machine code of a program that no one has assembled; returns why there is none, else nothing."""
-        claim = self.folder / cache_key(program, options, "CUDA")
+        key = cache_key(program, options, "CUDA")
+        claim = self.folder / key
         try:
             claim.touch(exist_ok=False)
         except FileExistsError:
             return ""
         began = time.process_time()
-        words = refusal(program, options)
+        words = refusal(program, options, self.archs(key))
         kind = "refused" if words else "derived" if program.fn in self.derived else "kernels"
         if words and self.expected is not None and self.expected in words:
             kind, words = "expected", ""
@@ -154,19 +158,25 @@ class Assembly:
         return words
 
 
+    def archs(self, key: str) -> tuple[tuple[int, int], ...]:
+        """For which capabilities a program is assembled: the same in every run."""
+        first = zlib.crc32(key.encode()) % len(ARCHS)
+        return (ARCHS[first:] + ARCHS[:first])[: self.archs_each]
+
+
 def usual_options(program: Program) -> Options:
     """How a program is compiled when its arrays are contiguous."""
     types = [p.type for p in program.fn.params]
     return Options(tuple("C" if isinstance(t, ArrayType) and not t.indexed else "" for t in types))
 
 
-def refusal(program: Program, options: Options) -> str:
+def refusal(program: Program, options: Options, archs: tuple[tuple[int, int], ...]) -> str:
     """Why a program has no machine code; nothing where it has."""
     from warpsim.core.emit import cuda  # noqa: PLC0415  (needs the packages of the extra `cuda`)
 
     fn = program.fn
     try:
-        cuda.machine_codes(fn, program.ndim, options, program.plan, ARCHS, options.lineinfo)
+        cuda.machine_codes(fn, program.ndim, options, program.plan, archs, options.lineinfo)
     except Exception as error:  # whatever it is, it is a kernel that the CPU runs and CUDA does not
         return f"CUDA refuses kernel {fn.name!r} ({fn.location}): {type(error).__name__}: {error}"
     return ""
@@ -178,6 +188,7 @@ class Report:
 
     folder: Path
     missing: list[str]
+    archs_each: int = 1
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -193,8 +204,9 @@ class Report:
         total: Counter[str] = Counter()
         for path in self.folder.iterdir():
             total.update(json.loads(path.read_text() or '{"lost": 1}'))
+        targets = (" or ", " and ")[self.archs_each == len(ARCHS)].join(f"{major}.{minor}" for major, minor in ARCHS)
         text = f"CUDA: {total['kernels']} kernels and {total['derived']} adjoints and other derived forms compiled and"
-        text += f" assembled for compute capability {_TARGETS}, {total['refused']} refused"
+        text += f" assembled for compute capability {targets}, {total['refused']} refused"
         text += f", {total['expected']} not meant for CUDA" * bool(total["expected"])
         text += f", {total['lost']} unfinished" * bool(total["lost"])
         text += f", among them {total['chosen']} of {total['random']} random programs" * bool(total["random"])

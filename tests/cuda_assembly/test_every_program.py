@@ -28,8 +28,8 @@ def fresh_kernel():
 
 @pytest.fixture
 def watch(tmp_path):
-    """Watches like the run itself does, into a folder of its own."""
-    watch = Assembly(tmp_path)
+    """Watches like a nightly run does, into a folder of its own."""
+    watch = Assembly(tmp_path, len(ARCHS))
     watch.watch()
     yield watch
     watch.unwatch()
@@ -40,7 +40,7 @@ def make(kernel, form=PRIMAL):
 
 
 def line(watch):
-    return Report(watch.folder, []).line().rsplit(" (", 1)[0]
+    return Report(watch.folder, [], watch.archs_each).line().rsplit(" (", 1)[0]
 
 
 def test_a_kernel_and_its_adjoint_are_assembled_once_however_often_they_are_made(watch):
@@ -64,6 +64,14 @@ def test_each_capability_gets_machine_code_of_its_own(watch):
     codes = cuda.machine_codes(program.fn, program.ndim, usual_options(program), program.plan, ARCHS)
     assert [c.code[:4] for c in codes] == [b"\x7fELF"] * len(ARCHS)
     assert len({c.code for c in codes}) == len(ARCHS)
+
+
+def test_a_run_that_is_not_nightly_takes_one_capability_each_and_meets_all(tmp_path):
+    watch = Assembly(tmp_path)
+    chosen = {key: watch.archs(key) for key in map(str, range(64))}
+    assert set(chosen.values()) == {(arch,) for arch in ARCHS}
+    assert chosen == {key: Assembly(tmp_path).archs(key) for key in chosen}
+    assert "9.0 or 12.0" in Report(tmp_path, []).line()
 
 
 @pytest.mark.parametrize("refused", ["NVVM", "the assembler"])
