@@ -4,7 +4,7 @@ Every program (see `random_programs`) runs once on a tape and once on perturbed 
 Programs on which differences of several step sizes do not agree, for they have a kink or grow too fast,
 are set aside and counted; so are those that are refused. Both counts have a bound.
 
-800 programs every day, three of four differentiated on the interpreter, which need not compile them;
+200 programs every day and 800 at night, three of four differentiated on the interpreter, which need not compile them;
 WARPSIM_GRADIENT_PROGRAMS=20000 runs that many others, all compiled.
 """
 
@@ -62,7 +62,12 @@ def described(wrong, gradient, measured):
     return "\n".join(["gradients differ", *lines[:20]])
 
 
-@pytest.mark.parametrize("chunk", range(-(-COUNT // CHUNK)))
+def chunk_of_programs(k):
+    """A part of the programs: all but the first two are for the night, unless they were asked for."""
+    return pytest.param(k, marks=[pytest.mark.nightly] if k >= 2 and not MORE else [])
+
+
+@pytest.mark.parametrize("chunk", [chunk_of_programs(k) for k in range(-(-COUNT // CHUNK))])
 def test_gradients_of_random_programs(chunk):
     counts: Counter[str] = Counter()
     wanted = min(CHUNK, COUNT - chunk * CHUNK)

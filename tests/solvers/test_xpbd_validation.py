@@ -12,7 +12,7 @@ def test_the_case_passes(name):
     assert result.measurements and not wrong
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", [c.name for c in validate.chosen(["xpbd"], True) if c.tier == validate.FULL])
 def test_the_long_case_passes(name):
     test_the_case_passes(name)

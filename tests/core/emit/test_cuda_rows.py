@@ -100,8 +100,15 @@ def _describe(case):
     return f"{case[0].name}({', '.join(t.__name__ for t in case[1])})"
 
 
-@pytest.mark.parametrize("arch", DIALECTS, ids=str)
-@pytest.mark.parametrize("dtype", scalars.NUMBERS, ids=lambda t: t.__name__)
+def shared_out(dtypes):
+    """Scalar types with a dialect: each with one of them every day, with the other at night."""
+    for k, dtype in enumerate(dtypes):
+        for n, arch in enumerate(DIALECTS):
+            marks = [pytest.mark.nightly] if (k + n) % 2 else []
+            yield pytest.param(dtype, arch, marks=marks, id=f"{dtype.__name__}-{arch}")
+
+
+@pytest.mark.parametrize(("dtype", "arch"), list(shared_out(scalars.NUMBERS)))
 def test_every_row_compiles(dtype, arch):
     cases = list(overloads(dtype))
     assert len(cases) > 60

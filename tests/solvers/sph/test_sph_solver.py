@@ -21,7 +21,7 @@ def test_the_case_passes(name):
     assert result.passed, validate.table([result])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", [c.name for c in validate.chosen(["sph"], True) if c.tier == validate.FULL])
 def test_the_long_case_passes(name):
     test_the_case_passes(name)

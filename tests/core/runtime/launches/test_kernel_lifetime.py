@@ -196,11 +196,11 @@ def test_a_running_launch_holds_its_code():
     threads = [threading.Thread(target=run, args=(k,)) for k in (0, 1)]
     for thread in threads:
         thread.start()
-    for round_ in range(24):
+    for round_ in range(8):
         kernels[round_ % 2] = scaled(1130 + round_ % 2)
         kernels[round_ % 2].forget()
         launched(scaled(1140 + round_ % 5))
-        wp.get_module(__name__).load() if round_ == 12 else gc.collect()
+        wp.get_module(__name__).load() if round_ == 4 else gc.collect()
     stop.set()
     for thread in threads:
         thread.join()
@@ -308,10 +308,10 @@ def test_closures_give_memory_and_mappings_back(tmp_path):
     assert kilobytes < 8000 and mapped < 20 and objects < 120
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 def test_many_closures_give_memory_and_mappings_back(tmp_path):
-    """A thousand every day; WARPSIM_CLOSURES=10000 makes that many, within the same bounds."""
+    """A thousand every night; WARPSIM_CLOSURES=10000 makes that many, within the same bounds."""
     kilobytes, mapped, objects = growth(int(os.environ.get("WARPSIM_CLOSURES", "1000")), tmp_path)
     assert kilobytes < 60_000 and mapped < 60 and objects < 1000
 
