@@ -67,6 +67,7 @@ class Pair:
     (lambda: wp.from_jax(np.zeros(3)), "jax_array is ndarray"),
     (lambda: jax.jit(lambda x: wp.from_jax(x).shape[0])(jnp.zeros(3)), "traced JAX array"),
     (lambda: wp.from_jax(jnp.zeros((4, 2)), dtype=wp.vec3), r"trailing extents \(3,\)"),
+    (lambda: wp.from_jax(jnp.float32(3.0)), "without extents"),
     (lambda: wp.from_jax(jnp.zeros(3), dtype=int), "float32 of shape"),
     (lambda: wp.to_jax(jnp.zeros(3)), "a warpsim array"),
     (lambda: wp.to_jax(wp.zeros(3, dtype=Pair)), "structs"),

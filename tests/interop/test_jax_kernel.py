@@ -1,5 +1,6 @@
 """Kernels as functions of JAX, against the same functions in jnp: values and derivatives under all transformations."""
 
+import copy
 import socket
 import subprocess
 import sys
@@ -79,6 +80,12 @@ def product(a: wp.array2d(dtype=wp.float64), b: wp.array2d(dtype=wp.float64), c:
 def square(x: F, y: F):
     i = wp.tid()
     y[i] = x[i] * x[i]
+
+
+@wp.kernel
+def power(x: F, n: int, y: F):
+    i = wp.tid()
+    y[i] = x[i] ** wp.float64(n)
 
 
 def chain(x: F, k: F, y: F):
@@ -173,6 +180,32 @@ def test_transformations(name):
         assert_same(transformed(f), transformed(reference))
 
 
+@pytest.mark.parametrize("name", ["numbers", "in and out"])
+def test_second_derivatives_in_other_inputs_than_the_first(name):
+    """The first derivative is taken in one input alone, so the second has to add the other, in batches, too."""
+    f, reference, args = case(name)
+    rows = [jnp.stack([a, 2.0 * a]) for a in args]
+
+    def total(g):
+        return lambda *xs: sum((y**2).sum() for y in jax.tree.leaves(g(*xs)))
+
+    for transformed in (
+        lambda g: jax.jacrev(jax.grad(total(g), 0), 1)(*args),
+        lambda g: jax.jacfwd(jax.jacrev(g, 1), 0)(*args),
+        lambda g: jax.jacrev(jax.jacfwd(g, 0), 1)(*args),
+        lambda g: jax.jacfwd(jax.jacfwd(g, 0), 1)(*args),
+        lambda g: jax.vmap(jax.jacrev(jax.grad(total(g), 0), 1), in_axes=(None, 0))(args[0], rows[1]),
+    ):
+        assert_same(transformed(f), transformed(reference))
+
+
+def test_calls_without_jit():
+    f, reference, args = case("numbers")
+    with jax.disable_jit():
+        assert_same(f(*args), reference(*args))
+        assert_same(jax.grad(lambda a: f(a, args[1]).sum())(args[0]), jnp.cos(args[0]) * args[1] ** 2 * 0.7)
+
+
 def test_simple_kernels_run_without_python(monkeypatch):
     """Values, tangents and gradients of a kernel whose adjoint reads inputs alone are native calls."""
     monkeypatch.setattr(jax_plans, "run", None)
@@ -212,6 +245,11 @@ def test_buffers_are_changed_in_place_where_jax_gives_them_away():
 def test_outputs_are_counted_by_the_arguments_that_are_left():
     [y, n] = wp.jax_kernel(waves)(jnp.ones(3), jnp.ones(3), 1.0)
     assert y.shape == n.shape == (3,) and n.dtype == jnp.int32
+
+
+def test_models_that_have_functions_are_copied():
+    f = wp.jax_kernel(square)
+    assert copy.deepcopy({"step": f})["step"] is f
 
 
 def test_a_failed_assertion_is_an_error_of_jax():
@@ -264,6 +302,7 @@ def test_a_kernel_without_derivatives():
     (lambda: wp.jax_kernel(waves, num_outputs=2)(jnp.ones(3), jnp.ones(3)), "got 2 arguments"),
     (lambda: wp.jax_kernel(waves, num_outputs=2)(jnp.ones(3), jnp.ones(3), "x"), "'s' of kernel 'waves' is str"),
     (lambda: wp.jax_kernel(energy, output_dims=1)(jnp.ones((3, 3)), jnp.ones(2)), r"shape \(2,\)"),
+    (lambda: wp.jax_kernel(power)(jnp.ones(3), jnp.float64(2.7)), r"'n' of kernel 'power' is an array of float64"),
     (lambda: wp.jax_kernel(square, vmap_method="all"), "vmap_method='all'"),
     (lambda: wp.jax_kernel(square)(jnp.ones(3), output_dims={"z": 3}), "names"),
 ])  # fmt: skip

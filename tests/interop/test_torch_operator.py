@@ -1,5 +1,7 @@
 """Kernels as operators of PyTorch, against the same functions in tensors: values and derivatives of every kind."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -90,8 +92,12 @@ def case(name):
     return bind(operator), reference, args
 
 
+def as_tuple(found):
+    return found if isinstance(found, tuple) else (found,)
+
+
 def assert_same(found, expected):
-    found, expected = (x if isinstance(x, tuple) else (x,) for x in (found, expected))
+    found, expected = as_tuple(found), as_tuple(expected)
     assert len(found) == len(expected)
     for a, b in zip(found, expected, strict=True):
         torch.testing.assert_close(a.detach(), b.detach(), rtol=1e-12, atol=1e-12)
@@ -144,8 +150,7 @@ def test_whole_graphs_compile(name):
 
     def program(function):
         def run(*xs):
-            y = function(*(2.0 * x for x in xs))
-            return sum(((part + 1.0) ** 2).sum() for part in (y if isinstance(y, tuple) else (y,)))
+            return sum(((part + 1.0) ** 2).sum() for part in as_tuple(function(*(2.0 * x for x in xs))))
 
         return run
 
@@ -191,6 +196,53 @@ def test_repeated_calls_and_gradients_describe_tensors_alone(monkeypatch):
     monkeypatch.undo()
     args = [torch.rand(5, 2, dtype=torch.float64)[:, 0].requires_grad_() for _ in a]
     assert_same(*(torch.autograd.grad(g(*args).sum(), args) for g in (f, reference)))
+
+
+@pytest.mark.parametrize("name", ["numbers", "overwrites", "in and out"])
+def test_second_derivatives_in_other_inputs_than_the_first(name):
+    """The first derivative is taken in one input alone, so the second has to add the other."""
+    f, reference, args = case(name)
+    x, y = (a.detach() for a in (args if len(args) == 2 else (*args, *args)))
+
+    def total(g):
+        return lambda a, b: sum((part**2).sum() for part in as_tuple(g(a, b) if len(args) == 2 else g(a + b)))
+
+    for transformed in (
+        lambda g: torch.func.jacrev(torch.func.grad(total(g), 0), 1)(x, y),
+        lambda g: torch.func.jacfwd(torch.func.grad(total(g), 1), 0)(x, y),
+        lambda g: torch.func.jacrev(torch.func.jacfwd(total(g), 0), 1)(x, y),
+    ):
+        assert_same(transformed(f), transformed(reference))
+
+
+def test_batches_without_members():
+    f, _, args = case("numbers")
+    a, b = (torch.zeros(0, 5, dtype=torch.float64) for _ in args)
+    assert torch.func.vmap(f)(a, b).shape == (0, 5)
+    assert torch.func.vmap(torch.func.grad(lambda a, b: f(a, b).sum()), in_dims=(0, None))(a, args[1]).shape == (0, 5)
+
+
+def test_modules_that_have_operators_are_copied():
+    module = torch.nn.Linear(1, 1)
+    module.operator = CASES["linear"][0]
+    assert copy.deepcopy(module).operator is module.operator
+
+
+def test_batches_made_without_torch_func_are_refused():
+    f, _, args = case("numbers")
+    with pytest.raises(wp.errors.NotDifferentiableError, match="is_grads_batched"):
+        torch.autograd.grad(f(*args), args, torch.eye(5, dtype=torch.float64), is_grads_batched=True)
+
+
+def test_what_reads_and_what_gives_may_lie_anyhow():
+    """Views, expanded and negated tensors, and one tensor for two inputs."""
+    f, reference, _ = case("numbers")
+    wide = torch.rand(10, 2, dtype=torch.float64)
+    negated = torch.rand(5, dtype=torch.complex128).conj().imag
+    for a in (wide[::2, 0], wide[0, :1].expand(5), wide.T[1, 5:], negated):
+        x = a.detach().requires_grad_()
+        for seed in (wide[::2, 1], torch.ones((), dtype=torch.float64).expand(5), negated):
+            assert_same(*(torch.autograd.grad(g(x, x), x, seed) for g in (f, reference)))
 
 
 def test_forward_mode_of_forward_mode():

@@ -14,6 +14,7 @@ Third derivatives are refused.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from ..errors import GradientError
@@ -51,6 +52,27 @@ def rule(rules: Rules, form: str, operand: str) -> tuple[str, tuple[str, ...]]:
     """The derivative of a form in one of its operands. Raises `GradientError` for a third derivative."""
     found = rules[form].get(operand)
     return refuse_third(form) if found is None else found
+
+
+def joined(active: Sequence[int], more: Iterable[int]) -> tuple[int, ...]:
+    """The inputs that a derivative is taken in when it is one of a form in further inputs."""
+    return tuple(sorted({*active, *more}))
+
+
+def arranged(
+    form: str, groups: Sequence[str], parts: Mapping[str, Sequence[Any]], own: Mapping[str, Sequence[int]],
+    active: Sequence[int], zero: Callable[[int], Any],
+) -> list[Any]:  # fmt: skip
+    """What a form takes beside x, of what `rule` named for it.
+
+    parts: what there is by name; own: the inputs that each has a part for, fewer than the active ones where the form
+    is a derivative in further inputs; zero: the part of such an input.
+    """
+    found: list[Any] = []
+    for slot, group in zip(GROUPS[form], groups, strict=True):
+        place = dict(zip(own[group], parts[group], strict=True)) if slot != "w" else {}
+        found += parts[group] if slot == "w" else [place[k] if k in place else zero(k) for k in active]
+    return found
 
 
 def refuse_third(form: Any) -> NoReturn:

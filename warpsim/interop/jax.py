@@ -50,6 +50,8 @@ def from_jax(jax_array: jax.Array, dtype: Any = None) -> array:
     element = checked_dtype(memory.dtype.type) if dtype is None else checked_dtype(dtype)
     layout = structs.numpy_dtype(element)
     inner = layout.shape
+    if not memory.ndim:
+        raise ArrayError(f"a JAX array of {memory.dtype} without extents\nexpected: rank 1 to 4\nhelp: x.reshape(1)")
     if memory.dtype != layout.base or memory.ndim <= len(inner) or memory.shape[memory.ndim - len(inner) :] != inner:
         raise ArrayError(
             f"a JAX array of {memory.dtype} of shape {memory.shape} as {type_name(element)}\n"

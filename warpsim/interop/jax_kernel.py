@@ -19,7 +19,7 @@ from jax.interpreters import ad, batching, mlir
 from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
 from ..errors import ArgumentTypeError, ArrayError, NotDifferentiableError, user_frames
-from .forms import GROUPS, PULLED, PUSHED, VALUE, rule
+from .forms import GIVES_TANGENTS, GROUPS, PULLED, PUSHED, VALUE, arranged, joined, rule
 from .jax import check_width
 from .jax_evaluation import Evaluation
 from .jax_plans import plans
@@ -51,7 +51,10 @@ def same_axes(operands: Sequence[Any]) -> list[Any]:
 
 @operator_p.def_impl
 def _(*operands: Any, evaluation: Evaluation) -> list[Any]:
-    return compiled(evaluation)(*operands)
+    if not jax.config.jax_disable_jit:
+        return compiled(evaluation)(*operands)
+    with jax.disable_jit(False):  # one call is a program all the same
+        return compiled(evaluation)(*operands)
 
 
 @lru_cache(maxsize=1024)
@@ -114,23 +117,20 @@ def moved(
     parts: dict[str, list[Any]], flags: dict[str, list[bool]] | None,
 ) -> list[Any]:  # fmt: skip
     """Tangents of a form's results when one of its operands moves."""
-    active, like, own = evaluation.active, parts[operand], flags[operand] if flags else None
-    chosen = list(range(len(along)))
-    if operand == "x" and evaluation.form == VALUE:
-        chosen = [n for n, d in enumerate(along) if not isinstance(d, ad.Zero)]
-        active = tuple(evaluation.operands[n] for n in chosen)
-    elif operand == "x":
-        chosen = [evaluation.operands.index(k) for k in active]
-        if any(not isinstance(d, ad.Zero) for n, d in enumerate(along) if n not in chosen):
-            raise NotDifferentiableError("a second derivative in inputs that the first one was not taken in")
-    given = [jnp.zeros_like(like[n]) if isinstance(along[n], ad.Zero) else along[n] for n in chosen]
-    directions = {**parts, "d": given}
+    operands, inputs = evaluation.operands, dict(zip(evaluation.operands, parts["x"], strict=True))
+    chosen = [n for n, d in enumerate(along) if operand == "w" or not isinstance(d, ad.Zero)]
+    moves = [jnp.zeros_like(parts[operand][n]) if isinstance(along[n], ad.Zero) else along[n] for n in chosen]
+    where = {"w": (), "x": operands}.get(operand, evaluation.active)
+    moving = [where[n] for n in chosen] if where else []
+    active = joined(evaluation.active, moving)
+    own = {**dict.fromkeys("tu", evaluation.active), "d": moving}
+    beside = arranged(form, groups, {**parts, "d": moves}, own, active, lambda k: jnp.zeros_like(inputs[k]))
     batched: tuple[bool, ...] = ()
-    if flags is not None and own is not None:
-        named = {**flags, "d": [own[n] for n in chosen]}
-        batched = (*flags["x"], *(flag for group in groups for flag in named[group]))
-    asked = evaluation._replace(form=form, active=active, batched=batched)
-    return evaluate(asked, [*parts["x"], *(a for group in groups for a in directions[group])])
+    if flags is not None:
+        given, named = dict(zip(operands, flags["x"], strict=True)), {**flags, "d": [flags[operand][n] for n in chosen]}
+        batched = (*flags["x"], *arranged(form, groups, named, own, active, given.__getitem__))
+    found = evaluate(evaluation._replace(form=form, active=active, batched=batched), [*parts["x"], *beside])
+    return found if form in GIVES_TANGENTS else [found[active.index(k)] for k in evaluation.active]
 
 
 def transposed(cotangents: Sequence[Any], *operands: Any, evaluation: Evaluation) -> list[Any]:
@@ -220,6 +220,9 @@ class JaxFunction:
         self.operator = operator_of(subject, num_outputs or 1, in_out_argnames)
         self.__name__ = getattr(subject, "key", None) or subject.__name__
 
+    def __deepcopy__(self, memo: Any) -> JaxFunction:
+        return self  # a part of models that are copied, without a state
+
     def __repr__(self) -> str:
         return f"<JAX function of {self.operator.signature.owner}>"
 
@@ -272,6 +275,8 @@ def operand(a: Any, param: Parameter, owner: str) -> Any:
     if not param.is_array:
         if found.shape != param.inner:
             raise ArrayError(f"{what} has shape {found.shape}\nexpected: {param.inner}, for {type_name(param.type)}")
+        if found.dtype.kind not in "biu" and not scalars.is_float(compounds.scalar_of(param.type)):
+            raise ArgumentTypeError(f"{what} is an array of {found.dtype}\nexpected: {type_name(param.type)}")
         return found.astype(param.dtype)
     if found.dtype != param.dtype:
         raise ArgumentTypeError(

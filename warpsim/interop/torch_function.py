@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from ..core.language import array
-from .forms import GIVES_TANGENTS, GROUPS, PULLED, PUSHED, VALUE, VJP, rule
+from ..errors import NotDifferentiableError
+from .forms import GIVES_TANGENTS, GROUPS, PULLED, PUSHED, VALUE, VJP, arranged, joined, rule
 from .operator import Active, Call
 from .signature import Parameter
 from .torch import to_torch
@@ -114,6 +115,7 @@ class Derivative(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
         evaluation, wanted = ctx.evaluation, ctx.needs_input_grad[1:]
+        refuse_older_batches(cotangents, evaluation.op.signature.owner)
         seeds = [
             c if c is not None else torch.zeros(shape, dtype=dtype, device=device)
             for c, (shape, dtype, device) in zip(cotangents, ctx.results, strict=True) if dtype.is_floating_point
@@ -140,40 +142,57 @@ class Derivative(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, evaluation: Evaluation, *operands: Any) -> Any:
-        rows = []
-        for b in range(info.batch_size):
-            row = [a if d is None else a.select(d, b) for a, d in zip(operands, in_dims[1:], strict=True)]
-            rows.append(Derivative.apply(evaluation, *row))
+        pairs = list(zip(operands, in_dims[1:], strict=True))
+        rows = [
+            Derivative.apply(evaluation, *(a if d is None else a.select(d, b) for a, d in pairs))
+            for b in range(info.batch_size)
+        ]
+        if not rows:
+            like = (a if d is None else a.new_zeros(a.movedim(d, 0).shape[1:]) for a, d in pairs)
+            empty = tuple(y.new_zeros((0, *y.shape)) for y in Derivative.apply(evaluation, *like))
+            return empty, (0,) * len(empty)
         stacked = tuple(torch.stack(column) for column in zip(*rows, strict=True))
         return stacked, (0,) * len(stacked)
 
 
+def refuse_older_batches(cotangents: Sequence[Any], owner: str) -> None:
+    """Raise `NotDifferentiableError` for batches that have neither memory nor rules for functions of autograd."""
+    if any(c is not None and torch._C._functorch.is_legacy_batchedtensor(c) for c in cotangents):
+        raise NotDifferentiableError(
+            f"the gradient of {owner} for a batch that PyTorch makes without torch.func, as is_grads_batched=True and "
+            "vectorize=True do",
+            help="use torch.func.vmap, torch.func.jacrev or torch.func.hessian",
+        )
+
+
 def pulled(evaluation: Evaluation, operand: str, flags: Sequence[bool], parts: dict[str, Any]) -> list[Any]:
     """Gradients of one of a form's operands."""
-    form, groups = rule(PULLED, evaluation.form, operand)
-    if operand == "x" and evaluation.form == VALUE:
-        active = tuple(k for k, flag in zip(evaluation.tensors, flags, strict=True) if flag)
-    else:
-        active = evaluation.active
-    asked = evaluation._replace(form=form, active=active)
-    found = Derivative.apply(asked, *parts["x"], *(a for group in groups for a in parts[group]))
+    wanted = [k for k, flag in zip(evaluation.tensors, flags, strict=True) if flag] if operand == "x" else []
+    active, found = derived(evaluation, *rule(PULLED, evaluation.form, operand), parts, wanted)
     if operand != "x":
-        return list(found)
+        return found
     place = dict(zip(active, found, strict=True))
-    return [place.get(k) if flag else None for k, flag in zip(evaluation.tensors, flags, strict=True)]
+    return [place[k] if k in wanted else None for k in evaluation.tensors]
 
 
 def pushed(evaluation: Evaluation, operand: str, along: Sequence[Any], parts: dict[str, Any]) -> list[Any]:
     """Tangents of a form's results when one of its operands moves."""
-    form, groups = rule(PUSHED, evaluation.form, operand)
-    active, moved = evaluation.active, list(along)
-    if operand == "x" and evaluation.form == VALUE:
-        active = tuple(k for k, d in zip(evaluation.tensors, along, strict=True) if d is not None)
     if operand == "x":
-        moved = [d for k, d in zip(evaluation.tensors, along, strict=True) if k in active]
-        given_x = [a for k, a in zip(evaluation.tensors, parts["x"], strict=True) if k in active]
+        moving = [k for k, d in zip(evaluation.tensors, along, strict=True) if d is not None]
+        moves = [d for d in along if d is not None]
     else:
-        given_x = list(parts[operand])
-    moved = [torch.zeros_like(a) if d is None else d for d, a in zip(moved, given_x, strict=True)]
-    operands = [a for group in groups for a in (moved if group == "d" else parts[group])]
-    return list(Derivative.apply(evaluation._replace(form=form, active=active), *parts["x"], *operands))
+        moving = list(evaluation.active)
+        moves = [torch.zeros_like(a) if d is None else d for d, a in zip(along, parts[operand], strict=True)]
+    form, groups = rule(PUSHED, evaluation.form, operand)
+    active, found = derived(evaluation, form, groups, {**parts, "d": moves}, moving)
+    return found if form in GIVES_TANGENTS else [found[active.index(k)] for k in evaluation.active]
+
+
+def derived(
+    evaluation: Evaluation, form: str, groups: Sequence[str], parts: dict[str, Any], further: Sequence[int]
+) -> tuple[Active, list[Any]]:
+    """The active inputs and the results of a form's derivative, in further inputs perhaps."""
+    x, active = dict(zip(evaluation.tensors, parts["x"], strict=True)), joined(evaluation.active, further)
+    own = {**dict.fromkeys("tuc", evaluation.active), "d": further}
+    beside = arranged(form, groups, parts, own, active, lambda k: torch.zeros_like(x[k]))
+    return active, list(Derivative.apply(evaluation._replace(form=form, active=active), *parts["x"], *beside))

@@ -39,6 +39,9 @@ class TorchOperator:
         self.variants: dict[tuple[bool, ...], Registered] = {}
         self.__name__ = name
 
+    def __deepcopy__(self, memo: Any) -> TorchOperator:
+        return self  # a part of modules that are copied, without a state
+
     def __repr__(self) -> str:
         return f"<operator {self.name} of {self.signature.owner}>"
 
