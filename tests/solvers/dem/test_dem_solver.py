@@ -10,7 +10,7 @@ import pytest
 from grain_scenes import heap, run
 
 import warpsim as wp
-from warpsim.errors import CheckpointError, ModelError, StateError
+from warpsim.errors import ModelError, StateError
 from warpsim.solvers import Material, ModelBuilder, SolverDEM, validate
 from warpsim.solvers.dem.timestep import TimeStepError, TimeStepWarning
 
@@ -212,22 +212,6 @@ def test_time_steps_that_are_none_are_refused(dt):
     model, solver = heap()
     with pytest.raises(StateError, match=r"dt is .*\nexpected: a time step above 0"):
         solver.step(model.state(), model.state(), dt=dt)
-
-
-def test_a_step_in_a_capture_is_refused():
-    """A captured list of neighbours would be written beyond its end."""
-    model, solver = heap()
-    state = model.state()
-    with pytest.raises(StateError, match="host decides when neighbours are listed anew"), wp.ScopedCapture():
-        solver.step(state, state, dt=1.0e-4)
-    run(model, solver, 3)
-
-
-def test_a_step_in_a_checkpointed_loop_is_refused():
-    model, solver = heap(requires_grad=True)
-    state = model.state()
-    with pytest.raises(CheckpointError), wp.Tape():
-        wp.checkpoint(lambda k: solver.step(state, state, dt=1.0e-4), [*state.arrays.values()], 5)
 
 
 def test_controls_that_come_and_go_are_told_apart():

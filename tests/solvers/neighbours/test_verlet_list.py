@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.solvers.neighbours.verlet_list import VerletList
+from warpsim.solvers.neighbours.verlet_list import VerletList, note_moved
 
 
 def random_particles(rng, n, width, offset=0.0):
@@ -99,11 +99,15 @@ def test_what_is_kept_per_pair_follows_it_through_rebuilds():
         lists.carry(values, kept)
 
 
+@wp.kernel
+def note(outdated: wp.array(dtype=int), limit: wp.float64, offset: wp.array(dtype=wp.vec3d)):
+    note_moved(outdated, limit, offset[wp.tid()])
+
+
 def test_lists_are_outdated_after_half_the_skin():
     q = random_particles(np.random.default_rng(6), 10, 0.5)
     lists, *_ = lists_of(q, 0.02, (0.0, 0.0, 0.0))
-    assert not lists.outdated
-    lists.moved.fill_(0.0099**2)
-    assert not lists.outdated
-    lists.moved.fill_(0.0101**2)
-    assert lists.outdated
+    for moved, expected in ((0.0099, False), (0.0101, True)):
+        offset = wp.array(moved * np.array([(0.6, 0.0, 0.8)]), dtype=wp.vec3d)
+        wp.launch(note, 1, [lists.outdated, lists.limit, offset])
+        assert lists.is_outdated is expected

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...core.language import array, float32, int32, kernel, tid, vector, zeros
+from ...core.language import array, int32, kernel, tid, vector, zeros, zeros_like
+from ...core.runtime.arrays.creation import copy
 from ...core.types.compounds import quaternion as quaternion_type
 from ..neighbours.verlet_list import note_moved, position
 from ..shapes import turned
 from .grains import SOLID
 
+if TYPE_CHECKING:
+    from ..neighbours.verlet_list import VerletList
+
 
 class Packed:
-    """Arrays of one order of the grains.
+    """Arrays in the order of the grains, which stay the same arrays when that order changes.
 
     number: which grain of the model comes k-th. q: centre and radius, vec4 [m]; seen: q when lists were built. v [m/s],
     w: angular velocity [rad/s]. rotation: quaternions. pull: forces from outside [N]. inv_mass [1/kg], kind: number of
@@ -31,28 +35,71 @@ class Packed:
         shapes = range(model.shape_count)
         self.wall_springs = [zeros(n, model.vec3, **options) for _ in shapes]
         self.wall_wound = [zeros(n if rolling else 0, model.vec3, **options) for _ in shapes]
-        self.reserve(0)
+        self.springs, self.wound, self._sorted_rows = (self._rows(0) for _ in range(3))
+        self._sorted = {a.dtype: zeros_like(a) for a in (self.number, self.inv_mass, self.q, self.v, self.rotation)}
 
-    def reserve(self, capacity: int) -> None:
-        """Make room for so many rows of the lists."""
-        options = {"device": self.model.device, "requires_grad": True}
-        self.springs = zeros(capacity, self.model.vec3, **options)
-        self.wound = zeros(capacity if self.rolling else 0, self.model.vec3, **options)
+    def sort(self, lists: VerletList) -> None:
+        """Put the grains into the order of the cells that they lie in now, and list their neighbours anew."""
+        sorted_q = self._sorted[self.q.dtype]
+        lists.rebuild(self.q, sorted_q)
+        copy(self.q, sorted_q)
+        copy(self.seen, sorted_q)
+        for a in (self.number, self.kind, self.inv_mass, self.v, self.w, self.pull, self.rotation, *self._by_wall):
+            lists.sort.gather(a, self._sorted[a.dtype])
+            copy(a, self._sorted[a.dtype])
+        room = lists.rows.capacity
+        if self._sorted_rows.size != room:
+            self._sorted_rows = self._rows(room)
+        self.springs = self._carried(lists, self.springs)
+        if self.rolling:
+            self.wound = self._carried(lists, self.wound)
+
+    def _carried(self, lists: VerletList, kept: Any) -> Any:
+        """What is kept per row, by the present lists; another array where these have grown."""
+        lists.carry(kept, self._sorted_rows)
+        kept = kept if kept.size == self._sorted_rows.size else self._rows(self._sorted_rows.size)
+        lists.copy_rows(self._sorted_rows, kept)
+        return kept
+
+    def reserve(self, room: int) -> None:
+        """Make room for so many rows; those that there are keep theirs."""
+        if room > self.springs.size:
+            self._sorted_rows = self._rows(room)
+            self.springs = self._widened(self.springs, room)
+            self.wound = self._widened(self.wound, room) if self.rolling else self.wound
+
+    def _widened(self, kept: Any, room: int) -> Any:
+        made = self._rows(room)
+        copy(made, kept, count=kept.size)
+        return made
+
+    def _rows(self, room: int) -> Any:
+        return zeros(room, self.model.vec3, device=self.model.device, requires_grad=True)
 
     @property
-    def moving(self) -> list[Any]:
-        """Arrays with a row for each grain that go with it into another order, all but q."""
-        walls = [*self.wall_springs, *(self.wall_wound if self.rolling else ())]
-        return [self.number, self.kind, self.inv_mass, self.v, self.w, self.pull, self.rotation, *walls]
+    def _by_wall(self) -> list[Any]:
+        return [*self.wall_springs, *(self.wall_wound if self.rolling else ())]
+
+    @property
+    def history(self) -> list[Any]:
+        """What a step hands on to the next."""
+        rows = [self.springs, self.wound] if self.rolling else [self.springs]
+        return [self.number, self.kind, self.seen, *rows, *self._by_wall]
+
+    @property
+    def scratch(self) -> list[Any]:
+        """What a step fills before it reads it."""
+        loaded = [self.inv_mass, self.q, self.v, self.w, self.pull, self.rotation, self.force, self.torque]
+        return [*loaded, *self._sorted.values(), self._sorted_rows]
 
 
 @kernel
 def load(
     number: array(dtype=int32), particle_q: array(dtype=Any), particle_qd: array(dtype=Any),
     particle_w: array(dtype=Any), particle_rotation: array(dtype=Any), particle_f: array(dtype=Any),
-    radius: array(dtype=Any), inverse: array(dtype=Any), seen: array(dtype=Any), moved: array(dtype=float32),
-    q: array(dtype=Any), v: array(dtype=Any), w: array(dtype=Any), rotation: array(dtype=Any), pull: array(dtype=Any),
-    inv_mass: array(dtype=Any),
+    radius: array(dtype=Any), inverse: array(dtype=Any), seen: array(dtype=Any),
+    outdated: array(dtype=int32), limit: Any, q: array(dtype=Any), v: array(dtype=Any), w: array(dtype=Any),
+    rotation: array(dtype=Any), pull: array(dtype=Any), inv_mass: array(dtype=Any),
 ):  # fmt: skip
     """Put a state into the order of the cells."""
     k = tid()
@@ -64,7 +111,7 @@ def load(
     rotation[k] = particle_rotation[i]
     pull[k] = particle_f[i]
     inv_mass[k] = inverse[i]
-    note_moved(moved, p - position(seen[k]))
+    note_moved(outdated, limit, p - position(seen[k]))
 
 
 @kernel
@@ -85,7 +132,7 @@ def store(
 @kernel
 def integrate(
     gravity: array(dtype=Any), dt: Any, inv_mass: array(dtype=Any), force: array(dtype=Any), torque: array(dtype=Any),
-    pull: array(dtype=Any), seen: array(dtype=Any), moved: array(dtype=float32), q: array(dtype=Any),
+    pull: array(dtype=Any), seen: array(dtype=Any), outdated: array(dtype=int32), limit: Any, q: array(dtype=Any),
     v: array(dtype=Any), w: array(dtype=Any), rotation: array(dtype=Any),
 ):  # fmt: skip
     """Semi-implicit Euler: velocities by the forces, then positions by the new velocities."""
@@ -101,4 +148,4 @@ def integrate(
     v[i] = u
     w[i] = spin
     rotation[i] = turned(rotation[i], spin, dt)
-    note_moved(moved, p - position(seen[i]))
+    note_moved(outdated, limit, p - position(seen[i]))

@@ -12,6 +12,7 @@ import numpy as np
 from ...core.language import launch, zeros
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.creation import copy
+from ...core.runtime.commands.conditional import capture_if
 from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
 from ...core.types.compounds import quaternion as quaternion_type
@@ -49,9 +50,13 @@ class SolverDEM:
     `materials` are arrays that can be written between steps and have gradients. `shape_force`: torque about the origin
     of each shape [N m] and force on it [N], mean over the last step, (shapes,) spatial vectors.
 
-    On a tape a step is recorded launch by launch; neighbours are integers, and gradients flow through distances. The
-    host decides when neighbours are listed anew, so a step cannot be captured in a graph, nor be that of
-    `wp.checkpoint`, which raise. Raises `ModelError` for what no grains are.
+    On a tape a step is recorded launch by launch; neighbours are integers, and gradients flow through distances. A step
+    can be captured in a graph, and long runs have gradients in little memory with
+
+        solver.reserve(pairs)
+        wp.checkpoint(step, [*state.arrays.values(), *solver.history], steps, scratch=solver.scratch)
+
+    Raises `ModelError` for what no grains are.
     """
 
     def __init__(
@@ -69,21 +74,30 @@ class SolverDEM:
         skin = 0.3 * float(radius.mean() if radius.size else 1.0) if skin is None else float(skin)
         largest = 2.0 * float(radius.max(initial=0.0))
         self.neighbours = VerletList(model.particle_count, skin, largest, period, model.dtype, model.device)
-        self._sides = [Packed(model, rolling == "spring") for _ in range(2)]
+        self._grains = Packed(model, rolling == "spring")
+        self.resting = model.control()
         self._graphs: dict[Any, Any] = {}
         self._make_tables()
         self.reset()
 
     def reset(self) -> None:
         """Forget all contacts and the order of the grains; the next step starts as the first."""
-        first = self._sides[0]
-        first.number.assign(np.arange(self.model.particle_count, dtype=np.int32))
-        first.kind.assign(self._number.astype(np.int32))
-        for springs in (*first.wall_springs, *first.wall_wound, first.springs, first.wound):
+        grains, lists = self._grains, self.neighbours
+        grains.number.assign(np.arange(self.model.particle_count, dtype=np.int32))
+        grains.kind.assign(self._number.astype(np.int32))
+        for springs in (*grains.wall_springs, *grains.wall_wound, grains.springs, grains.wound):
             springs.zero_()
-        self._grains = first
-        self.neighbours.rows.offsets.zero_()
-        self.neighbours.moved.fill_(math.inf)
+        lists.rows.offsets.zero_()
+        lists.outdated.fill_(1)
+
+    def reserve(self, pairs: int) -> None:
+        """Make room for so many pairs of neighbours, for steps that are captured in a graph or run by `wp.checkpoint`.
+
+        A bed has about 5 to 6 pairs per grain, more where radii differ much; `contact_count` tells how many there are.
+        Raises `StateError` while a graph holds shorter lists.
+        """
+        self.neighbours.reserve(2 * int(pairs))
+        self._grains.reserve(self.neighbours.rows.capacity)
 
     # ----- one step -------------------------------------------------------------------------------
 
@@ -96,12 +110,11 @@ class SolverDEM:
         states and controls of another model, `TimeStepError` for a time step that is too long for the stiffest grain;
         warns with `TimeStepWarning` where it is longer than is exact.
         """
-        control = control or self._resting()
+        control = control or self.resting
         self._check_arguments(state_in, state_out, control, dt)
         self._begin(state_in, control)
         for _ in range(self.substeps):
-            if self.neighbours.outdated:
-                self._sort()
+            self._sort_if_needed()
             self._run_substep(control, dt / self.substeps)
         self._end(state_out)
 
@@ -114,17 +127,28 @@ class SolverDEM:
             copy(self._pose, control.shape_transform)
             self.shape_force.zero_()
         given = [state.particle_q, state.particle_qd, state.particle_w, state.particle_rotation, state.particle_f]
-        fixed = [model.particle_radius, model.particle_inv_mass, g.seen, self.neighbours.moved]
-        self._run(load, g.number, *given, *fixed, g.q, g.v, g.w, g.rotation, g.pull, g.inv_mass)
+        fixed = [model.particle_radius, model.particle_inv_mass, g.seen]
+        lists = [self.neighbours.outdated, self.neighbours.limit]
+        self._run(load, g.number, *given, *fixed, *lists, g.q, g.v, g.w, g.rotation, g.pull, g.inv_mass)
 
     def _end(self, state: State) -> None:
         g = self._grains
         arrays = [state.particle_q, state.particle_qd, state.particle_w, state.particle_rotation]
         self._run(store, g.number, g.q, g.v, g.w, g.rotation, *arrays)
 
+    def _sort_if_needed(self) -> None:
+        """List neighbours anew where the lists may lack a pair. In a capture, each launch of the graph asks again."""
+        if current_graph() is not None:
+            capture_if(self.neighbours.outdated, self._sort)
+        elif self.neighbours.is_outdated:
+            self._sort()
+
+    def _sort(self) -> None:
+        self._grains.sort(self.neighbours)
+
     def _run_substep(self, control: Control, h: float) -> None:
         """One substep, as a graph where nothing records it."""
-        if saved_contents.active():
+        if saved_contents.active() or current_graph() is not None:
             self._substep(control, h)
             return
         # The graph holds these arrays, so no others can have their ids.
@@ -146,8 +170,8 @@ class SolverDEM:
         self._run(touch, *pairs, g.q, g.v, g.w, g.inv_mass, g.kind, g.springs, g.wound, g.force, g.torque)
         for s in range(model.shape_count):
             self._touch_wall(s, control, dt)
-        motion = [g.inv_mass, g.force, g.torque, g.pull, g.seen, lists.moved, g.q, g.v, g.w, g.rotation]
-        self._run(integrate, control.gravity, dt, *motion)
+        motion = [g.inv_mass, g.force, g.torque, g.pull, g.seen, lists.outdated, lists.limit]
+        self._run(integrate, control.gravity, dt, *motion, g.q, g.v, g.w, g.rotation)
         if model.shape_count:
             launch(move_walls, model.shape_count, [control.shape_velocity, dt, self._pose], device=model.device)
 
@@ -159,25 +183,22 @@ class SolverDEM:
         touch = wall_kernel(model.shape_type[s], self.law, self.rolling, self.force_limit)
         self._run(touch, *wall, *surface, *grains, self.shape_force)
 
-    def _sort(self) -> None:
-        """Put the grains into the order of the cells that they lie in now, and list their neighbours anew."""
-        before, lists = self._grains, self.neighbours
-        after = self._sides[self._sides[0] is before]
-        lists.rebuild(before.q, after.q)
-        for source, target in zip(before.moving, after.moving, strict=True):
-            lists.sort.gather(source, target)
-        if after.springs.size != lists.rows.capacity:
-            after.reserve(lists.rows.capacity)
-        lists.carry(before.springs, after.springs)
-        if after.rolling:
-            lists.carry(before.wound, after.wound)
-        copy(after.seen, after.q)
-        self._grains = after
-
     def _run(self, kernel: Any, *args: Any) -> None:
         launch(kernel, self.model.particle_count, args, device=self.model.device)
 
     # ----- what is asked of it --------------------------------------------------------------------
+
+    @property
+    def history(self) -> list[Any]:
+        """What a step hands on to the next besides its state: contacts, lists, the order of the grains."""
+        lists = self.neighbours
+        return [*self._grains.history, lists.rows.offsets, lists.rows.ids, lists.outdated]
+
+    @property
+    def scratch(self) -> list[Any]:
+        """What every step fills before it reads it: for `wp.checkpoint`, see the class."""
+        tables = [self._table, self._wall_table, self._pose, self.shape_force]
+        return [*self._grains.scratch, *self.neighbours.scratch, *tables]
 
     def statistics(self, state: State) -> GrainStatistics:
         """What is asked of a state, computed when it is read."""
@@ -186,7 +207,7 @@ class SolverDEM:
     @property
     def contact_count(self) -> int:
         """How many pairs of grains the lists hold, touching or nearly so."""
-        return int(self.neighbours.rows.offsets.numpy()[-1]) // 2
+        return self.neighbours.rows.size // 2
 
     def time_step_limit(self, speed: float = 0.0) -> tuple[float, str]:
         """The longest substep [s] by the stiffest and lightest grain, and what sets it.
@@ -225,16 +246,11 @@ class SolverDEM:
         self.shape_force = zeros(model.shape_count, model.spatial_vector, device=model.device, requires_grad=True)
         self._checked_dt = 0.0
 
-    def _resting(self) -> Control:
-        if not hasattr(self, "_control"):
-            self._control = self.model.control()
-        return self._control
-
     def _check_arguments(self, state_in: State, state_out: State, control: Control, dt: float) -> None:
-        if current_graph() is not None:
+        if current_graph() is not None and not self.neighbours.rows.capacity and self.model.particle_count > 1:
             raise StateError(
-                "a step of grains is captured in a graph, but the host decides when neighbours are listed anew\n"
-                "help: call step() outside of the capture; it replays its substeps as graphs by itself"
+                "a step of grains is captured in a graph, and its lists of neighbours have no room\n"
+                "help: call solver.reserve(pairs) before, or step once; lists in a graph cannot grow"
             )
         if not (isinstance(dt, Real) and math.isfinite(dt) and dt > 0.0):
             raise StateError(f"dt is {dt}\nexpected: a time step above 0 [s]")

@@ -7,13 +7,17 @@ once in the row of each of the two: a thread sums the forces on its own particle
 
 from __future__ import annotations
 
-import math
+import weakref
 from typing import Any
 
 from ...core.language import (
-    Float, Vec, array, array_scan, atomic_max, dot, empty, float32, full, func, int32, kernel, launch, tid, uint64,
-    vector, zeros,
+    Float, Vec, array, array_scan, atomic_max, dot, empty, full, func, int32, kernel, launch, min, tid, uint64, vector,
+    zeros,
 )  # fmt: skip
+from ...core.runtime.arrays import saved_contents
+from ...core.runtime.arrays.creation import copy
+from ...core.runtime.devices.capture import current_graph
+from ...errors import StateError
 from ...geometry.hash_grid.hash_grid import HashGrid
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors, nearest_image
 from .cell_sort import CellSort
@@ -39,6 +43,22 @@ class Rows:
     def capacity(self) -> int:
         return self.ids.size
 
+    @property
+    def size(self) -> int:
+        """How many neighbours all rows hold; waits for the device."""
+        return int(self.offsets.numpy()[-1])
+
+    def assign(self, other: Rows) -> None:
+        """Take over the rows of another list of the same capacity."""
+        copy(self.offsets, other.offsets)
+        copy(self.ids, other.ids)
+
+    def widen(self, capacity: int) -> None:
+        """Take another array for ids, with those that there are."""
+        ids = self.ids
+        self.ids = zeros(capacity, int32, ids.device)
+        copy(self.ids, ids, count=ids.size)
+
 
 class VerletList:
     """Lists of pairs of packed particles, vec4 (x, y, z, radius) [m], that are sorted by the cells of a grid.
@@ -47,7 +67,11 @@ class VerletList:
     axis [m], 0 for none.
 
     rows: the present lists. previous: those before, of particles in the order before. sort: how that order changed.
-    builds: how often lists were built.
+    outdated: one int32, not zero when a particle has moved so far that the lists may lack a pair. builds: how often
+    lists were built.
+
+    Lists grow when the host builds them. In a graph they cannot: more neighbours than there is room for fail the
+    graph's launch, and what is read stays in bounds.
     """
 
     def __init__(self, count: int, skin: float, largest: float, period: Any, dtype: Any, device: Any):
@@ -58,39 +82,79 @@ class VerletList:
         self.grid.reserve(count)
         self.sort = CellSort(self.grid, count)
         self.rows, self.previous = Rows(count, 0, device), Rows(count, 0, device)
-        self.moved = full(1, math.inf, float32, device)
+        self.outdated = full(1, 1, int32, device)
         self.builds = 0
         self._points = empty(count, type(self.period_vector), device)
-        self._counts = zeros(count + 1, int32, device)
+        self._starts = zeros(count + 1, int32, device)
+        self._graphs: weakref.WeakSet[Any] = weakref.WeakSet()
 
     @property
-    def outdated(self) -> bool:
-        """Whether a particle has moved so far that the lists may lack a pair; waits for the device."""
-        return bool(self.moved.numpy()[0] > 0.25 * self.skin * self.skin)
+    def limit(self) -> Any:
+        """The squared distance [m^2] after which a particle outdates the lists: half the skin."""
+        return self.dtype(0.25 * self.skin * self.skin)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the lists may lack a pair; waits for the device."""
+        return bool(self.outdated.numpy()[0])
+
+    @property
+    def scratch(self) -> list[Any]:
+        """What a build fills before it reads it."""
+        arrays = [self.previous.offsets, self.previous.ids, self._points, self._starts]
+        return [*arrays, self.sort.order, self.sort.rank, self.grid]
 
     def rebuild(self, q: Any, target: Any) -> None:
         """List the neighbours of particles `q`, which go in the order of the grid's cells to `target`."""
-        self.rows, self.previous = self.previous, self.rows
+        graph = current_graph()
+        self.previous.assign(self.rows)
         self._run(_take_points, q, self._points)
         self.grid.build(self._points, self.largest + self.skin, period=self.period)
         self.sort.update()
         self.sort.gather(q, target)
-        reach = self.dtype(self.skin)
-        search = [self.grid.id, self.dtype(0.5 * self.largest), reach, self.period_vector, q, self.sort.order]
-        self._run(_count, *search, self._counts)
-        array_scan(self._counts, self.rows.offsets, inclusive=False)
-        total = int(self.rows.offsets.numpy()[-1])
-        if total > self.rows.capacity:
-            self.rows.ids = empty(total + total // 4 + 64, int32, self.device)
-        self._run(_fill, *search, self.sort.rank, self.rows.offsets, self.rows.ids)
-        self.moved.zero_()
+        search = [self.grid.id, self.dtype(0.5 * self.largest), self.dtype(self.skin), self.period_vector, q]
+        self._run(_count, *search, self.sort.order, self._starts)
+        array_scan(self._starts, self._starts, inclusive=False)
+        if graph is None:
+            self._make_room(int(self._starts.numpy()[-1]))
+        else:
+            self._graphs.add(graph)
+        rows = self.rows
+        launch(_limit_rows, self.count + 1, [self._starts, rows.ids, rows.offsets], device=self.device)
+        self._run(_fill, *search, self.sort.order, self.sort.rank, rows.offsets, rows.ids)
+        self.outdated.zero_()
         self.builds += 1
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for so many neighbours in all rows together.
+
+        Raises `StateError` while a graph holds the lists that there are, `CheckpointError` in a checkpointed loop.
+        """
+        if capacity <= self.rows.capacity:
+            return
+        if any(True for _ in self._graphs):
+            raise StateError(
+                f"lists of {self.rows.capacity // 2} pairs are too short for {capacity // 2}, and a graph holds them\n"
+                "help: make room with reserve() before the capture, or drop the graph"
+            )
+        for tape in saved_contents.active():
+            tape.note_replaced(f"a list of {capacity // 2} pairs", "make room with solver.reserve() before the loop")
+        self.rows.widen(capacity)
+        self.previous.widen(capacity)
+
+    def _make_room(self, total: int) -> None:
+        if total > self.rows.capacity:
+            self.reserve(total + total // 4 + 64)
 
     def carry(self, source: Any, target: Any) -> None:
         """Hand what is kept per pair on from the previous lists to the present ones; zero for pairs that are new."""
         before, now = self.previous, self.rows
         orders = [self.sort.order, self.sort.rank]
         self._run(_carry, *orders, before.offsets, before.ids, now.offsets, now.ids, source, target)
+
+    def copy_rows(self, source: Any, target: Any) -> None:
+        """Copy what is kept per pair, and leave alone what stands behind the last row."""
+        self._run(_copy_rows, self.rows.offsets, source, target)
 
     def _run(self, kernel: Any, *args: Any) -> None:
         launch(kernel, self.count, args, device=self.device)
@@ -102,9 +166,10 @@ def vector_of(values: Any, dtype: Any) -> Any:
 
 
 @func
-def note_moved(moved: array(dtype=float32), offset: Any):
-    """Keep the largest squared distance [m^2] that a particle is away from where the lists saw it."""
-    atomic_max(moved, 0, float32(dot(offset, offset)))
+def note_moved(outdated: array(dtype=int32), limit: Any, offset: Any):
+    """Note that a particle is farther than the root of `limit` [m^2] from where the lists saw it."""
+    if dot(offset, offset) > limit:
+        atomic_max(outdated, 0, int32(1))
 
 
 @func
@@ -137,6 +202,15 @@ def _count(
     counts[k] = number
 
 
+@kernel(enable_backward=False)
+def _limit_rows(starts: array(dtype=int32), ids: array(dtype=int32), offsets: array(dtype=int32)):
+    """Rows of the lists, cut to the room that there is; says so where that is too little."""
+    i = tid()
+    room = ids.shape[0]
+    offsets[i] = min(starts[i], room)
+    assert starts[i] <= room, "more neighbours than a graph has room for; help: solver.reserve() before the capture"
+
+
 @kernel
 def _fill(
     grid: uint64, largest: Any, skin: Any, period: Any, q: array(dtype=Any), order: array(dtype=int32),
@@ -149,7 +223,8 @@ def _fill(
     for j in hash_grid_neighbors(grid, position(a), a[3] + largest + skin):
         if j != i:
             if listed(a, q[j], skin, period):
-                ids[at] = rank[j]
+                if at < offsets[k + 1]:
+                    ids[at] = rank[j]
                 at += 1
 
 
@@ -166,3 +241,10 @@ def _carry(
             if rank[old_ids[old]] == ids[at]:
                 value = source[old]
         target[at] = value
+
+
+@kernel
+def _copy_rows(offsets: array(dtype=int32), source: array(dtype=Any), target: array(dtype=Any)):
+    k = tid()
+    for at in range(offsets[k], offsets[k + 1]):
+        target[at] = source[at]
