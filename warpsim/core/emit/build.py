@@ -54,15 +54,15 @@ def build(program: Program, options: Options) -> Compiled:
     """Machine code for this CPU: what the process has, else from the disk, else compiled and kept there."""
     with compiling, shallow_enough(program.fn.location):
         key = cache_key(program, options, host_signature())
-        found = None if is_dumped("llvm") else _present.get(key)
-        if found is None:
+        compiled = None if is_dumped("llvm") else _present.get(key)
+        if compiled is None:
             header, code = unpack(cached(key, program, lambda: compile_native(program, options)))
             libraries = snippets.libraries(program.fn)
             callees = {name: library.address for name, library in libraries.items()}
             native = NativeObject(code, {**callees, TABLE_NAME: ROWS.ctypes.data}, callees=tuple(libraries.values()))
-            found = Compiled(native.address(KERNEL), tuple(site_of(s) for s in header), native)
-            _present[key] = found
-        return found
+            compiled = Compiled(native.address(KERNEL), tuple(site_of(s) for s in header), native)
+            _present[key] = compiled
+        return compiled
 
 
 def build_cuda(program: Program, options: Options, arch: tuple[int, int]) -> CudaCode:
@@ -109,11 +109,11 @@ def compile_cuda(program: Program, options: Options, arch: tuple[int, int]) -> b
     """Run the CUDA back end; the result holds the places of checks, facts for launches, and the cubin."""
     emitter = importlib.import_module("warpsim.core.emit.cuda")
     show("llvm", program.fn.name, lambda: emitter.translated(program.fn, program.ndim, options, program.plan)[1])
-    made = emitter.machine_code(program.fn, program.ndim, options, program.plan, arch, lineinfo=options.lineinfo)
+    artefact = emitter.machine_code(program.fn, program.ndim, options, program.plan, arch, lineinfo=options.lineinfo)
     if config.verbose:
         log.info("kernel %s compiled for compute capability %d.%d", program.fn.name, *arch)
-    header = [[site_words(s) for s in made.sites], made.block_bytes, made.reduces, made.max_threads]
-    return pack(header, made.code)
+    header = [[site_words(s) for s in artefact.sites], artefact.block_bytes, artefact.reduces, artefact.max_threads]
+    return pack(header, artefact.code)
 
 
 def pack(header: list[Any], code: bytes) -> bytes:

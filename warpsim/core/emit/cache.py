@@ -122,12 +122,12 @@ class ObjectCache:
 
     def entries(self) -> list[CacheEntry]:
         """Every entry, the most recently used first; files that are no entries are left out."""
-        found = []
+        entries = []
         for path, status in self._files(_SUFFIX):
             label = _read_label(path)
             if label is not None:
-                found.append(CacheEntry(path.stem, label, status.st_size, status.st_mtime))
-        return sorted(found, key=lambda entry: entry.last_used, reverse=True)
+                entries.append(CacheEntry(path.stem, label, status.st_size, status.st_mtime))
+        return sorted(entries, key=lambda entry: entry.last_used, reverse=True)
 
     def size(self) -> int:
         """Bytes of all entries on disk."""
@@ -179,7 +179,7 @@ class ObjectCache:
 
     def _prune(self) -> int:
         """Remove the least recently used entries of a folder that is too large; the bytes left."""
-        files = sorted(self._files(_SUFFIX), key=lambda found: found[1].st_mtime_ns)
+        files = sorted(self._files(_SUFFIX), key=lambda file: file[1].st_mtime_ns)
         total = sum(status.st_size for _, status in files)
         if total <= self.max_bytes:
             return total

@@ -35,14 +35,14 @@ class CodeMemory:
         """The address of `size` writable bytes at the start of a page. Raises `DeviceMemoryError`."""
         length = pages(size)
         for reservation in self._reservations:
-            found = reservation.take(length)
-            if found is not None:
-                return found
-        made = _Reservation(max(_RESERVATION, length))
-        self._reservations.append(made)
-        found = made.take(length)
-        assert found is not None
-        return found
+            address = reservation.take(length)
+            if address is not None:
+                return address
+        added = _Reservation(max(_RESERVATION, length))
+        self._reservations.append(added)
+        address = added.take(length)
+        assert address is not None
+        return address
 
     def seal(self, address: int, code: bytes, writable_from: int) -> None:
         """Put code into what `take` returned; it can run from now on, what lies at `writable_from` can be changed.

@@ -138,13 +138,13 @@ def _entry(unit: Unit, types: _Types, function: str) -> Iterator[str]:
         changed = [(name, types.name(t)) for name, t in _refs(unit) if has_cotangent(t)]
         arrived = {name: f"*({kind} *)(arguments + {next(starts)})" for name, kind in changed}
         seed = [f"*({types.name(unit.result)} *)(arguments + {next(starts)})"] if has_cotangent(unit.result) else []
-        given = []
+        arguments = []
         for ((name, t), at), value in zip(pairs, values, strict=True):
             yield from _beside(types, name, t, at, next(starts) if has_gradient_array(t) else None)
             if name in arrived:
                 yield f"    adj_{name} = {arrived[name]};"
-            given += [value, f"adj_{name}"]
-        yield f"    {function}({', '.join([*given, *seed])});"
+            arguments += [value, f"adj_{name}"]
+        yield f"    {function}({', '.join([*arguments, *seed])});"
         yield from _cotangents(unit, types)
     yield "    WP_CATCH"
     yield "}"
@@ -153,11 +153,11 @@ def _entry(unit: Unit, types: _Types, function: str) -> Iterator[str]:
 def _forward_call(unit: Unit, types: _Types, function: str, values: list[str]) -> Iterator[str]:
     """The call, with references to variables whose values are results afterwards."""
     places = offsets(unit.result_types)[0]
-    given = [f"changed_{name}" if name in unit.refs else v for (name, _), v in zip(unit.params, values, strict=True)]
+    values = [f"changed_{name}" if name in unit.refs else v for (name, _), v in zip(unit.params, values, strict=True)]
     for (name, t), value in zip(unit.params, values, strict=True):
         if name in unit.refs:
             yield f"    {types.name(t)} changed_{name} = {value};"
-    call = f"{function}({', '.join(given)});"
+    call = f"{function}({', '.join(values)});"
     target = "" if unit.result is None else f"*({types.name(unit.result)} *)(results + {places[-1]}) = "
     yield f"    {target}{call}"
     for (name, t), at in zip(_refs(unit), places, strict=False):

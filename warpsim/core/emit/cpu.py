@@ -80,8 +80,8 @@ class CpuTarget(ThreadLoops, CpuMath):
         self.packs = any(isinstance(n, While) for n in walk(fn.body))
         if options.lanes != "off" and ndim and not options.verify and count(fn.body) <= LARGEST_VECTORIZED:
             self.width = native.lanes()
-            found = lane_plan(fn, plan, self.width)
-            self.lanes = found if found and (options.lanes == "always" or found.pays) else None
+            plan_of_lanes = lane_plan(fn, plan, self.width)
+            self.lanes = plan_of_lanes if plan_of_lanes and (options.lanes == "always" or plan_of_lanes.pays) else None
 
     def module(self) -> ll.Module:
         module = ll.Module("warpsim")
@@ -145,10 +145,10 @@ class CpuTarget(ThreadLoops, CpuMath):
             zeros.linkage, zeros.global_constant, zeros.initializer = "internal", True, ll.Constant(kind, None)
         return self.builder.bitcast(module.globals[name], BYTES)
 
-    def float_to_int(self, x: Any, source: type, wanted: type) -> Any:
+    def float_to_int(self, x: Any, source: type, target: type) -> Any:
         """As LLVM's saturating conversion, which loops over doubles do not vectorise: the limits are doubles too."""
-        if source is not scalars.float64 or wanted is not scalars.int32:
-            return super().float_to_int(x, source, wanted)
+        if source is not scalars.float64 or target is not scalars.int32:
+            return super().float_to_int(x, source, target)
         b, t = self.builder, x.type
         least, most = ll.Constant(t, -(2.0**31)), ll.Constant(t, 2.0**31 - 1.0)
         number = b.select(b.fcmp_unordered("uno", x, x), ll.Constant(t, 0.0), x)
@@ -313,10 +313,10 @@ class CpuTarget(ThreadLoops, CpuMath):
             self.end()
             b.position_at_end(b.append_basic_block("unreachable"))
 
-    def call_native(self, call: Call, given: Any, made: Any) -> None:
+    def call_native(self, call: Call, arguments: Any, results: Any) -> None:
         """A unit that throws an exception ends the range of threads, and the launch raises what it said."""
         b, unit = self.builder, call.op.unit
-        said = b.call(self.external(unit.symbol, ll.FunctionType(BYTES, [BYTES, BYTES])), [given, made])
+        said = b.call(self.external(unit.symbol, ll.FunctionType(BYTES, [BYTES, BYTES])), [arguments, results])
         if snippets.throws(unit):
             words = b.ptrtoint(said, I64)
             nothing = ll.Constant(I64, 0)

@@ -66,22 +66,22 @@ class CpuMath(Target):
     def by_pieces(self, whole: Any, parts: tuple) -> Any:
         """A function of vectors, as many lanes at a time as `whole` takes."""
         b, lanes, size = self.builder, parts[0].type.count, whole.function_type.return_type.count
-        found: list[Any] = []
+        lanes_out: list[Any] = []
         for start in range(0, lanes, size):
             piece = b.call(whole, [picked_lanes(b, x, range(start, start + size)) for x in parts])
-            found.extend(unpacked(b, piece)[: lanes - start])
-        return packed(b, found)
+            lanes_out.extend(unpacked(b, piece)[: lanes - start])
+        return packed(b, lanes_out)
 
     def vector_version(self, name: str, symbol: str, kind: ll.FunctionType) -> Any:
         """The function of a vector in libmvec, or None."""
         if name not in VECTOR_MATH or not native.vector_math_library():
             return None
         lanes = 8 if symbol.endswith("f") and isinstance(kind.return_type, ll.FloatType) else 4
-        found = f"_ZGVdN{lanes}{'v' * len(kind.args)}_{symbol}"
-        if not binding.address_of_symbol(found):
+        vector_symbol = f"_ZGVdN{lanes}{'v' * len(kind.args)}_{symbol}"
+        if not binding.address_of_symbol(vector_symbol):
             return None
         wide = ll.VectorType(kind.return_type, lanes)
-        return _described(self.external(found, ll.FunctionType(wide, [wide] * len(kind.args))), *_PURE)
+        return _described(self.external(vector_symbol, ll.FunctionType(wide, [wide] * len(kind.args))), *_PURE)
 
     def by_library(self, symbol: str, kind: ll.FunctionType, whole: Any) -> Any:
         """A function of libm; the vectoriser takes `whole` in its place, if LLVM may know what the function means."""
@@ -96,20 +96,20 @@ class CpuMath(Target):
         one = ll.Function(self.builder.module, kind, name)
         one.linkage = "linkonce_odr"  # an internal one would lose operands that are the same in all calls
         b = ll.IRBuilder(one.append_basic_block("entry"))
-        found = b.call(whole, [packed(b, [x] * whole.function_type.return_type.count) for x in one.args])
-        b.ret(b.extract_element(found, ll.Constant(ll.IntType(32), 0)))
+        answer = b.call(whole, [packed(b, [x] * whole.function_type.return_type.count) for x in one.args])
+        b.ret(b.extract_element(answer, ll.Constant(ll.IntType(32), 0)))
         return _mapped(_described(one, *_PURE, "noinline"), whole)
 
     def list_kept(self) -> None:
         """List vector functions in llvm.compiler.used, so that they survive until the vectoriser wants them."""
         module = self.builder.module
-        kept = [f for f in module.functions if f.name.startswith("_ZGV")]
-        if not kept:
+        versions = [f for f in module.functions if f.name.startswith("_ZGV")]
+        if not versions:
             return
-        array = ll.ArrayType(BYTES, len(kept))
+        array = ll.ArrayType(BYTES, len(versions))
         used = ll.GlobalVariable(module, array, "llvm.compiler.used")
         used.linkage, used.section = "appending", "llvm.metadata"
-        used.initializer = ll.Constant(array, [f.bitcast(BYTES) for f in kept])
+        used.initializer = ll.Constant(array, [f.bitcast(BYTES) for f in versions])
 
 
 def _described(fn: Any, *attributes: str) -> Any:

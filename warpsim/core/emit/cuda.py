@@ -95,8 +95,8 @@ def emit(
     target, text, size = translated(fn, ndim, options, plan, lineinfo)
     offsets, _ = layout.argument_offsets([p.type for p in fn.params])
     natives = tuple(cpp_source(unit) for unit in snippets.units(fn))
-    made = nvvm.ptx(text, fn.name, arch, options.fast_math)
-    return CudaArtefact(made, KERNEL, tuple(target.sites), size, tuple(offsets), arch, natives)
+    assembly = nvvm.ptx(text, fn.name, arch, options.fast_math)
+    return CudaArtefact(assembly, KERNEL, tuple(target.sites), size, tuple(offsets), arch, natives)
 
 
 def assemble(ptx: str, arch: tuple[int, int], natives: tuple[str, ...] = ()) -> bytes:

@@ -131,10 +131,10 @@ class CudaAtomics(Target):
         pair = b.cmpxchg(place, old, value, "monotonic", "monotonic")
         b.cbranch(b.extract_value(pair, 1), done, attempt)
         b.position_at_end(done)
-        found = b.phi(word)
+        before = b.phi(word)
         for bits, block in ((unchanged, skip), (old, tried), (old, rescue)):
-            found.add_incoming(bits, block)
-        return found
+            before.add_incoming(bits, block)
+        return before
 
     def extreme_of_bits(self, kind: str, place: Any, value: Any) -> Any:
         """The atomic on the bits of a float, which is right where memory holds a number too.
@@ -182,8 +182,8 @@ class CudaAtomics(Target):
         seen.add_incoming(guess, before)
         old = from_memory(b, b.bitcast(b.trunc(b.lshr(seen, shift), narrow), memory_type(t)), t)
         new = b.zext(b.bitcast(into_memory(b, self.combined(kind, t, old, parts), t), narrow), I32)
-        wanted = b.or_(b.and_(seen, others), b.shl(new, shift))
-        pair = b.cmpxchg(place, seen, wanted, "monotonic", "monotonic")
+        desired = b.or_(b.and_(seen, others), b.shl(new, shift))
+        pair = b.cmpxchg(place, seen, desired, "monotonic", "monotonic")
         seen.add_incoming(b.extract_value(pair, 0), b.block)
         b.cbranch(b.extract_value(pair, 1), done, attempt)
         b.position_at_end(done)

@@ -59,7 +59,7 @@ def _kept(nvrtc: Any, program: Any, form: str) -> bytes:
 
 
 def _checked(nvrtc: Any, answer: tuple[Any, ...]) -> Any:
-    status, *found = answer
+    status, *results = answer
     if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         raise DeviceError(f"NVRTC fails: {status}")
-    return found[0] if found else None
+    return results[0] if results else None

@@ -99,33 +99,33 @@ def neutral(kind: str, t: type) -> ll.Constant:
 def leads(target: Any) -> Any:
     """(executed) -> whether this is the first thread of a block in which any thread executed the update."""
     name = f"{BLOCK}leads"
-    if (found := target.builder.module.globals.get(name)) is None:
-        with _function(target, name, I1) as found:
+    if (function := target.builder.module.globals.get(name)) is None:
+        with _function(target, name, I1) as function:
             b = target.builder
             vote = target.external("llvm.nvvm.barrier0.or", ll.FunctionType(I32, [I32]))
-            anyone = b.icmp_signed("!=", b.call(vote, [b.zext(found.args[0], I32)]), ll.Constant(I32, 0))
+            anyone = b.icmp_signed("!=", b.call(vote, [b.zext(function.args[0], I32)]), ll.Constant(I32, 0))
             first = b.icmp_unsigned("==", target.register("tid.x"), ll.Constant(I32, 0))
             b.ret(b.and_(anyone, first))
-    return found
+    return function
 
 
 def combines(target: Any, kind: str, t: type) -> Any:
     """(a thread's own) -> the block's, in its first thread."""
     name = f"{BLOCK}{kind}_{t.__name__}"
-    if (found := target.builder.module.globals.get(name)) is None:
-        with _function(target, name, llvm_type(t)) as found:
-            _combine_block(target, kind, t, found.args[0])
-    return found
+    if (function := target.builder.module.globals.get(name)) is None:
+        with _function(target, name, llvm_type(t)) as function:
+            _combine_block(target, kind, t, function.args[0])
+    return function
 
 
 @contextmanager
 def _function(target: Any, name: str, t: ll.Type) -> Iterator[Any]:
     """Emit a function from t to t. Such functions hold barriers, so calls must stay where all threads make them."""
-    made = ll.Function(target.builder.module, ll.FunctionType(t, [t]), name)
-    made.linkage = "internal"
-    set.add(made.attributes, "convergent")  # llvmlite's own list lacks it
-    outer, target.builder = target.builder, ll.IRBuilder(made.append_basic_block("entry"))
-    yield made
+    function = ll.Function(target.builder.module, ll.FunctionType(t, [t]), name)
+    function.linkage = "internal"
+    set.add(function.attributes, "convergent")  # llvmlite's own list lacks it
+    outer, target.builder = target.builder, ll.IRBuilder(function.append_basic_block("entry"))
+    yield function
     target.builder = outer
 
 

@@ -210,18 +210,18 @@ class CudaTarget(CudaAtomics):
         kind = ll.FunctionType(llvm_type(t), [llvm_type(t)] * len(parts))
         return b.call(self.external(f"__nv_{fast}{name}{'f' if single else ''}", kind), parts)
 
-    def float_to_int(self, x: Any, source: type, wanted: type) -> Any:
+    def float_to_int(self, x: Any, source: type, target: type) -> Any:
         """Truncate, saturate at the limits, NaN becomes 0: the hardware's conversion but for some NaN."""
         b = self.builder
         if source is scalars.float16:
-            return self.float_to_int(b.fpext(x, ll.FloatType()), scalars.float32, wanted)
-        width, signed = max(32, scalars.bits(wanted)), scalars.is_signed(wanted)
+            return self.float_to_int(b.fpext(x, ll.FloatType()), scalars.float32, target)
+        width, signed = max(32, scalars.bits(target)), scalars.is_signed(target)
         word = ll.IntType(width)
         kind = {(32, True): "int", (32, False): "uint", (64, True): "ll", (64, False): "ull"}[width, signed]
         stem = "float" if source is scalars.float32 else "double"
-        made = b.call(self.external(f"__nv_{stem}2{kind}_rz", ll.FunctionType(word, [x.type])), [x])
-        made = b.select(b.fcmp_unordered("uno", x, x), ll.Constant(word, 0), made)
-        return made if scalars.bits(wanted) == width else b.trunc(self.clamped(made, wanted), llvm_type(wanted))
+        number = b.call(self.external(f"__nv_{stem}2{kind}_rz", ll.FunctionType(word, [x.type])), [x])
+        number = b.select(b.fcmp_unordered("uno", x, x), ll.Constant(word, 0), number)
+        return number if scalars.bits(target) == width else b.trunc(self.clamped(number, target), llvm_type(target))
 
     def clamped(self, x: Any, t: type) -> Any:
         """A 32-bit integer limited to the range of a narrower type."""

@@ -47,13 +47,13 @@ def device_functions() -> bytes:
 
 def missing() -> list[str]:
     """The packages without which there is no CUDA code; of native functions NVRTC makes it, which is listed too."""
-    found = []
+    packages = []
     for name, package in PACKAGES.items():
         try:
             binding(name)
         except ImportError as error:
-            found.append("cuda-bindings" if "cuda-bindings" in str(error) else package)
-    return sorted(set(found))
+            packages.append("cuda-bindings" if "cuda-bindings" in str(error) else package)
+    return sorted(set(packages))
 
 
 @functools.cache

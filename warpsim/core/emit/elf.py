@@ -82,10 +82,10 @@ class Image:
             yield _Symbol(names[name : names.index(0, name)].decode(), info >> 4, place, value)
 
     def _content(self, section: _Section) -> bytes:
-        found = self._code[section.offset : section.offset + section.size]
-        if len(found) != section.size:
+        content = self._code[section.offset : section.offset + section.size]
+        if len(content) != section.size:
             raise ValueError("a section lies outside of it")
-        return found
+        return content
 
     def _lay_out(self) -> None:
         placed = [k for k, s in enumerate(self._sections) if s.flags & _ALLOC and not self._is_unwinding(s)]
@@ -172,13 +172,13 @@ class Image:
             return base + self._offsets[symbol.section] + symbol.value
         if symbol.section == _ABSOLUTE:
             return symbol.value
-        found = self._resolve(symbol.name) if symbol.section == _UNDEFINED else None
-        if found is None:
+        address = self._resolve(symbol.name) if symbol.section == _UNDEFINED else None
+        if address is None:
             raise CompilerError(
                 f"object code does not link: {symbol.name!r} is not in this process\n"
                 "help: pass the address of a missing callee in symbols="
             )
-        return found
+        return address
 
     def addresses(self, base: int) -> dict[str, int]:
         """The functions and variables that the object shows, by name."""

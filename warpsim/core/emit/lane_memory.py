@@ -54,11 +54,11 @@ class Offsets:
         return b.select(b.icmp_signed("<", wide, ll.Constant(wide.type, 0)), moved, wide)
 
     def offset(self, axes: list[tuple[Any, Any, Any, Any]]) -> Any:
-        b, found = self.lanes.b, ll.Constant(I64, 0)
+        b, offset = self.lanes.b, ll.Constant(I64, 0)
         for i, t, extent, stride in axes:
             step = b.mul(self.position(i, t, extent), self.lanes.vector(stride))
-            found = b.add(found, step) if is_vector(found) else step
-        return found
+            offset = b.add(offset, step) if is_vector(offset) else step
+        return offset
 
 
 def _same(x: Any) -> Any:

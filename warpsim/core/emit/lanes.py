@@ -86,8 +86,8 @@ class Lanes(Lowering):
         elif node.op.effect == READ:
             self.env[node.results[0]] = self.block(node, args)
         elif takes_lanes(node):
-            found = self.target.value(node, [[broadcast(self.b, x, self.width) for x in flat] for flat in args])
-            self.bind(node.results, [found] if len(node.results) == 1 else found)
+            components = self.target.value(node, [[broadcast(self.b, x, self.width) for x in flat] for flat in args])
+            self.bind(node.results, [components] if len(node.results) == 1 else components)
         else:
             self.bind(node.results, self.each(node, args))
 
@@ -101,9 +101,9 @@ class Lanes(Lowering):
         """The results of a pure row that knows nothing of vectors, lane by lane."""
         lanes = []
         for k in range(self.width):
-            found = self.target.value(node, [[lane(self.b, x, k) for x in flat] for flat in args])
-            lanes.append([found] if len(node.results) == 1 else found)
-        return [self.transposed([made[r] for made in lanes]) for r in range(len(node.results))]
+            components = self.target.value(node, [[lane(self.b, x, k) for x in flat] for flat in args])
+            lanes.append([components] if len(node.results) == 1 else components)
+        return [self.transposed([results[r] for results in lanes]) for r in range(len(node.results))]
 
     def transposed(self, lanes: Sequence[list[Any]]) -> list[Any]:
         """Vectors of the flat values of all lanes."""
@@ -257,8 +257,8 @@ class Lanes(Lowering):
         loop.enter(self.within(less("<", k, trips)))
         self.bind(node.body.params, [[i], *carried])
         yielded = self.region(node.body)
-        kept = [self.chosen(self.mask, x, y) for x, y in zip(yielded, carried, strict=True)]
-        loop.close([[b.add(k, ll.Constant(k.type, 1))], [b.add(i, step)], *kept])
+        carried_on = [self.chosen(self.mask, x, y) for x, y in zip(yielded, carried, strict=True)]
+        loop.close([[b.add(k, ll.Constant(k.type, 1))], [b.add(i, step)], *carried_on])
         self.bind(node.results, carried)
 
     def repeat(self, node: While) -> None:
@@ -275,14 +275,14 @@ class Lanes(Lowering):
         outer, self.mask = self.mask, alive
         self.bind(node.carried, carried)
         [go_on], *passed = self.region(node.before)
-        found = [self.chosen(alive, x, y) for x, y in zip(passed, results, strict=True)]
+        left = [self.chosen(alive, x, y) for x, y in zip(passed, results, strict=True)]
         self.mask = outer
         loop.enter(self.b.and_(alive, self.vector(go_on)))
         self.bind(node.body.params, passed)
         yielded = self.region(node.body)
-        kept = [self.chosen(self.mask, x, y) for x, y in zip(yielded, carried, strict=True)]
-        loop.close([[self.mask], *found, *kept])
-        self.bind(node.results, found)
+        carried_on = [self.chosen(self.mask, x, y) for x, y in zip(yielded, carried, strict=True)]
+        loop.close([[self.mask], *left, *carried_on])
+        self.bind(node.results, left)
 
     # ----- effects --------------------------------------------------------------------------
 

@@ -80,9 +80,9 @@ class NativeObject:
         the process (LLVM then names what is missing on stderr).
         """
         with _linking:
-            found = self._linker.address(self._number, symbol)
+            address = self._linker.address(self._number, symbol)
         _unlink_dropped()
-        return found
+        return address
 
     def function(self, symbol: str, prototype: Any) -> Any:
         """A function of the object, called as a ctypes prototype says; it holds the object."""
@@ -142,10 +142,10 @@ class ElfLinker:
         self._placed[number] = base, image.size, image.addresses(base)
 
     def address(self, number: int, symbol: str) -> int:
-        found = self._placed[number][2].get(symbol)
-        if found is None:
+        address = self._placed[number][2].get(symbol)
+        if address is None:
             raise _unknown_symbol(symbol, "it has no such name")
-        return found
+        return address
 
     def unlink(self, number: int) -> None:
         base, size, _ = self._placed.pop(number)
@@ -222,8 +222,8 @@ def _check_object(code: bytes) -> None:
     machine = _ELF_MACHINE.get(platform.machine())
     if expected is not _ELF_MAGIC or machine is None:
         return
-    found = int.from_bytes(code[_ELF_MACHINE_OFFSET : _ELF_MACHINE_OFFSET + 2], sys.byteorder)
-    if found != machine:
+    machine_number = int.from_bytes(code[_ELF_MACHINE_OFFSET : _ELF_MACHINE_OFFSET + 2], sys.byteorder)
+    if machine_number != machine:
         raise CompilerError(
-            f"object code is for ELF machine {found}\nexpected: {machine} ({platform.machine()})"
+            f"object code is for ELF machine {machine_number}\nexpected: {machine} ({platform.machine()})"
         )

@@ -56,11 +56,11 @@ class Lowering:
             self.repeat(node)
 
     def call(self, node: Call) -> None:
-        made = self.target.value(node, [self.get(a) for a in node.args])
+        components = self.target.value(node, [self.get(a) for a in node.args])
         if len(node.results) == 1:
-            self.env[node.results[0]] = made
+            self.env[node.results[0]] = components
         else:
-            self.bind(node.results, made)
+            self.bind(node.results, components)
 
     # ----- control flow ---------------------------------------------------------------------
 

@@ -78,9 +78,9 @@ def _compiled(text: str, name: str, arch: tuple[int, int], fast_math: bool, *mor
                 raise _unknown(arch) from error
             said = f"NVVM refuses the code of kernel {name!r}: {error}\n{_log(library, program)}"
             raise CompilerError(said.rstrip()) from error
-        found = bytearray(library.get_compiled_result_size(program))
-        library.get_compiled_result(program, found)
-    return bytes(found)
+        code = bytearray(library.get_compiled_result_size(program))
+        library.get_compiled_result(program, code)
+    return bytes(code)
 
 
 @contextmanager

@@ -79,12 +79,12 @@ def units(fn: Function) -> Iterator[Unit]:
 
 def load(unit: Unit) -> Library:
     """A unit as machine code in this process. Raises `NativeCodeError` and `NoCompilerError`."""
-    found = _loaded.get(unit.symbol)
-    if found is None:
+    loaded = _loaded.get(unit.symbol)
+    if loaded is None:
         # Threads that meet here do the same work twice, and one result stays.
-        found = _loaded.setdefault(unit.symbol, _load(library(unit), unit.symbol))
-        _recent.append(found)
-    return found
+        loaded = _loaded.setdefault(unit.symbol, _load(library(unit), unit.symbol))
+        _recent.append(loaded)
+    return loaded
 
 
 def compiles(unit: Unit) -> bool:
@@ -123,8 +123,8 @@ def tools_for(unit: Unit) -> Toolchain:
     # What finds compilers takes as long to load as the rest of the emitter, and most programs have no native code.
     toolchain = importlib.import_module("warpsim.core.emit.toolchain")
     try:
-        found: Toolchain = toolchain.find()
-        return found
+        tools: Toolchain = toolchain.find()
+        return tools
     except NoCompilerError as error:
         error.location = unit.location
         raise
@@ -150,8 +150,8 @@ def refused(unit: Unit, said: str) -> NativeCodeError:
     """The compiler's words about a text, and what to do where that is known."""
     lines = list(_about(file_name(unit), said)) or said.splitlines()
     cure = "lines are those of the text given to func_native"
-    if found := _CUDA_ONLY.search(unit.text):
-        cure = f"{found.group()} exists in CUDA only: such a function runs on a GPU"
+    if match := _CUDA_ONLY.search(unit.text):
+        cure = f"{match.group()} exists in CUDA only: such a function runs on a GPU"
     return NativeCodeError(
         f"the {unit.part} of native function {unit.function!r} does not compile", unit.location,
         found="\n".join(lines[:_SHOWN_LINES]), help=cure,
@@ -162,15 +162,15 @@ def _about(file: str, said: str) -> Iterator[str]:
     """What concerns a file in the compiler's words: messages and quoted lines; of other files errors alone."""
     keeping = False
     for line in said.splitlines():
-        found = _MESSAGE.match(line)
-        if found is None:
+        match = _MESSAGE.match(line)
+        if match is None:
             if keeping:
                 yield line
             continue
-        own = found["file"] == file
-        keeping = own and "In function" not in found["text"]
-        if keeping or (not own and "error:" in found["text"]):
-            yield line if own else found["text"]
+        own = match["file"] == file
+        keeping = own and "In function" not in match["text"]
+        if keeping or (not own and "error:" in match["text"]):
+            yield line if own else match["text"]
 
 
 def _load(code: bytes, symbol: str) -> Library:

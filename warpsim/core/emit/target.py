@@ -109,10 +109,10 @@ class Target:
         """Report `site` and leave the kernel when `failed` holds."""
         raise NotImplementedError
 
-    def call_native(self, call: Call, given: Any, made: Any) -> None:
+    def call_native(self, call: Call, arguments: Any, results: Any) -> None:
         """Call a unit of native text on blocks of arguments and of room for results."""
         kind = ll.FunctionType(ll.VoidType(), [BYTES, BYTES])
-        self.builder.call(self.external(call.op.unit.symbol, kind), [given, made])
+        self.builder.call(self.external(call.op.unit.symbol, kind), [arguments, results])
 
     # ----- loops ----------------------------------------------------------------------------
 
@@ -153,10 +153,10 @@ class Target:
             return x
         return (self.builder.sext if scalars.is_signed(t) else self.builder.zext)(x, like(I64, x))
 
-    def float_to_int(self, x: Any, source: type, wanted: type) -> Any:
+    def float_to_int(self, x: Any, source: type, target: type) -> Any:
         """Truncate, saturate at the limits, NaN becomes 0."""
-        sign = "s" if scalars.is_signed(wanted) else "u"
-        t = like(llvm_type(wanted), x)
+        sign = "s" if scalars.is_signed(target) else "u"
+        t = like(llvm_type(target), x)
         intrinsic = f"llvm.fpto{sign}i.sat.{suffix(t)}.{suffix(x.type)}"
         return self.builder.call(self.external(intrinsic, ll.FunctionType(t, [x.type])), [x])
 

@@ -69,25 +69,25 @@ def find() -> Toolchain:
     """The compiler to use now. Raises `NoCompilerError`."""
     for variable in ("CXX", "CC"):
         if text := os.environ.get(variable, "").strip():
-            found = _named(text)
-            if found is None:
+            tools = _named(text)
+            if tools is None:
                 raise NoCompilerError(
                     f"{variable} names the C++ compiler {text!r}, which is not found",
                     help=f"correct or unset {variable}",
                 )  # fmt: skip
-            return found
+            return tools
     built_with = (sysconfig.get_config_var(name) or "" for name in ("CXX", "CC"))
     for text in (*built_with, *_NAMES):
-        found = _named(text)
-        if found is not None:
-            return found
-    found = _packaged()
-    if found is None:
+        tools = _named(text)
+        if tools is not None:
+            return tools
+    tools = _packaged()
+    if tools is None:
         raise NoCompilerError(
             "native functions need a C++ compiler, and none is found",
             expected=f"one of {', '.join(_NAMES)} on the path", help=_INSTALL,
         )  # fmt: skip
-    return found
+    return tools
 
 
 def _named(text: str) -> Toolchain | None:

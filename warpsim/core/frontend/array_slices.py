@@ -86,8 +86,8 @@ def position(tr: Translator, axis: Axis, index: Any) -> Value:
     else:
         below = tr.emit(TABLE["lt"], at, 0)
         at = tr.emit(TABLE["where"], below, tr.emit(TABLE["add"], at, axis.length), at)
-    found: Value = tr.emit(TABLE["add"], axis.start, tr.emit(TABLE["mul"], at, axis.step))
-    return found
+    index_in_array: Value = tr.emit(TABLE["add"], axis.start, tr.emit(TABLE["mul"], at, axis.step))
+    return index_in_array
 
 
 def part_of(tr: Translator, axis: Axis, node: ast.Slice) -> Axis:
@@ -139,8 +139,8 @@ def _limited(tr: Translator, bound: Value, n: Value, least: Value, most: Value) 
     """A bound of a slice within the axis: negative ones count from its end."""
     from_end = tr.emit(TABLE["max"], tr.emit(TABLE["add"], bound, n), least)
     if isinstance(bound, Constant):
-        found: Value = from_end if int(bound.value) < 0 else tr.emit(TABLE["min"], bound, most)
-        return found
+        limit: Value = from_end if int(bound.value) < 0 else tr.emit(TABLE["min"], bound, most)
+        return limit
     below = tr.emit(TABLE["lt"], bound, 0)
     chosen: Value = tr.emit(TABLE["where"], below, from_end, tr.emit(TABLE["min"], bound, most))
     return chosen

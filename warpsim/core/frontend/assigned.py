@@ -45,14 +45,14 @@ def static_callee(tr: Translator, node: ast.Call) -> Any:
     root, path = names.steps(node.func)
     if root not in tr.scope:
         return tr.source.resolve(node.func)
-    found = tr.scope[root]
+    target = tr.scope[root]
     for step in path:
-        found = getattr(found, step.attr, None) if isinstance(step, ast.Attribute) else None
-    return found
+        target = getattr(target, step.attr, None) if isinstance(step, ast.Attribute) else None
+    return target
 
 
 def inout_arguments(callee: Callee, node: ast.Call) -> list[ast.expr | None]:
     """The arguments for the `inout` parameters of a function, None where a default stands."""
     by_name = {k.arg: k.value for k in node.keywords}
-    given = callee.inout(len(node.args), [str(name) for name in by_name])
-    return [node.args[at] if at < len(node.args) else by_name.get(name) for at, name in given.items()]
+    rebound = callee.inout(len(node.args), [str(name) for name in by_name])
+    return [node.args[at] if at < len(node.args) else by_name.get(name) for at, name in rebound.items()]

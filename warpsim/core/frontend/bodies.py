@@ -58,14 +58,14 @@ def return_statement(tr: Translator, node: ast.Return) -> None:
     tr.scope[RETURNED] = True
 
 
-def as_declared(value: Any, wanted: Any) -> Any:
+def as_declared(value: Any, annotation: Any) -> Any:
     """The returned operand converted to the annotation, where that is concrete."""
-    if isinstance(wanted, tuple):
+    if isinstance(annotation, tuple):
         parts = value if isinstance(value, tuple) else (value,)
-        if len(parts) != len(wanted):
-            raise KernelTypeError(f"{len(parts)} values returned", expected=f"{len(wanted)} by the annotation")
-        return tuple(as_declared(v, w) for v, w in zip(parts, wanted, strict=True))
-    t = scalars.canonical(wanted)
+        if len(parts) != len(annotation):
+            raise KernelTypeError(f"{len(parts)} values returned", expected=f"{len(annotation)} by the annotation")
+        return tuple(as_declared(v, w) for v, w in zip(parts, annotation, strict=True))
+    t = scalars.canonical(annotation)
     if not (scalars.is_scalar(t) or compounds.is_compound(t) or structs.is_struct(t)):
         return value
     if isinstance(value, tuple):
@@ -124,8 +124,8 @@ def typed_result(result: Any) -> Any:
 
 def result_of(scope: dict[str, Any]) -> Any:
     """What a translated function returns: its result operand, or None."""
-    found = scope.get(RESULT)
-    if isinstance(found, Unassigned):
+    result = scope.get(RESULT)
+    if isinstance(result, Unassigned):
         cure = "convert them to one type, or annotate the function with the type it returns"
-        raise KernelTypeError(f"the returned values do not fit together: {found.reason}", help=cure)
-    return found
+        raise KernelTypeError(f"the returned values do not fit together: {result.reason}", help=cure)
+    return result

@@ -146,10 +146,10 @@ def exit_condition(tr: Translator) -> Any:
     open_flags = [flag for flag in flags if flag is not False]
     if not open_flags:
         return False
-    found = open_flags[0]
+    open_flag = open_flags[0]
     for flag in open_flags[1:]:
-        found = tr.emit(TABLE["bit_or"], found, flag)
-    return found
+        open_flag = tr.emit(TABLE["bit_or"], open_flag, flag)
+    return open_flag
 
 
 class _Key:

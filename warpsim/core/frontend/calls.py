@@ -78,10 +78,10 @@ def call_expression(tr: Translator, node: ast.Call) -> Any:
 
 def arguments(tr: Translator, node: ast.Call) -> list[Any]:
     """Positional arguments; `*v` gives the parts of a tuple or a vector."""
-    given: list[Any] = []
+    operands: list[Any] = []
     for a in node.args:
-        given.extend(parts_of(tr, tr.translate(a.value)) if isinstance(a, ast.Starred) else [tr.translate(a)])
-    return given
+        operands.extend(parts_of(tr, tr.translate(a.value)) if isinstance(a, ast.Starred) else [tr.translate(a)])
+    return operands
 
 
 def call_object(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
@@ -302,15 +302,15 @@ def form_expect(tr: Translator, callee: Callable[..., Any], args: list[Any], key
 @form("print")
 def form_print(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> None:
     """print(a, "text", b): text and values separated by blanks, or by what `sep` and `end` say."""
-    given = {"sep": " ", "end": "\n", **keywords}
-    if len(given) > 2 or not all(isinstance(text, str) for text in given.values()):
+    options = {"sep": " ", "end": "\n", **keywords}
+    if len(options) > 2 or not all(isinstance(text, str) for text in options.values()):
         raise KernelTypeError(f"print({', '.join(keywords)}=)", expected="constant text for sep and end")
     pieces, values = [], []
     for a in args:
         text, shown = printed(tr, a)
         pieces.append(text)
         values.extend(shown)
-    tr.emit(debug.printf, *values, format=_literal(given["sep"]).join(pieces) + _literal(given["end"]))
+    tr.emit(debug.printf, *values, format=_literal(options["sep"]).join(pieces) + _literal(options["end"]))
 
 
 def printed(tr: Translator, operand: Any) -> tuple[str, list[Value]]:

@@ -51,13 +51,13 @@ class Carried:
             raise Suppressed
         if isinstance(operand, Unassigned):
             raise KernelTypeError(f"{_the(name)} has no single type in this loop: {operand.reason}")
-        wanted = typed(template).type
-        value = typed(operand, wanted)
-        if value.type is not wanted:
+        expected = typed(template).type
+        value = typed(operand, expected)
+        if value.type is not expected:
             literal = is_number(template) and name != RESULT
             start = f"start it as {constructor_name(value.type)}(...)"
             raise KernelTypeError(
-                f"{_the(name)} changes its type in a loop", found=type_name(value.type), expected=type_name(wanted),
+                f"{_the(name)} changes its type in a loop", found=type_name(value.type), expected=type_name(expected),
                 help=start if literal else "use another name for the new value",
             )  # fmt: skip
         return [value]
@@ -93,14 +93,14 @@ def unflatten(template: Any, values: list[Value]) -> Any:
     return values.pop(0)
 
 
-def started(known: Any, found: Any) -> Any:
-    """What a carried result is before the loop that returns `found`: `known`, or values that are never read."""
-    if isinstance(found, tuple):
-        before = known if isinstance(known, tuple) and len(known) == len(found) else (known,) * len(found)
-        return tuple(map(started, before, found))
+def started(known: Any, arriving: Any) -> Any:
+    """What a carried result is before the loop that returns `arriving`: `known`, or values that are never read."""
+    if isinstance(arriving, tuple):
+        before = known if isinstance(known, tuple) and len(known) == len(arriving) else (known,) * len(arriving)
+        return tuple(map(started, before, arriving))
     if known is not None:
-        return typed(known, typed(found).type) if is_number(known) else known
-    value = typed(found)
+        return typed(known, typed(arriving).type) if is_number(known) else known
+    value = typed(arriving)
     unread = placeholder(value.type)
     if unread is None:
         raise KernelTypeError(f"a loop cannot return {type_name(value.type)}", help="return it after the loop")

@@ -46,8 +46,8 @@ def first_of(
             open_tests.append(test)
     else:
         open_sides.append(sides[-1])
-    found = first_holding(tr, open_tests, 0) if open_tests else None
-    return search_side(tr, found, open_sides, 0, take, choose if values else either)
+    first = first_holding(tr, open_tests, 0) if open_tests else None
+    return search_side(tr, first, open_sides, 0, take, choose if values else either)
 
 
 def shortcut(tr: Translator, tests: Sequence[Test], conjunction: bool) -> Any:
@@ -68,26 +68,26 @@ def decided(tr: Translator, test: Test) -> bool | None:
     outer, noted = tr.scope.copy(), len(tr.errors)
     try:
         with tr.builder.inside(Region()):
-            found = test()
+            outcome = test()
     except (KernelError, Suppressed):
         return None
     finally:
         tr.scope = outer
         del tr.errors[noted:]  # they will be reported in their place
-    return found if isinstance(found, bool) else None
+    return outcome if isinstance(outcome, bool) else None
 
 
 def first_holding(tr: Translator, tests: Sequence[Test], start: int) -> Value:
     """The position, counted from `start`, of the first test that holds; the next position where none does."""
     end = start + len(tests)
     if len(tests) == 1:
-        found: Value = tr.emit(TABLE["where"], tests[0](), constant(int32, start), constant(int32, end))
-        return found
+        index: Value = tr.emit(TABLE["where"], tests[0](), constant(int32, start), constant(int32, end))
+        return index
     half = len(tests) // 2
     before = first_holding(tr, tests[:half], start)
     holds = tr.emit(TABLE["lt"], before, constant(int32, start + half))
-    found = choose(tr, holds, lambda: before, lambda: first_holding(tr, tests[half:], start + half))
-    return found
+    index = choose(tr, holds, lambda: before, lambda: first_holding(tr, tests[half:], start + half))
+    return index
 
 
 def search_side(

@@ -65,8 +65,8 @@ def make_compound(tr: Translator, t: Any, args: list[Any], keywords: dict[str, A
     keywords = {k: v for k, v in keywords.items() if k not in own or scalars.canonical(v) != own[k]}
     if keywords:
         if t.kind != "transform" or set(keywords) - {"p", "q"} or args:
-            given = ", ".join(f"{name}=" for name in keywords)
-            raise KernelTypeError(f"{t.__name__} cannot be made with {given}", expected=components_of(t))
+            named = ", ".join(f"{name}=" for name in keywords)
+            raise KernelTypeError(f"{t.__name__} cannot be made with {named}", expected=components_of(t))
         still = compounds.transformation(t.dtype)()
         args = [keywords.get("p", typed(still.p)), keywords.get("q", typed(still.q))]
     if not args:
@@ -91,8 +91,8 @@ def make_compound(tr: Translator, t: Any, args: list[Any], keywords: dict[str, A
 
 def make_struct(tr: Translator, t: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
     if len(args) > len(t.fields) or set(list(t.fields)[: len(args)]) & set(keywords):
-        wanted = ", ".join(f"{name}: {type_name(f)}" for name, f in t.fields.items())
-        raise KernelTypeError(f"{len(args)} values for struct {t.__name__}", expected=f"each field once: {wanted}")
+        fields = ", ".join(f"{name}: {type_name(f)}" for name, f in t.fields.items())
+        raise KernelTypeError(f"{len(args)} values for struct {t.__name__}", expected=f"each field once: {fields}")
     keywords = dict(zip(t.fields, args, strict=False)) | keywords
     unknown = sorted(set(keywords) - set(t.fields))
     if unknown:
@@ -136,8 +136,8 @@ def form_matrix_from_rows(tr: Translator, callee: Any, args: list[Any], keywords
     rows = [typed(a) for a in args]
     kinds = [compounds.kind_of(row.type) for row in rows]
     if set(kinds) != {"vector"} or len({row.type for row in rows}) != 1:
-        found = ", ".join(type_name(row.type) for row in rows)
-        raise KernelTypeError(f"{callee.__name__} of ({found})", expected="vectors of one type")
+        types = ", ".join(type_name(row.type) for row in rows)
+        raise KernelTypeError(f"{callee.__name__} of ({types})", expected="vectors of one type")
     to = compounds.matrix((len(rows), rows[0].type.size), rows[0].type.dtype)
     return tr.emit(construct.construct, *rows, to=to)
 
@@ -170,13 +170,13 @@ def form_resolve(tr: Translator, callee: Any, args: list[Any], keywords: dict[st
 
 @form("local_array")
 def form_local_array(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
-    given = dict(zip(("shape", "dtype"), args, strict=False)) | keywords
-    if set(given) - {"shape", "dtype"} or "shape" not in given:
+    options = dict(zip(("shape", "dtype"), args, strict=False)) | keywords
+    if set(options) - {"shape", "dtype"} or "shape" not in options:
         raise KernelTypeError("wp.zeros in a kernel takes shape= and dtype=", help="wp.zeros(shape=8, dtype=float)")
-    shape, dtype = constant_shape(given["shape"], "local array"), scalars.canonical(given.get("dtype", float))
+    shape, dtype = constant_shape(options["shape"], "local array"), scalars.canonical(options.get("dtype", float))
     if not structs.is_field_type(dtype) or isinstance(dtype, ArrayType):
-        wanted = "a scalar, vector, matrix or struct type"
-        raise KernelTypeError(f"a local array of {describe(dtype)}", expected=wanted)
+        elements = "a scalar, vector, matrix or struct type"
+        raise KernelTypeError(f"a local array of {describe(dtype)}", expected=elements)
     return tr.emit(memory.local_array, shape=shape, dtype=dtype)
 
 
@@ -196,12 +196,12 @@ def called_type(tr: Translator, node: ast.Call) -> Any:
     return callee(*map(tr.translate, node.args), **{str(k.arg): tr.translate(k.value) for k in node.keywords})
 
 
-def constant_shape(given: Any, what: str) -> tuple[int, ...]:
+def constant_shape(shape: Any, what: str) -> tuple[int, ...]:
     """Extents that are known when the kernel is compiled."""
-    extents = given if isinstance(given, tuple) else (given,)
+    extents = shape if isinstance(shape, tuple) else (shape,)
     if not all(isinstance(n, (int, np.integer)) and n > 0 for n in extents):
-        found = ", ".join(map(describe, extents))
-        raise KernelTypeError(f"the shape of a {what} is ({found})", expected="positive integer constants")
+        shown = ", ".join(map(describe, extents))
+        raise KernelTypeError(f"the shape of a {what} is ({shown})", expected="positive integer constants")
     return tuple(int(n) for n in extents)
 
 

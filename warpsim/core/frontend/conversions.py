@@ -17,13 +17,13 @@ from .scope import describe, fitting, is_number, typed
 from .translator import Translator
 
 
-def convert(operand: Any, wanted: Any, what: str) -> Value:
-    """The operand as a Value of exactly the type `wanted`."""
-    value = typed(operand, wanted)
-    if value.type is not wanted:
+def convert(operand: Any, t: Any, what: str) -> Value:
+    """The operand as a Value of exactly the type `t`."""
+    value = typed(operand, t)
+    if value.type is not t:
         raise KernelTypeError(
-            f"{what} is {type_name(value.type)}, not {type_name(wanted)}",
-            found=type_name(value.type), expected=type_name(wanted), help=conversion_help(value.type, wanted),
+            f"{what} is {type_name(value.type)}, not {type_name(t)}",
+            found=type_name(value.type), expected=type_name(t), help=conversion_help(value.type, t),
         )  # fmt: skip
     return value
 
@@ -92,10 +92,10 @@ def whole(number: Any, t: type) -> Any:
     return t(value - (1 << width) if value > limits.max else value)
 
 
-def conversion_help(found: Any, wanted: Any) -> str:
+def conversion_help(source: Any, target: Any) -> str:
     """How to write the conversion between two scalar types."""
-    if scalars.is_scalar(found) and scalars.is_scalar(wanted):
-        return f"convert it: {constructor_name(wanted)}(...)"
+    if scalars.is_scalar(source) and scalars.is_scalar(target):
+        return f"convert it: {constructor_name(target)}(...)"
     return ""
 
 

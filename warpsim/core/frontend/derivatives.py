@@ -77,12 +77,12 @@ class Gradient(Callee):
 
     def call(self, caller: Translator, args: list[Any], keywords: dict[str, Any]) -> Any:
         """Append a call of the derivative at the operands' types."""
-        operands, given = self.split(args, keywords)
+        operands, seeds = self.split(args, keywords)
         fn, derivative = self.derived(caller, operands)
         outputs = [v for v in fn.body.yields if has_cotangent(v.type)]
         values = tuple(v for o in operands for v in runtime_values(o))
-        found = caller.builder.call(derivative, (*values, *self.seeds(outputs, given)), derivative.result_types)
-        cotangents = iter(found if isinstance(found, tuple) else () if found is None else (found,))
+        answer = caller.builder.call(derivative, (*values, *self.seeds(outputs, seeds)), derivative.result_types)
+        cotangents = iter(answer if isinstance(answer, tuple) else () if answer is None else (answer,))
         grads = [_partial(o, cotangents) for o in operands if not _is_constant(o)]
         return tuple(grads) if len(grads) != 1 else grads[0]
 
@@ -105,8 +105,8 @@ class Gradient(Callee):
             if overload.inout and not self.function.overloads[0].inout:
                 raise KernelTypeError(f"{self.function.name}: this form writes to its arguments and returns nothing")
             return operands
-        found = self.function.find([operand_type(a) for a in args])
-        return [typed(a, t) for a, t in zip(args, found.arg_types, strict=True)]
+        row = self.function.find([operand_type(a) for a in args])
+        return [typed(a, t) for a, t in zip(args, row.arg_types, strict=True)]
 
     def derived(self, caller: Translator, operands: list[Any]) -> tuple[Function, Function]:
         """A call of the function as a function of its own, and its derivative; made once per types."""
@@ -137,18 +137,18 @@ class Gradient(Callee):
             shown = ", ".join(type_name(p.type) for p in region.params) or "nothing"
             raise CustomGradientError(f"wp.grad: {name} takes {shown}", expected=_DIFFERENTIABLE)
 
-    def seeds(self, outputs: list[Value], given: list[Any]) -> list[Value]:
+    def seeds(self, outputs: list[Value], seeds_in: list[Any]) -> list[Value]:
         """The weights of the outputs: those given, else ones."""
-        if not given:
+        if not seeds_in:
             return [_one(v.type) for v in outputs]
         types = ", ".join(type_name(v.type) for v in outputs)
-        if len(given) != len(outputs):
+        if len(seeds_in) != len(outputs):
             raise CustomGradientError(
-                f"wp.grad({self.function.name}) gets {len(given)} seeds",
+                f"wp.grad({self.function.name}) gets {len(seeds_in)} seeds",
                 expected=f"{len(outputs)}, one per output: {types}",
                 help="write them after the arguments, or leave all out",
             )
-        seeds = [typed(seed, output.type) for seed, output in zip(given, outputs, strict=True)]
+        seeds = [typed(seed, output.type) for seed, output in zip(seeds_in, outputs, strict=True)]
         if any(seed.type is not output.type for seed, output in zip(seeds, outputs, strict=True)):
             shown = ", ".join(type_name(s.type) for s in seeds)
             raise CustomGradientError(f"wp.grad({self.function.name}) gets seeds {shown}", expected=types)
@@ -168,8 +168,8 @@ class Gradient(Callee):
         flat = runtime_values(result if isinstance(result, tuple) else (result,))
         region.yields = tuple(flat)
         values = Interpreter(check_numbers=False).run(inline(Function(self.__name__, region)).body, [])
-        found = [_host(value, v.type) for value, v in zip(values, flat, strict=True)]
-        return tuple(found) if isinstance(result, tuple) else found[0]
+        results = [_host(value, v.type) for value, v in zip(values, flat, strict=True)]
+        return tuple(results) if isinstance(result, tuple) else results[0]
 
 
 def with_constant_arrays(derivative: Function) -> Function:

@@ -37,13 +37,13 @@ def lines_of(code: CodeType, text: str) -> list[int]:
     """
     if not all(name.isidentifier() for name in (*code.co_varnames, *code.co_names)):
         return [code.co_firstlineno]  # a tool rewrote the tree before it was compiled, as pytest does with assert
-    return [found.co_firstlineno for found in _codes(text, code.co_flags & _FUTURE) if _equal(found, code)]
+    return [other.co_firstlineno for other in _codes(text, code.co_flags & _FUTURE) if _equal(other, code)]
 
 
 def definitions(text: str, name: str, line: int) -> list[ast.FunctionDef]:
     """The functions of a name in a text that begin at a line, with their decorators."""
-    found = [n for n in ast.walk(parsed(text)) if isinstance(n, ast.FunctionDef) and n.name == name]
-    return [f for f in found if min([f.lineno, *(d.lineno for d in f.decorator_list)]) == line]
+    functions = [n for n in ast.walk(parsed(text)) if isinstance(n, ast.FunctionDef) and n.name == name]
+    return [f for f in functions if min([f.lineno, *(d.lineno for d in f.decorator_list)]) == line]
 
 
 @lru_cache(maxsize=4)

@@ -62,16 +62,16 @@ def fence(source: Source) -> list[KernelError]:
     waiting: list[ast.AST] = [source.tree]
     while waiting:
         node = waiting.pop()
-        found = _refused(node)
+        refusal = _refused(node)
         if isinstance(node, ast.Subscript) and source.names(node.value, adjoint):
             cure = f"it is known inside a gradient: @wp.func_grad({source.name})"
             message = "wp.adjoint outside a function made by @wp.func_grad"
             errors.append(CustomGradientError(message, source.locate(node), help=cure))
-        if found is not None:
-            what, instead = found
+        if refusal is not None:
+            what, instead = refusal
             message = f"{what} is not part of the kernel language"
             errors.append(UnsupportedSyntaxError(message, source.locate(node), help=instead))
-        if found is None or isinstance(node, ast.stmt):  # what a refused expression is made of goes with it
+        if refusal is None or isinstance(node, ast.stmt):  # what a refused expression is made of goes with it
             waiting.extend(reversed(_kernel_parts(source, node)))
     return errors
 

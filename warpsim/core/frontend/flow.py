@@ -87,15 +87,15 @@ def branch(tr: Translator, node: ast.If, rest: list[ast.stmt]) -> bool:
 
 def test_value(tr: Translator, node: ast.expr) -> Any:
     """A test: a bool where it is decided already, else a Value."""
-    found: Any = typed(False)  # after an error, go on to find those of both sides
+    outcome: Any = typed(False)  # after an error, go on to find those of both sides
 
     def test() -> None:
-        nonlocal found
+        nonlocal outcome
         with tr.at(node):
-            found = truth(tr, tr.translate(node))
+            outcome = truth(tr, tr.translate(node))
 
     tr.attempt(test, set)
-    return found
+    return outcome
 
 
 def two_sided(tr: Translator, condition: Value, node: ast.If, rest: list[ast.stmt]) -> bool:
@@ -117,12 +117,12 @@ def parts(body: list[ast.stmt]) -> list[list[ast.stmt]]:
     """Statements in pieces with so few branches that may leave that the nest of what follows them is not too deep."""
     if len(body) <= LONGEST:
         return [body]
-    found: list[list[ast.stmt]] = [[]]
+    groups: list[list[ast.stmt]] = [[]]
     leaving = 0
     for node in body:
         leaving += isinstance(node, ast.If) and (leaves_loop([node]) or has([node], ast.Continue))
         if leaving > LONGEST:
-            found.append([])
+            groups.append([])
             leaving = 1
-        found[-1].append(node)
-    return found
+        groups[-1].append(node)
+    return groups

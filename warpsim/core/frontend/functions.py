@@ -92,8 +92,8 @@ class Func(Callee, Redefinable):
         usual = self.overloads[0].returned.values() if self.overloads else ()
         new = Overload(function, inout or tuple(n for n in usual if n in known), nondiff)
         same = [written_annotations(o) == written_annotations(new) for o in self.overloads]
-        kept = [new if replaced else o for o, replaced in zip(self.overloads, same, strict=True)]
-        self.overloads = kept if any(same) else [*kept, new]
+        overloads = [new if replaced else o for o, replaced in zip(self.overloads, same, strict=True)]
+        self.overloads = overloads if any(same) else [*overloads, new]
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Run in Python: the first overload that the arguments bind to."""
@@ -123,8 +123,8 @@ class Func(Callee, Redefinable):
     def inout(self, count: int, keywords: list[str]) -> dict[int, str]:
         """What a call with so many arguments rebinds, known before their types: overloads that differ in it take
         different numbers of arguments."""
-        given = dict.fromkeys(keywords)
-        return next((o.inout for o in self.overloads if o.bind([None] * count, given) is not None), {})
+        by_name = dict.fromkeys(keywords)
+        return next((o.inout for o in self.overloads if o.bind([None] * count, by_name) is not None), {})
 
     def takes(self, args: list[Any]) -> bool:
         """Whether some overload takes these operands."""
@@ -200,8 +200,8 @@ class Translated(Function):
                 raise CustomGradientError(f"the gradient of {self.name!r} asks for its own derivative", help=cure)
             self.use.overload.differentiated = self.asking = True
             try:
-                found = (custom.at(self.use) for custom in self.use.overload.customs[kind])
-                self.made[kind] = next((fn for fn in found if fn is not None), None)
+                overloads = (custom.at(self.use) for custom in self.use.overload.customs[kind])
+                self.made[kind] = next((fn for fn in overloads if fn is not None), None)
             finally:
                 self.asking = False
         return self.made[kind]
@@ -283,8 +283,8 @@ def with_references(overload: Overload, inner: Translator, operands: list[Any], 
     """What a function returns, after what its body left in the parameters that are references."""
     if not overload.references:
         return result
-    given = {name: operands[k].type for k, name in overload.references.items()}
-    states = [convert(inner.lookup(name), t, f"what {name!r} refers to") for name, t in given.items()]
+    types = {name: operands[k].type for k, name in overload.references.items()}
+    states = [convert(inner.lookup(name), t, f"what {name!r} refers to") for name, t in types.items()]
     parts = result if isinstance(result, tuple) else (() if result is None else (result,))
     return (*states, *parts) if len(states) + len(parts) > 1 else states[0]
 
@@ -414,15 +414,15 @@ def func(
     return wrap(f) if f is not None else wrap
 
 
-def declared_anew(made: Func) -> Func:
+def declared_anew(function: Func) -> Func:
     """Note a definition; kernels that call an older one look at it at their next launch."""
     global _redefinitions
-    before = FUNCTIONS.get(made.place)
-    FUNCTIONS[made.place] = made
-    if before is made or (before is not None and before.replaced_by(made)):
+    before = FUNCTIONS.get(function.place)
+    FUNCTIONS[function.place] = function
+    if before is function or (before is not None and before.replaced_by(function)):
         _redefinitions += 1
         config.touch()
-    return made
+    return function
 
 
 def redefinitions() -> int:
@@ -432,13 +432,13 @@ def redefinitions() -> int:
 
 def called_by(source: Source) -> set[Overload]:
     """All that code of this source can call by names of functions, directly or through others, as they are now."""
-    found: set[Overload] = set()
+    overloads: set[Overload] = set()
     waiting = [overload for callee in source.captured.functions() for overload in callee.overloads]
     while waiting:
         overload = waiting.pop()
-        if overload not in found:
-            found.add(overload)
+        if overload not in overloads:
+            overloads.add(overload)
             waiting.extend(custom.own for customs in overload.customs.values() for custom in customs)
             inner = () if overload.library else overload.source.captured.functions()
             waiting.extend(each for callee in inner for each in callee.overloads)
-    return found
+    return overloads

@@ -110,11 +110,11 @@ class GradientTranslator(Translator):
             operand = self.like(operand, self.inputs[name], name)
         super().bind(name, operand)
 
-    def like(self, operand: Any, wanted: Any, name: str) -> Any:
+    def like(self, operand: Any, like: Any, name: str) -> Any:
         """The operand in the type of an input."""
-        if isinstance(wanted, tuple) and isinstance(operand, tuple) and len(wanted) == len(operand):
-            return tuple(self.like(a, b, name) for a, b in zip(operand, wanted, strict=True))
-        return convert(operand, typed(wanted).type, name)
+        if isinstance(like, tuple) and isinstance(operand, tuple) and len(like) == len(operand):
+            return tuple(self.like(a, b, name) for a, b in zip(operand, like, strict=True))
+        return convert(operand, typed(like).type, name)
 
     def lookup(self, name: str) -> Any:
         if name.startswith("wp.adjoint["):
@@ -155,9 +155,9 @@ class GradientTranslator(Translator):
         """The array in whose gradient array a target or expression lies."""
         while isinstance(node, (ast.Attribute, ast.Subscript)):
             node = node.value
-            found = self.gradient_array(node)
-            if found is not None:
-                return found
+            array = self.gradient_array(node)
+            if array is not None:
+                return array
         return None
 
     def writing(self, target: ast.expr, write: Callable[[], None]) -> None:

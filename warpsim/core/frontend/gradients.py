@@ -137,9 +137,9 @@ class Custom:
         raise NotImplementedError
 
     def parameter_misfit(self, overload: Overload) -> str | None:
-        for (name, wanted), given in zip(overload.patterns.items(), self.patterns, strict=False):
-            if not compatible(given, wanted):
-                return f"parameter {name!r} is {_shown(wanted)}, here {_shown(given)}"
+        for (name, expected), pattern in zip(overload.patterns.items(), self.patterns, strict=False):
+            if not compatible(pattern, expected):
+                return f"parameter {name!r} is {_shown(expected)}, here {_shown(pattern)}"
         return None
 
     def called(self, translator: Translator, use: Use) -> Any:
@@ -161,11 +161,11 @@ def forget_compiled() -> None:
         forget()
 
 
-def compatible(given: Any, wanted: Any) -> bool:
+def compatible(own: Any, other: Any) -> bool:
     """Whether some type fits both of two annotations."""
-    if takes_function(given) or takes_function(wanted) or (is_generic(given) and is_generic(wanted)):
+    if takes_function(own) or takes_function(other) or (is_generic(own) and is_generic(other)):
         return True
-    return match(wanted, canonical(given), {}) if is_generic(wanted) else match(given, canonical(wanted), {})
+    return match(other, canonical(own), {}) if is_generic(other) else match(own, canonical(other), {})
 
 
 # ----- gradients ----------------------------------------------------------------------------
@@ -193,11 +193,12 @@ class CustomGradient(Custom):
         outputs = output_patterns(overload)
         least = 1 if outputs is None else len(outputs)
         if count < least or (outputs is not None and count > least):
-            wanted = "at least 1" if outputs is None else str(least)
-            return f"it has {count} adjoint parameters, expected {wanted}, one per output"
-        for k, (given, wanted) in enumerate(zip(self.patterns[len(overload.patterns) :], outputs or (), strict=False)):
-            if not compatible(given, wanted):
-                return f"the adjoint of output {k} is {_shown(wanted)}, here {_shown(given)}"
+            needed = "at least 1" if outputs is None else str(least)
+            return f"it has {count} adjoint parameters, expected {needed}, one per output"
+        adjoints = self.patterns[len(overload.patterns) :]
+        for k, (pattern, output) in enumerate(zip(adjoints, outputs or (), strict=False)):
+            if not compatible(pattern, output):
+                return f"the adjoint of output {k} is {_shown(output)}, here {_shown(pattern)}"
         return self.parameter_misfit(overload)
 
     def expected(self, overload: Overload) -> str:
@@ -209,19 +210,19 @@ class CustomGradient(Custom):
         if not self.own.fits(use.operands):
             return None
         outputs = _parts(use.template)
-        given = len(self.patterns) - len(use.operands)
+        count = len(self.patterns) - len(use.operands)
         adjoints = [f"adj_{k}: {describe(o)}" for k, o in enumerate(outputs)]
-        wanted = f"({', '.join([*_shown_parameters(use.overload), *adjoints])})"
-        if given != len(outputs):
+        signature = f"({', '.join([*_shown_parameters(use.overload), *adjoints])})"
+        if count != len(outputs):
             if not self.only:
                 return None
             name = use.overload.function.__name__
-            why = f"it has {given} adjoint parameters, and {name} returns {len(outputs)} values"
-            raise self.error(why, expected=wanted, help="one adjoint per output, after the inputs")
+            why = f"it has {count} adjoint parameters, and {name} returns {len(outputs)} values"
+            raise self.error(why, expected=signature, help="one adjoint per output, after the inputs")
         if not self.own.fits([*use.operands, *outputs]):
-            found = ", ".join(_shown(p) for p in self.patterns[len(use.operands) :])
-            why = f"its adjoint parameters are {found}, and the outputs {', '.join(map(describe, outputs))}"
-            raise self.error(why, expected=wanted, help="an adjoint has the type of its output")
+            shown = ", ".join(_shown(p) for p in self.patterns[len(use.operands) :])
+            why = f"its adjoint parameters are {shown}, and the outputs {', '.join(map(describe, outputs))}"
+            raise self.error(why, expected=signature, help="an adjoint has the type of its output")
         return self.translated(use, outputs)
 
     def translated(self, use: Use, outputs: list[Any]) -> Function:
@@ -249,11 +250,11 @@ class CustomReplay(Custom):
     def misfit(self, overload: Overload) -> str | None:
         if len(self.patterns) != len(overload.patterns):
             return f"it has {len(self.patterns)} parameters, expected {len(overload.patterns)}"
-        wanted, given = output_patterns(overload), output_patterns(self.own)
-        if wanted is not None and given is not None:
-            shown = ", ".join(map(_shown, given)) or "nothing"
-            if len(wanted) != len(given) or not all(map(compatible, given, wanted)):
-                return f"it returns {shown}, expected {', '.join(map(_shown, wanted)) or 'nothing'}"
+        expected, returned = output_patterns(overload), output_patterns(self.own)
+        if expected is not None and returned is not None:
+            shown = ", ".join(map(_shown, returned)) or "nothing"
+            if len(expected) != len(returned) or not all(map(compatible, returned, expected)):
+                return f"it returns {shown}, expected {', '.join(map(_shown, expected)) or 'nothing'}"
         return self.parameter_misfit(overload)
 
     def expected(self, overload: Overload) -> str:

@@ -31,12 +31,12 @@ class LocalFunction(Callee):
         """Operands by parameter name, defaults filled in."""
         arguments = self.node.args
         names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
-        given = {**dict(zip(names, args, strict=False)), **keywords}
-        wanted = [*names, *(a.arg for a in arguments.kwonlyargs)]
-        bound = {**self.defaults, **given}
-        if len(args) > len(names) or len(given) < len(args) + len(keywords) or set(bound) != set(wanted):
+        named = {**dict(zip(names, args, strict=False)), **keywords}
+        parameters = [*names, *(a.arg for a in arguments.kwonlyargs)]
+        bound = {**self.defaults, **named}
+        if len(args) > len(names) or len(named) < len(args) + len(keywords) or set(bound) != set(parameters):
             shown = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in keywords.items())])
-            raise KernelTypeError(f"{self.__name__} cannot take ({shown})", expected=f"({', '.join(wanted)})")
+            raise KernelTypeError(f"{self.__name__} cannot take ({shown})", expected=f"({', '.join(parameters)})")
         return bound
 
 

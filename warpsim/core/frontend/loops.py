@@ -88,18 +88,18 @@ def query_loop(tr: Translator, node: ast.For, query: Value) -> None:
     index = f"{at} index"
     before = tr.scope.copy()
     tr.scope[at], tr.scope[index] = query, typed(0)
-    kept = kept_index(tr, node.target.id, scalars.int32) if isinstance(node.target, ast.Name) else []
+    index_locals = index_carried(tr, node.target.id, scalars.int32) if isinstance(node.target, ast.Name) else []
 
     def test() -> Any:
-        found = query.type.next_in_kernel.call(tr, [tr.scope[at], tr.scope[index]], {})
-        tr.scope[at], tr.scope[index], more = found
+        answer = query.type.next_in_kernel.call(tr, [tr.scope[at], tr.scope[index]], {})
+        tr.scope[at], tr.scope[index], more = answer
         return truth(tr, more)
 
     def run() -> None:
         assign(tr, node.target, tr.scope[index])
         statements(tr, node.body)
 
-    loop_with_test(tr, node.body, test, run, [at, index, *kept])
+    loop_with_test(tr, node.body, test, run, [at, index, *index_locals])
     del tr.scope[at], tr.scope[index]
     leave_loop(tr, [node], before)
 
@@ -159,12 +159,12 @@ def bounds_loop(tr: Translator, node: ast.For, bounds: tuple[Value, Value, Value
         return
     t = bounds[0].type
     before = tr.scope.copy()
-    kept = kept_index(tr, node.target.id, t)
+    index_locals = index_carried(tr, node.target.id, t)
     loop = tested_range if names.leaves_loop(node.body) else counted_loop
-    loop(tr, node, bounds, kept)
+    loop(tr, node, bounds, index_locals)
     tr.scope[CONTINUED] = before.get(CONTINUED, False)
     leave_loop(tr, [node], before)
-    if node.target.id in before and not kept:
+    if node.target.id in before and not index_locals:
         reason = f"the loop makes it {type_name(t)}, and before it is {describe(before[node.target.id])}"
         tr.scope[node.target.id] = Unassigned(reason, conflict=True)
 
@@ -189,7 +189,7 @@ def known_sequence(tr: Translator, node: ast.expr) -> Any:
     return tr.scope.get(root) if root in tr.scope and not path else tr.source.resolve(node)
 
 
-def kept_index(tr: Translator, name: str, t: Any) -> list[str]:
+def index_carried(tr: Translator, name: str, t: Any) -> list[str]:
     """The index as a carried local, when a local of its name and type is there before the loop."""
     operand = tr.scope.get(name)
     if not (isinstance(operand, Value) or is_number(operand)) or typed(operand, t).type is not t:
@@ -198,10 +198,10 @@ def kept_index(tr: Translator, name: str, t: Any) -> list[str]:
     return [name]
 
 
-def counted_loop(tr: Translator, node: ast.For, bounds: tuple[Value, Value, Value], kept: list[str]) -> None:
+def counted_loop(tr: Translator, node: ast.For, bounds: tuple[Value, Value, Value], index_locals: list[str]) -> None:
     assert isinstance(node.target, ast.Name)
     name = node.target.id
-    carried = carried_locals(tr, node.body, kept)
+    carried = carried_locals(tr, node.body, index_locals)
     index, params = Value(bounds[0].type, name), carried.params()
     body = Region((index, *params))
     outer = tr.scope.copy()
@@ -231,7 +231,7 @@ def loop_body(
         tr.scope = outer
 
 
-def tested_range(tr: Translator, node: ast.For, bounds: tuple[Value, Value, Value], kept: list[str]) -> None:
+def tested_range(tr: Translator, node: ast.For, bounds: tuple[Value, Value, Value], index_locals: list[str]) -> None:
     """A counted loop that `break` or `return` may end: the index is carried too."""
     assert isinstance(node.target, ast.Name)
     name, index = node.target.id, "<index>"
@@ -247,7 +247,7 @@ def tested_range(tr: Translator, node: ast.For, bounds: tuple[Value, Value, Valu
         statements(tr, node.body)
         tr.scope[index] = next_index(tr, at, stop, step)
 
-    loop_with_test(tr, node.body, test, run, [index, *kept])
+    loop_with_test(tr, node.body, test, run, [index, *index_locals])
     del tr.scope[index]
 
 
@@ -313,8 +313,8 @@ def loop_test(tr: Translator, test: Callable[[], Any], flags: list[str]) -> Valu
     """The test, evaluated only where no flag is set."""
     left: Any = False
     for flag in flags:
-        found = tr.scope[flag]
-        left = found if left is False else tr.emit(TABLE["bit_or"], left, found)
+        flag_value = tr.scope[flag]
+        left = flag_value if left is False else tr.emit(TABLE["bit_or"], left, flag_value)
     if left is False:
         return typed(test())
     result: Value = choose(tr, left, lambda: typed(False), lambda: typed(test()))
@@ -340,10 +340,10 @@ def prepared_result(
     """
     known = tr.scope.get(RESULT)
     if not isinstance(known, Value):
-        found = trial_result(tr, body, run, extra, flags)
-        if found is None or isinstance(found, _MISSING) or isinstance(known, _MISSING):
+        result = trial_result(tr, body, run, extra, flags)
+        if result is None or isinstance(result, _MISSING) or isinstance(known, _MISSING):
             return []
-        tr.scope[RESULT] = started(known, found)
+        tr.scope[RESULT] = started(known, result)
     return [RESULT]
 
 

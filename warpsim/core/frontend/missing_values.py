@@ -20,8 +20,8 @@ R = TypeVar("R")
 class _Restart(Exception):
     """Locals that must start as zero: for each its zero, and the place of a use."""
 
-    def __init__(self, found: dict[str, tuple[Any, Location]]):
-        self.locals = found
+    def __init__(self, lacking: dict[str, tuple[Any, Location]]):
+        self.locals = lacking
 
 
 def with_zeros(make: Callable[[dict[str, Any]], R]) -> R:
@@ -34,8 +34,8 @@ def with_zeros(make: Callable[[dict[str, Any]], R]) -> R:
         try:
             return make(zeros)
         except _Restart as restart:
-            found = restart.locals
-        for name, (value, place) in found.items():
+            lacking = restart.locals
+        for name, (value, place) in lacking.items():
             warn_of_zero(f"{name!r} may be used here before it has a value; then", place)
             zeros[name] = value
 
@@ -44,9 +44,10 @@ def restart_with_zeros(tr: Translator) -> None:
     """Where the only errors of a body are locals that lack a value, ask for its translation with zeros in them."""
     if tr.zeros is None or not all(isinstance(error, UnassignedLocalError) for error in tr.errors):
         return
-    found = {name: (_zero_of(tr.bound.get(name)), place) for name, place in tr.lacking.items() if name not in tr.zeros}
-    if found and all(zero is not None for zero, _ in found.values()):
-        raise _Restart(found)
+    zeros, lacking = tr.zeros, tr.lacking.items()
+    added = {name: (_zero_of(tr.bound.get(name)), place) for name, place in lacking if name not in zeros}
+    if added and all(zero is not None for zero, _ in added.values()):
+        raise _Restart(added)
 
 
 def warn_of_zero(what: str, place: Location) -> None:

@@ -13,18 +13,18 @@ def assigned(nodes: Iterable[ast.AST], changed: Changed) -> tuple[set[str], list
 
     `changed` tells which arguments a call writes to. Functions defined inside have names of their own.
     """
-    found: set[str] = set()
+    names_bound: set[str] = set()
     parts: list[ast.expr] = []
     for inner in (n for node in nodes for n in _walk_function(node)):
         if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-            found.add(inner.id)
+            names_bound.add(inner.id)
         elif isinstance(inner, (ast.Attribute, ast.Subscript)) and isinstance(inner.ctx, ast.Store):
             parts.append(inner)
         elif isinstance(inner, ast.FunctionDef):
-            found.add(inner.name)
+            names_bound.add(inner.name)
         elif isinstance(inner, ast.Call):
             parts.extend(changed(inner))
-    return found, parts
+    return names_bound, parts
 
 
 def steps(target: ast.expr) -> tuple[str, list[ast.Attribute | ast.Subscript]]:

@@ -116,8 +116,8 @@ class NativeFunc(Func):
         return self.overloads[0].signature
 
     def _error(self, kind: type, message: str, **facts: str) -> Exception:
-        found: Exception = kind(message, self.location, **facts)
-        return found
+        error: Exception = kind(message, self.location, **facts)
+        return error
 
     # ----- calls ------------------------------------------------------------------------------
 
@@ -205,8 +205,8 @@ class NativeFunc(Func):
     def _wrapped(self, row: NativeRow, types: tuple[Any, ...]) -> Function:
         params = self._parameters(types)
         region, builder = self._region(params)
-        found = builder.call(row, params, row.unit.result_types if row.unit else ())
-        region.yields = found if isinstance(found, tuple) else () if found is None else (found,)
+        results = builder.call(row, params, row.unit.result_types if row.unit else ())
+        region.yields = results if isinstance(results, tuple) else () if results is None else (results,)
         return Function(self.name, region, self.location)
 
     def _replay(self, row: NativeRow, types: tuple[Any, ...]) -> Function | None:
@@ -240,8 +240,8 @@ class NativeFunc(Func):
         seeds = [value for value in arriving if has_cotangent(value.type)]
         grads = tuple(builder.call(GRADIENTS, (p,), (p.type,)) for p in params if has_gradient_array(p.type))
         assert row.unit is not None
-        found = builder.call(row, (*params, *seeds, *grads), row.unit.result_types)
-        region.yields = found if isinstance(found, tuple) else () if found is None else (found,)
+        results = builder.call(row, (*params, *seeds, *grads), row.unit.result_types)
+        region.yields = results if isinstance(results, tuple) else () if results is None else (results,)
         return Function(f"adj_{self.name}", region, self.location)
 
     def _parameters(self, types: tuple[Any, ...]) -> tuple[Value, ...]:
@@ -300,15 +300,15 @@ def func_native(
     and for a return type that does not fit the text; launches raise `NativeCodeError` with the
     compiler's words for text that does not compile, and `NoCompilerError` where no compiler is found.
     """
-    given = {"snippet": snippet, "adj_snippet": adj_snippet, "replay_snippet": replay_snippet}
-    for name, text in given.items():
+    texts = {"snippet": snippet, "adj_snippet": adj_snippet, "replay_snippet": replay_snippet}
+    for name, text in texts.items():
         if not isinstance(text, str) and (text is not None or name == "snippet"):
             raise TypeError(f"func_native: {name} is {describe(text)}\nexpected: C++ text\nhelp: @wp.func_native(text)")
 
     def wrap(function: Callable[..., Any]) -> NativeFunc:
-        made = NativeFunc(function, Texts(snippet, adj_snippet, replay_snippet))
-        declared_anew(made)
-        return made
+        func = NativeFunc(function, Texts(snippet, adj_snippet, replay_snippet))
+        declared_anew(func)
+        return func
 
     return wrap
 

@@ -91,8 +91,8 @@ def user_operator(tr: Translator, name: str, *operands: Any) -> Any:
     types = [a.type if isinstance(a, Value) else type(a) for a in operands]
     if not any(structs.is_struct(t) or compounds.is_compound(t) for t in types):
         return None
-    found = tr.source.captured.present(name)
-    return found if isinstance(found, Callee) and found.takes(list(operands)) else None
+    function = tr.source.captured.present(name)
+    return function if isinstance(function, Callee) and function.takes(list(operands)) else None
 
 
 def integer_power(tr: Translator, base: Value, exponent: Any) -> Any:
@@ -153,8 +153,8 @@ def unary_operation(tr: Translator, node: ast.UnaryOp) -> Any:
     if is_typed(operand):
         return evaluated(TABLE[name], operand)
     if not is_number(operand) or (name == "invert" and isinstance(operand, float)):
-        wanted = "an integer" if name == "invert" else "a number"
-        raise KernelTypeError(f"{name}: {describe(operand)} is not {wanted}")
+        operand_kind = "an integer" if name == "invert" else "a number"
+        raise KernelTypeError(f"{name}: {describe(operand)} is not {operand_kind}")
     return python(operand)
 
 
@@ -169,24 +169,24 @@ def chain_of(tr: Translator, left: Any, links: list[tuple[ast.cmpop, ast.expr]])
         return all_of(tr, left, links)
     (op, node), *rest = links
     right = tr.translate(node)
-    found = compared(tr, type(op), left, right)
-    if not rest or (not isinstance(found, Value) and not found):
-        return found
-    if not isinstance(found, Value):
+    holds = compared(tr, type(op), left, right)
+    if not rest or (not isinstance(holds, Value) and not holds):
+        return holds
+    if not isinstance(holds, Value):
         return chain_of(tr, right, rest)
-    return choose(tr, found, lambda: typed(chain_of(tr, right, rest)), lambda: typed(False))
+    return choose(tr, holds, lambda: typed(chain_of(tr, right, rest)), lambda: typed(False))
 
 
 def all_of(tr: Translator, left: Any, links: list[tuple[ast.cmpop, ast.expr]]) -> Any:
     """A chain of comparisons whose operands are all evaluated, until one is known to fail."""
-    found: Any = True
+    holds: Any = True
     for op, node in links:
         right = tr.translate(node)
-        found = both(tr, found, compared(tr, type(op), left, right))
-        if found is False:
+        holds = both(tr, holds, compared(tr, type(op), left, right))
+        if holds is False:
             break
         left = right
-    return found
+    return holds
 
 
 def both(tr: Translator, a: Any, b: Any) -> Any:
@@ -199,8 +199,8 @@ def both(tr: Translator, a: Any, b: Any) -> Any:
 
 def compared(tr: Translator, kind: type[ast.AST], left: Any, right: Any) -> Any:
     if kind in (ast.Is, ast.IsNot):
-        found = is_none(tr, left)
-        return found if kind is ast.Is else negated(tr, found)
+        is_missing = is_none(tr, left)
+        return is_missing if kind is ast.Is else negated(tr, is_missing)
     name, python = _COMPARE[kind]
     if isinstance(left, tuple) and isinstance(right, tuple) and kind in (ast.Eq, ast.NotEq):
         return tuples_compared(tr, kind, left, right)

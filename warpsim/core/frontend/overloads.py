@@ -51,11 +51,11 @@ class Overload:
     def patterns(self) -> dict[str, Any]:
         """Parameter annotations; a parameter without one takes anything."""
         if self._patterns is None:
-            found = evaluated_annotations(self.source)
-            given = {name: found.get(name, Any) for name in self.signature.parameters}
-            self._patterns = {n: t.dtype if isinstance(t, Reference) else t for n, t in given.items()}
-            self._references = {k: n for k, (n, t) in enumerate(given.items()) if isinstance(t, Reference)}
-            self._returns = found.get("return")
+            known = evaluated_annotations(self.source)
+            patterns = {name: known.get(name, Any) for name in self.signature.parameters}
+            self._patterns = {n: t.dtype if isinstance(t, Reference) else t for n, t in patterns.items()}
+            self._references = {k: n for k, (n, t) in enumerate(patterns.items()) if isinstance(t, Reference)}
+            self._returns = known.get("return")
         return self._patterns
 
     @property
@@ -103,10 +103,10 @@ class Overload:
         out = []
         for pattern, t, operand in pairs:
             if isinstance(t, Weak):
-                wanted = match_weak(pattern, t, bound)
-                if wanted is None:
+                matched = match_weak(pattern, t, bound)
+                if matched is None:
                     return None
-                operand = typed(operand, wanted)
+                operand = typed(operand, matched)
             elif not isinstance(t, Static):
                 operand = operand if isinstance(operand, (tuple, ArraySlice)) else typed(operand)
             out.append(operand)
@@ -174,5 +174,5 @@ def _pattern_name(pattern: Any) -> str:
 
 
 def written_annotations(overload: Overload) -> list[Any]:
-    found = getattr(overload.function, "__annotations__", {})
-    return [found.get(name) for name in overload.signature.parameters]
+    known = getattr(overload.function, "__annotations__", {})
+    return [known.get(name) for name in overload.signature.parameters]

@@ -44,8 +44,8 @@ def tuple_display(tr: Translator, node: ast.Tuple) -> Any:
 
 @translates(ast.Attribute)
 def attribute_access(tr: Translator, node: ast.Attribute) -> Any:
-    found = from_outside(tr, node)
-    return attribute(tr, tr.translate(node.value), node.attr) if found is MISSING else plain_enum(found)
+    outside = from_outside(tr, node)
+    return attribute(tr, tr.translate(node.value), node.attr) if outside is MISSING else plain_enum(outside)
 
 
 def from_outside(tr: Translator, node: ast.Attribute) -> Any:
@@ -63,14 +63,14 @@ def attribute(tr: Translator, base: Any, name: str) -> Any:
     if type(base) is int and name == "value":  # of a member of an IntEnum, which is an integer to kernels
         return base
     try:
-        found = plain_enum(getattr(base, name))
+        member = plain_enum(getattr(base, name))
     except AttributeError as error:
         if isinstance(base, types.ModuleType) and base.__name__ == _PACKAGE and name in _PYTHON:
             return _PYTHON[name]
         what = f"module {base.__name__!r}" if isinstance(base, types.ModuleType) else describe(base)
         cure = suggestion(name, dir(base))
         raise KernelNameError(f"{what} has no attribute {name!r}", help=cure if "?" in cure else "") from error
-    return component_of(base, found) if name in _SWIZZLE else found
+    return component_of(base, member) if name in _SWIZZLE else member
 
 
 def value_attribute(tr: Translator, base: Value, name: str) -> Any:
@@ -104,8 +104,8 @@ def array_attribute(tr: Translator, base: Value, name: str) -> Any:
 def component_attribute(tr: Translator, base: Value, name: str) -> Any:
     positions = swizzle(base.type, name)
     if positions is None:
-        found = f"{type_name(base.type)} has no attribute {name!r}"
-        raise KernelNameError(found, expected=_components_of(base.type))
+        message = f"{type_name(base.type)} has no attribute {name!r}"
+        raise KernelNameError(message, expected=_components_of(base.type))
     if len(positions) == 1:
         return tr.emit(construct.extract, base, positions[0])
     return selected(tr, base, positions)
@@ -247,8 +247,8 @@ def sliced(tr: Translator, t: Any, indices: list[Any]) -> list[int] | Cells:
         at = constant_slice(tr, index) if isinstance(index, ast.Slice) else None
         axes.append([index] if at is None else list(range(extent)[at]))
     cells = Cells((i, j) for i in axes[0] for j in axes[1])
-    kept = [True if k >= len(indices) else isinstance(indices[k], ast.Slice) for k in range(2)]
-    cells.shape = tuple(len(axis) for axis, keep in zip(axes, kept, strict=True) if keep)
+    is_range = [True if k >= len(indices) else isinstance(indices[k], ast.Slice) for k in range(2)]
+    cells.shape = tuple(len(axis) for axis, keep in zip(axes, is_range, strict=True) if keep)
     if 0 in cells.shape and len(cells.shape) == 2:
         raise KernelValueError(f"the slice of {type_name(t)} is empty")
     return cells
@@ -268,9 +268,9 @@ def component_of(base: Any, part: Any) -> Any:
     return base.dtype(part) if isinstance(base, compounds.Compound) and isinstance(part, (int, float)) else part
 
 
-def plain_enum(found: Any) -> Any:
+def plain_enum(member: Any) -> Any:
     """Members of IntEnum and IntFlag are integers to a kernel."""
-    return int(found) if isinstance(found, enum.IntEnum | enum.IntFlag) else found
+    return int(member) if isinstance(member, enum.IntEnum | enum.IntFlag) else member
 
 
 def swizzle(t: Any, name: str) -> list[int] | None:

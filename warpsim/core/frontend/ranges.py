@@ -62,13 +62,13 @@ def range_bounds(tr: Translator, parts: list[Any], keywords: dict[str, Any]) -> 
     if not 1 <= len(parts) <= 3 or keywords:
         raise KernelTypeError("range takes one to three integers")
     parts = {1: [0, *parts, 1], 2: [*parts, 1], 3: parts}[len(parts)]
-    found = {p.type for p in parts if isinstance(p, Value)}
-    found |= {type(p) for p in parts if not isinstance(p, (Value, int))}
-    if len(found) > 1 or not all(scalars.is_integer(t) for t in found):
+    types = {p.type for p in parts if isinstance(p, Value)}
+    types |= {type(p) for p in parts if not isinstance(p, (Value, int))}
+    if len(types) > 1 or not all(scalars.is_integer(t) for t in types):
         raise KernelTypeError(
             f"range over {', '.join(map(describe, parts))}", expected="integers of one type", help="int(...)"
         )
-    t = found.pop() if found else scalars.int32
+    t = types.pop() if types else scalars.int32
     bounds = tuple(typed(p, t) for p in parts)
     if isinstance(bounds[2], Constant) and int(bounds[2].value) == 0:
         raise KernelTypeError("the step of range is zero")
@@ -82,6 +82,6 @@ def items_of(tr: Translator, operand: Any) -> list[Any]:
     t = operand.type if isinstance(operand, Value) else type(operand)
     if not compounds.is_compound(t):
         cure = "loop over indices: for i in range(len(a))" if isinstance(t, ArrayType) else "for i in range(n)"
-        wanted = "range(...), a tuple, a vector or a query"
-        raise KernelTypeError(f"a loop over {describe(operand)}", expected=wanted, help=cure)
+        iterables = "range(...), a tuple, a vector or a query"
+        raise KernelTypeError(f"a loop over {describe(operand)}", expected=iterables, help=cure)
     return list(parts_of(tr, operand))

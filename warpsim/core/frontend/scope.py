@@ -62,8 +62,8 @@ def _identical(a: Any, b: Any) -> bool:
     return bool(a == b) and str(a) == str(b)
 
 
-def typed(operand: Any, wanted: Any = None) -> Value:
-    """The operand as a Value; literals take `wanted` when they fit it, else their default type.
+def typed(operand: Any, like: Any = None) -> Value:
+    """The operand as a Value; literals take the type `like` when they fit it, else their default type.
 
     Raises `KernelTypeError` for things that have no run-time value (functions, types, text).
     """
@@ -72,8 +72,8 @@ def typed(operand: Any, wanted: Any = None) -> Value:
     if isinstance(operand, (compounds.Compound, structs.Struct)):
         return Constant(type(operand), without_arrays(operand))
     if not is_number(operand):
-        wanted = "a number, vector, matrix or struct"
-        raise KernelTypeError(f"{describe(operand)} has no value at run time", expected=wanted)
+        kinds = "a number, vector, matrix or struct"
+        raise KernelTypeError(f"{describe(operand)} has no value at run time", expected=kinds)
     if isinstance(operand, np.generic):  # NumPy's numbers are typed, np.float64 too
         if not scalars.is_scalar(type(operand)):
             raise KernelTypeError(f"{operand!r} is a {type(operand).__name__}", expected="a scalar type of kernels")
@@ -81,7 +81,7 @@ def typed(operand: Any, wanted: Any = None) -> Value:
     if isinstance(operand, bool):
         return Constant(scalars.bool_, np.bool_(operand))
     weak = WEAK_INT if isinstance(operand, int) else WEAK_FLOAT
-    t = wanted if wanted is not None and scalars.is_scalar(wanted) and weak_fits(weak, wanted) else weak.default
+    t = like if like is not None and scalars.is_scalar(like) and weak_fits(weak, like) else weak.default
     return Constant(t, fitting(operand, t))
 
 
@@ -116,15 +116,15 @@ def fitting(number: Any, t: type) -> Any:
         return t(number)
     try:
         with np.errstate(over="ignore"):
-            found = t(number)
+            converted = t(number)
     except OverflowError:  # an integer that no float holds
-        found = np.inf
-    if scalars.is_float(t) and np.isinf(found) and abs(number) != np.inf:
+        converted = np.inf
+    if scalars.is_float(t) and np.isinf(converted) and abs(number) != np.inf:
         raise KernelTypeError(
             f"{number} does not fit {type_name(t)}", expected=f"a number up to {scalars.largest(t)}",
             help="convert it: wp.float64(...)",
         )  # fmt: skip
-    return found
+    return converted
 
 
 def describe(operand: Any) -> str:

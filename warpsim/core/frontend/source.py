@@ -38,12 +38,12 @@ class Source:
     def _definition(self) -> ast.FunctionDef:
         line = self._line()
         try:
-            found = self._parsed() if line == self.first_line else self._moved(line)
+            statement = self._parsed() if line == self.first_line else self._moved(line)
         except (OSError, TypeError, SyntaxError) as error:
             raise self._unavailable() from error
-        if not isinstance(found, ast.FunctionDef):
+        if not isinstance(statement, ast.FunctionDef):
             raise UnsupportedSyntaxError(f"{self.name!r} is not a plain function", self.whole())
-        return found
+        return statement
 
     def _line(self) -> int:
         """Where the function begins in the text as it is now. Raises when its text is another by now."""
@@ -64,9 +64,9 @@ class Source:
         lines, first = inspect.getsourcelines(self.function)
         indented = lines[0][:1].isspace()
         # An indented function becomes the body of an `if`, so that its columns stay those of the file.
-        found = parsed("".join(["if True:\n", *lines] if indented else lines)).body[0]
+        statement = parsed("".join(["if True:\n", *lines] if indented else lines)).body[0]
         self.offset = first - (2 if indented else 1)
-        return found.body[0] if indented and isinstance(found, ast.If) else found
+        return statement.body[0] if indented and isinstance(statement, ast.If) else statement
 
     def _moved(self, line: int) -> ast.stmt | None:
         """The function at another line of its file, which was edited around it."""
@@ -185,7 +185,7 @@ def kernel_parameters(source: Source) -> list[str]:
 
 def evaluated_annotations(source: Source) -> dict[str, Any]:
     """Annotations as objects; strings (postponed evaluation) are evaluated where the function stands."""
-    found = {}
+    evaluated = {}
     for name, value in source.annotations.items():
         if isinstance(value, str):
             try:
@@ -196,8 +196,8 @@ def evaluated_annotations(source: Source) -> dict[str, Any]:
                     help="names local to an enclosing function need annotations that are not postponed:"
                     " drop `from __future__ import annotations` in that file",
                 ) from error  # fmt: skip
-        found[name] = without_none(value)
-    return found
+        evaluated[name] = without_none(value)
+    return evaluated
 
 
 def typed_text(source: Source, patterns: dict[str, Any], types: list[Any]) -> str:

@@ -52,9 +52,9 @@ def value_for(tr: Translator, target: ast.expr, value: ast.expr) -> Any:
 def annotated_assignment(tr: Translator, node: ast.AnnAssign) -> None:
     if node.value is None:
         raise UnsupportedSyntaxError("a declaration without a value", help="assign the first value here")
-    wanted = type_expression(tr, node.annotation)
+    declared = type_expression(tr, node.annotation)
     operand = tr.translate(node.value)
-    assign(tr, node.target, convert(operand, wanted, "the value") if wanted is not None else operand)
+    assign(tr, node.target, convert(operand, declared, "the value") if declared is not None else operand)
 
 
 @translates(ast.AugAssign)

@@ -58,16 +58,16 @@ def static_value(tr: Translator, node: ast.Call) -> Any:
     known = {name: _seen(name, tr.lookup(name)) for name in free_names(node.args[0]) if name in tr.scope}
     text = ast.unparse(node.args[0])
     try:
-        found = eval(text, {**tr.source.captured.namespace(), "type": _type_of, **known})
+        value = eval(text, {**tr.source.captured.namespace(), "type": _type_of, **known})
     except KernelValueError as error:
         error.message = f"wp.static({text}) {error.message}"
         raise
     except Exception as error:
         cure = "only names known when the kernel is compiled can be used" if isinstance(error, NameError) else ""
         raise KernelValueError(f"wp.static({text}) fails: {type(error).__name__}: {error}", help=cure) from error
-    if isinstance(found, Unknown):
-        raise KernelValueError(f"wp.static({text}) {_unknown(found._name).message}")
-    return found
+    if isinstance(value, Unknown):
+        raise KernelValueError(f"wp.static({text}) {_unknown(value._name).message}")
+    return value
 
 
 def _seen(name: str, operand: Any) -> Any:

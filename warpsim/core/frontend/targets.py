@@ -104,9 +104,9 @@ def target_of(tr: Translator, node: ast.expr) -> Local | Element:
         operand = tr.translate(node)
         if isinstance(operand, Value) and isinstance(operand.type, ArrayType):
             return Element(operand, [])
-        wanted = "a name, an element, a component or a field"
+        targets = "a name, an element, a component or a field"
         cure = "give the value a name first"
-        raise UnsupportedSyntaxError("this cannot be assigned to", expected=wanted, help=cure)
+        raise UnsupportedSyntaxError("this cannot be assigned to", expected=targets, help=cure)
 
 
 def name_target(tr: Translator, node: ast.Name) -> Local:
@@ -151,36 +151,36 @@ def slice_target(tr: Translator, view: ArraySlice, indices: list[Any]) -> Any:
     if len(indices) < rank or any(isinstance(i, ast.Slice) for i in indices[:rank]):
         smaller = sliced_array(tr, view, indices[:rank])
         return slice_target(tr, smaller, indices[rank:]) if indices[rank:] else smaller
-    found = Element(view.array, element_indices(tr, view, indices[:rank]))
+    element = Element(view.array, element_indices(tr, view, indices[:rank]))
     rest = indices[rank:]
     if not rest:
-        return found
+        return element
     if any(isinstance(i, ast.Slice) for i in rest):
-        return spread(found, sliced(tr, component_owner(found, rest), rest))
-    check_component(component_owner(found, rest), rest)
-    return narrowed(tr, found, rest)
+        return spread(element, sliced(tr, component_owner(element, rest), rest))
+    check_component(component_owner(element, rest), rest)
+    return narrowed(tr, element, rest)
 
 
 def array_target(tr: Translator, base: Local | Element, indices: list[Any]) -> Element:
     """base[indices] of an array; indices of views add up, what is left over selects components."""
-    array, given = (base.array, base.indices) if isinstance(base, Element) and not base.is_element else (None, [])
+    array, before = (base.array, base.indices) if isinstance(base, Element) and not base.is_element else (None, [])
     array = read(tr, base) if array is None else array
     rank = array.type.ndim
-    wanted = indices[: rank - len(given)]
-    at = [*given, *map(array_index, wanted)]
-    found = Element(array, at)
-    rest = indices[len(wanted) :]
+    own = indices[: rank - len(before)]
+    at = [*before, *map(array_index, own)]
+    element = Element(array, at)
+    rest = indices[len(own) :]
     if not rest:
-        return found
-    check_component(component_owner(found, rest), rest)
-    return narrowed(tr, found, rest)  # type: ignore[return-value]
+        return element
+    check_component(component_owner(element, rest), rest)
+    return narrowed(tr, element, rest)  # type: ignore[return-value]
 
 
 def component_owner(target: Element, rest: list[Any]) -> Any:
     t = target.array.type
     if not compounds.is_compound(t.dtype):
-        given = t.ndim + len(rest)
-        raise KernelTypeError(f"{type_name(t)} takes {t.ndim} indices, got {given}")
+        count = t.ndim + len(rest)
+        raise KernelTypeError(f"{type_name(t)} takes {t.ndim} indices, got {count}")
     return t.dtype
 
 
@@ -288,8 +288,8 @@ def matching_parts(tr: Translator, operand: Any, t: Any, positions: tuple[int, .
     if isinstance(positions, Cells) and len(positions.shape) == 2 and len(parts) == positions.shape[0]:
         parts = tuple(part for row in parts for part in parts_of(tr, row))
     if len(parts) != len(positions):
-        wanted = type_name(selection_type(t, positions))
-        raise KernelTypeError(f"{len(parts)} values for {len(positions)} components", expected=wanted)
+        selection = type_name(selection_type(t, positions))
+        raise KernelTypeError(f"{len(parts)} values for {len(positions)} components", expected=selection)
     return [convert(part, t.dtype, "the value of the component") for part in parts]
 
 

@@ -226,9 +226,9 @@ class Translator:
         for a in args:
             if not isinstance(a, Value) and not is_number(a) and not isinstance(a, compounds.Compound):
                 raise KernelTypeError(f"{op.name}: {describe(a)} is not a value", expected="numbers, vectors, arrays")
-        found = op.find([registry.operand_type(a) for a in args], attributes)
-        values = tuple(_as_value(a, t) for a, t in zip(args, found.arg_types, strict=True))
-        return self.builder.call(found.row, values, found.result_types, attributes)
+        match = op.find([registry.operand_type(a) for a in args], attributes)
+        values = tuple(_as_value(a, t) for a, t in zip(args, match.arg_types, strict=True))
+        return self.builder.call(match.row, values, match.result_types, attributes)
 
 def _as_value(operand: Any, t: Any) -> Value:
     if isinstance(operand, Value):

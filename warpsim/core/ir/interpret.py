@@ -93,8 +93,8 @@ class Interpreter:
         """Refuse a NaN that was not in the operands, and a cast that changes the number."""
         for result, value in zip(node.results, results, strict=True):
             kind = scalar_of(result.type)
-            made = not node.op.effect  # what memory holds was made elsewhere
-            if made and is_float(kind) and np.any(np.isnan(value)) and not any(_has_nan(a) for a in args):
+            computed = not node.op.effect  # what memory holds was made elsewhere
+            if computed and is_float(kind) and np.any(np.isnan(value)) and not any(_has_nan(a) for a in args):
                 raise InvalidNumberError(f"{node.op.name} makes NaN of {_show(args)}\n{self.place(node)}")
             source = scalar_of(node.args[0].type) if node.args else None
             if node.op.name == "cast" and is_integer(kind) and is_float(source):

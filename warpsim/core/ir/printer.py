@@ -60,19 +60,19 @@ class Printer:
         return ", ".join([f"{self.name(v)}: {self.type(v.type)}" for v in values])
 
     def name(self, value: Value) -> str:
-        found = self.names.get(value)
-        if found is None:
+        name = self.names.get(value)
+        if name is None:
             if isinstance(value, Constant):
                 return f"{literal(value.value)}:{self.type(value.type)}"
             shown = self.show_hints and value.hint.replace(".", "").isidentifier()
-            found = self.names[value] = f"%{len(self.names)}.{value.hint}" if shown else f"%{len(self.names)}"
-        return found
+            name = self.names[value] = f"%{len(self.names)}.{value.hint}" if shown else f"%{len(self.names)}"
+        return name
 
     def type(self, t: Any) -> str:
-        found = self.types.get(t)
-        if found is None:
-            found = self.types[t] = type_name(t)
-        return found
+        name = self.types.get(t)
+        if name is None:
+            name = self.types[t] = type_name(t)
+        return name
 
 
 _LABELS: dict[type, tuple[str, ...]] = {

@@ -95,10 +95,10 @@ class _Verifier:
         if value.type is not t:
             self.fail(f"{what} is {type_name(value.type)}, not {type_name(t)}", node)
 
-    def types(self, values: tuple[Value, ...], wanted: tuple[Value, ...], what: str, node: Node) -> None:
-        found, expected = [v.type for v in values], [v.type for v in wanted]
-        if len(found) != len(expected) or any(a is not b for a, b in zip(found, expected, strict=True)):
-            names = [", ".join(map(type_name, ts)) for ts in (found, expected)]
+    def types(self, values: tuple[Value, ...], targets: tuple[Value, ...], what: str, node: Node) -> None:
+        types, expected = [v.type for v in values], [v.type for v in targets]
+        if len(types) != len(expected) or any(a is not b for a, b in zip(types, expected, strict=True)):
+            names = [", ".join(map(type_name, ts)) for ts in (types, expected)]
             self.fail(f"{what} ({names[0]}) where ({names[1]}) is expected", node)
 
     def fail(self, reason: str, node: Node | None) -> None:
@@ -110,8 +110,8 @@ class _Verifier:
             probe = Printer()
             probe.names = printer.names
             probe.node(node, 0)
-            wanted = probe.out[0].strip()
-            mark = next((i for i, line in enumerate(text) if line.strip().startswith(wanted)), 0)
+            printed = probe.out[0].strip()
+            mark = next((i for i, line in enumerate(text) if line.strip().startswith(printed)), 0)
         around = "\n".join(text[max(0, mark - 10) : mark + 11])
         place = f" at {node.location}" if node is not None and node.location else ""
         raise CompilerError(f"invalid program after {self.stage or 'building'}{place}: {reason}\n{around}")

@@ -193,9 +193,9 @@ def _pairs_rule(types: list[Any], attributes: dict) -> Any:
         return (types, [t]) if types[0] is types[1] else None
     if t.kind not in ("vector", "matrix"):
         return None
-    found = [t if is_compound(each) else t.dtype for each in types]
-    fits = all(each is wanted or fits_literal(each, wanted) for each, wanted in zip(types, found, strict=True))
-    return (found, [t]) if fits else None
+    expected = [t if is_compound(each) else t.dtype for each in types]
+    fits = all(each is wanted or fits_literal(each, wanted) for each, wanted in zip(types, expected, strict=True))
+    return (expected, [t]) if fits else None
 
 
 def _spread(x: Any, other: Any) -> list[Any]:
@@ -235,18 +235,18 @@ def _scale_rule(scalar_first: bool) -> Any:
         scalar, compound = types if scalar_first else types[::-1]
         if not is_compound(compound):
             return None
-        wanted = scalar_of(compound)
-        fits = scalar is wanted or fits_literal(scalar, wanted)
+        element = scalar_of(compound)
+        fits = scalar is element or fits_literal(scalar, element)
         if not fits:
             return None
-        return ([wanted, compound] if scalar_first else [compound, wanted]), [compound]
+        return ([element, compound] if scalar_first else [compound, element]), [compound]
 
     return rule
 
 
-def fits_literal(t: Any, wanted: type) -> bool:
+def fits_literal(t: Any, target: type) -> bool:
     from_literal = getattr(t, "default", None)
-    return from_literal is not None and (scalars.is_float(wanted) or scalars.is_integer(from_literal))
+    return from_literal is not None and (scalars.is_float(target) or scalars.is_integer(from_literal))
 
 
 @op(scaled(_multiply, packs=True), numpy=np.multiply, name="mul", rule=_scale_rule(scalar_first=False))

@@ -23,42 +23,42 @@ from .values import LANES, compare, convert, elementwise, packed, unpacked
 
 
 def _cast_rule(types: list[Any], attributes: dict) -> Any:
-    wanted = attributes.get("to")
-    if len(types) != 1 or wanted is None:
+    target = attributes.get("to")
+    if len(types) != 1 or target is None:
         return None
     source = getattr(types[0], "default", types[0])
-    if scalars.is_scalar(source) and scalars.is_scalar(wanted):
-        return [source], [wanted]
-    same = kind_of(source) == kind_of(wanted) != "" and getattr(source, "shape", 0) == getattr(wanted, "shape", 1)
-    return ([source], [wanted]) if same else None
+    if scalars.is_scalar(source) and scalars.is_scalar(target):
+        return [source], [target]
+    same = kind_of(source) == kind_of(target) != "" and getattr(source, "shape", 0) == getattr(target, "shape", 1)
+    return ([source], [target]) if same else None
 
 
 @for_lanes
 def _cast_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
-    source, wanted = scalar_of(call.args[0].type), scalar_of(call.results[0].type)
-    return [convert(target, source, wanted, x) for x in args[0]]
+    source, target_type = scalar_of(call.args[0].type), scalar_of(call.results[0].type)
+    return [convert(target, source, target_type, x) for x in args[0]]
 
 
 def cast_oracle(x: Any, to: Any) -> Any:
     """Conversion as kernels define it: truncate and saturate floats, wrap integers, NaN is 0."""
-    wanted = scalar_of(to)
-    flat = [_cast_scalar(v, wanted) for v in np.ravel(x)]
-    return flat[0] if np.ndim(x) == 0 else np.array(flat, wanted).reshape(np.shape(x))
+    element = scalar_of(to)
+    flat = [_cast_scalar(v, element) for v in np.ravel(x)]
+    return flat[0] if np.ndim(x) == 0 else np.array(flat, element).reshape(np.shape(x))
 
 
-def _cast_scalar(x: Any, wanted: type) -> Any:
-    if wanted is bool_:
+def _cast_scalar(x: Any, target: type) -> Any:
+    if target is bool_:
         return bool_(x != 0)
-    if scalars.is_float(wanted):
-        return wanted(x)
+    if scalars.is_float(target):
+        return target(x)
     if np.issubdtype(type(x), np.floating):
-        limits = np.iinfo(wanted)
+        limits = np.iinfo(target)
         if np.isnan(x):
-            return wanted(0)
+            return target(0)
         if np.isinf(x):
-            return wanted(limits.max if x > 0 else limits.min)
-        return wanted(builtins.max(limits.min, builtins.min(limits.max, int(x))))
-    return wrapped(int(x), wanted)
+            return target(limits.max if x > 0 else limits.min)
+        return target(builtins.max(limits.min, builtins.min(limits.max, int(x))))
+    return wrapped(int(x), target)
 
 
 @op(_cast_value, numpy=cast_oracle, rule=_cast_rule)
@@ -77,10 +77,10 @@ def _select_rule(types: list[Any], attributes: dict) -> Any:
     if len(types) != 3 or types[0] is not bool_:
         return None
     typed = [t for t in types[1:] if not hasattr(t, "default")]
-    wanted = typed[0] if typed else types[1].default
-    if any(t is not wanted and not fits_literal(t, wanted) for t in types[1:]):
+    result = typed[0] if typed else types[1].default
+    if any(t is not result and not fits_literal(t, result) for t in types[1:]):
         return None
-    return [bool_, wanted, wanted], [wanted]
+    return [bool_, result, result], [result]
 
 
 @for_lanes

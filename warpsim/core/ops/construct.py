@@ -127,9 +127,9 @@ def _extract_rule(types: list[Any], attributes: dict) -> Any:
 
 def _static(indices: tuple[Value, ...], shape: tuple[int, ...]) -> list[int] | None:
     """Constant indices as positions, or None when any is computed, or outside."""
-    found = [int(i.value) for i in indices if isinstance(i, Constant)]
-    pairs = list(zip(found, shape, strict=False))
-    if len(found) != len(indices) or not all(-n <= i < n for i, n in pairs):
+    constants = [int(i.value) for i in indices if isinstance(i, Constant)]
+    pairs = list(zip(constants, shape, strict=False))
+    if len(constants) != len(indices) or not all(-n <= i < n for i, n in pairs):
         return None
     return [i % n for i, n in pairs]
 
@@ -145,12 +145,12 @@ def _flat_position(shape: tuple[int, ...], whole: list[int]) -> tuple[int, int]:
 
 def component_indices(indices: Iterable[Any], shape: tuple[int, ...]) -> tuple[int, ...]:
     """Positions of components as the oracles take them: negative indices count from the end, others are errors."""
-    found = []
+    positions = []
     for i, n in zip(map(int, indices), shape, strict=False):
         if not -n <= i < n:
             raise OutOfBoundsError(f"component index {i} is outside 0 to {n - 1}")
-        found.append(i % n)
-    return tuple(found)
+        positions.append(i % n)
+    return tuple(positions)
 
 
 Spilled = tuple[Any, Any, Any]
@@ -202,9 +202,9 @@ def _insert_rule(types: list[Any], attributes: dict) -> Any:
     indices = _index_types(types[1:-1])
     if part is None or indices is None:
         return None
-    given = getattr(types[-1], "default", types[-1])
-    literal = given is not types[-1] and (scalars.is_float(part) or scalars.is_integer(given))
-    return ([types[0], *indices, part], [types[0]]) if given is part or literal else None
+    value = getattr(types[-1], "default", types[-1])
+    literal = value is not types[-1] and (scalars.is_float(part) or scalars.is_integer(value))
+    return ([types[0], *indices, part], [types[0]]) if value is part or literal else None
 
 
 def _insert_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
@@ -289,9 +289,9 @@ def _with_field_rule(types: list[Any], attributes: dict) -> Any:
     t, name = types[0], attributes["name"]
     if not structs.is_struct(t) or name not in t.fields:
         return None
-    wanted, given = t.fields[name], types[1]
-    literal = hasattr(given, "default") and (scalars.is_float(wanted) or scalars.is_integer(given.default))
-    return ([t, wanted], [t]) if given is wanted or literal else None
+    expected, value = t.fields[name], types[1]
+    literal = hasattr(value, "default") and (scalars.is_float(expected) or scalars.is_integer(value.default))
+    return ([t, expected], [t]) if value is expected or literal else None
 
 
 @for_lanes

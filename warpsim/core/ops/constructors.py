@@ -66,8 +66,8 @@ def quaternion(*parts: Any, dtype: Any = None) -> Any:
 @_form("construct")
 def transformation(*parts: Any, p: Any = None, q: Any = None, dtype: Any = None) -> Any:
     """A rigid transform of a position and a rotation."""
-    given = parts or ((p, q) if p is not None else ())
-    return _build(compounds.transformation(_scalar_of(given, dtype)), given)
+    components = parts or ((p, q) if p is not None else ())
+    return _build(compounds.transformation(_scalar_of(components, dtype)), components)
 
 
 @_form("matrix_from_rows")

@@ -44,9 +44,9 @@ def print_format(t: Any) -> str:
 
 def _print_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     types = [compounds.scalar_of(v.type) for v, flat in zip(call.args, args, strict=True) for _ in flat]
-    text, given = call.attributes["format"], [x for flat in args for x in flat]
+    text, flat_values = call.attributes["format"], [x for flat in args for x in flat]
     values = []
-    for letter, x, t in zip(conversions(text), given, types, strict=True):
+    for letter, x, t in zip(conversions(text), flat_values, types, strict=True):
         worded = letter == "s"  # of bools, as `print` shows them
         choice = target.builder.select(x, target.text("True"), target.text("False")) if worded else None
         values.append(choice if worded else target.promoted(x, t))
@@ -58,7 +58,7 @@ def _print_oracle(*values: Any, format: str) -> None:
     flat = [x.item() for v in values for x in np.ravel(v)]
     pairs = zip(conversions(format), flat, strict=True)
     values = tuple(x % 2 ** _UNSIGNED[letter] if letter in _UNSIGNED else x for letter, x in pairs)
-    text = _CONVERSION.sub(lambda found: found[0].replace("ll", ""), format)  # Python's numbers have any width
+    text = _CONVERSION.sub(lambda match: match[0].replace("ll", ""), format)  # Python's numbers have any width
     print(text % values, end="")
 
 
@@ -130,7 +130,7 @@ _CONVERSION = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?([diouxXeEfg
 
 def conversions(text: str) -> list[str]:
     """The conversion letters of a printf format, in order."""
-    return [found for found in _CONVERSION.findall(text) if found]
+    return [letter for letter in _CONVERSION.findall(text) if letter]
 
 
 def unconverted(text: str) -> str:
@@ -143,11 +143,11 @@ def unconverted(text: str) -> str:
 def widened(text: str) -> str:
     """The format for arguments that are all 64 bits wide: `%d` becomes `%lld`."""
 
-    def wide(found: re.Match[str]) -> str:
-        letter = found.group(1)
+    def wide(match: re.Match[str]) -> str:
+        letter = match.group(1)
         if not letter or letter in "eEfgGs":
-            return found.group(0)
-        return found.group(0)[:-1].rstrip("hl") + ("c" if letter == "c" else f"ll{letter}")
+            return match.group(0)
+        return match.group(0)[:-1].rstrip("hl") + ("c" if letter == "c" else f"ll{letter}")
 
     return _CONVERSION.sub(wide, text)
 

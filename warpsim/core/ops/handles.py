@@ -40,9 +40,10 @@ def _empty_record(module: Any, size: int) -> Any:
     if name in module.globals:
         return module.globals[name]
     kind = ll.ArrayType(ll.IntType(8), size)
-    made = ll.GlobalVariable(module, kind, name)
-    made.linkage, made.global_constant, made.initializer, made.align = "internal", True, ll.Constant(kind, None), 16
-    return made
+    record = ll.GlobalVariable(module, kind, name)
+    record.linkage, record.global_constant = "internal", True
+    record.initializer, record.align = ll.Constant(kind, None), 16
+    return record
 
 
 def _oracle(number: Any, to: Any) -> Any:

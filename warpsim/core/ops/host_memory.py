@@ -61,12 +61,12 @@ class HostArray:
     def looked_up(self, axis: int, i: int) -> int:
         """What the index table of an axis says; tables may have changed since they were checked."""
         table, extent = self.lookup[axis], self.data.shape[axis]
-        found = i if table is None else int(table[i])
-        if not 0 <= found < extent:
+        entry = i if table is None else int(table[i])
+        if not 0 <= entry < extent:
             raise OutOfBoundsError(
-                f"index table {axis} of {self.name} holds {found} at {i}, outside the array's axis of length {extent}"
+                f"index table {axis} of {self.name} holds {entry} at {i}, outside the array's axis of length {extent}"
             )
-        return found
+        return entry
 
     def load(self, *indices: Any) -> Any:
         return to_value(self.data[self.position(indices)], self.type.dtype, self.follow)
@@ -125,10 +125,10 @@ def described(words: np.ndarray, t: ArrayType, name: str = "array in a struct") 
         if not address or 0 in shape:
             return np.zeros((0,) * n, layout)
         memory = memoryview((ctypes.c_char * size).from_address(address))
-        found: np.ndarray = np.ndarray(
+        view: np.ndarray = np.ndarray(
             (*shape, *item.shape[1:]), item.dtype, memory, 0, (*strides, *item.strides[1:])
         )
-        return found
+        return view
 
     grad = HostArray(lying_at(int(words[1])), t, f"{name}.grad") if words[1] else None
     return HostArray(lying_at(int(words[0])), t, name, grad, missing=not words[0])

@@ -45,10 +45,10 @@ def _all_equal(invert: bool) -> Any:
     def value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
         t = scalar_of(call.args[0].type)
         each = compare("!=" if invert else "==")
-        found = [each(target, t, a, b) for a, b in zip(*args, strict=True)]
+        outcomes = [each(target, t, a, b) for a, b in zip(*args, strict=True)]
         combine = target.builder.or_ if invert else target.builder.and_
-        result = found[0]
-        for part in found[1:]:
+        result = outcomes[0]
+        for part in outcomes[1:]:
             result = combine(result, part)
         return [result]
 

@@ -392,9 +392,9 @@ def lerp(a: Float, b: Float, t: Float) -> Float:
 def _lerp_rule(types: list[Any], attributes: dict) -> Any:
     if len(types) != 3 or not is_compound(types[0]) or types[0] is not types[1]:
         return None
-    t, wanted = types[2], types[0].dtype
-    fits = scalars.is_float(wanted) and (t is wanted or fits_literal(t, wanted))
-    return ([types[0], types[1], wanted], [types[0]]) if fits else None
+    t, element = types[2], types[0].dtype
+    fits = scalars.is_float(element) and (t is element or fits_literal(t, element))
+    return ([types[0], types[1], element], [types[0]]) if fits else None
 
 
 @expansion(numpy=lambda a, b, t: a * (type(t)(1) - t) + b * t, name="lerp", rule=_lerp_rule)

@@ -30,8 +30,8 @@ def _indices(types: list[Any]) -> list[Any] | None:
     return concrete if all(scalars.is_integer(t) for t in concrete) else None
 
 
-def _element_literal(given: Any, wanted: Any) -> bool:
-    return hasattr(given, "default") and (scalars.is_float(wanted) or scalars.is_integer(given.default))
+def _element_literal(value: Any, element: Any) -> bool:
+    return hasattr(value, "default") and (scalars.is_float(element) or scalars.is_integer(value.default))
 
 
 def _access_rule(values: int, returns: bool) -> Callable[..., Any]:
@@ -42,8 +42,8 @@ def _access_rule(values: int, returns: bool) -> Callable[..., Any]:
         if not isinstance(array, ArrayType) or len(types) != 1 + array.ndim + values:
             return None
         indices = _indices(types[1 : 1 + array.ndim])
-        given = types[1 + array.ndim :]
-        fits = all(t is array.dtype or _element_literal(t, array.dtype) for t in given)
+        operands = types[1 + array.ndim :]
+        fits = all(t is array.dtype or _element_literal(t, array.dtype) for t in operands)
         if indices is None or not fits:
             return None
         return [array, *indices, *[array.dtype] * values], [array.dtype] if returns else []
@@ -164,8 +164,8 @@ def _component_view_value(target: Any, call: Any, args: list[list[Any]]) -> list
     size = np.dtype(element.dtype).itemsize
     strides = [size * int(np.prod(element.shape[k + 1 :])) for k in range(len(element.shape))]
     offset, inside = target.component_offset(call, [a[0] for a in args[1:]], element.shape, strides)
-    found: list[Any] = target.shifted(args[0], offset)
-    return found if inside is None else target.only_where(inside, call.results[0].type, found)
+    component: list[Any] = target.shifted(args[0], offset)
+    return component if inside is None else target.only_where(inside, call.results[0].type, component)
 
 
 def _component_view_oracle(array: HostArray, *indices: Any) -> HostArray:
@@ -289,9 +289,9 @@ def _atomic_rule(values: int, accepts: Callable[[Any], bool]) -> Callable[..., A
     plain = _access_rule(values, True)
 
     def rule(types: list[Any], attributes: dict) -> Any:
-        found = plain(types, attributes)
-        element = types[0].dtype if found else None
-        return found if found and accepts(compounds.scalar_of(element)) and not structs.is_struct(element) else None
+        fitting = plain(types, attributes)
+        element = types[0].dtype if fitting else None
+        return fitting if fitting and accepts(compounds.scalar_of(element)) and not structs.is_struct(element) else None
 
     return rule
 

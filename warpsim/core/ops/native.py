@@ -217,14 +217,14 @@ def _value(target: Any, call: Any, args: list[list[Any]]) -> Any:
     """Write the arguments to the stack, call, read the results."""
     b, unit = target.builder, call.op.unit
     starts, size = offsets(unit.argument_types)
-    given = _block(target, size)
+    arguments = _block(target, size)
     for arg, t, at in zip(args, unit.argument_types, starts, strict=True):
-        target.store(b.gep(given, [ll.Constant(_I64, at)]), t, arg)
+        target.store(b.gep(arguments, [ll.Constant(_I64, at)]), t, arg)
     places, room = offsets(unit.result_types)
-    made = _block(target, room)
-    target.call_native(call, given, made)
+    returned = _block(target, room)
+    target.call_native(call, arguments, returned)
     pairs = zip(unit.result_types, places, strict=True)
-    results = [target.load(b.gep(made, [ll.Constant(_I64, at)]), t) for t, at in pairs]
+    results = [target.load(b.gep(returned, [ll.Constant(_I64, at)]), t) for t, at in pairs]
     return results[0] if len(results) == 1 else results
 
 
@@ -241,18 +241,18 @@ def oracle(unit: Unit) -> Callable[..., Any]:
 
     def run(*values: Any) -> Any:
         types, results = unit.argument_types, unit.result_types
-        given, made = _host_block(types), _host_block(results)
+        arguments, returned = _host_block(types), _host_block(results)
         for k, (value, t) in enumerate(zip(values, types, strict=True)):
             if isinstance(t, ArrayType):
-                given[f"v{k}"][0] = _descriptor(value)
+                arguments[f"v{k}"][0] = _descriptor(value)
             else:
-                write_value(given[f"v{k}"], (0,), value, t)
+                write_value(arguments[f"v{k}"], (0,), value, t)
         kind = ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p)
-        said = kind(library().address)(given.ctypes.data, made.ctypes.data)
+        said = kind(library().address)(arguments.ctypes.data, returned.ctypes.data)
         if said:
             raise thrown(unit.title, said, unit.location)
-        found = tuple(to_value(made[f"v{k}"][0], t) for k, t in enumerate(results))
-        return found[0] if len(found) == 1 else found
+        converted = tuple(to_value(returned[f"v{k}"][0], t) for k, t in enumerate(results))
+        return converted[0] if len(converted) == 1 else converted
 
     return run
 

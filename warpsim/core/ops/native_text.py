@@ -45,7 +45,7 @@ def mentions(text: str, name: str) -> bool:
 def seems_constant(text: str, name: str) -> bool:
     """Whether each mention of an array, or of a struct with arrays, looks like a read of an element or extent."""
     text = plain(text)
-    return all(_is_read(text, found.start(), found.end()) for found in _places(text, name))
+    return all(_is_read(text, mention.start(), mention.end()) for mention in _places(text, name))
 
 
 def _places(text: str, name: str) -> Iterator[re.Match[str]]:

@@ -29,7 +29,7 @@ from .registry import ATOMIC
 
 Path = tuple[str, ...]
 Tangent = dict[Path, Value]
-Given = list[Tangent]
+TangentList = list[Tangent]
 
 
 # ----- values and their tangents --------------------------------------------------------------
@@ -77,9 +77,9 @@ def whole(t: Any, tangent: Tangent) -> Value:
 
 def filled(t: Any, path: Path, tangent: Tangent) -> Value:
     """The tangent at a path; zero where it is missing. Raises where that would have to be an array."""
-    found = tangent.get(path)
-    if found is not None:
-        return found
+    part = tangent.get(path)
+    if part is not None:
+        return part
     leaf = dict(slots(t))[path]
     if isinstance(leaf, ArrayType):
         raise NotDifferentiableError(
@@ -89,7 +89,7 @@ def filled(t: Any, path: Path, tangent: Tangent) -> Value:
     return zero(Value(leaf))
 
 
-def joined(t: Any, tangents: Given) -> list[Path]:
+def joined(t: Any, tangents: TangentList) -> list[Path]:
     """Where at least one of some values of one type has a tangent."""
     return [path for path, _ in slots(t) if any(path in tangent for tangent in tangents)]
 
@@ -104,44 +104,44 @@ def _builder() -> Builder:
 
 
 @where.tangent
-def _(call: Call, given: Given) -> Given:
+def _(call: Call, tangents: TangentList) -> TangentList:
     condition, yes, no = call.args
-    paths = joined(yes.type, given[1:])
-    sides = [[filled(yes.type, path, tangent) for path in paths] for tangent in given[1:]]
+    paths = joined(yes.type, tangents[1:])
+    sides = [[filled(yes.type, path, tangent) for path in paths] for tangent in tangents[1:]]
     return [{path: where(condition, a, b) for path, a, b in zip(paths, *sides, strict=True)}]
 
 
 @construct.tangent
-def _(call: Call, given: Given) -> Given:
+def _(call: Call, tangents: TangentList) -> TangentList:
     to = call.results[0].type
     if structs.is_struct(to):
-        return [{(name, *path): v for name, part in zip(to.fields, given, strict=True) for path, v in part.items()}]
-    if not any(given):
+        return [{(name, *path): v for name, part in zip(to.fields, tangents, strict=True) for path, v in part.items()}]
+    if not any(tangents):
         return [{}]
-    return [{(): construct(*map(whole, (a.type for a in call.args), given), to=to)}]
+    return [{(): construct(*map(whole, (a.type for a in call.args), tangents), to=to)}]
 
 
 @field.tangent
-def _(call: Call, given: Given) -> Given:
-    return [{path[1:]: v for path, v in given[0].items() if path[0] == call.attributes["name"]}]
+def _(call: Call, tangents: TangentList) -> TangentList:
+    return [{path[1:]: v for path, v in tangents[0].items() if path[0] == call.attributes["name"]}]
 
 
 @with_field.tangent
-def _(call: Call, given: Given) -> Given:
+def _(call: Call, tangents: TangentList) -> TangentList:
     name = call.attributes["name"]
-    kept = {path: v for path, v in given[0].items() if path[0] != name}
-    return [{**kept, **{(name, *path): v for path, v in given[1].items()}}]
+    others = {path: v for path, v in tangents[0].items() if path[0] != name}
+    return [{**others, **{(name, *path): v for path, v in tangents[1].items()}}]
 
 
 # ----- arrays ---------------------------------------------------------------------------------
 
 
-def _followed(call: Call, given: Given) -> Given:
+def _followed(call: Call, tangents: TangentList) -> TangentList:
     """A view of an array of tangents is taken as the view of the array is."""
     result = call.results[0]
-    if not given[0] or not slots(result.type):
+    if not tangents[0] or not slots(result.type):
         return [{}]
-    return [{(): _builder().call(call.op, (given[0][()], *call.args[1:]), (result.type,), call.attributes)}]
+    return [{(): _builder().call(call.op, (tangents[0][()], *call.args[1:]), (result.type,), call.attributes)}]
 
 
 for _view in (memory.view, memory.field_view, memory.component_view):
@@ -149,14 +149,14 @@ for _view in (memory.view, memory.field_view, memory.component_view):
 
 
 @memory.local_array.tangent
-def _(call: Call, given: Given) -> Given:
+def _(call: Call, tangents: TangentList) -> TangentList:
     """A local array has its tangents in a second one."""
     t = call.results[0].type
     return [{(): _builder().call(call.op, (), (t,), call.attributes)}] if slots(t) else [{}]
 
 
 @memory.gradient.tangent
-def _(call: Call, given: Given) -> Given:
+def _(call: Call, tangents: TangentList) -> TangentList:
     raise NotDifferentiableError(
         "the tangent of a gradient is not known: its array came out of memory", _builder().location,
         help="pass the array as a parameter of the kernel, or as a field of a struct parameter",
@@ -164,20 +164,20 @@ def _(call: Call, given: Given) -> Given:
 
 
 @memory.load.tangent
-def _(call: Call, given: Given) -> Given:
+def _(call: Call, tangents: TangentList) -> TangentList:
     array, *indices = call.args
-    found = parts(memory.load(given[0][()], *indices)) if given[0] else {}
+    element = parts(memory.load(tangents[0][()], *indices)) if tangents[0] else {}
     for path, t in slots(call.results[0].type):
         if isinstance(t, ArrayType):  # as in reverse mode, what goes with it is where its descriptor says
-            found[path] = memory.gradient(at(call.results[0], path))
-    return [found]
+            element[path] = memory.gradient(at(call.results[0], path))
+    return [element]
 
 
 @memory.store.tangent
-def _(call: Call, given: Given) -> Given:
+def _(call: Call, tangents: TangentList) -> TangentList:
     array, *indices, value = call.args
-    if given[0]:
-        memory.store(given[0][()], *indices, whole(value.type, given[-1]))
+    if tangents[0]:
+        memory.store(tangents[0][()], *indices, whole(value.type, tangents[-1]))
     return []
 
 
@@ -194,14 +194,14 @@ def needs_order(call: Call, used: set[Value]) -> bool:
     return call.op.name not in memory.PRIVATE_ATOMICS or call.results[0] in used
 
 
-def _summed(call: Call, given: Given) -> Given:
+def _summed(call: Call, tangents: TangentList) -> TangentList:
     """A sum of tangents; what comes back is the tangent of the value before."""
     array, *indices, value = call.args
-    if not given[0]:
+    if not tangents[0]:
         return [{}]
-    if not given[-1]:
-        return [{(): memory.load(given[0][()], *indices)}]
-    operands = (given[0][()], *indices, given[-1][()])
+    if not tangents[-1]:
+        return [{(): memory.load(tangents[0][()], *indices)}]
+    operands = (tangents[0][()], *indices, tangents[-1][()])
     return [{(): _builder().call(call.op, operands, (value.type,), call.attributes)}]
 
 
@@ -212,11 +212,11 @@ memory.atomic_sub.tangent(_summed)
 def _extreme(symbol: str) -> Any:
     """The tangent of the value that wins replaces that of the element; of equal values the first wins."""
 
-    def rule(call: Call, given: Given) -> Given:
+    def rule(call: Call, tangents: TangentList) -> TangentList:
         array, *indices, value = call.args
-        if not given[0]:
+        if not tangents[0]:
             return [{}]
-        old, shadow, contribution = call.results[0], given[0][()], whole(value.type, given[-1])
+        old, shadow, contribution = call.results[0], tangents[0][()], whole(value.type, tangents[-1])
         if not is_compound(value.type):
             return [{(): _exchanged_if(_wins(symbol, value, old), shadow, indices, contribution)}]
         before = []
@@ -247,24 +247,24 @@ memory.atomic_min.tangent(_extreme("<"))
 memory.atomic_max.tangent(_extreme(">"))
 
 
-def settled(call: Call, given: Given) -> Given:
+def settled(call: Call, tangents: TangentList) -> TangentList:
     """The tangent of an atomic when memory already holds the outcome of the launch.
 
     The thread whose value is the final one has won, as in the adjoint; of equal values one wins.
     """
-    if not given[0]:
+    if not tangents[0]:
         return [{}]
     if call.op.name in memory.PRIVATE_ATOMICS:
         rule = call.row.tangent_rule
         assert rule is not None
-        return list(rule(call, given))
+        return list(rule(call, tangents))
     if call.op.name not in ("atomic_min", "atomic_max"):
         raise NotDifferentiableError(
             f"{call.op.name} has no tangent after the launch: {call.op.nondiff}", call.location,
             help="differentiate the launch itself, or keep it out of what is differentiated",
         )  # fmt: skip
     array, *indices, value = call.args
-    shadow, final, contribution = given[0][()], memory.load(array, *indices), whole(value.type, given[-1])
+    shadow, final, contribution = tangents[0][()], memory.load(array, *indices), whole(value.type, tangents[-1])
     if not is_compound(value.type):
         return [{(): _exchanged_if(OPERATORS["=="](value, final), shadow, indices, contribution)}]
     before = []
@@ -275,16 +275,16 @@ def settled(call: Call, given: Given) -> Given:
 
 
 @memory.atomic_exch.tangent
-def _(call: Call, given: Given) -> Given:
+def _(call: Call, tangents: TangentList) -> TangentList:
     array, *indices, value = call.args
-    if not given[0]:
+    if not tangents[0]:
         return [{}]
-    return [{(): memory.atomic_exch(given[0][()], *indices, whole(value.type, given[-1]))}]
+    return [{(): memory.atomic_exch(tangents[0][()], *indices, whole(value.type, tangents[-1]))}]
 
 
 @memory.atomic_cas.tangent
-def _(call: Call, given: Given) -> Given:
-    if not given[0]:
+def _(call: Call, tangents: TangentList) -> TangentList:
+    if not tangents[0]:
         return [{}]
     raise NotDifferentiableError(
         "atomic_cas on floats has no tangent", _builder().location, found=type_name(call.args[0].type),

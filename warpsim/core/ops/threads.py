@@ -13,8 +13,8 @@ def _tid_rule(types: list[Any], attributes: dict) -> Any:
 
 
 def _tid_value(target: Any, call: Any, args: list[list[Any]]) -> Any:
-    found = target.thread_index(call.attributes["ndim"])
-    return [[i] for i in found] if len(found) > 1 else [found[0]]
+    index = target.thread_index(call.attributes["ndim"])
+    return [[i] for i in index] if len(index) > 1 else [index[0]]
 
 
 @op(_tid_value, rule=_tid_rule, nondiff="an integer")

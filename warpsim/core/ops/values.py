@@ -66,8 +66,8 @@ def rounded_to_bfloat16(b: Any, x: Any) -> Any:
     last = b.and_(b.lshr(bits, ll.Constant(word, 16)), ll.Constant(word, 1))
     near = b.add(bits, b.add(last, ll.Constant(word, 0x7FFF)))
     quiet = b.or_(bits, ll.Constant(word, 0x400000))
-    kept = b.and_(b.select(b.fcmp_unordered("uno", x, x), quiet, near), ll.Constant(word, 0xFFFF0000))
-    return b.bitcast(kept, ll.FloatType())
+    upper = b.and_(b.select(b.fcmp_unordered("uno", x, x), quiet, near), ll.Constant(word, 0xFFFF0000))
+    return b.bitcast(upper, ll.FloatType())
 
 
 def into_memory(b: Any, x: Any, t: type) -> Any:
@@ -75,15 +75,15 @@ def into_memory(b: Any, x: Any, t: type) -> Any:
     return to_memory(b, rounded_to_bfloat16(b, x) if scalars.is_bfloat16(t) else x, t)
 
 
-def rounded(b: Any, call: Any, args: list[list[Any]], made: Any) -> Any:
+def rounded(b: Any, call: Any, args: list[list[Any]], computed: Any) -> Any:
     """What a row computed, bfloat16 among it rounded to that; but for components that the row only moved."""
     narrow = [scalars.is_bfloat16(scalar_of(r.type)) for r in call.results]
     if True not in narrow:
-        return made
-    given = {id(x) for flat in args for x in flat}
+        return computed
+    moved = {id(x) for flat in args for x in flat}
     flats = [
-        [x if id(x) in given else rounded_to_bfloat16(b, x) for x in flat] if rounds else flat
-        for flat, rounds in zip([made] if len(narrow) == 1 else made, narrow, strict=True)
+        [x if id(x) in moved else rounded_to_bfloat16(b, x) for x in flat] if rounds else flat
+        for flat, rounds in zip([computed] if len(narrow) == 1 else computed, narrow, strict=True)
     ]
     return flats[0] if len(narrow) == 1 else flats
 
@@ -127,8 +127,8 @@ def scaled(scalar_value: Callable[..., Any], packs: bool = False) -> Callable[..
 
     def value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
         size = max(len(a) for a in args)
-        made: list[Any] = together(target, call, [a * size if len(a) == 1 else a for a in args])
-        return made
+        components: list[Any] = together(target, call, [a * size if len(a) == 1 else a for a in args])
+        return components
 
     return for_lanes(value)
 
@@ -177,33 +177,33 @@ def smallest_signed(t: type, x: Any) -> ll.Constant:
     return ll.Constant(x.type, -(1 << (scalars.bits(t) - 1)))
 
 
-def convert(target: Any, source: type, wanted: type, x: Any) -> Any:
+def convert(target: Any, source: type, target_type: type, x: Any) -> Any:
     """A scalar conversion: floats truncate towards zero and saturate, NaN becomes 0, ints wrap."""
-    b, t = target.builder, like(llvm_type(wanted), x)
-    to_bfloat16 = scalars.is_bfloat16(wanted)
-    source, wanted = scalars.register_type(source), scalars.register_type(wanted)
-    if source is wanted:
+    b, t = target.builder, like(llvm_type(target_type), x)
+    to_bfloat16 = scalars.is_bfloat16(target_type)
+    source, target_type = scalars.register_type(source), scalars.register_type(target_type)
+    if source is target_type:
         return x
-    if wanted is scalars.bool_:
+    if target_type is scalars.bool_:
         zero = ll.Constant(x.type, 0 if not scalars.is_float(source) else 0.0)
         return b.fcmp_unordered("!=", x, zero) if scalars.is_float(source) else b.icmp_unsigned("!=", x, zero)
     if scalars.is_float(source):
-        if scalars.is_float(wanted):
-            narrows = scalars.bits(source) > scalars.bits(wanted)
-            return narrowed(b, source, wanted, x, to_bfloat16) if narrows else b.fpext(x, t)
-        return target.float_to_int(x, source, wanted)
+        if scalars.is_float(target_type):
+            narrows = scalars.bits(source) > scalars.bits(target_type)
+            return narrowed(b, source, target_type, x, to_bfloat16) if narrows else b.fpext(x, t)
+        return target.float_to_int(x, source, target_type)
     unsigned = source is scalars.bool_ or source in scalars.UNSIGNED
-    if scalars.is_float(wanted):
+    if scalars.is_float(target_type):
         return b.uitofp(x, t) if unsigned else b.sitofp(x, t)
     width = 1 if source is scalars.bool_ else scalars.bits(source)
-    if scalars.bits(wanted) < width:
+    if scalars.bits(target_type) < width:
         return b.trunc(x, t)
-    if scalars.bits(wanted) == width:
+    if scalars.bits(target_type) == width:
         return x
     return b.zext(x, t) if unsigned else b.sext(x, t)
 
 
-def narrowed(b: Any, source: type, wanted: type, x: Any, rounds_again: bool = False) -> Any:
+def narrowed(b: Any, source: type, target: type, x: Any, rounds_again: bool = False) -> Any:
     """A float in fewer bits, to the nearest; to odd where `rounds_again`, to bfloat16, follows.
 
     From 64 bits to 16 processors have no instruction, and LLVM calls a function that is not in the
@@ -211,8 +211,8 @@ def narrowed(b: Any, source: type, wanted: type, x: Any, rounds_again: bool = Fa
     was lost. The second rounding then sees what the first one dropped (Boldo and Melquiond 2008,
     Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd).
     """
-    if source is not scalars.float64 or not (wanted is scalars.float16 or rounds_again):
-        return b.fptrunc(x, like(llvm_type(wanted), x))
+    if source is not scalars.float64 or not (target is scalars.float16 or rounds_again):
+        return b.fptrunc(x, like(llvm_type(target), x))
     word, single = like(ll.IntType(32), x), like(ll.FloatType(), x)
     near = b.fptrunc(x, single)
     back = b.fpext(near, x.type)
@@ -222,5 +222,5 @@ def narrowed(b: Any, source: type, wanted: type, x: Any, rounds_again: bool = Fa
     away = b.select(b.fcmp_ordered("<", x, zero), b.fcmp_ordered("<", back, x), b.fcmp_ordered(">", back, x))
     towards_zero = b.sub(bits, b.zext(away, word))
     odd = b.or_(towards_zero, b.zext(lost, word))
-    found = b.bitcast(odd, single)
-    return found if rounds_again else b.fptrunc(found, like(llvm_type(wanted), x))
+    rounded_to_odd = b.bitcast(odd, single)
+    return rounded_to_odd if rounds_again else b.fptrunc(rounded_to_odd, like(llvm_type(target), x))

@@ -195,9 +195,9 @@ def _arg_best(x: Value, symbol: str) -> Value:
     return index
 
 
-def _first(x: Any, wanted: Any) -> int:
+def _first(x: Any, best: Any) -> int:
     """The oracle of `argmin` and `argmax`; 0 where all components are NaN."""
-    return int(np.argmax(x == wanted))
+    return int(np.argmax(x == best))
 
 
 @expansion(numpy=lambda x: _first(x, reduce(smaller, x)))

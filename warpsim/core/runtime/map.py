@@ -131,10 +131,10 @@ def _fixed_type(value: Any) -> Any:
 
 def _number_types(value: Any, around: list[Any]) -> list[Any]:
     weak = WEAK_INT if type(value) is int else WEAK_FLOAT
-    wanted = [t for t in (*around, weak.default) if weak_fits(weak, t)]
+    types = [t for t in (*around, weak.default) if weak_fits(weak, t)]
     if type(value) is int:
-        wanted = [t for t in wanted if scalars.is_float(t) or np.iinfo(t).min <= value <= np.iinfo(t).max]
-    return list(dict.fromkeys(wanted or [scalars.int64]))
+        types = [t for t in types if scalars.is_float(t) or np.iinfo(t).min <= value <= np.iinfo(t).max]
+    return list(dict.fromkeys(types or [scalars.int64]))
 
 
 # ----- kernels ----------------------------------------------------------------------------------
@@ -162,12 +162,12 @@ def _kernel_for(
     params = [t if kind is None else kind for t, kind in zip(chosen, kinds, strict=True)]
     flags = indexed if indexed is not None and len(indexed) == len(results) else (False,) * len(results)
     params += [array_type(t, len(shape), flag) for t, flag in zip(results, flags, strict=True)]
-    made = (_written(callee, forms, params, len(shape), len(results)), results)
+    entry = (_written(callee, forms, params, len(shape), len(results)), results)
     with _lock:
-        _kernels[key] = made
+        _kernels[key] = entry
         while len(_kernels) > _MOST_KERNELS:
             _kernels.popitem(last=False)
-    return made
+    return entry
 
 
 def _access(value: Any, shape: tuple[int, ...]) -> str:

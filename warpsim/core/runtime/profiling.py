@@ -53,8 +53,8 @@ def timing_print(results: list[TimingResult], indent: str = "") -> None:
         print(f"{indent}{sum(r.elapsed for r in results if r.device is device):12.6f} ms  {device!s:8s}  in all")
 
 
-def _wait(wanted: bool) -> None:
-    if wanted:
+def _wait(waits: bool) -> None:
+    if waits:
         synchronize()
 
 
@@ -69,9 +69,9 @@ def cuda_profiler_stop(device: Any = None) -> None:
 
 
 def _profiler(name: str, device: Any) -> None:
-    found = get_device(device)
-    if isinstance(found, CudaDevice):
-        found.call(name)
+    profiled = get_device(device)
+    if isinstance(profiled, CudaDevice):
+        profiled.call(name)
 
 
 class ScopedCudaProfiler:
@@ -109,10 +109,10 @@ def map_cuda_device(alias: str, context: Any = None) -> Device:
 
     Raises `DeviceError` for them.
     """
-    found = get_device(alias)
+    device = get_device(alias)
     if context is not None:
         raise DeviceError(f"{alias!r} with a context of its own\nexpected: the primary context of the device")
-    return found
+    return device
 
 
 def unmap_cuda_device(alias: str) -> None:

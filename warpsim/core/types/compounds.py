@@ -87,12 +87,12 @@ def standard_names() -> dict[str, type[Compound]]:
     for dtype, suffix in SUFFIX.items():
         if dtype is scalars.bool_:
             continue
-        made = [vector(n, dtype) for n in (2, 3, 4)]
-        made += [matrix((n, n), dtype) for n in (2, 3, 4)]
-        names.update({t.__name__: t for t in made})
+        types = [vector(n, dtype) for n in (2, 3, 4)]
+        types += [matrix((n, n), dtype) for n in (2, 3, 4)]
+        names.update({t.__name__: t for t in types})
         if dtype in scalars.FLOATS:
-            made = [quaternion(dtype), transformation(dtype)]
-            names.update({t.__name__: t for t in made})
+            types = [quaternion(dtype), transformation(dtype)]
+            names.update({t.__name__: t for t in types})
             names[f"spatial_vector{suffix}"] = vector(6, dtype)
             names[f"spatial_matrix{suffix}"] = matrix((6, 6), dtype)
     short = ("vec2", "vec3", "vec4", "mat22", "mat33", "mat44", "quat", "transform", "spatial_vector", "spatial_matrix")

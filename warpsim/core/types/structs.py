@@ -53,12 +53,12 @@ class Struct(metaclass=StructType):
 
     __struct__ = Layout({}, {})
 
-    def __init__(self, /, *given: Any, **values: Any):
+    def __init__(self, /, *positional: Any, **values: Any):
         t = type(self)
-        if len(given) > len(t.fields) or set(list(t.fields)[: len(given)]) & set(values):
+        if len(positional) > len(t.fields) or set(list(t.fields)[: len(positional)]) & set(values):
             fields = ", ".join(t.fields)
-            raise TypeError(f"{len(given)} values for struct {t.__name__}\nexpected: each of {fields} once")
-        values = dict(zip(t.fields, given, strict=False)) | values
+            raise TypeError(f"{len(positional)} values for struct {t.__name__}\nexpected: each of {fields} once")
+        values = dict(zip(t.fields, positional, strict=False)) | values
         for name, field in t.fields.items():
             object.__setattr__(self, name, _default(field, t.__struct__.defaults.get(name)))
         for name, value in values.items():
@@ -112,9 +112,9 @@ def struct(cls: type) -> type[Struct]:
     # typing.get_type_hints refuses what is no type: before Python 3.11 that is what array types are to it.
     written = [inspect.get_annotations(base, eval_str=True) for base in reversed(cls.__mro__)]
     hints = {name: canonical(without_none(t)) for part in written for name, t in part.items()}
-    kept = [name for name in hints if name.startswith("__") and name.endswith("__") and len(name) > 4]
-    if kept:
-        raise TypeError(f"field {kept[0]!r} of struct {cls.__name__} has a name of Python's own\nhelp: rename it")
+    reserved = [name for name in hints if name.startswith("__") and name.endswith("__") and len(name) > 4]
+    if reserved:
+        raise TypeError(f"field {reserved[0]!r} of struct {cls.__name__} has a name of Python's own\nhelp: rename it")
     defaults = {name: cls.__dict__[name] for name in hints if name in cls.__dict__}
     for name, t in hints.items():
         if not is_field_type(t):
@@ -135,10 +135,10 @@ def frozen(value: Any) -> Any:
     """A value that later changes of a struct by the user do not reach: a copy of a struct, with the same arrays."""
     if not isinstance(value, Struct):
         return value
-    made = object.__new__(type(value))
+    copied = object.__new__(type(value))
     for name in type(value).fields:
-        object.__setattr__(made, name, frozen(getattr(value, name)))
-    return made
+        object.__setattr__(copied, name, frozen(getattr(value, name)))
+    return copied
 
 
 def members(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -201,9 +201,9 @@ def leaves(t: Any, offset: int = 0) -> Iterator[tuple[type, int]]:
             yield from leaves(t.fields[name], offset + at)
 
 
-def _default(t: Any, given: Any) -> Any:
-    if given is not None:
-        return copy(_checked(t, given, "default"))
+def _default(t: Any, default: Any) -> Any:
+    if default is not None:
+        return copy(_checked(t, default, "default"))
     if isinstance(t, ArrayType):
         return None
     return t(0) if scalars.is_scalar(t) else t()
@@ -211,9 +211,9 @@ def _default(t: Any, given: Any) -> Any:
 
 def _checked(t: Any, value: Any, where: str) -> Any:
     if isinstance(t, ArrayType):
-        found = getattr(value, "type", None)
-        if value is not None and found is not t:
-            raise TypeError(f"{where} got {found or type(value).__name__}\nexpected: {t}")
+        own = getattr(value, "type", None)
+        if value is not None and own is not t:
+            raise TypeError(f"{where} got {own or type(value).__name__}\nexpected: {t}")
         return value
     if isinstance(value, t):
         return value

@@ -88,9 +88,9 @@ class Compound(metaclass=CompoundType):
         if cls.kind == "transform" and len(components) == 2:
             components = (*np.ravel(np.asarray(components[0])), *np.ravel(np.asarray(components[1])))
         parts = [np.asarray(c) for c in components]
-        for part, given in zip(parts, components, strict=True):
+        for part, value in zip(parts, components, strict=True):
             if not scalars.holds_numbers(part.dtype):
-                raise TypeError(f"{cls.__name__} got {given!r}\nexpected: numbers, or a sequence of {cls.size}")
+                raise TypeError(f"{cls.__name__} got {value!r}\nexpected: numbers, or a sequence of {cls.size}")
         if len(parts) == 1 and parts[0].ndim == 0:
             return np.full(cls.shape, parts[0], cls.dtype)
         flat = np.concatenate([p.ravel() for p in parts])

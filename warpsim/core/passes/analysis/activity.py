@@ -40,11 +40,11 @@ class Activity:
         self.repeat(fn.body, self.varied, self.spread)
         self.repeat(fn.body, self.useful, self.trace)
 
-    def repeat(self, body: Region, found: set[Value], step: object) -> None:
+    def repeat(self, body: Region, active: set[Value], step: object) -> None:
         """To a fixed point, since loops carry activity round."""
         before = -1
-        while len(found) > before:
-            before = len(found)
+        while len(active) > before:
+            before = len(active)
             step(body)  # type: ignore[operator]
 
     def __contains__(self, value: Value) -> bool:
@@ -54,10 +54,10 @@ class Activity:
         """Whether an array has a gradient: of one that came out of memory only the run can tell."""
         if self.with_gradient is None or not has_cotangent(array.type.dtype):
             return YES if has_cotangent(array.type.dtype) else NO
-        found = {self.has_gradient(base) for base in self.points_to.get(array, ()) if base is not None}
-        if None in self.points_to.get(array, ()) or len(found) == 2:
+        statuses = {self.has_gradient(base) for base in self.points_to.get(array, ()) if base is not None}
+        if None in self.points_to.get(array, ()) or len(statuses) == 2:
             return MAYBE
-        return YES if True in found else NO
+        return YES if True in statuses else NO
 
     def reached(self, call: Call) -> str:
         """Whether native code, or a function with a gradient of its own, is given an array that may have one."""
@@ -149,10 +149,10 @@ class Activity:
             return self.reached(call) != NO
         return call.op.effect in (WRITE, ATOMIC) and self.about(call) != NO
 
-    def join(self, found: set[Value], sources: tuple[Value, ...], targets: tuple[Value, ...]) -> None:
+    def join(self, active: set[Value], sources: tuple[Value, ...], targets: tuple[Value, ...]) -> None:
         for source, target in zip(sources, targets, strict=True):
-            if source in found and has_cotangent(target.type) and not isinstance(target, Constant):
-                found.add(target)
+            if source in active and has_cotangent(target.type) and not isinstance(target, Constant):
+                active.add(target)
 
 
 def passes_on(call: Call) -> bool:

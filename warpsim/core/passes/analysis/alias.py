@@ -33,11 +33,11 @@ class BaseArray(NamedTuple):
 
     @property
     def type(self) -> ArrayType:
-        found = self.holder.type
+        member = self.holder.type
         for name in filter(None, self.path.split(".")):
-            found = found.fields[name]
-        assert isinstance(found, ArrayType)
-        return found
+            member = member.fields[name]
+        assert isinstance(member, ArrayType)
+        return member
 
 
 PointsTo = frozenset[BaseArray | None]

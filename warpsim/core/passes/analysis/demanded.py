@@ -16,20 +16,20 @@ Demand = tuple[int, str]
 def demanded(fn: Function) -> frozenset[Demand]:
     """The arrays among the parameters that no thread goes without."""
     position = {p: k for k, p in enumerate(fn.params)}
-    found = _needed(fn.body, points_to(fn))
-    return frozenset((position[r.holder], r.path) for r in found if r.holder in position and not r.is_grad)
+    bases = _needed(fn.body, points_to(fn))
+    return frozenset((position[r.holder], r.path) for r in bases if r.holder in position and not r.is_grad)
 
 
 def _needed(region: Region, arrays: dict[Value, PointsTo]) -> set[BaseArray]:
-    found: set[BaseArray] = set()
+    bases: set[BaseArray] = set()
     for node in region.nodes:
         if isinstance(node, Call):
-            found |= _accessed(node, arrays)
+            bases |= _accessed(node, arrays)
         elif isinstance(node, If):
-            found |= _needed(node.then, arrays) & _needed(node.orelse, arrays)
+            bases |= _needed(node.then, arrays) & _needed(node.orelse, arrays)
         elif isinstance(node, While):
-            found |= _needed(node.before, arrays)
-    return found
+            bases |= _needed(node.before, arrays)
+    return bases
 
 
 def _accessed(call: Call, arrays: dict[Value, PointsTo]) -> set[BaseArray]:

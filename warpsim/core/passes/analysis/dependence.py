@@ -222,10 +222,10 @@ class Dependences:
 
     def blindly(self, a: Access) -> set[str]:
         """When writes whose elements nobody knows may touch what `a` touches."""
-        found: set[str] = set()
+        times: set[str] = set()
         for loops, place in self.blind.get(a.base, ()):
-            found |= {BEFORE, AFTER} if a.loops[:1] == loops[:1] != () else in_one_iteration(a.place, place)
-        return found
+            times |= {BEFORE, AFTER} if a.loops[:1] == loops[:1] != () else in_one_iteration(a.place, place)
+        return times
 
     # ----- order ------------------------------------------------------------------------------
 
@@ -238,12 +238,12 @@ class Dependences:
             if x is not y:
                 break
             common.append(x)
-        found: set[str] = set()
+        times: set[str] = set()
         for depth in range(len(common)):
-            found |= self.in_other_iteration(a, b, tuple(common), depth)
+            times |= self.in_other_iteration(a, b, tuple(common), depth)
         if self.may_meet(a, b, tuple(common)):
-            found |= in_one_iteration(a.place, b.place)
-        return found
+            times |= in_one_iteration(a.place, b.place)
+        return times
 
     def may_meet(self, a: Access, b: Access, common: tuple[Loop, ...]) -> bool:
         """Whether the two may touch one element in the same iteration of all loops around both."""

@@ -28,18 +28,18 @@ class Descriptors:
 
 def descriptors(fn: Function) -> Descriptors:
     """What a kernel does with arrays that structs in memory refer to."""
-    arrays, found = points_to(fn), Descriptors()
+    arrays, uses = points_to(fn), Descriptors()
     calls = defining_calls(fn.body)
     for call, effects in array_effects(fn.body, arrays).calls:
         followed, written = (
             [a for a in part if isinstance(a.type, ArrayType) and None in arrays.get(a, UNKNOWN)]
             for part in (effects.reads + effects.stores, effects.stores)
         )
-        found.followed |= bool(followed)
-        found.written.update(_field(a, calls) for a in written)
+        uses.followed |= bool(followed)
+        uses.written.update(_field(a, calls) for a in written)
         if effects.stores and not call.row.opaque:
-            found.stored |= any(holds_arrays(a.type) for a in call.args[1:])
-    return found
+            uses.stored |= any(holds_arrays(a.type) for a in call.args[1:])
+    return uses
 
 
 def _field(a: Value, calls: dict[Value, Call]) -> str | None:

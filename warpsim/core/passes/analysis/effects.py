@@ -60,15 +60,15 @@ class ArrayEffects:
 
 def array_effects(body: Region, points_to: Mapping[Value, PointsTo]) -> ArrayEffects:
     """The mod/ref sets of a region, and of the functions that it calls."""
-    found = ArrayEffects()
+    accessed = ArrayEffects()
     for call in calls_in(body):
         effects = effects_of(call)
         if any(effects):
-            found.calls.append((call, effects))
-            found.read |= based_on(effects.reads, points_to)
-            found.written |= based_on(effects.writes, points_to)
-            found.updated |= based_on(effects.updates, points_to)
-    return found
+            accessed.calls.append((call, effects))
+            accessed.read |= based_on(effects.reads, points_to)
+            accessed.written |= based_on(effects.writes, points_to)
+            accessed.updated |= based_on(effects.updates, points_to)
+    return accessed
 
 
 def based_on(values: Iterable[Value], points_to: Mapping[Value, PointsTo]) -> PointsTo:

@@ -67,13 +67,13 @@ def refers(t: object) -> bool:
 
 def array_paths(types: tuple[object, ...]) -> list[tuple[Path, ArrayType]]:
     """Every array among parameters of these types, in order."""
-    found: list[tuple[Path, ArrayType]] = []
+    paths: list[tuple[Path, ArrayType]] = []
     for k, t in enumerate(types):
         if isinstance(t, ArrayType):
-            found.append(((k, ""), t))
+            paths.append(((k, ""), t))
         elif holds_arrays(t):
-            found += [((k, path), inner) for path, inner in array_fields(t)]
-    return found
+            paths += [((k, path), inner) for path, inner in array_fields(t)]
+    return paths
 
 
 def read_after_write(fn: Function, read: Path, written: Path) -> bool:
@@ -96,8 +96,8 @@ def read_after_write(fn: Function, read: Path, written: Path) -> bool:
             times = 1 if isinstance(node, If) else 2  # the second iteration of a loop comes after the first
             ends = [after]
             for inner in node.regions() * times:
-                found, end = scan(inner, after if isinstance(node, If) else any(ends))
-                met |= found
+                inner_met, end = scan(inner, after if isinstance(node, If) else any(ends))
+                met |= inner_met
                 ends.append(end)
             after = any(ends)
         return met, after

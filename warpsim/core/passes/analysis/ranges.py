@@ -187,8 +187,8 @@ class Ranges:
         if not all(scalars.is_integer(a.type) for a in call.args):
             floats = call.op.name == "cast" and self.is_not_below_zero(call.args[0], _DEEPEST)
             return Interval(0, full(t).hi) if floats else full(t)
-        found: Interval = TRANSFER[call.op.name](t, *(self.at(a, depth) for a in call.args))
-        return found
+        interval: Interval = TRANSFER[call.op.name](t, *(self.at(a, depth) for a in call.args))
+        return interval
 
     def chosen(self, call: Call) -> Interval:
         first, second = self.each_choice(call, self.at)
@@ -198,14 +198,14 @@ class Ranges:
     def each_choice(self, call: Call, ask: Callable[[Value], Any]) -> list[Any]:
         """What is true of either value of a `where` where it is the one chosen."""
         condition, *values = call.args
-        found = []
+        answers = []
         for truth, value in zip((True, False), values, strict=True):
             outside = self.facts
             self.facts = dict(outside)
             self.assume(condition, truth)
-            found.append(ask(value))
+            answers.append(ask(value))
             self.facts = outside
-        return found
+        return answers
 
     def is_not_below_zero(self, x: Value, depth: int) -> bool:
         """Of a float: whether it becomes a whole number that is not negative."""

@@ -33,15 +33,15 @@ def affine_indices(fn: Function, plan: AtomicPlan) -> dict[tuple[Call, int], Row
     if count(fn.body) > _LARGEST or any(isinstance(n, For | While) for n in walk(fn.body)):
         return {}
     forms, known = AffineForms(plan.definitions, exact=True), _known_before(fn)
-    found: dict[tuple[Call, int], RowIndex] = {}
+    rows: dict[tuple[Call, int], RowIndex] = {}
     for node in walk(fn.body):
         if isinstance(node, Call) and node.args and isinstance(node.args[0].type, ArrayType):
             for k in range(1, min(1 + node.args[0].type.ndim, len(node.args))):
                 if scalars.is_integer(node.args[k].type) and plan.ranges.may_count_back(node, k):
                     index = _along_row(forms.of(node.args[k]), known)
                     if index is not None:
-                        found[node, k] = index
-    return found
+                        rows[node, k] = index
+    return rows
 
 
 def _known_before(fn: Function) -> dict[Atom, Value | None]:

@@ -22,8 +22,8 @@ def forward_mode(fn: Function, gradients: frozenset[str]) -> tuple[Function, tup
 
 def forward_again(fn: Function, gradients: frozenset[str], ndim: int) -> tuple[Function, tuple[ExtraParam, ...]]:
     """Forward mode of a kernel that was launched, along `moving_slots`; see `recomputed`."""
-    made, extras = recomputed_tangent(fn, moving_slots(fn.params, gradients), ndim)
-    return inline(made), extras
+    pushed, extras = recomputed_tangent(fn, moving_slots(fn.params, gradients), ndim)
+    return inline(pushed), extras
 
 
 def second_order(

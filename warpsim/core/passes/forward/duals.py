@@ -14,7 +14,7 @@ from dataclasses import replace
 from ...ir.builder import Builder
 from ...ir.nodes import Call, For, Function, If, Node, Region, Value, While
 from ...ir.rewrite import Rewriter
-from ...ops.tangents import Given, Path, Tangent, filled, joined, slots
+from ...ops.tangents import Path, Tangent, TangentList, filled, joined, slots
 
 Shape = list[list[Path]]
 """Per value the paths at which it has duals."""
@@ -41,37 +41,37 @@ class Duals(Rewriter):
 
     # ----- duals of values ---------------------------------------------------------------------
 
-    def of(self, values: Sequence[Value]) -> Given:
+    def of(self, values: Sequence[Value]) -> TangentList:
         return [self.duals.get(v, {}) for v in values]
 
     def fresh(self, values: Sequence[Value], shape: Shape) -> tuple[Value, ...]:
         """New duals of some values, to be parameters or results."""
-        made: list[Value] = []
+        fresh: list[Value] = []
         for value, paths in zip(values, shape, strict=True):
             types = dict(slots(value.type))
             own = {path: Value(types[path], value.hint) for path in paths}
             self.duals[value] = own
-            made.extend(own.values())
-        return tuple(made)
+            fresh.extend(own.values())
+        return tuple(fresh)
 
     def flat(self, values: Sequence[Value], shape: Shape) -> tuple[Value, ...]:
         """Values and then their duals at the paths of `shape`, zero where there is none."""
-        found = [
+        tangents = [
             filled(value.type, path, tangent)
             for value, tangent, paths in zip(values, self.of(values), shape, strict=True) for path in paths
         ]  # fmt: skip
-        return (*self.uses(tuple(values)), *found)
+        return (*self.uses(tuple(values)), *tangents)
 
     # ----- regions ------------------------------------------------------------------------------
 
     def inside(self, region: Region, carried: Sequence[Value] = (), shape: Shape | None = None) -> Region:
         """A region without yields yet; its `carried` parameters get duals of the given shape."""
-        made = Region((*region.params, *self.fresh(carried, shape or [])))
-        with self.builder.inside(made):
+        copy = Region((*region.params, *self.fresh(carried, shape or [])))
+        with self.builder.inside(copy):
             for node in region.nodes:
                 with self.builder.at(node.location):
                     self.visit(node)
-        return made
+        return copy
 
     def visit(self, node: Node) -> None:
         if isinstance(node, Call):
@@ -98,17 +98,17 @@ class Duals(Rewriter):
         arms = [self.inside(arm) for arm in node.regions()]
         sides = [self.of(arm.yields) for arm in node.regions()]
         shape = [joined(r.type, list(pair)) for r, *pair in zip(node.results, *sides, strict=True)]
-        for made, arm in zip(arms, node.regions(), strict=True):
-            made.yields = self.flat(arm.yields, shape)
+        for copy, arm in zip(arms, node.regions(), strict=True):
+            copy.yields = self.flat(arm.yields, shape)
         results = (*node.results, *self.fresh(node.results, shape))
         self.append(If(self.use(node.condition), *arms, results=results, location=node.location))
 
     def grown(self, values: Sequence[Value], shape: Shape, ends: Sequence[Value]) -> Shape:
         """A shape and what arrives at the ends of a loop body."""
-        found = []
+        joint = []
         for value, paths, tangent in zip(values, shape, self.of(ends), strict=True):
-            found.append(joined(value.type, [dict.fromkeys(paths, value), tangent]))
-        return found
+            joint.append(joined(value.type, [dict.fromkeys(paths, value), tangent]))
+        return joint
 
     def count(self, node: For) -> None:
         carried = node.carried

@@ -20,8 +20,8 @@ from .tangent import Slot, parameter_slots
 
 def gradient_slots(params: tuple[Value, ...], names: Iterable[str]) -> list[Slot]:
     """The arrays of floats among named parameters; one in a struct has the name `s.field`."""
-    wanted = set(names)
-    return [s for s in parameter_slots(params) if s.name in wanted and isinstance(s.type, ArrayType)]
+    chosen = set(names)
+    return [s for s in parameter_slots(params) if s.name in chosen and isinstance(s.type, ArrayType)]
 
 
 def gradients_as_params(fn: Function, chosen: Sequence[Slot]) -> Function:
@@ -35,19 +35,19 @@ def gradients_as_params(fn: Function, chosen: Sequence[Slot]) -> Function:
 
 class _Gradients(Duals):
     def call(self, node: Call) -> None:
-        given = self.of(node.args)
-        if given and given[0] and node.op.name == "gradient":
-            self.rename(node.results, (given[0][()],))
+        tangents = self.of(node.args)
+        if tangents and tangents[0] and node.op.name == "gradient":
+            self.rename(node.results, (tangents[0][()],))
             return
-        if given and given[0] and node.op.name == "has_gradient":
+        if tangents and tangents[0] and node.op.name == "has_gradient":
             self.rename(node.results, (constant(bool_, True),))
             return
         call = self.renamed(node)
         self.append(call)
-        if any(given) and _passes_arrays(node):
+        if any(tangents) and _passes_arrays(node):
             rule = node.row.tangent_rule
             assert rule is not None
-            self.duals.update(zip(call.results, rule(call, given), strict=True))
+            self.duals.update(zip(call.results, rule(call, tangents), strict=True))
 
 
 def _passes_arrays(call: Call) -> bool:

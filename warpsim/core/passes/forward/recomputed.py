@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ...ir.nodes import Call, Function, Value
 from ...ops.registry import ATOMIC, OUTPUT, PURE, READ
-from ...ops.tangents import Given, Tangent, settled, slots
+from ...ops.tangents import Tangent, TangentList, settled, slots
 from ...types.arrays import ArrayType
 from ..analysis.alias import UNKNOWN
 from ..reverse.primal_reads import ExtraParam, PrimalReads
@@ -26,10 +26,10 @@ def recomputed_tangent(fn: Function, chosen: list[Slot], ndim: int) -> tuple[Fun
     """
     pass_ = _Replayed(fn, ndim)
     tangents = start(pass_, fn.params, chosen)
-    made = pass_.rewritten(fn, ())
+    tangent = pass_.rewritten(fn, ())
     contents = pass_.contents.params
-    made.body.params = (*fn.params, *contents.values(), *tangents)
-    return made, (*contents, *(ExtraParam("tangent", slot.position) for slot in chosen))
+    tangent.body.params = (*fn.params, *contents.values(), *tangents)
+    return tangent, (*contents, *(ExtraParam("tangent", slot.position) for slot in chosen))
 
 
 class _Replayed(Tangents):
@@ -68,11 +68,11 @@ class _Replayed(Tangents):
             self.returned(node)
         args, results = self.uses(node.args), self.uses(node.results)
         call = Call(node.op, args, node.attributes, results=results, location=node.location)
-        given = self.of(node.args)
+        arriving = self.of(node.args)
         if node.op.effect == ATOMIC:
-            tangents = [self.unknown(t, node) for t in settled(call, given)]
+            tangents = [self.unknown(t, node) for t in settled(call, arriving)]
         else:
-            tangents = self.tangents(call, given)
+            tangents = self.tangents(call, arriving)
         self.duals.update(zip(node.results, tangents, strict=True))
 
     def unknown(self, tangent: Tangent, node: Call) -> Tangent:
@@ -102,15 +102,15 @@ class _Replayed(Tangents):
     def unrecoverable(self, node: Call, what: str) -> None:
         self.append(Call(UNRECOVERABLE, (), {"what": what}, results=node.results, location=node.location))
 
-    def function(self, call: Call, given: Given) -> None:
+    def function(self, call: Call, tangents: TangentList) -> None:
         """A function with a replay of its own uses it where no tangent passes through."""
         if call.op.nondiff:
             for node in self.primals.function(call, call.callee):
                 self.append(node)
             self.rename(call.results, self.primals.uses(call.results))
             return
-        moves = any(given) or any(slots(v.type) for v in (*call.args, *call.results))
+        moves = any(tangents) or any(slots(v.type) for v in (*call.args, *call.results))
         if call.callee.replay is None or moves:
-            super().function(call, given)
+            super().function(call, tangents)
         else:
             self.append(Call(call.callee.replay, call.args, {}, results=call.results, location=call.location))

@@ -22,7 +22,7 @@ from ...ir.def_use import used_values
 from ...ir.nodes import Call, Function, Value, walk
 from ...ir.rewrite import Cloner
 from ...ops.registry import PURE
-from ...ops.tangents import Given, Path, has_floats, needs_order, slots
+from ...ops.tangents import Path, TangentList, has_floats, needs_order, slots
 from ...types.arrays import ArrayType
 from ..simplify.inline import inline
 from .duals import Duals
@@ -49,10 +49,10 @@ def parameter_slots(params: tuple[Value, ...]) -> list[Slot]:
 
 def chosen_slots(params: tuple[Value, ...], names: Iterable[str]) -> list[Slot]:
     """The places that the names stand for, in the order of parameters; the name of a struct means its floats."""
-    wanted = set(names)
+    chosen = set(names)
     return [
         slot for slot in parameter_slots(params)
-        if slot.name in wanted or (params[slot.position].hint in wanted and not isinstance(slot.type, ArrayType))
+        if slot.name in chosen or (params[slot.position].hint in chosen and not isinstance(slot.type, ArrayType))
     ]  # fmt: skip
 
 
@@ -68,10 +68,10 @@ def tangent(fn: Function, chosen: Sequence[Slot]) -> Function:
 
 def start(pass_: Tangents, params: tuple[Value, ...], chosen: Sequence[Slot]) -> tuple[Value, ...]:
     """Give the chosen places of parameters tangents, which are further parameters."""
-    made = tuple(Value(slot.type, f"{slot.name}.tangent") for slot in chosen)
-    for slot, value in zip(chosen, made, strict=True):
+    tangents = tuple(Value(slot.type, f"{slot.name}.tangent") for slot in chosen)
+    for slot, value in zip(chosen, tangents, strict=True):
         pass_.duals.setdefault(params[slot.position], {})[slot.path] = value
-    return made
+    return tangents
 
 
 def needs_one_thread(fn: Function) -> bool:
@@ -97,18 +97,18 @@ class Tangents(Duals):
             if tangent:
                 self.duals[result] = tangent
 
-    def tangents(self, call: Call, given: Given) -> Given:
+    def tangents(self, call: Call, tangents: TangentList) -> TangentList:
         """Tangents of the results of a row."""
         row = call.row
-        nothing: Given = [{} for _ in call.results]
-        if row.opaque and row.tangent_rule is None and any(given):
+        nothing: TangentList = [{} for _ in call.results]
+        if row.opaque and row.tangent_rule is None and any(tangents):
             raise NotDifferentiableError(
                 f"native code has no tangent: {row.doc or row.name}", call.location,
                 help="write it in the kernel language, or keep it out of what is differentiated",
             )  # fmt: skip
         if row.tangent_rule is not None:
-            return list(row.tangent_rule(call, given))
-        if not any(given) or not any(has_floats(r.type) for r in call.results):
+            return list(row.tangent_rule(call, tangents))
+        if not any(tangents) or not any(has_floats(r.type) for r in call.results):
             return nothing
         if row.nondiff and row.effect == PURE:
             return nothing  # piecewise constant
@@ -117,11 +117,11 @@ class Tangents(Duals):
                 f"{row.name} has no tangent: {row.nondiff or 'none is declared'}", call.location,
                 help="keep it out of what is differentiated",
             )  # fmt: skip
-        pushed = pushed_forward(self.builder, call, given)
+        pushed = pushed_forward(self.builder, call, tangents)
         assert pushed is not None, "rows raise"
         return pushed
 
-    def function(self, call: Call, given: Given) -> None:
+    def function(self, call: Call, tangents: TangentList) -> None:
         """A function that was kept for its gradient, or because it has none; others have been inlined."""
         if call.op.nondiff:
             self.append(call)
@@ -129,21 +129,21 @@ class Tangents(Duals):
         pure = not any(isinstance(a.type, ArrayType) for a in call.args)
         if call.callee.grad is not None and pure:
             self.append(call)
-            pushed = pushed_forward(self.builder, call, given)
+            pushed = pushed_forward(self.builder, call, tangents)
             if pushed is not None:
                 for result, tangent in zip(call.results, pushed, strict=True):
                     self.duals[result] = tangent
                 return
             self.builder.region.nodes.pop()
-        self.body(call, given)
+        self.body(call, tangents)
 
-    def body(self, call: Call, given: Given) -> None:
+    def body(self, call: Call, tangents: TangentList) -> None:
         """Differentiate the body of a function in the place of a call."""
         inlined = inline(call.callee, keep_gradients=True).body
         copy = Cloner(dict(zip(inlined.params, call.args, strict=True)))
         nodes = copy.nodes(inlined.nodes)
         ends = copy.uses(inlined.yields)
-        self.duals.update(zip(call.args, given, strict=True))
+        self.duals.update(zip(call.args, tangents, strict=True))
         for node in nodes:
             self.visit(node)
         self.rename(call.results, self.uses(ends))

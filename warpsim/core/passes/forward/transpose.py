@@ -21,7 +21,7 @@ from ...ir.nodes import Call, Constant, Function, Region, Value, walk
 from ...ir.rewrite import Cloner
 from ...ops.construct import rebuild, zero
 from ...ops.registry import PURE, READ, TABLE
-from ...ops.tangents import Given, has_floats, parts, whole
+from ...ops.tangents import TangentList, has_floats, parts, whole
 from ...types.compounds import is_compound
 from ...types.structs import is_struct
 from ..reverse.cotangents import Cotangents
@@ -33,22 +33,22 @@ Mask = tuple[bool, ...]
 _traced: dict[Any, Region | None] = {}
 
 
-def pushed_forward(builder: Builder, call: Call, given: Given) -> Given | None:
+def pushed_forward(builder: Builder, call: Call, arriving: TangentList) -> TangentList | None:
     """Append what takes tangents of a call's operands to tangents of its results.
 
     None for a function whose written gradient cannot be transposed.
     """
-    if not any(given):
+    if not any(arriving):
         return [{} for _ in call.results]
-    region = _jacobian_of(call, tuple(bool(tangent) for tangent in given))
+    region = _jacobian_of(call, tuple(bool(tangent) for tangent in arriving))
     if region is None:
         return None
-    tangents = [whole(a.type, tangent) for a, tangent in zip(call.args, given, strict=True) if tangent]
+    tangents = [whole(a.type, tangent) for a, tangent in zip(call.args, arriving, strict=True) if tangent]
     outside = (*call.args, *call.results, *tangents)
     copy = Cloner(dict(zip(region.params, outside, strict=True)), call.location or builder.location)
     builder.region.nodes.extend(copy.nodes(region.nodes))
-    found = iter(copy.uses(region.yields))
-    return [parts(next(found)) if has_floats(r.type) else {} for r in call.results]
+    results = iter(copy.uses(region.yields))
+    return [parts(next(results)) if has_floats(r.type) else {} for r in call.results]
 
 
 def _jacobian_of(call: Call, mask: Mask) -> Region | None:
@@ -70,11 +70,11 @@ def _jacobian(call: Call, mask: Mask) -> Region | None:
     active = tuple(d for d in douts if has_floats(d.type))
     with Builder(rule).active() as builder:
         contributions = _contributions(builder, call, args, outs, douts)
-    wanted = [(contribution, a.type) for contribution, a, on in zip(contributions, args, mask, strict=True) if on]
-    rule.yields = tuple(contribution for contribution, _ in wanted if contribution is not None)
+    asked = [(contribution, a.type) for contribution, a, on in zip(contributions, args, mask, strict=True) if on]
+    rule.yields = tuple(contribution for contribution, _ in asked if contribution is not None)
     expanded = inline(Function(call.op.name, rule)).body
-    seeds = tuple(Value(t) for _, t in wanted)
-    arrived = [seed for seed, (contribution, _) in zip(seeds, wanted, strict=True) if contribution is not None]
+    seeds = tuple(Value(t) for _, t in asked)
+    arrived = [seed for seed, (contribution, _) in zip(seeds, asked, strict=True) if contribution is not None]
     body = transposed(expanded, active, arrived) if _is_straight(expanded) else None
     if body is not None:
         return Region((*args, *outs, *seeds), body.nodes, body.yields)
@@ -99,17 +99,17 @@ def _by_components(
     grad = call.callee.grad
     if grad is None or not grad.is_pure or any(is_struct(v.type) for v in (*args, *outs)):
         return None
-    made = Region((*args, *outs, *seeds))
-    with Builder(made).active() as builder:
-        found = []
+    jacobian = Region((*args, *outs, *seeds))
+    with Builder(jacobian).active() as builder:
+        pushed = []
         for k in differentiable:
             units = [tuple(unit if j == k else zero(o) for j, o in enumerate(outs)) for unit in _units(outs[k])]
             rows = [_contributions(builder, call, args, outs, unit) for unit in units]
             contributions = [[s for s, on in zip(row, mask, strict=True) if on] for row in rows]
             parts = [_dot(row, seeds) for row in contributions]
-            found.append(rebuild(outs[k], parts) if is_compound(outs[k].type) else parts[0])
-    made.yields = tuple(found)
-    return dce(inline(cse(inline(Function(call.op.name, made), keep_gradients=True)))).body
+            pushed.append(rebuild(outs[k], parts) if is_compound(outs[k].type) else parts[0])
+    jacobian.yields = tuple(pushed)
+    return dce(inline(cse(inline(Function(call.op.name, jacobian), keep_gradients=True)))).body
 
 
 def _units(out: Value) -> list[Constant]:
@@ -139,9 +139,9 @@ def _contributions(
     if not isinstance(call.op, Function):
         return list(call.op.cotangents(args, outs, [d if has_floats(d.type) else None for d in douts], call.attributes))
     assert call.op.grad is not None
-    found = builder.call(call.op.grad, (*args, *douts), call.op.grad.result_types)
-    given = iter(found if isinstance(found, tuple) else () if found is None else (found,))
-    return [next(given) if has_floats(a.type) else None for a in args]
+    answer = builder.call(call.op.grad, (*args, *douts), call.op.grad.result_types)
+    contributions = iter(answer if isinstance(answer, tuple) else () if answer is None else (answer,))
+    return [next(contributions) if has_floats(a.type) else None for a in args]
 
 
 def transposed(region: Region, inputs: tuple[Value, ...], seeds: list[Value]) -> Region | None:
@@ -150,27 +150,27 @@ def transposed(region: Region, inputs: tuple[Value, ...], seeds: list[Value]) ->
     None when the region is not linear in them.
     """
     moving = _moving(region, inputs)
-    given = Cotangents()
+    cotangents = Cotangents()
     body = Region((), list(region.nodes))
     with Builder(body).active():
         for value, seed in zip(region.yields, seeds, strict=True):
             if value in moving:
-                given.contribute(value, seed)
+                cotangents.contribute(value, seed)
         for node in reversed(region.nodes):
-            if not any(r in given for r in node.results):
+            if not any(r in cotangents for r in node.results):
                 continue
             assert isinstance(node, Call)
             if node.op.nondiff:
                 return None
-            douts = [given.get(r) for r in node.results]
+            douts = [cotangents.get(r) for r in node.results]
             contributions = node.row.cotangents(node.args, node.results, douts, node.attributes)
             for operand, contribution in zip(node.args, contributions, strict=True):
                 if operand in moving:
-                    given.contribute(operand, contribution)
-        body.yields = tuple(given.take(v) for v in inputs)
-    found = dce(inline(Function("transposed", body))).body
-    linear = not any(v in inputs for n in walk(found) for v in n.operands()) and not set(inputs) & set(found.yields)
-    return found if linear else None
+                    cotangents.contribute(operand, contribution)
+        body.yields = tuple(cotangents.take(v) for v in inputs)
+    dual = dce(inline(Function("transposed", body))).body
+    linear = not any(v in inputs for n in walk(dual) for v in n.operands()) and not set(inputs) & set(dual.yields)
+    return dual if linear else None
 
 
 def _moving(region: Region, inputs: tuple[Value, ...]) -> set[Value]:

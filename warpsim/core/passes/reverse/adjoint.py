@@ -121,11 +121,11 @@ class Reverser(Loops):
         then = Region()
         with self.builder.inside(then):
             self.apply_rule(call, primals, inner)
-        given = [a for a in dict.fromkeys(call.args) if a in inner]
-        then.yields = tuple(inner[a] for a in given)
-        nothing = Region(yields=tuple(Cotangents().take(a) for a in given))
+        reached = [a for a in dict.fromkeys(call.args) if a in inner]
+        then.yields = tuple(inner[a] for a in reached)
+        nothing = Region(yields=tuple(Cotangents().take(a) for a in reached))
         there = memory.has_gradient(primals.use(call.args[0]))
-        for arg, contribution in zip(given, self.builder.branch(there, then, nothing), strict=True):
+        for arg, contribution in zip(reached, self.builder.branch(there, then, nothing), strict=True):
             cotangents.contribute(arg, contribution)
 
     def reverse_function(self, call: Call, primals: Recompute, cotangents: Cotangents, arrived: bool) -> None:
@@ -148,10 +148,10 @@ class Reverser(Loops):
             seeds = [cotangents.take(r) for r in call.results]
             grad = call.callee.grad
             assert grad is not None
-            found = self.builder.call(grad, (*primals.uses(call.args), *seeds), grad.result_types)
-            shares_of = found if isinstance(found, tuple) else () if found is None else (found,)
-            given = [a for a, p in zip(call.args, call.callee.params, strict=True) if has_cotangent(p.type)]
-            for arg, contribution in zip(given, shares_of, strict=True):
+            answer = self.builder.call(grad, (*primals.uses(call.args), *seeds), grad.result_types)
+            grads = answer if isinstance(answer, tuple) else () if answer is None else (answer,)
+            differentiable = [a for a, p in zip(call.args, call.callee.params, strict=True) if has_cotangent(p.type)]
+            for arg, contribution in zip(differentiable, grads, strict=True):
                 if arg in self.active:
                     cotangents.contribute(arg, contribution)
 
@@ -169,7 +169,7 @@ class Reverser(Loops):
 
     def reverse_branch(self, node: If, primals: Recompute, cotangents: Cotangents) -> None:
         seeds = [cotangents.take(r) if r in cotangents else None for r in node.results]
-        arms, found = [], []
+        arms, cotangents_of_arms = [], []
         for region in node.regions():
             arm, inner = Region(), Cotangents()
             for value, seed in zip(region.yields, seeds, strict=True):
@@ -178,9 +178,9 @@ class Reverser(Loops):
             with self.builder.inside(arm):
                 self.both_ways(region.nodes, primals.inner(), inner)
             arms.append(arm)
-            found.append(inner)
-        outer = [v for v in captured(node) if v in self.active and any(v in inner for inner in found)]
-        for arm, inner in zip(arms, found, strict=True):
+            cotangents_of_arms.append(inner)
+        outer = [v for v in captured(node) if v in self.active and any(v in inner for inner in cotangents_of_arms)]
+        for arm, inner in zip(arms, cotangents_of_arms, strict=True):
             arm.yields = tuple(inner.take(v) for v in outer)
         if not any(arm.nodes or arm.yields for arm in arms):
             return
@@ -247,8 +247,8 @@ def vjp(fn: Function, with_gradient: frozenset[BaseArray] | None = None) -> Func
     whole = inline(promote_memory(inline(fn, keep_gradients=True)), keep_gradients=True)
     body = whole.body
     seeded = [v for v in body.yields if has_cotangent(v.type)]
-    wanted = [p for p in body.params if has_cotangent(p.type)]
-    active = Activity(whole, with_gradient, wanted, seeded)
+    differentiable = [p for p in body.params if has_cotangent(p.type)]
+    active = Activity(whole, with_gradient, differentiable, seeded)
     params, seeds = (tuple(Value(v.type, v.hint) for v in part) for part in (body.params, seeded))
     region, cotangents = Region((*params, *seeds)), Cotangents()
     builder = Builder(region)
@@ -258,5 +258,5 @@ def vjp(fn: Function, with_gradient: frozenset[BaseArray] | None = None) -> Func
             cotangents.contribute(value, seed)
         budget = budget_of(body, active, BYTES_TO_CARRY)
         Reverser(builder, active, budget).both_ways(body.nodes, primals, cotangents)
-        region.yields = tuple(cotangents.take(p) for p in wanted)
+        region.yields = tuple(cotangents.take(p) for p in differentiable)
     return refuse_unrecoverable(dce(Function(f"adj_{fn.name}", region, fn.location), total=True))

@@ -124,8 +124,8 @@ class Reversal:
             then = self.up_to(far, tuple(now), lambda j, state: self.iterations.advance(at + j, state))
             checkpoints.store(top + 1, at + far, then)
             body.yields = (top + 1, at + far, *then)
-        found, at, *state = self.builder.repeat(init, before, body)
-        return found, at, tuple(state)
+        target, at, *state = self.builder.repeat(init, before, body)
+        return target, at, tuple(state)
 
     def up_to(self, count: Value, init: State, body: Callable[[Value, State], State]) -> State:
         """A loop over 0, 1, ... count - 1, whose body is traced."""

@@ -28,14 +28,15 @@ Distance = tuple[BaseArray, int, int]
 
 def asserted(fn: Function) -> Function:
     """`fn` with the assertions that its reverse relies on."""
-    found = _Doubts(Dependences(fn))
-    if not (found.signs or found.distances):
+    doubts = _Doubts(Dependences(fn))
+    if not (doubts.signs or doubts.distances):
         return fn
     start = Region()
     with Builder(start).active():
-        for base, axis, distance in sorted(found.distances, key=lambda d: (fn.params.index(d[0].holder), *map(str, d))):
+        in_order = sorted(doubts.distances, key=lambda d: (fn.params.index(d[0].holder), *map(str, d)))
+        for base, axis, distance in in_order:
             _assert_extent(base, axis, distance)
-    body = _Assertions(found.signs).region(fn.body)
+    body = _Assertions(doubts.signs).region(fn.body)
     return replace(fn, body=Region(body.params, [*start.nodes, *body.nodes], body.yields))
 
 
@@ -86,14 +87,14 @@ class _Assertions(Rewriter):
         self.signs = signs
 
     def nodes(self, nodes: list[Node]) -> list[Node]:
-        made: list[Node] = []
+        rewritten: list[Node] = []
         for node in nodes:
             if isinstance(node, Call):
                 for k, index in enumerate(node.args):
                     if (node, k) in self.signs:
-                        made.extend(_assert_sign(node, index))
-            made.append(self.node(node))
-        return made
+                        rewritten.extend(_assert_sign(node, index))
+            rewritten.append(self.node(node))
+        return rewritten
 
 
 def _assert_sign(call: Call, index: Value) -> list[Node]:

@@ -40,8 +40,8 @@ class Checkpoints:
     def local_array(self, value: Value) -> Value:
         [row] = memory.local_array.rows
         facts = {"shape": (self.slots,), "dtype": value.type, "cleared": False}
-        made: Value = self.builder.call(row, (), (array_type(value.type, 1, False, (self.slots,)),), facts)
-        return made
+        array: Value = self.builder.call(row, (), (array_type(value.type, 1, False, (self.slots,)),), facts)
+        return array
 
     def store(self, slot: Value, iteration: Value, state: State) -> None:
         for array, value in zip(self.arrays, (iteration, *state), strict=True):
@@ -73,8 +73,8 @@ class Checkpoints:
             body.yields = (r + 1, old, new, new * (free + r + 1) / (r + 1))
         start = (number(1), number(1), number(1), free + 1)
         _, older, old, new = self.builder.repeat(start, before, body)
-        found: Value = TABLE["max"](older, count - (new - old))
-        return found
+        steps: Value = TABLE["max"](older, count - (new - old))
+        return steps
 
 
 def budget_of(body: Region, active: Activity, most: int = _BYTES_PER_LOOP) -> int:

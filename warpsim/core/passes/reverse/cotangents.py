@@ -19,8 +19,8 @@ class Cotangents(dict[Value, Value]):
 
     def take(self, value: Value) -> Value:
         """The cotangent, zero when nothing arrived; it is spent."""
-        found = self.pop(value, None)
-        return construct.zero(value) if found is None else found
+        cotangent = self.pop(value, None)
+        return construct.zero(value) if cotangent is None else cotangent
 
 
 def accumulated(a: Value, b: Value) -> Value:
@@ -43,5 +43,5 @@ def is_zero(value: Value) -> bool:
     """Whether a cotangent is the constant zero, which sums leave out."""
     if not isinstance(value, Constant) or structs.is_struct(value.type):
         return False
-    found = value.value.numpy() if hasattr(value.value, "numpy") else value.value
-    return not found.any() if hasattr(found, "any") else not found
+    content = value.value.numpy() if hasattr(value.value, "numpy") else value.value
+    return not content.any() if hasattr(content, "any") else not content

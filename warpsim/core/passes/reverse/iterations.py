@@ -63,11 +63,11 @@ class Iterations:
 
     def arriving(self, after: CarriedCotangents) -> Cotangents:
         """Cotangents of what an iteration yields."""
-        found = Cotangents()
+        cotangents = Cotangents()
         for k, cotangent in after.items():
             if self.node.body.yields[k] in self.loops.active:
-                found.contribute(self.node.body.yields[k], cotangent)
-        return found
+                cotangents.contribute(self.node.body.yields[k], cotangent)
+        return cotangents
 
     def leaving(self, cotangents: Cotangents) -> CarriedCotangents:
         """Cotangents of the carried values at the start of an iteration."""

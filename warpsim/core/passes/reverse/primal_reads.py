@@ -41,11 +41,11 @@ class ExtraParam(NamedTuple):
 
 def written_around(access: Access, dependences: Dependences) -> set[str]:
     """Whether the thread writes the element of a read before it, after it, both or never."""
-    found: set[str] = set()
+    times: set[str] = set()
     for other in dependences.by_base[access.base]:
         if other.writes and other is not access:
-            found |= dependences.order(access, other)
-    return found
+            times |= dependences.order(access, other)
+    return times
 
 
 class PrimalReads(PrimalSource):
@@ -87,10 +87,10 @@ class PrimalReads(PrimalSource):
         """The same view of the copy from before the launch; of an array in a struct, the struct is copied."""
         maker = self.dependences.definitions.get(array)
         if maker is None or maker.op.name not in VIEWS:
-            found: Value = self.extra("before", self.position[base.holder], base.holder)
+            contents: Value = self.extra("before", self.position[base.holder], base.holder)
             for name in filter(None, base.path.split(".")):
-                found = construct.field(found, name=name)
-            return found
+                contents = construct.field(contents, name=name)
+            return contents
         whole = self.earlier(maker.args[0], base, primals)
         args = (whole, *primals.uses(maker.args[1:]))
         part: Value = primals.builder.call(maker.op, args, (array.type,), maker.attributes)
@@ -137,13 +137,13 @@ class PrimalReads(PrimalSource):
         rank = max(1, self.ndim)
         like = Value(array_type(call.results[0].type, rank), f"returned_{len(self.params)}")
         noted = self.extra("recorded", self.atomics.index(call), like)
-        found: Value = memory.load(noted, *thread_index(primals.builder, rank))
-        return found
+        old: Value = memory.load(noted, *thread_index(primals.builder, rank))
+        return old
 
 
 def thread_index(builder: Builder, rank: int) -> tuple[Value, ...]:
-    found = builder.call(threads.tid.rows[0], (), (int32,) * rank, {"ndim": rank})
-    return found if rank > 1 else (found,)
+    index = builder.call(threads.tid.rows[0], (), (int32,) * rank, {"ndim": rank})
+    return index if rank > 1 else (index,)
 
 
 def recorded_atomics(fn: Function) -> list[Call]:
@@ -162,13 +162,13 @@ def without_unread(fn: Function, extras: tuple[ExtraParam, ...]) -> tuple[Functi
 
 
 def _outside_loops(region: Region) -> list[Call]:
-    found: list[Call] = []
+    calls: list[Call] = []
     for node in region.nodes:
         if isinstance(node, Call):
-            found.append(node)
+            calls.append(node)
         elif isinstance(node, If):
             for arm in node.regions():
-                found.extend(_outside_loops(arm))
-    return found
+                calls.extend(_outside_loops(arm))
+    return calls
 
 

@@ -86,13 +86,13 @@ def _local(fn: Function, maker: Call) -> Function:
     array = maker.results[0]
     whole = _content_type(array.type.dtype, array.type.local_shape)
     dependences, base = Dependences(fn), BaseArray(array)
-    found = {a.call: a for a in dependences.by_base.get(base, ())}
-    if whole is None or base in dependences.vague or not _plain(found) or _escapes(fn.body, base, dependences, found):
+    calls = {a.call: a for a in dependences.by_base.get(base, ())}
+    if whole is None or base in dependences.vague or not _plain(calls) or _escapes(fn.body, base, dependences, calls):
         return fn
     homes = _Homes(fn.body)
     region = homes.region_of[maker]
     shapes: dict[Node, Constant] = dict(_extents(fn.body, base, dependences))
-    story = Story(found, region, whole, homes.involved((*found, *shapes), region), maker, shapes)
+    story = Story(calls, region, whole, homes.involved((*calls, *shapes), region), maker, shapes)
     return replace(fn, body=_Carrier(story).region(fn.body))
 
 
@@ -211,15 +211,15 @@ class _Homes:
         return any(r is region for r in self.chain(self.region_of[node]))
 
     def involved(self, calls: Iterable[Node], region: Region) -> set[Node]:
-        found: set[Node] = set()
+        around: set[Node] = set()
         for call in calls:
             node = call
-            while node not in found:
-                found.add(node)
+            while node not in around:
+                around.add(node)
                 if self.region_of[node] is region:
                     break
                 node = self.owners[self.region_of[node]]
-        return found
+        return around
 
     def loops_around(self, region: Region, loops: tuple[Loop, ...]) -> tuple[Loop, ...]:
         inside = list(self.chain(region))
@@ -245,24 +245,24 @@ class _Carrier(Rewriter):
         return Region(region.params, nodes, self.uses(region.yields))
 
     def story_nodes(self, nodes: list[Node]) -> list[Node]:
-        made: list[Node] = []
+        rewritten: list[Node] = []
         for node in nodes:
             if node is self.story.maker:
                 self.current = construct.zero(Value(self.story.whole))
             elif node in self.story.shapes:
                 self.rename(node.results, (self.story.shapes[node],))
             elif node not in self.story.involved:
-                made.append(self.node(node))
+                rewritten.append(self.node(node))
             else:
-                builder = Builder(Region(nodes=made), node.location)
+                builder = Builder(Region(nodes=rewritten), node.location)
                 with builder.active():
                     if self.current is None:
                         self.current = self.opening(node, builder)
                     if isinstance(node, Call):
                         self.access(node, builder)
                     else:
-                        made.append(self.carried(node))
-        return made
+                        rewritten.append(self.carried(node))
+        return rewritten
 
     # ----- the first read ---------------------------------------------------------------------
 
@@ -275,8 +275,8 @@ class _Carrier(Rewriter):
             array = construct.field(array, name=name)
         indices = tuple(self.available(i, builder) for i in first.indices)
         if isinstance(node, Call):
-            found: Value = memory.load(array, *indices)
-            return found
+            element: Value = memory.load(array, *indices)
+            return element
         inside: Value = constant(bool_, True)
         for axis, i in enumerate(indices):
             extent = cast(memory.shape(array, axis=axis), to=i.type)
@@ -295,8 +295,8 @@ class _Carrier(Rewriter):
             return self.use(index)
         call = self.story.definitions[index]
         args = tuple(self.available(a, builder) for a in call.args)
-        found: Any = builder.call(call.op, args, tuple(r.type for r in call.results), call.attributes)
-        again: Value = found[call.results.index(index)] if isinstance(found, tuple) else found
+        results: Any = builder.call(call.op, args, tuple(r.type for r in call.results), call.attributes)
+        again: Value = results[call.results.index(index)] if isinstance(results, tuple) else results
         return again
 
     # ----- nodes with accesses inside -----------------------------------------------------------
@@ -355,8 +355,8 @@ class _Carrier(Rewriter):
         """What a read gives."""
         if not self.story.constant:
             return part
-        found: Value = builder.call(CONSTANT, (part,), (part.type,))
-        return found
+        value: Value = builder.call(CONSTANT, (part,), (part.type,))
+        return value
 
     def steps(self, access: Access) -> list[tuple[str, Any]]:
         """From the variable to the part that an access is about."""

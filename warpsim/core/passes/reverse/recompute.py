@@ -73,10 +73,10 @@ class Recompute(Cloner):
         return inner
 
     def nodes(self, nodes: list[Node]) -> list[Node]:
-        made: list[Node] = []
+        rewritten: list[Node] = []
         for node in nodes:
-            made.extend(self.call(node) if isinstance(node, Call) else [self.node(node)])
-        return made
+            rewritten.extend(self.call(node) if isinstance(node, Call) else [self.node(node)])
+        return rewritten
 
     def call(self, call: Call) -> list[Node]:
         if isinstance(call.op, Function):

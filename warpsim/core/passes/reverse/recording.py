@@ -32,12 +32,12 @@ class _Recorder(Rewriter):
         self.arrays, self.rank = arrays, rank
 
     def nodes(self, nodes: list[Node]) -> list[Node]:
-        made: list[Node] = []
+        rewritten: list[Node] = []
         for node in nodes:
-            made.append(self.node(node))
+            rewritten.append(self.node(node))
             if isinstance(node, Call) and node in self.arrays:
-                made.extend(self.noted(node))
-        return made
+                rewritten.extend(self.noted(node))
+        return rewritten
 
     def noted(self, call: Call) -> list[Node]:
         builder = Builder(Region(), call.location)

@@ -39,16 +39,16 @@ class _Eliminator(Rewriter):
             self.known = outer
 
     def nodes(self, nodes: list[Node]) -> list[Node]:
-        made: list[Node] = []
+        rewritten: list[Node] = []
         for node in nodes:
             key = self.key(node) if isinstance(node, Call) and node.results and self.is_pure(node.op) else None
             if key is not None and key in self.known:
                 self.rename(node.results, self.known[key])
                 continue
-            made.append(self.node(node))
+            rewritten.append(self.node(node))
             if key is not None:
                 self.known[key] = node.results
-        return made
+        return rewritten
 
     def is_pure(self, op: Any) -> bool:
         if op not in self.pure:

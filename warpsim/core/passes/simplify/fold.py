@@ -30,20 +30,20 @@ def fold(fn: Function) -> Function:
 
 class _Folder(Rewriter):
     def nodes(self, nodes: list[Node]) -> list[Node]:
-        made: list[Node] = []
+        rewritten: list[Node] = []
         for node in nodes:
             if isinstance(node, Call):
                 args = self.uses(node.args)
                 value = evaluated(node, args) or unchanged(node, args)
                 if value is None:
-                    made.append(self.node(node))
+                    rewritten.append(self.node(node))
                 else:
                     self.mapping[node.results[0]] = value
             elif isinstance(node, If):
-                made.extend(self.branch(node))
+                rewritten.extend(self.branch(node))
             else:
-                made.append(self.node(node))
-        return made
+                rewritten.append(self.node(node))
+        return rewritten
 
     def branch(self, node: If) -> list[Node]:
         condition = self.use(node.condition)

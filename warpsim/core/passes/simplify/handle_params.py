@@ -39,8 +39,8 @@ class HandleParam(NamedTuple):
 def handle_params(fn: Function) -> tuple[HandleParam, ...]:
     """The structures that a kernel reaches by ids known from its parameters, in order."""
     ids = _Ids(fn).ids
-    found = {r for call in resolved(fn) if (r := _handle_param(call, ids)) is not None}
-    return tuple(sorted(found, key=lambda r: (r.position, r.path, r.type.key)))
+    handles = {r for call in resolved(fn) if (r := _handle_param(call, ids)) is not None}
+    return tuple(sorted(handles, key=lambda r: (r.position, r.path, r.type.key)))
 
 
 def resolved(fn: Function) -> list[Call]:
@@ -53,9 +53,9 @@ def with_handle_params(fn: Function, known: Sequence[HandleParam]) -> Function:
     if not known:
         return fn
     params = fn.params
-    made = {r: Value(r.type, ".".join((params[r.position].hint, *r.path))) for r in known}
-    body = _ByValue(_Ids(fn).ids, made).region(fn.body)
-    return replace(fn, body=Region((*params, *made.values()), body.nodes, body.yields))
+    values = {r: Value(r.type, ".".join((params[r.position].hint, *r.path))) for r in known}
+    body = _ByValue(_Ids(fn).ids, values).region(fn.body)
+    return replace(fn, body=Region((*params, *values.values()), body.nodes, body.yields))
 
 
 def _handle_param(call: Call, ids: dict[Value, Ids]) -> HandleParam | None:
@@ -64,9 +64,9 @@ def _handle_param(call: Call, ids: dict[Value, Ids]) -> HandleParam | None:
 
 
 class _ByValue(Rewriter):
-    def __init__(self, ids: dict[Value, Ids], made: dict[HandleParam, Value]):
+    def __init__(self, ids: dict[Value, Ids], values: dict[HandleParam, Value]):
         super().__init__()
-        self.ids, self.made = ids, made
+        self.ids, self.made = ids, values
 
     def nodes(self, nodes: list[Node]) -> list[Node]:
         rest = []

@@ -30,16 +30,16 @@ class _Expanding(Cloner):
     keep_gradients = False
 
     def nodes(self, nodes: list[Node]) -> list[Node]:
-        made: list[Node] = []
+        rewritten: list[Node] = []
         for node in nodes:
             body = _body(node) if isinstance(node, Call) else None
             if body is None:
-                made.append(self.node(node))
+                rewritten.append(self.node(node))
             elif self.keep_gradients and has_own_gradient(node):  # type: ignore[arg-type]
-                made.append(self.as_call(node))  # type: ignore[arg-type]
+                rewritten.append(self.as_call(node))  # type: ignore[arg-type]
             else:
-                made.extend(self.expanded(node, body))
-        return made
+                rewritten.extend(self.expanded(node, body))
+        return rewritten
 
     def as_call(self, call: Call) -> Call:
         copy = self.node(call)

@@ -41,10 +41,10 @@ class _Constants:
 
     def range(self, bounds: tuple[Value, ...]) -> range | None:
         """The indices of a loop with these bounds, or None where they are not constant."""
-        found = [self.known.get(b, b) for b in bounds]
-        if not all(isinstance(b, Constant) for b in found):
+        limits = [self.known.get(b, b) for b in bounds]
+        if not all(isinstance(b, Constant) for b in limits):
             return None
-        start, stop, step = (int(b.value) for b in found if isinstance(b, Constant))
+        start, stop, step = (int(b.value) for b in limits if isinstance(b, Constant))
         return range(start, stop, step)
 
 
@@ -56,16 +56,16 @@ class _Unroller(Rewriter):
         self.limit, self.constants = limit, _Constants()
 
     def nodes(self, nodes: list[Node]) -> list[Node]:
-        made: list[Node] = []
+        unrolled: list[Node] = []
         for node in nodes:
             rewritten = self.node(node)
             copies = self.copies(rewritten) if isinstance(rewritten, For) else None
             if copies is not None:
-                made.extend(copies)
+                unrolled.extend(copies)
                 continue
             self.constants.note(rewritten)
-            made.append(rewritten)
-        return made
+            unrolled.append(rewritten)
+        return unrolled
 
     def copies(self, loop: For) -> list[Node] | None:
         """What stands in place of a loop; None where it stays."""
@@ -115,18 +115,18 @@ class _Copy(Cloner):
         self.room, self.constants = room, _Constants()
 
     def nodes(self, nodes: list[Node]) -> list[Node]:
-        made: list[Node] = []
+        rewritten: list[Node] = []
         for node in nodes:
             trips = self.trips(node) if isinstance(node, For) else None
             if isinstance(node, For) and trips is not None:
                 copies, values = unrolled(node, self.uses(node.init), trips, self.mapping, self.room)
-                made.extend(copies)
+                rewritten.extend(copies)
                 self.rename(node.results, values)
                 continue
             copy = self.node(node)
             self.constants.note(copy)
-            made.append(copy)
-        return made
+            rewritten.append(copy)
+        return rewritten
 
     def trips(self, loop: For) -> range | None:
         """The indices of a loop inside, if there is room for its copies."""

@@ -33,13 +33,13 @@ class _Versions(Rewriter):
         self.ranges = ranges
 
     def nodes(self, nodes: list[Node]) -> list[Node]:
-        made: list[Node] = []
+        rewritten: list[Node] = []
         for node in nodes:
             if isinstance(node, For) and self.gains(node):
-                made.extend(self.versions(node))
+                rewritten.extend(self.versions(node))
             else:
-                made.append(self.node(node))
-        return made
+                rewritten.append(self.node(node))
+        return rewritten
 
     def gains(self, loop: For) -> bool:
         index, inner = loop.index, list(walk(loop.body))

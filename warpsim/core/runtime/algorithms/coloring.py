@@ -38,10 +38,10 @@ def _free_color(v: int32, starts: array(dtype=int32), ends: array(dtype=int32), 
         c = colors[ends[k]]
         if c >= 0:
             marks[c] = v
-    found = int32(0)
-    while marks[found] == v:
-        found += 1
-    return found
+    color = int32(0)
+    while marks[color] == v:
+        color += 1
+    return color
 
 
 @kernel(enable_backward=False)
@@ -184,9 +184,9 @@ class _Balance:
                 )  # fmt: skip
                 return best
             self.move(*step)
-            found = self.ratio()
-            if found < best:
-                best, self.best = found, self.colors.copy()
+            ratio = self.ratio()
+            if ratio < best:
+                best, self.best = ratio, self.colors.copy()
         return best
 
     def step(self) -> tuple[int, int] | None:

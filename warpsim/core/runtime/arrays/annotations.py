@@ -20,8 +20,8 @@ class RankedArray:
         return self.of(*args, **{"ndim": self.ndim, **options})
 
     def __getitem__(self, dtype: Any) -> ArrayType:
-        found: ArrayType = self.of[dtype, self.ndim]
-        return found
+        t: ArrayType = self.of[dtype, self.ndim]
+        return t
 
 
 array1d, array2d, array3d, array4d = (RankedArray(array, n) for n in (1, 2, 3, 4))

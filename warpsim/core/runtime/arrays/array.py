@@ -134,16 +134,16 @@ class array(Differentiable, metaclass=_ArrayMeta):
     @classmethod
     def _wrap(cls, memory: np.ndarray, element: Any, device: Device, owner: Any = None) -> array:
         """An array over memory that already has the layout of `element`."""
-        made = cls.__new__(cls)
-        made.pinned, made.retain_grad, made.deleter = False, False, None
-        made._adopt(memory, element, device)
-        made._owner = owner
+        a = cls.__new__(cls)
+        a.pinned, a.retain_grad, a.deleter = False, False, None
+        a._adopt(memory, element, device)
+        a._owner = owner
         if owner is not None:
             if isinstance(owner, array):
-                made._memory = owner._memory
+                a._memory = owner._memory
             elif saved_contents.alert:  # else nobody asks before this array is gone
-                made._memory = foreign_allocation(memory)
-        return made
+                a._memory = foreign_allocation(memory)
+        return a
 
     def _adopt(self, memory: np.ndarray, element: Any, device: Device) -> None:
         ndim = memory.ndim - element_rank(element)
@@ -295,15 +295,15 @@ class array(Differentiable, metaclass=_ArrayMeta):
         return made_of_this.indexedarray(base, tables)
 
     def _view(self, memory: np.ndarray, same: Callable[[np.ndarray], np.ndarray]) -> array:
-        made = array._wrap(memory, self.dtype, self.device, owner=self)
-        made._held = self._held
+        view = array._wrap(memory, self.dtype, self.device, owner=self)
+        view._held = self._held
         if self._gradient is not None:
             assert self._grad is not None
             grad = array._wrap(same(self._grad._data), self.dtype, self.device, owner=self._grad)
-            made._grad, made._inherited = grad, True
-            made._pack()
-        self._known_view(made)
-        return made
+            view._grad, view._inherited = grad, True
+            view._pack()
+        self._known_view(view)
+        return view
 
     def _described(self, words: bytes) -> array:
         """The view of this array that a descriptor stands for."""
@@ -320,16 +320,16 @@ class array(Differentiable, metaclass=_ArrayMeta):
 
         Raises `ArrayError` when the number of elements differs or memory is not contiguous.
         """
-        wanted = normalized_shape(shape[0] if len(shape) == 1 else shape)
-        if wanted is None:
+        extents = normalized_shape(shape[0] if len(shape) == 1 else shape)
+        if extents is None:
             raise ArrayError("reshape to None\nexpected: an integer or a tuple of integers")
         if not self.is_contiguous:
             raise ArrayError("reshape needs a contiguous array\nhelp: a.contiguous().reshape(...)")
-        full = (*wanted, *self._data.shape[self.ndim :])
+        full = (*extents, *self._data.shape[self.ndim :])
         try:
             return self._view(self._data.reshape(full), lambda g: g.reshape(full))
         except ValueError as error:
-            raise ArrayError(f"an array of {self.size} elements cannot have shape {wanted}") from error
+            raise ArrayError(f"an array of {self.size} elements cannot have shape {extents}") from error
 
     def flatten(self) -> array:
         """The same memory as one dimension."""
@@ -359,10 +359,10 @@ class array(Differentiable, metaclass=_ArrayMeta):
         return self._copied(device, self.requires_grad if requires_grad is None else requires_grad)
 
     def _copied(self, device: Device, requires_grad: bool) -> array:
-        made = array._wrap(allocate(self.shape, self.dtype, zero=False, device=device), self.dtype, device)
-        made.assign(self)
-        made.requires_grad = requires_grad
-        return made
+        copy = array._wrap(allocate(self.shape, self.dtype, zero=False, device=device), self.dtype, device)
+        copy.assign(self)
+        copy.requires_grad = requires_grad
+        return copy
 
     def view(self, dtype: Any) -> array:
         """The same memory as elements of another type, of equal size or made of scalars of equal size.
@@ -382,11 +382,11 @@ class array(Differentiable, metaclass=_ArrayMeta):
                 f"a view of {type_name(self.dtype)} as {type_name(element)}\nexpected: types without arrays in them, "
                 "as numbers that are taken for an array lead anywhere"
             )
-        made = array._wrap(reinterpreted(self._data, self.ndim, new), element, self.device, owner=self)
+        view = array._wrap(reinterpreted(self._data, self.ndim, new), element, self.device, owner=self)
         if self._grad is not None:
-            made._grad = self._grad.view(element)
-            made._pack()
-        return made
+            view._grad = self._grad.view(element)
+            view._pack()
+        return view
 
     def __reduce__(self) -> tuple:
         """For `pickle` and `copy.deepcopy`: contents and gradient, in fresh contiguous memory."""
@@ -406,10 +406,10 @@ class array(Differentiable, metaclass=_ArrayMeta):
 
 def _restored(contents: np.ndarray, element: Any, device: str, grad: np.ndarray | None) -> array:
     dtype = compounds.compound_type(*element) if isinstance(element, tuple) else element
-    made = array(contents, dtype=dtype, device=device, requires_grad=grad is not None)
+    restored = array(contents, dtype=dtype, device=device, requires_grad=grad is not None)
     if grad is not None:
-        made._grad._data[...] = grad
-    return made
+        restored._grad._data[...] = grad
+    return restored
 
 
 def _given(**options: Any) -> dict[str, Any]:

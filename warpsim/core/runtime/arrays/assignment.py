@@ -33,10 +33,10 @@ def _whole(memory: np.ndarray) -> np.ndarray:
     return memory
 
 
-def _broadcasts(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+def _broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     """Whether NumPy repeats something of a shape over another one."""
     try:
-        return np.broadcast_shapes(shape, wanted) == wanted
+        return np.broadcast_shapes(shape, target) == target
     except ValueError:
         return False
 
@@ -144,7 +144,7 @@ class Writable(TypedMemory):
             tape.record_write(self, select, source, what)
 
     def _source_of(self, value: Any, owners: dict[bytes, Any]) -> np.ndarray:
-        """A copy of a value as it is now; `found` gets the arrays that structs in it refer to."""
+        """A copy of a value as it is now; `references` gets the arrays that structs in it refer to."""
         if isinstance(value, structs.Struct):
             return record_of(value, owners)
         memory, element = as_numpy(value, owners)
@@ -162,8 +162,8 @@ class Writable(TypedMemory):
                 "help: make a copy: wp.array(x)"
             )
 
-    def _store(self, target: np.ndarray, source: Any, found: dict[bytes, Any] | None) -> None:
-        owners = found.owners() if isinstance(found, Held) else found or {}
+    def _store(self, target: np.ndarray, source: Any, references: dict[bytes, Any] | None) -> None:
+        owners = references.owners() if isinstance(references, Held) else references or {}
         if self._held is not None:
             self._held.check(owners)
         # What does not fit is converted as C does; NumPy's warnings would come at odd places.

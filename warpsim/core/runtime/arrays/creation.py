@@ -46,10 +46,10 @@ def zeros(
     retain_grad: bool = False, strides: Any = None, **kwargs: Any,
 ) -> array:  # fmt: skip
     """An array of zeros. In a kernel: a zeroed array of constant shape on the thread's stack."""
-    made = _made(_extents(shape, kwargs), dtype, device, requires_grad, pinned, retain_grad, True, strides)
+    a = _made(_extents(shape, kwargs), dtype, device, requires_grad, pinned, retain_grad, True, strides)
     if current_graph() is not None:
-        made.zero_()
-    return made
+        a.zero_()
+    return a
 
 
 zeros.kernel_form = "local_array"  # type: ignore[attr-defined]
@@ -64,9 +64,9 @@ def full(
     A Python int makes int32 and a float float32, a list makes a vector, nested lists a matrix.
     """
     element = dtype if dtype is not None else _type_of(value)
-    made = empty(shape, element, device, requires_grad, pinned, retain_grad, **kwargs)
-    made.fill_(value)
-    return made
+    a = empty(shape, element, device, requires_grad, pinned, retain_grad, **kwargs)
+    a.fill_(value)
+    return a
 
 
 def ones(
@@ -83,18 +83,18 @@ def _made(
 ) -> array:  # fmt: skip
     element = checked_dtype(dtype)
     device = get_device(device)
-    made = array._wrap(allocate(extents, element, zero, device, pinned, strides), element, device)
-    made.requires_grad, made.pinned, made.retain_grad = requires_grad, pinned, retain_grad
-    return made
+    a = array._wrap(allocate(extents, element, zero, device, pinned, strides), element, device)
+    a.requires_grad, a.pinned, a.retain_grad = requires_grad, pinned, retain_grad
+    return a
 
 
 def _extents(shape: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:
-    given = shape if shape is not None else kwargs.pop("length", kwargs.pop("n", None))
+    size = shape if shape is not None else kwargs.pop("length", kwargs.pop("n", None))
     if kwargs:
         raise TypeError(
             f"unexpected keyword {next(iter(kwargs))!r}\nexpected: shape, dtype, device, requires_grad, pinned, strides"
         )
-    extents = normalized_shape(0 if given is None else given)
+    extents = normalized_shape(0 if size is None else size)
     assert extents is not None
     if any(n < 0 for n in extents):
         raise ArrayError(f"shape {extents} has a negative extent")
@@ -136,9 +136,9 @@ def zeros_like(
     retain_grad: bool = False,
 ) -> array:  # fmt: skip
     """Zeros of the shape and dtype of `src`."""
-    made = empty_like(src, device, requires_grad, pinned, retain_grad)
-    made.zero_()
-    return made
+    a = empty_like(src, device, requires_grad, pinned, retain_grad)
+    a.zero_()
+    return a
 
 
 def full_like(
@@ -146,9 +146,9 @@ def full_like(
     retain_grad: bool = False,
 ) -> array:  # fmt: skip
     """`value` everywhere, in the shape and dtype of `src`."""
-    made = empty_like(src, device, requires_grad, pinned, retain_grad)
-    made.fill_(value)
-    return made
+    a = empty_like(src, device, requires_grad, pinned, retain_grad)
+    a.fill_(value)
+    return a
 
 
 def ones_like(
@@ -164,9 +164,9 @@ def clone(
     retain_grad: bool = False,
 ) -> array:  # fmt: skip
     """A contiguous copy of an array, gradient not included."""
-    made = empty_like(src, device, requires_grad, pinned, retain_grad)
-    made.assign(src)
-    return made
+    cloned = empty_like(src, device, requires_grad, pinned, retain_grad)
+    cloned.assign(src)
+    return cloned
 
 
 # ----- copying ----------------------------------------------------------------------------------
@@ -205,8 +205,8 @@ def _is_line(a: Any) -> bool:
 def _stretch(a: Any, offset: int, number: int) -> array:
     """Elements in a row, as a view; of a copy where elements of several dimensions lie apart."""
     line = a if _is_line(a) else a.contiguous().flatten()
-    found: array = line[offset : offset + number]
-    return found
+    elements: array = line[offset : offset + number]
+    return elements
 
 
 def _require_array(value: Any, name: str) -> None:
@@ -267,10 +267,10 @@ def from_dlpack(source: Any, dtype: Any = None) -> array:
     memory = _lent(source)
     if dtype is not None and memory.dtype.names is None:
         memory = _renamed(memory, structs.numpy_dtype(checked_dtype(dtype)).base)
-    made = array(memory, dtype=dtype or checked_dtype(memory.dtype.type), device=device_of(memory), copy=False)
-    if memory.size and not np.may_share_memory(made._data, memory):
-        raise ArrayError(f"{memory.dtype} memory of shape {memory.shape} cannot be shared as {type_name(made.dtype)}")
-    return made
+    a = array(memory, dtype=dtype or checked_dtype(memory.dtype.type), device=device_of(memory), copy=False)
+    if memory.size and not np.may_share_memory(a._data, memory):
+        raise ArrayError(f"{memory.dtype} memory of shape {memory.shape} cannot be shared as {type_name(a.dtype)}")
+    return a
 
 
 def _lent(source: Any) -> np.ndarray:

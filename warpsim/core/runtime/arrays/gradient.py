@@ -43,11 +43,11 @@ class Differentiable(Writable):
         return self._gradient is not None
 
     @requires_grad.setter
-    def requires_grad(self, wanted: bool | None) -> None:
-        if wanted is not None and not isinstance(wanted, (int, np.bool_)):
-            raise ArrayError(f"requires_grad is {type(wanted).__name__}\nexpected: True or False")
-        self._cut = not wanted
-        if not wanted:
+    def requires_grad(self, required: bool | None) -> None:
+        if required is not None and not isinstance(required, (int, np.bool_)):
+            raise ArrayError(f"requires_grad is {type(required).__name__}\nexpected: True or False")
+        self._cut = not required
+        if not required:
             self._grad, self._inherited = None, False
         elif self._gradient is None and isinstance(self._owner, Differentiable):
             self._owner.requires_grad = True  # one gradient for all views of the memory

@@ -308,10 +308,10 @@ def fitted(
         source = source.reshape((1, *inner))
     if shape is not None:
         count = source.size // size
-        wanted = tuple(count // max(1, -math.prod(shape)) if n == -1 else n for n in shape)
-        if math.prod(wanted) != count:
+        extents = tuple(count // max(1, -math.prod(shape)) if n == -1 else n for n in shape)
+        if math.prod(extents) != count:
             raise ArrayError(f"{count} elements do not fill shape {shape}")
-        source = source.reshape((*wanted, *inner))
+        source = source.reshape((*extents, *inner))
     return source
 
 

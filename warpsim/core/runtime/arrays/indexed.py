@@ -50,15 +50,15 @@ class indexedarray(TypedMemory, metaclass=_IndexedMeta):
     def __init__(self, data: array, indices: Any = None, dtype: Any = None, ndim: int | None = None):
         if not isinstance(data, array):
             raise ArrayError(f"data is {type(data).__name__}\nexpected: an array: wp.array(x)")
-        given = indices if isinstance(indices, list | tuple) else [indices]
-        if len(given) > data.ndim:
-            raise ArrayError(f"{len(given)} index tables for an array of rank {data.ndim}")
+        given_tables = indices if isinstance(indices, list | tuple) else [indices]
+        if len(given_tables) > data.ndim:
+            raise ArrayError(f"{len(given_tables)} index tables for an array of rank {data.ndim}")
         if dtype not in (None, Any) and checked_dtype(dtype) is not data.dtype:
-            asked, found = type_name(checked_dtype(dtype)), type_name(data.dtype)
-            raise ArrayError(f"dtype {asked}\nexpected: {found}, that of the data")
+            asked, of_data = type_name(checked_dtype(dtype)), type_name(data.dtype)
+            raise ArrayError(f"dtype {asked}\nexpected: {of_data}, that of the data")
         if ndim is not None and ndim != data.ndim:
             raise ArrayError(f"data has rank {data.ndim}\nexpected: rank {ndim}, as ndim says")
-        tables = [_index_table(i, n, data.device) for i, n in zip(given, data.shape, strict=False)]
+        tables = [_index_table(i, n, data.device) for i, n in zip(given_tables, data.shape, strict=False)]
         tables += [None] * (data.ndim - len(tables))
         self.data, self.indices = data, tables
         self.dtype, self.ndim, self.device, self._held = data.dtype, data.ndim, data.device, data._held
@@ -116,10 +116,10 @@ class indexedarray(TypedMemory, metaclass=_IndexedMeta):
 
     def contiguous(self) -> array:
         """A contiguous copy of the selected elements."""
-        made = array._wrap(allocate(self.shape, self.dtype, zero=False, device=self.device), self.dtype, self.device)
-        made.assign(self)
-        made.requires_grad = self.requires_grad
-        return made
+        copy = array._wrap(allocate(self.shape, self.dtype, zero=False, device=self.device), self.dtype, self.device)
+        copy.assign(self)
+        copy.requires_grad = self.requires_grad
+        return copy
 
     def assign(self, src: Any) -> None:
         """Copy from an array, NumPy array or list of the same shape into the selected elements."""

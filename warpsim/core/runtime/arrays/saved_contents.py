@@ -196,9 +196,9 @@ class Read:
                 "help: write to another array, or set config.tape_snapshots = 'copy'"
             )
         view = self.view
-        kept = np.empty_like(view) if view.flags.c_contiguous else allocate_like(view)
-        run(lambda: np.copyto(kept, view))
-        self.copy, self.writer = kept, writer
+        contents = np.empty_like(view) if view.flags.c_contiguous else allocate_like(view)
+        run(lambda: np.copyto(contents, view))
+        self.copy, self.writer = contents, writer
         if held is not None:
             self.owners = held.arrays()
         self.session.copies.append(self)

@@ -39,7 +39,7 @@ def adjoint_launch(
         raise NotDifferentiableError(
             f"kernel {kernel.key!r} has enable_backward=False", help="make it with enable_backward=True"
         )
-    given = [*adjoints(adj_inputs, inputs, "adj_inputs"), *adjoints(adj_outputs, outputs, "adj_outputs")]
+    gradients = [*adjoints(adj_inputs, inputs, "adj_inputs"), *adjoints(adj_outputs, outputs, "adj_outputs")]
     args = [*inputs, *outputs]
     types, settings = kernel.types_for(args), kernel.settings()
     named = zip(args, types, kernel.patterns, strict=True)
@@ -48,7 +48,7 @@ def adjoint_launch(
     needs = needs_of(kernel, types, settings, same_arrays(needs, args))
     sums: dict[int, array] = {}
     backs: list[tuple[array, np.ndarray]] = []
-    for k, (name, t, grad) in enumerate(zip(kernel.patterns, types, given, strict=True)):
+    for k, (name, t, grad) in enumerate(zip(kernel.patterns, types, gradients, strict=True)):
         if grad is None:
             continue
         check_adjoint(args[k], t, grad, f"argument {name!r} of kernel {kernel.key!r}")
@@ -82,34 +82,34 @@ def regraded(needs: Needs, extras: Sequence[Any], args: list[Any], k: int, grad:
     what = f"argument {name!r} of kernel {needs.kernel.key!r}"
     check_adjoint(args[k], t, grad, what)
     backs: list[Any] = []
-    made = list(args)
+    regraded_args = list(args)
     if isinstance(t, ArrayType) and args[k]._array._gradient is not None:
-        made[k] = with_gradient(args[k], grad, backs)
+        regraded_args[k] = with_gradient(args[k], grad, backs)
     elif any(e.kind == "sum" and e.position == k for e in extras):
-        made[len(needs.arguments) + [(e.kind, e.position) for e in extras].index(("sum", k))] = grad
+        regraded_args[len(needs.arguments) + [(e.kind, e.position) for e in extras].index(("sum", k))] = grad
     else:
         raise GradientError(f"{what} had no gradient when the launch was recorded\nexpected: one, to be replaced")
     if backs:
         raise GradientError(f"the gradient of {what} has other strides than the array\nexpected: the same layout")
-    return made
+    return regraded_args
 
 
-def adjoints(given: Sequence[Any], args: Sequence[Any], name: str) -> list[Any]:
+def adjoints(gradients: Sequence[Any], args: Sequence[Any], name: str) -> list[Any]:
     """One entry per argument. Raises `GradientError`."""
-    if not isinstance(given, list | tuple):
-        raise GradientError(f"{name} is {type(given).__name__}\nexpected: a list, one entry per argument")
-    if given and len(given) != len(args):
+    if not isinstance(gradients, list | tuple):
+        raise GradientError(f"{name} is {type(gradients).__name__}\nexpected: a list, one entry per argument")
+    if gradients and len(gradients) != len(args):
         raise GradientError(
-            f"{name} has {len(given)} entries\nexpected: {len(args)}, one for each of "
+            f"{name} has {len(gradients)} entries\nexpected: {len(args)}, one for each of "
             f"{name.removeprefix('adj_')}, or none\nhelp: None stands for the array's own gradient"
         )
-    return list(given) or [None] * len(args)
+    return list(gradients) or [None] * len(args)
 
 
 def check_adjoint(arg: Any, t: Any, grad: Any, what: str) -> None:
     """Raise unless `grad` can be the gradient of an argument."""
-    wanted = t.dtype if isinstance(t, ArrayType) else t
-    if not has_cotangent(wanted):
+    element = t.dtype if isinstance(t, ArrayType) else t
+    if not has_cotangent(element):
         raise GradientError(f"a gradient for {what}, which is {type_name(t)}\nexpected: None, as it has no derivative")
     if not isinstance(grad, array):
         raise GradientError(
@@ -117,27 +117,27 @@ def check_adjoint(arg: Any, t: Any, grad: Any, what: str) -> None:
             + ("" if isinstance(t, ArrayType) else f" of one {type_name(t)}, to which the gradient is added")
         )
     shape = arg._array.shape if isinstance(t, ArrayType) else (1,)
-    if grad.dtype is not wanted or grad.shape != shape:
+    if grad.dtype is not element or grad.shape != shape:
         raise GradientError(
             f"the gradient of {what} has shape {grad.shape} and dtype {type_name(grad.dtype)}\n"
-            f"expected: shape {shape} and dtype {type_name(wanted)}"
+            f"expected: shape {shape} and dtype {type_name(element)}"
         )
 
 
 def with_gradient(arg: Any, grad: array, backs: list[tuple[array, np.ndarray]]) -> Any:
     """An array argument with another gradient; `backs` gets what must be copied back after the launch."""
     owner = arg._array
-    made = array._wrap(owner._data, owner.dtype, owner.device, owner=owner)
-    made._held = owner._held
+    regraded_array = array._wrap(owner._data, owner.dtype, owner.device, owner=owner)
+    regraded_array._held = owner._held
     if grad.strides == owner.strides:
-        made._grad = grad
+        regraded_array._grad = grad
     else:
         memory = allocate_like(owner._data)
         memory[...] = grad._data
-        made._grad = array._wrap(memory, owner.dtype, owner.device)
+        regraded_array._grad = array._wrap(memory, owner.dtype, owner.device)
         backs.append((grad, memory))
-    made._pack()
-    return indexedarray(made, arg.indices) if isinstance(arg, indexedarray) else made
+    regraded_array._pack()
+    return indexedarray(regraded_array, arg.indices) if isinstance(arg, indexedarray) else regraded_array
 
 
 def names_given(needs: Needs, args: list[Any], sums: dict[int, array]) -> frozenset[str]:

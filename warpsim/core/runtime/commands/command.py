@@ -83,15 +83,15 @@ class Launch(Unique):
     @classmethod
     def of(cls, call: LaunchCall) -> Launch:
         """A launch with threads and arguments."""
-        made = cls.__new__(cls)
-        made.ready = ReadyLaunch(call)
-        return made
+        command = cls.__new__(cls)
+        command.ready = ReadyLaunch(call)
+        return command
 
     def __copy__(self) -> Launch:
         """The launch with its present arguments, to be given others."""
-        made = object.__new__(type(self))
-        vars(made).update(vars(self))
-        return made
+        copied = object.__new__(type(self))
+        vars(copied).update(vars(self))
+        return copied
 
     @property
     def kernel(self) -> Kernel:

@@ -93,11 +93,11 @@ def captured(branch: Callable[..., Any] | Graph | None, kwargs: dict[str, Any]) 
         try:
             branch(**kwargs)
         finally:
-            made = capture_end()
+            branch_graph = capture_end()
     finally:
         set_current_graph(outer)
-    outer.keep(made)
-    return made
+    outer.keep(branch_graph)
+    return branch_graph
 
 
 def as_step(choose: Callable[[], None]) -> None:

@@ -123,11 +123,11 @@ def capture_begin(
     """
     if current_graph() is not None:
         raise LaunchError("a capture is already running on this thread\nhelp: call capture_end() first")
-    made = Graph(get_device(device))
-    made.tapes_outside, made.paused_outside = saved_contents.active(), saved_contents.paused()
+    graph = Graph(get_device(device))
+    graph.tapes_outside, graph.paused_outside = saved_contents.active(), saved_contents.paused()
     saved_contents.set_active(())
     saved_contents.set_paused(False)
-    set_current_graph(made)
+    set_current_graph(graph)
 
 
 def capture_end(device: Any = None, stream: Any = None) -> Graph:

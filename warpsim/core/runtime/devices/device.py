@@ -177,8 +177,8 @@ def get_device(ident: Any = None) -> Device:
         return getattr(_current, "device", CPU)
     if isinstance(ident, Device):
         return ident
-    found = _DEVICES.get(str(ident))
-    return found if found is not None else _cuda_device(str(ident))
+    device = _DEVICES.get(str(ident))
+    return device if device is not None else _cuda_device(str(ident))
 
 
 def _cuda_device(name: str) -> Device:

@@ -59,9 +59,9 @@ class DeviceMemory(np.ndarray):
 
     def copy(self, order: Any = "C") -> DeviceMemory:  # type: ignore[override]
         """The same contents in fresh memory of the device, packed."""
-        made: Any = self.device.empty(self.shape, self.dtype)
-        made.put(self)
-        return made  # type: ignore[no-any-return]
+        memory: Any = self.device.empty(self.shape, self.dtype)
+        memory.put(self)
+        return memory  # type: ignore[no-any-return]
 
     def astype(self, dtype: Any, *args: Any, **options: Any) -> np.ndarray:  # type: ignore[override]
         return self.host().astype(dtype, *args, **options)
@@ -70,13 +70,13 @@ class DeviceMemory(np.ndarray):
         """As NumPy's, but where that would copy, the copy is made on the device."""
         if self.flags.c_contiguous:
             return super().reshape(*shape)
-        given = shape[0] if len(shape) == 1 and not isinstance(shape[0], int | np.integer) else shape
-        wanted = tuple(self.size // max(1, -math.prod(given)) if n == -1 else int(n) for n in given)
+        given_extents = shape[0] if len(shape) == 1 and not isinstance(shape[0], int | np.integer) else shape
+        extents = tuple(self.size // max(1, -math.prod(given_extents)) if n == -1 else int(n) for n in given_extents)
         # NumPy finds out whether it must copy by copying, so it is asked only about what is packed.
-        strides = regrouped(self.shape, self.strides, wanted) if math.prod(wanted) == self.size else None
+        strides = regrouped(self.shape, self.strides, extents) if math.prod(extents) == self.size else None
         if strides is None:
-            return self.copy().reshape(wanted)
-        return np.lib.stride_tricks.as_strided(self, wanted, strides, subok=True)
+            return self.copy().reshape(extents)
+        return np.lib.stride_tricks.as_strided(self, extents, strides, subok=True)
 
     def ravel(self, order: Any = "C") -> Any:
         return self.reshape(-1)
@@ -93,9 +93,9 @@ class DeviceMemory(np.ndarray):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if _is_advanced(key):
-            kept = self.host()
-            kept[key] = on_host(value)
-            self.put(kept)
+            contents = self.host()
+            contents[key] = on_host(value)
+            self.put(contents)
         elif isinstance(key, str):
             self[key].put(value)
         else:
@@ -121,16 +121,16 @@ class DeviceMemory(np.ndarray):
         in_place = ufunc is np.add and method == "__call__" and not options and out is not None and out[0] is inputs[0]
         if in_place and isinstance(out[0], DeviceMemory) and out[0].add(inputs[1]):
             return out[0]
-        given = [on_host(x) for x in inputs]
+        operands = [on_host(x) for x in inputs]
         if method == "at":
-            ufunc.at(*given, **options)
-            inputs[0].put(given[0])
+            ufunc.at(*operands, **options)
+            inputs[0].put(operands[0])
             return None
         options = {name: on_host(x) for name, x in options.items()}
-        found = getattr(ufunc, method)(*given, **options)
+        results = getattr(ufunc, method)(*operands, **options)
         if out is None:
-            return found
-        for target, result in zip(out, found if isinstance(found, tuple) else (found,), strict=True):
+            return results
+        for target, result in zip(out, results if isinstance(results, tuple) else (results,), strict=True):
             target[...] = result
         return out[0] if len(out) == 1 else out
 
@@ -171,10 +171,10 @@ for _name in _WRITING:
 
 def _copyto(target: Any, source: Any, casting: str = "same_kind", where: Any = True) -> None:
     if not isinstance(target, DeviceMemory) or where is not True:
-        kept = on_host(target)
-        np.copyto(kept, on_host(source), casting, where=on_host(where))
-        if kept is not target:
-            target.put(kept)
+        contents = on_host(target)
+        np.copyto(contents, on_host(source), casting, where=on_host(where))
+        if contents is not target:
+            target.put(contents)
         return
     target.put(source)
 
@@ -214,7 +214,7 @@ def on_host(x: Any) -> Any:
     return x.host() if isinstance(x, DeviceMemory) else x
 
 
-def regrouped(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
+def regrouped(shape: tuple[int, ...], strides: tuple[int, ...], new_shape: tuple[int, ...]) -> tuple[int, ...] | None:
     """Strides with which other extents of as many elements meet the same memory in the same order, if there are any."""
     runs: list[tuple[int, int]] = []  # elements at one distance from each other, the innermost first
     for n, step in zip(reversed(shape), reversed(strides), strict=True):
@@ -223,12 +223,12 @@ def regrouped(shape: tuple[int, ...], strides: tuple[int, ...], wanted: tuple[in
                 runs[-1] = (runs[-1][0] * n, runs[-1][1])
             else:
                 runs.append((n, step))
-    found, left, reach = [], 1, 0
-    for n in reversed(wanted):
+    new_strides, left, reach = [], 1, 0
+    for n in reversed(new_shape):
         if n != 1 and left == 1:
             left, reach = runs.pop(0)
         if left % n:
             return None
-        found.append(reach)
+        new_strides.append(reach)
         left, reach = left // n, reach * n
-    return tuple(reversed(found))
+    return tuple(reversed(new_strides))

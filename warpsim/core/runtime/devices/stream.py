@@ -50,9 +50,9 @@ class Stream(Unique):
 
     def record_event(self, event: Event | None = None) -> Event:
         """Note the present end of the queue."""
-        found = Event(self.device, enable_timing=True) if event is None else instance(event, Event, "event")
-        found._record(self)
-        return found
+        noted = Event(self.device, enable_timing=True) if event is None else instance(event, Event, "event")
+        noted._record(self)
+        return noted
 
     def wait_event(self, event: Event) -> None:
         """Later work of this stream waits for the event."""
@@ -136,15 +136,15 @@ def get_stream(device: Any = None) -> Stream:
 
 def _first(device: Device) -> Stream:
     """The stream that is current to begin with: a CUDA device's own, which is no reason to look for work of others."""
-    made = object.__new__(Stream)
-    made.device, made.priority, made._owned = device, 0, False
-    made.handle = device.stream_handle if device.is_cuda else None
-    return made
+    stream = object.__new__(Stream)
+    stream.device, stream.priority, stream._owned = device, 0, False
+    stream.handle = device.stream_handle if device.is_cuda else None
+    return stream
 
 
 def _streams() -> dict[str, Stream]:
-    found: dict[str, Stream] = _local.__dict__.setdefault("streams", {})
-    return found
+    streams: dict[str, Stream] = _local.__dict__.setdefault("streams", {})
+    return streams
 
 
 def set_stream(stream: Stream, device: Any = None, sync: bool = False) -> None:

@@ -29,11 +29,11 @@ def concrete_types(key: str, patterns: dict[str, Any], args: Sequence[Any]) -> t
         return tuple(patterns.values())
     bound: dict[Any, Any] = {}
     types = []
-    given = [argument_type(a) for a in args]
-    for pattern, t in zip(patterns.values(), given, strict=True):
+    argument_types = [argument_type(a) for a in args]
+    for pattern, t in zip(patterns.values(), argument_types, strict=True):
         if is_generic(pattern) and not isinstance(t, Weak):
             match(pattern, t, bound)
-    for (name, pattern), t in zip(patterns.items(), given, strict=True):
+    for (name, pattern), t in zip(patterns.items(), argument_types, strict=True):
         if not is_generic(pattern):
             types.append(pattern)
             continue
@@ -77,16 +77,16 @@ def overload_types(key: str, patterns: dict[str, Any], types: Any) -> tuple[Any,
 
     Raises `ArgumentTypeError` where they do not fit the patterns.
     """
-    given = _types_by_name(key, patterns, types) if isinstance(types, dict) else list(types)
-    if len(given) != len(patterns):
-        raise ArgumentTypeError(f"{len(given)} types for the {len(patterns)} parameters of kernel {key!r}")
+    own_types = _types_by_name(key, patterns, types) if isinstance(types, dict) else list(types)
+    if len(own_types) != len(patterns):
+        raise ArgumentTypeError(f"{len(own_types)} types for the {len(patterns)} parameters of kernel {key!r}")
     bound: dict[Any, Any] = {}
-    for (name, pattern), t in zip(patterns.items(), given, strict=True):
+    for (name, pattern), t in zip(patterns.items(), own_types, strict=True):
         if not match(pattern, scalars.canonical(t), bound):
             raise ArgumentTypeError(
                 f"type {type_name(t)} for {name!r} of kernel {key!r}\nexpected: {type_name(pattern)}"
             )
-    return tuple(resolve(t, {}) for t in given)
+    return tuple(resolve(t, {}) for t in own_types)
 
 
 def _types_by_name(key: str, patterns: dict[str, Any], types: dict[str, Any]) -> list[Any]:

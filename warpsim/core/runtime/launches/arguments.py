@@ -100,8 +100,8 @@ def exact_packer(
         return None
 
     def packed(value: Any) -> bytes:
-        found = operand_pattern_type(value)
-        if found is not t and getattr(found, "default", None) is not t:
+        pattern = operand_pattern_type(value)
+        if pattern is not t and getattr(pattern, "default", None) is not t:
             raise TypeError(f"compiled for {type_name(t)}")
         return pack(value)
 
@@ -227,28 +227,28 @@ def demanding(pack: Callable[[Any], bytes], paths: list[str]) -> Callable[[Any],
     arrays = [operator.attrgetter(path) for path in paths]
 
     def packed(value: Any) -> bytes:
-        found = pack(value)
+        words = pack(value)
         for of in arrays:
             if of(value) is None:
                 raise ArgumentTypeError("an array in it is None, and every thread uses it")
-        return found
+        return words
 
     return packed
 
 
 def empty_array(t: ArrayType, device: Device) -> array:
     """What `None` means for an array argument: no elements, at no address, so that a use is noticed at once."""
-    made = array(dtype=t.dtype, shape=(0,) * t.ndim, device=device)
-    made._words = bytes(WORD * descriptor_words(t))
-    return made
+    empty = array(dtype=t.dtype, shape=(0,) * t.ndim, device=device)
+    empty._words = bytes(WORD * descriptor_words(t))
+    return empty
 
 
 def unfit(value: Any, t: Any, name: str, kernel: str, error: Exception) -> ArgumentTypeError:
     """The error for a number, vector or struct that packing refused with `error`."""
-    found = f"{shown(value)} ({type(value).__name__})"
+    what = f"{shown(value)} ({type(value).__name__})"
     cure = str(error) if isinstance(error, WarpsimError) else _cure(value, t, name)
     return ArgumentTypeError(
-        f"argument {name!r} of kernel {kernel!r} is {found}\nexpected: {type_name(t)}" + (cure and f"\nhelp: {cure}")
+        f"argument {name!r} of kernel {kernel!r} is {what}\nexpected: {type_name(t)}" + (cure and f"\nhelp: {cure}")
     )
 
 
@@ -275,9 +275,9 @@ def written_fields(fn: Function) -> dict[int, frozenset[str]]:
     return {k: frozenset(field for n, field in paths if n == k and field != NESTED) for k, _ in paths}
 
 
-def mismatch(name: str, kernel: str, found: str, t: ArrayType, wrong: str = "dtype") -> str:
+def mismatch(name: str, kernel: str, described: str, t: ArrayType, wrong: str = "dtype") -> str:
     cures = {"dtype": f"wp.array({name}, dtype={type_name(t.dtype)}) converts", "rank": f"{name}.reshape(...)"}
-    return f"argument {name!r} of kernel {kernel!r} is {found}\nexpected: {t!r}\nhelp: {cures[wrong]}"
+    return f"argument {name!r} of kernel {kernel!r} is {described}\nexpected: {t!r}\nhelp: {cures[wrong]}"
 
 
 def check_writable(value: Any, name: str, kernel: str) -> None:

@@ -14,11 +14,11 @@ from ...emit.layout import MAX_DIM, header
 @lru_cache(maxsize=4096)
 def extent(dim: int | tuple[int, ...], kernel: str, ndim: int) -> tuple[int, bytes]:
     """The number of threads and the header of the argument block; checks the dimensions."""
-    given = (dim,) if isinstance(dim, int) else dim
-    if not 1 <= len(given) <= 4:
-        raise DimensionError(f"kernel {kernel!r} is launched over {len(given)} dimensions\nexpected: 1 to 4")
+    extents = (dim,) if isinstance(dim, int) else dim
+    if not 1 <= len(extents) <= 4:
+        raise DimensionError(f"kernel {kernel!r} is launched over {len(extents)} dimensions\nexpected: 1 to 4")
     total = 1
-    for n in given:
+    for n in extents:
         if not isinstance(n, int) or n < 0:
             raise DimensionError(f"launch dimension {n!r} of kernel {kernel!r}\nexpected: an integer of at least 0")
         total *= n

@@ -51,9 +51,9 @@ class Guard:
         if self.stores:
             for _, held in holders:
                 held.trim()
-            given = [*arrays_in(args), *arrays_in(self._behind_ids(args))]
+            arrays = [*arrays_in(args), *arrays_in(self._behind_ids(args))]
             for _, held in holders:
-                held.hold(given)
+                held.hold(arrays)
 
     def _behind_ids(self, args: Sequence[Any]) -> Iterator[Any]:
         """The structs of the structures that the kernel reaches by ids."""

@@ -41,18 +41,18 @@ class Settings(NamedTuple):
     lanes: str
 
 
-def block_bounds(given: int | tuple[int, ...] | None) -> tuple[int, int]:
+def block_bounds(bounds: int | tuple[int, ...] | None) -> tuple[int, int]:
     """The most threads of a block and the least blocks of a multiprocessor, 0 where free.
 
     Raises `ValueError` for what is neither a number of threads nor such a pair.
     """
-    if given is None:
+    if bounds is None:
         return 0, 0
-    numbers = given if isinstance(given, tuple) else (given,)
+    numbers = bounds if isinstance(bounds, tuple) else (bounds,)
     whole = all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in numbers)
     if not whole or len(numbers) not in (1, 2) or numbers[0] > _MOST_THREADS:
         raise ValueError(
-            f"launch_bounds is {given!r}\nexpected: the most threads of a block, up to {_MOST_THREADS}, "
+            f"launch_bounds is {bounds!r}\nexpected: the most threads of a block, up to {_MOST_THREADS}, "
             "or with it the least blocks of a multiprocessor: launch_bounds=256, launch_bounds=(256, 2)"
         )
     return numbers[0], numbers[1] if len(numbers) > 1 else 0
@@ -239,8 +239,8 @@ class Kernel:
     def forget(self) -> None:
         """Compile again at the next launch: something that the kernel calls was declared anew."""
         for k in {self, self.face._edition}:
-            for kept in (k._lowered, k._programs, k._compiled, k.launchers, k.needs, k.latest):
-                kept.clear()
+            for cache in (k._lowered, k._programs, k._compiled, k.launchers, k.needs, k.latest):
+                cache.clear()
 
     def add_overload(self, types: Any) -> Kernel:
         """Note concrete types for this generic kernel, which must fit; what its body makes of them is found out when
@@ -266,11 +266,11 @@ def kernel(
     Raises `ValueError` for unknown options, and `KernelError` when something of the function is not in the language.
     """
     check_options(options)
-    given = {option: value for option, value in options.items() if value is not None}
+    set_options = {option: value for option, value in options.items() if value is not None}
 
     @user_frames
     def wrap(function: Callable[..., None]) -> Kernel:
-        return Kernel(function, name, module, given, launch_bounds, module_options)
+        return Kernel(function, name, module, set_options, launch_bounds, module_options)
 
     return wrap(f) if f is not None else wrap
 
@@ -289,5 +289,5 @@ def overload(kernel: Any, arg_types: Any = None) -> Kernel:
         arg_types = list(evaluated_annotations(Source(function)).values())
     if not kernel.generic:
         raise ArgumentTypeError(f"kernel {kernel.key!r} is not generic\nhelp: it runs without wp.overload")
-    found: Kernel = kernel if arg_types is None else kernel.add_overload(arg_types)
-    return found
+    specialised: Kernel = kernel if arg_types is None else kernel.add_overload(arg_types)
+    return specialised

@@ -73,8 +73,8 @@ class Module:
 
     def _resolved(self) -> dict[str, Any]:
         """All options with what they mean where nobody set them."""
-        found = {"verify_fp": config.verify_fp, **self.options}
-        return {name: getattr(config, name, None) if value is None else value for name, value in found.items()}
+        options = {"verify_fp": config.verify_fp, **self.options}
+        return {name: getattr(config, name, None) if value is None else value for name, value in options.items()}
 
     def __repr__(self) -> str:
         return f"Module({self.name!r})"
@@ -90,24 +90,24 @@ def get_module(name: str | python_types.ModuleType) -> Module:
     return _MODULES.setdefault(key, Module(key))
 
 
-def module_of(given: Any, function: Any, options: dict[str, Any] | None = None) -> Module:
+def module_of(module: Any, function: Any, options: dict[str, Any] | None = None) -> Module:
     """The module that `module=` of a decorator means: that of the function where it says nothing.
 
     Raises `ValueError` for options of a module that others share.
     """
-    if given == UNIQUE:
-        made = Module(function.__name__)
+    if module == UNIQUE:
+        own = Module(function.__name__)
         check_options(options or {})
-        made.given.update(options or {})
-        return made
+        own.given.update(options or {})
+        return own
     if options is not None:
         raise ValueError(
             f"module_options of {function.__name__!r}, which shares its module\n"
             'expected: module="unique"\nhelp: wp.set_module_options sets options that a module shares'
         )
-    if given is None:
+    if module is None:
         return get_module(function.__module__ or "__main__")
-    return given if isinstance(given, Module) else get_module(given)
+    return module if isinstance(module, Module) else get_module(module)
 
 
 def forget_kernels() -> None:
@@ -147,9 +147,9 @@ def load_module(
 
     recursive: those of modules below it in its package too. device: one device or several.
     """
-    wanted = _meant(module)
-    below = [m for m in _MODULES.values() if recursive and m.name.startswith(wanted.name + ".")]
-    _load([wanted, *below], device)
+    chosen = _meant(module)
+    below = [m for m in _MODULES.values() if recursive and m.name.startswith(chosen.name + ".")]
+    _load([chosen, *below], device)
 
 
 def force_load(

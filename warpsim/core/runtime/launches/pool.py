@@ -157,14 +157,14 @@ class Pool:
     def _start_workers(self) -> None:
         """Start what is missing, at a launch of more than one chunk. A process that may have no more does without."""
         with self._starting:
-            wanted = self._threads
-            if wanted <= self._provided:
+            threads = self._threads
+            if threads <= self._provided:
                 return
             with contextlib.suppress(RuntimeError):  # too many, or the interpreter is about to end
-                while self._workers < min(wanted, _MOST_THREADS) - 1:
+                while self._workers < min(threads, _MOST_THREADS) - 1:
                     _thread.start_new_thread(self._work, ())  # a native loop, which nobody waits for at the end
                     self._workers += 1
-            self._provided = wanted
+            self._provided = threads
 
     def forget_workers(self) -> None:
         """Take note that there are none: at first, and in a forked child."""

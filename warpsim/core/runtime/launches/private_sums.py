@@ -93,10 +93,10 @@ def _row(call: LaunchCall) -> int:
 
 def memory_of_part(args: Sequence[Any], part: tuple[int, bool]) -> Any:
     """The array argument at a position, or its gradient array, which may be None."""
-    found = args[part[0]]
+    argument = args[part[0]]
     if not part[1]:
-        return found
-    return (found if isinstance(found, array) else found.data)._gradient
+        return argument
+    return (argument if isinstance(argument, array) else argument.data)._gradient
 
 
 def copy_count(total: int, arrays: list[Any]) -> int:

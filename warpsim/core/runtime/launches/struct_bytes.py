@@ -57,15 +57,15 @@ class RefusedField(ValueError):
 @cache
 def struct_packer(t: Any, device: Any, written: frozenset[str] = frozenset()) -> Callable[[Any], bytes]:
     """Packs a struct with C alignment; raises `RefusedField` for arrays elsewhere, and for `written` read-only ones."""
-    made = _Writer(device, written)
-    made.struct(t, "value", "", 0)
-    made.skip_to(structs.numpy_dtype(t).itemsize)
-    made.skip_to(-(-made.end // WORD) * WORD)
+    writer = _Writer(device, written)
+    writer.struct(t, "value", "", 0)
+    writer.skip_to(structs.numpy_dtype(t).itemsize)
+    writer.skip_to(-(-writer.end // WORD) * WORD)
     text = "\n".join([
         "def pack(value):", "    if not isinstance(value, kind):", "        raise TypeError(type(value).__name__)",
-        *made.lines, f"    return join({', '.join(made.values)})",
+        *writer.lines, f"    return join({', '.join(writer.values)})",
     ])  # fmt: skip
-    scope = {**made.scope, "kind": t, "join": struct.Struct("<" + "".join(made.codes)).pack}
+    scope = {**writer.scope, "kind": t, "join": struct.Struct("<" + "".join(writer.codes)).pack}
     exec(text, scope)
     packed: Callable[[Any], bytes] = scope["pack"]
     return packed

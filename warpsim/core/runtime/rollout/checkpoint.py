@@ -111,10 +111,10 @@ def chosen(schedule: str, slots: int | None) -> Any:
 def declarations(state: Any, parameters: Any, outputs: Any, scratch: Any) -> dict[Allocation, tuple[str, array]]:
     """By memory: what an array was declared as, and the array. Raises for what cannot be declared so."""
     declared: dict[Allocation, tuple[str, array]] = {}
-    for kind, given in ((STATE, state), (OUTPUTS, outputs), (SCRATCH, scratch), (PARAMETERS, parameters)):
-        if isinstance(given, array | indexedarray) or not isinstance(given, Iterable):
-            raise ArgumentTypeError(f"{kind} is {type(given).__name__}\nexpected: a list of arrays")
-        for a in arrays_of(given):
+    for kind, arrays in ((STATE, state), (OUTPUTS, outputs), (SCRATCH, scratch), (PARAMETERS, parameters)):
+        if isinstance(arrays, array | indexedarray) or not isinstance(arrays, Iterable):
+            raise ArgumentTypeError(f"{kind} is {type(arrays).__name__}\nexpected: a list of arrays")
+        for a in arrays_of(arrays):
             if not isinstance(a, array):
                 raise ArgumentTypeError(f"{kind} holds {type(a).__name__}\nexpected: arrays")
             if a._held is not None and kind != PARAMETERS:
@@ -127,9 +127,9 @@ def declarations(state: Any, parameters: Any, outputs: Any, scratch: Any) -> dic
     return declared
 
 
-def arrays_of(given: Iterable[Any]) -> Iterator[Any]:
+def arrays_of(items: Iterable[Any]) -> Iterator[Any]:
     """What a list holds, with the arrays of its own in the place of a structure such as a hash grid."""
-    for item in given:
+    for item in items:
         yield from item.own_arrays() if hasattr(item, "own_arrays") else (item,)
 
 

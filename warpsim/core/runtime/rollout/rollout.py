@@ -177,14 +177,14 @@ class Rollout:
         if action.slot == len(self.kept):
             self.kept.append([allocate_like(a._data) for a in self.state])
             self.steps_kept.append(0)
-        for kept, a in zip(self.kept[action.slot], self.state, strict=True):
-            np.copyto(kept, a._data)
+        for slot, a in zip(self.kept[action.slot], self.state, strict=True):
+            np.copyto(slot, a._data)
         self.steps_kept[action.slot] = action.step
 
     def restore(self, action: Restore) -> None:
         """Take the state from a slot."""
-        for kept, a in zip(self.kept[action.slot], self.state, strict=True):
-            np.copyto(a._data, kept)
+        for slot, a in zip(self.kept[action.slot], self.state, strict=True):
+            np.copyto(a._data, slot)
 
     def checksums(self) -> list[int]:
         """One for each array of the state, of its present contents."""
@@ -226,8 +226,8 @@ class Rollout:
                         self.loop.run(k, replayed=True)
                 else:
                     copies = self.segment(action.start, action.stop, run_back)
-                    kept = len(self.kept) * report.state_bytes
-                    report.peak_bytes = max(report.peak_bytes, aside + kept + copies)
+                    slots_bytes = len(self.kept) * report.state_bytes
+                    report.peak_bytes = max(report.peak_bytes, aside + slots_bytes + copies)
 
     def way_back(self) -> Iterator[Action]:
         """The actions from the state at the end of the first run, or from the beginning when slots were used anew."""
@@ -310,5 +310,5 @@ class Unseen:
             m.reads, m.starts, m.reach = [], [], 0
 
     def __exit__(self, *error: Any) -> None:
-        for m, found in zip(self.memories, self.reads, strict=True):
-            m.reads, m.starts, m.reach = found
+        for m, known_reads in zip(self.memories, self.reads, strict=True):
+            m.reads, m.starts, m.reach = known_reads

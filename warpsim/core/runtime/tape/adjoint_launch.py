@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 def reverse_step(entry: LaunchEntry) -> Step | None:
     """What runs the adjoint of a recorded launch, or None when no gradient passes through it."""
     needs, forward = entry.needs, entry.launcher
-    given = have_gradients(needs, entry.args)
-    key = (given, needs.same) if needs.same else given
+    present = have_gradients(needs, entry.args)
+    key = (present, needs.same) if needs.same else present
     if key in forward.reverses:  # as in the last launch of this form
         launcher = forward.reverses[key]
         if launcher is None:
             return None
         sound = entry.reads is not None and (entry.snapshot is None or not entry.snapshot.overlap_error)
         if sound and needs.changing:
-            sound = needs.serves(needs.chosen(given))
+            sound = needs.serves(needs.chosen(present))
         if sound and launcher.generation == config.generation:
             args = stand_in_arguments(entry)
             if len(launcher.types) > len(args):
@@ -45,7 +45,7 @@ def reverse_step(entry: LaunchEntry) -> Step | None:
             if block is not None:
                 call = LaunchCall(launcher, entry.dim, total, block, args, len(args), False, entry.deterministic)
                 return around(entry, adjoint_step(call))
-    names = needs.chosen(given)
+    names = needs.chosen(present)
     if not any(path[1] == NESTED or needs.name[path] in names for path in needs.written):
         forward.reverses[key] = None
         return None
@@ -176,8 +176,8 @@ def stand_in_arguments(entry: LaunchEntry) -> list[Any]:
     for (k, field), part, _, read in entry.snapshot.reads:
         if read.copy is not None and field != NESTED:
             copies.setdefault(k, {})[field, part] = read.copy
-    for k, found in copies.items():
-        args[k] = substituted(args[k], found)
+    for k, contents in copies.items():
+        args[k] = substituted(args[k], contents)
     return args
 
 

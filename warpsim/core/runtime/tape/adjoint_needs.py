@@ -157,22 +157,22 @@ class Needs:
             self.orders[read, written] = read_after_write(self.fn, read, written)
         return self.orders[read, written]
 
-    def chosen(self, given: tuple[bool, ...]) -> frozenset[str]:
+    def chosen(self, present: tuple[bool, ...]) -> frozenset[str]:
         """The names of the arrays of floats that have gradients."""
-        names = self.choices.get(given)
+        names = self.choices.get(present)
         if names is None:
-            pairs = zip(self.floats, given, strict=True)
-            names = self.choices[given] = frozenset(self.name[path] for path, has in pairs if has)
+            pairs = zip(self.floats, present, strict=True)
+            names = self.choices[present] = frozenset(self.name[path] for path, has in pairs if has)
         return names
 
-    def suited(self, given: tuple[bool, ...]) -> Needs:
+    def suited(self, present: tuple[bool, ...]) -> Needs:
         """These needs, or those for the gradients there are, where the adjoint for these needs something else."""
-        if not self.changing or given in self.enough:
+        if not self.changing or present in self.enough:
             return self
-        names = self.chosen(given)
+        names = self.chosen(present)
         if not self.serves(names):
             return needs_of(self.kernel, self.types, self.settings, self.same, names)
-        self.enough.add(given)
+        self.enough.add(present)
         return self
 
     def serves(self, names: frozenset[str]) -> bool:
@@ -260,10 +260,10 @@ def needs_of(
 ) -> Needs:
     """The needs of a kernel at these types, made once."""
     key = (types, settings.max_unroll, same, gradients)
-    made: dict[Any, Needs] = kernel.needs
-    if key not in made:
-        made[key] = Needs(kernel, types, settings, same, gradients)
-    return made[key]
+    known: dict[Any, Needs] = kernel.needs
+    if key not in known:
+        known[key] = Needs(kernel, types, settings, same, gradients)
+    return known[key]
 
 
 def same_arrays(needs: Needs, args: Any) -> Same:

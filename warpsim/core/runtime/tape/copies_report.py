@@ -48,9 +48,9 @@ class SnapshotReport:
 
 def report(session: Session) -> SnapshotReport:
     """The copies that a recording made."""
-    made = []
+    snapshots = []
     for read in session.copies:
         assert read.copy is not None
         writer, size = read.writer, read.high - read.low
-        made.append(Snapshot(read.name, str(read.place), writer.what, str(writer.place), size))
-    return SnapshotReport(tuple(made))
+        snapshots.append(Snapshot(read.name, str(read.place), writer.what, str(writer.place), size))
+    return SnapshotReport(tuple(snapshots))

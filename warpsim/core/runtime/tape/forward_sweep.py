@@ -24,9 +24,9 @@ def push(
         moves = numbers is not None or any(a._memory in moving for a in entry.arrays())
         returns = for_reverse and entry.passes_gradient()
         if moves or returns:
-            kept = entry.push(tangents, numbers or {}, after if returns else None)
-            if kept is not None:
-                moved.append(kept)
+            result = entry.push(tangents, numbers or {}, after if returns else None)
+            if result is not None:
+                moved.append(result)
         if moves:
             moving.update(a._memory for a in entry.written())
     return moved

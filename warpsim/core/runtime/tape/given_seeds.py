@@ -25,11 +25,11 @@ def given_seeds(loss: Any, grads: Any) -> Seeds:
         seeds.append((loss, np.ones_like(loss._data)))
     if grads is not None and not isinstance(grads, dict):
         raise GradientError(f"grads is {type(grads).__name__}\nexpected: a dict of arrays: {{array: gradient}}")
-    for a, given in (grads or {}).items():
-        check_seed(a, given)
+    for a, grad in (grads or {}).items():
+        check_seed(a, grad)
         if a._gradient is None:
             a.requires_grad = True
-        seeds.append((a, given._source()))
+        seeds.append((a, grad._source()))
     return seeds
 
 
@@ -56,14 +56,14 @@ def check_loss(loss: Any) -> None:
         )
 
 
-def check_seed(a: Any, given: Any) -> None:
-    """Raise `GradientError` unless `given` can be the gradient of `a`."""
+def check_seed(a: Any, grad: Any) -> None:
+    """Raise `GradientError` unless `grad` can be the gradient of `a`."""
     if not isinstance(a, array):
         raise GradientError(f"grads has a key of type {type(a).__name__}\nexpected: arrays: {{array: gradient}}")
-    if not isinstance(given, array):
-        raise GradientError(f"the gradient for {a!r} is {type(given).__name__}\nexpected: an array")
-    if given.shape != a.shape or given.dtype is not a.dtype:
-        raise GradientError(f"the gradient for {a!r} is {given!r}\nexpected: the same shape and dtype")
+    if not isinstance(grad, array):
+        raise GradientError(f"the gradient for {a!r} is {type(grad).__name__}\nexpected: an array")
+    if grad.shape != a.shape or grad.dtype is not a.dtype:
+        raise GradientError(f"the gradient for {a!r} is {grad!r}\nexpected: the same shape and dtype")
     if not has_cotangent(a.dtype):
         raise GradientError(f"a gradient for {a!r}\nexpected: an array of floats, as others have no derivative")
 

@@ -175,8 +175,8 @@ def before_launch(needs: Needs, args: list[Any], session: Any, place: CallSite) 
             snapshot.reads.append((path, part, a, register(a, user, session, place)))
     for k, fields in needs.own.before.items():
         users = [(field, needs.user_before(k, field)) for field in fields]
-        found = [(field, part, a, user) for field, user in users for part, a in arrays_at(args, (k, field))]
-        snapshot.before[k] = [(field, part, a, register(a, user, session, place)) for field, part, a, user in found]
+        accessed = [(field, part, a, user) for field, user in users for part, a in arrays_at(args, (k, field))]
+        snapshot.before[k] = [(field, part, a, register(a, user, session, place)) for field, part, a, user in accessed]
     return snapshot
 
 

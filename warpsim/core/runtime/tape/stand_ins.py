@@ -17,30 +17,31 @@ Copies = dict[tuple[str, int | None], np.ndarray]
 
 def stand_in(a: array, contents: np.ndarray, grad: bool = True) -> array:
     """An array with other contents and the gradient of `a`; without grad, with none."""
-    made = array.__new__(array)
-    made.__dict__.update(a.__dict__)  # all but what follows is the same: contents lie as those of `a` do
-    made._data, made.ptr, made._span, made._memory = contents, contents.ctypes.data, None, Allocation()
+    replacement = array.__new__(array)
+    replacement.__dict__.update(a.__dict__)  # all but what follows is the same: contents lie as those of `a` do
+    replacement._data, replacement.ptr = contents, contents.ctypes.data
+    replacement._span, replacement._memory = None, Allocation()
     if not grad:
-        made._grad = None
-    made._pack()
-    return made
+        replacement._grad = None
+    replacement._pack()
+    return replacement
 
 
 def substituted(value: Any, copies: Copies, field: str = "", grad: bool = True) -> Any:
     """An argument with saved contents in the place of present ones; without grad, and no gradients there."""
     if isinstance(value, structs.Struct):
-        made = object.__new__(type(value))
+        replaced = object.__new__(type(value))
         for name in type(value).fields:
             inner = substituted(getattr(value, name), copies, f"{field}.{name}" if field else name, grad)
-            object.__setattr__(made, name, inner)
-        return made
-    kept = copies.get((field, None))
+            object.__setattr__(replaced, name, inner)
+        return replaced
+    contents = copies.get((field, None))
     if isinstance(value, indexedarray):
-        data = value.data if kept is None else stand_in(value.data, kept, grad)
+        data = value.data if contents is None else stand_in(value.data, contents, grad)
         tables = [copies.get((field, n)) for n in range(value.ndim)]
         pairs = zip(value.indices, tables, strict=True)
         return indexedarray(data, [t if t is None or table is None else stand_in(t, table) for t, table in pairs])
-    return value if kept is None else stand_in(value, kept, grad)
+    return value if contents is None else stand_in(value, contents, grad)
 
 
 class Restored:

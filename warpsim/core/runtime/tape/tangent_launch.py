@@ -85,15 +85,15 @@ class MovedLaunch:
     def forward(self) -> None:
         """Carry tangents through the launch."""
         form, program = self.program("recomputed tangent", [self.needs.name[path] for path in self.needs.floats])
-        kept = [extra_argument(self.entry, e) for e in program.extras if e.kind != "tangent"]
+        contents = [extra_argument(self.entry, e) for e in program.extras if e.kind != "tangent"]
         slots = moving_slots(program.fn.params[: self.own], form.gradients)
-        self.run(form, [*kept, *(self.now(slot) for slot in slots)])
+        self.run(form, [*contents, *(self.now(slot) for slot in slots)])
 
     def now(self, slot: Slot) -> Any:
         """The present tangent of an argument or of a part of it."""
         if isinstance(slot.type, ArrayType):
-            given = part(self.entry.args[slot.position], slot)
-            return empty_array(slot.type, self.entry.device) if given is None else self.tangents.of(given)
+            a = part(self.entry.args[slot.position], slot)
+            return empty_array(slot.type, self.entry.device) if a is None else self.tangents.of(a)
         return as_type(slot.type, self.numbers.get(slot.name))
 
     # ----- what the way back needs ------------------------------------------------------------------
@@ -112,10 +112,10 @@ class MovedLaunch:
         """Copies of the tangents of an array, or of the arrays in a struct."""
         if not isinstance(value, Struct):
             return copied(self.tangents.of(value)) if isinstance(value, array | indexedarray) else value
-        made = frozen(value)
+        tangents = frozen(value)
         for name in type(value).fields:
-            object.__setattr__(made, name, self.tangents_in(getattr(value, name)))
-        return made
+            object.__setattr__(tangents, name, self.tangents_in(getattr(value, name)))
+        return tangents
 
     def keep(self, later: set[Any]) -> None:
         """Keep tangents of contents from after the launch, where something overwrites them later."""
@@ -128,9 +128,9 @@ class MovedLaunch:
             if slot.position >= self.own:
                 break
             tangent = self.now(slot)
-            given = part(self.entry.args[slot.position], slot)
-            if isinstance(slot.type, ArrayType) and param in used and given is not None:
-                tangent = copied(tangent) if given._array._memory in later else tangent
+            a = part(self.entry.args[slot.position], slot)
+            if isinstance(slot.type, ArrayType) and param in used and a is not None:
+                tangent = copied(tangent) if a._array._memory in later else tangent
             self.kept.append(tangent)
 
     # ----- back -----------------------------------------------------------------------------------
@@ -214,6 +214,6 @@ def used_in(fn: Function) -> frozenset[Value]:
 
 def copied(a: Any) -> Any:
     """A copy of an array with its strides."""
-    made = Mirror([a]).of(a)
-    made._array._data[...] = a._array._data
-    return made
+    mirror = Mirror([a]).of(a)
+    mirror._array._data[...] = a._array._data
+    return mirror

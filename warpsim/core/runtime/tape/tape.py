@@ -244,8 +244,8 @@ class Tape(Unique):
             self._prepare()
             wrote = [g for a in self._survey()[2] if (g := a._gradient) is not None]
             self._start(seeds, wrote if seeds else [])  # without seeds, gradients are what the arrays hold
-            kept = self._run(watch)
-            for grad, values in kept:
+            retained = self._run(watch)
+            for grad, values in retained:
                 recorded(partial(np.copyto, grad._data, values), grad.device)
             for g in wrote:
                 keep_left(g)
@@ -292,7 +292,7 @@ class Tape(Unique):
     def _run(self, watch: Callable[[TapeEntry], None] | None) -> list[tuple[array, np.ndarray]]:
         """Run all steps; returns the gradients to keep of arrays with `retain_grad`, and their values."""
         open_ones = list({id(r): r for a in self.arrays() for r in retaining(a) if r._gradient is not None}.values())
-        kept: list[tuple[array, np.ndarray]] = []
+        retained: list[tuple[array, np.ndarray]] = []
         at_once = current_graph() is None
         for entry in reversed(self.log):
             if open_ones:
@@ -302,13 +302,13 @@ class Tape(Unique):
                     assert a._gradient is not None
                     values = np.empty_like(a._gradient._data)
                     recorded(partial(np.copyto, values, a._gradient._data), a.device)
-                    kept.append((a._gradient, values))
+                    retained.append((a._gradient, values))
             step = entry.step if watch is None else partial(watch, entry)
             if step and at_once:
                 step()
             elif step:
                 recorded(step, entry.device)
-        return kept
+        return retained
 
     # ----- gradients --------------------------------------------------------------------------
 
@@ -380,11 +380,11 @@ def gradients_of(a: Any) -> Any:
     """The gradient of an array, a struct with the gradients of its arrays, or None."""
     if not isinstance(a, structs.Struct):
         return a.grad if isinstance(a, array | indexedarray) else None
-    made = type(a)()
+    gradients = type(a)()
     for name, t in type(a).fields.items():
         if isinstance(t, ArrayType) or structs.is_struct(t):
-            setattr(made, name, gradients_of(getattr(a, name)))
-    return made
+            setattr(gradients, name, gradients_of(getattr(a, name)))
+    return gradients
 
 
 def retaining(a: Any) -> Iterator[array]:

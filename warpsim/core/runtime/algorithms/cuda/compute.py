@@ -108,9 +108,9 @@ def scan(work: Now, source: array, target: array, count: int, inclusive: bool) -
 
     def describe(module: Any) -> _Wanted:
         make = module.make_inclusive_scan if inclusive else module.make_exclusive_scan
-        given = {"d_in": flat(source, count), "d_out": flat(target, count), "op": module.OpKind.PLUS}
-        given["init_value"] = np.zeros(1, source._data.dtype)
-        return _Wanted(lambda: make(**given), {**given, "num_items": count}, (source, target))
+        operands = {"d_in": flat(source, count), "d_out": flat(target, count), "op": module.OpKind.PLUS}
+        operands["init_value"] = np.zeros(1, source._data.dtype)
+        return _Wanted(lambda: make(**operands), {**operands, "num_items": count}, (source, target))
 
     return _do(work, (name, source._data.dtype), describe)
 
@@ -119,11 +119,11 @@ def total(work: Now, source: array, target: array, count: int) -> bool:
     """target[0] = the sum, in the dtype of the target, always in the same order on the same kind of device."""
 
     def describe(module: Any) -> _Wanted:
-        given = {"d_in": flat(source, count), "d_out": flat(target, 1), "op": module.OpKind.PLUS}
-        given["h_init"] = np.zeros(1, target._data.dtype)
+        operands = {"d_in": flat(source, count), "d_out": flat(target, 1), "op": module.OpKind.PLUS}
+        operands["h_init"] = np.zeros(1, target._data.dtype)
         order = module.Determinism.RUN_TO_RUN
-        making = lambda: module.make_reduce_into(**given, determinism=order)  # noqa: E731
-        return _Wanted(making, {**given, "num_items": count}, (source, target))
+        making = lambda: module.make_reduce_into(**operands, determinism=order)  # noqa: E731
+        return _Wanted(making, {**operands, "num_items": count}, (source, target))
 
     return _do(work, ("sum", source._data.dtype, target._data.dtype), describe)
 
@@ -136,9 +136,9 @@ def sort(
     arrays = (keys, keys_out, values, values_out)
 
     def describe(module: Any) -> _Wanted:
-        given = {name: flat(a, count) for name, a in zip(names, arrays, strict=True)}
-        making = lambda: module.make_radix_sort(**given, order=module.SortOrder.ASCENDING)  # noqa: E731
-        return _Wanted(making, {**given, "num_items": count, "begin_bit": begin, "end_bit": end}, arrays)
+        operands = {name: flat(a, count) for name, a in zip(names, arrays, strict=True)}
+        making = lambda: module.make_radix_sort(**operands, order=module.SortOrder.ASCENDING)  # noqa: E731
+        return _Wanted(making, {**operands, "num_items": count, "begin_bit": begin, "end_bit": end}, arrays)
 
     return _do(work, ("sort", keys._data.dtype, values._data.dtype), describe)
 
@@ -158,21 +158,21 @@ def _do(work: Now, key: tuple[Any, ...], describe: Callable[[Any], _Wanted]) -> 
         return False
     device.enter()  # the package asks for the current device
     try:
-        wanted = describe(module)
-        making, call, _ = wanted
+        description = describe(module)
+        making, call, _ = description
         size = _algorithm(key, device, making)(temp_storage=None, stream=StreamHandle(device.stream_handle), **call)
     except DeviceMemoryError:
         raise
     except Exception as error:  # a name, a header or a library that is missing, or does not fit the driver
         found().give_up(f"{type(error).__name__}: {error}")
         return False
-    kept = (device.empty((max(1, size),), np.uint8), wanted.arrays)
+    referenced = (device.empty((max(1, size),), np.uint8), description.arrays)
 
     def step() -> None:
         device.enter()
         algorithm = _algorithm(key, device, making)
         try:
-            algorithm(temp_storage=Flat(kept[0]), stream=StreamHandle(device.stream_handle), **call)
+            algorithm(temp_storage=Flat(referenced[0]), stream=StreamHandle(device.stream_handle), **call)
         except RuntimeError as error:
             raise DeviceError(f"cuda.compute fails in {key[0]!r} on {device}: {error}") from error
 
@@ -182,11 +182,11 @@ def _do(work: Now, key: tuple[Any, ...], describe: Callable[[Any], _Wanted]) -> 
 
 def _algorithm(key: tuple[Any, ...], device: Any, making: Callable[[], Any]) -> Any:
     """The compiled algorithm for a dtype on a device, of this thread."""
-    made = _made.__dict__.setdefault("algorithms", {})
+    algorithms = _made.__dict__.setdefault("algorithms", {})
     place = (*key, device.ordinal)
-    if place not in made:
-        made[place] = _loaded(key, device, making)
-    return made[place]
+    if place not in algorithms:
+        algorithms[place] = _loaded(key, device, making)
+    return algorithms[place]
 
 
 def _loaded(key: tuple[Any, ...], device: Any, making: Callable[[], Any]) -> Any:
@@ -201,10 +201,10 @@ def _loaded(key: tuple[Any, ...], device: Any, making: Callable[[], Any]) -> Any
             return module.deserialize(blob)
         except Exception as error:  # of another version of the package, for example
             log.debug("%s is compiled again: %s", label, error)
-    made = making()
+    algorithm = making()
     if store is not None:
         try:
-            store.store(name, module.serialize(made), label)
+            store.store(name, module.serialize(algorithm), label)
         except Exception as error:  # not every backend of the package can
             log.debug("%s is not kept: %s", label, error)
-    return made
+    return algorithm

@@ -59,13 +59,13 @@ def partial_products(x: _Any, y: _Any, extent: int, number: int, inner: int, wid
 def largest_parts(x: _Any, number: int, parts: int, out: _Doubles):
     """out: (parts,), the largest magnitudes of elements p, p + parts, ...; NaN where there is one."""
     k = tid()
-    found = float64(0.0)
+    largest = float64(0.0)
     for j in range((number - 1 - k) // parts + 1):
         here = abs(float64(x[k + j * parts]))
-        if not here <= found:  # no comparison with NaN holds: it replaces a number, and the next number does not
-            if found == found:
-                found = here
-    out[k] = found
+        if not here <= largest:  # no comparison with NaN holds: it replaces a number, and the next number does not
+            if largest == largest:
+                largest = here
+    out[k] = largest
 
 
 # ----- running sums -----------------------------------------------------------------------------

@@ -49,9 +49,9 @@ def _packed(work: Now, contents: Any, apart: bool = False) -> DeviceMemory:
     """Memory in one line: the memory itself, or a copy."""
     if isinstance(contents, DeviceMemory) and contents.flags.c_contiguous and not apart:
         return contents.reshape(-1)
-    made = work.device.empty(contents.shape, contents.dtype)
-    work.copy(made, contents)
-    return made.reshape(-1)
+    packed = work.device.empty(contents.shape, contents.dtype)
+    work.copy(packed, contents)
+    return packed.reshape(-1)
 
 
 def overlaps(a: Any, target: array, in_place: bool = False) -> bool:
@@ -65,13 +65,13 @@ def overlaps(a: Any, target: array, in_place: bool = False) -> bool:
 class FlatResult:
     """A flat view of an array that is about to be written; `done` brings what was written home."""
 
-    def __init__(self, work: Now, a: array, kept: bool = False):
+    def __init__(self, work: Now, a: array, keep_rest: bool = False):
         """kept: whether some components stay as they are."""
         self.work, self.target = work, a._data
         self.direct = a._data.flags.c_contiguous
         fresh = None if self.direct else work.device.empty(a._data.shape, a._data.dtype)
         self.memory = self.target if fresh is None else fresh
-        if fresh is not None and kept:
+        if fresh is not None and keep_rest:
             work.copy(fresh, self.target)
         self.flat = work.wrapped(self.memory.reshape(-1), compounds.scalar_of(a.dtype))
 
@@ -257,11 +257,11 @@ class DeviceRadixSort(RadixSort):
 
     def build(self, work: Now) -> None:
         keys, values = self.results
-        found, words = _Keys(work, keys, self.count), values._data[: self.count]
+        sort_keys, words = _Keys(work, keys, self.count), values._data[: self.count]
         direct = words.ndim == 1 and words.dtype.names is None and words.itemsize == 4
         moving = work.wrapped(_packed(work, words).view(uint32), uint32) if direct else sums.ranks(work, self.count)
-        ordered, moved = sums.sort(work, found.ordered, moving, self.count, self.begin, self.end)
-        found.write(ordered)
+        ordered, moved = sums.sort(work, sort_keys.ordered, moving, self.count, self.begin, self.end)
+        sort_keys.write(ordered)
         if direct:
             work.copy(words, moved._data.view(words.dtype))
         else:
@@ -283,10 +283,10 @@ class DeviceSegmentedSort(SegmentedSort):
         (keys, values), number = self.results, self.count
         limits = [work.new(segments, int32) for _ in range(2)]
         work.on_host(lambda: _upload(limits, self.segments([a._source() for a in self.operands]), number))
-        found = _Keys(work, keys, number)
-        ordered, groups = work.new(number, found.unsigned), work.new(number, uint32)
-        work.launch(kernels.segment_groups, number, *limits, found.ordered, ordered, groups)
-        _, order = sums.sort(work, ordered, sums.ranks(work, number), number, 0, 8 * found.memory.itemsize)
+        sort_keys = _Keys(work, keys, number)
+        ordered, groups = work.new(number, sort_keys.unsigned), work.new(number, uint32)
+        work.launch(kernels.segment_groups, number, *limits, sort_keys.ordered, ordered, groups)
+        _, order = sums.sort(work, ordered, sums.ranks(work, number), number, 0, 8 * sort_keys.memory.itemsize)
         sorted_groups = work.new(number, uint32)
         work.launch(kernels.gather, number, groups, order, sorted_groups)
         _, order = sums.sort(work, sorted_groups, order, number, 0, (2 * segments).bit_length())
@@ -296,9 +296,9 @@ class DeviceSegmentedSort(SegmentedSort):
 
 def _upload(limits: list[array], bounds: tuple[np.ndarray, np.ndarray], number: int) -> None:
     """Starts and ends of the segments that hold something; of the rest, none that an element is in."""
-    for target, given in zip(limits, bounds, strict=True):
+    for target, values in zip(limits, bounds, strict=True):
         padded = np.full(target.size, number, np.int32)
-        padded[: given.size] = given
+        padded[: values.size] = values
         target._data.put(padded)
 
 
@@ -321,8 +321,8 @@ class DeviceRunLengths(OnDevice, RunLengths):
         sums.scan(work, index, index, number)
         work.launch(kernels.place_runs, number, index, starts)
         elements = array._wrap(source._data.reshape((-1, *_inner(values.dtype))), values.dtype, work.device)
-        given = (elements, index, starts, number, run_values, run_lengths, count.flat)
-        work.launch(kernels.write_runs, number, *given)
+        operands = (elements, index, starts, number, run_values, run_lengths, count.flat)
+        work.launch(kernels.write_runs, number, *operands)
         count.done()
 
 

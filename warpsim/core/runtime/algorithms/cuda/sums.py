@@ -107,12 +107,12 @@ def scan(
 
 def scan_rooms(work: Now, count: int, inner: int, dtype: Any) -> list[array]:
     """Room for what comes before each chunk, level by level; before the one chunk of the last, nothing."""
-    found = []
-    while not found or count > 1:
+    rooms = []
+    while not rooms or count > 1:
         count = _parts(count)
-        found.append(work.new(count * inner, dtype))
-    work.zero(found[-1])
-    return found
+        rooms.append(work.new(count * inner, dtype))
+    work.zero(rooms[-1])
+    return rooms
 
 
 def sort(work: Now, keys: array, values: array, count: int, begin: int, end: int) -> tuple[array, array]:
@@ -139,6 +139,6 @@ def sort(work: Now, keys: array, values: array, count: int, begin: int, end: int
 
 def ranks(work: Now, count: int) -> array:
     """0, 1, 2, ..."""
-    made = work.new(count, uint32)
-    work.launch(kernels.count_up, count, made)
-    return made
+    numbers = work.new(count, uint32)
+    work.launch(kernels.count_up, count, numbers)
+    return numbers

@@ -71,9 +71,9 @@ class Later(Now):
 
     def launch(self, kernel: Any, dim: int, *inputs: Any) -> None:
         if dim:
-            made = launch(kernel, dim, inputs, device=self.device, record_tape=False, record_cmd=True)
-            self.streamed &= made.device is not None
-            self.steps.append(made.run)
+            command = launch(kernel, dim, inputs, device=self.device, record_tape=False, record_cmd=True)
+            self.streamed &= command.device is not None
+            self.steps.append(command.run)
 
     def copy(self, target: DeviceMemory, source: Any) -> None:
         self.steps.append(lambda: target.put(source))

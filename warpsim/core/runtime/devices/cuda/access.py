@@ -71,12 +71,12 @@ def _unless_done(peer: CudaDevice, name: str, *args: Any) -> None:
 
 def _access(peer: CudaDevice, enable: bool) -> Any:
     api = driver.api()
-    made = api.CUmemAccessDesc()
-    made.location.type = api.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
-    made.location.id = peer.ordinal
+    request = api.CUmemAccessDesc()
+    request.location.type = api.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+    request.location.id = peer.ordinal
     flags = api.CUmemAccess_flags
-    made.flags = flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE if enable else flags.CU_MEM_ACCESS_FLAGS_PROT_NONE
-    return made
+    request.flags = flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE if enable else flags.CU_MEM_ACCESS_FLAGS_PROT_NONE
+    return request
 
 
 is_mempool_access_supported = is_peer_access_supported

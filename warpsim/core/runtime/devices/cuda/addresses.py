@@ -20,12 +20,12 @@ def is_gpu(device: Any) -> bool:
 
 
 def device_numbered(ordinal: int) -> CudaDevice:
-    found = get_cuda_devices()
-    if not found:
+    devices = get_cuda_devices()
+    if not devices:
         raise DeviceError(f"memory on cuda:{ordinal}, and CUDA is not available here: {driver.reason()}")
-    if ordinal >= len(found):
-        raise DeviceError(f"memory on cuda:{ordinal}\nexpected: one of {', '.join(map(str, found))}")
-    return found[ordinal]  # type: ignore[return-value]
+    if ordinal >= len(devices):
+        raise DeviceError(f"memory on cuda:{ordinal}\nexpected: one of {', '.join(map(str, devices))}")
+    return devices[ordinal]  # type: ignore[return-value]
 
 
 def place_of(address: int, span: int, device: Any = None) -> Any:

@@ -238,16 +238,16 @@ class CudaDevice(Device):
         """Fresh memory, zero from the first byte of its elements to the last; packed without `strides`."""
         layout = np.dtype(dtype)
         span = span_of(shape, strides, layout.itemsize)
-        made = viewed(self.allocate(span), shape, layout, strides, self)
+        memory = viewed(self.allocate(span), shape, layout, strides, self)
         if span:
-            self.call("cuMemsetD8Async", made.address, 0, span, self.stream_handle)
-        return made
+            self.call("cuMemsetD8Async", memory.address, 0, span, self.stream_handle)
+        return memory
 
     def view_of(self, addresses: np.ndarray) -> CudaMemory:
         """A NumPy array over addresses of the device as memory of it."""
-        found = addresses.view(CudaMemory)
-        found.device = self
-        return found
+        memory = addresses.view(CudaMemory)
+        memory.device = self
+        return memory
 
     def pinned(self, shape: tuple[int, ...], dtype: Any, zero: bool) -> np.ndarray:
         """Page-locked memory of the host: copies to and from devices need no detour."""
@@ -265,15 +265,15 @@ class CudaDevice(Device):
         self.enter()
         # Memory of a graph that is being made is taken outside of it, and stays as long as the graph.
         stream = self.local.stream if self.local.outside is None else self.local.outside
-        wanted, pooled = max(1, size), self.is_mempool_enabled
+        length, pooled = max(1, size), self.is_mempool_enabled
         try:
-            return Buffer(self, self._taken(wanted, stream, pooled), size, pooled)
+            return Buffer(self, self._taken(length, stream, pooled), size, pooled)
         except DeviceMemoryError:
             gc.collect()  # arrays in cycles of references
             self.synchronize()
             self.trim()
         try:
-            return Buffer(self, self._taken(wanted, stream, pooled), size, pooled)
+            return Buffer(self, self._taken(length, stream, pooled), size, pooled)
         except DeviceMemoryError:
             free, total = self.memory_info()
             raise DeviceMemoryError(

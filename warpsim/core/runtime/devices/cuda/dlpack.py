@@ -67,8 +67,8 @@ def _functions() -> NativeObject:
 def _link() -> NativeObject:
     names = ["Py_IsInitialized", "PyGILState_Ensure", "PyGILState_Release", "Py_DecRef", "PyMem_RawFree",
              "PyCapsule_IsValid", "PyCapsule_GetPointer"]  # fmt: skip
-    found = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in names}
-    return NativeObject(assemble(Path(__file__).with_name("dlpack.ll").read_text(encoding="utf-8"), opt=1), found)
+    symbols = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in names}
+    return NativeObject(assemble(Path(__file__).with_name("dlpack.ll").read_text(encoding="utf-8"), opt=1), symbols)
 
 
 # ----- making capsules --------------------------------------------------------------------------
@@ -148,22 +148,22 @@ class _Tensor:
                 _DELETER(self.deleter)(self.address)
 
 
-def taken(given: Any) -> Lent:
+def taken(tensor_capsule: Any) -> Lent:
     """The tensor in a capsule, which nobody can take again.
 
     Raises `ArrayError` for a capsule that was taken before, for a DLPack from the future, and for elements or
     strides that NumPy has no name for.
     """
-    name = next((n for n in (_VERSIONED, _LEGACY) if _is_valid(given, ctypes.addressof(n))), None)
+    name = next((n for n in (_VERSIONED, _LEGACY) if _is_valid(tensor_capsule, ctypes.addressof(n))), None)
     if name is None:
-        raise ArrayError(f"{given!r} holds no tensor\nexpected: a DLPack capsule that nobody has taken yet")
-    block, versioned = _pointer(given, ctypes.addressof(name)), name is _VERSIONED
+        raise ArrayError(f"{tensor_capsule!r} holds no tensor\nexpected: a DLPack capsule that nobody has taken yet")
+    block, versioned = _pointer(tensor_capsule, ctypes.addressof(name)), name is _VERSIONED
     major, minor, _, deleter, flags = _HEAD.unpack(ctypes.string_at(block, _HEAD.size)) if versioned else (0,) * 5
     if versioned and major != 1:  # of such a tensor nothing but the first four fields is known
         raise ArrayError(f"a DLPack tensor of version {major}.{minor}\nexpected: version 1")
     if not versioned:
         _, deleter = _TAIL.unpack(ctypes.string_at(block + _TENSOR.size, _TAIL.size))
-    _rename(given, ctypes.addressof(_TAKEN[id(name)]))
+    _rename(tensor_capsule, ctypes.addressof(_TAKEN[id(name)]))
     return _read(block + (_HEAD.size if versioned else 0), bool(flags & READ_ONLY), _Tensor(block, deleter))
 
 
@@ -173,8 +173,8 @@ def _read(tensor: int, read_only: bool, held: _Tensor) -> Lent:
     )
     dtype = _dtype(code, bits, lanes)
     shape = _integers(shape_at, rank)
-    given = _integers(strides_at, rank) if strides_at else packed(shape)
-    steps = tuple(dtype.itemsize * n for n in given)
+    strides = _integers(strides_at, rank) if strides_at else packed(shape)
+    steps = tuple(dtype.itemsize * n for n in strides)
     return Lent(data + offset, shape, steps, dtype, (kind, number), read_only, held)
 
 

@@ -87,11 +87,11 @@ class CudaFunction:
         room.count.value = total
         blocks = -(-total // block_dim)
         most = max_blocks or (self._most_reducing if self.reduces else MOST_BLOCKS)
-        given = (blocks if blocks < most else most, 1, 1, block_dim, 1, 1, 0, stream, room.address, 0)
-        (status,) = self._launch(self._function, *given)
+        grid_and_block = (blocks if blocks < most else most, 1, 1, block_dim, 1, 1, 0, stream, room.address, 0)
+        (status,) = self._launch(self._function, *grid_and_block)
         if status in _STRAYED:  # other code made another context current in this thread
             device.enter()
-            (status,) = self._launch(self._function, *given)
+            (status,) = self._launch(self._function, *grid_and_block)
         if status:
             raise driver.failure("cuLaunchKernel", status)
 

@@ -21,15 +21,15 @@ Step = Callable[[], None]
 
 def sections(device: CudaDevice, steps: Sequence[Step]) -> list[Step]:
     """What runs the steps in order, with as few calls as can be."""
-    found: list[Step] = []
+    runs: list[Step] = []
     rest = list(steps)
     while rest:
         graph, count = _captured(device, rest)
         if count:
-            found.append(_Section(device, graph, rest[:count]))
-        found.extend(rest[count : count + 1])
+            runs.append(_Section(device, graph, rest[:count]))
+        runs.extend(rest[count : count + 1])
         rest = rest[count + 1 :]
-    return found
+    return runs
 
 
 class _Section:

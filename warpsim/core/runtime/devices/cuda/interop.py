@@ -48,19 +48,19 @@ def export(memory: CudaMemory, stream: Any, max_version: Any, dl_device: Any, co
     device of the memory, or (1, 0) for a copy on the host. Raises `BufferError` for what cannot be had.
     """
     place = (CUDA, memory.device.ordinal)
-    wanted = place if dl_device is None else tuple(int(n) for n in dl_device)
+    target = place if dl_device is None else tuple(int(n) for n in dl_device)
     versioned = max_version is not None and max_version[0] >= 1
-    if wanted[0] == dlpack.CPU and copy is not False:
+    if target[0] == dlpack.CPU and copy is not False:
         return dlpack.capsule(memory.host(), (dlpack.CPU, 0), versioned, copied=True)
-    if wanted != place:
-        cure = "allow a copy: copy=None" if wanted[0] == dlpack.CPU else "move it first: a.to(device)"
-        raise BufferError(f"memory on {memory.device}, DLPack device {place}, for device {wanted}\nhelp: {cure}")
+    if target != place:
+        cure = "allow a copy: copy=None" if target[0] == dlpack.CPU else "move it first: a.to(device)"
+        raise BufferError(f"memory on {memory.device}, DLPack device {place}, for device {target}\nhelp: {cure}")
     if copy:
         memory = memory.copy()
-    made = dlpack.capsule(memory, place, versioned, copied=bool(copy))
+    capsule = dlpack.capsule(memory, place, versioned, copied=bool(copy))
     if stream != -1:
         _let_wait(memory, LEGACY if stream is None else int(stream))
-    return made
+    return capsule
 
 
 def on_host(memory: np.ndarray, max_version: Any, copy: bool | None) -> Any:
@@ -109,9 +109,9 @@ def memory_of(value: Any, device: Any = None) -> CudaMemory | None:
         return value if isinstance(value, CudaMemory) else None
     if isinstance(value, type):
         return None  # it has the protocols of its instances
-    found = _interface_of(value)
-    if found is not None and (found.get("stream") is not None or not hasattr(value, "__dlpack__")):
-        return _by_interface(value, found, device)
+    described = _interface_of(value)
+    if described is not None and (described.get("stream") is not None or not hasattr(value, "__dlpack__")):
+        return _by_interface(value, described, device)
     kind = device_kind(value)
     if kind[0] not in (CUDA, dlpack.CUDA_MANAGED) and not (kind[0] == dlpack.CUDA_HOST and is_gpu(device)):
         return None
@@ -133,12 +133,12 @@ def lent(capsule: Any) -> np.ndarray:
     """
     if type(capsule).__name__ != "PyCapsule":
         raise ArgumentTypeError(f"__dlpack__ gave {type(capsule).__name__}\nexpected: a DLPack capsule")
-    found = dlpack.taken(capsule)
-    if found.place[0] in (CUDA, dlpack.CUDA_MANAGED):
-        return _as_memory(found, device_numbered(found.place[1]), capsule)
-    if found.place[0] not in (dlpack.CPU, dlpack.CUDA_HOST):
-        raise DeviceError(f"memory on DLPack device {found.place}\nexpected: a CPU or a CUDA device")
-    return _on_host(found)
+    tensor = dlpack.taken(capsule)
+    if tensor.place[0] in (CUDA, dlpack.CUDA_MANAGED):
+        return _as_memory(tensor, device_numbered(tensor.place[1]), capsule)
+    if tensor.place[0] not in (dlpack.CPU, dlpack.CUDA_HOST):
+        raise DeviceError(f"memory on DLPack device {tensor.place}\nexpected: a CPU or a CUDA device")
+    return _on_host(tensor)
 
 
 def is_device_array(value: Any) -> bool:
@@ -166,21 +166,23 @@ def _capsule(value: Any, kind: int, device: CudaDevice) -> Any:
         raise ArrayError(f"{type(value).__name__} does not share its memory: {error}") from error
 
 
-def _by_interface(value: Any, found: dict[str, Any], device: Any) -> CudaMemory:
+def _by_interface(value: Any, described: dict[str, Any], device: Any) -> CudaMemory:
     try:
-        shape = tuple(int(n) for n in found["shape"])
-        dtype = np.dtype(found["descr"] if found["typestr"][1] == "V" and found.get("descr") else found["typestr"])
-        address, read_only = found["data"]
-        given = found.get("strides")
-        strides = tuple(n * dtype.itemsize for n in dlpack.packed(shape)) if given is None else tuple(map(int, given))
+        shape = tuple(int(n) for n in described["shape"])
+        is_record = described["typestr"][1] == "V" and described.get("descr")
+        dtype = np.dtype(described["descr"] if is_record else described["typestr"])
+        address, read_only = described["data"]
+        steps = described.get("strides")
+        packed = [n * dtype.itemsize for n in dlpack.packed(shape)]
+        strides = tuple(map(int, packed if steps is None else steps))
     except (KeyError, TypeError, ValueError) as error:
         raise ArrayError(f"the __cuda_array_interface__ of {type(value).__name__} is broken: {error!r}") from error
-    if found.get("mask") is not None:
+    if described.get("mask") is not None:
         raise ArrayError(f"{type(value).__name__} has a mask\nexpected: an array of which every element counts")
     _check_layout(shape, strides)
     home = place_of(address, span_of(shape, strides, dtype.itemsize), device) if address and all(shape) else device
     home = home if is_gpu(home) else device_numbered(0)
-    stream = found.get("stream")
+    stream = described.get("stream")
     if stream == 0:
         raise ArrayError("stream 0 of __cuda_array_interface__ has no meaning\nexpected: None, 1, 2 or an address")
     if stream is not None:

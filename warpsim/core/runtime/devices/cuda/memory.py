@@ -31,18 +31,18 @@ class CudaMemory(DeviceMemory):
     def host(self) -> np.ndarray:
         """A copy of the contents on the host; waits for the work that makes them."""
         self.device.needs_host()
-        made = np.empty(self.shape, self.dtype)
-        if made.size:
+        contents = np.empty(self.shape, self.dtype)
+        if contents.size:
             source = self if self.flags.c_contiguous else self.copy()
             self.device.synchronize_for_host()
-            call("cuMemcpyDtoH", made.ctypes.data, source.address, made.nbytes)
-        return made
+            call("cuMemcpyDtoH", contents.ctypes.data, source.address, contents.nbytes)
+        return contents
 
     def copy(self, order: Any = "C") -> CudaMemory:  # type: ignore[override]
         """The same contents in fresh memory of the device, packed."""
         self.device.needs_host()  # where the copy goes would be forgotten
-        made: CudaMemory = super().copy()  # type: ignore[assignment]
-        return made
+        memory: CudaMemory = super().copy()  # type: ignore[assignment]
+        return memory
 
     def put(self, value: Any) -> None:  # type: ignore[override]
         """Copy a value, of any shape that NumPy would broadcast, into this memory, in order of the current stream."""
@@ -134,9 +134,9 @@ def viewed(
     held: Buffer | Any, shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None, device: CudaDevice
 ) -> CudaMemory:
     """The memory of an object with `__array_interface__`, kept alive by the view."""
-    found = np.ndarray(shape, dtype, np.asarray(held), 0, strides).view(CudaMemory)
-    found.device = device
-    return found
+    memory = np.ndarray(shape, dtype, np.asarray(held), 0, strides).view(CudaMemory)
+    memory.device = device
+    return memory
 
 
 def _broadcast(memory: CudaMemory, shape: tuple[int, ...]) -> CudaMemory:

@@ -56,13 +56,13 @@ def add(target: Any, source: Any) -> None:
 
 def joined(lines: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     """Extents with their strides [bytes] in both views, neighbours joined where they lie in one line."""
-    found: list[tuple[int, int, int]] = []
+    axes: list[tuple[int, int, int]] = []
     for n, t, s in lines:
-        if found and found[-1][1:] == (n * t, n * s) and found[-1][0] * n <= MAX_DIM:
-            found[-1] = (found[-1][0] * n, t, s)
+        if axes and axes[-1][1:] == (n * t, n * s) and axes[-1][0] * n <= MAX_DIM:
+            axes[-1] = (axes[-1][0] * n, t, s)
         else:
-            found.append((n, t, s))
-    return found
+            axes.append((n, t, s))
+    return axes
 
 
 def _steps(lines: list[tuple[int, int, int]]) -> list[int]:

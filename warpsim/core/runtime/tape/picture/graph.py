@@ -197,9 +197,9 @@ class TapeGraph:
     def _label(self, node: Ellipse) -> str:
         """A label that was given, a name in the user's program, or the name of a parameter."""
         for known in (self.labels, self.names):
-            found = [known[key] for key in node.arrays if key in known]
-            if found:
-                return found[0] if found[0] == found[-1] else f"{found[0]} \u2026 {found[-1]}"
+            names = [known[key] for key in node.arrays if key in known]
+            if names:
+                return names[0] if names[0] == names[-1] else f"{names[0]} \u2026 {names[-1]}"
         return _choice(node.parameters, self.options.longest_name) or "array"
 
 
@@ -269,7 +269,7 @@ def _by_key(pairs: Iterable[tuple[Any, str]], longest: bool = True) -> dict[Key,
     names: dict[Key, list[str]] = {}
     for a, name in pairs:
         names.setdefault(key_of(a), []).append(name)
-    return {key: _choice(found, longest) for key, found in names.items()}
+    return {key: _choice(choices, longest) for key, choices in names.items()}
 
 
 def _choice(names: Sequence[str], longest: bool) -> str:
@@ -291,13 +291,13 @@ def visualize(
         instance(array_labels, Mapping, "array_labels")
     labels = [(_drawable(a, "array_labels"), str(label)) for a, label in (array_labels or {}).items()]
     tracked: list[list[Any]] = []
-    for what, arrays, given in (
+    for what, arrays, chosen in (
         ("track_inputs", track_inputs, track_input_names), ("track_outputs", track_outputs, track_output_names),
     ):  # fmt: skip
         tracked.append([_drawable(a, what) for a in arrays or []])
-        if given is not None and len(given) != len(tracked[-1]):
-            raise TapeError(f"{len(given)} names for {what}\nexpected: {len(tracked[-1])}, one for every array")
-        labels += [(a, str(name)) for a, name in zip(tracked[-1], given or [], strict=False)]
+        if chosen is not None and len(chosen) != len(tracked[-1]):
+            raise TapeError(f"{len(chosen)} names for {what}\nexpected: {len(tracked[-1])}, one for every array")
+        labels += [(a, str(name)) for a, name in zip(tracked[-1], chosen or [], strict=False)]
     options = PictureOptions(
         simplify_graph, hide_readonly_arrays, labels, choose_longest_node_name, ignore_graph_scopes, tracked[0],
         tracked[1], graph_direction, names,

@@ -21,10 +21,10 @@ def caller_names() -> list[tuple[array, str]]:
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("warpsim."):
         frame = frame.f_back
-    found = list(names_in(frame.f_locals))
+    pairs = list(names_in(frame.f_locals))
     if frame.f_globals is not frame.f_locals:
-        found += names_in(frame.f_globals)
-    return found
+        pairs += names_in(frame.f_globals)
+    return pairs
 
 
 def names_in(scope: Mapping[str, Any]) -> Iterator[tuple[array, str]]:

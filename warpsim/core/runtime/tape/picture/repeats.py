@@ -95,11 +95,11 @@ class _Folder:
 
     def number(self, item: Item) -> int:
         """Equal items have equal numbers."""
-        found = self.known.get(item)
-        if found is None:
+        number = self.known.get(item)
+        if number is None:
             key = self.key(item)
-            found = self.known[item] = self.numbers.setdefault(key, len(self.numbers))
-        return found
+            number = self.known[item] = self.numbers.setdefault(key, len(self.numbers))
+        return number
 
     def key(self, item: Item) -> Any:
         if isinstance(item, Step):
