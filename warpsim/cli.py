@@ -344,9 +344,9 @@ def run_example(name: str, arguments: list[str]) -> int:
 
 def _output_of(arguments: list[str], name: str) -> Path:
     """The animation that an example was told to write, or writes by itself."""
-    given = argparse.ArgumentParser(add_help=False)
-    given.add_argument("--output", type=Path, default=Path(f"{name}.usdc"))
-    output: Path = given.parse_known_args(arguments)[0].output
+    options = argparse.ArgumentParser(add_help=False)
+    options.add_argument("--output", type=Path, default=Path(f"{name}.usdc"))
+    output: Path = options.parse_known_args(arguments)[0].output
     return output
 
 

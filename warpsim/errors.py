@@ -336,12 +336,12 @@ def user_frames(function: _Function) -> _Function:
 
 def _outside(traceback: TracebackType | None) -> TracebackType | None:
     """The frames of a traceback that are not warpsim's."""
-    found: list[TracebackType] = []
+    outer: list[TracebackType] = []
     while traceback is not None:
         if not traceback.tb_frame.f_code.co_filename.startswith(_PACKAGE):
-            found.append(traceback)
+            outer.append(traceback)
         traceback = traceback.tb_next
     rest = None
-    for each in reversed(found):
+    for each in reversed(outer):
         rest = TracebackType(rest, each.tb_frame, each.tb_lasti, each.tb_lineno)
     return rest

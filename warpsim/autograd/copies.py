@@ -47,9 +47,9 @@ class PrivateCopies:
         return value
 
     def _copied_array(self, original: array) -> array:
-        made = array._wrap(self._doubles.of(original._data), original.dtype, original.device)
-        made._held = original._held
-        made.retain_grad = original.retain_grad
+        copied = array._wrap(self._doubles.of(original._data), original.dtype, original.device)
+        copied._held = original._held
+        copied.retain_grad = original.retain_grad
         if original.grad is not None:
-            made.grad = array._wrap(self._doubles.of(original.grad._data), original.dtype, original.device)
-        return made
+            copied.grad = array._wrap(self._doubles.of(original.grad._data), original.dtype, original.device)
+        return copied

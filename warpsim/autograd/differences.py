@@ -56,29 +56,29 @@ def central_differences(
     """
     if eps is not None and not (np.isfinite(eps) and eps > 0.0):
         raise JacobianError(f"eps is {eps!r}\nexpected: a positive step, or None to choose one for every number")
-    found: dict[tuple[str, str], Differences] = {}
+    differences: dict[tuple[str, str], Differences] = {}
     for name in dict.fromkeys(source for source, _ in pairs):
         targets = [target for source, target in pairs if source == name]
-        _by_one_input(subject, name, targets, limit, eps, near or {}, found)
+        _by_one_input(subject, name, targets, limit, eps, near or {}, differences)
     subject.restore()
-    return found
+    return differences
 
 
 def _by_one_input(
     subject: Subject, name: str, targets: list[str], limit: int, eps: float | None,
-    near: Mapping[tuple[str, str], np.ndarray], found: dict[tuple[str, str], Differences],
+    near: Mapping[tuple[str, str], np.ndarray], differences: dict[tuple[str, str], Differences],
 ) -> None:  # fmt: skip
     source = Components(subject.inputs[name])
     columns = source.size if limit <= 0 else min(limit, source.size)
     for target in targets:
         rows = Components(subject.outputs[target]).size
         nothing = np.full((rows, source.size), np.nan)
-        found[name, target] = Differences(nothing, nothing.copy())
+        differences[name, target] = Differences(nothing, nothing.copy())
     for k in range(columns):
         steps = _steps(subject, name, targets, k) if eps is None else [eps]
         tried = [_quotients(subject, name, targets, k, step) for step in steps]
         for target in targets:
-            column, close = found[name, target], near.get((name, target))
+            column, close = differences[name, target], near.get((name, target))
             best = _best([t[target] for t in tried], None if close is None else close[:, k])
             column.values[:, k], column.errors[:, k] = best
 
@@ -156,10 +156,10 @@ def _best(tried: list[Tried], near: np.ndarray | None) -> Tried:
 
 def _larger_step(quotients: np.ndarray) -> np.ndarray:
     """The last quotient of a larger step that is not zero: what a zero below the resolution may hide."""
-    found = np.zeros(quotients.shape)
+    larger = np.zeros(quotients.shape)
     for k in range(1, len(quotients)):
-        found[k] = np.where(quotients[k - 1] != 0.0, np.abs(quotients[k - 1]), found[k - 1])
-    return np.nan_to_num(found)
+        larger[k] = np.where(quotients[k - 1] != 0.0, np.abs(quotients[k - 1]), larger[k - 1])
+    return np.nan_to_num(larger)
 
 
 def _confirmed(quotients: np.ndarray, rounding: np.ndarray, change: np.ndarray) -> np.ndarray:

@@ -73,7 +73,7 @@ class DualLaunch:
 
     def named(self, along: Along) -> dict[str, Any]:
         """Tangents by the name of a slot; those of structs by their fields. Raises `GradientError`."""
-        found: dict[str, Any] = {}
+        arrays: dict[str, Any] = {}
         for key, value in along.items():
             names = self._names_of(key)
             if not names:
@@ -84,8 +84,8 @@ class DualLaunch:
                 )
             for name in names:
                 inner = value if name == key or not isinstance(key, str) else part_at(value, name, key)
-                found[name] = self._checked(name, inner)
-        return found
+                arrays[name] = self._checked(name, inner)
+        return arrays
 
     def _names_of(self, key: Any) -> list[str]:
         if not isinstance(key, str):

@@ -93,13 +93,13 @@ def launch_with_tangents(kernel: Kernel, dim: Any, args: list[Any], tangents: Al
 
 def arrays_that_move(dual: DualLaunch, moved: Iterable[str]) -> list[str]:
     """Arrays that have a tangent: those given one, those that are written, and what shares memory with these."""
-    found = [name for name in dual.arrays() if name in moved or name in dual.written]
+    names = [name for name in dual.arrays() if name in moved or name in dual.written]
     while True:
-        spans = [bounds(dual.value(name)._array._data) for name in found]
-        more = [name for name in dual.arrays() if name not in found and _meets(dual.value(name)._array, spans)]
+        spans = [bounds(dual.value(name)._array._data) for name in names]
+        more = [name for name in dual.arrays() if name not in names and _meets(dual.value(name)._array, spans)]
         if not more:
-            return found
-        found += more
+            return names
+        names += more
 
 
 def _meets(a: Any, spans: list[tuple[int, int]]) -> bool:
@@ -168,9 +168,9 @@ def second_order_of_launch(
     kernel: Kernel, dim: Any, args: list[Any], vector: Along, cotangents: Along | None, device: Any
 ) -> dict[str, Any]:
     """Record one launch on private arguments, and differentiate that."""
-    given = DualLaunch(kernel, dim, args, device)
-    moved, seeds = given.named(vector), weights_of(given, cotangents)
-    bound = BoundArguments(PrivateCopies(given.args).args, given.needs.handle_params)
+    dual = DualLaunch(kernel, dim, args, device)
+    moved, seeds = dual.named(vector), weights_of(dual, cotangents)
+    bound = BoundArguments(PrivateCopies(dual.args).args, dual.needs.handle_params)
     own = DualLaunch(kernel, dim, bound.args, device)
     for name in own.arrays():
         own.value(name)._array.requires_grad = True
@@ -183,8 +183,8 @@ def second_order_of_launch(
         reverse = ReverseSweep(sweep)
         set_tangents(own, reverse.gradients, seeds)
         reverse.run()
-    found = {name: reverse.gradient_tangents.of(own.value(name)) for name in own.arrays() if name in own.read}
-    return {**found, **{n: product_of_number(own, n, reverse) for n in moved if n not in own.arrays()}}
+    parts = {name: reverse.gradient_tangents.of(own.value(name)) for name in own.arrays() if name in own.read}
+    return {**parts, **{n: product_of_number(own, n, reverse) for n in moved if n not in own.arrays()}}
 
 
 def product_of_number(dual: DualLaunch, name: str, reverse: ReverseSweep) -> array:

@@ -134,8 +134,8 @@ def compare_gradients(
         width = source.size if max_inputs_per_var <= 0 else max_inputs_per_var
         evaluated[:height, :width] = True
         limits = _tolerances(source, target, atol, rtol)
-        found = columns[pair]
-        results[pair] = _compared(pair, (target, source), rows[pair], found, evaluated, limits)
+        differences = columns[pair]
+        results[pair] = _compared(pair, (target, source), rows[pair], differences, evaluated, limits)
     return GradientComparison(subject.title, results, subject.metadata())
 
 
@@ -146,17 +146,17 @@ def _tolerances(source: Components, target: Components, atol: float | None, rtol
 
 
 def _compared(
-    pair: Pair, names: tuple[Components, Components], adjoint: np.ndarray, found: Differences,
+    pair: Pair, names: tuple[Components, Components], adjoint: np.ndarray, differences: Differences,
     evaluated: np.ndarray, limits: tuple[float, float],
 ) -> PairResult:  # fmt: skip
     atol, rtol = limits
-    difference = found.values
+    difference = differences.values
     with np.errstate(invalid="ignore"):
         absolute = np.abs(adjoint - difference)
         size = np.maximum(np.abs(adjoint), np.abs(difference))
         relative = absolute / np.maximum(size, atol or np.finfo(float).tiny)
-        fits = np.isfinite(adjoint) & (absolute <= atol + rtol * np.abs(difference) + found.errors)
-        hidden = evaluated & fits & (size > atol) & (found.errors > _HIDDEN * size)
+        fits = np.isfinite(adjoint) & (absolute <= atol + rtol * np.abs(difference) + differences.errors)
+        hidden = evaluated & fits & (size > atol) & (differences.errors > _HIDDEN * size)
     for errors in (absolute, relative):
         errors[~evaluated] = np.nan
     wrong = evaluated & ~fits
@@ -191,8 +191,8 @@ def gradcheck(
     """
     options = {"device": device, "max_blocks": max_blocks, "block_dim": block_dim}
     subject = subject_of(function, dim, inputs, outputs, options, None, restore_inputs)
-    found = compare_gradients(subject, input_output_mask, eps, atol, rtol, max_inputs_per_var, max_outputs_per_var)
-    return _verdict([found], raise_exception, show_summary, plot_relative_error, plot_absolute_error)
+    comparison = compare_gradients(subject, input_output_mask, eps, atol, rtol, max_inputs_per_var, max_outputs_per_var)
+    return _verdict([comparison], raise_exception, show_summary, plot_relative_error, plot_absolute_error)
 
 
 @user_frames
@@ -221,7 +221,7 @@ def gradcheck_tape(
     masks = input_output_masks or {}
     records = list(enumerate(tape.launches))
     _known_kernels({record.kernel.key for _, record in records}, masks, blacklist_kernels, whitelist_kernels)
-    found = []
+    comparisons = []
     for k, record in (records[::-1] if reverse_launches else records)[skip_to_launch_index:]:
         key = record.kernel.key
         if key in (blacklist_kernels or ()) or (whitelist_kernels and key not in whitelist_kernels):
@@ -230,8 +230,8 @@ def gradcheck_tape(
         subject.title += f" (launch {k} at {record.place})"
         if subject.inputs and subject.outputs and record.kernel.option("enable_backward"):
             limits = (max_inputs_per_var, max_outputs_per_var)
-            found.append(compare_gradients(subject, masks.get(key), eps, atol, rtol, *limits))
-    return _verdict(found, raise_exception, show_summary, plot_relative_error, plot_absolute_error)
+            comparisons.append(compare_gradients(subject, masks.get(key), eps, atol, rtol, *limits))
+    return _verdict(comparisons, raise_exception, show_summary, plot_relative_error, plot_absolute_error)
 
 
 def record_subject(record: LaunchEntry) -> KernelSubject:
@@ -247,9 +247,9 @@ def record_subject(record: LaunchEntry) -> KernelSubject:
 
 def _known_kernels(known: set[str], masks: Mapping[str, Any], *lists: Sequence[str] | None) -> None:
     """Raise for names of kernels that the tape does not have."""
-    for wanted in [*masks, *(name for names in lists for name in names or ())]:
-        if wanted not in known:
-            raise JacobianError(f"no kernel {wanted!r} on the tape\nexpected: one of {', '.join(sorted(known))}")
+    for listed in [*masks, *(name for names in lists for name in names or ())]:
+        if listed not in known:
+            raise JacobianError(f"no kernel {listed!r} on the tape\nexpected: one of {', '.join(sorted(known))}")
 
 
 def _verdict(
@@ -284,4 +284,4 @@ def _painted(text: str) -> str:
     """Verdicts at the ends of lines in green and red."""
     colors = {"p": "\033[92m", "f": "\033[91m"}
     verdict = re.compile(r"\b(pass|fail|passed|failed)$", re.MULTILINE | re.IGNORECASE)
-    return verdict.sub(lambda found: f"{colors[found[0][0].lower()]}{found[0]}\033[0m", text)
+    return verdict.sub(lambda match: f"{colors[match[0][0].lower()]}{match[0]}\033[0m", text)

@@ -38,9 +38,9 @@ class Jacobians(dict[Any, array]):
         self.figure: Any = None
 
     def __missing__(self, key: Any) -> array:
-        found = self._key(key)
-        if found != key and found in self.keys():
-            return self[found]
+        by_name = self._key(key)
+        if by_name != key and by_name in self.keys():
+            return self[by_name]
         named = [f"{key} {' -> '.join(pair)}" for key, pair in self.names.items()]
         raise KeyError(f"{key!r}; there are {', '.join(named)}")
 
@@ -107,8 +107,8 @@ def jacobian_fd(
     with subject.restored():
         subject.find_outputs()
         pairs = chosen_pairs(subject, input_output_mask)
-        found = central_differences(subject, pairs, max_inputs_per_var, eps)
-    matrices = {pair: differences.values for pair, differences in found.items()}
+        columns = central_differences(subject, pairs, max_inputs_per_var, eps)
+    matrices = {pair: differences.values for pair, differences in columns.items()}
     return _result(subject, matrices, plot_jacobians, "finite differences")
 
 
@@ -120,7 +120,7 @@ def adjoint_rows(subject: Subject, pairs: Collection[Pair], limit: int) -> Matri
     check_differentiable(tape)
     memories = {id(a.grad): a.grad._data for a in [*tape.arrays(), *subject.inputs.values()] if a.grad is not None}
     before = [values.copy() for values in memories.values()]
-    found: Matrices = {}
+    matrices: Matrices = {}
     for target in dict.fromkeys(target for _, target in pairs):
         sources = {source: subject.inputs[source] for source, other in pairs if other == target}
         rows = {source: np.full((_count(subject.outputs[target]), _count(a)), np.nan) for source, a in sources.items()}
@@ -130,11 +130,11 @@ def adjoint_rows(subject: Subject, pairs: Collection[Pair], limit: int) -> Matri
             _backward(tape, subject.outputs[target], k)
             for source, a in sources.items():
                 rows[source][k] = Components(a.grad).read()
-        found.update({(source, target): values for source, values in rows.items()})
+        matrices.update({(source, target): values for source, values in rows.items()})
     for values, earlier in zip(memories.values(), before, strict=True):
         values[...] = earlier
     subject.restore()
-    return {pair: found[pair] for pair in pairs}
+    return {pair: matrices[pair] for pair in pairs}
 
 
 def check_differentiable(tape: Tape) -> None:
@@ -171,7 +171,7 @@ def _result(subject: Subject, matrices: Matrices, plot: bool, method: str) -> Ja
         out = subject.outputs[target]
         types = (Components(subject.inputs[source]).dtype, Components(out).dtype)
         arrays[source, target] = array(values, dtype=np.result_type(np.float32, *types).type, device=out.device)
-    found = Jacobians(arrays, subject.metadata())
+    jacobians = Jacobians(arrays, subject.metadata())
     if plot:
-        found.figure = plot_kernel_jacobians(found, title=f"Jacobians of {subject.key} by {method}")
-    return found
+        jacobians.figure = plot_kernel_jacobians(jacobians, title=f"Jacobians of {subject.key} by {method}")
+    return jacobians

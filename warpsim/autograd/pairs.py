@@ -39,30 +39,30 @@ def chosen_pairs(subject: Subject, mask: Sequence[tuple[Any, Any]] | None) -> li
     return pairs
 
 
-def _need_any(subject: Subject, what: str, found: dict[str, array]) -> None:
-    if not found:
+def _need_any(subject: Subject, what: str, candidates: dict[str, array]) -> None:
+    if not candidates:
         raise JacobianError(
             f"{subject.key} has no differentiable {what}: no float array with requires_grad=True among its {what}s"
             f"\nhelp: make the {what} arrays with requires_grad=True"
         )
 
 
-def _named(subject: Subject, what: str, wanted: Any, labels: list[str], found: dict[str, array]) -> str:
+def _named(subject: Subject, what: str, choice: Any, labels: list[str], candidates: dict[str, array]) -> str:
     """The name of an input or output that is differentiable."""
-    if isinstance(wanted, int) and not isinstance(wanted, bool):
-        if not 0 <= wanted < len(labels):
+    if isinstance(choice, int) and not isinstance(choice, bool):
+        if not 0 <= choice < len(labels):
             raise JacobianError(
-                f"{subject.key} has no {what} {wanted}\nexpected: 0 to {len(labels) - 1}: {', '.join(labels)}"
+                f"{subject.key} has no {what} {choice}\nexpected: 0 to {len(labels) - 1}: {', '.join(labels)}"
             )
-        wanted = labels[wanted]
-    if wanted in found:
-        return str(wanted)
-    if wanted in labels:
+        choice = labels[choice]
+    if choice in candidates:
+        return str(choice)
+    if choice in labels:
         raise JacobianError(
-            f"{what} {wanted!r} of {subject.key} has no gradient"
-            f"\nexpected: a float array with requires_grad=True; such are: {', '.join(found)}"
+            f"{what} {choice!r} of {subject.key} has no gradient"
+            f"\nexpected: a float array with requires_grad=True; such are: {', '.join(candidates)}"
         )
-    known = [*labels, *(name for name in found if name not in labels)]
-    near = difflib.get_close_matches(str(wanted), known, 1)
+    known = [*labels, *(name for name in candidates if name not in labels)]
+    near = difflib.get_close_matches(str(choice), known, 1)
     cure = f"\nhelp: did you mean {near[0]!r}?" if near else ""
-    raise JacobianError(f"{subject.key} has no {what} {wanted!r}\nexpected: one of {', '.join(known)}{cure}")
+    raise JacobianError(f"{subject.key} has no {what} {choice!r}\nexpected: one of {', '.join(known)}{cure}")

@@ -52,9 +52,9 @@ def plot_kernel_jacobians(
     return figure
 
 
-def _matrix(given: Any) -> np.ndarray:
+def _matrix(jacobian: Any) -> np.ndarray:
     """What `jacobian` returns, or anything NumPy takes, as numbers (output numbers, input numbers)."""
-    matrix = np.asarray(given.numpy() if hasattr(given, "numpy") else given)
+    matrix = np.asarray(jacobian.numpy() if hasattr(jacobian, "numpy") else jacobian)
     if matrix.ndim != 2 or not matrix.size:
         raise JacobianError(f"a Jacobian of shape {matrix.shape}\nexpected: (output numbers, input numbers)")
     return matrix
@@ -67,13 +67,13 @@ def _layout(jacobians: Any, kernel: Any, inputs: Any, outputs: Any) -> FunctionM
     known = getattr(jacobians, "metadata", None)
     if isinstance(known, FunctionMetadata):
         return known
-    found = FunctionMetadata()
+    metadata = FunctionMetadata()
     if isinstance(kernel, Kernel):
-        found.key = kernel.key
+        metadata.key = kernel.key
         names, first = list(kernel.patterns), list(inputs or [])
-        _note_strides(found.input_strides, names, first)
-        _note_strides(found.output_strides, names[len(first) :], list(outputs or []))
-    return found
+        _note_strides(metadata.input_strides, names, first)
+        _note_strides(metadata.output_strides, names[len(first) :], list(outputs or []))
+    return metadata
 
 
 def _note_strides(strides: dict[Any, int], labels: list[str], values: list[Any]) -> None:

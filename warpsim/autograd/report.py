@@ -102,8 +102,8 @@ class GradientReport:
         if len(self.launches) <= _MOST_ROWS:
             return self.launches
         third = _MOST_ROWS // 3
-        kept = {*self.launches[:third], *self.problems[:third], *self.launches[-third:]}
-        return [launch for launch in self.launches if launch in kept]
+        shown = {*self.launches[:third], *self.problems[:third], *self.launches[-third:]}
+        return [launch for launch in self.launches if launch in shown]
 
 
 def gradient_report(
@@ -158,11 +158,11 @@ class _Watcher:
         before = {name: _gradient(a) for name, a in sources.items() if _has(a)}
         if entry.step:
             entry.step()
-        kept = {key_of(a) for a in writes.values()}
+        written = {key_of(a) for a in writes.values()}
         left, own = [], []
         for name, values in before.items():
             now, clean = _gradient(sources[name]), np.isfinite(values).all()
-            added = now if key_of(sources[name]) in kept or not clean else now - values
+            added = now if key_of(sources[name]) in written or not clean else now - values
             left.append(self.gradient(name, sources[name], added))
             own += [left[-1]] if clean else []  # others were spoiled by a later entry already
         number = self.numbers[id(entry)]

@@ -76,14 +76,14 @@ class Subject:
             raise
 
     def metadata(self) -> FunctionMetadata:
-        found = FunctionMetadata(self.key, self.input_labels, self.output_labels)
+        metadata = FunctionMetadata(self.key, self.input_labels, self.output_labels)
         for arrays, strides, dtypes in (
-            (self.inputs, found.input_strides, found.input_dtypes),
-            (self.outputs, found.output_strides, found.output_dtypes),
+            (self.inputs, metadata.input_strides, metadata.input_dtypes),
+            (self.outputs, metadata.output_strides, metadata.output_dtypes),
         ):
             strides.update((name, Components(a).per_element) for name, a in arrays.items())
             dtypes.update((name, a.dtype) for name, a in arrays.items())
-        return found
+        return metadata
 
 
 class KernelSubject(Subject):
@@ -200,12 +200,13 @@ def subject_of(
     return FunctionSubject(function, inputs or [], restore_inputs, known)
 
 
-def _labels(given: list[str] | None, found: list[str], what: str) -> list[str]:
-    if not given:
-        return found
-    if len(given) != len(found):
-        raise JacobianError(f"metadata has {len(given)} labels of {what}\nexpected: {len(found)}: {', '.join(found)}")
-    return list(given)
+def _labels(labels: list[str] | None, defaults: list[str], what: str) -> list[str]:
+    if not labels:
+        return defaults
+    if len(labels) != len(defaults):
+        expected = f"{len(defaults)}: {', '.join(defaults)}"
+        raise JacobianError(f"metadata has {len(labels)} labels of {what}\nexpected: {expected}")
+    return list(labels)
 
 
 def _differentiable(labels: list[str], values: Sequence[Any]) -> dict[str, array]:

@@ -91,8 +91,8 @@ def _inverse_real(name: str, x: array, n: int | None, out: array | None, axes: S
     check_complex(x, "x")
     along = _checked(x, axes, norm)
     last, present = along[-1], x.shape[along[-1]]
-    wanted = 2 * (present - 1) if out is None or not isinstance(out, array) or out.ndim != x.ndim else out.shape[last]
-    length = wanted if n is None else _whole(n, "n")
+    fitting = 2 * (present - 1) if out is None or not isinstance(out, array) or out.ndim != x.ndim else out.shape[last]
+    length = fitting if n is None else _whole(n, "n")
     if length < 1 or length // 2 + 1 != present:
         raise ArrayError(
             f"n is {length}, and x has {present} elements along axis {last}\n"

@@ -28,7 +28,7 @@ from ..core.ir.builder import active_builder
 from ..core.ir.nodes import Value
 from ..core.ops.choice import cast
 from ..core.ops.native import ForeignRow, ascii_name, thrown
-from ..core.ops.tangents import Given
+from ..core.ops.tangents import TangentList
 from ..core.ops.values import from_memory, memory_type, to_memory
 from ..core.types import scalars
 from ..core.types.arrays import type_name
@@ -172,7 +172,7 @@ class NumbaFunction(Callee):
         *args, _, cotangent = operands
         return tuple(None if s is None else s * cast(cotangent, to=s.type) for s in self.slopes(args))
 
-    def pushed(self, call: Any, given: Given) -> Given:
+    def pushed(self, call: Any, given: TangentList) -> TangentList:
         """The tangent of the result."""
         [result] = call.results
         if not any(given) or not scalars.is_float(result.type):

@@ -82,8 +82,8 @@ class History:
         shape = (self._partial.shape[0], self._partial.shape[1])
         run(_products, shape, [self.rows, s, y, g, self.size, self.block, self._partial], self.rows.device)
         partial = self._partial
-        found = partial._data.sum(axis=1) if partial.device.shares_host_memory else on_device.middle_sums(partial)
-        for column, row in zip((s, y, g), found.T, strict=True):
+        products = partial._data.sum(axis=1) if partial.device.shares_host_memory else on_device.middle_sums(partial)
+        for column, row in zip((s, y, g), products.T, strict=True):
             self.gram[:, column] = self.gram[column, :] = row
 
     def accept(self) -> bool:

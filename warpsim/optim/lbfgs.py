@@ -176,20 +176,20 @@ class LBFGS:
         first = 1.0 if self._history.order else self.first_step / math.sqrt(-slope)
         noise = 4.0 * self.rounding * abs(result.loss)
         phi = partial(self._evaluate, closure)
-        found = strong_wolfe(phi, result.loss, slope, min(first, self.longest), noise, longest=self.longest)
-        result.evaluations += found.evaluations
-        if found.point.length == 0.0:
+        search = strong_wolfe(phi, result.loss, slope, min(first, self.longest), noise, longest=self.longest)
+        result.evaluations += search.evaluations
+        if search.point.length == 0.0:
             self._place(0.0)
             if -slope * first <= noise or not self._history.order:
                 result.reason = "loss" if -slope * first <= noise else "flat"
                 return result.loss
             self._history.forget()  # curvature that misleads: once more, down the gradient
             return self.step(closure)
-        if found.problem:
-            self._evaluate(closure, found.point.length)  # the best point need not be the last
+        if search.problem:
+            self._evaluate(closure, search.point.length)  # the best point need not be the last
             result.evaluations += 1
-        self._take(found.point.length, found.point.value)
-        if found.problem == "unbounded":
+        self._take(search.point.length, search.point.value)
+        if search.problem == "unbounded":
             result.reason = "unbounded"
         return result.loss
 

@@ -127,8 +127,8 @@ def inside(low: Point, high: Point) -> float:
     width = high.length - low.length
     if not high.finite:
         return low.length + NEAREST * width
-    found = cubic_minimum(low, high)
-    part = 0.5 if found is None else (found - low.length) / width
+    nearest = cubic_minimum(low, high)
+    part = 0.5 if nearest is None else (nearest - low.length) / width
     return low.length + min(max(part, NEAREST), FARTHEST) * width
 
 

@@ -60,9 +60,9 @@ class Solve(_Outcome):
     reason: str
 
     def __new__(cls, iterations: int, residual: float, tolerance: float, reason: str) -> Solve:
-        made = super().__new__(cls, iterations, residual, tolerance)
-        made.reason = reason
-        return made
+        result = super().__new__(cls, iterations, residual, tolerance)
+        result.reason = reason
+        return result
 
     def __getnewargs__(self) -> tuple[int, float, float, str]:
         return (*self, self.reason)
@@ -156,15 +156,15 @@ def _solve(
     tapes = active()
     x.mark_write()
     with Paused():
-        found = _iterate(method, operator, inverse, b, x, target)
+        result = _iterate(method, operator, inverse, b, x, target)
     if tapes and x.requires_grad:
-        _record(tapes, method, operator, inverse, b, x, target, found)
-    return found
+        _record(tapes, method, operator, inverse, b, x, target, result)
+    return result
 
 
 def _record(
     tapes: Any, method: Any, A: LinearOperator, M: LinearOperator | None, b: array, x: array, target: StopRule,
-    found: Solve,
+    result: Solve,
 ) -> None:  # fmt: skip
     """Put a solve on the tape: a product A x, whose adjoint carries -w to what A is made of, and the adjoint solve."""
     turned = A if method in _SYMMETRIC else A.transposed()
@@ -177,7 +177,7 @@ def _record(
     used = [use.array for entry in tapes[-1].records[count:] for use in entry.uses() if use.direct]
 
     def backward() -> None:
-        found.checked()
+        result.checked()
         if turned is None:
             raise NotDifferentiableError(
                 f"the transpose of {A!r} is not known, and {method.__name__} was differentiated\n"

@@ -212,12 +212,12 @@ class CsrMatrix:
     """
 
     def __init__(self, offsets: array, columns: array, values: array):
-        for name, given in (("offsets", offsets), ("columns", columns)):
-            instance(given, array, name)
+        for name, indices in (("offsets", offsets), ("columns", columns)):
+            instance(indices, array, name)
         check_floats(values, "values")
         if compounds.is_compound(values.dtype) or offsets.dtype is not int32 or columns.dtype is not int32:
-            found = ", ".join(type_name(a.dtype) for a in (offsets, columns, values))
-            raise ArgumentTypeError(f"offsets, columns and values of {found}\nexpected: int32, int32 and floats")
+            dtypes = ", ".join(type_name(a.dtype) for a in (offsets, columns, values))
+            raise ArgumentTypeError(f"offsets, columns and values of {dtypes}\nexpected: int32, int32 and floats")
         self.offsets, self.columns, self.values = offsets, columns, values
         self.size = offsets.size - 1
         self._check()
@@ -301,9 +301,9 @@ class CsrMatrix:
     def diagonal(self) -> np.ndarray:
         """The entries with equal row and column, (n,)."""
         if _computes(self.values):
-            found = zeros(self.size, float64, self.values.device)
-            run(_csr_diagonal, self.size, [self.offsets, self.columns, self.values, found], self.values.device)
-            return found.numpy()
+            entries = zeros(self.size, float64, self.values.device)
+            run(_csr_diagonal, self.size, [self.offsets, self.columns, self.values, entries], self.values.device)
+            return entries.numpy()
         at = self.rows == self.columns.numpy()
         return np.bincount(self.rows[at], self.values.numpy()[at], self.size)
 
@@ -350,9 +350,9 @@ def _dense_diagonal(a: array) -> np.ndarray:
     """The diagonal of a square array, on the host."""
     if not _computes(a):
         return np.diagonal(a.numpy())
-    found = zeros(a.shape[0], a.dtype, a.device)
-    run(_diagonal, found.size, [a, found], a.device)
-    return found.numpy()
+    entries = zeros(a.shape[0], a.dtype, a.device)
+    run(_diagonal, entries.size, [a, entries], a.device)
+    return entries.numpy()
 
 
 @kernel

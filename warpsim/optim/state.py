@@ -13,8 +13,8 @@ from .vectors import as_list, check_alike, components
 
 def split_parameters(params: Sequence[array] | None) -> tuple[list[array], list[array]]:
     """The checked parameters, and their flat views."""
-    found = [] if params is None else as_list(params, "params")
-    return found, [components(x) for x in found]
+    parameters = [] if params is None else as_list(params, "params")
+    return parameters, [components(x) for x in parameters]
 
 
 def moments(flat: list[array], before: Sequence[array] = ()) -> list[array]:

@@ -60,12 +60,12 @@ def check_alike(a: Any, like: array, name: str, of: str) -> None:
 
 def as_list(arrays: Any, name: str) -> list[array]:
     """Checked arrays as a list; one array is a list of one."""
-    found = [arrays] if isinstance(arrays, array) else list(arrays) if isinstance(arrays, Iterable) else None
-    if found is None:
+    checked = [arrays] if isinstance(arrays, array) else list(arrays) if isinstance(arrays, Iterable) else None
+    if checked is None:
         raise ArgumentTypeError(f"{name} is {type(arrays).__name__}\nexpected: a list of arrays")
-    for k, a in enumerate(found):
+    for k, a in enumerate(checked):
         check_floats(a, f"{name}[{k}]")
-    return found
+    return checked
 
 
 def gradient_of(x: array) -> array:
@@ -130,21 +130,21 @@ def norm(x: array) -> float:
 @kernel
 def _largest(x: array(dtype=Any), size: int, block: int, partial: array(dtype=float64)):
     k = tid()
-    found = float64(0.0)
+    extreme = float64(0.0)
     end = (k + 1) * block
     if end > size:
         end = size
     for i in range(k * block, end):
         here = float64(x[i])
         # Written so that a NaN is found: no comparison with it holds.
-        if not -found <= here <= found:
-            found = here
+        if not -extreme <= here <= extreme:
+            extreme = here
             if here < float64(0.0):
-                found = -here
+                extreme = -here
             if here != here:
                 partial[k] = here
                 return
-    partial[k] = found
+    partial[k] = extreme
 
 
 def largest(x: array) -> float:

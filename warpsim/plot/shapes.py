@@ -81,12 +81,12 @@ def _frames(tangents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Two unit vectors per tangent that span the plane across it and turn as little as possible from point to point."""
     axis = np.eye(3)[np.argmin(np.abs(tangents[0]))]
     x, y, z = _unit(np.cross(tangents[0], axis)).tolist()
-    found = []
+    frames = []
     for a, b, c in tangents.tolist():  # plain numbers: each vector follows from the one before
         part = x * a + y * b + z * c
         x, y, z = x - part * a, y - part * b, z - part * c
         length = math.sqrt(x * x + y * y + z * z) or 1.0
         x, y, z = x / length, y / length, z / length
-        found.append((x, y, z))
-    across = np.array(found)
+        frames.append((x, y, z))
+    across = np.array(frames)
     return across, np.cross(tangents, across)

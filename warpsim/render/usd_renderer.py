@@ -301,12 +301,12 @@ def _host(values: Any) -> np.ndarray:
 def _numbers(values: Any, width: int, name: str) -> np.ndarray:
     """Rows of numbers, at least one unless there are no numbers. Raises `ArgumentTypeError` for other widths."""
     try:
-        found = _host(values).astype(np.float64)
+        rows = _host(values).astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ArgumentTypeError(f"{name} is {type(values).__name__}\nexpected: rows of {width} numbers") from error
-    if found.size % width or (found.ndim > 1 and found.shape[-1] != width):
-        raise ArgumentTypeError(f"{name} has shape {found.shape}\nexpected: rows of {width} numbers")
-    return found.reshape(-1, width)
+    if rows.size % width or (rows.ndim > 1 and rows.shape[-1] != width):
+        raise ArgumentTypeError(f"{name} has shape {rows.shape}\nexpected: rows of {width} numbers")
+    return rows.reshape(-1, width)
 
 
 def _identifier(name: str) -> str:

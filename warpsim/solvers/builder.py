@@ -327,18 +327,18 @@ class ModelBuilder:
 
     def _indices(self, indices: Any, width: int, what: str) -> np.ndarray:
         """Numbers of existing particles, no particle twice in a row."""
-        found = np.asarray(indices, dtype=np.int64).reshape(-1, width)
-        bad = np.flatnonzero(((found < 0) | (found >= self.particle_count)).any(axis=1))
+        rows = np.asarray(indices, dtype=np.int64).reshape(-1, width)
+        bad = np.flatnonzero(((rows < 0) | (rows >= self.particle_count)).any(axis=1))
         if len(bad):
             raise ModelError(
-                f"{what}: row {bad[0]} names particles {found[bad[0]].tolist()}\n"
+                f"{what}: row {bad[0]} names particles {rows[bad[0]].tolist()}\n"
                 f"expected: 0 to {self.particle_count - 1}, the particles so far"
             )
-        ordered = np.sort(found, axis=1)
+        ordered = np.sort(rows, axis=1)
         bad = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
         if len(bad):
-            raise ModelError(f"{what}: row {bad[0]} names a particle twice: {found[bad[0]].tolist()}")
-        return found
+            raise ModelError(f"{what}: row {bad[0]} names a particle twice: {rows[bad[0]].tolist()}")
+        return rows
 
 
 def lame(youngs_modulus: float, poissons_ratio: float) -> tuple[float, float]:

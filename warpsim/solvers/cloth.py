@@ -109,8 +109,8 @@ def hinges(faces: np.ndarray) -> np.ndarray:
     same = (low[order[1:]] == low[order[:-1]]) & (high[order[1:]] == high[order[:-1]])
     same[1:] &= ~same[:-1]
     first, second = order[:-1][same], order[1:][same]
-    found = np.column_stack([opposite[first], opposite[second], ends[first]])
-    return found[found[:, 0] != found[:, 1]]
+    quads = np.column_stack([opposite[first], opposite[second], ends[first]])
+    return quads[quads[:, 0] != quads[:, 1]]
 
 
 # ----- rest shapes --------------------------------------------------------------------------------

@@ -170,14 +170,14 @@ class Model:
     def _source_id(self, shape: int) -> int:
         """The id of a shape's mesh or volume; 0 of others."""
         source, kind = self.shape_object[shape], self.shape_type[shape]
-        wanted = _SOURCES.get(kind)
-        if wanted is None:
+        structure = _SOURCES.get(kind)
+        if structure is None:
             return 0
-        if not isinstance(source, wanted):
-            raise ModelError(f"shape {shape} is made of {type(source).__name__}\nexpected: a {wanted.__name__}")
+        if not isinstance(source, structure):
+            raise ModelError(f"shape {shape} is made of {type(source).__name__}\nexpected: a {structure.__name__}")
         if source.device != self.device:
             raise ModelError(f"shape {shape} is on {source.device}, the model on {self.device}\nexpected: one device")
-        if wanted is Mesh:
+        if structure is Mesh:
             closed.check_closed(
                 source.points.numpy(), source.indices.numpy().reshape(-1, 3), f"the mesh of shape {shape}"
             )

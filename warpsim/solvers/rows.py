@@ -47,11 +47,11 @@ class Rows:
         return np.int32 if name in self.integers else np.float64
 
     def _block(self, name: str, count: int, value: Any) -> np.ndarray:
-        given, shape = np.asarray(value, self._dtype(name)), (count, *self._row(name))
+        values, shape = np.asarray(value, self._dtype(name)), (count, *self._row(name))
         try:
-            block = np.broadcast_to(given, shape).copy()
+            block = np.broadcast_to(values, shape).copy()
         except ValueError:
-            raise ModelError(f"{name} of {self.what} has shape {given.shape}\nexpected: {shape} or less") from None
+            raise ModelError(f"{name} of {self.what} has shape {values.shape}\nexpected: {shape} or less") from None
         if np.isnan(block).any():
             row = int(np.argwhere(np.isnan(block))[0, 0])
             raise ModelError(f"{name} of {self.what} is NaN in row {row}\nexpected: numbers")

@@ -163,7 +163,7 @@ def volume_distance(
     """Distance as a volume has it, between voxels by trilinear interpolation; the normal is its gradient."""
     index = volume_world_to_index(source, p)
     slope = vec3()
-    found = p.dtype(volume_sample_grad_f(source, index, LINEAR, slope))
+    distance = p.dtype(volume_sample_grad_f(source, index, LINEAR, slope))
     # the chain rule back to metres: index = A p, so the gradient is A^T slope
     origin = volume_world_to_index(source, type(p)())
     s = type(p)(p.dtype(slope[0]), p.dtype(slope[1]), p.dtype(slope[2]))
@@ -173,7 +173,7 @@ def volume_distance(
         dot(volume_world_to_index(source, type(p)(0.0, 0.0, 1.0)) - origin, s),
     )
     _, normal = away(gradient)
-    return found, normal
+    return distance, normal
 
 
 @func

@@ -74,8 +74,8 @@ def first_not_finite(q: Any, qd: Any) -> int | None:
     """The first index at which one of positions and velocities has NaN or infinity."""
     first = full(1, q.size, int32, q.device)
     launch(_find_not_finite, q.size, [q, qd, first], device=q.device, record_tape=False)
-    found = int(first.numpy()[0])
-    return found if found < q.size else None
+    index = int(first.numpy()[0])
+    return index if index < q.size else None
 
 
 @kernel

@@ -312,10 +312,10 @@ def find_edges(
 
 @kernel
 def clamp_counts(
-    near: array2d(dtype=int32), counts: array(dtype=int32), kept: array(dtype=int32), lost: array(dtype=int32)
+    near: array2d(dtype=int32), counts: array(dtype=int32), stored: array(dtype=int32), lost: array(dtype=int32)
 ):  # fmt: skip
     k = tid()
-    kept[k] = min(counts[k], near.shape[1])
+    stored[k] = min(counts[k], near.shape[1])
     if counts[k] > near.shape[1]:
         atomic_max(lost, 0, counts[k] - near.shape[1])
 

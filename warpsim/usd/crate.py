@@ -66,9 +66,9 @@ class _Crate:
 
     def __init__(self, data: np.ndarray, name: str, max_bytes: int):
         self.data, self.name, self.max_bytes = data, name, max_bytes
-        found = _HEADER.unpack(data[: _HEADER.size].tobytes())
-        self.version = found[1:3]
-        self.sections = dict(self._sections(found[-1]))
+        header = _HEADER.unpack(data[: _HEADER.size].tobytes())
+        self.version = header[1:3]
+        self.sections = dict(self._sections(header[-1]))
 
     def _sections(self, at: int):
         for k in range(self.number(at, 8)):

@@ -143,12 +143,12 @@ def _named_prim(stage: Usd.Stage, name: str, prim_path: str) -> Usd.Prim:
 
 def _meshes(root: Usd.Prim, where: str) -> list[Usd.Prim]:
     prims = iter(Usd.PrimRange(root, Usd.TraverseInstanceProxies()))
-    found = [p for p in itertools.islice(prims, _MOST_PRIMS) if p.IsA(UsdGeom.Mesh)]
+    meshes = [p for p in itertools.islice(prims, _MOST_PRIMS) if p.IsA(UsdGeom.Mesh)]
     if next(prims, None) is not None:
         raise UsdError(
             f"{where}: holds more than {_MOST_PRIMS} prims, its instances counted; pass prim_path to choose a mesh"
         )
-    return found
+    return meshes
 
 
 def _listing(prims) -> str:
@@ -194,8 +194,8 @@ def _numbers(attribute: Usd.Attribute, moment: Usd.TimeCode, kind: type, what: s
     try:
         return np.asarray(() if value is None else value, dtype=kind)
     except (TypeError, ValueError):
-        name, found = attribute.GetName(), attribute.GetTypeName()
-        raise UsdError(f"{what}: {name} is a {found}, expected an array of numbers; export it again") from None
+        name, type_name = attribute.GetName(), attribute.GetTypeName()
+        raise UsdError(f"{what}: {name} is a {type_name}, expected an array of numbers; export it again") from None
 
 
 def _subset_faces(subset: UsdGeom.Subset, moment: Usd.TimeCode, count: int, what: str) -> np.ndarray:

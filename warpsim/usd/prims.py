@@ -56,8 +56,8 @@ class MeshPrim:
             )
         if faces is None or (faces is self._known[0] and counts is self._known[1]):
             return
-        given = checks.topology(faces, counts, count, self._path)
-        if not all(map(np.array_equal, given, self._topology)):
+        checked = checks.topology(faces, counts, count, self._path)
+        if not all(map(np.array_equal, checked, self._topology)):
             raise UsdError(f"{self._path}: faces differ from those of the first sample; {change}")
 
 

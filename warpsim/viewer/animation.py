@@ -229,11 +229,11 @@ def _instances_moment(scene: Animation, body: Body, code: float) -> Moment:
     if len(places) != len(chosen):
         raise UsdError(f"{body.name}: found {len(places)} positions, expected {len(chosen)} as of protoIndices")
     turns = np.tile(np.float32([0.0, 0.0, 0.0, 1.0]), (len(places), 1))
-    if given := instancer.GetOrientationsAttr().Get(code):
-        turns = np.asarray(given, np.float32)  # x, y, z, w
+    if authored := instancer.GetOrientationsAttr().Get(code):
+        turns = np.asarray(authored, np.float32)  # x, y, z, w
     sizes = np.ones((len(places), 3), np.float32)
-    if given := instancer.GetScalesAttr().Get(code):
-        sizes = np.asarray(given, np.float32)
+    if authored := instancer.GetScalesAttr().Get(code):
+        sizes = np.asarray(authored, np.float32)
     if len(turns) != len(places) or len(sizes) != len(places):
         raise UsdError(f"{body.name}: orientations or scales have another length than the {len(places)} positions")
     moved = (_moved(places, _matrix(prim, code)) * scene._unit).astype(np.float32)
@@ -266,11 +266,11 @@ def _moved(points: np.ndarray, matrix: np.ndarray) -> np.ndarray:
 
 def _color(prim: Usd.Prim, code: Any, count: int, default: Any = GREY) -> np.ndarray:
     """Linear RGB (3,), or (count, 3) where each point has its own."""
-    given = UsdGeom.Gprim(prim).GetDisplayColorAttr() if prim.IsA(UsdGeom.Gprim) else None
-    if given is None:
+    attribute = UsdGeom.Gprim(prim).GetDisplayColorAttr() if prim.IsA(UsdGeom.Gprim) else None
+    if attribute is None:
         primvar = UsdGeom.PrimvarsAPI(prim).GetPrimvar("displayColor")
-        given = primvar.GetAttr() if primvar else None
-    values = np.asarray((given.Get(code) if given else None) or (), np.float32).reshape(-1, 3)
+        attribute = primvar.GetAttr() if primvar else None
+    values = np.asarray((attribute.Get(code) if attribute else None) or (), np.float32).reshape(-1, 3)
     values = np.clip(np.nan_to_num(values), 0.0, 1.0)
     if len(values) == count and count > 1:
         return values

@@ -55,8 +55,8 @@ def _height_of_floor(animation: Animation, grounds: list[Body]) -> float:
 
 
 def _surfaces(animation: Animation, bodies: list[Body], frame: int) -> list[Surface]:
-    found = [_surface(body, animation.moment(body, frame)) for body in bodies]
-    return [surface for surface in found if len(surface.points)]
+    surfaces = [_surface(body, animation.moment(body, frame)) for body in bodies]
+    return [surface for surface in surfaces if len(surface.points)]
 
 
 def _surface(body: Body, moment: Moment) -> Surface:

@@ -49,11 +49,11 @@ class Server:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                found = answer(self.path.partition("?")[0])
-                if found is None:
+                page = answer(self.path.partition("?")[0])
+                if page is None:
                     self.send_error(404)
                     return
-                kind, content = found
+                kind, content = page
                 self.send_response(200)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(content)))

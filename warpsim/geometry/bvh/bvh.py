@@ -103,9 +103,9 @@ def _check_leaf_size(leaf_size: Any) -> None:
         raise BvhError(f"Bvh: leaf_size is {leaf_size!r}\nexpected: a positive integer")
 
 
-def _check_array(name: str, given: Any, dtype: Any, expected: str) -> None:
-    if not isinstance(given, array) or given.dtype is not dtype or given.ndim != 1:
-        shown = f"{type_name(given.dtype)}, rank {given.ndim}" if isinstance(given, array) else repr(given)
+def _check_array(name: str, value: Any, dtype: Any, expected: str) -> None:
+    if not isinstance(value, array) or value.dtype is not dtype or value.ndim != 1:
+        shown = f"{type_name(value.dtype)}, rank {value.ndim}" if isinstance(value, array) else repr(value)
         raise ArgumentTypeError(f"Bvh: {name} is {shown}\nexpected: an array of {expected}, rank 1")
 
 

@@ -107,31 +107,31 @@ class HashGrid(Unique):
         Raises `ArgumentTypeError` for arrays of another dtype, `HashGridError` for a radius or period that is
         no positive, finite length or for another number of groups, `DeviceError` for arrays elsewhere.
         """
-        given = self._flat(self._checked_array(points, "points", _POINTS[self.dtype]))
+        flat = self._flat(self._checked_array(points, "points", _POINTS[self.dtype]))
         kinds = None if groups is None else self._flat(self._checked_array(groups, "groups", int32))
-        if kinds is not None and kinds.size != given.size:
-            raise HashGridError(f"build: {kinds.size} groups for {given.size} points\nexpected: one group per point")
+        if kinds is not None and kinds.size != flat.size:
+            raise HashGridError(f"build: {kinds.size} groups for {flat.size} points\nexpected: one group per point")
         width, repeat = _checked_length(radius, "radius"), _checked_period(period)
         with self._lock:
-            self._reserve(given.size, kinds is not None)
+            self._reserve(flat.size, kinds is not None)
             self._handle.note_filled(self.own_arrays())
-            if given.size:
+            if flat.size:
                 labels = self._group[:0] if kinds is None else kinds
                 table = Table(self._plan, self._starts, self._point, self._group, self._coordinates)
-                self._builder.sort(Task(given, labels, width, vec3d(*repeat), vec3i(*self.dims)), table)
-            size = (given.size, kinds is not None)
+                self._builder.sort(Task(flat, labels, width, vec3d(*repeat), vec3i(*self.dims)), table)
+            size = (flat.size, kinds is not None)
             if size != self._size:
                 self._size, self._present = size, self._data(*size)
             recorded(partial(self._show, self._present))
 
-    def _flat(self, given: Any) -> Any:
+    def _flat(self, positions: Any) -> Any:
         """An array as one dimension, points of float16 as float32 ones. A graph does again at every launch what must
         be copied for that."""
-        if given.ndim > 1 and not given.is_contiguous:
-            packed = empty(given.shape, given.dtype, self.device)
-            copy(packed, given)
-            given = packed
-        flat = given.flatten() if given.ndim > 1 else given
+        if positions.ndim > 1 and not positions.is_contiguous:
+            packed = empty(positions.shape, positions.dtype, self.device)
+            copy(packed, positions)
+            positions = packed
+        flat = positions.flatten() if positions.ndim > 1 else positions
         if flat.dtype is not vec3h:
             return flat
         wide = empty(flat.size, vec3f, self.device)
@@ -174,33 +174,33 @@ class HashGrid(Unique):
 
     def _data(self, count: int, grouped: bool) -> Any:
         """What kernels see of the grid."""
-        made = HashGridData()
+        data = HashGridData()
         nothing = {t: _windows(empty(LANES, t.dtype, self.device), t)[:0] for t in (lanes_f, lanes_d)}
         for k, axis in enumerate("xyz"):
             single = self.dtype is not float64
             here = self._windows[k][: count + 1]  # a query looks behind the last point when its row is empty
-            setattr(made, axis, here if single else nothing[lanes_f])
-            setattr(made, f"{axis}d", nothing[lanes_d] if single else here)
-        made.point, made.group = self._point[:count], self._group[: count if grouped else 0]
-        made.starts, made.plan = self._starts, self._plan[: 1 if count else 0]
-        return made
+            setattr(data, axis, here if single else nothing[lanes_f])
+            setattr(data, f"{axis}d", nothing[lanes_d] if single else here)
+        data.point, data.group = self._point[:count], self._group[: count if grouped else 0]
+        data.starts, data.plan = self._starts, self._plan[: 1 if count else 0]
+        return data
 
     # ----- checks ---------------------------------------------------------------------------
 
-    def _checked_array(self, given: Any, name: str, dtype: Any) -> Any:
-        if not isinstance(given, array):
+    def _checked_array(self, values: Any, name: str, dtype: Any) -> Any:
+        if not isinstance(values, array):
             protocols = ("__array_interface__", "__cuda_array_interface__", "__dlpack__")
-            if not any(hasattr(given, protocol) for protocol in protocols):
-                raise ArgumentTypeError(f"build: {name} is {type(given).__name__}\nexpected: an array")
-            given = array(given, dtype=dtype, device=self.device, copy=False)
-        if given.dtype is not dtype:
+            if not any(hasattr(values, protocol) for protocol in protocols):
+                raise ArgumentTypeError(f"build: {name} is {type(values).__name__}\nexpected: an array")
+            values = array(values, dtype=dtype, device=self.device, copy=False)
+        if values.dtype is not dtype:
             raise ArgumentTypeError(
-                f"build: {name} has dtype {type_name(given.dtype)}\n"
+                f"build: {name} has dtype {type_name(values.dtype)}\n"
                 f"expected: {type_name(dtype)} (this grid's dtype is {type_name(self.dtype)})"
             )
-        if given.device is not self.device:
-            raise DeviceError(f"build: {name} is on {given.device}\nexpected: {self.device}, where the grid is")
-        return given
+        if values.device is not self.device:
+            raise DeviceError(f"build: {name} is on {values.device}\nexpected: {self.device}, where the grid is")
+        return values
 
 
 def builder_for(device: Any) -> Any:

@@ -53,10 +53,10 @@ _KINDS = {float16: HashGridQuery, float32: HashGridQuery, float64: HashGridQuery
 
 def _of_precision(dtype: Any) -> Any:
     """`HashGridQuery[wp.float64]`: the type of queries with positions of a precision."""
-    found = _KINDS.get(canonical(dtype))
-    if found is None:
+    kind = _KINDS.get(canonical(dtype))
+    if kind is None:
         raise ArgumentTypeError(f"HashGridQuery[{dtype!r}]\nexpected: float16, float32 or float64")
-    return found
+    return kind
 
 
 HashGridQuery.__class_getitem__ = staticmethod(_of_precision)

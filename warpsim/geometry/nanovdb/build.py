@@ -190,9 +190,9 @@ def node_offsets(parts: GridLayout, leaves: int, lowers: int, uppers: int) -> tu
             (leaves, "tiles", parts.leaf), (lowers, "nodes of 128^3 voxels", parts.lower),
             (uppers, "of 4096^3", parts.upper),
         )  # fmt: skip
-        found = ", ".join(f"{count} {kind} with {record.size} bytes each" for count, kind, record in kinds)
+        sizes = ", ".join(f"{count} {kind} with {record.size} bytes each" for count, kind, record in kinds)
         raise VolumeError(
-            f"a grid of {end / 2**30:.3g} GiB: {found}\nexpected: less than {MAX_BYTES >> 30} GiB\n"
+            f"a grid of {end / 2**30:.3g} GiB: {sizes}\nexpected: less than {MAX_BYTES >> 30} GiB\n"
             "help: take larger voxels, or leave out what lies far from the rest"
         )
     return first_upper, first_lower, first_leaf, end

@@ -68,22 +68,22 @@ def check(buffer: np.ndarray, verify_checksum: bool = True) -> Grid:
     if grid.layout.is_index:
         _check_indices(grid)
     if verify_checksum and (wrong := checksum.difference(grid)):
-        what, found, right = wrong
+        what, actual, right = wrong
         text = "the file is damaged; verify_checksum=False reads it all the same"
-        raise VolumeFormatError(what, f"{found:#010x}", f"{right:#010x}", text)
+        raise VolumeFormatError(what, f"{actual:#010x}", f"{right:#010x}", text)
     return grid
 
 
-def _require(condition: object, field: str, found: object, expected: str) -> None:
+def _require(condition: object, field: str, value: object, expected: str) -> None:
     if not condition:
-        raise VolumeFormatError(field, found, expected)
+        raise VolumeFormatError(field, value, expected)
 
 
-def _require_all(good: np.ndarray, field: str, found: np.ndarray, expected: str) -> None:
+def _require_all(good: np.ndarray, field: str, values: np.ndarray, expected: str) -> None:
     """Like `_require` for arrays: names the first element that is wrong."""
     if not good.all():
         first = int(np.argmin(good))
-        raise VolumeFormatError(f"{field} (number {first})", found[first], expected)
+        raise VolumeFormatError(f"{field} (number {first})", values[first], expected)
 
 
 # ----- headers ------------------------------------------------------------------------------------

@@ -175,9 +175,9 @@ def _take_body(source: _Source, meta: np.void, codec: int, max_bytes: int) -> np
         buffer = source.take_buffer(size, "grid body")
     else:
         buffer = decode(codec, memoryview(source.take(stored, "grid body")), size)
-    found, expected = int(GRID.view(buffer)["grid_type"][0]), int(meta["grid_type"])
-    if found != expected:
-        raise VolumeFormatError("grid type in the metadata", expected, f"that of the grid, {found}")
+    actual, expected = int(GRID.view(buffer)["grid_type"][0]), int(meta["grid_type"])
+    if actual != expected:
+        raise VolumeFormatError("grid type in the metadata", expected, f"that of the grid, {actual}")
     return buffer
 
 

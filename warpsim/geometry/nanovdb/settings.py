@@ -80,8 +80,8 @@ def _type(description: Description, dtype: np.dtype, shape: tuple[int, ...]) -> 
     if asked is None:
         kind = feature_type(np.empty((0, *shape), dtype))
         if kind == GridType.UNKNOWN:
-            found = f"values of dtype {dtype} and {shape[0] if shape else 1} components"
-            raise VolumeError(f"type of a grid\nfound: {found}\nhelp: give type=, or values of another dtype")
+            kinds = f"values of dtype {dtype} and {shape[0] if shape else 1} components"
+            raise VolumeError(f"type of a grid\nfound: {kinds}\nhelp: give type=, or values of another dtype")
         return kind
     known = {kind.name.lower(): kind for kind in KINDS}
     kind_or_none = known.get(asked.lower()) if isinstance(asked, str) else asked
@@ -135,8 +135,8 @@ def _map(description: Description) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         inverse = np.linalg.inv(matrix) if regular else matrix
         single = np.concatenate([part.astype(np.float32).ravel() for part in (matrix, inverse, translation)])
     if not regular or not np.isfinite(single).all():
-        found = f"{matrix.tolist()} and {translation.tolist()}"
-        raise VolumeError(f"transform\nfound: {found}\nexpected: finite float32 numbers, a matrix with an inverse")
+        numbers = f"{matrix.tolist()} and {translation.tolist()}"
+        raise VolumeError(f"transform\nfound: {numbers}\nexpected: finite float32 numbers, a matrix with an inverse")
     return matrix, inverse, translation
 
 

@@ -246,8 +246,8 @@ def to_dense(grid: Grid, min: np.ndarray | None = None, max: np.ndarray | None =
     try:
         out = np.empty((*(end - begin).tolist(), *np.shape(background)), grid.layout.scalar)
     except (MemoryError, ValueError):
-        found = f"{(high - low + 1).tolist()} voxels"
-        raise VolumeError(f"a dense array of this box does not fit into memory\nfound: {found}") from None
+        extent = f"{(high - low + 1).tolist()} voxels"
+        raise VolumeError(f"a dense array of this box does not fit into memory\nfound: {extent}") from None
     out[:] = background
     for corners, span, _, values in value_tiles(grid):
         near = ((corners + span > begin) & (corners < end)).all(axis=1)

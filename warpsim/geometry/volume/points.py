@@ -25,8 +25,8 @@ def point_rows(points: Any, what: str) -> np.ndarray:
     if rows.size == 0 and rows.ndim <= 2:
         return np.zeros((0, 3), rows.dtype if rows.dtype.kind in "iuf" else np.int32)
     if rows.ndim != 2 or rows.shape[1] != 3 or rows.dtype.kind not in "iuf":
-        found = f"shape {rows.shape}, dtype {rows.dtype}"
-        raise VolumeError(f"{what}\nfound: {found}\nexpected: an array of vec3i or vec3f, or (n, 3) numbers")
+        described = f"shape {rows.shape}, dtype {rows.dtype}"
+        raise VolumeError(f"{what}\nfound: {described}\nexpected: an array of vec3i or vec3f, or (n, 3) numbers")
     if not np.isfinite(rows).all():
         raise VolumeError(f"{what} number {np.flatnonzero(~np.isfinite(rows).all(axis=1))[0]} is not finite")
     return rows
@@ -59,8 +59,8 @@ def affine(voxel_size: Any, transform: Any, translation: Any) -> tuple[np.ndarra
     Raises `VolumeError` unless there is just one of `voxel_size` (a number or three) and `transform`.
     """
     if (voxel_size is None) == (transform is None):
-        found = "none of them" if voxel_size is None else "both"
-        raise VolumeError(f"the size of voxels\nfound: {found}\nexpected: either voxel_size= or transform=")
+        which = "none of them" if voxel_size is None else "both"
+        raise VolumeError(f"the size of voxels\nfound: {which}\nexpected: either voxel_size= or transform=")
     shift = np.asarray(translation, np.float64)
     if transform is not None:
         matrix = np.asarray(transform, np.float64)

@@ -143,7 +143,7 @@ def restitution() -> Iterator[Measurement]:
 @case("D4", "dem", "oblique impact on a rigid plane")
 def oblique_impact() -> Iterator[Measurement]:
     """Chung and Ooi 2011, test 4, after A. Kharaz, D. Gorham, A. Salman 2001: 13 angles."""
-    found, material = [], Material(**ALUMINA, restitution=0.98, friction=0.092)
+    rebounds, material = [], Material(**ALUMINA, restitution=0.98, friction=0.092)
     for degrees in OBLIQUE[:, 0]:
         angle = math.radians(degrees)
         velocity = (SPEED * math.sin(angle), -SPEED * math.cos(angle), 0.0)
@@ -154,8 +154,8 @@ def oblique_impact() -> Iterator[Measurement]:
         scene.run(700)
         v, w = scene.v[0], scene.w[0, 2]
         rebound = math.degrees(math.atan2(v[0] + ALUMINA_RADIUS * w, v[1]))
-        found.append((v[0] / velocity[0], -w, rebound))
-    measured, expected = np.array(found), OBLIQUE[:, 1:]
+        rebounds.append((v[0] / velocity[0], -w, rebound))
+    measured, expected = np.array(rebounds), OBLIQUE[:, 1:]
     error = np.linalg.norm(measured - expected, axis=0) / np.linalg.norm(expected, axis=0)
     yield at_most("tangential restitution, relative L2 error", 0.016, error[0])
     yield at_most("spin, relative L2 error", 0.022, error[1])

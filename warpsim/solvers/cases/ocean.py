@@ -76,17 +76,17 @@ def spectra() -> Iterator[Measurement]:
     The peak period of Pierson-Moskowitz is the one of the formula; the rounded 0.87 g / U makes it 0.8 % longer.
     """
     for wind, height, period in ((5.0, 0.533, 3.681), (10.0, 2.133, 7.362), (15.0, 4.80, 11.043), (20.0, 8.53, 14.724)):
-        found = sea_statistics(PiersonMoskowitz(wind))
-        yield near(f"Hs, Pierson-Moskowitz, {wind:g} m/s [m]", height, found.significant_height, relative=5e-3)
-        yield near(f"Tp, Pierson-Moskowitz, {wind:g} m/s [s]", period, found.peak_period, relative=1e-2)
+        sea = sea_statistics(PiersonMoskowitz(wind))
+        yield near(f"Hs, Pierson-Moskowitz, {wind:g} m/s [m]", height, sea.significant_height, relative=5e-3)
+        yield near(f"Tp, Pierson-Moskowitz, {wind:g} m/s [s]", period, sea.peak_period, relative=1e-2)
     rows = [
         (10.0, 100e3, 2.0131, 6.047, 5.045, 4.701), (17.0, 300e3, 5.9386, 10.407, 8.683, 8.091),
         (10.0, 20e3, 0.8307, 3.555, 2.966, 2.765), (20.0, 100e3, 3.7566, 7.654, 6.386, 5.950),
         (5.0, 10e3, 0.3040, 2.234, 1.864, 1.739),
     ]  # fmt: skip
     for wind, fetch, *expected in rows:
-        found = sea_statistics(JONSWAP(wind, fetch))
-        measured = (found.significant_height, found.peak_period, found.mean_period, found.zero_crossing_period)
+        sea = sea_statistics(JONSWAP(wind, fetch))
+        measured = (sea.significant_height, sea.peak_period, sea.mean_period, sea.zero_crossing_period)
         for name, right, value in zip(("Hs", "Tp", "Tm01", "Tz"), expected, measured, strict=True):
             yield near(f"{name}, JONSWAP, {wind:g} m/s, {fetch / 1e3:g} km", right, value, relative=5e-3)
     peaked, flat = (sea_statistics(JONSWAP(WIND, FETCH, g)).significant_height ** 2 for g in (3.3, 1.0))
@@ -96,8 +96,8 @@ def spectra() -> Iterator[Measurement]:
         (17.0, 300e3, (2.2576, 3.0956, 4.1184, 5.4467)),
     ):
         for depth, height in zip((5.0, 10.0, 20.0, 50.0), heights, strict=True):
-            found = sea_statistics(TMA(wind, fetch), depth)
-            yield near(f"Hs, TMA, {wind:g} m/s, {depth:g} m deep [m]", height, found.significant_height, relative=5e-3)
+            sea = sea_statistics(TMA(wind, fetch), depth)
+            yield near(f"Hs, TMA, {wind:g} m/s, {depth:g} m deep [m]", height, sea.significant_height, relative=5e-3)
 
 
 @cache
@@ -340,9 +340,9 @@ def derivatives() -> Iterator[Measurement]:
     back = float((ocean.noise.numpy() * ocean.noise.grad.numpy()).sum())
     yield at_most("adjoint dot test, relative", 1e-10, abs(forth / back - 1.0))
     yield near("wind speed found from a height map [m/s]", 12.0, recovered_wind(12.0, 9.0), relative=1e-3)
-    wanted, found = recovered_amplitudes()
+    expected, recovered = recovered_amplitudes()
     yield at_most(
-        "error of 16 amplitudes, relative", 1e-3, float(np.linalg.norm(found - wanted) / np.linalg.norm(wanted))
+        "error of 16 amplitudes, relative", 1e-3, float(np.linalg.norm(recovered - expected) / np.linalg.norm(expected))
     )
 
 
@@ -378,15 +378,15 @@ def recovered_wind(right: float, start: float) -> float:
 def recovered_amplitudes() -> tuple[np.ndarray, np.ndarray]:
     """Sixteen modes of a sea, found again from none."""
     ocean = Ocean(JONSWAP(WIND, FETCH), 500.0, 64, dtype=float64, longest=500.0 / 3.0, shortest=500.0 / 6.0)
-    wanted = ocean.noise.numpy().copy()
+    original = ocean.noise.numpy().copy()
     chosen = np.argsort(-ocean.variance.numpy()[0, :, 1:, 0].ravel())[:16]
     rows, columns = np.unravel_index(chosen, (64, 32))
-    kept = np.zeros_like(wanted)
-    kept[0, rows, columns + 1] = wanted[0, rows, columns + 1]
-    ocean.noise.assign(kept)
+    isolated = np.zeros_like(original)
+    isolated[0, rows, columns + 1] = original[0, rows, columns + 1]
+    ocean.noise.assign(isolated)
     ocean.update()
     target = clone(ocean.evaluate(0.0).height)
     ocean.noise.zero_()
     ocean.noise.requires_grad = True
     fit(ocean, target, [ocean.noise])
-    return kept[0, rows, columns + 1], ocean.noise.numpy()[0, rows, columns + 1]
+    return isolated[0, rows, columns + 1], ocean.noise.numpy()[0, rows, columns + 1]

@@ -123,16 +123,16 @@ def tank(dx: float, seconds: float) -> Iterator[Measurement]:
     settled(solver, state, 1.0)
     for _ in range(round(seconds / 0.02)):
         solver.step(state, state, dt=0.02)
-    found, y = solver.statistics(state), state.particle_q.numpy()[:, 1]
+    statistics, y = solver.statistics(state), state.particle_q.numpy()[:, 1]
     deep = y < 1.0 - 2.0 * dx
     expected = 1000.0 * G * (1.0 - y[deep])
-    pressure = found.pressure[deep]
+    pressure = statistics.pressure[deep]
     error = math.sqrt(((pressure - expected) ** 2).sum() / (expected**2).sum())
     yield at_most("pressure, relative L2 error", 0.03, error)
     yield near("slope of pressure over depth by rho g", 1.0, np.polyfit(expected, pressure, 1)[0], absolute=0.03)
     yield near("level [m]", 1.0, y.max() + 0.5 * dx, absolute=0.5 * dx)
     yield at_most("fastest particle by speed of sound", 0.02, np.abs(state.particle_qd.numpy()).max() / sound)
-    weight = -solver.shape_force.numpy()[0, 4] / (found.mass * G)
+    weight = -solver.shape_force.numpy()[0, 4] / (statistics.mass * G)
     yield near("force on the floor by weight", 1.0, weight, absolute=0.05)
 
 

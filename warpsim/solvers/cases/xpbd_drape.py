@@ -60,9 +60,9 @@ def drapes() -> Iterator[Measurement]:
     """32 x 32 cells, 1 m, springs of compliance 1e-7 m/N, 20 substeps: Provot's bounds of strain, rest, symmetry about
     the middle; on a ball no particle is deeper than a tenth of the thickness, and a second run has the same bits. The
     order of colors is not symmetric, which leaves 2 to 3 mm, with 40 substeps or 4 iterations too."""
-    found, q, rest = drape()
-    yield at_most("mean strain", 0.01, found.mean_strain)
-    yield at_most("largest strain", 0.1, found.max_strain)
+    statistics, q, rest = drape()
+    yield at_most("mean strain", 0.01, statistics.mean_strain)
+    yield at_most("largest strain", 0.1, statistics.max_strain)
     yield at_most("kinetic energy after 10 s per peak", 1e-4, rest)
     yield at_most("left and right differ by [m]", 4e-3, np.abs(q - q[:, ::-1] * [-1.0, 1.0, 1.0]).max())
     one, other = drape_on_ball(), drape_on_ball()
@@ -97,10 +97,10 @@ def volume() -> Iterator[Measurement]:
     stable Neo-Hookean elasticity finds back to the cube, with a ratio of 0.3: with 0.49 it comes to rest in a tangle of
     98 % of the volume, tetrahedra of 73 to 115 %."""
     for what, scrambled in (("dropped", False), ("scrambled", True)):
-        found = soft_cube(scrambled)
-        yield near(f"{what}: total volume ratio", 1.0, found.total_volume_ratio, absolute=0.01)
-        yield at_least(f"{what}: smallest volume ratio", 0.9, found.volume_ratio.min())
-        yield at_most(f"{what}: largest volume ratio", 1.1, found.volume_ratio.max(), expected=1.0)
+        statistics = soft_cube(scrambled)
+        yield near(f"{what}: total volume ratio", 1.0, statistics.total_volume_ratio, absolute=0.01)
+        yield at_least(f"{what}: smallest volume ratio", 0.9, statistics.volume_ratio.min())
+        yield at_most(f"{what}: largest volume ratio", 1.1, statistics.volume_ratio.max(), expected=1.0)
 
 
 # ----- X13 ----------------------------------------------------------------------------------------
@@ -142,8 +142,8 @@ def fall_of_layers(contacts: type | None, seconds: float = 1.5) -> tuple[int, fl
         solver.step(state, state, None, touching, DT)
         worst = max(worst, crossings(state.particle_q.numpy().astype(np.float64), faces))
         assert touching is None or touching.overflow == 0
-    found = solver.statistics(state)
-    return worst, found.max_strain, found.kinetic_energy / (found.mass * GRAVITY)
+    statistics = solver.statistics(state)
+    return worst, statistics.max_strain, statistics.kinetic_energy / (statistics.mass * GRAVITY)
 
 
 def slide_on_triangles(degrees: float) -> float:

@@ -53,9 +53,9 @@ class Flight:
     def closure(self) -> float:
         """The loss, with gradients in every array."""
         with Tape() as tape:
-            found = self.fly()
+            loss = self.fly()
         tape.backward(self.loss)
-        return found
+        return loss
 
     def middle(self) -> np.ndarray:
         """Where the middle of all particles ends [m]."""
@@ -88,11 +88,11 @@ def projectile() -> Iterator[Measurement]:
     for dtype, bound in ((float64, 1e-6), (float32, 1e-3)):
         flight = Flight(ball((0.0, 5.0, -5.0)), 36, 8, TARGET, dtype)
         throw = flight.states[0].particle_qd
-        found = LBFGS([throw], tolerance_grad=0.1 * bound).minimize(flight.closure, 20)
+        fit = LBFGS([throw], tolerance_grad=0.1 * bound).minimize(flight.closure, 20)
         flight.fly()
         distance = np.linalg.norm(flight.middle() - TARGET)
         yield at_most(f"distance from the target, {dtype.__name__} [m]", bound, distance)
-        yield at_most(f"evaluations, {dtype.__name__}", 10, found.evaluations, expected=4)
+        yield at_most(f"evaluations, {dtype.__name__}", 10, fit.evaluations, expected=4)
         if dtype is float64:
             fall = 0.5 * flight.time * (flight.time + flight.h) * np.array([0.0, 0.0, -GRAVITY])
             exact = (TARGET - START - fall) / flight.time
@@ -118,10 +118,10 @@ def bounced() -> Iterator[Measurement]:
     throw.assign([velocity])
     error = np.linalg.norm(gradient - differences) / np.linalg.norm(differences)
     yield at_most("error of the gradient, relative", 1e-6, error)
-    found = LBFGS([throw]).minimize(flight.closure, 50)
+    fit = LBFGS([throw]).minimize(flight.closure, 50)
     flight.fly()
     yield at_most("distance from the target [m]", 1e-3, np.linalg.norm(flight.middle() - TARGET))
-    yield at_most("evaluations", 60, found.evaluations)
+    yield at_most("evaluations", 60, fit.evaluations)
 
 
 def wall() -> Flight:
@@ -215,8 +215,8 @@ def gradient_of_long_flight(checkpointed: bool) -> tuple[np.ndarray, Any]:
 @case("T9", "xpbd", "checkpoints of a long flight")
 def checkpoints() -> Iterator[Measurement]:
     """The gradient of 1024 steps that keeps few states and runs steps again is that of a full tape, bit for bit."""
-    (full, _), (kept, report) = gradient_of_long_flight(False), gradient_of_long_flight(True)
-    yield at_most("largest difference of the gradients", 0.0, np.abs(full - kept).max())
+    (full, _), (checkpointed, report) = gradient_of_long_flight(False), gradient_of_long_flight(True)
+    yield at_most("largest difference of the gradients", 0.0, np.abs(full - checkpointed).max())
     yield at_least("largest component of the gradient", 1e-3, np.abs(full).max())
     yield at_most("states kept", 70, report.slots)
     yield at_most("times that a step is run", 2.1, (2 * 1024 + report.replayed) / 1024, expected=2.0)

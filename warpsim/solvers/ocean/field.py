@@ -103,10 +103,10 @@ class Field:
     def points(self) -> array:
         """The surface (cells, cells) in space [m], z up."""
         cells = self.height.shape[0]
-        made = zeros(self.height.shape, self.normals.dtype, self.height.device, self.height.requires_grad)
+        points = zeros(self.height.shape, self.normals.dtype, self.height.device, self.height.requires_grad)
         step = self.height.dtype(self.size / cells)
-        launch(_lift, self.height.shape, [self.height, self.displacement, step], [made], device=self.height.device)
-        return made
+        launch(_lift, self.height.shape, [self.height, self.displacement, step], [points], device=self.height.device)
+        return points
 
     def folded(self) -> float:
         """The part of the surface that is folded over."""

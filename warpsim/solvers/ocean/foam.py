@@ -16,10 +16,10 @@ from .field import Field
 
 
 @kernel
-def _spread(stretch: array2d(dtype=Any), threshold: Any, width: Any, kept: Any, foam: array2d(dtype=Any)):
+def _spread(stretch: array2d(dtype=Any), threshold: Any, width: Any, remaining: Any, foam: array2d(dtype=Any)):
     i, j = tid()
     new = 1.0 - smoothstep(threshold - width, threshold, stretch[i, j])
-    foam[i, j] = max(kept * foam[i, j], new)
+    foam[i, j] = max(remaining * foam[i, j], new)
 
 
 class Foam:

@@ -116,12 +116,12 @@ def amplitudes(variance: array3d(dtype=vec2d), noise: array3d(dtype=Any), amplit
     v = variance[c, i, j]
     along, against = noise[c, i, j], noise[c, (cells - i) % cells, (cells - j) % cells]
     a, b = along.dtype(0.5 * root(v[0])), along.dtype(0.5 * root(v[1]))
-    made = amplitude.dtype()
-    made[0] = a * along[0]
-    made[1] = a * along[1]
-    made[2] = b * against[0]
-    made[3] = b * against[1]
-    amplitude[c, i, j] = made
+    waves = amplitude.dtype()
+    waves[0] = a * along[0]
+    waves[1] = a * along[1]
+    waves[2] = b * against[0]
+    waves[3] = b * against[1]
+    amplitude[c, i, j] = waves
 
 
 @func

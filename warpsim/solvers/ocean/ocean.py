@@ -143,11 +143,11 @@ class Ocean:
         """Spectra (planes, tiles, cells, cells) at a time, see `propagate`."""
         shape = (MOVING if velocity else STILL, len(self.tiles), self.cells, self.cells)
         wants = self.amplitude.requires_grad or self.frequency.requires_grad
-        made = empty(shape, COMPLEX[self.dtype], self.device, requires_grad=wants) if out is None else out
+        spectra = empty(shape, COMPLEX[self.dtype], self.device, requires_grad=wants) if out is None else out
         period = self.loop_period or 1.0
         inputs = [self.amplitude, self.frequency, self.orbit, float64(time / period), float64(period), self._sizes]
-        launch(propagate, self.amplitude.shape, inputs, [made], device=self.device)
-        return made
+        launch(propagate, self.amplitude.shape, inputs, [spectra], device=self.device)
+        return spectra
 
     def evaluate(self, time: float, velocity: bool = False, out: Field | None = None) -> Field:
         """The surface at a time [s]. out: a field of this ocean, whose arrays are overwritten; new ones by default.
@@ -201,8 +201,8 @@ class Ocean:
         least, most = 2.0 * self.tiles[-1] / self.cells, self.size
         for sea in self.seas:
             length = 2.0 * math.pi / float(wavenumbers(sea.peak(self.device), depth)[0])
-            wanted = self.shortest <= length <= self.longest  # else its peak was left out on purpose
-            if wanted and not least <= length <= most:
+            included = self.shortest <= length <= self.longest  # else its peak was left out on purpose
+            if included and not least <= length <= most:
                 warnings.warn(
                     f"the peak of the spectrum has waves of {length:.4g} m; {self.cells} cells on {most:g} m hold "
                     f"waves of {least:.4g} to {most:g} m\nhelp: {self._better_grid(length)}",

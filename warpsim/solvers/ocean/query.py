@@ -56,11 +56,11 @@ class SurfaceD:
 
 def surface_of(planes: array, ratios: array, choppiness: array, damping: float, scale: float, size: float) -> Any:
     """The struct for the planes of a field."""
-    made = Surface() if planes.dtype is vec2f else SurfaceD()
-    made.planes, made.ratios, made.choppiness = planes, ratios, choppiness
-    made.support = 4  # points that a cubic takes along an axis; as a number at run time it keeps kernels small
-    made.damping, made.scale, made.size = damping, scale, size
-    return made
+    surface = Surface() if planes.dtype is vec2f else SurfaceD()
+    surface.planes, surface.ratios, surface.choppiness = planes, ratios, choppiness
+    surface.support = 4  # points that a cubic takes along an axis; as a number at run time it keeps kernels small
+    surface.damping, surface.scale, surface.size = damping, scale, size
+    return surface
 
 
 # ----- interpolation --------------------------------------------------------------------------------
@@ -205,13 +205,13 @@ def ocean_surface(s: Any, x: Any, y: Any) -> tuple[Any, Any, Any, Any, bool_]:
     s: `field.surface`, of a precision that x and y have too. Velocity and acceleration are zero where the field was
     evaluated without velocity. Not found: where crests fold over; the numbers are then those of water nearby.
     """
-    place, found = settled(s, x, y)
+    place, converged = settled(s, x, y)
     p, across = all_waves_at(s, place[0], place[1])
     chop = type(s.size)(s.choppiness[0])
     fxx, fyy, fxy, fyx = 1.0 + chop * p[6], 1.0 + chop * p[7], chop * p[3], chop * across
     det = max(fxx * fyy - fxy * fyx, type(chop)(_LEAST))
     slope = vector((fyy * p[4] - fyx * p[5]) / det, (fxx * p[5] - fxy * p[4]) / det)
-    return p[2], slope, vector(chop * p[8], chop * p[9], p[10]), p[11], found
+    return p[2], slope, vector(chop * p[8], chop * p[9], p[10]), p[11], converged
 
 
 # ----- from Python ------------------------------------------------------------------------------------
@@ -220,8 +220,8 @@ def ocean_surface(s: Any, x: Any, y: Any) -> tuple[Any, Any, Any, Any, bool_]:
 @kernel
 def _heights(s: Any, x: array(dtype=Any), y: array(dtype=Any), heights: array(dtype=Any)):
     i = tid()
-    z, _slope, _velocity, _acceleration, found = ocean_surface(s, x[i], y[i])
-    heights[i] = z if found else type(z)(math.nan)
+    z, _slope, _velocity, _acceleration, converged = ocean_surface(s, x[i], y[i])
+    heights[i] = z if converged else type(z)(math.nan)
 
 
 def query_heights(field: Field, x: Any, y: Any) -> np.ndarray:

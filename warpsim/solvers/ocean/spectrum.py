@@ -141,8 +141,8 @@ class Spectrum:
 
     def arrays(self, device: Any) -> list[Any]:
         """Four arrays of one float64: the parameters, then as many ones as are missing."""
-        given = [on_device(a, device) for a in self.parameters.values()]
-        return given + [array([1.0], dtype=float64, device=device) for _ in range(4 - len(given))]
+        parameters = [on_device(a, device) for a in self.parameters.values()]
+        return parameters + [array([1.0], dtype=float64, device=device) for _ in range(4 - len(parameters))]
 
 
 def Phillips(wind_speed: Any, alpha: Any = 0.0081) -> Spectrum:
@@ -230,9 +230,9 @@ def as_number(value: Any, name: str, positive: bool = True) -> Any:
         number = array([float(value)], dtype=float64)
     else:
         raise ArgumentTypeError(f"{name} is {type(value).__name__}\nexpected: a number, or an array of one float64")
-    found = float(number.numpy()[0])
-    if not (0.0 < found if positive else True) or found != found or abs(found) == float("inf"):
-        raise ArrayError(f"{name} is {found:g}\nexpected: a finite number{' above zero' if positive else ''}")
+    content = float(number.numpy()[0])
+    if not (0.0 < content if positive else True) or content != content or abs(content) == float("inf"):
+        raise ArrayError(f"{name} is {content:g}\nexpected: a finite number{' above zero' if positive else ''}")
     return number
 
 

@@ -44,20 +44,20 @@ def sampled(spectrum: Spectrum, depth: float = DEEP) -> tuple[np.ndarray, np.nda
     """Angular frequencies [rad/s], evenly in their logarithm, and the density [m^2 s/rad] there."""
     p = spectrum.arrays("cpu")
     peak = float(spectrum.peak(vec4d(*(float(a.numpy()[0]) for a in p)))[0])
-    wanted = np.geomspace(_LOWEST * peak, _HIGHEST * peak, _COUNT)
-    k = wavenumbers(wanted, depth)
+    omega = np.geomspace(_LOWEST * peak, _HIGHEST * peak, _COUNT)
+    k = wavenumbers(omega, depth)
     density = zeros(_COUNT, float64, "cpu")
-    inputs = [*p, array(wanted, dtype=float64, device="cpu"), array(k, dtype=float64, device="cpu"), float64(depth)]
+    inputs = [*p, array(omega, dtype=float64, device="cpu"), array(k, dtype=float64, device="cpu"), float64(depth)]
     launch(_sampler(spectrum.density), _COUNT, inputs, [density], device="cpu")
-    return wanted, density.numpy()
+    return omega, density.numpy()
 
 
 def wavenumbers(omega: np.ndarray, depth: float, tension: float = 0.0) -> np.ndarray:
     """The wavenumbers [rad/m] of angular frequencies [rad/s], by Newton's method from the deep ones."""
     omega = np.atleast_1d(np.asarray(omega, float))
     k = zeros(len(omega), float64, "cpu")
-    given = array(omega, dtype=float64, device="cpu")
-    launch(_invert_dispersion, len(omega), [given, float64(depth), float64(tension)], [k], device="cpu")
+    frequencies = array(omega, dtype=float64, device="cpu")
+    launch(_invert_dispersion, len(omega), [frequencies, float64(depth), float64(tension)], [k], device="cpu")
     return k.numpy()
 
 
@@ -67,9 +67,9 @@ def _invert_dispersion(omega: array(dtype=float64), depth: float64, tension: flo
     i = tid()
     x = omega[i] * omega[i] / GRAVITY
     for _ in range(60):
-        found = angular_frequency(x, depth, tension)
-        slope = group_velocity(x, depth, tension) * x / found
-        x = x * pow(omega[i] / found, 1.0 / slope)
+        frequency = angular_frequency(x, depth, tension)
+        slope = group_velocity(x, depth, tension) * x / frequency
+        x = x * pow(omega[i] / frequency, 1.0 / slope)
     k[i] = x
 
 
