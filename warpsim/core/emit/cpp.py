@@ -153,11 +153,11 @@ def _entry(unit: Unit, types: _Types, function: str) -> Iterator[str]:
 def _forward_call(unit: Unit, types: _Types, function: str, values: list[str]) -> Iterator[str]:
     """The call, with references to variables whose values are results afterwards."""
     places = offsets(unit.result_types)[0]
-    values = [f"changed_{name}" if name in unit.refs else v for (name, _), v in zip(unit.params, values, strict=True)]
+    passed = [f"changed_{name}" if name in unit.refs else v for (name, _), v in zip(unit.params, values, strict=True)]
     for (name, t), value in zip(unit.params, values, strict=True):
         if name in unit.refs:
             yield f"    {types.name(t)} changed_{name} = {value};"
-    call = f"{function}({', '.join(values)});"
+    call = f"{function}({', '.join(passed)});"
     target = "" if unit.result is None else f"*({types.name(unit.result)} *)(results + {places[-1]}) = "
     yield f"    {target}{call}"
     for (name, t), at in zip(_refs(unit), places, strict=False):

@@ -91,7 +91,7 @@ def _give(work: Now, grad: Any, contribution: array) -> None:
         whole[: contribution.size] = contribution._contents()
         add_gradient(grad, whole.reshape(grad._contents().shape))
     elif grad is not None:
-        target = FlatResult(work, grad, kept=True)
+        target = FlatResult(work, grad, keep_rest=True)
         work.launch(kernels.add, contribution.size, contribution, target.flat)
         target.done()
 
@@ -310,7 +310,7 @@ class DeviceRunLengths(OnDevice, RunLengths):
 
     def build(self, work: Now) -> None:
         (values,), (run_values, run_lengths, total), number = self.operands, self.results, self.count
-        count = FlatResult(work, total, kept=True)
+        count = FlatResult(work, total, keep_rest=True)
         if not number:
             work.copy(count.flat._data[:1], np.zeros((), np.int32))
             count.done()
@@ -335,7 +335,7 @@ class DeviceCast(OnDevice, Cast):
     def build(self, work: Now) -> None:
         (source,), (target,) = self.operands, self.results
         components = self.count * (math.prod(_inner(source.dtype)) if self.same else 1)
-        out = FlatResult(work, target, kept=True)
+        out = FlatResult(work, target, keep_rest=True)
         work.launch(kernels.cast, components, flat(work, source, overlaps(source, target)), out.flat)
         out.done()
 
