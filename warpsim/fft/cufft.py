@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import importlib
 import math
+import sys
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 from ..core.language import array, array_type, kernel, tid
@@ -155,8 +157,8 @@ class _Plan:
         direction = (1 if inverse else -1,) if self.directed else ()
         self.exec(self.handle, source.address, target.address, *direction)
 
-    def __del__(self) -> None:
-        if hasattr(self, "handle"):
+    def __del__(self, process_ends: Callable[[], bool] = sys.is_finalizing) -> None:
+        if hasattr(self, "handle") and not process_ends():
             self.cufft.destroy(self.handle)
 
 

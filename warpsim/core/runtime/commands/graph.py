@@ -9,6 +9,7 @@ those that begin in it act in the time of the graph (see `frames`).
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -54,9 +55,10 @@ class Graph(Unique):
         session.pin()
         self.pinned.append(session)
 
-    def __del__(self) -> None:
-        for session in self.pinned:
-            session.unpin()
+    def __del__(self, process_ends: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not process_ends():  # see `Tape.__del__`
+            for session in self.pinned:
+                session.unpin()
 
     def end(self) -> None:
         """The capture is over: nothing that tapes recorded in it is there before the graph runs."""

@@ -8,11 +8,11 @@ device is a copy there, which changes in the order of the current stream.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
+import sys
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -144,8 +144,8 @@ class Handle(Unique):
                 f"this {self.type.__name__} is closed\nexpected: a structure that is in use\nhelp: make a new one"
             )
 
-    def __del__(self) -> None:
-        with contextlib.suppress(TypeError):  # when the interpreter ends, parts of it are gone
+    def __del__(self, process_ends: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not process_ends():  # else modules are gone, and there is nobody to give the id back to
             self.close()
 
 

@@ -18,6 +18,7 @@ whatever the tape overwrote since (see `saved_contents`); arrays keep their cont
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -97,8 +98,9 @@ class Tape(Unique):
         self._copied = 0
         self._marked: list[tuple[array, Any]] = []
 
-    def __del__(self) -> None:
-        self.session.end()
+    def __del__(self, process_ends: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not process_ends():  # else modules are gone: the default argument is what is left of this one
+            self.session.end()
 
     # ----- recording --------------------------------------------------------------------------
 
