@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+from torch.autograd import forward_ad
 
 from ..core.language import array
 from ..errors import NotDifferentiableError
@@ -22,21 +23,17 @@ if TYPE_CHECKING:
 class Evaluation(NamedTuple):
     """What a call of an operator has beside tensors.
 
-    numbers: the inputs that are no tensors, None for those that are. dims: the threads of the launch; shapes: full
-    shapes of the outputs. active: the inputs that derivatives are taken in.
+    numbers: the inputs that are no tensors, None for those that are; tensors: the positions of these. dims: the threads
+    of the launch; shapes: full shapes of the outputs. active: the inputs that derivatives are taken in.
     """
 
     op: TorchOperator
     form: str
     numbers: tuple[Any, ...]
+    tensors: tuple[int, ...]
     dims: tuple[int, ...]
     shapes: tuple[tuple[int, ...], ...]
     active: Active = ()
-
-    @property
-    def tensors(self) -> tuple[int, ...]:
-        """The positions of the inputs that are tensors."""
-        return tuple(k for k, number in enumerate(self.numbers) if number is None)
 
     def split(self, operands: Sequence[Any]) -> dict[str, Sequence[Any]]:
         """The operands by what they are: `x`, and the groups of the form."""
@@ -88,15 +85,47 @@ def given(a: array, param: Parameter) -> torch.Tensor:
     return made if param.is_array else made.reshape(param.inner)
 
 
-class Derivative(torch.autograd.Function):
-    """A form of an operator as a function of tensors; see `forms` for what follows from what."""
+class Gradient(torch.autograd.Function):
+    """An operator as a function of tensors whose gradient alone may be asked for, the cheapest way."""
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
         """As that of every `Function`, which looks its own signature up in each call: longer than a launch takes."""
-        if torch._C._are_functorch_transforms_active():
-            return super().apply(*args)
         return super(torch.autograd.Function, cls).apply(*args)
+
+    @staticmethod
+    def forward(ctx: Any, evaluation: Evaluation, *operands: torch.Tensor) -> Any:
+        found = tuple(evaluation.run(operands))
+        Derivative.setup_context(ctx, (evaluation, *operands), found)
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Any) -> Any:
+        if torch.is_grad_enabled() or is_transformed():
+            return Derivative.backward(ctx, *cotangents)
+        evaluation, flags = ctx.evaluation, ctx.needs_input_grad[1:]
+        active = tuple([k for k, flag in zip(evaluation.tensors, flags, strict=True) if flag])
+        asked = evaluation._replace(form=VJP, active=active)
+        found = iter(asked.run([*ctx.saved_tensors, *seeds(ctx, cotangents)]))
+        return None, *[next(found) if flag else None for flag in flags]
+
+
+def is_transformed() -> bool:
+    """Whether forward mode or a transformation of `torch.func` follows what happens."""
+    return bool(torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0)
+
+
+def seeds(ctx: Any, cotangents: Sequence[Any]) -> list[torch.Tensor]:
+    """The cotangents of results that are floats, zeros for those that nothing depends on."""
+    refuse_older_batches(cotangents, ctx.evaluation.op.signature.owner)
+    return [
+        c if c is not None else torch.zeros(shape, dtype=dtype, device=device)
+        for c, (shape, dtype, device) in zip(cotangents, ctx.results, strict=True) if dtype.is_floating_point
+    ]  # fmt: skip
+
+
+class Derivative(torch.autograd.Function):
+    """A form of an operator as a function of tensors; see `forms` for what follows from what."""
 
     @staticmethod
     def forward(evaluation: Evaluation, *operands: torch.Tensor) -> Any:
@@ -107,7 +136,8 @@ class Derivative(torch.autograd.Function):
         evaluation, *operands = inputs
         ctx.evaluation = evaluation
         ctx.set_materialize_grads(False)
-        ctx.mark_non_differentiable(*(y for y in output if not y.is_floating_point()))
+        if len(evaluation.op.signature.float_outputs) < len(evaluation.op.signature.outputs):
+            ctx.mark_non_differentiable(*(y for y in output if not y.is_floating_point()))
         ctx.results = [(y.shape, y.dtype, y.device) for y in output]
         ctx.save_for_backward(*evaluation.op.kept(evaluation, operands, ctx.needs_input_grad[1:]))
         ctx.save_for_forward(*operands)
@@ -115,15 +145,10 @@ class Derivative(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
         evaluation, wanted = ctx.evaluation, ctx.needs_input_grad[1:]
-        refuse_older_batches(cotangents, evaluation.op.signature.owner)
-        seeds = [
-            c if c is not None else torch.zeros(shape, dtype=dtype, device=device)
-            for c, (shape, dtype, device) in zip(cotangents, ctx.results, strict=True) if dtype.is_floating_point
-        ]  # fmt: skip
-        parts = evaluation.split(ctx.saved_tensors)
+        parts, given = evaluation.split(ctx.saved_tensors), seeds(ctx, cotangents)
         found: list[Any] = [None]
         for operand, flags in evaluation.split(wanted).items():
-            found += pulled(evaluation, operand, flags, {**parts, "c": seeds}) if any(flags) else [None] * len(flags)
+            found += pulled(evaluation, operand, flags, {**parts, "c": given}) if any(flags) else [None] * len(flags)
         return tuple(found)
 
     @staticmethod

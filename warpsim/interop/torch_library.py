@@ -59,7 +59,8 @@ class Registered:
         """What the arguments say beside tensors."""
         numbers = self.op.numbers([unsigned(a, p) for a, p in zip(args, self.op.signature.inputs, strict=False)])
         dims, *shapes = args[self.count : self.count + 1 + len(self.outputs)]
-        return Evaluation(self.op, form, numbers, tuple(dims), tuple(map(tuple, shapes)), tuple(active))
+        tensors = tuple(k for k, number in enumerate(numbers) if number is None)
+        return Evaluation(self.op, form, numbers, tensors, tuple(dims), tuple(map(tuple, shapes)), tuple(active))
 
     def value(self, *args: Any) -> Any:
         found = self.evaluation(args, VALUE).run([a for a in args[: self.count] if isinstance(a, torch.Tensor)])

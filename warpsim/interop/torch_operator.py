@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
 
 from ..core.language import get_device
 from ..core.runtime.devices.device import Device
@@ -22,8 +21,9 @@ from .forms import VALUE
 from .operator import KernelOperator, Operator, operator_of
 from .signature import Parameter, evaluated
 from .torch import device_from_torch, dtype_to_torch, from_torch
-from .torch_function import Derivative, Evaluation
+from .torch_function import Derivative, Evaluation, Gradient, is_transformed
 from .torch_library import Registered, is_taken, overload, signed
+from .torch_repeat import Layouts
 
 _numbers = itertools.count(2)
 _taken: set[str] = set()
@@ -36,6 +36,7 @@ class TorchOperator:
     def __init__(self, operator: Operator, launch_dims: Any, output_dims: Any, name: str):
         self.operator, self.signature = operator, operator.signature
         self.launch_dims, self.output_dims, self.name = launch_dims, output_dims, name
+        self.layouts = Layouts(self)
         self.variants: dict[tuple[bool, ...], Registered] = {}
         self.__name__ = name
 
@@ -63,8 +64,9 @@ class TorchOperator:
             name = self.variant(tuple(isinstance(a, torch.Tensor) for a in args))
             args = [signed(a, param) for a, param in zip(args, self.signature.inputs, strict=True)]
             return getattr(torch.ops.warpsim, name).default(*args, list(dims), *(list(shape) for shape in full))
-        evaluation = Evaluation(self, VALUE, numbers, dims, tuple(full))
-        found = Derivative.apply(evaluation, *operands) if is_followed(operands) else evaluation.run(operands)
+        tensors = tuple([k for k, number in enumerate(numbers) if number is None])
+        evaluation = Evaluation(self, VALUE, numbers, tensors, dims, tuple(full))
+        found = function_for(operands)(evaluation, *operands)
         return found[0] if len(full) == 1 else tuple(found)
 
     def numbers(self, args: Sequence[Any]) -> tuple[Any, ...]:
@@ -136,11 +138,13 @@ class TorchOperator:
         return self.variants[tensors].name
 
 
-def is_followed(operands: Sequence[torch.Tensor]) -> bool:
-    """Whether somebody may want a derivative: autograd, forward mode, or a transformation of `torch.func`."""
-    if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0:
-        return True
-    return torch.is_grad_enabled() and any(a.requires_grad for a in operands)
+def function_for(operands: Sequence[torch.Tensor]) -> Callable[..., Any]:
+    """What computes an operator, by the derivatives that somebody may want."""
+    if is_transformed():
+        return Derivative.apply
+    if torch.is_grad_enabled() and any(a.requires_grad for a in operands):
+        return Gradient.apply
+    return lambda evaluation, *operands: evaluation.run(operands)
 
 
 def same_bits(a: torch.dtype, b: torch.dtype) -> bool:

@@ -14,14 +14,28 @@ from ..core.runtime.devices.capture import current_graph
 from ..core.runtime.devices.device import CPU
 from ..core.runtime.launch import repeat
 from ..core.runtime.launches.dimensions import extent
-from ..core.types.arrays import MAX_NDIM
 from .operator import KernelOperator
 from .signature import Parameter
 
 if TYPE_CHECKING:
     from .torch_function import Evaluation
+    from .torch_operator import TorchOperator
 
-_WORDS = [struct.Struct(f"<{2 + 2 * n}Q") for n in range(MAX_NDIM + 1)]
+_POINTERS = struct.Struct("<2Q").pack
+_MOST_KNOWN = 1024
+
+
+class Layout:
+    """How launches see packed tensors of one shape in the place of a parameter."""
+
+    __slots__ = ("dtype", "extents", "tag")
+
+    def __init__(self, param: Parameter, dtype: torch.dtype, shape: torch.Size):
+        outer = shape[: param.type.ndim]
+        strides = torch.empty(shape, dtype=dtype, device="meta").stride()[: param.type.ndim]
+        words = [*outer, *(n * dtype.itemsize for n in strides)]
+        self.tag, self.dtype = Tag(param.type, True, True, CPU.memory_space), dtype
+        self.extents = struct.pack(f"<{len(words)}Q", *words)
 
 
 class Descriptor:
@@ -29,13 +43,32 @@ class Descriptor:
 
     __slots__ = ("_tag", "_words")
 
-    def __init__(self, t: torch.Tensor, param: Parameter, gradient: int = 0):
-        rank = param.type.ndim
-        size = t.element_size()
-        self._tag = Tag(param.type, True, True, CPU.memory_space)
-        self._words = _WORDS[rank].pack(
-            t.data_ptr(), gradient, *t.shape[:rank], *[n * size for n in t.stride()[:rank]]
-        )
+    def __init__(self, layout: Layout, data: int, gradient: int = 0):
+        self._tag = layout.tag
+        self._words = _POINTERS(data, gradient) + layout.extents
+
+
+class Layouts(dict[tuple[int, tuple[int, ...]], Layout | None]):
+    """Layouts by position of a parameter and shape of its tensors; None for shapes that need a closer look."""
+
+    def __init__(self, op: TorchOperator):
+        super().__init__()
+        self.op = op
+
+    def __missing__(self, key: tuple[int, tuple[int, ...]]) -> Layout | None:
+        position, shape = key[0], torch.Size(key[1])
+        param = self.op.signature.params[position]
+        if len(self) >= _MOST_KNOWN:
+            self.clear()
+        fits = param.is_array and len(shape) == param.rank and shape[len(shape) - len(param.inner) :] == param.inner
+        made = Layout(param, self.op.dtypes[param.name], shape) if fits and shape.numel() else None
+        self[key] = made
+        return made
+
+    def of(self, position: int, t: torch.Tensor) -> Layout | None:
+        """The layout of a tensor whose elements need not lie side by side; None where there is none."""
+        layout = self[position, t.shape]
+        return layout if layout is not None and t.dtype is layout.dtype and t.is_cpu else None
 
 
 def repeated(evaluation: Evaluation, operands: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
@@ -45,11 +78,17 @@ def repeated(evaluation: Evaluation, operands: Sequence[torch.Tensor]) -> list[t
         return None
     args: list[Any] = list(evaluation.numbers)
     for k, t in zip(evaluation.tensors, operands, strict=True):
-        if not is_plain(evaluation, t, s.inputs[k]):
+        layout = op.layouts.of(k, t)
+        if layout is None or not t.is_contiguous():
             return None
-        args[k] = Descriptor(t, s.inputs[k])
-    outputs = [torch.zeros(n, dtype=op.dtypes[p.name]) for p, n in zip(s.outputs, evaluation.shapes, strict=True)]
-    args += [Descriptor(t, p) for t, p in zip(outputs, s.outputs, strict=True)]
+        args[k] = Descriptor(layout, t.data_ptr())
+    outputs = []
+    for k, shape in enumerate(evaluation.shapes, len(args)):
+        layout = op.layouts[k, shape]
+        if layout is None:
+            return None
+        outputs.append(torch.zeros(shape, dtype=layout.dtype))
+        args.append(Descriptor(layout, outputs[-1].data_ptr()))
     ran = repeat(op.operator.subject, evaluation.dims, args, len(s.inputs), False, CPU)
     return outputs if ran else None
 
@@ -62,49 +101,56 @@ def repeated_adjoint(evaluation: Evaluation, operands: Sequence[torch.Tensor]) -
     launcher, read = op.operator.adjoint_launcher(active), op.operator.saved(active)
     if launcher is None or launcher.program.extras or current_graph() is not None:
         return None
-    parts = evaluation.split(operands)
-    given = dict(zip(evaluation.tensors, parts["x"], strict=True))
-    if not all(is_plain(evaluation, t, s.inputs[k], k in read) for k, t in given.items()):
+    found: list[torch.Tensor] = []
+    given = described_inputs(evaluation, operands, read, found)
+    seeded = described_outputs(evaluation, operands[len(evaluation.tensors) :])
+    if given is None or seeded is None:
         return None
-    if not all(is_plain(evaluation, w, s.outputs[k], False) for k, w in zip(s.float_outputs, parts["w"], strict=True)):
-        return None
-    found = {k: torch.zeros(given[k].shape, dtype=given[k].dtype) for k in active}
-    args, held = described(evaluation, {k: t if k in read else None for k, t in given.items()}, found, parts["w"])
     total, header = extent(evaluation.dims, op.operator.subject.key, launcher.ndim)
-    block = launcher.pack(args, header) if total <= launcher.serial_limit and not launcher.reports else None
+    if total > launcher.serial_limit or launcher.reports:
+        return None
+    block = launcher.pack(given + seeded[0], header)
     if block is None:
         return None
     launcher.function(block, 0, total, 0)
-    del held
-    return [found[k] for k in active]
+    return found
 
 
-def described(
-    evaluation: Evaluation, given: dict[int, Any], found: dict[int, torch.Tensor], w: Sequence[torch.Tensor]
-) -> tuple[list[Any], list[torch.Tensor]]:
-    """The arguments of an adjoint, and what must live while it runs.
-
-    given: inputs by position, None for those whose contents it does not read. found: where their gradients go.
-    w: cotangents of the outputs, which are copied, as the adjoint changes them.
-    """
-    s, held = evaluation.op.signature, []
+def described_inputs(
+    evaluation: Evaluation, x: Sequence[torch.Tensor], read: frozenset[int], found: list[torch.Tensor]
+) -> list[Any] | None:
+    """The inputs as an adjoint takes them, without contents those that it does not read; gradients go to `found`."""
     args: list[Any] = list(evaluation.numbers)
-    for k, t in given.items():
-        t = found.get(k) if t is None else t
-        args[k] = None if t is None else Descriptor(t, s.inputs[k], found[k].data_ptr() if k in found else 0)
-    seeds = dict(zip(s.float_outputs, w, strict=True))
-    for k, (param, shape) in enumerate(zip(s.outputs, evaluation.shapes, strict=True)):
-        t = torch.empty(shape, dtype=evaluation.op.dtypes[param.name])
-        held.append(t.copy_(seeds[k]) if k in seeds else t)
-        args.append(Descriptor(t, param, t.data_ptr() if k in seeds else 0))
+    for k, t in zip(evaluation.tensors, x, strict=False):
+        layout, is_read = evaluation.op.layouts.of(k, t), k in read
+        if layout is None or (is_read and not t.is_contiguous()):
+            return None
+        gradient = 0
+        if k in evaluation.active:
+            found.append(torch.zeros(t.shape, dtype=layout.dtype))
+            gradient = found[-1].data_ptr()
+        if is_read or gradient:
+            args[k] = Descriptor(layout, t.data_ptr() if is_read else gradient, gradient)
+    return args
+
+
+def described_outputs(
+    evaluation: Evaluation, w: Sequence[torch.Tensor]
+) -> tuple[list[Descriptor], list[torch.Tensor]] | None:
+    """The outputs as an adjoint takes them: cotangents, copied as it changes them; and what must live while it runs."""
+    op, first = evaluation.op, len(evaluation.numbers)
+    args, held, seeds = [], [], iter(w)
+    for k, shape in enumerate(evaluation.shapes):
+        layout, is_seeded = op.layouts[first + k, shape], k in op.signature.float_outputs
+        if layout is None:
+            return None
+        if is_seeded:
+            seed = next(seeds)
+            if op.layouts.of(first + k, seed) is not layout:
+                return None
+            held.append(seed.clone(memory_format=torch.contiguous_format))
+        else:
+            held.append(torch.empty(shape, dtype=layout.dtype))
+        at = held[-1].data_ptr()
+        args.append(Descriptor(layout, at, at if is_seeded else 0))
     return args, held
-
-
-def is_plain(evaluation: Evaluation, t: torch.Tensor, param: Parameter, packed: bool = True) -> bool:
-    """Whether a tensor may be described as it is. packed: its elements have to lie side by side."""
-    inner = param.inner
-    if not param.is_array or t.dtype is not evaluation.op.dtypes[param.name] or t.dim() != param.rank:
-        return False
-    if not t.numel() or t.device.type != "cpu" or t.shape[t.dim() - len(inner) :] != inner:
-        return False
-    return not packed or t.is_contiguous()
