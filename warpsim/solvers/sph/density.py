@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...core.language import Float, array, dot, func, int32, kernel, max, pow, sqrt, tid, uint64
-from ...geometry.hash_grid.neighbors import hash_grid_neighbors, nearest_image
+from ...core.language import Float, array, dot, func, int32, kernel, max, pow, tid, uint64
+from ...geometry.hash_grid.neighbors import hash_grid_neighbors
+from ..neighbours.cluster_list import SIZE
 from .fluid import DENSITY, DIFFUSION, SOUND
+from .pairs import distance, offset_of
 from .smoothing import smoothing
 
 
@@ -47,58 +49,74 @@ def press_kernel(suction: bool) -> Any:
 
 
 @functools.cache
-def sum_kernel(name: str, dim: int, periodic: bool) -> Any:
+def sum_kernel(name: str, dim: int, periodic: bool, listed: bool) -> Any:
     """The kernel that adds up masses near particles."""
-    value = smoothing(name, dim).value
+    value, offset = smoothing(name, dim).value, offset_of(periodic)
 
     @kernel
     def sum_density(
-        grid: uint64, reach: Any, period: Any, h: Any, x: array(dtype=Any), mass: array(dtype=Any),
-        rho: array(dtype=Any),
+        counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
+        water: int32, h: Any, x: array(dtype=Any), mass: array(dtype=Any), rho: array(dtype=Any),
     ):  # fmt: skip
-        i = tid()
-        total = mass[i] * value(h * 0.0, h)
-        for j in hash_grid_neighbors(grid, x[i], reach):
-            d = x[i] - x[j]
-            if periodic:
-                d = nearest_image(d, period)
-            square = dot(d, d)
-            if j != i and square > 0.0:
-                total += mass[j] * value(sqrt(square), h)
-        rho[i] = total
+        total = h * 0.0
+        if listed:
+            c, lane = tid()
+            i = c * SIZE + lane
+            for k in range(counts[c]):
+                total += mass[ids[c, k]] * value(distance(offset(x[i], x[ids[c, k]], period), h), h)
+        else:
+            i = tid()
+            for j in hash_grid_neighbors(grid, x[i], reach):
+                total += mass[j] * value(distance(offset(x[i], x[j], period), h), h)
+        if i < water:
+            rho[i] = total
 
     return sum_density
 
 
 @functools.cache
-def continuity_kernel(name: str, dim: int, periodic: bool, suction: bool) -> Any:
+def continuity_kernel(name: str, dim: int, periodic: bool, suction: bool, listed: bool) -> Any:
     """The kernel of one step of the equation of continuity, with positions as they are half-way."""
-    slope_of = smoothing(name, dim).slope
+    slope_of, offset = smoothing(name, dim).slope, offset_of(periodic)
+
+    @func
+    def pair(apart: Any, u: Any, own: Float, rho: Float, mass: Float, wet: bool, half: Any, h: Any, lift: Any):
+        """What a neighbour adds to the rate of density, and to its diffusion."""
+        d = apart + u * half
+        weighed = mass * slope_of(distance(d, h), h)
+        flow, diffusion = weighed * dot(u, d), h * 0.0
+        if wet:
+            diffusion = weighed * (1.0 / rho) * (own - rho - dot(lift, d))  # lanes share the division
+        return flow, diffusion
 
     @kernel
     def change_density(
-        grid: uint64, reach: Any, period: Any, water: int32, h: Any, dt: Any, thinnest: Any, fluid: array(dtype=Any),
-        gravity: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any), rho: array(dtype=Any),
-        mass: array(dtype=Any), new: array(dtype=Any),
+        counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
+        water: int32, h: Any, dt: Any, thinnest: Any, fluid: array(dtype=Any), gravity: array(dtype=Any),
+        x: array(dtype=Any), v: array(dtype=Any), rho: array(dtype=Any), mass: array(dtype=Any), new: array(dtype=Any),
     ):  # fmt: skip
-        i = tid()
         flow, diffusion = h * 0.0, h * 0.0
         lift = gravity[0] * (fluid[DENSITY] / (fluid[SOUND] * fluid[SOUND]))
-        for j in hash_grid_neighbors(grid, x[i], reach):
-            u = v[i] - v[j]
-            d = x[i] - x[j]
-            if periodic:
-                d = nearest_image(d, period)
-            d = d + u * (0.5 * dt)
-            square = dot(d, d)
-            if j != i and square > 0.0:
-                weighed = mass[j] * slope_of(sqrt(square), h)
-                flow += weighed * dot(u, d)
-                if j < water:
-                    diffusion += weighed / rho[j] * (rho[i] - rho[j] - dot(lift, d))
-        found = rho[i] + dt * (flow + 2.0 * fluid[DIFFUSION] * fluid[SOUND] * h * diffusion)
-        if not suction:
-            found = max(found, thinnest * fluid[DENSITY])
-        new[i] = found
+        if listed:
+            c, lane = tid()
+            i = c * SIZE + lane
+            q, u, own = x[i], v[i], rho[i]
+            for k in range(counts[c]):
+                j = ids[c, k]
+                one, two = pair(offset(q, x[j], period), u - v[j], own, rho[j], mass[j], j < water, 0.5 * dt, h, lift)
+                flow += one
+                diffusion += two
+        else:
+            i = tid()
+            q, u, own = x[i], v[i], rho[i]
+            for j in hash_grid_neighbors(grid, q, reach):
+                one, two = pair(offset(q, x[j], period), u - v[j], own, rho[j], mass[j], j < water, 0.5 * dt, h, lift)
+                flow += one
+                diffusion += two
+        if i < water:
+            found = rho[i] + dt * (flow + 2.0 * fluid[DIFFUSION] * fluid[SOUND] * h * diffusion)
+            if not suction:
+                found = max(found, thinnest * fluid[DENSITY])
+            new[i] = found
 
     return change_density

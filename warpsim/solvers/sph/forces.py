@@ -5,61 +5,106 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...core.language import array, dot, int32, kernel, min, sqrt, tid, uint64
-from ...geometry.hash_grid.neighbors import hash_grid_neighbors, nearest_image
+from ...core.language import Float, array, dot, func, int32, kernel, min, tid, uint64
+from ...geometry.hash_grid.neighbors import hash_grid_neighbors
+from ..neighbours.cluster_list import SIZE
 from .fluid import ALPHA, SOUND, VISCOSITY, XSPH
+from .pairs import distance, offset_of
 from .smoothing import smoothing
 
 
 @functools.cache
-def force_kernel(name: str, dim: int, periodic: bool, no_slip: bool, viscous: bool, mixing: bool) -> Any:
-    """The kernel of accelerations [m/s^2], and of the change of velocity by XSPH [m/s].
-
-    viscous, mixing: whether there is laminar viscosity, and XSPH.
+def pair_of(name: str, dim: int, no_slip: bool, viscous: bool, mixing: bool) -> Any:
+    """The kernel function of what a neighbour adds to the acceleration [m/s^2], and to the velocities' mean [m/s].
 
     Pressure in the symmetric form of J. Monaghan 1992: every pair feels equal and opposite forces. Artificial viscosity
     resists approach of particles of fluid, laminar viscosity all relative motion; walls take part in it with the
-    velocity that makes the fluid stick to them.
+    velocity that makes the fluid stick to them, `slip` relative to them.
     """
     kind = smoothing(name, dim)
     value, slope_of = kind.value, kind.slope
 
+    @func
+    def pair(
+        d: Any, u: Any, slip: Any, own: Float, rho: Float, push: Float, mass: Float, wet: bool, artificial: Float,
+        viscosity: Float, h: Float,
+    ):  # fmt: skip
+        r = distance(d, h)
+        slope = mass * slope_of(r, h)
+        both, mixed = own + rho, u * 0.0
+        inverse = 1.0 / ((r * r + 0.01 * h * h) * both)  # division is what costs most here
+        if wet:
+            push = push - artificial * min(dot(u, d), h * 0.0) * inverse
+            if mixing:
+                mixed = u * (-2.0 * mass * value(r, h) / both)
+        total = d * (-push * slope)
+        if viscous:
+            drag = viscosity * both * both / (own * rho) * r * r * inverse * slope
+            if wet:
+                total += u * drag
+            elif no_slip:
+                total += slip * drag
+        return total, mixed
+
+    return pair
+
+
+@functools.cache
+def force_kernel(
+    name: str, dim: int, periodic: bool, no_slip: bool, viscous: bool, mixing: bool, listed: bool
+) -> Any:  # fmt: skip
+    """The kernel of accelerations [m/s^2], and of the change of velocity by XSPH [m/s].
+
+    viscous, mixing: whether there is laminar viscosity, and XSPH. listed: whether neighbours are those of cluster
+    lists, or looked up in the grid.
+    """
+    pair, offset = pair_of(name, dim, no_slip, viscous, mixing), offset_of(periodic)
+
+    @func
+    def behind(slip: array(dtype=Any), j: int32, water: int32, u: Any) -> Any:
+        """The velocity that walls make fluid stick with; any where it does not."""
+        if no_slip and j >= water:
+            return slip[j - water]
+        return u
+
     @kernel
     def accelerate(
-        grid: uint64, reach: Any, period: Any, water: int32, h: Any, fluid: array(dtype=Any),
-        gravity: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any), slip: array(dtype=Any),
-        rho: array(dtype=Any), p: array(dtype=Any), mass: array(dtype=Any), pull: array(dtype=Any),
-        a: array(dtype=Any), mix: array(dtype=Any),
+        counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
+        water: int32, h: Any, fluid: array(dtype=Any), gravity: array(dtype=Any), x: array(dtype=Any),
+        v: array(dtype=Any), slip: array(dtype=Any), rho: array(dtype=Any), p: array(dtype=Any), mass: array(dtype=Any),
+        pull: array(dtype=Any), a: array(dtype=Any), mix: array(dtype=Any),
     ):  # fmt: skip
-        i = tid()
-        total, mixed = gravity[0] + pull[i] / mass[i], v[i] * 0.0
-        own = p[i] / (rho[i] * rho[i])
+        total, mixed = gravity[0] * 0.0, gravity[0] * 0.0
         artificial = 2.0 * fluid[ALPHA] * fluid[SOUND] * h
-        least = 0.01 * h * h
-        for j in hash_grid_neighbors(grid, x[i], reach):
-            d = x[i] - x[j]
-            if periodic:
-                d = nearest_image(d, period)
-            square = dot(d, d)
-            if j != i and square > 0.0:
-                r = sqrt(square)
-                slope = slope_of(r, h)
-                both = rho[i] + rho[j]
-                push = own + p[j] / (rho[j] * rho[j])
-                u = v[i] - v[j]
-                if j < water:
-                    closing = min(dot(u, d), h * 0.0)
-                    push = push - artificial * closing / (both * (square + least))
-                    if mixing:
-                        mixed -= u * (2.0 * mass[j] * value(r, h) / both)
-                elif no_slip:
-                    u = v[i] - slip[j - water]
-                if viscous and (j < water or no_slip):
-                    drag = fluid[VISCOSITY] * both / (rho[i] * rho[j]) * square / (square + least)
-                    total += u * (mass[j] * drag * slope)
-                total -= d * (mass[j] * push * slope)
-        a[i] = total
-        mix[i] = mixed * fluid[XSPH]
+        if listed:
+            c, lane = tid()
+            i = c * SIZE + lane
+            q, u, own = x[i], v[i], rho[i]
+            press = p[i] / (own * own)
+            for k in range(counts[c]):
+                j = ids[c, k]
+                push = press + p[j] / (rho[j] * rho[j])
+                one, two = pair(
+                    offset(q, x[j], period), u - v[j], u - behind(slip, j, water, u), own, rho[j], push, mass[j],
+                    j < water, artificial, fluid[VISCOSITY], h,
+                )  # fmt: skip
+                total += one
+                mixed += two
+        else:
+            i = tid()
+            q, u, own = x[i], v[i], rho[i]
+            press = p[i] / (own * own)
+            for j in hash_grid_neighbors(grid, q, reach):
+                push = press + p[j] / (rho[j] * rho[j])
+                one, two = pair(
+                    offset(q, x[j], period), u - v[j], u - behind(slip, j, water, u), own, rho[j], push, mass[j],
+                    j < water, artificial, fluid[VISCOSITY], h,
+                )  # fmt: skip
+                total += one
+                mixed += two
+        if i < water:
+            a[i] = total + gravity[0] + pull[i] / mass[i]
+            mix[i] = mixed * fluid[XSPH]
 
     return accelerate
 

@@ -6,40 +6,73 @@ from typing import Any
 
 import numpy as np
 
-from ...core.language import array, empty, int32, kernel, tid, zeros
+from ...core.language import array, atomic_max, dot, empty, int32, kernel, launch, tid, zeros
+from ...core.runtime.arrays.creation import copy
 from ...geometry.hash_grid.hash_grid import HashGrid
+from ..neighbours.cluster_list import SIZE, ClusterList
+from ..neighbours.serpentine import Serpentine
 from .walls import WALL, WATER
 
 
 class Particles:
-    """Arrays of `water` particles of fluid, then `walls` of walls.
+    """Arrays of `water` particles of fluid, then `walls` of walls, each in an order in which neighbours are near.
 
-    x [m], v [m/s], rho [kg/m^3], p [Pa], mass [kg]: (water + walls,). pull: forces from outside [N], a: acceleration
-    [m/s^2], mix: change of velocity by XSPH [m/s], new: density a step later: (water,). slip: velocity with which walls
-    make fluid stick [m/s], force [N], shape and local, the place in its frame [m]: (walls,). first: where the particles
-    of each shape begin, (shapes + 1,).
+    number: which particle stands k-th, those of walls counted after those of fluid, and slot, its inverse: (total,).
+    x [m], v [m/s], rho [kg/m^3], p [Pa], mass [kg]: (total,). pull: forces from outside [N], a: acceleration [m/s^2],
+    mix: change of velocity by XSPH [m/s], new: density a step later: (water,). slip: velocity with which walls make
+    fluid stick [m/s]: (walls,). What kernels read of clusters is longer by one, so that the last one is whole.
+
+    In the order of the model: force [N], shape and local, the place in its frame [m]: (walls,); first: where the
+    particles of each shape begin, (shapes + 1,).
+
+    around_water, around_walls: cluster lists with a margin `skin` [m], the second of fluid alone. seen: x when they
+    were made; outdated: 1 where something is farther from there than half of it.
     """
 
-    def __init__(self, model: Any, local: np.ndarray, shape: np.ndarray, wall_mass: float):
-        self.water, self.walls, device = model.particle_count, len(shape), model.device
-        n, total = self.water, self.water + self.walls
+    def __init__(
+        self, model: Any, local: np.ndarray, shape: np.ndarray, wall_mass: float, width: float, skin: float,
+        period: Any,
+    ):  # fmt: skip
+        self.model, self.skin, device = model, skin, model.device
+        self.water, self.walls = model.particle_count, len(shape)
+        n, self.total = self.water, self.water + self.walls
         options: dict[str, Any] = {"device": device, "requires_grad": True}
-        self.x, self.v = (zeros(total, model.vec3, **options) for _ in range(2))
-        self.rho, self.p = (zeros(total, model.dtype, **options) for _ in range(2))
-        self.mass = array(np.full(total, wall_mass), dtype=model.dtype, **options)
-        self.pull, self.a, self.mix = (zeros(n, model.vec3, **options) for _ in range(3))
+        whole = self.total + SIZE
+        self.x, self.v = (zeros(whole, model.vec3, **options) for _ in range(2))
+        self.p, self.rho = zeros(whole, model.dtype, **options), array(np.ones(whole), dtype=model.dtype, **options)
+        self.mass = array(np.full(whole, wall_mass), dtype=model.dtype, **options)
+        self.pull = zeros(n + SIZE, model.vec3, **options)
+        self.a, self.mix = (zeros(n, model.vec3, **options) for _ in range(2))
         self.new = zeros(n, model.dtype, **options)
-        self.slip, self.force, self.local = (zeros(self.walls, model.vec3, **options) for _ in range(3))
+        self.slip = zeros(self.walls + SIZE, model.vec3, **options)
+        self.force, self.local = (zeros(self.walls, model.vec3, **options) for _ in range(2))
         self.shape = empty(self.walls, int32, device)
         if self.walls:
             self.shape.assign(shape)
             self.local.assign(local)
         first = np.searchsorted(shape, np.arange(model.shape_count + 1)).astype(np.int32)
         self.first = array(first, dtype=int32, device=device)
+        self._make_search(width, period)
+
+    def _make_search(self, width: float, period: Any) -> None:
+        n, total, device = self.water, self.total, self.model.device
+        self.number, self.slot = (array(np.arange(total), dtype=int32, device=device) for _ in range(2))
         groups = np.where(np.arange(total) < n, WATER, WALL).astype(np.int32)
         self.groups = array(groups, dtype=int32, device=device) if total else None
-        self.grid = HashGrid(1024, 1024, 1024, device=device, dtype=model.dtype)
+        self.grid = HashGrid(1024, 1024, 1024, device=device, dtype=self.model.dtype)
         self.grid.reserve(total, with_groups=True)
+        self.serpentine = Serpentine(total, width, period, device)
+        self.around_water = ClusterList(self.grid, 0, n, period)
+        self.around_walls = ClusterList(self.grid, n, total, period, WATER)
+        arrays = (self.number, self.x, self.v, self.rho, self.mass, self.pull)
+        self._before = [empty(a.size, a.dtype, device) for a in arrays]
+        self.seen = zeros(total, self.model.vec3, device)
+        self.outdated = array([1], dtype=int32, device=device)
+
+    @property
+    def points(self) -> Any:
+        """Positions without what fills the last cluster."""
+        return self.x[: self.total]
 
     @property
     def scratch(self) -> list[Any]:
@@ -47,32 +80,92 @@ class Particles:
         arrays = [self.x, self.v, self.rho, self.p, self.mass, self.pull, self.a, self.mix, self.new]
         return [*arrays, self.slip, self.force, self.grid]
 
+    # ----- neighbours -----------------------------------------------------------------------------
+
+    def build_grid(self, width: float, period: Any) -> None:
+        """Sort all into a hash grid with cells of a width [m]."""
+        if self.total:
+            self.grid.build(self.points, width, self.groups, period=period)
+
+    def note_moved(self) -> None:
+        """Say so where particles are far from where lists saw them."""
+        args = [self.x, self.seen, self.model.dtype(0.25 * self.skin * self.skin), self.outdated]
+        launch(_note, self.total, args, device=self.model.device, record_tape=False)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether lists may lack a pair; waits for the device."""
+        return bool(self.outdated.numpy()[0])
+
+    def rebuild(self, width: float, reach: float, period: Any) -> None:
+        """Put particles into a new order, and list those less than `reach` apart [m], or will be for a while."""
+        self.serpentine.update(self.x, self.water)
+        before = [self.number, self.x, self.v, self.rho, self.mass, self.pull]
+        for source, target in zip(before, self._before, strict=True):
+            copy(target, source)
+        args = [self.serpentine.order, self.water, *self._before, *before, self.slot, self.seen]
+        launch(_reorder, self.total, args, device=self.model.device, record_tape=False)
+        self.build_grid(width, period)
+        self.around_water.rebuild(self.x, reach + self.skin)
+        self.around_walls.rebuild(self.x, reach + self.skin)
+        self.outdated.zero_()
+
+
+@kernel(enable_backward=False)
+def _note(x: array(dtype=Any), seen: array(dtype=Any), limit: Any, outdated: array(dtype=int32)):
+    i = tid()
+    d = x[i] - seen[i]
+    if dot(d, d) > limit:
+        atomic_max(outdated, 0, int32(1))
+
+
+@kernel(enable_backward=False)
+def _reorder(
+    order: array(dtype=int32), water: int32, old_number: array(dtype=int32), old_x: array(dtype=Any),
+    old_v: array(dtype=Any), old_rho: array(dtype=Any), old_mass: array(dtype=Any), old_pull: array(dtype=Any),
+    number: array(dtype=int32), x: array(dtype=Any), v: array(dtype=Any), rho: array(dtype=Any),
+    mass: array(dtype=Any), pull: array(dtype=Any), slot: array(dtype=int32), seen: array(dtype=Any),
+):  # fmt: skip
+    k = tid()
+    i = order[k]
+    number[k] = old_number[i]
+    x[k] = old_x[i]
+    v[k] = old_v[i]
+    rho[k] = old_rho[i]
+    mass[k] = old_mass[i]
+    if k < water:
+        pull[k] = old_pull[i]
+    slot[old_number[i]] = k
+    seen[k] = old_x[i]
+
 
 @kernel
 def load(
-    particle_q: array(dtype=Any), particle_qd: array(dtype=Any), particle_rho: array(dtype=Any),
-    particle_f: array(dtype=Any), particle_mass: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any),
-    rho: array(dtype=Any), pull: array(dtype=Any), mass: array(dtype=Any),
+    number: array(dtype=int32), particle_q: array(dtype=Any), particle_qd: array(dtype=Any),
+    particle_rho: array(dtype=Any), particle_f: array(dtype=Any), particle_mass: array(dtype=Any), x: array(dtype=Any),
+    v: array(dtype=Any), rho: array(dtype=Any), pull: array(dtype=Any), mass: array(dtype=Any),
 ):  # fmt: skip
     """Take over a state."""
-    i = tid()
-    x[i] = particle_q[i]
-    v[i] = particle_qd[i]
-    rho[i] = particle_rho[i]
-    pull[i] = particle_f[i]
-    mass[i] = particle_mass[i]
+    k = tid()
+    i = number[k]
+    x[k] = particle_q[i]
+    v[k] = particle_qd[i]
+    rho[k] = particle_rho[i]
+    pull[k] = particle_f[i]
+    mass[k] = particle_mass[i]
 
 
 @kernel
 def store(
-    x: array(dtype=Any), v: array(dtype=Any), rho: array(dtype=Any), particle_q: array(dtype=Any),
-    particle_qd: array(dtype=Any), particle_rho: array(dtype=Any),
+    number: array(dtype=int32), x: array(dtype=Any), v: array(dtype=Any), rho: array(dtype=Any),
+    particle_q: array(dtype=Any), particle_qd: array(dtype=Any), particle_rho: array(dtype=Any),
 ):  # fmt: skip
     """Hand over a state."""
-    i = tid()
-    particle_q[i] = x[i]
-    particle_qd[i] = v[i]
-    particle_rho[i] = rho[i]
+    k = tid()
+    i = number[k]
+    particle_q[i] = x[k]
+    particle_qd[i] = v[k]
+    particle_rho[i] = rho[k]
 
 
 @kernel

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.language import array, launch, zeros
+from ...core.language import array, int32, launch, zeros
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.creation import copy
 from ...core.runtime.commands.graph import ScopedCapture, capture_launch
@@ -17,7 +17,7 @@ from ...core.runtime.devices.capture import current_graph
 from ...errors import DivergenceError, ModelError, StateError
 from ..control import Control, advance_shapes
 from ..model import Model
-from ..neighbours.verlet_list import vector_of
+from ..neighbours.cluster_list import ClusterList
 from ..state import State
 from . import timestep
 from .density import continuity_kernel, press_kernel, sum_kernel
@@ -30,6 +30,8 @@ from .statistics import FluidStatistics
 from .walls import place_walls, sum_forces, wall_force_kernel, wall_pressure_kernel
 
 _GRAPHS = 4  # kept at once
+_SKIN = 0.3  # of the spacing: margin of lists of neighbours
+_COLUMN = {2: 4.0, 3: 2.0}  # spacings: clusters of a lattice are then 4 x 4, or 4 x 2 x 2
 _MARGIN = 1.04  # of the support: how much nearer two particles can be half a step later
 THINNEST = 0.998  # the least density without suction, in that at rest: spray does not forget its volume
 
@@ -79,6 +81,7 @@ class SolverSPH:
         self.shape_force = zeros(model.shape_count, model.spatial_vector, **options)
         self._pose = zeros(model.shape_count, model.transform, **options)
         self.particles = self._make_particles(bounds)
+        self._no_rows = [zeros(0, int32, model.device), zeros((0, 0), int32, model.device)]
         self._graphs: dict[Any, Any] = {}
 
     @property
@@ -96,7 +99,8 @@ class SolverSPH:
         self._plane = low[2]
         depth = math.ceil(self.support / dx - 1.0e-9) * dx
         local, shape = sample_shapes(model, dx, depth, corner, bounds, self.dim, self.period)
-        return Particles(model, local, shape, self.fluid.density * dx**self.dim)
+        width = dx * _COLUMN[self.dim]
+        return Particles(model, local, shape, self.fluid.density * dx**self.dim, width, _SKIN * dx, self.period)
 
     # ----- one step -------------------------------------------------------------------------------
 
@@ -112,87 +116,101 @@ class SolverSPH:
         control = control or self._resting()
         self._check_arguments(state_in, state_out, control, dt)
         substeps = self._choose_substeps(state_in, dt)
-        self._begin(state_in, control, substeps)
+        self._begin(state_in, control)
         for _ in range(substeps):
             self._run_substep(control, dt / substeps, substeps)
         p = self.particles
-        self._run(store, p.water, p.x, p.v, p.rho, state_out.particle_q, state_out.particle_qd, state_out.particle_rho)
+        into = [state_out.particle_q, state_out.particle_qd, state_out.particle_rho]
+        self._run(store, p.water, p.number, p.x, p.v, p.rho, *into)
         self.steps += 1
         if self.check:
             self._require_finite(state_out)
 
-    def _begin(self, state: State, control: Control, substeps: int) -> None:
+    def _begin(self, state: State, control: Control) -> None:
         """The state and the poses of shapes into the solver's arrays."""
         p, model = self.particles, self.model
         given = [state.particle_q, state.particle_qd, state.particle_rho, state.particle_f, model.particle_mass]
-        self._run(load, p.water, *given, p.x, p.v, p.rho, p.pull, p.mass)
+        self._run(load, p.water, p.number, *given, p.x, p.v, p.rho, p.pull, p.mass)
         if model.shape_count:
             copy(self._pose, control.shape_transform)
             self.shape_force.zero_()
+        self._place_walls(control)
 
     def _run_substep(self, control: Control, h: float, substeps: int) -> None:
-        """One substep, as a graph where nothing records it."""
+        """One substep: as a graph with cluster lists, or recorded, with neighbours looked up in the grid."""
+        p = self.particles
         if saved_contents.active() or current_graph() is not None:
-            self._substep(control, h, substeps)
+            p.build_grid(self.support, self.period)
+            self._substep(control, h, substeps, False)
             return
-        key = (h, substeps, id(control.gravity), id(control.shape_velocity))  # the graph holds these arrays
+        if p.is_outdated:
+            p.rebuild(self.support, _MARGIN * self.support, self.period)
+        arrays = [control.gravity, control.shape_velocity, p.around_water.ids, p.around_walls.ids]
+        key = (h, substeps, *map(id, arrays))  # the graph holds these arrays
         if key not in self._graphs:
             while len(self._graphs) >= _GRAPHS:
                 del self._graphs[next(iter(self._graphs))]
             with ScopedCapture(device=self.model.device) as capture:
-                self._substep(control, h, substeps)
+                self._substep(control, h, substeps, True)
             self._graphs[key] = capture.graph
         capture_launch(self._graphs[key])
 
-    def _substep(self, control: Control, h: float, substeps: int) -> None:
-        """Neighbours, forces, velocities, densities, positions."""
-        p, dt, periodic = self.particles, self.model.dtype(h), any(self.period)
-        search = [p.grid.id, self.model.dtype(_MARGIN * self.support), vector_of(self.period, self.model.dtype)]
-        scale, fluid = self.model.dtype(self.smoothing), self.fluid_numbers
-        kind = (self.kernel, self.dim, periodic)
-        self._find_neighbours(control)
+    def _substep(self, control: Control, h: float, substeps: int, listed: bool) -> None:
+        """Forces, velocities, densities, positions."""
+        p, dt, model = self.particles, self.model.dtype(h), self.model
+        kind = (self.kernel, self.dim, any(self.period))
+        around, dim = self._search(p.around_water, listed), p.around_water.dim if listed else p.water
+        scale, fluid = model.dtype(self.smoothing), self.fluid_numbers
         if self.density == "summation":
-            self._run(sum_kernel(*kind), p.water, *search, scale, p.x, p.mass, p.rho)
+            self._run(sum_kernel(*kind, listed), dim, *around, p.water, scale, p.x, p.mass, p.rho)
         self._run(press_kernel(self.suction), p.water, fluid, p.rho, p.p)
         if p.walls:
-            around = [*search, p.water, scale, fluid, control.gravity, p.x, p.v, p.rho, p.p, p.slip]
-            self._run(wall_pressure_kernel(*kind, self.suction), p.walls, *around)
-            self._push_walls(control, search, substeps)
+            self._push_walls(control, substeps, listed)
         forces = [control.gravity, p.x, p.v, p.slip, p.rho, p.p, p.mass, p.pull, p.a, p.mix]
-        slopes = self.model.requires_grad  # what is zero has a derivative too
+        slopes = model.requires_grad  # what is zero has a derivative too
         terms = [slopes or self.fluid.viscosity > 0.0, slopes or self.fluid.xsph > 0.0]
-        accelerate = force_kernel(*kind, self.no_slip, *terms)
-        self._run(accelerate, p.water, *search, p.water, scale, fluid, *forces)
+        accelerate = force_kernel(*kind, self.no_slip, *terms, listed)
+        self._run(accelerate, dim, *around, p.water, scale, fluid, *forces)
         self._run(kick, p.water, dt, p.a, p.mix, p.v)
         if self.density == "continuity":
-            rates = [self.model.dtype(THINNEST), fluid, control.gravity, p.x, p.v, p.rho, p.mass, p.new]
-            self._run(continuity_kernel(*kind, self.suction), p.water, *search, p.water, scale, dt, *rates)
+            rates = [model.dtype(THINNEST), fluid, control.gravity, p.x, p.v, p.rho, p.mass, p.new]
+            self._run(continuity_kernel(*kind, self.suction, listed), dim, *around, p.water, scale, dt, *rates)
             self._run(take_density, p.water, p.new, p.rho)
         self._run(drift, p.water, dt, p.v, p.x)
-        if self.model.shape_count:
-            self._run(advance_shapes, self.model.shape_count, control.shape_velocity, dt, self._pose)
+        if model.shape_count:
+            self._run(advance_shapes, model.shape_count, control.shape_velocity, dt, self._pose)
+        self._place_walls(control)
 
-    def _find_neighbours(self, control: Control) -> None:
-        """Put wall particles in their places, and all into the grid."""
+    def _search(self, lists: ClusterList, listed: bool) -> list[Any]:
+        """What kernels find neighbours with: rows of clusters, or the grid."""
+        rows = [lists.counts, lists.ids] if listed else self._no_rows
+        return [*rows, self.particles.grid.id, self.model.dtype(_MARGIN * self.support), lists.period]
+
+    def _place_walls(self, control: Control) -> None:
+        """Put wall particles where their shapes are."""
         p = self.particles
         if p.walls:
             sheet = [self.model.dtype(self.dim == 2), self.model.dtype(self._plane)]
-            frames = [p.shape, p.local, self._pose, control.shape_velocity]
+            frames = [p.number, p.shape, p.local, self._pose, control.shape_velocity]
             self._run(place_walls, p.walls, p.water, *sheet, *frames, p.x, p.v)
-        if p.water + p.walls:
-            p.grid.build(p.x, self.support, p.groups, period=self.period)
+        p.note_moved()
 
-    def _push_walls(self, control: Control, search: list[Any], substeps: int) -> None:
-        """Forces on wall particles, and their sums over shapes."""
+    def _push_walls(self, control: Control, substeps: int, listed: bool) -> None:
+        """Pressures in walls, forces on their particles, and their sums over shapes."""
         p, model = self.particles, self.model
-        around = [p.water, model.dtype(self.smoothing), self.fluid_numbers, p.x, p.v, p.slip, p.rho, p.p, p.mass]
-        push = wall_force_kernel(self.kernel, self.dim, any(self.period), self.no_slip)
-        self._run(push, p.walls, *search, *around, p.force)
-        share = model.dtype(1.0 / substeps)
-        self._run(sum_forces, model.shape_count, p.water, p.first, self._pose, share, p.x, p.force, self.shape_force)
+        kind = (self.kernel, self.dim, any(self.period))
+        around = [*self._search(p.around_walls, listed), p.water, p.walls, model.dtype(self.smoothing)]
+        dim = p.around_walls.dim if listed else p.walls
+        here = [p.x, p.v, p.rho[: p.water], p.p[: p.water], p.rho[p.water :], p.p[p.water :], p.slip]
+        press = wall_pressure_kernel(*kind, self.suction, listed)
+        self._run(press, dim, *around, self.fluid_numbers, control.gravity, *here)
+        push = wall_force_kernel(*kind, self.no_slip, listed)
+        self._run(push, dim, *around, self.fluid_numbers, p.number, p.x, p.v, p.slip, p.rho, p.p, p.mass, p.force)
+        share, frames = model.dtype(1.0 / substeps), [p.first, p.slot, self._pose]
+        self._run(sum_forces, model.shape_count, p.water, *frames, share, p.x, p.force, self.shape_force)
 
-    def _run(self, kernel: Any, count: int, *args: Any) -> None:
-        launch(kernel, count, args, device=self.model.device)
+    def _run(self, kernel: Any, dim: Any, *args: Any) -> None:
+        launch(kernel, dim, args, device=self.model.device)
 
     # ----- what is asked of it --------------------------------------------------------------------
 
@@ -208,8 +226,9 @@ class SolverSPH:
 
     @property
     def walls(self) -> np.ndarray:
-        """Where wall particles were in the last step, (walls, 3) [m]."""
-        return self.particles.x.numpy()[self.particles.water :]
+        """Where wall particles were at the end of the last step, (walls, 3) [m]."""
+        p = self.particles
+        return p.x.numpy()[p.slot.numpy()[p.water :]]
 
     def statistics(self, state: State) -> FluidStatistics:
         """What is asked of a state, computed when it is read."""

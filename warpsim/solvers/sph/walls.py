@@ -6,12 +6,14 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...core.language import array, cross, dot, int32, kernel, max, sqrt, tid, uint64, vector
+from ...core.language import Float, array, cross, dot, func, int32, kernel, max, tid, uint64, vector
 from ...core.lib.transforms import transform_get_translation
-from ...geometry.hash_grid.neighbors import hash_grid_neighbors, nearest_image
+from ...geometry.hash_grid.neighbors import hash_grid_neighbors
+from ..neighbours.cluster_list import SIZE
 from ..shapes import surface_velocity, to_world
 from .density import density_of
 from .fluid import VISCOSITY
+from .pairs import distance, offset_of
 from .smoothing import smoothing
 
 WATER, WALL = 0, 1
@@ -20,97 +22,123 @@ WATER, WALL = 0, 1
 
 @kernel
 def place_walls(
-    water: int32, flat: Any, plane: Any, shape: array(dtype=int32), local: array(dtype=Any), pose: array(dtype=Any),
-    twist: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any),
+    water: int32, flat: Any, plane: Any, number: array(dtype=int32), shape: array(dtype=int32), local: array(dtype=Any),
+    pose: array(dtype=Any), twist: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any),
 ):  # fmt: skip
     """Positions and velocities of wall particles; those of a sheet stay in its plane to the last bit."""
-    k = tid()
-    s = shape[k]
-    p = to_world(pose[s], local[k])
+    k = water + tid()
+    wall = number[k] - water
+    s = shape[wall]
+    p = to_world(pose[s], local[wall])
     u = surface_velocity(pose[s], twist[s], p)
-    x[water + k] = vector(p[0], p[1], flat * plane + (1.0 - flat) * p[2])
-    v[water + k] = vector(u[0], u[1], (1.0 - flat) * u[2])
+    x[k] = vector(p[0], p[1], flat * plane + (1.0 - flat) * p[2])
+    v[k] = vector(u[0], u[1], (1.0 - flat) * u[2])
 
 
 @functools.cache
-def wall_pressure_kernel(name: str, dim: int, periodic: bool, suction: bool) -> Any:
+def wall_pressure_kernel(name: str, dim: int, periodic: bool, suction: bool, listed: bool) -> Any:
     """The kernel of pressures in walls: the fluid's, as it would be there at rest; and of the velocity that makes fluid
     stick: as much behind the wall's as the fluid is ahead of it."""
-    value = smoothing(name, dim).value
+    value, offset = smoothing(name, dim).value, offset_of(periodic)
 
     @kernel
     def press_walls(
-        grid: uint64, reach: Any, period: Any, water: int32, h: Any, fluid: array(dtype=Any),
-        gravity: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any), rho: array(dtype=Any),
+        counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
+        water: int32, walls: int32, h: Any, fluid: array(dtype=Any), gravity: array(dtype=Any), x: array(dtype=Any),
+        v: array(dtype=Any), water_rho: array(dtype=Any), water_p: array(dtype=Any), rho: array(dtype=Any),
         p: array(dtype=Any), slip: array(dtype=Any),
     ):  # fmt: skip
-        k = tid()
-        i = water + k
-        pressure, weight = h * 0.0, h * 0.0
-        flow = v[i] * 0.0
-        for j in hash_grid_neighbors(grid, x[i], reach, WATER):
-            d = x[i] - x[j]
-            if periodic:
-                d = nearest_image(d, period)
-            square = dot(d, d)
-            if square > 0.0:
-                w = value(sqrt(square), h)
-                pressure += w * (p[j] + rho[j] * dot(gravity[0], d))
+        pressure, weight, flow = h * 0.0, h * 0.0, gravity[0] * 0.0
+        if listed:
+            c, lane = tid()
+            wall = c * SIZE + lane
+            q = x[water + wall]
+            for k in range(counts[c]):
+                j = ids[c, k]
+                d = offset(q, x[j], period)
+                w = value(distance(d, h), h)
+                pressure += w * (water_p[j] + water_rho[j] * dot(gravity[0], d))
                 flow += w * v[j]
                 weight += w
-        velocity = v[i]
-        if weight > 0.0:
-            pressure = pressure / weight
-            velocity = 2.0 * velocity - flow / weight
-        if not suction:
-            pressure = max(pressure, h * 0.0)
-        p[i] = pressure
-        rho[i] = density_of(fluid, pressure)
-        slip[k] = velocity
+        else:
+            wall = tid()
+            q = x[water + wall]
+            for j in hash_grid_neighbors(grid, q, reach, WATER):
+                d = offset(q, x[j], period)
+                w = value(distance(d, h), h)
+                pressure += w * (water_p[j] + water_rho[j] * dot(gravity[0], d))
+                flow += w * v[j]
+                weight += w
+        if wall < walls:
+            velocity = v[water + wall]
+            if weight > 0.0:
+                pressure = pressure / weight
+                velocity = 2.0 * velocity - flow / weight
+            if not suction:
+                pressure = max(pressure, h * 0.0)
+            p[wall] = pressure
+            rho[wall] = density_of(fluid, pressure)
+            slip[wall] = velocity
 
     return press_walls
 
 
 @functools.cache
-def wall_force_kernel(name: str, dim: int, periodic: bool, no_slip: bool) -> Any:
+def wall_force_kernel(name: str, dim: int, periodic: bool, no_slip: bool, listed: bool) -> Any:
     """The kernel of forces [N] on wall particles: what they do to the fluid, the other way."""
-    slope_of = smoothing(name, dim).slope
+    slope_of, offset = smoothing(name, dim).slope, offset_of(periodic)
+
+    @func
+    def pair(
+        d: Any, u: Any, push: Float, own: Float, rho: Float, masses: Float, viscosity: Float, h: Float
+    ) -> Any:  # fmt: skip
+        r = distance(d, h)
+        slope = slope_of(r, h) * masses
+        total = d * (-slope * push)
+        if no_slip:
+            total += u * (slope * viscosity * (own + rho) / (own * rho) * r * r / (r * r + 0.01 * h * h))
+        return total
 
     @kernel
     def push_walls(
-        grid: uint64, reach: Any, period: Any, water: int32, h: Any, fluid: array(dtype=Any), x: array(dtype=Any),
-        v: array(dtype=Any), slip: array(dtype=Any), rho: array(dtype=Any), p: array(dtype=Any),
-        mass: array(dtype=Any), force: array(dtype=Any),
+        counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
+        water: int32, walls: int32, h: Any, fluid: array(dtype=Any), number: array(dtype=int32), x: array(dtype=Any),
+        v: array(dtype=Any), slip: array(dtype=Any), rho: array(dtype=Any), p: array(dtype=Any), mass: array(dtype=Any),
+        force: array(dtype=Any),
     ):  # fmt: skip
-        k = tid()
-        i = water + k
-        own = p[i] / (rho[i] * rho[i])
-        least = 0.01 * h * h
-        total = v[i] * 0.0
-        for j in hash_grid_neighbors(grid, x[i], reach, WATER):
-            d = x[i] - x[j]
-            if periodic:
-                d = nearest_image(d, period)
-            square = dot(d, d)
-            if square > 0.0:
-                slope = slope_of(sqrt(square), h) * mass[i] * mass[j]
-                total -= d * (slope * (own + p[j] / (rho[j] * rho[j])))
-                if no_slip:
-                    drag = fluid[VISCOSITY] * (rho[i] + rho[j]) / (rho[i] * rho[j]) * square / (square + least)
-                    total += (slip[k] - v[j]) * (slope * drag)
-        force[k] = total
+        total = fluid[0] * x[0] * 0.0
+        if listed:
+            c, lane = tid()
+            wall = c * SIZE + lane
+            i = water + wall
+            q, own, around = x[i], rho[i], slip[wall]
+            press = p[i] / (own * own)
+            for k in range(counts[c]):
+                j = ids[c, k]
+                push, masses = press + p[j] / (rho[j] * rho[j]), mass[i] * mass[j]
+                total += pair(offset(q, x[j], period), around - v[j], push, own, rho[j], masses, fluid[VISCOSITY], h)
+        else:
+            wall = tid()
+            i = water + wall
+            q, own, around = x[i], rho[i], slip[wall]
+            press = p[i] / (own * own)
+            for j in hash_grid_neighbors(grid, q, reach, WATER):
+                push, masses = press + p[j] / (rho[j] * rho[j]), mass[i] * mass[j]
+                total += pair(offset(q, x[j], period), around - v[j], push, own, rho[j], masses, fluid[VISCOSITY], h)
+        if wall < walls:
+            force[number[water + wall] - water] = total
 
     return push_walls
 
 
 @kernel
 def sum_forces(
-    water: int32, first: array(dtype=int32), pose: array(dtype=Any), share: Any, x: array(dtype=Any),
-    force: array(dtype=Any), reaction: array(dtype=Any),
+    water: int32, first: array(dtype=int32), slot: array(dtype=int32), pose: array(dtype=Any), share: Any,
+    x: array(dtype=Any), force: array(dtype=Any), reaction: array(dtype=Any),
 ):  # fmt: skip
     """Add torque about a shape's origin and force on it, from its particles in order."""
     s = tid()
     for k in range(first[s], first[s + 1]):
-        turn = cross(x[water + k] - transform_get_translation(pose[s]), force[k])
+        turn = cross(x[slot[water + k]] - transform_get_translation(pose[s]), force[k])
         f = force[k]
         reaction[s] = reaction[s] + share * vector(turn[0], turn[1], turn[2], f[0], f[1], f[2])

@@ -1,0 +1,136 @@
+"""Cluster lists: neighbours of sixteen particles at a time, which then are the lanes of vectors.
+
+S. Pall and B. Hess 2013 (Comput. Phys. Commun. 184, 2641). Sixteen particles that follow each other in memory share one
+row of neighbours, all that come near to any of them: a launch over (clusters, SIZE) reads every neighbour once for all
+lanes, and nothing is gathered. What is in a row but not near to a particle must count as nothing by itself, as it does
+where kernels end at a distance. Rows have a margin, as Verlet's lists have, so that they serve many steps.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ...core.language import (
+    array, dot, empty, func, int32, kernel, launch, length, max, min, tid, uint64, zeros,
+)  # fmt: skip
+from ...geometry.hash_grid.hash_grid import HashGrid
+from ...geometry.hash_grid.neighbors import hash_grid_neighbors, nearest_image
+from .verlet_list import vector_of
+
+SIZE = 16
+"""Particles of a cluster; the last one may have fewer."""
+_SPREAD = 1.5  # half the diagonal of a cluster, in the reach, above which its particles are looked up one by one
+
+
+class ClusterList:
+    """Rows of neighbours for points `first` to `last`, of all points in `grid` or of one of its groups.
+
+    counts: int32 (clusters,). ids: int32 (clusters, capacity). Row c is `ids[c, 0]` to `ids[c, counts[c] - 1]`.
+    """
+
+    def __init__(self, grid: HashGrid, first: int, last: int, period: Any, group: int | None = None):
+        self.grid, self.first, self.last, self.group = grid, first, last, group
+        self.clusters = -(-(last - first) // SIZE)
+        self.period = vector_of(period, grid.dtype)
+        self.counts = zeros(self.clusters, int32, grid.device)
+        self.ids = empty((self.clusters, 0), int32, grid.device)
+
+    @property
+    def dim(self) -> tuple[int, int]:
+        """Of launches with a thread for each particle."""
+        return self.clusters, SIZE
+
+    def rebuild(self, x: Any, reach: float) -> None:
+        """List points less than `reach` [m] from those of each cluster, as the grid was built from `x`."""
+        self._visit(x, reach)
+        longest = int(self.counts.numpy().max(initial=0))
+        if longest > self.ids.shape[1]:
+            self.ids = empty((self.clusters, longest + longest // 4 + 8), int32, self.grid.device)
+            self._visit(x, reach)
+
+    def _visit(self, x: Any, reach: float) -> None:
+        args = [self.grid.id, self.grid.dtype(reach), self.period, self.first, self.last, self.group or 0, x]
+        visit = _visit_kernel(self.group is not None)
+        launch(visit, self.clusters, [*args, self.counts, self.ids], device=self.grid.device, record_tape=False)
+
+
+@func
+def is_near(a: Any, b: Any, half: Any, reach: Any, period: Any) -> bool:
+    """Whether point b is less than `reach` from a box with the middle a and half lengths `half`."""
+    d = nearest_image(b - a, period)
+    outside = type(d)(d[0] * 0.0)
+    for axis in range(3):
+        outside[axis] = max(max(d[axis], -d[axis]) - half[axis], d[axis] * 0.0)
+    return dot(outside, outside) < reach * reach
+
+
+@func
+def bound(x: array(dtype=Any), first: int32, last: int32, period: Any):
+    """Middle and half lengths of the box around some points."""
+    low = x[first] * 0.0
+    high = low
+    for i in range(first + 1, last):
+        d = nearest_image(x[i] - x[first], period)
+        low, high = min(low, d), max(high, d)
+    return x[first] + 0.5 * (low + high), 0.5 * (high - low)
+
+
+@func
+def is_listed(x: array(dtype=Any), first: int32, last: int32, j: int32, reach: Any, period: Any) -> bool:
+    """Whether point j is near one of some points."""
+    found = False
+    for i in range(first, last):
+        d = nearest_image(x[i] - x[j], period)
+        if dot(d, d) < reach * reach:
+            found = True
+            break
+    return found
+
+
+@functools.cache
+def _visit_kernel(grouped: bool) -> Any:
+    """The kernel that counts neighbours of clusters, and writes as many into their rows as there is room for."""
+
+    @kernel(enable_backward=False)
+    def visit(
+        grid: uint64, reach: Any, period: Any, begin: int32, end: int32, group: int32, x: array(dtype=Any),
+        counts: array(dtype=int32), ids: array(dtype=int32, ndim=2),
+    ):  # fmt: skip
+        c = tid()
+        first = begin + c * SIZE
+        last = min(first + SIZE, end)
+        middle, half = bound(x, first, last, period)
+        spread = length(half)
+        far, parts, count = spread + reach, int32(1), int32(0)
+        if not spread < _SPREAD * reach:  # of NaN neither
+            far, parts = reach, last - first
+        for part in range(parts):
+            if parts > 1:
+                middle = x[first + part]
+            if grouped:
+                for j in hash_grid_neighbors(grid, middle, far, group):
+                    if is_new(x, first, part, j, middle, half, reach, period, parts > 1):
+                        if count < ids.shape[1]:
+                            ids[c, count] = j
+                        count += 1
+            else:
+                for j in hash_grid_neighbors(grid, middle, far):
+                    if is_new(x, first, part, j, middle, half, reach, period, parts > 1):
+                        if count < ids.shape[1]:
+                            ids[c, count] = j
+                        count += 1
+        counts[c] = count
+
+    return visit
+
+
+@func
+def is_new(
+    x: array(dtype=Any), first: int32, part: int32, j: int32, middle: Any, half: Any, reach: Any, period: Any,
+    single: bool,
+) -> bool:  # fmt: skip
+    """Whether a point belongs in the row: of a box, or of its points one by one, where it does not stand yet."""
+    if single:
+        return not is_listed(x, first, first + part, j, reach, period)
+    return is_near(middle, x[j], half, reach, period)

@@ -1,0 +1,30 @@
+"""Pairs of particles: how far apart they are, in a form that also holds for a particle and itself."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ...core.language import Float, Vec, dot, func, max, sqrt
+from ...geometry.hash_grid.neighbors import nearest_image
+
+_TINY = 1.0e-12
+
+
+@func
+def distance(d: Vec[3, Float], h: Float) -> Float:
+    """The length of an offset [m], a millionth of h at least: its derivative is then finite, and 0, at no offset."""
+    return sqrt(max(dot(d, d), h.dtype(_TINY) * h * h))
+
+
+@functools.cache
+def offset_of(periodic: bool) -> Any:
+    """The kernel function of the offset from b to a [m], the shortest one in a periodic box."""
+
+    @func
+    def offset(a: Any, b: Any, period: Any) -> Any:
+        if periodic:
+            return nearest_image(a - b, period)
+        return a - b
+
+    return offset
