@@ -24,7 +24,8 @@ SECONDS, GRAVITY = 1.1, -9.81  # [s], [m/s^2]
 RADIUS, WALL, RESTITUTION = 0.08, 1.8, 0.85  # of the ball [m], where the wall stands [m], [-]
 RED, GREY, BLACK = (0.60, 0.10, 0.06), (0.45, 0.47, 0.50), (0.01, 0.01, 0.01)  # linear RGB
 
-Vec3s, Floats = wp.array(dtype=wp.vec3), wp.array(dtype=float)
+Vec3s = wp.array[wp.vec3]
+Floats = wp.array[float]
 
 
 @wp.func
@@ -155,7 +156,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--steps", type=int, default=110)
     parser.add_argument("--iterations", type=int, default=50, help="at most")
     parser.add_argument("--fps", type=int, default=60)

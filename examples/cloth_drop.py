@@ -99,7 +99,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     add_film_options(parser, "cloth_drop", seconds=3.0)
     parser.add_argument("--mesh", type=Path, default=MESH, help="any USD file with a mesh")
     parser.add_argument("--prim", help="which mesh of the file, if it has several")

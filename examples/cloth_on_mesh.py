@@ -47,7 +47,7 @@ def build(cells, mesh):
 
 
 @wp.kernel
-def measure(mesh: wp.uint64, x: wp.array(dtype=wp.vec3), gap: wp.array(dtype=float)):
+def measure(mesh: wp.uint64, x: wp.array[wp.vec3], gap: wp.array[float]):
     """Distances of points from mesh and floor [m], negative inside."""
     i = wp.tid()
     query = wp.mesh_query_point_sign_normal(mesh, x[i], 1.0e3)
@@ -99,7 +99,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     add_film_options(parser, "cloth_on_mesh", seconds=2.0)
     parser.add_argument("--mesh", type=Path, default=MESH, help="any file that wp.load_mesh reads")
     parser.add_argument("--prim", help="which mesh of a USD file, if it has several")

@@ -25,19 +25,19 @@ ORANGE, BLACK, GREY = (0.70, 0.22, 0.03), (0.02, 0.02, 0.02), (0.55, 0.57, 0.60)
 
 
 @wp.kernel
-def release(throw: wp.array(dtype=wp.vec3), spin: wp.vec3, q: wp.array(dtype=wp.vec3), qd: wp.array(dtype=wp.vec3)):
+def release(throw: wp.array[wp.vec3], spin: wp.vec3, q: wp.array[wp.vec3], qd: wp.array[wp.vec3]):
     """All particles leave with the throw, and turn about the middle."""
     i = wp.tid()
     qd[i] = throw[0] + wp.cross(spin, q[i] - wp.vec3(0.0, 1.0, 0.0))
 
 
 @wp.kernel
-def find_middle(q: wp.array(dtype=wp.vec3), middle: wp.array(dtype=wp.vec3)):
+def find_middle(q: wp.array[wp.vec3], middle: wp.array[wp.vec3]):
     wp.atomic_add(middle, 0, q[wp.tid()] / float(q.shape[0]))
 
 
 @wp.kernel
-def miss(middle: wp.array(dtype=wp.vec3), target: wp.vec3, loss: wp.array(dtype=float)):
+def miss(middle: wp.array[wp.vec3], target: wp.vec3, loss: wp.array[float]):
     """The squared distance to the target [m^2]."""
     loss[0] = wp.length_sq(middle[0] - target)
 
@@ -131,7 +131,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--cells", type=int, default=16, help="along each side of the cloth")
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--fps", type=int, default=60)

@@ -109,7 +109,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--spacing", type=float, default=0.01, help="of particles [m]")
     parser.add_argument("--seconds", type=float, default=0.8)
     parser.add_argument("--fps", type=int, default=50)

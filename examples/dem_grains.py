@@ -139,7 +139,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--grains", type=int, default=100_000, help="about how many")
     parser.add_argument("--aspect", type=float, default=3.0, help="height of the loose column by its radius")
     parser.add_argument("--seconds", type=float, default=0.8)

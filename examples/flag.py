@@ -93,7 +93,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     add_film_options(parser, "flag", seconds=5.0)
     parser.add_argument("--cells", type=int, default=127, help="along the width")
     parser.add_argument("--substeps", type=int, default=20, help="per frame")

@@ -115,7 +115,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     add_film_options(parser, "garment", seconds=4.0)
     parser.add_argument("--sides", type=int, default=84, help="particles around the garment")
     parser.add_argument("--substeps", type=int, default=20, help="per frame")

@@ -96,7 +96,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--wind", type=float, default=12.0, help="speed 10 m above the sea [m/s]")
     parser.add_argument("--fetch", type=float, default=150.0, help="way of the wind over the sea [km]")
     parser.add_argument("--size", type=float, default=400.0, help="of the tile [m]")

@@ -25,7 +25,7 @@ THICKNESS, DENSITY, WATER_DENSITY = 0.06, 120.0, 1025.0  # of the mat [m], [kg/m
 DRAG, STRETCH, BENDING = 120.0, 4.0e3, 2.0  # [N s/m^3], [N/m], [N m]
 BLUE, STRIPES = (0.05, 0.20, 0.26), ((0.80, 0.33, 0.03), (0.85, 0.82, 0.75))  # linear RGB
 TOP = np.array([0.0, 0.0, THICKNESS])  # of the mat over its particles [m]
-Points = wp.array(dtype=wp.vec3)
+Points = wp.array[wp.vec3]
 
 
 @wp.kernel
@@ -115,7 +115,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--height", type=float, default=0.8, help="significant, of the waves [m]")
     parser.add_argument("--period", type=float, default=4.0, help="of the peak [s]")
     parser.add_argument("--cells", type=int, default=24, help="of the mat, along each side")

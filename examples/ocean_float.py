@@ -110,7 +110,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--height", type=float, default=1.2, help="significant, of the waves [m]")
     parser.add_argument("--period", type=float, default=5.0, help="of the peak [s]")
     parser.add_argument("--seconds", type=float, default=20.0)

@@ -19,11 +19,12 @@ from warpsim.solvers.ocean import JONSWAP, Ocean
 FETCH, SIZE, CELLS = 100.0e3, 400.0, 64  # [m], [m], along each side
 TIMES = np.arange(6) * 1.3  # when probes are read [s]
 MODES = 16
-Heights, Numbers = wp.array2d(dtype=wp.float64), wp.array(dtype=wp.float64)
+Heights = wp.array2d[wp.float64]
+Numbers = wp.array[wp.float64]
 
 
 @wp.kernel
-def misfit(height: Heights, at: wp.array(dtype=wp.vec2i), seen: Numbers, loss: Numbers):
+def misfit(height: Heights, at: wp.array[wp.vec2i], seen: Numbers, loss: Numbers):
     """Squared difference from what probes saw."""
     i = wp.tid()
     miss = height[at[i][0], at[i][1]] - seen[i]
@@ -31,7 +32,7 @@ def misfit(height: Heights, at: wp.array(dtype=wp.vec2i), seen: Numbers, loss: N
 
 
 @wp.kernel
-def set_modes(amplitude: wp.array(dtype=wp.vec2d), where: wp.array(dtype=wp.vec2i), noise: wp.array3d(dtype=wp.vec2d)):
+def set_modes(amplitude: wp.array[wp.vec2d], where: wp.array[wp.vec2i], noise: wp.array3d[wp.vec2d]):
     i = wp.tid()
     noise[0, where[i][0], where[i][1]] = amplitude[i]
 
@@ -128,7 +129,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--wind", type=float, default=12.0, help="to be found [m/s]")
     parser.add_argument("--start", type=float, default=9.0, help="where the search starts [m/s]")
     parser.add_argument("--probes", type=int, default=24)

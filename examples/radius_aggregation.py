@@ -25,7 +25,8 @@ FEW = 1000  # queries that are compared with all pairs
 NOISE = 0.3  # in the features of the cloud
 
 Feature = wp.types.vector(length=CHANNELS, dtype=float)
-Vec3s, Features = wp.array(dtype=wp.vec3), wp.array(dtype=Feature)
+Vec3s = wp.array[wp.vec3]
+Features = wp.array[Feature]
 
 
 @wp.kernel
@@ -45,7 +46,7 @@ def aggregate(
 
 
 @wp.kernel
-def rate(out: Features, target: Features, loss: wp.array(dtype=float)):
+def rate(out: Features, target: Features, loss: wp.array[float]):
     """Mean squared difference."""
     i = wp.tid()
     wp.atomic_add(loss, 0, wp.length_sq(out[i] - target[i]) / float(out.shape[0] * CHANNELS))
@@ -175,7 +176,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--points", type=int, default=25_000, help="of the cloud")
     parser.add_argument("--side", type=int, default=30, help="queries along each axis")
     parser.add_argument("--radius", type=float, default=0.2)

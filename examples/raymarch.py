@@ -116,8 +116,8 @@ def render(
     sun: wp.vec3,
     voxel: float,
     samples: int,
-    image: wp.array2d(dtype=wp.vec3),
-    depth: wp.array2d(dtype=float),
+    image: wp.array2d[wp.vec3],
+    depth: wp.array2d[float],
 ):
     """One pixel: the mean of samples x samples rays; rows of `axes`: right, up, forward over tan(half the view)."""
     row, column = wp.tid()
@@ -158,7 +158,7 @@ def shape(p: wp.vec3):
 
 
 @wp.kernel
-def fill(volume: wp.uint64, voxels: wp.array(dtype=wp.vec3i), band: float):
+def fill(volume: wp.uint64, voxels: wp.array[wp.vec3i], band: float):
     """The distance in every voxel, cut off outside of a band around the surface."""
     v = voxels[wp.tid()]
     p = wp.volume_index_to_world(volume, wp.vec3(float(v[0]), float(v[1]), float(v[2])))
@@ -190,7 +190,7 @@ class Result:
 
 @wp.kernel
 def enclose(
-    volume: wp.uint64, voxels: wp.array(dtype=wp.vec3i), low: wp.array(dtype=wp.vec3), high: wp.array(dtype=wp.vec3)
+    volume: wp.uint64, voxels: wp.array[wp.vec3i], low: wp.array[wp.vec3], high: wp.array[wp.vec3]
 ):
     """Widen a box of the world to all voxels that lie inside the surface."""
     v = voxels[wp.tid()]
@@ -254,7 +254,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--volume", type=Path, help="an .nvdb file whose first grid is a signed distance")
     parser.add_argument("--height", type=int, default=500, help="of the picture in pixels")
     parser.add_argument("--samples", type=int, default=2, help="along each side of a pixel")

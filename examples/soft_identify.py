@@ -22,7 +22,7 @@ BLUE, ORANGE, GREY, BLACK = (0.10, 0.24, 0.44), (0.70, 0.25, 0.04), (0.42, 0.44,
 
 
 @wp.kernel
-def set_material(logs: wp.array(dtype=float), mu: wp.array(dtype=float), lam: wp.array(dtype=float)):
+def set_material(logs: wp.array[float], mu: wp.array[float], lam: wp.array[float]):
     """Lame's parameters [Pa] of all tetrahedra from their logarithms."""
     k = wp.tid()
     mu[k] = wp.exp(logs[0])
@@ -30,7 +30,7 @@ def set_material(logs: wp.array(dtype=float), mu: wp.array(dtype=float), lam: wp
 
 
 @wp.kernel
-def misfit(q: wp.array(dtype=wp.vec3), measured: wp.array2d(dtype=wp.vec3), frame: int, loss: wp.array(dtype=float)):
+def misfit(q: wp.array[wp.vec3], measured: wp.array2d[wp.vec3], frame: int, loss: wp.array[float]):
     """The mean square of differences from the measured coordinates, per that of their noise: 1 for the truth."""
     i = wp.tid()
     share = 1.0 / (3.0 * NOISE * NOISE * float(measured.shape[0] * measured.shape[1]))
@@ -128,7 +128,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     add_film_options(parser, "soft_identify", seconds=0.8)
     parser.add_argument("--substeps", type=int, default=10, help="per frame")
     parser.add_argument("--iterations", type=int, default=20, help="at most")

@@ -97,7 +97,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     add_film_options(parser, "soft_squash", seconds=2.5)
     parser.add_argument("--cells", type=int, default=10, help="across the ball")
     parser.add_argument("--substeps", type=int, default=20, help="per frame")

@@ -88,7 +88,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     add_film_options(parser, "soft_stack", seconds=2.0)
     parser.add_argument("--cells", type=int, default=4, help="along each side of a block")
     parser.add_argument("--substeps", type=int, default=20, help="per frame")

@@ -126,7 +126,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--cells", type=int, default=40, help="particles across the column")
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--fps", type=int, default=50)

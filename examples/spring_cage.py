@@ -28,7 +28,8 @@ STILL = 0.1  # how much speed counts [s]
 RED, GREY, STEEL, BLACK = (0.60, 0.10, 0.06), (0.40, 0.42, 0.45), (0.30, 0.38, 0.50), (0.01, 0.01, 0.01)
 VIOLET, YELLOW = (0.16, 0.02, 0.35), (0.90, 0.62, 0.05)  # linear RGB
 
-Vec3s, Floats = wp.array(dtype=wp.vec3), wp.array(dtype=float)
+Vec3s = wp.array[wp.vec3]
+Floats = wp.array[float]
 
 
 @wp.kernel
@@ -168,7 +169,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--steps", type=int, default=320)
     parser.add_argument("--iterations", type=int, default=200)
     parser.add_argument("--rate", type=float, default=0.03, help="learning rate of Adam [m]")

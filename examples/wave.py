@@ -23,7 +23,7 @@ DEEP, CREST = np.array([0.01, 0.09, 0.20]), np.array([0.60, 0.85, 0.90])  # line
 
 
 @wp.kernel
-def leapfrog(before: wp.array2d(dtype=float), now: wp.array2d(dtype=float), courant: float):
+def leapfrog(before: wp.array2d[float], now: wp.array2d[float], courant: float):
     """Replace the heights of the last step by those of the next; courant = (c dt / dx)^2."""
     i, j = wp.tid()
     n = now.shape[0] - 1
@@ -113,7 +113,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--fps", type=int, default=30)
     parser.add_argument("--cells", type=int, default=96, help="along each side")

@@ -21,7 +21,8 @@ SIDE, HEIGHT = 4.0, 0.25  # of the pool, of the picture [m]
 SMOOTH = 1.0e-6  # weight of the slopes of the unknown [m^2]: of many surfaces that fit, take a calm one
 DEEP, CREST = np.array([0.01, 0.09, 0.20]), np.array([0.60, 0.85, 0.90])  # linear RGB
 
-Heights, Floats = wp.array2d(dtype=float), wp.array(dtype=float)
+Heights = wp.array2d[float]
+Floats = wp.array[float]
 
 
 @wp.kernel
@@ -146,7 +147,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--cells", type=int, default=128, help="along each side")
     parser.add_argument("--steps", type=int, default=120)
     parser.add_argument("--cfl", type=float, default=0.5, help="c dt / dx, at most 0.7")

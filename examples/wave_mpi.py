@@ -17,7 +17,7 @@ from mpi4py import MPI
 
 import warpsim as wp
 
-Field = wp.array2d(dtype=float)
+Field = wp.array2d[float]
 
 
 @wp.kernel
@@ -30,7 +30,7 @@ def advance(now: Field, before: Field, courant: float, after: Field):
 
 
 @wp.kernel
-def energy(u: Field, total: wp.array(dtype=float)):
+def energy(u: Field, total: wp.array[float]):
     i, j = wp.tid()
     wp.atomic_add(total, 0, u[i + 1, j + 1] * u[i + 1, j + 1])
 
@@ -97,7 +97,7 @@ def simulate(comm, size, steps, courant):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
     parser.add_argument("--size", type=int, default=512, help="rows and columns of the grid")
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--courant", type=float, default=0.2, help="squared Courant number, below 0.5")

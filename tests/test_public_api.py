@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import stub_file
 
 import warpsim as wp
 from warpsim import names
@@ -267,35 +268,11 @@ def test_a_mistyped_name_is_refused():
         _ = wp.hash_grid_qeury
 
 
-def stub():
-    """What editors and type checkers read in place of `__init__.py`."""
-    face = ast.parse((ROOT / "warpsim" / "__init__.py").read_text(encoding="utf-8"))
-    here = [node for node in face.body if isinstance(node, ast.ImportFrom) and node.module in ("math", "config")]
-    lines = ["# Made from warpsim/names.py: `pytest tests/test_public_api.py --update-golden` makes it anew.", ""]
-    lines += ["from typing import Any", ""]
-    lines += [f"from {'.' * n.level}{n.module} import {a.name} as {a.name}" for n in here for a in n.names]
-    for module, text in (names.NAMES | names.FRAMEWORKS).items():
-        pairs = [(inner or public, public) for public, _, inner in (word.partition("=") for word in text.split())]
-        lines.append(f"from .{module} import (")
-        lines += [f"    {inner} as {public}," for inner, public in pairs]
-        lines.append(")")
-    for public, path in {**names.MODULES, **{name: name for name in names.FURTHER}}.items():
-        above, _, module = path.rpartition(".")
-        lines.append(f"from .{above} import {module} as {public}")
-    assigned = [target for node in face.body if isinstance(node, ast.Assign) for target in node.targets]
-    constants = [node.id for target in assigned for node in ast.walk(target) if isinstance(node, ast.Name)]
-    lines += ["", "__version__: str", *(f"{name}: float" for name in constants if not name.startswith("_")), ""]
-    lines += [f"{name}: Any" for name in names.COMPOUNDS]
-    # A name that is imported under another word is handed on only if it is listed.
-    lines += ["", "__all__ = [", *(f'    "{name}",' for name in wp.__all__), "]"]
-    return "\n".join(lines) + "\n"
-
-
 def test_the_stub_is_made_from_the_list(request):
     path = ROOT / "warpsim" / "__init__.pyi"
     if request.config.getoption("--update-golden"):
-        path.write_text(stub(), encoding="utf-8")
-    assert path.read_text(encoding="utf-8") == stub(), "run pytest tests/test_public_api.py --update-golden"
+        path.write_text(stub_file.stub(), encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == stub_file.stub(), "run pytest tests/test_public_api.py --update-golden"
 
 
 @pytest.mark.parametrize("name", names.OPTIONAL)

@@ -36,6 +36,7 @@ from ..types.arrays import type_name
 from ..types.precise import host_result, typed_numbers
 from ..types.signatures import WEAK_FLOAT, Bindings, Weak, match, match_weak, resolve, weak_type
 from ..types.values import Compound
+from .documentation import Documentation
 
 ATOMIC, OUTPUT, PURE, READ, WRITE = "atomic", "output", "", "read", "write"
 
@@ -133,7 +134,7 @@ class Match:
 
 @dataclass(eq=False)
 class Op:
-    """A public name and its overloads; calling it traces (on Values) or evaluates (on host values)."""
+    __doc__ = Documentation("A public name and its overloads; calling it traces (Values) or evaluates (host values).")
 
     name: str
     rows: list[Row] = field(default_factory=list)

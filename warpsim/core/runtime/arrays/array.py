@@ -14,7 +14,7 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -69,18 +69,20 @@ class Tag:
 class _ArrayMeta(type):
     """Lets `array(dtype=float)` and `array[float]` be types."""
 
-    @user_frames
-    def __call__(cls, data: Any = None, dtype: Any = Any, shape: Any = None, **options: Any) -> Any:
-        sources = (data, shape, options.get("ptr"), options.get("length"))
-        if all(source is None for source in sources):
-            return array_type(dtype, options.get("ndim") or 1)
-        return super().__call__(data, dtype, shape, **options)
-
     __iter__ = None  # `array[k]` is a type for every k
 
-    def __getitem__(cls, item: Any) -> ArrayType:
-        dtype, ndim = item if isinstance(item, tuple) else (item, 1)
-        return array_type(dtype, getattr(ndim, "__args__", (ndim,))[0])
+    if not TYPE_CHECKING:  # to them `array[float]` is a generic class, and a call makes an array
+
+        @user_frames
+        def __call__(cls, data: Any = None, dtype: Any = Any, shape: Any = None, **options: Any) -> Any:
+            sources = (data, shape, options.get("ptr"), options.get("length"))
+            if all(source is None for source in sources):
+                return array_type(dtype, options.get("ndim") or 1)
+            return super().__call__(data, dtype, shape, **options)
+
+        def __getitem__(cls, item: Any) -> ArrayType:
+            dtype, ndim = item if isinstance(item, tuple) else (item, 1)
+            return array_type(dtype, getattr(ndim, "__args__", (ndim,))[0])
 
 
 class array(Differentiable, metaclass=_ArrayMeta):
