@@ -25,7 +25,7 @@ def heap(
     builder.add_shape_sphere([0.02, 0.0, 0.02, 0.0, 0.0, 0.0, 1.0], 0.015)
     builder.add_shape_box([-0.03, 0.03, 0.02, 0.0, 0.0, 0.0, 1.0], 0.015, 0.03, 0.05)
     model = builder.finalize(device=device, dtype=dtype, requires_grad=requires_grad)
-    return model, SolverDEM(model, material, substeps=substeps, **options)
+    return model, SolverDEM(model, material, substeps=substeps, **{"overlaps": "ignore", **options})
 
 
 def run(model, solver, steps, dt=1.0e-4, control=None):

@@ -5,6 +5,7 @@ import pytest
 from grain_scenes import COUNT, heap
 
 import warpsim as wp
+from warpsim.solvers import Material, ModelBuilder, SolverDEM
 
 STEPS = 12
 
@@ -94,3 +95,34 @@ def test_the_remainder_of_first_order_falls_with_the_square_of_the_step():
     rests = [abs(Rollout(velocity=e * direction).value - rollout.value - e * slope) for e in steps]
     slopes = np.log2(np.array(rests[:-1]) / np.array(rests[1:]))
     assert ((slopes > 1.9) & (slopes < 2.1)).all(), slopes
+
+
+def gradients_of_pairs(offset, velocity):
+    """The gradient to positions after three steps in float32 of many pairs that are `offset` apart, (pairs, 3)."""
+    count = len(offset)
+    points = np.repeat(0.1 * np.stack(np.meshgrid(range(10), range(10), range(count // 100)), -1).reshape(-1, 3), 2, 0)
+    points[1::2] += offset
+    builder = ModelBuilder(gravity=0.0)
+    builder.add_particles(points, velocity, 0.01, 0.01)
+    model = builder.finalize(requires_grad=True)
+    solver, state = SolverDEM(model, Material(1.0e6, rolling_friction=0.1), rolling="spring"), model.state()
+    with wp.Tape() as tape:
+        for _ in range(3):
+            solver.step(state, state, dt=1.0e-6)
+    tape.backward(grads={state.particle_qd: wp.ones_like(state.particle_qd)})
+    return state.particle_q.grad.numpy()
+
+
+def test_grains_that_just_touch_have_finite_gradients():
+    """Rounded, the overlap may be none where the square of the distance says that there is one."""
+    rng = np.random.default_rng(11)
+    direction = rng.normal(size=(3000, 3))
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    assert np.isfinite(gradients_of_pairs(0.02 * (1.0 - 2.0e-8) * direction, 0.0)).all()
+
+
+def test_contacts_that_hardly_slide_have_finite_gradients():
+    """The squares of their springs are below what float32 holds."""
+    velocity = np.zeros((200, 3))
+    velocity[1::2, 1] = 10.0 ** -np.linspace(1.0, 25.0, 100)
+    assert np.isfinite(gradients_of_pairs(np.full((100, 3), [0.0199, 0.0, 0.0]), velocity)).all()

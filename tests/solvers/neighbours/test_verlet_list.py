@@ -29,7 +29,7 @@ def lists_of(q, skin, period, device="cpu", dtype=wp.float64):
     vec4 = wp.types.vector(4, dtype)
     source = wp.array(q, dtype=vec4, device=device)
     target = wp.zeros_like(source)
-    lists = VerletList(len(q), skin, 2.0 * q[:, 3].max(initial=0.0), period, dtype, device)
+    lists = VerletList(len(q), skin, 2.0 * q[:, 3].max(initial=0.0) + skin, period, dtype, device)
     lists.rebuild(source, target)
     return lists, source, target
 
@@ -100,14 +100,16 @@ def test_what_is_kept_per_pair_follows_it_through_rebuilds():
 
 
 @wp.kernel
-def note(outdated: wp.array(dtype=int), limit: wp.float64, offset: wp.array(dtype=wp.vec3d)):
-    note_moved(outdated, limit, offset[wp.tid()])
+def note(outdated: wp.array(dtype=int), limit: wp.float64, q: wp.array(dtype=wp.vec4d), seen: wp.array(dtype=wp.vec4d)):
+    note_moved(outdated, limit, q[wp.tid()], seen[wp.tid()])
 
 
-def test_lists_are_outdated_after_half_the_skin():
+@pytest.mark.parametrize("grown", [0.0, 0.004, -0.004])
+def test_lists_are_outdated_after_half_the_skin(grown):
     q = random_particles(np.random.default_rng(6), 10, 0.5)
     lists, *_ = lists_of(q, 0.02, (0.0, 0.0, 0.0))
     for moved, expected in ((0.0099, False), (0.0101, True)):
-        offset = wp.array(moved * np.array([(0.6, 0.0, 0.8)]), dtype=wp.vec3d)
-        wp.launch(note, 1, [lists.outdated, lists.limit, offset])
+        way = moved - max(grown, 0.0)
+        q, seen = (wp.array([r], dtype=wp.vec4d) for r in ((0.6 * way, 0.0, 0.8 * way, 0.05 + grown), (0, 0, 0, 0.05)))
+        wp.launch(note, 1, [lists.outdated, lists.limit, q, seen])
         assert lists.is_outdated is expected

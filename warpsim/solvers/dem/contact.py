@@ -19,15 +19,16 @@ from .materials import COHESION, DAMPING, ROLLING, SLIDING, STICKING
 ROLLING_MODELS = (None, "constant", "spring")
 ROLLING_STIFFNESS = 2.25  # k_r / (k_n mu_r^2 R*^2), Ai et al. 2011
 ROLLING_DAMPING = 0.3  # of critical, below the limit
+NO_LENGTH = 1.0e-17  # [m], a spring whose square float32 still has
 
 
 @func
 def turned_with(spring: Vec[3, Float], n: Vec[3, Float]) -> Vec[3, Float]:
     """A spring of the tangent plane, laid into the plane across `n` without change of length."""
     flat = spring - n * dot(n, spring)
-    size = dot(flat, flat)
-    if size > 0.0:
-        flat = flat * sqrt(dot(spring, spring) / size)
+    size = length(flat)
+    if size > NO_LENGTH:
+        flat = flat * (length(spring) / size)
     return flat
 
 

@@ -49,21 +49,22 @@ def grain_kernel(law: str, rolling: str | None, limited: bool, periodic: bool) -
             spring, roll = u * 0.0, u * 0.0
             if square < reach * reach and square > 0.0 and inverse > 0.0:
                 gap = sqrt(square)
-                n = d / gap
                 overlap = reach - gap
-                arm_a, arm_b = a[3] - 0.5 * overlap, b[3] - 0.5 * overlap
-                relative = u - v[j] - cross(arm_a * spin + arm_b * w[j], n)
-                radius = a[3] * b[3] / reach
-                turn = inv_mass[i] / (a[3] * a[3]) + inv_mass[j] / (b[3] * b[3])
-                inertia = turn.dtype(ROLLING) / turn
-                if rolling == "spring":
-                    roll = wound[k]
-                push, twist, spring, roll = contact(
-                    table, kind[i], kind[j], radius, 1.0 / inverse, inertia, overlap_area(a[3], b[3], gap), n, overlap,
-                    relative, spin - w[j], dt, springs[k], roll,
-                )  # fmt: skip
-                total += push
-                turning += twist - arm_a * cross(n, push)
+                if overlap > 0.0:  # which rounding may make of a square below the other
+                    n = d / gap
+                    arm_a, arm_b = a[3] - 0.5 * overlap, b[3] - 0.5 * overlap
+                    relative = u - v[j] - cross(arm_a * spin + arm_b * w[j], n)
+                    radius = a[3] * b[3] / reach
+                    turn = inv_mass[i] / (a[3] * a[3]) + inv_mass[j] / (b[3] * b[3])
+                    inertia = turn.dtype(ROLLING) / turn
+                    if rolling == "spring":
+                        roll = wound[k]
+                    push, twist, spring, roll = contact(
+                        table, kind[i], kind[j], radius, 1.0 / inverse, inertia, overlap_area(a[3], b[3], gap), n,
+                        overlap, relative, spin - w[j], dt, springs[k], roll,
+                    )  # fmt: skip
+                    total += push
+                    turning += twist - arm_a * cross(n, push)
             springs[k] = spring
             if rolling == "spring":
                 wound[k] = roll

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 class Packed:
     """Arrays in the order of the grains, which stay the same arrays when that order changes.
 
-    number: which grain of the model comes k-th. q: centre and radius, vec4 [m]; seen: q when lists were built. v [m/s],
-    w: angular velocity [rad/s]. rotation: quaternions. pull: forces from outside [N]. inv_mass [1/kg], kind: number of
-    the material. force [N], torque [N m]: of all contacts. springs [m], wound [rad]: of sliding and rolling, by row of
-    the lists; wall_springs, wall_wound: by shape, and by grain.
+    number: which grain of the model comes k-th. q: centre, from the solver's origin, and radius, vec4 [m]; seen: q when
+    lists were built. v [m/s], w: angular velocity [rad/s]. rotation: quaternions. pull: forces from outside [N].
+    inv_mass [1/kg], kind: number of the material. force [N], torque [N m]: of all contacts. springs [m], wound [rad]:
+    of sliding and rolling, by row of the lists; wall_springs, wall_wound: by shape, and by grain.
     """
 
     def __init__(self, model: Any, rolling: bool):
@@ -95,35 +95,39 @@ class Packed:
 
 @kernel
 def load(
-    number: array(dtype=int32), particle_q: array(dtype=Any), particle_qd: array(dtype=Any),
-    particle_w: array(dtype=Any), particle_rotation: array(dtype=Any), particle_f: array(dtype=Any),
-    radius: array(dtype=Any), inverse: array(dtype=Any), seen: array(dtype=Any),
+    origin: Any, number: array(dtype=int32), particle_q: array(dtype=Any), particle_rest: array(dtype=Any),
+    particle_qd: array(dtype=Any), particle_w: array(dtype=Any), particle_rotation: array(dtype=Any),
+    particle_f: array(dtype=Any), radius: array(dtype=Any), inverse: array(dtype=Any), seen: array(dtype=Any),
     outdated: array(dtype=int32), limit: Any, q: array(dtype=Any), v: array(dtype=Any), w: array(dtype=Any),
     rotation: array(dtype=Any), pull: array(dtype=Any), inv_mass: array(dtype=Any),
 ):  # fmt: skip
     """Put a state into the order of the cells."""
     k = tid()
     i = number[k]
-    p = particle_q[i]
-    q[k] = vector(p[0], p[1], p[2], radius[i])
+    p = (particle_q[i] - origin) + particle_rest[i]
+    packed = vector(p[0], p[1], p[2], radius[i])
+    q[k] = packed
     v[k] = particle_qd[i]
     w[k] = particle_w[i]
     rotation[k] = particle_rotation[i]
     pull[k] = particle_f[i]
     inv_mass[k] = inverse[i]
-    note_moved(outdated, limit, p - position(seen[k]))
+    note_moved(outdated, limit, packed, seen[k])
 
 
 @kernel
 def store(
-    number: array(dtype=int32), q: array(dtype=Any), v: array(dtype=Any), w: array(dtype=Any),
-    rotation: array(dtype=Any), particle_q: array(dtype=Any), particle_qd: array(dtype=Any),
-    particle_w: array(dtype=Any), particle_rotation: array(dtype=Any),
+    origin: Any, number: array(dtype=int32), q: array(dtype=Any), v: array(dtype=Any), w: array(dtype=Any),
+    rotation: array(dtype=Any), particle_q: array(dtype=Any), particle_rest: array(dtype=Any),
+    particle_qd: array(dtype=Any), particle_w: array(dtype=Any), particle_rotation: array(dtype=Any),
 ):  # fmt: skip
     """Put a state back into the order of the model."""
     k = tid()
     i = number[k]
-    particle_q[i] = position(q[k])
+    p = position(q[k])
+    rounded = p + origin
+    particle_q[i] = rounded
+    particle_rest[i] = p - (rounded - origin)
     particle_qd[i] = v[k]
     particle_w[i] = w[k]
     particle_rotation[i] = rotation[k]
@@ -144,8 +148,9 @@ def integrate(
         u = u + ((force[i] + pull[i]) * inverse + gravity[0]) * dt
         spin = spin + torque[i] * (inverse * dt / (inverse.dtype(SOLID) * a[3] * a[3]))
     p = position(a) + u * dt
-    q[i] = vector(p[0], p[1], p[2], a[3])
+    packed = vector(p[0], p[1], p[2], a[3])
+    q[i] = packed
     v[i] = u
     w[i] = spin
     rotation[i] = turned(rotation[i], spin, dt)
-    note_moved(outdated, limit, p - position(seen[i]))
+    note_moved(outdated, limit, packed, seen[i])

@@ -11,7 +11,6 @@ import numpy as np
 
 from ...core.language import launch, zeros
 from ...core.runtime.arrays import saved_contents
-from ...core.runtime.arrays.creation import copy
 from ...core.runtime.commands.conditional import capture_if
 from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
@@ -19,16 +18,17 @@ from ...core.types.compounds import quaternion as quaternion_type
 from ...errors import ModelError, StateError, shown
 from ..control import Control
 from ..model import Model
-from ..neighbours.verlet_list import VerletList
+from ..neighbours.verlet_list import VerletList, vector_of
 from ..state import State
 from . import timestep
+from .checks import OVERLAPS, check_overlaps, require_finite
 from .contact import ROLLING_MODELS
 from .grains import grain_kernel
 from .laws import LAWS
 from .materials import COLUMNS, Material, Materials
 from .packed import Packed, integrate, load, store
 from .statistics import GrainStatistics
-from .walls import move_walls, wall_kernel
+from .walls import move_walls, place_walls, wall_kernel
 
 
 _GRAPHS = 4  # kept at once: both orders of the grains, for two controls
@@ -41,11 +41,15 @@ class SolverDEM:
     substeps: of a step. law: "hertz" or "linear". rolling: None, "constant" or "spring", see `contact`. force_limit: no
     contact pulls at the end of an impact, which raises restitution above what was asked for (T. Schwager and
     T. Poeschel 2007). period: lengths after which space repeats along x, y, z [m], 0 for none. skin [m]: margin of the
-    neighbour lists, None: 0.3 of the mean radius.
+    neighbour lists, None: 0.3 of the mean radius. overlaps: "warn" of grains that start with an overlap above 10 % of
+    their radius, raise an "error", or "ignore" them. check: look for numbers that are not finite after every step, and
+    raise `DivergenceError` (the host waits for each step).
 
     Friction and restitution of walls are those of the shape (`ShapeConfig`), stiffness is that of the grain alone.
     Particles have `particle_w`, angular velocities [rad/s], and `particle_rotation`, quaternions, in states made after
-    the solver was. What contacts remember belongs to the solver: `reset` forgets it.
+    the solver was; `particle_rest` [m] is what rounding takes from positions far from the origin: the solver measures
+    them from an `origin` among the grains. (Give planes a point near them: their tilt is rounded, too.) What contacts
+    remember belongs to the solver: `reset` forgets it.
 
     `materials` are arrays that can be written between steps and have gradients. `shape_force`: torque about the origin
     of each shape [N m] and force on it [N], mean over the last step, (shapes,) spatial vectors.
@@ -62,18 +66,21 @@ class SolverDEM:
     def __init__(
         self, model: Model, materials: Material | Sequence[Material] | None = None, particle_material: Any = 0,
         substeps: int = 1, law: str = "hertz", rolling: str | None = None, force_limit: bool = False,
-        period: Sequence[float] = (0.0, 0.0, 0.0), skin: float | None = None,
+        period: Sequence[float] = (0.0, 0.0, 0.0), skin: float | None = None, overlaps: str = "warn",
+        check: bool = False,
     ):  # fmt: skip
         kinds = _listed(materials)
+        self.overlaps, self.check = overlaps, check
         self.model, self.substeps, self.law, self.rolling, self.force_limit = model, substeps, law, rolling, force_limit
         radius, number = model.particle_radius.numpy(), _numbers(particle_material, model.particle_count)
         _check(self, radius, number, len(kinds), period, skin)
-        self._kinds, self._radius, self._number = kinds, radius, number
+        self._radius, self._number = radius, number
         self.materials = Materials(kinds, model.dtype, model.device, model.requires_grad)
         self._add_state_fields()
         skin = 0.3 * float(radius.mean() if radius.size else 1.0) if skin is None else float(skin)
         largest = 2.0 * float(radius.max(initial=0.0))
-        self.neighbours = VerletList(model.particle_count, skin, largest, period, model.dtype, model.device)
+        self.neighbours = VerletList(model.particle_count, skin, largest + skin, period, model.dtype, model.device)
+        self.origin = vector_of(_origin(model.particle_q.numpy()), model.dtype)
         self._grains = Packed(model, rolling == "spring")
         self.resting = model.control()
         self._graphs: dict[Any, Any] = {}
@@ -89,6 +96,7 @@ class SolverDEM:
             springs.zero_()
         lists.rows.offsets.zero_()
         lists.outdated.fill_(1)
+        self.steps, self._checked_dt = 0, 0.0
 
     def reserve(self, pairs: int) -> None:
         """Make room for so many pairs of neighbours, for steps that are captured in a graph or run by `wp.checkpoint`.
@@ -113,10 +121,15 @@ class SolverDEM:
         control = control or self.resting
         self._check_arguments(state_in, state_out, control, dt)
         self._begin(state_in, control)
-        for _ in range(self.substeps):
+        for k in range(self.substeps):
             self._sort_if_needed()
+            if not self.steps and not k:
+                check_overlaps(self, stacklevel=3)
             self._run_substep(control, dt / self.substeps)
         self._end(state_out)
+        if self.check:
+            require_finite(self, state_out)
+        self.steps += 1
 
     def _begin(self, state: State, control: Control) -> None:
         """Tables, walls where the control has them, grains in the order of the cells."""
@@ -124,17 +137,19 @@ class SolverDEM:
         self.materials.tabulate(self._table)
         if model.shape_count:
             self.materials.tabulate_walls(model, self._wall_table)
-            copy(self._pose, control.shape_transform)
+            poses = [self.origin, control.shape_transform, self._pose]
+            launch(place_walls, model.shape_count, poses, device=model.device)
             self.shape_force.zero_()
-        given = [state.particle_q, state.particle_qd, state.particle_w, state.particle_rotation, state.particle_f]
+        given = [state.particle_q, state.particle_rest, state.particle_qd, state.particle_w, state.particle_rotation]
         fixed = [model.particle_radius, model.particle_inv_mass, g.seen]
         lists = [self.neighbours.outdated, self.neighbours.limit]
-        self._run(load, g.number, *given, *fixed, *lists, g.q, g.v, g.w, g.rotation, g.pull, g.inv_mass)
+        own = [g.q, g.v, g.w, g.rotation, g.pull, g.inv_mass]
+        self._run(load, self.origin, g.number, *given, state.particle_f, *fixed, *lists, *own)
 
     def _end(self, state: State) -> None:
         g = self._grains
-        arrays = [state.particle_q, state.particle_qd, state.particle_w, state.particle_rotation]
-        self._run(store, g.number, g.q, g.v, g.w, g.rotation, *arrays)
+        arrays = [state.particle_q, state.particle_rest, state.particle_qd, state.particle_w, state.particle_rotation]
+        self._run(store, self.origin, g.number, g.q, g.v, g.w, g.rotation, *arrays)
 
     def _sort_if_needed(self) -> None:
         """List neighbours anew where the lists may lack a pair. In a capture, each launch of the graph asks again."""
@@ -215,17 +230,18 @@ class SolverDEM:
         speed [m/s]: of the fastest impact that is expected; 0 leaves impacts out.
         """
         limits = []
-        density = timestep.densities(self.model.particle_mass.numpy(), self._radius)
-        for number, kind in enumerate(self._kinds):
+        density, m = timestep.densities(self.model.particle_mass.numpy(), self._radius), self.materials
+        kinds = zip(*(a.numpy().tolist() for a in (m.youngs_modulus, m.poissons_ratio, m.stiffness)), strict=True)
+        for number, (young, poisson, stiffness) in enumerate(kinds):
             free = (self._number == number) & (density > 0.0)
             if not free.any():
                 continue
             if self.law == "linear":
                 mass = float(self.model.particle_mass.numpy()[free].min())
-                limits.append((timestep.linear_time(mass, kind.stiffness), "the time of a contact"))
+                limits.append((timestep.linear_time(mass, stiffness), "the time of a contact"))
                 continue
             i = np.flatnonzero(free)[np.argmin(self._radius[free] * np.sqrt(density[free]))]
-            grain = (float(self._radius[i]), float(density[i]), kind.youngs_modulus, kind.poissons_ratio)
+            grain = (float(self._radius[i]), float(density[i]), young, poisson)
             limits.append((timestep.rayleigh_time(*grain), "the Rayleigh time"))
             limits.append((timestep.impact_time(*grain, speed), f"an impact at {speed:g} m/s"))
         return min(limits, default=(math.inf, ""))
@@ -234,7 +250,8 @@ class SolverDEM:
 
     def _add_state_fields(self) -> None:
         n, identity = self.model.particle_count, quaternion_type(self.model.dtype)(0.0, 0.0, 0.0, 1.0)
-        self.model.add_state_field("particle_w", self.model.vec3, n)
+        for name in ("particle_w", "particle_rest"):
+            self.model.add_state_field(name, self.model.vec3, n)
         self.model.add_state_field("particle_rotation", type(identity), n, identity)
 
     def _make_tables(self) -> None:
@@ -244,7 +261,6 @@ class SolverDEM:
         self._wall_table = zeros((count, model.shape_count, COLUMNS), **options)
         self._pose = zeros(model.shape_count, model.transform, device=model.device, requires_grad=True)
         self.shape_force = zeros(model.shape_count, model.spatial_vector, device=model.device, requires_grad=True)
-        self._checked_dt = 0.0
 
     def _check_arguments(self, state_in: State, state_out: State, control: Control, dt: float) -> None:
         if current_graph() is not None and not self.neighbours.rows.capacity and self.model.particle_count > 1:
@@ -263,6 +279,16 @@ class SolverDEM:
         if dt != self._checked_dt:
             timestep.check(dt / self.substeps, *self.time_step_limit())
             self._checked_dt = dt
+
+
+def _origin(points: np.ndarray) -> np.ndarray:
+    """A place near the grains, in whole metres, if they all are far from the origin; else the origin, (3,) [m]."""
+    finite = points[np.isfinite(points).all(axis=1)].astype(np.float64)
+    if not len(finite):
+        return np.zeros(3)
+    low, high = finite.min(axis=0), finite.max(axis=0)
+    centre = 0.5 * (low + high)
+    return np.where(np.abs(centre) > (high - low).max(), np.round(centre), 0.0)
 
 
 def _listed(materials: Any) -> list[Material]:
@@ -292,6 +318,7 @@ def _check(solver: SolverDEM, radius: Any, number: Any, kinds: int, period: Any,
         (bool((radius <= 0.0).any()), f"a grain has the radius {radius.min(initial=1.0):g} m", "above 0"),
         (bool(((number < 0) | (number >= kinds)).any()), "particle_material names a material that is not there",
          f"0 to {kinds - 1}"),
+        (solver.overlaps not in OVERLAPS, f"overlaps is {solver.overlaps!r}", ", ".join(map(repr, OVERLAPS))),
         (skin is not None and not skin > 0.0, f"skin is {skin}", "above 0 [m]"),
         (len(period) != 3 or not all(math.isfinite(p) and p >= 0.0 for p in period), f"period is {period}",
          "three lengths [m], 0 for none"),

@@ -6,7 +6,7 @@ import functools
 import math
 from typing import Any
 
-from ...core.language import array, atomic_add, cross, func, int32, kernel, tid, uint64, vector
+from ...core.language import array, atomic_add, cross, func, int32, kernel, tid, transformation, uint64, vector
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.spatial import spatial_top
 from ...core.lib.transforms import transform_get_rotation, transform_get_translation
@@ -64,6 +64,14 @@ def wall_kernel(shape_type: int, law: str, rolling: str | None, limited: bool) -
                 wound[i] = roll
 
     return touch_wall
+
+
+@kernel
+def place_walls(origin: Any, transform: array(dtype=Any), pose: array(dtype=Any)):
+    """Poses of shapes from an origin."""
+    s = tid()
+    place = transform_get_translation(transform[s]) - origin
+    pose[s] = transformation(place, transform_get_rotation(transform[s]))
 
 
 @kernel

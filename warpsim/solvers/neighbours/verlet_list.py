@@ -11,8 +11,8 @@ import weakref
 from typing import Any
 
 from ...core.language import (
-    Float, Vec, array, array_scan, atomic_max, dot, empty, full, func, int32, kernel, launch, min, tid, uint64, vector,
-    zeros,
+    Float, Vec, array, array_scan, atomic_max, dot, empty, full, func, int32, kernel, launch, max, min, tid, uint64,
+    vector, zeros,
 )  # fmt: skip
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.creation import copy
@@ -63,8 +63,8 @@ class Rows:
 class VerletList:
     """Lists of pairs of packed particles, vec4 (x, y, z, radius) [m], that are sorted by the cells of a grid.
 
-    skin [m]: the margin. largest: twice the largest radius [m]. period: lengths after which space repeats along each
-    axis [m], 0 for none.
+    skin [m]: the margin. width: of the cells [m], best twice the largest radius and the skin; lists are right with any.
+    period: lengths after which space repeats along each axis [m], 0 for none.
 
     rows: the present lists. previous: those before, of particles in the order before. sort: how that order changed.
     outdated: one int32, not zero when a particle has moved so far that the lists may lack a pair. builds: how often
@@ -74,8 +74,8 @@ class VerletList:
     graph's launch, and what is read stays in bounds.
     """
 
-    def __init__(self, count: int, skin: float, largest: float, period: Any, dtype: Any, device: Any):
-        self.count, self.skin, self.largest, self.device, self.dtype = count, skin, largest, device, dtype
+    def __init__(self, count: int, skin: float, width: float, period: Any, dtype: Any, device: Any):
+        self.count, self.skin, self.width, self.device, self.dtype = count, skin, width, device, dtype
         self.period = tuple(float(length) for length in period)
         self.period_vector = vector_of(self.period, dtype)
         self.grid = HashGrid(128, 128, 128, device=device, dtype=dtype)
@@ -86,12 +86,13 @@ class VerletList:
         self.builds = 0
         self._points = empty(count, type(self.period_vector), device)
         self._starts = zeros(count + 1, int32, device)
+        self._largest = zeros(1, dtype, device)
         self._graphs: weakref.WeakSet[Any] = weakref.WeakSet()
 
     @property
     def limit(self) -> Any:
-        """The squared distance [m^2] after which a particle outdates the lists: half the skin."""
-        return self.dtype(0.25 * self.skin * self.skin)
+        """The way [m] after which a particle outdates the lists: half the skin."""
+        return self.dtype(0.5 * self.skin)
 
     @property
     def is_outdated(self) -> bool:
@@ -101,18 +102,19 @@ class VerletList:
     @property
     def scratch(self) -> list[Any]:
         """What a build fills before it reads it."""
-        arrays = [self.previous.offsets, self.previous.ids, self._points, self._starts]
+        arrays = [self.previous.offsets, self.previous.ids, self._points, self._starts, self._largest]
         return [*arrays, self.sort.order, self.sort.rank, self.grid]
 
     def rebuild(self, q: Any, target: Any) -> None:
         """List the neighbours of particles `q`, which go in the order of the grid's cells to `target`."""
         graph = current_graph()
         self.previous.assign(self.rows)
-        self._run(_take_points, q, self._points)
-        self.grid.build(self._points, self.largest + self.skin, period=self.period)
+        self._largest.zero_()
+        self._run(_take_points, q, self._points, self._largest)
+        self.grid.build(self._points, self.width, period=self.period)
         self.sort.update()
         self.sort.gather(q, target)
-        search = [self.grid.id, self.dtype(0.5 * self.largest), self.dtype(self.skin), self.period_vector, q]
+        search = [self.grid.id, self._largest, self.dtype(self.skin), self.period_vector, q]
         self._run(_count, *search, self.sort.order, self._starts)
         array_scan(self._starts, self._starts, inclusive=False)
         if graph is None:
@@ -166,9 +168,11 @@ def vector_of(values: Any, dtype: Any) -> Any:
 
 
 @func
-def note_moved(outdated: array(dtype=int32), limit: Any, offset: Any):
-    """Note that a particle is farther than the root of `limit` [m^2] from where the lists saw it."""
-    if dot(offset, offset) > limit:
+def note_moved(outdated: array(dtype=int32), limit: Float, q: Vec[4, Float], seen: Vec[4, Float]):
+    """Note that the surface of a packed particle may be more than `limit` [m] outside of where the lists saw it."""
+    offset = position(q) - position(seen)
+    room = limit - max(q[3] - seen[3], limit * 0.0)
+    if room < 0.0 or dot(offset, offset) > room * room:
         atomic_max(outdated, 0, int32(1))
 
 
@@ -180,22 +184,23 @@ def listed(a: Any, b: Any, skin: Any, period: Any) -> bool:
     return dot(d, d) < reach * reach
 
 
-@kernel
-def _take_points(q: array(dtype=Any), points: array(dtype=Any)):
+@kernel(enable_backward=False)
+def _take_points(q: array(dtype=Any), points: array(dtype=Any), largest: array(dtype=Any)):
     i = tid()
     points[i] = position(q[i])
+    atomic_max(largest, 0, q[i][3])
 
 
-@kernel
+@kernel(enable_backward=False)
 def _count(
-    grid: uint64, largest: Any, skin: Any, period: Any, q: array(dtype=Any), order: array(dtype=int32),
+    grid: uint64, largest: array(dtype=Any), skin: Any, period: Any, q: array(dtype=Any), order: array(dtype=int32),
     counts: array(dtype=int32),
 ):  # fmt: skip
     k = tid()
     i = order[k]
     a = q[i]
     number = int32(0)
-    for j in hash_grid_neighbors(grid, position(a), a[3] + largest + skin):
+    for j in hash_grid_neighbors(grid, position(a), a[3] + largest[0] + skin):
         if j != i:
             if listed(a, q[j], skin, period):
                 number += 1
@@ -211,16 +216,16 @@ def _limit_rows(starts: array(dtype=int32), ids: array(dtype=int32), offsets: ar
     assert starts[i] <= room, "more neighbours than a graph has room for; help: solver.reserve() before the capture"
 
 
-@kernel
+@kernel(enable_backward=False)
 def _fill(
-    grid: uint64, largest: Any, skin: Any, period: Any, q: array(dtype=Any), order: array(dtype=int32),
+    grid: uint64, largest: array(dtype=Any), skin: Any, period: Any, q: array(dtype=Any), order: array(dtype=int32),
     rank: array(dtype=int32), offsets: array(dtype=int32), ids: array(dtype=int32),
 ):  # fmt: skip
     k = tid()
     i = order[k]
     a = q[i]
     at = offsets[k]
-    for j in hash_grid_neighbors(grid, position(a), a[3] + largest + skin):
+    for j in hash_grid_neighbors(grid, position(a), a[3] + largest[0] + skin):
         if j != i:
             if listed(a, q[j], skin, period):
                 if at < offsets[k + 1]:
