@@ -289,6 +289,8 @@ def instance(value: Any, kinds: type | tuple[type, ...], name: str) -> Any:
 
 def _class_name(kind: type) -> str:
     package = kind.__module__.partition(".")[0]
+    if package == "collections":  # an abstract class: what it is, since a dict serves as well
+        return f"a {kind.__name__.lower()}"
     return kind.__name__ if package == "builtins" else f"{package}.{kind.__name__}"
 
 

@@ -97,7 +97,7 @@ def test_closed_ids_in_memory_find_nothing_and_are_reported_on_request():
     wp.launch(read_several, 3, inputs=[ids, out])
     np.testing.assert_array_equal(out.numpy(), [5.0, 0.0, 0.0])
     wp.config.verify = True
-    with pytest.raises(StructureIdError, match="stands for no open structure that holds Table") as caught:
+    with pytest.raises(StructureIdError, match="stands for no open Table") as caught:
         wp.launch(read_several, 3, inputs=[ids, out])
     assert "thread 1" in str(caught.value) and "resolve(ids[i], Table)" in str(caught.value)
     with pytest.raises(StructureIdError, match="not the id of a structure that exists"):
@@ -144,7 +144,7 @@ def test_no_number_leads_into_foreign_memory():
     wp.config.verify = True
     for number in wrong[:40]:
         ids = wp.array(np.array([handle.id, number], np.uint64))
-        with pytest.raises(StructureIdError, match=f"id {number:#x} stands for no open structure that holds Table"):
+        with pytest.raises(StructureIdError, match=f"id {number:#x} stands for no open Table"):
             wp.launch(read_several, 2, inputs=[ids, out])
 
 

@@ -225,7 +225,7 @@ def test_a_closed_mesh_says_so(use):
     mesh = mesh_of(CUBE, CUBE_FACES)
     points = mesh.points
     mesh.close()
-    with pytest.raises(StructureIdError, match="MeshData is closed"):
+    with pytest.raises(StructureIdError, match="this Mesh is closed"):
         use(mesh)
     assert mesh.points is points and mesh.velocities is None
 

@@ -21,6 +21,7 @@ from ..ops.values import from_memory, into_memory, llvm_type, rounded
 from ..passes.analysis.decisions import deciding
 from ..types import scalars, structs
 from ..types.arrays import ArrayType, type_name
+from ..types.handles import structure_name
 from . import layout
 from .layout import BYTES, I8, I64, WORD
 
@@ -376,7 +377,7 @@ class Target:
         if self.options.verify:
             b = self.builder
             wrong = b.and_(b.not_(known), b.icmp_unsigned("!=", number, ll.Constant(I64, 0)))
-            self.fail(wrong, Site("id", type_name(call.attributes["to"]), call.location), number, kind)
+            self.fail(wrong, Site("id", structure_name(call.attributes["to"]), call.location), number, kind)
 
     # ----- views and local arrays -----------------------------------------------------------
 

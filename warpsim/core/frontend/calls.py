@@ -330,21 +330,10 @@ def printed(tr: Translator, operand: Any) -> tuple[str, list[Value]]:
 
 @form("printf")
 def form_printf(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> None:
-    if not args or not isinstance(args[0], str) or keywords:
-        raise KernelTypeError("the first argument of printf is a constant format string")
+    if keywords:
+        raise KernelTypeError(f"printf({', '.join(keywords)}=)", expected="a format and values, without names")
     values = [typed(a) for a in args[1:]]
-    letters = debug.conversions(args[0])
-    unknown = "%s" if "s" in letters else debug.unconverted(args[0])
-    if unknown:
-        known = "%d %i %u %x %o %c %f %e %g, and %% for a %"
-        raise KernelTypeError(f"printf does not know {unknown!r}", expected=known)
-    if len(letters) != len(values):
-        raise KernelTypeError(f"printf has {len(letters)} conversions for {len(values)} values")
-    for letter, value in zip(letters, values, strict=True):
-        floating = scalars.is_float(value.type)
-        if not scalars.is_scalar(value.type) or floating != (letter in "eEfFgG"):
-            cure = "%f for floats, %d for integers; vectors component by component, or with print"
-            raise KernelTypeError(f"printf shows {type_name(value.type)} with %{letter}", help=cure)
+    debug.check_format(args[0] if args else None, [value.type for value in values])
     tr.emit(debug.printf, *values, format=debug.widened(args[0]))
 
 

@@ -6,14 +6,17 @@ Text goes to the C library's standard output on compiled devices and to Python's
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ...errors import KernelAssertionError
+from ...errors import KernelAssertionError, KernelTypeError
 from ..ir.builder import OPERATORS
 from ..types import compounds, scalars
+from ..types.arrays import type_name
 from ..types.compounds import is_compound
+from ..types.signatures import weak_type
 from .registry import OUTPUT, TABLE, op
 
 _REPORT = "a report has no value"
@@ -65,6 +68,33 @@ def _print_oracle(*values: Any, format: str) -> None:
 @op(_print_value, numpy=_print_oracle, rule=_print_rule, effect=OUTPUT, nondiff=_REPORT, name="printf")
 def printf(*values: Any) -> None:
     """Print `values` by the C conversions of the constant `format`."""
+
+
+def _printf_on_host(format: str, *values: Any) -> None:
+    """`wp.printf` outside of kernels. Raises `KernelTypeError` for what kernels refuse."""
+    types = [getattr(t, "default", t) for t in map(weak_type, values)]
+    check_format(format, types)
+    _print_oracle(*values, format=format)
+
+
+printf.host = _printf_on_host
+
+
+def check_format(format: Any, types: Sequence[Any]) -> None:
+    """Raise `KernelTypeError` unless the format of a printf is constant text that shows values of these types."""
+    if not isinstance(format, str):
+        raise KernelTypeError("the first argument of printf is a constant format string")
+    letters = conversions(format)
+    unknown = "%s" if "s" in letters else unconverted(format)
+    if unknown:
+        known = "%d %i %u %x %o %c %f %e %g, and %% for a %"
+        raise KernelTypeError(f"printf does not know {unknown!r}", expected=known)
+    if len(letters) != len(types):
+        raise KernelTypeError(f"printf has {len(letters)} conversions for {len(types)} values")
+    for letter, t in zip(letters, types, strict=True):
+        if not scalars.is_scalar(t) or scalars.is_float(t) != (letter in "eEfFgG"):
+            cure = "%f for floats, %d for integers; vectors component by component, or with print"
+            raise KernelTypeError(f"printf shows {type_name(t)} with %{letter}", help=cure)
 
 
 def _assert_rule(types: list[Any], attributes: dict) -> Any:

@@ -14,9 +14,9 @@ from llvmlite import ir as ll
 
 from ...errors import StructureIdError
 from ..types import structs
-from ..types.arrays import ArrayType, type_name
+from ..types.arrays import ArrayType
 from ..types.compounds import is_compound
-from ..types.handles import HEADER, LIVE
+from ..types.handles import HEADER, LIVE, structure_name
 from ..types.scalars import uint64
 from .host_memory import HostArray
 from .registry import op
@@ -65,11 +65,12 @@ def open_handle(number: int, t: Any, what: str = "an id") -> Any:
     if handle is None:
         raise StructureIdError(
             f"{what} is {number:#x}, which is not the id of a structure that exists\n"
-            f"expected: the `id` of one that holds {type_name(t)}\n"
+            f"expected: the `id` of an open {structure_name(t)}\n"
             "help: keep the object (HashGrid, Mesh, Volume, ...) alive as long as kernels use its id"
         )
     if handle.type is not t:
-        raise StructureIdError(f"{what} is the id of a {type_name(handle.type)}\nexpected: one of {type_name(t)}")
+        kinds = structure_name(handle.type), structure_name(t)
+        raise StructureIdError(f"{what} is the id of a {kinds[0]}\nexpected: one of a {kinds[1]}")
     return handle
 
 

@@ -74,13 +74,20 @@ class Row:
     tangent_rule: Callable[..., Any] | None = None
     """Forward mode where it does not follow from the adjoint; see `tangents`."""
 
+    @property
+    def needs_kernel(self) -> bool:
+        """Whether it means nothing outside of kernels: it asks for the thread, or goes into memory."""
+        return self.expansion is None and (self.numpy is None or self.effect in (READ, WRITE, ATOMIC))
+
     def match(self, types: list[Any], attributes: dict[str, Any]) -> Match | None:
         """The concrete types of this overload at argument `types` (weak ones allowed), or None."""
+        required = sum(p.default is p.empty and p.kind is not p.VAR_POSITIONAL for p in self.params)
+        if len(types) < required:
+            return None
         if self.rule is not None:
             answer = self.rule(types, attributes)
             return None if answer is None else Match(self, tuple(answer[0]), tuple(answer[1]))
-        required = sum(p.default is p.empty for p in self.params)
-        if not required <= len(types) <= len(self.params):
+        if len(types) > len(self.params):
             return None
         patterns = [p.annotation for p in self.params[: len(types)]]
         bound: Bindings = {}
@@ -140,6 +147,8 @@ class Op:
     rows: list[Row] = field(default_factory=list)
     matches: dict[Any, Match] = field(default_factory=dict, repr=False)
     """Overloads by the types and attributes that they were chosen for."""
+    host: Callable[..., Any] | None = None
+    """What a call outside of kernels does, where that is not the value of an overload."""
 
     def adjoint(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Declare the adjoint of the row declared last."""
@@ -172,6 +181,8 @@ class Op:
         builder = active_builder()
         if builder is not None and any(isinstance(a, Value) for a in args):
             return emit(builder, self, args, attributes)
+        if builder is None and self.host is not None:
+            return self.host(*args, **attributes)
         result = evaluated(self, *args, **attributes)
         return result if builder is not None else host_result(result)
 
@@ -255,13 +266,14 @@ def emit(builder: Any, operation: Op, args: tuple[Any, ...], attributes: dict[st
 
 def evaluated(operation: Op, *args: Any, **attributes: Any) -> Any:
     """The value of an op at host values, typed as in kernels."""
+    if all(row.needs_kernel for row in operation.rows):
+        raise TypeError(f"wp.{operation.name} works inside kernels only\nhelp: launch a kernel, or use NumPy")
     chosen = operation.find([weak_type(a) for a in args], attributes)
     pairs = zip(args, chosen.arg_types, strict=True)
     values = [a if isinstance(a, t) else t(a) for a, t in pairs]
     row = chosen.row
     if row.numpy is None:
-        if row.expansion is None:
-            raise TypeError(f"wp.{row.name} works inside kernels only\nhelp: launch a kernel, or use NumPy")
+        assert row.expansion is not None, row.name
         with typed_numbers():
             return row.expansion(*values)
     plain = [v.numpy() if isinstance(v, Compound) else v for v in values]

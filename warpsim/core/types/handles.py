@@ -17,6 +17,8 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from .arrays import type_name
+
 ADDRESS_BITS = 48
 HEADER = 16  # bytes before the struct
 ROW_BITS = 20
@@ -30,6 +32,11 @@ TABLE_NAME = "warpsim_structures"
 
 LIVE: WeakValueDictionary[int, Any] = WeakValueDictionary()
 """The structures that are open, by id; `runtime.handles` keeps it."""
+
+
+def structure_name(t: Any) -> str:
+    """What users know a structure by: what a `Mesh` keeps is a struct `MeshData`."""
+    return type_name(t).removesuffix("Data")
 
 
 def digest(t: Any) -> int:

@@ -8,6 +8,7 @@ with a type; they are mutable through components, as in kernels.
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from typing import Any, ClassVar
@@ -305,6 +306,12 @@ def _type_of_shape(shape: tuple[int, ...], dtype: type) -> type[Compound]:
     return compound_type("vector" if len(shape) == 1 else "matrix", shape, dtype)
 
 
+_FIXED = {"quat": ("quaternion", (4,)), "transform": ("transform", (7,))}
+_NAME = re.compile(
+    r"(?:(?P<fixed>quat|transform)|vec(?P<n>\d+)|mat(?P<rows>\d)(?P<columns>\d)|mat(?P<r>\d+)x(?P<c>\d+))(?P<suffix>[a-z]+)"
+)
+
+
 def _name(kind: str, shape: tuple[int, ...], dtype: type) -> str:
     if kind == "vector":
         stem = f"vec{shape[0]}"
@@ -313,6 +320,19 @@ def _name(kind: str, shape: tuple[int, ...], dtype: type) -> str:
     else:
         stem = {"quaternion": "quat", "transform": "transform"}[kind]
     return stem + scalars.suffix(dtype)
+
+
+def __getattr__(name: str) -> type[Compound]:
+    """A compound type by its name here, by which `pickle` refers to it. Raises `AttributeError` for other names."""
+    parts = _NAME.fullmatch(name)
+    dtype = parts and next((t for t, suffix in scalars.SUFFIX.items() if suffix == parts["suffix"]), None)
+    if parts and parts["suffix"] == "bf":
+        dtype = scalars.bfloat16
+    if parts is None or dtype is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if parts["fixed"]:
+        return compound_type(*_FIXED[parts["fixed"]], dtype)
+    return _type_of_shape(tuple(int(n) for n in parts.group("n", "rows", "columns", "r", "c") if n), dtype)
 
 
 def _as_warp(shape: tuple[int, ...], dtype: type) -> dict[str, Any]:

@@ -117,7 +117,7 @@ def raise_reported(launcher: Any, record: Any) -> None:
         raise KernelAssertionError(f"{site.text}\n{where}")
     if site.kind == "id":
         raise StructureIdError(
-            f"id {index & (1 << 64) - 1:#x} stands for no open structure that holds {site.text}\n{where}"
+            f"id {index & (1 << 64) - 1:#x} stands for no open {site.text}\n{where}"
         )
     if site.kind == "none":
         raise OutOfBoundsError(f"{site.text} is None, and is read or written\n{where}\n{ABSENT}")

@@ -20,7 +20,7 @@ import numpy as np
 
 from ....errors import DeviceError, StructureIdError
 from ...types import structs
-from ...types.handles import ADDRESS_BITS, HEADER, LIVE, ROW_BITS, ROWS, digest
+from ...types.handles import ADDRESS_BITS, HEADER, LIVE, ROW_BITS, ROWS, digest, structure_name
 from ...types.scalars import uint8
 from ..arrays import saved_contents
 from ..arrays.host_memory import allocate, write_struct
@@ -133,7 +133,7 @@ class Handle(Unique):
         """The struct as the interpreter holds it. Raises `DeviceError` for arrays where the host cannot look."""
         if not self.device.shares_host_memory:
             raise DeviceError(
-                f"an id stands for a {self.type.__name__} on {self.device}, and the launch is on the host\n"
+                f"an id stands for a {structure_name(self.type)} on {self.device}, and the launch is on the host\n"
                 f"expected: a structure on the host\nhelp: launch with device={str(self.device)!r}"
             )
         return interpreted(self.data, self.type, self.type.__name__)
@@ -141,7 +141,8 @@ class Handle(Unique):
     def _check_open(self) -> None:
         if not self.is_open:
             raise StructureIdError(
-                f"this {self.type.__name__} is closed\nexpected: a structure that is in use\nhelp: make a new one"
+                f"this {structure_name(self.type)} is closed\nexpected: a structure that is in use\n"
+                "help: make a new one"
             )
 
     def __del__(self, process_ends: Callable[[], bool] = sys.is_finalizing) -> None:
