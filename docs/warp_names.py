@@ -24,7 +24,6 @@ ABSENT = {
     ),
     "textures come later": r"[Tt]exture.*|GLTextureResource|RegisteredGLBuffer",
     "sparse matrices and finite elements come later": r"sparse|fem",
-    "arrays of Omniverse's Fabric need its run time": r"fabricarray.*|indexedfabricarray.*",
     "code compiled ahead of time: the cache on disk is that": (
         r"compile_aot_module|load_aot_module|get_cuda_supported_archs|.*lto_cache|ModuleBuildOptions|build_experimental"
     ),

@@ -5437,6 +5437,10 @@ from .core.runtime.commands.graph import ScopedCapture as ScopedCapture
 from .core.runtime.commands.graph import capture_begin as capture_begin
 from .core.runtime.commands.graph import capture_end as capture_end
 from .core.runtime.commands.graph import capture_launch as capture_launch
+from .core.runtime.arrays.fabric import fabricarray as fabricarray
+from .core.runtime.arrays.fabric import indexedfabricarray as indexedfabricarray
+from .core.runtime.arrays.fabric_rows import fabricarrayarray as fabricarrayarray
+from .core.runtime.arrays.fabric_rows import indexedfabricarrayarray as indexedfabricarrayarray
 from .core.runtime.launches.kernel import overload as overload
 from .core.runtime.launches.modules import Module as Module
 from .core.runtime.launches.modules import force_load as force_load
@@ -5851,6 +5855,10 @@ __all__ = [
     "capture_begin",
     "capture_end",
     "capture_launch",
+    "fabricarray",
+    "indexedfabricarray",
+    "fabricarrayarray",
+    "indexedfabricarrayarray",
     "indexedarray",
     "Kernel",
     "kernel",

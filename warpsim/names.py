@@ -86,6 +86,8 @@ NAMES = {
         "unmap_cuda_device"
     ),
     "core.runtime.commands.graph": "Graph ScopedCapture capture_begin capture_end capture_launch",
+    "core.runtime.arrays.fabric": "fabricarray indexedfabricarray",
+    "core.runtime.arrays.fabric_rows": "fabricarrayarray indexedfabricarrayarray",
     "core.runtime.arrays.indexed": "indexedarray",
     "core.runtime.launches.kernel": "Kernel kernel overload",
     "core.runtime.launches.modules": (
@@ -212,7 +214,6 @@ LATER = {
         "GLTextureResource RegisteredGLBuffer Texture Texture1D Texture2D Texture3D TextureAddressMode "
         "TextureFilterMode TextureResourceFlags"
     ),
-    "arrays of Omniverse Fabric": "fabricarray fabricarrayarray indexedfabricarray indexedfabricarrayarray",
     "sparse matrices and finite elements": "sparse fem",
     "graphs in files": "capture_load capture_load_from_bytes capture_save",
     "handles between processes": "event_from_ipc_handle from_ipc_handle",

@@ -119,6 +119,25 @@ def test_functions_named_after_operators_are_operators_of_structs_and_vectors(de
     np.testing.assert_array_equal(v.numpy(), [[5.0, -4.0], [15.0, -8.0]])
 
 
+@wp.func
+def sub(a: wp.vec2, b: float):
+    return wp.vec2(a[0] + b, a[1] * b)
+
+
+@wp.kernel
+def own_updates(v: wp.array[wp.vec2], s: float):
+    i = wp.tid()
+    v[i] -= s
+    v[i] -= wp.vec2(1.0, 1.0)
+
+
+@DEVICES
+def test_updates_of_elements_ask_for_the_operator_of_both_types(device):
+    v = wp.array([[1.0, 2.0], [3.0, 4.0]], dtype=wp.vec2, device=device)
+    wp.launch(own_updates, 2, inputs=[v, 5.0], device=device)
+    np.testing.assert_array_equal(v.numpy(), [[5.0, 9.0], [7.0, 19.0]])
+
+
 @DEVICES
 def test_every_form_of_constructor(device):
     @wp.kernel

@@ -19,6 +19,7 @@ from ..types.arrays import ArrayType, type_name
 from .array_slices import ArraySlice, Shape, element_indices, slice_attribute, sliced_array
 from .captured import MISSING
 from .names import steps
+from .pieces import pieces_attribute, place_in_pieces
 from .scope import describe, host_array_error, is_host_array, is_number, typed
 from .translator import Translator, suggestion, translates
 
@@ -77,6 +78,8 @@ def value_attribute(tr: Translator, base: Value, name: str) -> Any:
     t = base.type
     if isinstance(t, ArrayType):
         return array_attribute(tr, base, name)
+    if structs.is_in_pieces(t):
+        return pieces_attribute(tr, base, name)
     if structs.is_struct(t):
         if name not in t.fields:
             raise KernelNameError(f"struct {t.__name__} has no field {name!r}", expected=", ".join(t.fields))
@@ -161,6 +164,10 @@ def indexed(tr: Translator, base: Value, indices: list[Any]) -> Any:
     if compounds.is_compound(t):
         check_component(t, indices)
         return tr.emit(construct.extract, base, *indices)
+    if structs.is_in_pieces(t):
+        piece, place = place_in_pieces(tr, base, array_index(indices[0]))
+        rest = [*place, *indices[1:]]
+        return array_element(tr, piece, rest) if rest else piece
     raise KernelTypeError(f"{type_name(t)} cannot be indexed", expected="an array, vector or matrix")
 
 

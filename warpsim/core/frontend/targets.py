@@ -31,6 +31,7 @@ from .parts import (
     sliced,
     swizzle,
 )  # fmt: skip
+from .pieces import place_in_pieces
 from .scope import describe, host_array_error, is_host_array, is_number, typed
 from .translator import Translator
 
@@ -132,6 +133,10 @@ def subscript_target(tr: Translator, base: Any, node: ast.Subscript) -> Any:
             array = read(tr, base)
             return slice_target(tr, ArraySlice(array, tuple(whole(tr, array))), indices)
         return array_target(tr, base, indices)
+    if structs.is_in_pieces(t) and not with_slices:
+        piece, place = place_in_pieces(tr, typed(read(tr, base)), array_index(indices[0]))
+        rest = [*place, *indices[1:]]
+        return array_target(tr, Element(piece, []), rest) if rest else Element(piece, [])
     if not compounds.is_compound(t):
         raise KernelTypeError(f"{type_name(t)} has no elements to assign")
     if with_slices:
@@ -319,20 +324,21 @@ def update_part(tr: Translator, target: ast.expr, kind: type[ast.AST], value: as
     """Update a target in target: atomically where it is memory that other threads can see."""
     with tr.at(target):
         place = target_of(tr, target)
-    if isinstance(place, Element) and kind in (ast.Add, ast.Sub) and is_atomic(tr, place, kind):
-        op = memory.atomic_add if kind is ast.Add else memory.atomic_sub
-        for element, part in written_elements(tr, place, tr.translate(value), "the value added"):
-            tr.emit(op, element.array, *element.indices, part)
+    if not isinstance(place, Element) or kind not in (ast.Add, ast.Sub) or not is_number_in_memory(place):
+        before = read(tr, place)
+        write(tr, place, binary(tr, kind, before, tr.translate(value)))
         return
-    before = read(tr, place)
-    write(tr, place, binary(tr, kind, before, tr.translate(value)))
+    added = tr.translate(value)
+    if user_operator(tr, "add" if kind is ast.Add else "sub", Value(target_type(tr, place)), added) is not None:
+        write(tr, place, binary(tr, kind, read(tr, place), added))
+        return
+    op = memory.atomic_add if kind is ast.Add else memory.atomic_sub
+    for element, part in written_elements(tr, place, added, "the value added"):
+        tr.emit(op, element.array, *element.indices, part)
 
 
-def is_atomic(tr: Translator, target: Element, kind: type[ast.AST]) -> bool:
-    """Whether the update of an element is one atomic instruction: not where it means a function of the user."""
-    element = Value(target_type(tr, target))
-    if user_operator(tr, "add" if kind is ast.Add else "sub", element, element) is not None:
-        return False
+def is_number_in_memory(target: Element) -> bool:
+    """Whether an element is one that atomic instructions can update, in memory that other threads can see."""
     local = target.array.type.local_shape is not None
     return not local and scalars.is_number(compounds.scalar_of(target.array.type.dtype))
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from . import compounds, scalars
+from . import compounds, scalars, structs
 from .arrays import ArrayType, array_type, type_name
 from .scalars import bool_, float32, int32
 
@@ -94,6 +94,17 @@ class ArrayPattern:
         return f"array({type_name(self.dtype)})"
 
 
+@dataclass(frozen=True)
+class PiecesPattern:
+    """An array in pieces of any element type, or a selection of one, as the base of their types says."""
+
+    dtype: Any
+    base: type
+
+    def __repr__(self) -> str:
+        return f"{self.base.__name__}({type_name(self.dtype)})"
+
+
 class _Family:
     """Makes patterns by subscription: `Vec[3, Float]`."""
 
@@ -141,6 +152,8 @@ def match(pattern: Any, t: Any, bound: Bindings) -> bool:
         return match(pattern.dtype, t.dtype, bound)
     if isinstance(pattern, ArrayType):
         return _match_array(pattern, t, bound)
+    if isinstance(pattern, PiecesPattern):
+        return structs.is_struct(t) and pattern.base in t.__bases__ and match(pattern.dtype, t.element, bound)
     return scalars.canonical(pattern) == t
 
 
@@ -189,7 +202,7 @@ def is_generic(pattern: Any) -> bool:
     """Whether the pattern leaves anything open."""
     if isinstance(pattern, ArrayType):
         return is_generic(pattern.dtype)
-    generic = (TypeVariable, CompoundPattern, ArrayPattern)
+    generic = (TypeVariable, CompoundPattern, ArrayPattern, PiecesPattern)
     return pattern is Any or pattern is typing.Any or isinstance(pattern, generic)
 
 

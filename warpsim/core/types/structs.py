@@ -154,6 +154,11 @@ def is_struct(t: Any) -> bool:
     return isinstance(t, type) and issubclass(t, Struct)
 
 
+def is_in_pieces(t: Any) -> bool:
+    """Whether a struct is an array in pieces, whose elements kernels index: `runtime.arrays.fabric`."""
+    return is_struct(t) and hasattr(t, "located")
+
+
 @cache
 def holds_arrays(t: Any) -> bool:
     """Whether values of the type are, or contain, arrays."""

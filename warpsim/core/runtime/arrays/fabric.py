@@ -1,0 +1,278 @@
+"""Arrays in pieces, as Omniverse's Fabric keeps an attribute of many prims: `fabricarray`, `indexedfabricarray`.
+
+The memory is Fabric's, or whoever's has the interface; nothing is copied. To kernels such an array is a struct: the
+array of its pieces, and where each begins in the numbering of the whole. `a[i]` finds the piece by bisection and is an
+element like others from there. On the host it can be read, written, filled and copied like an array.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ....errors import ArrayError
+from ...frontend.functions import func
+from ...ops import where
+from ...types import compounds, signatures
+from ...types.arrays import array_type, type_name
+from ...types.scalars import int32
+from ...types.signatures import Array, Int, PiecesPattern
+from ...types.structs import Layout, Struct, StructType
+from ..devices.device import Device, get_device
+from .array import array
+from .foreign import memory_at
+from .host_memory import TypedMemory, allocate, checked_dtype
+from .indexed import indexedarray
+
+_MATRICES = ("matrix", "transform", "frame")
+_NO_NUMBERS = ("text", "path")
+
+
+@func
+def counted(starts: Array[int32, 1], index: Int) -> int32:
+    """An index from the front; negative ones count from the end."""
+    at = int32(index)
+    return where(at < 0, at + starts[starts.shape[0] - 1], at)
+
+
+@func
+def piece_at(starts: Array[int32, 1], index: int32) -> int32:
+    """The piece that holds an element, by bisection; `starts` ends with the number of all elements."""
+    low = int32(0)
+    high = starts.shape[0] - 2
+    while low < high:
+        middle = (low + high + 1) // 2
+        if starts[middle] <= index:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+class FabricArray(TypedMemory, Struct):
+    """A line of elements in pieces that lie apart; `fabricarray` makes them.
+
+    starts: int32, where each piece begins, and at the end the number of all elements. pieces: structs that hold them.
+    """
+
+    located = (counted, piece_at)
+    """How kernels find an element, each function of `starts` and an index: from the front, then its piece."""
+    element: Any
+    starts: array
+    pieces: array
+    ndim, is_contiguous, requires_grad, grad, _held = 1, False, False, None, None
+
+    @property
+    def dtype(self) -> Any:  # type: ignore[override]
+        return type(self).element
+
+    @property
+    def device(self) -> Device:
+        """Where the elements are."""
+        return self.pieces.device
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(self.starts.numpy()[-1])
+
+    @property
+    def shape(self) -> tuple[int]:
+        """The number of elements, as a tuple."""
+        return (self.size,)
+
+    def _parts(self) -> Iterator[tuple[TypedMemory, Any]]:
+        """Stretches of memory, and which elements of the whole each holds, as arrays are indexed."""
+        starts = self.starts.numpy().tolist()
+        for begin, end, piece in zip(starts, starts[1:], self.pieces.list(), strict=False):
+            yield piece.elements, slice(begin, end)
+
+    def contiguous(self) -> array:
+        """The elements in one array, a copy."""
+        memory = allocate(self.shape, self.dtype, zero=False, device=self.device)
+        made = array._wrap(memory, self.dtype, self.device)
+        for elements, at in self._parts():
+            made[at].assign(elements)
+        return made
+
+    def assign(self, src: Any) -> None:
+        """Copy from an array, NumPy array or list with as many elements. Raises `ArrayError`, `ReadOnlyError`."""
+        source = src if isinstance(src, TypedMemory) else array(src, dtype=self.dtype)
+        if source.dtype is not self.dtype or source.shape != self.shape:
+            raise ArrayError(f"assign from {source!r}\nexpected: {self!r}")
+        line = source if isinstance(source, array) else source.contiguous()
+        for elements, at in self._parts():
+            elements.assign(line[at])
+
+    def fill_(self, value: Any) -> None:
+        """Set every element to `value`."""
+        for elements, _ in self._parts():
+            elements.fill_(value)
+
+    def zero_(self) -> None:
+        """Set every element to zero."""
+        for elements, _ in self._parts():
+            elements.zero_()
+
+    def numpy(self) -> np.ndarray:
+        """A copy of the elements in order."""
+        return self.contiguous().numpy()
+
+    def _contents(self) -> np.ndarray:
+        return self.contiguous()._contents()
+
+    def _source(self) -> np.ndarray:
+        return self.contiguous()._source()
+
+    def list(self) -> list:
+        """The elements in order, as host values."""
+        return self.contiguous().list()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.asarray(self.numpy(), dtype)
+
+    def __getitem__(self, indices: Any) -> FabricArray:
+        """The elements at an array of indices, in the same memory."""
+        return IndexedFabricArray.of(self, indices)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __str__(self) -> str:
+        return str(self.numpy())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}[{self.size}]"
+
+
+class IndexedFabricArray(FabricArray):
+    """Elements of an array in pieces at a list of indices; `fa[indices]` and `indexedfabricarray` make them."""
+
+    indices: array
+
+    @staticmethod
+    def of(fa: FabricArray, indices: Any) -> FabricArray:
+        """A selection of an array in pieces, or of another selection. Raises `ArrayError` for indices outside."""
+        if not isinstance(fa, FabricArray) or not isinstance(indices, array):
+            raise ArrayError(f"{fa!r} at {indices!r}\nexpected: a fabricarray, and an array of int32")
+        checked = indexedarray(array(np.arange(fa.size), dtype=int32, device=fa.device), indices)
+        table = checked.indices[0]
+        if isinstance(fa, IndexedFabricArray):
+            table = indexedarray(fa.indices, table).contiguous()
+        return selection_type(fa.dtype)(fa.starts, fa.pieces, table)  # type: ignore[return-value]
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return int(self.indices.size)
+
+    def _parts(self) -> Iterator[tuple[TypedMemory, Any]]:
+        chosen = self.indices.numpy()
+        for elements, whole in FabricArray._parts(self):
+            at = np.flatnonzero((whole.start <= chosen) & (chosen < whole.stop))
+            if at.size:
+                tables = [array(t, dtype=int32, device=self.device) for t in (chosen[at] - whole.start, at)]
+                yield indexedarray(elements, tables[0]), tables[1]
+
+
+@cache
+def piece_type(dtype: Any) -> StructType:
+    """The struct that holds one piece of an array."""
+    layout = Layout({"elements": array_type(dtype)}, {})
+    return StructType(f"Piece[{type_name(dtype)}]", (Struct,), {"__struct__": layout})
+
+
+def _fields(dtype: Any) -> dict[str, Any]:
+    return {"starts": array_type(int32), "pieces": array_type(piece_type(dtype))}
+
+
+def struct_of(base: type, name: str, dtype: Any, fields: dict[str, Any]) -> StructType:
+    """A struct type of a class, for an element type."""
+    body = {"__struct__": Layout(fields, {}), "element": dtype}
+    return StructType(f"{name}[{type_name(dtype)}]", (base,), body)
+
+
+@cache
+def pieces_type(dtype: Any) -> StructType:
+    """The type of arrays in pieces of an element type."""
+    return struct_of(FabricArray, "fabricarray", dtype, _fields(dtype))
+
+
+@cache
+def selection_type(dtype: Any) -> StructType:
+    """The type of selections of arrays in pieces."""
+    fields = _fields(dtype) | {"indices": array_type(int32)}
+    return struct_of(IndexedFabricArray, "indexedfabricarray", dtype, fields)
+
+
+class FabricKind:
+    """`fabricarray(data, attrib)` and `fabricarray[float]`: such an array, and the type of one."""
+
+    def __init__(self, name: str, base: type, type_of: Any, make: Any):
+        self.__name__, self.base, self.type_of, self.make = name, base, type_of, make
+
+    def __getitem__(self, dtype: Any) -> Any:
+        element = dtype[0] if isinstance(dtype, tuple) else dtype
+        if signatures.is_generic(element):
+            return PiecesPattern(element, self.base)
+        return self.type_of(checked_dtype(element))
+
+    def __call__(self, *given: Any, dtype: Any = Any, **named: Any) -> Any:
+        return self.make(*given, **named) if given or named else self[dtype]
+
+    def __instancecheck__(self, value: Any) -> bool:
+        return isinstance(value, self.base)
+
+
+def of_interface(data: Any, attrib: str) -> FabricArray:
+    """The array of an attribute in a Fabric interface: a mapping, or what has one as `__fabric_arrays_interface__`."""
+    about, element, device = attribute_of(data, attrib, 0)
+    piece = piece_type(element)
+    stretches = [
+        array_at(int(ptr), int(count), element, device, data)
+        for ptr, count in zip(about["pointers"], about["counts"], strict=True)
+    ]
+    pieces = [piece(stretch) for stretch in stretches if stretch.size]
+    starts = np.cumsum([0, *(len(p.elements) for p in pieces)])
+    held = array(pieces, dtype=piece, shape=(len(pieces),), device=device)
+    return pieces_type(element)(array(starts, dtype=int32, device=device), held)  # type: ignore[return-value]
+
+
+def array_at(ptr: int, count: int, element: Any, device: Device, owner: Any) -> array:
+    """An array over memory of an owner."""
+    memory = memory_at(ptr, element, (count,), None, None, None, device, owner=owner)
+    return array._wrap(memory, element, device, owner=owner)
+
+
+def attribute_of(data: Any, attrib: str, depth: int) -> tuple[Any, Any, Device]:
+    """What an interface tells of an attribute, its element type, its device. Raises `ArrayError`."""
+    found = data if isinstance(data, Mapping) else getattr(data, "__fabric_arrays_interface__", None)
+    if not isinstance(found, Mapping) or attrib not in found.get("attribs", {}):
+        raise ArrayError(f"{type(data).__name__} has no attribute {attrib!r}\nexpected: an interface of Fabric with it")
+    about = found["attribs"][attrib]
+    return about, _element(about["type"], attrib, depth), get_device(found["device"])
+
+
+def _element(about: Any, attrib: str, wanted: int) -> Any:
+    """The element type that Fabric tells: (whether it holds numbers, scalar, count, depth of arrays, role)."""
+    numbers, scalar, count, depth, role = about
+    if not numbers or depth != wanted or role in _NO_NUMBERS:
+        what = "numbers, vectors or square matrices"
+        raise ArrayError(f"attribute {attrib!r} of Fabric is {about}\nexpected: {what}, of depth {wanted}")
+    base = checked_dtype("?" if scalar == "b" else scalar)
+    if count == 1:
+        return base
+    if role in _MATRICES:
+        side = math.isqrt(count)
+        if side * side != count:
+            raise ArrayError(f"attribute {attrib!r} is a {role} of {count} numbers\nexpected: a square matrix")
+        return compounds.matrix((side, side), base)
+    return compounds.quaternion(base) if (role, count) == ("quat", 4) else compounds.vector(count, base)
+
+
+fabricarray = FabricKind("fabricarray", FabricArray, pieces_type, of_interface)
+indexedfabricarray = FabricKind("indexedfabricarray", IndexedFabricArray, selection_type, IndexedFabricArray.of)
