@@ -205,8 +205,23 @@ REFUSED = {
     "the density is 0.001 kg/m.3.*help: 1 g/cm.3 is 1000": lambda b: b.add_soft_grid(
         (0, 0, 0), REST, 0, 1, 1, 1, 0.1, 0.1, 0.1, 1e-3
     ),
+    "tetrahedra: row 0 has the damping -1": lambda b: b.add_soft_grid(
+        (0, 0, 0), REST, 0, 1, 1, 1, 0.1, 0.1, 0.1, 1e3, k_damp=-1.0
+    ),
+    "triangles: row 0 has the damping -1": lambda b: _sheet(b, tri_ke=1.0, tri_kd=-1.0),
+    "triangle 0 has the coefficient of drag -1": lambda b: _sheet(b, tri_drag=-1.0),
+    "triangle 0 has the coefficient of lift -1": lambda b: _sheet(b, tri_lift=-1.0),
+    "particle 4 has the position .*inf": lambda b: b.add_particle((0, np.inf, 0)),
+    "particle 4 has the velocity .*inf": lambda b: b.add_particle((0, 0, 0), (0, -np.inf, 0)),
+    "gravity is nan": lambda b: setattr(b, "gravity", np.nan),
+    "tether 0 has the length -": lambda b: b.add_tethers([0, b.add_particle((0, 1, 0), mass=0.0)], slack=-2.0),
+    "a shape has the size -1": lambda b: b.add_shape_mesh(scale=(1.0, -1.0, 1.0)),
     "expected: .particles, 3": lambda b: b.add_particles([1.0, 2.0, 3.0]),
 }
+
+
+def _sheet(builder, **material):
+    builder.add_cloth_grid((0, 0, 0), REST, 0, 1, 1, 1.0, 1.0, 1.0, **material)
 
 
 @pytest.mark.parametrize("message", REFUSED)

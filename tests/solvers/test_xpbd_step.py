@@ -8,7 +8,7 @@ from xpbd_scenes import SCENES, SHAPES, falling_on, springs
 
 import warpsim as wp
 from warpsim.errors import DivergenceError, ModelError, StateError
-from warpsim.solvers import ModelBuilder, SolverXPBD
+from warpsim.solvers import Contacts, ModelBuilder, SolverXPBD, SurfaceContacts
 from warpsim.solvers.xpbd.coloring import Coloring, check, greedy
 
 DT = 1.0 / 60.0
@@ -107,6 +107,47 @@ def test_a_graph_sees_what_controls_and_materials_became():
         assert any(solver._graphs.values()) == graphs
         found.append(state.particle_q.numpy().copy())
     assert (found[0] == found[1]).all()
+
+
+def test_steps_without_a_control_see_what_the_model_became():
+    """Gravity, poses of shapes and targets, also from graphs; iterations are fixed, as multipliers depend on them."""
+    model = SCENES["attachments"]().finalize()
+    solver, state, control, other = SolverXPBD(model), model.state(), model.control(), model.state()
+    for k in range(4):
+        model.gravity.assign([[0.0, 2.0 * k, 0.0]])
+        model.shape_transform.assign(model.shape_transform.numpy() + 0.02 * np.eye(7)[:1])
+        model.attachment_target.assign(model.attachment_target.numpy() + 0.01)
+        for name in ("gravity", "shape_transform", "attachment_target"):
+            getattr(control, name).assign(getattr(model, name))
+        solver.step(state, state, None, None, DT)
+        solver.step(other, other, control, None, DT)
+    assert (state.particle_q.numpy() == other.particle_q.numpy()).all()
+    with pytest.raises(AttributeError):
+        solver.iterations = 5
+
+
+def test_both_kinds_of_contact_act_together():
+    """Balls fall on each other and on a sheet: particles alone know nothing of triangles, surfaces nothing of balls."""
+    builder = ModelBuilder()
+    builder.default_particle_radius = 0.02
+    builder.add_cloth_grid((-0.3, 0, -0.3), (np.sqrt(0.5), 0, 0, np.sqrt(0.5)), 0, 2, 2, 0.3, 0.3, 0.0)
+    balls = builder.add_particles([[0.1, 0.06, 0.05], [0.101, 0.12, 0.05]], mass=0.1)
+    model = builder.finalize(dtype=wp.float64)
+    solver, found = SolverXPBD(model), {}
+    kinds = [Contacts(model, margin=0.05), SurfaceContacts(model)]
+    for name, contacts in (("balls", kinds[0]), ("surfaces", kinds[1]), ("both", kinds)):
+        state = model.state()
+        for _ in range(30):
+            solver.step(state, state, None, contacts, DT)
+        q = state.particle_q.numpy()[list(balls)]
+        found[name] = [q[:, 1].min() > 0.03, np.linalg.norm(q[0] - q[1]) > 0.03]
+    assert found == {"balls": [False, True], "surfaces": [True, False], "both": [True, True]}
+
+
+def test_contacts_of_other_kinds_are_refused():
+    model = springs().finalize()
+    with pytest.raises(StateError, match=r"contacts is 'all'\nexpected: Contacts, SurfaceContacts, a list"):
+        SolverXPBD(model).step(model.state(), model.state(), None, "all", DT)
 
 
 def test_forces_from_outside_act_throughout_a_step():

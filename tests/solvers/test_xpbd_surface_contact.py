@@ -33,6 +33,12 @@ def run(builder, steps, device="cpu", dtype=wp.float64, substeps=4, **options):
     return model, solver, state, contacts
 
 
+def detect(contacts, q, qd):
+    """The contacts of a step with one substep."""
+    contacts.begin_step(q, qd, DT)
+    contacts.begin_substep(q, qd, DT)
+
+
 def distance_to_triangle(p, a, b, c):
     """By the plane where the foot is inside, else by the three segments."""
     n = np.cross(b - a, c - a)
@@ -53,7 +59,7 @@ def test_corners_near_triangles_are_those_that_a_search_finds(dtype):
     model.particle_q.assign(rng.permutation(builder.particles["q"]))
     contacts, state = SurfaceContacts(model, margin=0.05), model.state()
     model.particle_q.assign(3.0 * model.particle_q.numpy())  # so what is 0.02 m apart here is neighbours
-    contacts.detect(state.particle_q, state.particle_qd, DT)
+    detect(contacts, state.particle_q, state.particle_qd)
     q, faces = state.particle_q.numpy().astype(np.float64), model.tri_indices.numpy()
     expected = {
         (i, t) for i in range(30) for t in range(8)
@@ -134,7 +140,7 @@ def test_gradients_go_through_contact_of_surfaces():
     tape.backward(grads={end.particle_q: weights})
     kinds = contacts.offsets.numpy()
     assert 0 < kinds[7] < kinds[-1], "a corner on a triangle and an edge on an edge were meant to be found"
-    inputs = [start.particle_q, start.particle_qd, model.particle_radius, model.particle_inv_mass]
+    inputs = [start.particle_q, start.particle_qd, model.particle_radius, model.particle_inv_mass, contacts.friction]
     for x in inputs:
         gradient, before = x.grad.numpy().copy(), x.numpy().copy()
         direction = np.random.default_rng(2).normal(size=before.shape)
@@ -174,7 +180,7 @@ def test_what_is_close_at_rest_is_left_alone():
     model, *_ = run(two_sheets(4, speed=0.0, turned=0.0, gap=0.05), 0)
     contacts, q = SurfaceContacts(model), model.particle_q.numpy()
     q[25:, 2] = 0.015  # as close, but not at rest
-    contacts.detect(wp.array(q, dtype=wp.vec3d), model.particle_qd, DT)
+    detect(contacts, wp.array(q, dtype=wp.vec3d), model.particle_qd)
     assert contacts.count > 50
 
 

@@ -63,7 +63,7 @@ def test_a_heap_of_particles_keeps_them_apart():
 
 def test_pairs_are_those_that_a_search_finds():
     model, contacts = heap(margin=0.03)
-    contacts.detect(model.state())
+    contacts.begin_step(model.particle_q, model.particle_qd, DT)
     q = model.particle_q.numpy().astype(np.float64)
     apart = np.linalg.norm(q[:, None] - q[None], axis=2)
     near = (apart < 0.07) & (apart > 0.04)
@@ -77,14 +77,14 @@ def test_what_is_close_at_rest_is_no_contact():
     builder.add_particles([[0, 0, 0], [0.01, 0, 0]], radius=0.02)
     model = builder.finalize()
     contacts = Contacts(model)
-    contacts.detect(model.state())
+    contacts.begin_step(model.particle_q, model.particle_qd, DT)
     assert contacts.counts.numpy().tolist() == [0, 0]
 
 
 def test_a_crowd_beyond_the_capacity_is_told():
     model, _ = heap()
     contacts = Contacts(model, margin=0.1, capacity=3)
-    contacts.detect(model.state())
+    contacts.begin_step(model.particle_q, model.particle_qd, DT)
     assert contacts.overflow > 0
 
 
@@ -105,7 +105,7 @@ def test_gradients_go_through_contact_between_particles():
     builder = ModelBuilder(gravity=0.0)
     builder.add_particles([[0, 0, 0], [0.1, 0.011, 0.003]], [[1.5, 0, 0], [0, 0, 0]], radius=0.02)
     model = builder.finalize(dtype=wp.float64, requires_grad=True)
-    contacts, solver = Contacts(model, 0.1), SolverXPBD(model, substeps=2)
+    contacts, solver = Contacts(model, 0.1, friction=0.05), SolverXPBD(model, substeps=2)
     start, weights = model.state(), wp.array(np.random.default_rng(1).normal(size=(2, 3)), dtype=wp.vec3d)
 
     def run():
@@ -118,14 +118,16 @@ def test_gradients_go_through_contact_between_particles():
     with wp.Tape() as tape:
         end = run()
     tape.backward(grads={end.particle_q: weights})
-    gradient, eps = start.particle_qd.grad.numpy().copy(), 1e-6
-    direction = np.random.default_rng(2).normal(size=(2, 3))
     assert np.abs(end.particle_q.numpy()[1] - [0.1, 0.011, 0.003]).max() > 0.01, "they missed each other"
-    before, losses = start.particle_qd.numpy().copy(), []
-    for side in (1, -1):
-        start.particle_qd.assign(before + side * eps * direction)
-        losses.append((run().particle_q.numpy() * weights.numpy()).sum())
-    assert (gradient * direction).sum() == pytest.approx((losses[0] - losses[1]) / (2 * eps), rel=1e-5)
+    for x in (start.particle_qd, contacts.friction):
+        gradient, before, losses, eps = x.grad.numpy().copy(), x.numpy().copy(), [], 1e-6
+        direction = np.random.default_rng(2).normal(size=before.shape)
+        for side in (1, -1):
+            x.assign(before + side * eps * direction)
+            losses.append((run().particle_q.numpy() * weights.numpy()).sum())
+        x.assign(before)
+        assert np.abs(gradient).max() > 1e-5
+        assert (gradient * direction).sum() == pytest.approx((losses[0] - losses[1]) / (2 * eps), rel=1e-5)
 
 
 @pytest.mark.parametrize("options", [{"margin": -1.0}, {"friction": -0.1}, {"capacity": 0}])

@@ -291,11 +291,12 @@ class ModelBuilder:
 
     def add_shape_mesh(self, xform: Any = None, mesh: Any = None, scale: Sequence[float] = (1.0, 1.0, 1.0),
                        cfg: ShapeConfig | None = None, hollow: bool = False) -> int:  # fmt: skip
-        """A closed triangle mesh, a `wp.Mesh`, or a vessel of its form.
+        """A closed triangle mesh, a `wp.Mesh`, or a vessel of its form; scale: factors above 0 along its axes.
 
         An open one raises `ModelError` in `finalize`: it has no inside.
         """
-        return self.add_shape(ShapeType.HOLLOW_MESH if hollow else ShapeType.MESH, xform, scale, cfg, mesh)
+        sizes = [_size(factor) for factor in scale]
+        return self.add_shape(ShapeType.HOLLOW_MESH if hollow else ShapeType.MESH, xform, sizes, cfg, mesh)
 
     def add_shape_sdf(self, xform: Any = None, volume: Any = None, cfg: ShapeConfig | None = None) -> int:
         """A `wp.Volume` of float32 signed distances [m], as `wp.mesh_to_volume` makes them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,8 +22,19 @@ def check_materials(builder: ModelBuilder) -> None:
     mass, radius = builder.particles["mass"], builder.particles["radius"]
     _need(mass >= 0.0, "particle {} has the mass {:g} kg", mass, "0 or more")
     _need(radius >= 0.0, "particle {} has the radius {:g} m", radius, "0 or more")
-    for rows in (builder.springs, builder.edges, builder.attachments):
+    if not math.isfinite(builder.gravity):
+        raise ModelError(f"gravity is {builder.gravity}\nexpected: a finite acceleration [m/s^2]")
+    for name, what in (("q", "position"), ("qd", "velocity")):
+        value = builder.particles[name]
+        _need(np.isfinite(value).all(axis=1), "particle {} has the " + what + " {}", value, "finite numbers")
+    tables = (builder.springs, builder.edges, builder.attachments, builder.triangles, builder.tetrahedra)
+    for rows in tables:
         _need(rows["damping"] >= 0.0, rows.what + ": row {} has the damping {:g}", rows["damping"], "0 or more")
+    for name in ("drag", "lift"):
+        coefficient = builder.triangles[name]
+        _need(coefficient >= 0.0, "triangle {} has the coefficient of " + name + " {:g}", coefficient, "0 or more")
+    reach = builder.tethers["length"]
+    _need(reach >= 0.0, "tether {} has the length {:g} m", reach, "0 or more: a slack of -1 or more")
     rest = builder.springs["rest_length"]
     _need(rest >= 0.0, "spring {} has the rest length {:g} m", rest, "0 or more")
     mu, static = builder.shapes["mu"], builder.shapes["mu_static"]

@@ -19,14 +19,14 @@ from ..geometry.hash_grid.neighbors import hash_grid_neighbors
 
 if TYPE_CHECKING:
     from .model import Model
-    from .state import State
 
 
 class Contacts:
     """Pairs of particles that may touch during a step.
 
     margin [m]: how much farther apart than the sum of their radii they may be when the step begins: as far as two of
-    them can approach in one. friction: Coulomb coefficient between particles [-]. capacity: neighbours kept for each.
+    them can approach in one. friction: Coulomb coefficient between particles [-], an array of one number. capacity:
+    neighbours kept for each.
 
     neighbors: (particles, capacity), counts: (particles,) of all that were found, more than capacity ones included.
     Raises `ModelError` for numbers without meaning.
@@ -37,7 +37,7 @@ class Contacts:
             raise ModelError(
                 f"margin {margin}, friction {friction}, capacity {capacity}\nexpected: 0 or more, 0 or more, 1 or more"
             )
-        self.model, self.margin, self.friction = model, model.dtype(margin), model.dtype(friction)
+        self.model, self.margin, self.friction = model, model.dtype(margin), friction_of(model, friction)
         n, radius = model.particle_count, model.particle_radius.numpy()
         self.widest = float(radius.max(initial=0.0))
         self.neighbors = zeros((n, capacity), int32, model.device)
@@ -47,7 +47,7 @@ class Contacts:
     @property
     def arrays(self) -> dict[str, Any]:
         """What a step with these contacts reads and writes."""
-        return {"neighbors": self.neighbors, "counts": self.counts}
+        return {"neighbors": self.neighbors, "counts": self.counts, "friction": self.friction}
 
     @property
     def overflow(self) -> int:
@@ -57,17 +57,26 @@ class Contacts:
     @property
     def scratch(self) -> list[Any]:
         """What every step fills before it reads it, for `wp.checkpoint`."""
-        return [*self.arrays.values(), self.grid]
+        return [self.neighbors, self.counts, self.grid]
 
-    def detect(self, state: State) -> None:
-        """Find the pairs of a state."""
+    def begin_step(self, q: Any, qd: Any, dt: float) -> None:
+        """Find the pairs of a step from positions [m]; how fast they are is for `margin` to say."""
         m, reach = self.model, 2.0 * self.widest + float(self.margin)
         if m.particle_count and reach > 0.0:
-            note_filled(self.arrays.values())
-            self.grid.build(state.particle_q, reach)
-            args = [self.grid.id, state.particle_q, m.particle_q, m.particle_radius, self.margin]
+            note_filled([self.neighbors, self.counts])
+            self.grid.build(q, reach)
+            args = [self.grid.id, q, m.particle_q, m.particle_radius, self.margin]
             args += [m.dtype(reach), self.neighbors]
             launch(find_pairs, m.particle_count, [*args, self.counts], device=m.device, record_tape=False)
+
+
+    def begin_substep(self, q: Any, qd: Any, h: float) -> None:
+        """The pairs of a step are those of its substeps."""
+
+
+def friction_of(model: Model, coefficient: float) -> Any:
+    """A coefficient as an array of one number, so that it may change between steps and have a gradient."""
+    return array([coefficient], dtype=model.dtype, device=model.device, requires_grad=model.requires_grad)
 
 
 def note_filled(arrays: Iterable[Any]) -> None:

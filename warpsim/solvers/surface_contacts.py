@@ -24,7 +24,7 @@ from ..errors import ModelError
 from ..geometry.bvh.bvh import Bvh
 from ..geometry.bvh.query import bvh_query_aabb
 from .cloth import edges as edges_of
-from .contacts import note_filled
+from .contacts import friction_of, note_filled
 
 if TYPE_CHECKING:
     from .model import Model
@@ -39,7 +39,7 @@ class SurfaceContacts:
     thickness.
 
     margin [m]: how much nearer than at the velocities of its beginning two things may come in one substep. friction:
-    Coulomb coefficient [-]. capacity: contacts kept per particle, on average.
+    Coulomb coefficient [-], an array of one number. capacity: contacts kept per particle, on average.
 
     What is as close at rest as its thickness is neighbours, not a contact. Particles without triangles meet triangles,
     not each other.
@@ -57,7 +57,7 @@ class SurfaceContacts:
             )
         if not model.tri_count:
             raise ModelError("the model has no triangles\nhelp: add_triangles, or Contacts(model) between particles")
-        self.model, self.margin, self.friction = model, model.dtype(margin), model.dtype(friction)
+        self.model, self.margin, self.friction = model, model.dtype(margin), friction_of(model, friction)
         device, n = model.device, model.particle_count
         self.edges = array(edges_of(model.tri_indices.numpy()).astype(np.int32), dtype=vec2i, device=device)
         owners = n + len(self.edges)
@@ -67,6 +67,8 @@ class SurfaceContacts:
         self.lost = zeros(1, int32, device)
         self.uses, self.firsts, self.cursor = (zeros(n + 1, int32, device) for _ in range(3))
         self.around = zeros(4 * capacity * n, int32, device)
+        self.lists = [self.near, self.counts, self.offsets, self.corners, self.away, self.lost]
+        self.lists += [self.uses, self.firsts, self.cursor, self.around]
         self.push = zeros(capacity * n, model.vec3, device, requires_grad=True)
         self.weights = zeros(capacity * n, model.vec4, device, requires_grad=True)
         self.crowd = zeros(n, model.dtype, device, requires_grad=True)
@@ -83,7 +85,7 @@ class SurfaceContacts:
     def scratch(self) -> list[Any]:
         """What every step fills before it reads it, for `wp.checkpoint`."""
         boxes = [box for pair in self._boxes for box in pair]
-        return [*self.arrays.values(), *boxes, self.faces_tree, self.edges_tree]
+        return [*self.lists, self.push, self.weights, self.crowd, *boxes, self.faces_tree, self.edges_tree]
 
     @property
     def count(self) -> int:
@@ -95,11 +97,14 @@ class SurfaceContacts:
         """How many contacts did not fit in any substep so far; 0 is right, else raise `capacity` or lower radii."""
         return int(self.lost.numpy()[0])
 
-    def detect(self, q: Any, qd: Any, dt: float) -> None:
-        """Find the contacts of the next `dt` [s] from positions [m] and velocities [m/s]."""
+    def begin_step(self, q: Any, qd: Any, dt: float) -> None:
+        """Contacts are those of substeps: velocities may turn round within a step."""
+
+    def begin_substep(self, q: Any, qd: Any, h: float) -> None:
+        """Find the contacts of the next `h` [s] from positions [m] and velocities [m/s]."""
         m, near = self.model, [self.near, self.counts]
-        dt = m.dtype(dt)
-        note_filled(self.arrays.values())
+        dt = m.dtype(h)
+        note_filled(self.lists)
         self._bound(q, qd, dt)
         self.faces_tree.refit()
         self.edges_tree.refit()

@@ -30,7 +30,7 @@ class SelfContact:
 
 @kernel
 def separate(
-    neighbors: array2d(dtype=int32), counts: array(dtype=int32), mu: Any, radius: array(dtype=Any),
+    neighbors: array2d(dtype=int32), counts: array(dtype=int32), mu: array(dtype=Any), radius: array(dtype=Any),
     start: array(dtype=Any), x: array(dtype=Any), apart: array(dtype=Any),
 ):  # fmt: skip
     i = tid()
@@ -50,8 +50,8 @@ def separate(
             slid = slid - dot(slid, normal) * normal
             far = length(slid)
             stay = 1.0 + 0.0 * far
-            if far > mu * depth:
-                stay = mu * depth / far
+            if far > mu[0] * depth:
+                stay = mu[0] * depth / far
             total = total + (depth * normal - stay * slid) / w
             met = met + 1.0
     if met > 0.0:

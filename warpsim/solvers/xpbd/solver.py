@@ -70,7 +70,7 @@ class SolverXPBD:
         for name, word, known in (("bending", bending, (DIHEDRAL, ISOMETRIC)), ("order", order, (COLORED, JACOBI))):
             if word not in known:
                 raise ModelError(f"{name} is {word!r}\nexpected: {known[0]!r} or {known[1]!r}")
-        self.model, self.substeps, self.iterations, self.check = model, int(substeps), int(iterations), check
+        self.model, self.substeps, self._iterations, self.check = model, int(substeps), int(iterations), check
         self.damping = model.dtype(damping)
         self.steps = 0
         self.workspace = Workspace(model)
@@ -92,6 +92,8 @@ class SolverXPBD:
         self.self_contact, self.surface_contact = SelfContact(model), SurfaceContact(model)
         self.aerodynamics = Aerodynamics(model, air_density)
         self.resting = model.control()
+        self.resting.gravity, self.resting.shape_transform = model.gravity, model.shape_transform
+        self.resting.attachment_target = model.attachment_target
         self._graphs: dict[Any, Any] = {}
 
     # ----- one step -------------------------------------------------------------------------------
@@ -99,11 +101,13 @@ class SolverXPBD:
     def step(self, state_in: State, state_out: State, control: Control | None, contacts: Any, dt: float) -> None:
         """Advance by `dt` [s] from one state to another, or in place.
 
-        control: None is that of the model at rest. contacts: `Contacts` for particles that touch each
-        other, `SurfaceContacts` for triangles and edges; None: they pass through.
+        control: None is rest, in the gravity and with the shapes and targets of the model. contacts: `Contacts` for
+        particles that touch each other, `SurfaceContacts` for triangles and edges, or a list of both; None: they pass
+        through.
         Raises `StateError` for states and controls of another model and for time steps that are not above zero.
         """
         control = control or self.resting
+        contacts = _as_tuple(contacts)
         self._check_arguments(state_in, state_out, control, contacts, dt)
         given = (state_in, state_out, control, contacts, dt)
         if self.check or active() or current_graph() is not None:
@@ -117,15 +121,15 @@ class SolverXPBD:
         h = dt / self.substeps
         self._load(state_in)
         self._require_finite("its beginning")
-        if isinstance(contacts, Contacts):
-            contacts.detect(state_in)
+        for touching in contacts:
+            touching.begin_step(state_in.particle_q, state_in.particle_qd, dt)
         for constraint in self.constraints.values():
             constraint.prepare(control, self.model.dtype(h))
         for k in range(self.substeps):
             self._blow(control, state_in, k)
             self._predict(control, h, (k + 1) * h)
-            if isinstance(contacts, SurfaceContacts):
-                contacts.detect(self.workspace.start, self.workspace.v, h)
+            for touching in contacts:
+                touching.begin_substep(self.workspace.start, self.workspace.v, h)
             self._require_finite(f"the prediction of substep {k}")
             for constraint in self.constraints.values():
                 constraint.reset()
@@ -160,11 +164,11 @@ class SolverXPBD:
 
     def _collide(self, control: Control, contacts: Any, h: float) -> None:
         w = self.workspace
-        if contacts is not None:
-            if isinstance(contacts, SurfaceContacts):
-                self.surface_contact.resolve(contacts, w.start, w.x)
+        for touching in contacts:
+            if isinstance(touching, SurfaceContacts):
+                self.surface_contact.resolve(touching, w.start, w.x)
             else:
-                self.self_contact.resolve(contacts, w.start, w.apart, w.x)
+                self.self_contact.resolve(touching, w.start, w.apart, w.x)
         self.contact.resolve(control, w.pose, w.hit, w.drift, w.start, w.v, w.x, self.model.dtype(h))
 
     def _update_velocity(self, h: float) -> None:
@@ -189,6 +193,11 @@ class SolverXPBD:
     # ----- what a step is given -------------------------------------------------------------------
 
     @property
+    def iterations(self) -> int:
+        """Of the constraints in a substep: as the solver was made, since with one none remembers its multiplier."""
+        return self._iterations
+
+    @property
     def scratch(self) -> list[Any]:
         """Arrays that every step fills before it reads them, for `wp.checkpoint(..., scratch=solver.scratch)`."""
         return [*self.workspace.arrays, *(a for c in self.constraints.values() for a in c.scratch)]
@@ -200,9 +209,9 @@ class SolverXPBD:
     def _check_arguments(self, state_in: State, state_out: State, control: Control, contacts: Any, dt: float) -> None:
         if not (math.isfinite(dt) and dt > 0.0):
             raise StateError(f"dt is {dt}\nexpected: a time step above 0 [s]")
-        given = {"state_in": state_in, "state_out": state_out, "control": control, "contacts": contacts}
-        for name, thing in given.items():
-            if thing is not None and thing.model is not self.model:
+        given = [("state_in", state_in), ("state_out", state_out), ("control", control)]
+        for name, thing in [*given, *(("contacts", touching) for touching in contacts)]:
+            if thing.model is not self.model:
                 raise StateError(f"{name} belongs to another model\nhelp: make it with the solver's model")
 
     # ----- graphs ---------------------------------------------------------------------------------
@@ -220,10 +229,10 @@ class SolverXPBD:
 
     def _key(self, *given: Any) -> tuple[Any, ...]:
         """What a graph depends on beside contents of arrays: which arrays there are, and numbers."""
-        *objects, dt = given
-        arrays = [a for o in objects if o is not None for a in o.arrays.values()]
-        settings = [float(getattr(o, name)) for o in objects for name in ("margin", "friction") if hasattr(o, name)]
-        return (dt, self.substeps, float(self.damping), *settings, *(id(a) for a in arrays))
+        state_in, state_out, control, contacts, dt = given
+        arrays = [a for o in (state_in, state_out, control, *contacts) for a in o.arrays.values()]
+        margins = [float(touching.margin) for touching in contacts]
+        return (dt, self.substeps, float(self.damping), *margins, *(id(a) for a in arrays))
 
     def _remember(self, key: Any) -> None:
         """Note that a step was made, so that the next one like it is captured."""
@@ -246,6 +255,15 @@ class SolverXPBD:
                 f"step {self.steps}: after {stage}, particle {first} has numbers that are not finite\n"
                 "help: more substeps, less stiffness, or look for particles that start inside of each other"
             )
+
+
+def _as_tuple(contacts: Any) -> tuple[Contacts | SurfaceContacts, ...]:
+    """Contacts of a step, of which there may be none, one, or several; raises `StateError` for anything else."""
+    listed = () if contacts is None else tuple(contacts) if isinstance(contacts, list | tuple) else (contacts,)
+    for touching in listed:
+        if not isinstance(touching, Contacts | SurfaceContacts):
+            raise StateError(f"contacts is {touching!r}\nexpected: Contacts, SurfaceContacts, a list of them, or None")
+    return listed
 
 
 def _check_counts(**counts: Any) -> None:

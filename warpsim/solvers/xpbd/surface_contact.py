@@ -65,8 +65,9 @@ def edge_weights(a: Vec[3, Float], b: Vec[3, Float], c: Vec[3, Float], d: Vec[3,
 
 @kernel
 def measure(
-    corners: array(dtype=vec4i), away: array(dtype=Any), offsets: array(dtype=int32), mu: Any, radius: array(dtype=Any),
-    start: array(dtype=Any), x: array(dtype=Any), push: array(dtype=Any), weights: array(dtype=Any),
+    corners: array(dtype=vec4i), away: array(dtype=Any), offsets: array(dtype=int32), mu: array(dtype=Any),
+    radius: array(dtype=Any), start: array(dtype=Any), x: array(dtype=Any), push: array(dtype=Any),
+    weights: array(dtype=Any),
 ):  # fmt: skip
     """How deep each contact is, and what friction takes back."""
     n = tid()
@@ -90,8 +91,8 @@ def measure(
             slid = slid - dot(slid, normal) * normal
             far = length(slid)
             stay = 1.0 + 0.0 * far
-            if far > mu * depth:
-                stay = mu * depth / far
+            if far > mu[0] * depth:
+                stay = mu[0] * depth / far
             total = depth * normal - stay * slid
         else:
             w = w * 0.0
