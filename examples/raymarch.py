@@ -170,7 +170,7 @@ def make_volume(path, device):
     band = BAND * VOXEL
     box = [-1.1, 0.0, -0.5], [1.1, 1.3, 0.8]
     volume = wp.Volume.allocate(*box, VOXEL, band, points_in_world_space=True, device=device)
-    voxels = volume.get_voxels()
+    voxels = wp.array(volume.get_voxels(), dtype=wp.vec3i, device=device)
     wp.launch(fill, len(voxels), [volume.id, voxels, band], device=device)
     volume.save_to_nvdb(path)
 
@@ -202,7 +202,7 @@ def enclose(
 
 def bounds(volume, device):
     """The box (low, high) of the world around the surface; a box of negative size where there is none."""
-    voxels = volume.get_voxels()
+    voxels = wp.array(volume.get_voxels(), dtype=wp.vec3i, device=device)
     low, high = (wp.array([3 * [s * 1.0e30]], dtype=wp.vec3, device=device) for s in (1, -1))
     wp.launch(enclose, dim=len(voxels), inputs=[volume.id, voxels, low, high], device=device)
     margin = float(max(volume.get_voxel_size()))  # a surface passes less than a voxel beyond what is inside

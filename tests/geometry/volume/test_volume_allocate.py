@@ -160,3 +160,22 @@ def test_bad_input_is_refused_with_what_was_found():
     for case, message in cases:
         with pytest.raises(VolumeError, match=message):
             print(f"no error like {message!r}:", case())
+
+
+def test_masks_choose_among_points():
+    tiles, mask = np.array([[0, 0, 0], [8, 0, 0], [16, 0, 0]], np.int32), wp.array([1, 0, 2], dtype=int)
+    volume = wp.Volume.allocate_by_tiles(wp.array(tiles, dtype=int), 1.0, point_mask=mask)
+    assert sorted(volume.get_tiles().numpy().tolist()) == [[0, 0, 0], [16, 0, 0]]
+    points = wp.array([[1.0, 2.0, 3.0], [9.0, 9.0, 9.0], [4.0, 5.0, 6.0]], dtype=wp.vec3)
+    index = wp.Volume.allocate_by_voxels(points, 1.0, point_mask=mask)
+    assert sorted(index.get_voxels().numpy().tolist()) == [[1, 2, 3], [4, 5, 6]]
+    with pytest.raises(VolumeError, match="one for each point"):
+        wp.Volume.allocate_by_tiles(tiles, 1.0, point_mask=[1, 0])
+    with pytest.raises(VolumeError, match="integers"):
+        wp.Volume.allocate_by_tiles(tiles, 1.0, point_mask=[0.5, 0.5, 1.0])
+
+
+def test_coordinates_are_rows_of_integers():
+    volume = wp.Volume.allocate((0, 0, 0), (8, 7, 7), 1.0)
+    for found, rows in ((volume.get_tiles(), 2), (volume.get_voxels(), 1024)):
+        assert found.shape == (rows, 3) and found.dtype == wp.int32

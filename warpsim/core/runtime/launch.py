@@ -76,11 +76,24 @@ def launch(
             if adjoint:
                 by_hand = (inputs, outputs, adj_inputs, adj_outputs)
                 return adjoint_launch(kernel, dim, *by_hand, device, deterministic, record_cmd)
+            if record_cmd:
+                settings = (deterministic, len(inputs), record_tape)
+                return command_of(kernel, dim, args, device, settings, (block_dim, max_blocks))
             call = prepare(kernel, dim, args, device, PRIMAL, deterministic, len(inputs), record_tape)
-            call = call.shaped(block_dim, max_blocks)
-            return Launch.of(call) if record_cmd else issue(call)
+            return issue(call.shaped(block_dim, max_blocks))
     except WarpsimError as error:
         raise trimmed(error)  # noqa: B904
+
+
+def command_of(
+    kernel: Kernel, dim: Any, args: Sequence[Any], device: Device, settings: tuple[Any, ...], blocks: tuple[Any, ...]
+) -> Launch:
+    """The launch as a command, whose arrays may be None for now."""
+
+    def made(given: Sequence[Any]) -> LaunchCall:
+        return prepare(kernel, dim, given, device, PRIMAL, *settings).shaped(*blocks)
+
+    return Launch.recorded(kernel, args, device, made)
 
 
 def on_stream(stream: Any, device: Device) -> Any:

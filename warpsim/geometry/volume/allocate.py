@@ -72,6 +72,17 @@ def _check_size(corners: np.ndarray, bg_value: Any) -> None:
     nanovdb_build.node_offsets(layout(background_of(bg_value)[0]), *nodes)
 
 
+def chosen_points(points: Any, mask: Any) -> Any:
+    """The points where a mask is not zero, all without one. Raises `VolumeError` for a mask of another length."""
+    if mask is None:
+        return points
+    rows, keep = (a.numpy() if isinstance(a, array) else np.asarray(a) for a in (points, mask))
+    if keep.shape != rows.shape[:1] or keep.dtype.kind not in "biu":
+        found = f"{keep.dtype} of shape {keep.shape}"
+        raise VolumeError(f"point_mask is {found}\nexpected: integers of shape {rows.shape[:1]}, one for each point")
+    return rows[keep != 0]
+
+
 def tile_grid(points: Any, bg_value: Any, voxel_size: Any, transform: Any, translation: Any) -> Grid:
     """The tiles that contain the points."""
     matrix, shift = affine(voxel_size, transform, translation)

@@ -27,7 +27,7 @@ from ..nanovdb.check import check
 from ..nanovdb.grid import Grid, aligned_copy
 from ..nanovdb.layout import ALIGNMENT, LEAF_LOG2, LEAF_SLOTS, GridFlag, GridType
 from ..nanovdb.read import VALUE_TYPES
-from .allocate import box_grid, dense_grid, tile_grid, voxel_grid
+from .allocate import box_grid, chosen_points, dense_grid, tile_grid, voxel_grid
 from .data import leaf_values, present, seen_by_kernels, volume_data, voxel_count
 from .sample import CLOSEST, LINEAR
 
@@ -179,23 +179,26 @@ class Volume(Unique):
     @classmethod
     def allocate_by_tiles(
         cls, tile_points: Any, voxel_size: Any = None, bg_value: Any = 0.0, translation: Any = (0.0, 0.0, 0.0),
-        device: Any = None, transform: Any = None,
+        device: Any = None, transform: Any = None, *, point_mask: Any = None,
     ) -> Volume:  # fmt: skip
         """A volume with the tiles of 8^3 voxels that contain some points.
 
         tile_points: vec3i or (n, 3) integers are voxels; vec3f or (n, 3) floats are points of the world, which
         belong to the nearest voxel. They may repeat. voxel_size: a number or three; or transform: (3, 3), with
-        world = transform @ index + translation. bg_value: as in `allocate`.
+        world = transform @ index + translation. bg_value: as in `allocate`. point_mask: (n,) integers, which points
+        count: those where it is not 0.
         A tile with no other one near costs 300 kB. Raises `VolumeError` as `allocate` does.
         """
+        tile_points = chosen_points(tile_points, point_mask)
         return cls._of([tile_grid(tile_points, bg_value, voxel_size, transform, translation)], device)
 
     @classmethod
     def allocate_by_voxels(
         cls, voxel_points: Any, voxel_size: Any = None, translation: Any = (0.0, 0.0, 0.0), device: Any = None,
-        transform: Any = None,
+        transform: Any = None, *, point_mask: Any = None,
     ) -> Volume:  # fmt: skip
         """An index volume with the voxels that contain some points: parameters as of `allocate_by_tiles`."""
+        voxel_points = chosen_points(voxel_points, point_mask)
         return cls._of([voxel_grid(voxel_points, voxel_size, transform, translation)], device)
 
     # ----- what it is -----------------------------------------------------------------------------
@@ -251,7 +254,7 @@ class Volume(Unique):
         return len(self._grid.leaves)
 
     def get_tiles(self, out: Array | None = None) -> Array:
-        """The lowest voxel of each tile, (tiles,) vec3i. `out`: an array to write to."""
+        """The lowest voxel of each tile, (tiles, 3) int32. `out`: an array of them, or of vec3i, to write to."""
         return self._given(nanovdb_voxels.tiles(self._grid), out)
 
     def get_voxel_count(self) -> int:
@@ -263,7 +266,7 @@ class Volume(Unique):
         return Volume.ActiveStats(self.get_voxel_count(), *self._grid.node_counts)
 
     def get_voxels(self, out: Array | None = None) -> Array:
-        """The voxels in the order of their indices, (voxels,) vec3i. `out`: an array to write to."""
+        """The voxels in the order of their indices, (voxels, 3) int32. `out`: an array of them, or of vec3i."""
         grid = self._grid
         if grid.type == GridType.ONINDEX:
             voxels = nanovdb_voxels.active_voxels(grid)
@@ -277,9 +280,9 @@ class Volume(Unique):
         return self._given(voxels, out)
 
     def _given(self, rows: np.ndarray, out: Array | None) -> Array:
-        """Coordinates as an array of vec3i; or in the user's array, which may also be (n, 3) int32."""
+        """Coordinates as an array (n, 3) of int32; or in the user's array, which may also be (n,) of vec3i."""
         if out is None:
-            return array(rows, dtype=vec3i, device=self.device)
+            return array(rows, dtype=int32, device=self.device)
         instance(out, array, "out")
         if (out.dtype, out.shape) not in ((vec3i, rows.shape[:1]), (int32, rows.shape)):
             shown = f"{out.dtype.__name__} of shape {out.shape}"

@@ -49,6 +49,34 @@ def test_what_is_not_set_is_zero():
     assert out.numpy().tolist() == [[0, 0, 0]]
 
 
+@wp.kernel
+def weighted(x: wp.array[float], w: wp.array[float], out: wp.array[float]):
+    i = wp.tid()
+    out[i] = x[i]
+    if w is not None:
+        out[i] = x[i] * w[i]
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+def test_arrays_may_be_recorded_as_none_and_set_later(device):
+    x, out = wp.array([1.0, 2.0], dtype=float, device=device), wp.zeros(2, dtype=float, device=device)
+    command = wp.launch(weighted, 2, inputs=[None, None, None], device=device, record_cmd=True)
+    with pytest.raises(LaunchError, match=r"x, out of kernel .* not set"):
+        command.launch()
+    command.set_param_by_name("x", x)
+    with pytest.raises(LaunchError, match=r"out of kernel .* not set"):
+        command.launch()
+    command.set_param_by_name("out", out)
+    command.launch()
+    assert out.numpy().tolist() == [1, 2]
+    command.set_param_at_index(1, x)
+    command.launch()
+    assert out.numpy().tolist() == [1, 4]
+    other = wp.launch(weighted, 2, inputs=[x, None], outputs=[None], device=device, record_cmd=True)
+    other.set_params([x, x, out])
+    other.launch()
+
+
 def test_tapes_record_launches_made_so():
     x = wp.array([1.0, 2.0], dtype=float, requires_grad=True)
     out = wp.zeros(2, dtype=wp.vec3, requires_grad=True)

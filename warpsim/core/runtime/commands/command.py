@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 from ....errors import LaunchError
 from ...types import compounds
 from ...types.arrays import ArrayType
+from ...types.signatures import is_generic
 from ..arrays import saved_contents
 from ..arrays.call_site import CallSite
 from ..arrays.creation import zeros
@@ -68,6 +69,8 @@ class Launch(Unique):
     noted: Mapping[int, Any] = MappingProxyType({})  # the arrays for that, by the number of the atomic
     with_gradient: Callable[[list[Any], int, Any], list[Any]] | None = None
     """The arguments with another gradient at a position."""
+    unset: frozenset[int] = frozenset()
+    """Arrays that were None when it was recorded, although every thread uses them."""
 
     def __init__(self, kernel: Kernel, device: Any = None, *, max_blocks: int = 0, block_dim: int | None = None):
         if not isinstance(kernel, Kernel):
@@ -85,6 +88,22 @@ class Launch(Unique):
         """A launch with threads and arguments."""
         command = cls.__new__(cls)
         command.ready = ReadyLaunch(call)
+        return command
+
+    @classmethod
+    def recorded(cls, kernel: Kernel, args: Sequence[Any], device: Device, made: Callable[..., LaunchCall]) -> Launch:
+        """A launch whose arrays may be None for now: those that every thread uses must be set before it runs.
+
+        made: the call for a list of arguments.
+        """
+        pairs = list(zip(args, kernel.patterns.values(), strict=False))
+        absent = {k for k, (a, t) in enumerate(pairs) if a is None and isinstance(t, ArrayType) and not is_generic(t)}
+        if not absent:
+            return cls.of(made(args))
+        filled = [_blank(t, device) if k in absent else a for k, (a, t) in enumerate(pairs)] + list(args[len(pairs) :])
+        unset = absent & {k for k, path in made(filled).launcher.demands if not path}
+        command = cls.of(made([None if k in absent - unset else a for k, a in enumerate(filled)]))
+        command.unset = frozenset(unset)
         return command
 
     def __copy__(self) -> Launch:
@@ -143,6 +162,7 @@ class Launch(Unique):
         else:
             args = self.with_gradient(args, index, value)
         self._bind(self.dim, args)
+        self.unset -= {index}
 
     def set_param_by_name(self, name: str, value: Any, adjoint: bool = False) -> None:
         """Change one argument by name; adjoint: its gradient, of an adjoint launch."""
@@ -166,9 +186,16 @@ class Launch(Unique):
                 f"{len(values)} values for kernel {self.kernel.key!r}\nexpected: {len(self.args)}, one per parameter"
             )
         self._bind(self.dim, list(values))
+        self.unset = frozenset()
 
     def launch(self, stream: Any = None) -> None:
-        """Run with the present arguments; while a graph is captured, record the launch as it is now."""
+        """Run with the present arguments; while a graph is captured, record the launch as it is now.
+
+        Raises `LaunchError` when an array that was None at first is still to be set.
+        """
+        if self.unset:
+            names = [name for k, name in enumerate(self.kernel.patterns) if k in self.unset]
+            raise LaunchError(f"{', '.join(names)} of kernel {self.kernel.key!r} are not set\nhelp: set_param_by_name")
         if stream is not None:
             with ScopedStream(stream, sync_enter=False):
                 self.launch()
