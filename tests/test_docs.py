@@ -21,7 +21,7 @@ def marked(page):
 
 
 @pytest.mark.parametrize("page", [marked(page) for page in WITH_PROGRAMS])
-def test_programs_print_what_they_say(page, tmp_path, capsys):
+def test_programs_print_what_they_say(page, tmp_path, capsys, monkeypatch):
     blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     program = "\n".join(blocks)
     for name in FRAMEWORKS:
@@ -29,6 +29,7 @@ def test_programs_print_what_they_say(page, tmp_path, capsys):
             pytest.importorskip(name, reason=f"{name} is not installed")
     path = tmp_path / f"{page.stem}.py"
     path.write_text(program, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)  # where programs may leave their files
     exec(compile(program, path, "exec"), {"__name__": page.stem, "wp": wp})
     shown = [re.sub(r"\s+", " ", line).strip() for line in capsys.readouterr().out.splitlines()]
     told = [re.sub(r"\s+", " ", line).strip() for line in PRINT.findall(program)]
