@@ -29,6 +29,7 @@ SOLVERS = {
     "SolverDEM": "dem.solver",
     "Material": "dem.materials",
     "SolverSPH": "sph.solver",
+    "SolverDFSPH": "sph.dfsph",
     "Fluid": "sph.fluid",
     "SolverXPBD": "xpbd.solver",
     "SurfaceContacts": "surface_contacts",

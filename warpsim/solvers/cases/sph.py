@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.language import array, float64, kernel, launch, tid, zeros
 from ..builder import ModelBuilder
+from ..sph.dfsph import SolverDFSPH
 from ..sph.filling import add_fluid_box
 from ..sph.fluid import Fluid
 from ..sph.smoothing import KERNELS, smoothing
@@ -185,6 +186,50 @@ def compared(rows: np.ndarray, height: float) -> Iterator[Measurement]:
     yield at_most("mean change of density, part", 0.005, compression.max())
     yield at_most("energy by the first, largest", 1.002, energy.max() / energy[0], 1.0)
     yield at_least("energy by the first, at 0.8 s", 0.90, energy[40] / energy[0])
+
+
+def incompressible_dam(cells: int) -> Iterator[Measurement]:
+    """The same column by `SolverDFSPH`, until the water meets the other side."""
+    dx, width, height, length, dt = 1.0 / cells, 1.0, 2.0, 4.4, 0.02
+    builder = ModelBuilder(gravity=-G)
+    add_fluid_box(builder, (0.0, 0.0, 0.0), (width, height, 0.0), dx)
+    add_tank(builder, length)
+    solver = SolverDFSPH(
+        builder.finalize(dtype=float64), Fluid(sound=10.0 * math.sqrt(2.0 * G * height), alpha=0.01), dim=2,
+        bounds=((0.0, 0.0, 0.0), (length, 3.0, 0.0)),
+    )  # fmt: skip
+    state, rows, errors, steps, run = solver.model.state(), [], [], [], solver._run_substep
+
+    def watched(control: Any, h: float, substeps: int) -> None:
+        run(control, h, substeps)
+        steps.append(h)
+        errors.append((solver.last_errors[1], float(solver.particles.rho.numpy()[: solver.particles.water].max())))
+
+    solver._run_substep = watched  # type: ignore[method-assign]
+    for k in range(36):
+        if k:
+            solver.step(state, state, dt=dt)
+        now = solver.statistics(state)
+        level = now.level((-1.0, 0.0, -1.0), (2.0 * dx, 9.0, 1.0))
+        rows.append((k * dt, now.front(quantile=0.99), level, now.kinetic_energy + now.potential_energy))
+    t, front, level, energy = np.array(rows).T
+    scaled = t * math.sqrt(2.0 * G)
+    told = (scaled >= 1.43) & (scaled <= 3.1)
+    yield near("speed of the front, dZ/dT", 1.32, np.polyfit(scaled[told], front[told], 1)[0], relative=0.08)
+    column = np.interp(HEIGHT[:, 0], t * math.sqrt(G), level) / height
+    yield at_most("height of the column, largest error", 0.03, np.abs(column - HEIGHT[:, 1])[: len(HEIGHT) - 1].max())
+    average, densest = np.array(errors).T
+    yield at_most("mean compression after a substep, part, largest", 1.0e-3, average.max())
+    yield at_most("largest compression of a particle, part", 0.01, densest.max() / 1000.0 - 1.0)
+    compressible = 0.25 * 1.5 * dx / (11.0 * math.sqrt(2.0 * G * height))
+    yield at_least("mean substep by that of a weakly compressible fluid", 5.0, np.mean(steps) / compressible)
+    yield at_most("energy by the first, largest", 1.002, energy.max() / energy[0], 1.0)
+
+
+@case("S8", "sph", "incompressible dam break, dx = a / 16")
+def incompressible() -> Iterator[Measurement]:
+    """J. Martin and W. Moyce 1952 by corrections of velocities; errors of every substep."""
+    yield from incompressible_dam(16)
 
 
 @case("S3", "sph", "dam break over a dry bed, dx = a / 20")

@@ -139,12 +139,9 @@ class SolverSPH:
     def _run_substep(self, control: Control, h: float, substeps: int) -> None:
         """One substep: as a graph with cluster lists, or recorded, with neighbours looked up in the grid."""
         p = self.particles
-        if saved_contents.active() or current_graph() is not None:
-            p.build_grid(self.support, self.period)
+        if not self._find_neighbours():
             self._substep(control, h, substeps, False)
             return
-        if p.is_outdated:
-            p.rebuild(self.support, _MARGIN * self.support, self.period)
         arrays = [control.gravity, control.shape_velocity, p.around_water.ids, p.around_walls.ids]
         key = (h, substeps, *map(id, arrays))  # the graph holds these arrays
         if key not in self._graphs:
@@ -155,31 +152,54 @@ class SolverSPH:
             self._graphs[key] = capture.graph
         capture_launch(self._graphs[key])
 
+    def _find_neighbours(self) -> bool:
+        """List them where lists are outdated, or build the grid where the step is recorded; whether they are listed."""
+        p = self.particles
+        recorded = saved_contents.active() or current_graph() is not None
+        if recorded:
+            p.build_grid(self.support, self.period)
+        elif p.is_outdated:
+            p.rebuild(self.support, _MARGIN * self.support, self.period)
+        return not recorded
+
     def _substep(self, control: Control, h: float, substeps: int, listed: bool) -> None:
         """Forces, velocities, densities, positions."""
         p, dt, model = self.particles, self.model.dtype(h), self.model
         kind = (self.kernel, self.dim, any(self.period))
-        around, dim = self._search(p.around_water, listed), p.around_water.dim if listed else p.water
-        scale, fluid = model.dtype(self.smoothing), self.fluid_numbers
+        around, dim = self._around(listed)
+        fluid = self.fluid_numbers
         if self.density == "summation":
-            self._run(sum_kernel(*kind, listed), dim, *around, p.water, scale, p.x, p.mass, p.rho)
+            self._run(sum_kernel(*kind, listed), dim, *around, p.x, p.mass, p.rho)
         self._run(press_kernel(self.suction), p.water, fluid, p.rho, p.p)
         if p.walls:
+            self._press_walls(control, listed)
             self._push_walls(control, substeps, listed)
         forces = [control.gravity, p.x, p.v, p.slip, p.rho, p.p, p.mass, p.pull, p.a, p.mix]
         slopes = model.requires_grad  # what is zero has a derivative too
         terms = [slopes or self.fluid.viscosity > 0.0, slopes or self.fluid.xsph > 0.0]
         accelerate = force_kernel(*kind, self.no_slip, *terms, listed)
-        self._run(accelerate, dim, *around, p.water, scale, fluid, *forces)
+        self._run(accelerate, dim, *around, fluid, *forces)
         self._run(kick, p.water, dt, p.a, p.mix, p.v)
         if self.density == "continuity":
             rates = [model.dtype(THINNEST), fluid, control.gravity, p.x, p.v, p.rho, p.mass, p.new]
-            self._run(continuity_kernel(*kind, self.suction, listed), dim, *around, p.water, scale, dt, *rates)
+            self._run(continuity_kernel(*kind, self.suction, listed), dim, *around, dt, *rates)
             self._run(take_density, p.water, p.new, p.rho)
         self._run(drift, p.water, dt, p.v, p.x)
         if model.shape_count:
             self._run(advance_shapes, model.shape_count, control.shape_velocity, dt, self._pose)
         self._place_walls(control)
+
+    def _around(self, listed: bool) -> tuple[list[Any], Any]:
+        """What kernels of fluid find neighbours with, and how many threads they have."""
+        p = self.particles
+        dim = p.around_water.dim if listed else p.water
+        return [*self._search(p.around_water, listed), p.water, self.model.dtype(self.smoothing)], dim
+
+    def _around_walls(self, listed: bool) -> tuple[list[Any], Any]:
+        """The same of walls."""
+        p = self.particles
+        dim = p.around_walls.dim if listed else p.walls
+        return [*self._search(p.around_walls, listed), p.water, p.walls, self.model.dtype(self.smoothing)], dim
 
     def _search(self, lists: ClusterList, listed: bool) -> list[Any]:
         """What kernels find neighbours with: rows of clusters, or the grid."""
@@ -195,19 +215,21 @@ class SolverSPH:
             self._run(place_walls, p.walls, p.water, *sheet, *frames, p.x, p.v)
         p.note_moved()
 
-    def _push_walls(self, control: Control, substeps: int, listed: bool) -> None:
-        """Pressures in walls, forces on their particles, and their sums over shapes."""
-        p, model = self.particles, self.model
-        kind = (self.kernel, self.dim, any(self.period))
-        around = [*self._search(p.around_walls, listed), p.water, p.walls, model.dtype(self.smoothing)]
-        dim = p.around_walls.dim if listed else p.walls
+    def _press_walls(self, control: Control, listed: bool) -> None:
+        """Pressures in walls, and the velocities that make fluid stick to them."""
+        p, (around, dim) = self.particles, self._around_walls(listed)
+        press = wall_pressure_kernel(self.kernel, self.dim, any(self.period), self.suction, listed)
         here = [p.x, p.v, p.rho[: p.water], p.p[: p.water], p.rho[p.water :], p.p[p.water :], p.slip]
-        press = wall_pressure_kernel(*kind, self.suction, listed)
         self._run(press, dim, *around, self.fluid_numbers, control.gravity, *here)
-        push = wall_force_kernel(*kind, self.no_slip, listed)
+
+    def _push_walls(self, control: Control, substeps: int, listed: bool) -> None:
+        """Forces on particles of walls, and their sums over shapes."""
+        p, (around, dim) = self.particles, self._around_walls(listed)
+        push = wall_force_kernel(self.kernel, self.dim, any(self.period), self.no_slip, listed)
         self._run(push, dim, *around, self.fluid_numbers, p.number, p.x, p.v, p.slip, p.rho, p.p, p.mass, p.force)
-        share, frames = model.dtype(1.0 / substeps), [p.first, p.slot, self._pose]
-        self._run(sum_forces, model.shape_count, p.water, *frames, share, p.x, p.force, self.shape_force)
+        share, frames = self.model.dtype(1.0 / substeps), [p.first, p.slot, self._pose]
+        count = self.model.shape_count
+        self._run(sum_forces, count, p.water, *frames, share, p.x, p.force, self.shape_force)
 
     def _run(self, kernel: Any, dim: Any, *args: Any) -> None:
         launch(kernel, dim, args, device=self.model.device)
@@ -240,17 +262,25 @@ class SolverSPH:
         Accelerations are those of the last step of the solver.
         """
         sound, viscosity = (float(n) for n in self.fluid_numbers.numpy()[[1, 3]])
-        speed = _longest(state.particle_qd)
+        return timestep.limits(self.smoothing, sound, *self._pace(state), viscosity)
+
+    def _pace(self, state: State) -> tuple[float, float]:
+        """The highest speed [m/s] and acceleration [m/s^2]."""
         pull = max(_longest(self.particles.a), _longest(self.model.gravity))
-        return timestep.limits(self.smoothing, sound, speed, pull, viscosity)
+        return _longest(state.particle_qd), pull
+
+    def pressure(self, state: State) -> np.ndarray:
+        """Of every particle by Tait's law, (particles,) [Pa]."""
+        compression = state.particle_rho.numpy().astype(np.float64) / self.fluid.density
+        found = self.fluid.stiffness * (compression**7 - 1.0)
+        return found if self.suction else np.maximum(found, 0.0)
 
     # ----- arguments ------------------------------------------------------------------------------
 
     def _choose_substeps(self, state: State, dt: float) -> int:
         """How many substeps a step has. Raises `TimeStepError` where the number that was asked for is too small."""
         if self.substeps is not None:
-            sound, viscosity = self.fluid.sound, self.fluid.viscosity
-            timestep.check(dt / self.substeps, timestep.limits(self.smoothing, sound, 0.0, 0.0, viscosity))
+            self._check_substeps(dt)
             return self.substeps
         if current_graph() is not None:
             raise StateError(
@@ -261,6 +291,11 @@ class SolverSPH:
         if not math.isfinite(limit) or not limit > 0.0:
             raise DivergenceError(f"no time step is short enough after step {self.steps}: a velocity is not finite")
         return math.ceil(dt / limit - 1.0e-9)
+
+    def _check_substeps(self, dt: float) -> None:
+        """Raise `TimeStepError` where the number of substeps that was asked for is far too small."""
+        least = timestep.limits(self.smoothing, self.fluid.sound, 0.0, 0.0, self.fluid.viscosity)
+        timestep.check(dt / self.substeps, least)
 
     def _resting(self) -> Control:
         if not hasattr(self, "_control"):

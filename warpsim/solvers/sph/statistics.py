@@ -33,9 +33,8 @@ class FluidStatistics(ParticleStatistics):
 
     @cached_property
     def pressure(self) -> np.ndarray:
-        """Of every particle by Tait's law, (particles,) [Pa]."""
-        found = self.solver.fluid.stiffness * ((1.0 + self.compression) ** 7 - 1.0)
-        return found if self.solver.suction else np.maximum(found, 0.0)
+        """Of every particle, (particles,) [Pa]: by Tait's law; of incompressible fluids that of the last substep."""
+        return self.solver.pressure(self.state)
 
     @property
     def potential_energy(self) -> float:

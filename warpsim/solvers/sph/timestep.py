@@ -7,6 +7,7 @@ import math
 from ...errors import WarpsimError
 
 COURANT, FORCE, DIFFUSE = 0.25, 0.25, 0.125
+TRAVEL, LAUNCH = 0.16, 0.1  # incompressible fluids: of a spacing, how far particles go in a substep; as FORCE
 UNSTABLE = 2.5  # times the limit: a substep that no fluid survives
 
 
@@ -19,6 +20,17 @@ def limits(h: float, sound: float, speed: float, acceleration: float, viscosity:
     return {
         "sound": COURANT * h / (sound + speed),
         "forces": FORCE * math.sqrt(h / acceleration) if acceleration > 0.0 else math.inf,
+        "viscosity": DIFFUSE * h * h / viscosity if viscosity > 0.0 else math.inf,
+    }
+
+
+def incompressible_limits(
+    h: float, spacing: float, speed: float, acceleration: float, viscosity: float
+) -> dict[str, float]:  # fmt: skip
+    """Longest time steps [s] by reason, without sound."""
+    return {
+        "speed": TRAVEL * spacing / speed if speed > 0.0 else math.inf,
+        "forces": LAUNCH * math.sqrt(h / acceleration) if acceleration > 0.0 else math.inf,
         "viscosity": DIFFUSE * h * h / viscosity if viscosity > 0.0 else math.inf,
     }
 
