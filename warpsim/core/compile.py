@@ -3,6 +3,7 @@
     finish:  source -> lower -> inline -> unroll -> fold -> dce -> version -> Program
     derive:            lower -> inline -> handles -> unroll -> fold -> dce -> (by form)
         adjoint             -> assume -> promote -> adjoint -> (clean) -> version -> Program
+        adjoint in phases   the Program of `adjoint` -> gathered or rest -> cse -> fold -> dce -> version -> Program
         recording           -> recording -> (clean) -> version -> Program
         tangent             -> tangent -> fold -> dce -> version -> Program
         recomputed tangent    -> assume -> promote -> tangent -> fold -> dce -> version -> Program
@@ -31,6 +32,7 @@ from .passes.analysis.cost import estimate
 from .passes.analysis.stack import check_stack
 from .passes.forward.derived import forward_again, forward_mode, second_order
 from .passes.reverse.adjoint import adjoint, chosen
+from .passes.reverse.adjoint_stencils import gathered
 from .passes.reverse.assumptions import asserted
 from .passes.reverse.primal_reads import ExtraParam, without_unread
 from .passes.reverse.promote_memory import promote_memory
@@ -92,7 +94,20 @@ def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[Ha
         fn = step("promote", fold(dce(inline(fn, keep_gradients=True))))
         if form.kind == "recomputed tangent":
             return with_tangents(*forward_again(fn, form.gradients, ndim), ndim, total=True)
-        return cleaned(form.kind, *adjoint(fn, form.gradients, ndim), ndim, max_unroll, total=True)
+        whole = cleaned(form.kind, *adjoint(fn, form.gradients, ndim), ndim, max_unroll, total=True)
+        return replace(whole, gathered=gathered(whole.fn, whole.extras, whole.plan, ndim))
+
+
+def phase_of(whole: Program, phase: str) -> Program:
+    """One of the two steps of an adjoint whose sums are gathered."""
+    with compiling:
+        assert whole.gathered is not None
+        first = phase == "gathered"
+        fn, extras = (whole.gathered.fn, whole.gathered.extras) if first else (whole.gathered.rest, whole.extras)
+        assert fn is not None
+        fn = step(f"{phase} cse", cse(step(phase, fn)))
+        fn = step(f"{phase} dce", dce(fold(fn), total=True))
+        return planned(*without_unread(fn, extras), whole.ndim)
 
 
 def cleaned(kind: str, fn: Function, extras: Extras, ndim: int, max_unroll: int, total: bool) -> Program:

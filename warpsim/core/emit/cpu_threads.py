@@ -11,8 +11,9 @@ from typing import Any
 
 from llvmlite import ir as ll
 
-from ..ir.nodes import Call, Function
+from ..ir.nodes import Call, Function, Value
 from ..ops.construct import field_range
+from ..passes.analysis.affine import AffineForms
 from ..passes.analysis.alias import BaseArray
 from ..passes.analysis.atomics import AtomicPlan
 from ..passes.analysis.lanes import LanePlan
@@ -35,6 +36,7 @@ class ThreadLoops(Target):
         affine = {} if options.verify or not ndim else affine_indices(fn, plan)
         self.split = {at: index for at, index in affine.items() if index.factor}
         self.same_in_row = affine.keys() - self.split.keys()
+        self.affine = AffineForms(plan.definitions, exact=True)
         self.lanes: LanePlan | None = None
         """How strips of threads run as lanes of vectors, where they do."""
         self.width = 0
@@ -85,6 +87,18 @@ class ThreadLoops(Target):
 
     def counts_back(self, call: Call, k: int) -> bool:
         return super().counts_back(call, k) and not (self.forward and (call, k) in self.split)
+
+    def wide_index(self, i: Any, t: type, value: Value) -> Any:
+        """A thread's last index and a constant are added up in 64 bits, where nothing overflows.
+
+        In 32 bits LLVM must ask at run time whether `j - 1` does. It asks as of numbers without a sign if a branch
+        says that there is none, finds that 0 - 1 does, and leaves its vectors.
+        """
+        form = self.affine.of(value)
+        if self.in_strip or not form.constant or form.terms != {(("tid", self.ndim - 1), 1)}:
+            return super().wide_index(i, t, value)
+        b = self.builder
+        return b.add(b.sext(self.indices[-1], I64), ll.Constant(I64, form.constant), flags=("nsw",))
 
     def is_steady(self, call: Call, k: int) -> bool:
         return self.in_strip or super().is_steady(call, k) or (call, k) in self.same_in_row

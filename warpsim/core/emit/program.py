@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ..ir.nodes import Call, Function, walk
 from ..ir.printer import print_function
 from ..passes.analysis.atomics import AtomicPlan
+from ..passes.reverse.adjoint_stencils import Gathered
 from ..passes.reverse.primal_reads import ExtraParam
 from ..passes.simplify.handle_params import HandleParam
 from ..types.arrays import ArrayType, type_name
@@ -28,11 +29,13 @@ class Form(NamedTuple):
     whose gradients are wanted. `tangent` is the kernel in forward mode along these parameters, and
     `adjoint tangent` and `recomputed tangent` are derivatives of recorded launches, see `passes.forward.derived`.
     same: pairs of positions of array parameters that are given one and the same array.
+    phase: of an adjoint in two steps (`passes.reverse.adjoint_stencils`) "gathered" or "rest"; empty for all in one.
     """
 
     kind: str = "primal"
     gradients: frozenset[str] = frozenset()
     same: tuple[tuple[int, int], ...] = ()
+    phase: str = ""
 
 
 PRIMAL = Form()
@@ -50,6 +53,8 @@ class Program:
     """What the last parameters are."""
     handle_params: tuple[HandleParam, ...] = ()
     """The structures that the kernel reaches by ids; derived programs take them behind the kernel's own parameters."""
+    gathered: Gathered | None = None
+    """Of an adjoint, the same in two steps, where that is faster."""
 
 
 def cache_key(program: Program, options: Options, processor: str) -> str:

@@ -197,7 +197,7 @@ class Target:
 
     def along_axis(self, i: Any, t: type, extent: Any, axis: int, call: Call) -> Any:
         """Where an index along an axis leads, in 64 bits: negative ones count from the end, once."""
-        wide = self.as_index(i, t)
+        wide = self.wide_index(i, t, call.args[1 + axis])
         if self.options.verify:
             position = self.chosen_position(wide, extent) if scalars.is_signed(t) else wide
             self._check_bounds(position, wide, t, extent, axis, call)
@@ -206,6 +206,10 @@ class Target:
             return wide
         steady = self.is_steady(call, 1 + axis)
         return self.chosen_position(wide, extent) if steady else self.branched_position(wide, extent)
+
+    def wide_index(self, i: Any, t: type, value: Value) -> Any:
+        """An index, the value of the program it is, in 64 bits."""
+        return self.as_index(i, t)
 
     def counts_back(self, call: Call, k: int) -> bool:
         """Whether operand `k` of an access may be negative."""

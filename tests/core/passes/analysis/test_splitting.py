@@ -71,6 +71,13 @@ def test_which_threads_get_a_loop_of_their_own(kernel, split):
     assert loops(str(CpuTarget(fn, 1, Options(verify=True), plan).module())) == 1
 
 
+def test_neighbours_behind_a_guard_are_found_in_64_bits():
+    """Of 32 bits LLVM asks at run time whether `i - 1` wraps, and takes 0 - 1 for that: no vectors then."""
+    fn = program(guarded)
+    text = str(CpuTarget(fn, 1, Options(), analyse(fn)).module())
+    assert re.search(r'add nsw i64 %"[.\d]+", -1', text)
+
+
 def loops(text):
     """How many loops over threads a module has."""
     return len(re.findall(r'%"tid[.\d]*" = phi', text))

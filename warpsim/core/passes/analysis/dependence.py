@@ -151,15 +151,15 @@ class Dependences:
         array = call.args[0]
         places = [(call, k) for k in range(1, 1 + array.type.ndim)]
         parts: list[tuple[str, Any]] = []
-        while (maker := self.definitions.get(array)) is not None and maker.op.name in VIEWS:
+        while (maker := self.definitions.get(array)) is not None and maker.op.name in (*VIEWS, "gradient"):
             if maker.op.name == "view":
                 places = [*((maker, k) for k in range(1, len(maker.args))), *places]
             elif maker.op.name == "field_view":
                 parts.insert(0, ("field", maker.attributes["name"]))
-            else:
+            elif maker.op.name == "component_view":
                 parts.insert(0, ("component", maker.args[1:]))
             array = maker.args[0]
-        sources = self.points_to[array]
+        sources = self.points_to[call.args[0]]
         if len(sources) != 1 or None in sources:
             return None
         [base] = sources

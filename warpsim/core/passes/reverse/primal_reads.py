@@ -32,7 +32,7 @@ class ExtraParam(NamedTuple):
 
     kind: `before` (what array parameter `position` held before the launch), `recorded` (what the
     `position`-th atomic with a used result returned, by thread), `sum` (an array of one element that
-    takes the gradient of parameter `position`).
+    takes the gradient of parameter `position`), `extent` (of the launch along axis `position`).
     """
 
     kind: str

@@ -172,6 +172,10 @@ class Kernel:
         return self._lowered[types]
 
     def _made(self, types: tuple[Any, ...], unroll: int, form: Form) -> Program:
+        if form.phase:
+            whole = form._replace(phase="")
+            program = self._programs.get((types, unroll, whole)) or self._made(types, unroll, whole)
+            return compiler.phase_of(program, form.phase)
         fn = self.lowered(types)
         forward = self._programs.get((types, unroll, PRIMAL)) or compiler.finish(fn, unroll)
         return forward if form == PRIMAL else compiler.derive(fn, unroll, form, forward.ndim, forward.handle_params)

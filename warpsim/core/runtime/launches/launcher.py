@@ -129,7 +129,8 @@ class Launcher:
         self.generation = config.generation
         self.deterministic = bool(kernel.option("deterministic"))
         self.needs: Any = None  # what recording a launch has to look at, see `adjoint_needs`
-        self.reverses: dict[Any, Launcher | None] = {}  # adjoint forms used last, by which arrays have gradients
+        self.reverses: dict[Any, tuple[Launcher, ...]] = {}
+        """The steps of the adjoint used last, by which arrays have gradients; empty where none passes through."""
         self.load(tuple("C" if _is_contiguous(a, t) else "" for a, t in zip(args, types, strict=True)))
 
     def load(self, layouts: tuple[str, ...]) -> None:

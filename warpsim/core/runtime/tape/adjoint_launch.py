@@ -11,11 +11,13 @@ from ....config import config
 from ....errors import GradientError, NotDifferentiableError
 from ...emit.program import Form
 from ...passes.analysis.mod_ref import NESTED
+from ...types.scalars import int32
 from ..arrays.array import array
 from ..arrays.saved_contents import Read, meets
-from ..launches.dimensions import extent
+from ..launches.dimensions import as_indexed, extent
 from ..launches.for_device import prepare
-from ..launches.launcher import LaunchCall
+from ..launches.launcher import LaunchCall, Launcher
+from ..launches.shared_memory import gradients_meet
 from .adjoint_needs import Needs, has_gradients, have_gradients
 from .entry import Step
 from .stand_ins import Copies, Restored, stand_in, substituted
@@ -30,24 +32,19 @@ def reverse_step(entry: LaunchEntry) -> Step | None:
     present = have_gradients(needs, entry.args)
     key = (present, needs.same) if needs.same else present
     if key in forward.reverses:  # as in the last launch of this form
-        launcher = forward.reverses[key]
-        if launcher is None:
+        launchers = forward.reverses[key]
+        if not launchers:
             return None
         sound = entry.reads is not None and (entry.snapshot is None or not entry.snapshot.overlap_error)
         if sound and needs.changing:
             sound = needs.serves(needs.chosen(present))
-        if sound and launcher.generation == config.generation:
-            args = stand_in_arguments(entry)
-            if len(launcher.types) > len(args):
-                args += [extra_argument(entry, extra) for extra in launcher.program.extras]
-            total, header = extent(entry.dim, needs.kernel.key, forward.ndim)
-            block = launcher.pack(args, header)
-            if block is not None:
-                call = LaunchCall(launcher, entry.dim, total, block, args, len(args), False, entry.deterministic)
-                return around(entry, adjoint_step(call))
+        if sound and launchers[0].generation == config.generation:
+            calls = calls_again(entry, launchers)
+            if calls is not None:
+                return around(entry, in_turn([adjoint_step(call) for call in calls]))
     names = needs.chosen(present)
     if not any(path[1] == NESTED or needs.name[path] in names for path in needs.written):
-        forward.reverses[key] = None
+        forward.reverses[key] = ()
         return None
     if not names and not has_gradients(needs, entry.args):
         return None
@@ -145,12 +142,66 @@ def first_step(entry: LaunchEntry, key: Any, form: Form) -> Step:
     """The reverse of the first launch of its form."""
     needs, forward = entry.needs, entry.launcher
     args = stand_in_arguments(entry)
-    program = needs.kernel.program(needs.types, needs.settings, False, form)
-    if program.extras:
-        args += [extra_argument(entry, extra) for extra in program.extras]
-    call = prepare(needs.kernel, entry.dim, args, forward.device, form, entry.deterministic)
-    forward.reverses[key] = call.launcher
-    return around(entry, adjoint_step(call))
+    calls = []
+    for part in phases(entry, form, args):
+        program = needs.kernel.program(needs.types, needs.settings, False, part)
+        given = [*args, *(extra_argument(entry, extra) for extra in program.extras)]
+        dim = threads(entry, part, args)
+        calls.append(prepare(needs.kernel, dim, given, forward.device, part, entry.deterministic))
+    forward.reverses[key] = tuple([call.launcher for call in calls])
+    return around(entry, in_turn([adjoint_step(call) for call in calls]))
+
+
+def phases(entry: LaunchEntry, form: Form, args: Sequence[Any]) -> list[Form]:
+    """The adjoint in two steps, of which the first gathers sums at each element, where that can be; else in one.
+
+    Checks of indices are about the threads that were launched, and are left to one step.
+    """
+    needs = entry.needs
+    whole = needs.kernel.program(needs.types, needs.settings, False, form).gathered
+    if whole is None or needs.settings.verify or gradients_meet(args):
+        return [form]
+    if not all(args[k]._tag.apart for k, _ in whole.arrays):
+        return [form]
+    return [form._replace(phase=phase) for phase in ("gathered", *(["rest"] if whole.rest else []))]
+
+
+def threads(entry: LaunchEntry, form: Form, args: Sequence[Any]) -> Any:
+    """The launch dimensions of a step of the adjoint: where each element gathers, a thread for each."""
+    needs = entry.needs
+    if form.phase != "gathered":
+        return entry.dim
+    whole = needs.kernel.program(needs.types, needs.settings, False, form._replace(phase="")).gathered
+    assert whole is not None
+    return whole.dims(as_indexed(entry.dim, entry.launcher.ndim), args)
+
+
+def calls_again(entry: LaunchEntry, launchers: Sequence[Launcher]) -> list[LaunchCall] | None:
+    """The steps of an adjoint by launchers that had another launch of its form; None if one does not fit."""
+    args, calls = stand_in_arguments(entry), []
+    for launcher in launchers:
+        given = args
+        if len(launcher.types) > len(args):
+            given = [*args, *(extra_argument(entry, extra) for extra in launcher.program.extras)]
+        dim = threads(entry, launcher.form, args)
+        total, header = extent(dim, entry.needs.kernel.key, entry.launcher.ndim)
+        block = launcher.pack(given, header)
+        if block is None:
+            return None
+        calls.append(LaunchCall(launcher, dim, total, block, given, len(given), False, entry.deterministic))
+    return calls
+
+
+def in_turn(steps: Sequence[Step]) -> Step:
+    """One step after the other."""
+    if len(steps) == 1:
+        return steps[0]
+
+    def run() -> None:
+        for step in steps:
+            step()
+
+    return run
 
 
 def adjoint_step(call: LaunchCall) -> Step:
@@ -199,6 +250,8 @@ def around(entry: LaunchEntry, step: Step) -> Step:
 
 def extra_argument(entry: LaunchEntry, extra: Any) -> Any:
     """The argument of an extra parameter of the adjoint."""
+    if extra.kind == "extent":
+        return int32(as_indexed(entry.dim, entry.launcher.ndim)[extra.position])
     if entry.snapshot is None:
         first, position = len(entry.needs.plain_reads), list(entry.needs.own.before).index(extra.position)
         assert entry.reads is not None
