@@ -21,6 +21,51 @@ def test_what_needs_a_thread_or_memory(call):
         call()
 
 
+@wp.func
+def kind(x: float):
+    return x + 0.5
+
+
+@wp.func
+def kind(x: int):  # noqa: F811 - an overload
+    return x + 2
+
+
+@wp.func
+def kind(x: float, y: int):  # noqa: F811 - an overload
+    return x + 0.25
+
+
+@wp.func
+def kind(x: int, y: float):  # noqa: F811 - an overload
+    return x + 3
+
+
+@wp.kernel
+def kinds(out: wp.array[float]):
+    out[0], out[1] = float(kind(1)), float(kind(1.0))
+    out[2], out[3] = float(kind(1, 1)), float(kind(1, 1.0))
+
+
+def test_overloads_are_chosen_as_in_kernels():
+    out = wp.zeros(4, dtype=float)
+    wp.launch(kinds, 1, inputs=[out])
+    assert [kind(1), kind(1.0), kind(1, 1), kind(1, 1.0)] == out.list() == [3, 1.5, 1.25, 4]
+
+
+@wp.kernel
+def tell(n: int):
+    wp.printf("%s has %d of %5s%%\n", "100% sure", n, "x")
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+def test_printf_shows_constant_texts(device, capfd):
+    wp.launch(tell, 1, inputs=[7], device=device)
+    wp.synchronize()
+    wp.printf("%s has %d of %5s%%\n", "100% sure", 7, "x")
+    assert capfd.readouterr().out.splitlines() == 2 * ["100% sure has 7 of     x%"]
+
+
 def test_printf_shows_what_kernels_show(capfd):
     wp.printf("%d of %5.2f, %u%%\n", 3, 2.5, wp.uint8(7))
     assert capfd.readouterr().out == "3 of  2.50, 7%\n"

@@ -332,9 +332,10 @@ def printed(tr: Translator, operand: Any) -> tuple[str, list[Value]]:
 def form_printf(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> None:
     if keywords:
         raise KernelTypeError(f"printf({', '.join(keywords)}=)", expected="a format and values, without names")
-    values = [typed(a) for a in args[1:]]
-    debug.check_format(args[0] if args else None, [value.type for value in values])
-    tr.emit(debug.printf, *values, format=debug.widened(args[0]))
+    format, rest = debug.with_texts(args[0] if args else None, args[1:])
+    values = [typed(a) for a in rest]
+    debug.check_format(format, [value.type for value in values])
+    tr.emit(debug.printf, *values, format=debug.widened(format))
 
 
 def callee_form(callee: Any) -> str:

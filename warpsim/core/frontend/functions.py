@@ -30,6 +30,7 @@ from ..ir.builder import Builder
 from ..ir.nodes import Function, Region, Value
 from ..types.arrays import ArrayType, type_name
 from ..types.precise import host_result, typed_numbers
+from ..types.scalars import canonical, is_scalar
 from ..types.signatures import Weak, match, match_weak
 from .array_slices import ArraySlice
 from .bodies import declared, result_with_chain, typed_result
@@ -96,10 +97,11 @@ class Func(Callee, Redefinable):
         self.overloads = overloads if any(same) else [*overloads, new]
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        """Run in Python: the first overload that the arguments bind to."""
-        exact_first = sorted(self.overloads, key=lambda o: o.generic)
-        fitting = (o for o in exact_first if o.bind(list(args), keywords) is not None and _host_fits(o, args))
-        overload = next(fitting, self.overloads[0])
+        """Run in Python: the overload that a kernel would choose for the arguments."""
+        fitting = [o for o in self.overloads if o.bind(list(args), keywords) is not None and _host_fits(o, args)]
+        if len(fitting) > 1:
+            fitting.sort(key=lambda o: (o.generic, _retyped(o, args)))
+        overload = fitting[0] if fitting else self.overloads[0]
         if overload.library and not _host_fits(overload, args):
             shown = ", ".join(type_name(type(a)) for a in args)
             known = "; ".join(o.describe() for o in self.overloads)
@@ -357,6 +359,12 @@ def _holds_local(operand: Any) -> bool:
 def _adapts(before: Any, after: Any) -> bool:
     """Whether a literal takes another type than its own."""
     return not isinstance(before, Value) and isinstance(after, Value) and typed(before).type is not after.type
+
+
+def _retyped(overload: Overload, args: tuple[Any, ...]) -> int:
+    """How many of Python's own numbers would take another type than their own."""
+    pairs = ((canonical(p), operand_pattern_type(a)) for p, a in zip(overload.patterns.values(), args, strict=False))
+    return sum(isinstance(t, Weak) and is_scalar(p) and p is not t.default for p, t in pairs)
 
 
 def _host_fits(overload: Overload, args: tuple[Any, ...]) -> bool:

@@ -72,12 +72,32 @@ def printf(*values: Any) -> None:
 
 def _printf_on_host(format: str, *values: Any) -> None:
     """`wp.printf` outside of kernels. Raises `KernelTypeError` for what kernels refuse."""
+    format, values = with_texts(format, values)
     types = [getattr(t, "default", t) for t in map(weak_type, values)]
     check_format(format, types)
     _print_oracle(*values, format=format)
 
 
 printf.host = _printf_on_host
+
+
+def with_texts(format: Any, values: Sequence[Any]) -> tuple[Any, tuple[Any, ...]]:
+    """The format with constant texts in the places of their `%s`, and the values that are left."""
+    if not isinstance(format, str) or not any(isinstance(v, str) for v in values):
+        return format, tuple(values)
+    rest, left = list(values), []
+
+    def shown(match: re.Match[str]) -> str:
+        if not match[1] or not rest:
+            return match[0]
+        value = rest.pop(0)
+        if match[1] == "s" and isinstance(value, str):
+            return (match[0] % value).replace("%", "%%")
+        left.append(value)
+        return match[0]
+
+    text = _CONVERSION.sub(shown, format)
+    return text, (*left, *rest)
 
 
 def check_format(format: Any, types: Sequence[Any]) -> None:

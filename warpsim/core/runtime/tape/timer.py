@@ -61,6 +61,6 @@ class ScopedTimer:
         if self.dict is not None:
             self.dict.setdefault(self.name, []).append(self.elapsed)
         if self.report_func is not None:
-            self.report_func(self.timing_results, "  " * ScopedTimer.indent)
+            self.report_func(self.timing_results, "    " * ScopedTimer.indent)
         if self.print:
-            print(f"{'  ' * ScopedTimer.indent}{self.name} took {self.elapsed:.2f} ms")
+            print(f"{'    ' * ScopedTimer.indent}{self.name} took {self.elapsed:.2f} ms")
