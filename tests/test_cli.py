@@ -237,6 +237,28 @@ def test_examples_are_listed(warpsim, checkout):
     assert warpsim("run") == (0, "hello  Says hello.\nwave\n", "")
 
 
+def test_examples_are_listed_by_topic(warpsim, checkout):
+    (checkout / "examples" / "_topics.py").write_text('TOPICS = {"Waves": ("wave", "absent")}\n')
+    assert warpsim("run") == (0, "Waves:\n  wave\nhello  Says hello.\n", "")
+    sys.modules.pop("warpsim_example__topics")
+
+
+def test_every_example_of_the_repository_is_listed_once():
+    found = cli.topics(cli.examples())
+    assert "cloth_drop" in found["Cloth and soft bodies"]
+    assert sorted(name for names in found.values() for name in names) == sorted(cli.examples())
+    sys.modules.pop("warpsim_example__topics")
+
+
+def test_examples_are_copied_out_but_never_over_something(warpsim, checkout, tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert warpsim("run", "hello", "--copy") == (0, "wrote hello.py; python hello.py runs it\n", "")
+    assert Path("hello.py").read_text() == (checkout / "examples" / "hello.py").read_text()
+    status, _, err = warpsim("run", "hello", "--copy")
+    assert (status, err.splitlines()[0]) == (1, "warpsim: error: hello.py is here already")
+
+
 def test_examples_run_with_their_arguments(warpsim, checkout):
     before = sys.argv[0]
     assert warpsim("run", "hello") == (0, "hello []\n", "")

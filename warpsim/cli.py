@@ -13,6 +13,7 @@ import importlib
 import importlib.util
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import time
@@ -110,8 +111,9 @@ def parser() -> argparse.ArgumentParser:
     info = commands.add_parser("info", help="versions, threads, cache, CUDA, optional packages")
     info.set_defaults(command=show_info)
     run = commands.add_parser(
-        "run", help="run an example; its own options follow its name", usage="warpsim run [-h] [EXAMPLE [ARGUMENT ...]]"
-    )
+        "run", help="run an example; its own options follow its name",
+        usage="warpsim run [-h] [EXAMPLE [--copy] [--view] [ARGUMENT ...]]",
+    )  # fmt: skip
     run.set_defaults(command=list_examples)
     cache = commands.add_parser("cache", help="the compiled kernels on disk")
     cache.add_argument("action", nargs="?", choices=("list", "size", "clear"), default="list")
@@ -306,14 +308,33 @@ def examples() -> dict[str, Path]:
     return {}
 
 
+def topics(paths: dict[str, Path]) -> dict[str, list[str]]:
+    """Names of examples by topic, as `_topics.py` beside them says; the rest comes last, without a topic."""
+    file = min(paths.values(), key=lambda path: len(path.parts)).with_name("_topics.py") if paths else None
+    told = load_example(file).TOPICS if file is not None and file.is_file() else {}
+    found = {topic: [name for name in names if name in paths] for topic, names in told.items()}
+    return {**found, "": [name for name in paths if not any(name in names for names in found.values())]}
+
+
 def list_examples(chosen: argparse.Namespace) -> int:
-    """Print the names of the examples with the first line of each."""
+    """Print the names of the examples by topic, with the first line of each."""
     paths = examples()
-    width = max(map(len, paths), default=0)
-    for name, path in paths.items():
-        print(f"{name:{width}}  {first_line(path)}".rstrip())
     if not paths:
         raise WarpsimError("this installation has no examples\nhelp: get the repository and run there")
+    width = max(map(len, paths))
+    for topic, names in topics(paths).items():
+        if topic:
+            print(f"{topic}:")
+        for name in names:
+            print(f"{'  ' * bool(topic)}{name:{width}}  {first_line(paths[name])}".rstrip())
+    return 0
+
+
+def copy_example(path: Path) -> int:
+    """Copy an example to the current folder, to change it there. Raises `FileExistsError` rather than overwrite."""
+    if Path(path.name).exists():
+        raise FileExistsError(f"{path.name} is here already\nhelp: rename it, or go to another folder")
+    print(f"wrote {shutil.copyfile(path, path.name)}; python {path.name} runs it")
     return 0
 
 
@@ -334,6 +355,8 @@ def run_example(name: str, arguments: list[str]) -> int:
         hint = f"did you mean {near[0]!r}?" if near else "`warpsim run` lists them"
         known = f"one of {', '.join(paths)}" if paths else "nothing, this installation has no examples"
         raise UsageError(f"no example is named {name!r}\nexpected: {known}\nhelp: {hint}")
+    if "--copy" in arguments:
+        return copy_example(path)
     watched = "--view" in arguments
     rest = [argument for argument in arguments if argument != "--view"]
     status = _called(load_example(path), f"warpsim run {path.stem}", rest)

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
+
+from warpsim import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "pictures"
-
-TOPICS = {
-    "Cloth and soft bodies": (
-        "garment", "cloth_drop", "cloth_on_mesh", "flag", "soft_squash", "soft_stack",
-    ),
-    "Grains and fluids": ("dem_grains", "sph_dam", "dam_obstacle"),
-    "Oceans and waves": ("ocean", "ocean_float", "ocean_cloth", "wave", "wave_mpi"),
-    "Found by gradients": (
-        "cloth_throw", "bounce_to_target", "spring_cage", "wave_inverse", "soft_identify", "ocean_inverse",
-    ),
-    "Points and volumes": ("radius_aggregation", "raymarch"),
-}  # fmt: skip
 
 
 def page() -> str:
     """The gallery in Markdown."""
     parts = ["# Gallery", "Each is a program of two screens. `warpsim run NAME --help` shows what can be varied."]
-    for topic, names in TOPICS.items():
+    for topic, names in filter(lambda pair: pair[1], cli.topics(cli.examples()).items()):
         cards = "\n".join(card(name) for name in names)
-        parts += [f"## {topic}", f'<div class="gallery" markdown>\n{cards}\n</div>']
+        parts += [f"## {topic or 'More'}", f'<div class="gallery" markdown>\n{cards}\n</div>']
     return "\n\n".join(parts) + "\n"
 
 
@@ -39,5 +28,4 @@ def card(name: str) -> str:
 
 def sentence(name: str) -> str:
     """What an example says it is."""
-    text = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
-    return (ast.get_docstring(ast.parse(text)) or "").split("\n")[0]
+    return cli.first_line(cli.examples()[name])
