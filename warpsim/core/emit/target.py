@@ -57,7 +57,6 @@ class Site:
 class Target:
     """Emission of one kernel. `ndim` is the rank of its thread index (0 when it asks for none)."""
 
-    index_names = ("thread",)
     packs = False  # whether rows may emit LLVM vectors for the components of a compound
 
     def __init__(self, fn: Function, ndim: int, options: Options, plan: Any):

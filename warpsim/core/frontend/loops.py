@@ -143,7 +143,7 @@ def range_loop(tr: Translator, node: ast.For, call: ast.Call) -> None:
         nonlocal bounds
         with tr.at(call):
             keywords = {str(k.arg): tr.translate(k.value) for k in call.keywords}
-            bounds = range_bounds(tr, arguments(tr, call), keywords)
+            bounds = range_bounds(arguments(tr, call), keywords)
 
     tr.attempt(find_bounds, set)
     bounds_loop(tr, node, bounds)

@@ -29,7 +29,7 @@ def range_object(tr: Translator, args: list[Any], keywords: dict[str, Any]) -> A
     """`range(...)` by itself: Python's where all is constant."""
     if not keywords and 1 <= len(args) <= 3 and all(type(a) is int for a in args):
         return range(*args)
-    return Range(range_bounds(tr, args, keywords))
+    return Range(range_bounds(args, keywords))
 
 
 @makes(reversed)
@@ -57,7 +57,7 @@ def length_of_range(tr: Translator, start: Value, stop: Value, step: Value) -> V
     return size
 
 
-def range_bounds(tr: Translator, parts: list[Any], keywords: dict[str, Any]) -> tuple[Value, Value, Value]:
+def range_bounds(parts: list[Any], keywords: dict[str, Any]) -> tuple[Value, Value, Value]:
     parts = [int(p) if isinstance(p, (bool, np.bool_)) else p for p in parts]
     if not 1 <= len(parts) <= 3 or keywords:
         raise KernelTypeError("range takes one to three integers")

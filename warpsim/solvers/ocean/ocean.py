@@ -87,7 +87,7 @@ class Ocean:
         if not self.seas:
             raise ArrayError("no seas\nexpected: a spectrum, a `Sea`, or several")
         self.device, self.dtype, self.cells = get_device(device), dtype, _checked_cells(cells)
-        self.tiles = _checked_tiles(size, self.cells)
+        self.tiles = _checked_tiles(size)
         self.size = self.tiles[0]
         self.depth = as_number(DEEP if depth is None else depth, "depth")
         self.choppiness = as_number(choppiness, "choppiness", positive=False)
@@ -226,7 +226,7 @@ def _checked_cells(cells: Any) -> int:
     return operator.index(cells)
 
 
-def _checked_tiles(size: Any, cells: int) -> list[float]:
+def _checked_tiles(size: Any) -> list[float]:
     tiles = [float(s) for s in np.atleast_1d(size)]
     if not tiles or not all(math.isfinite(s) and s > 0.0 for s in tiles):
         raise ArrayError(f"size is {size}\nexpected: lengths above zero [m]")

@@ -60,7 +60,7 @@ def adjoint_launch(
     check_names(needs, names)
     form = needs.form("adjoint", names)
     program = kernel.program(types, settings, False, form)
-    more = [extra_by_hand(kernel, needs, extra, sums) for extra in program.extras]
+    more = [extra_by_hand(kernel, extra, sums) for extra in program.extras]
     launch = Launch.of(prepare(kernel, dim, [*needs.whole(args), *more], device, form, deterministic))
     launch.with_gradient = partial(regraded, needs, program.extras)
     if record_cmd and not backs:
@@ -149,7 +149,7 @@ def names_given(needs: Needs, args: list[Any], sums: dict[int, array]) -> frozen
     return frozenset(names)
 
 
-def extra_by_hand(kernel: Kernel, needs: Needs, extra: Any, sums: dict[int, array]) -> array:
+def extra_by_hand(kernel: Kernel, extra: Any, sums: dict[int, array]) -> array:
     """The argument of an extra parameter. Raises where only a tape can give it."""
     if extra.kind == "sum":
         return sums[extra.position]

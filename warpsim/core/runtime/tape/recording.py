@@ -68,8 +68,10 @@ def run_plain(
     if tapes:
         for k in needs.float_arrays:
             if args[k]._memory.has_gradient:
-                if needs.overlapping and needs.suited(have_gradients(needs, args)) is not needs:
-                    return False
+                if needs.overlapping:
+                    present = have_gradients(needs, args)
+                    if present not in needs.enough and needs.suited(present) is not needs:
+                        return False
                 reads = plain_reads(needs.plain_before, args, tapes[0].session, frame)
                 break
     for k in needs.plain_writes:
