@@ -50,8 +50,8 @@ PULLED: Rules = {
 
 def rule(rules: Rules, form: str, operand: str) -> tuple[str, tuple[str, ...]]:
     """The derivative of a form in one of its operands. Raises `GradientError` for a third derivative."""
-    found = rules[form].get(operand)
-    return refuse_third(form) if found is None else found
+    answer = rules[form].get(operand)
+    return refuse_third(form) if answer is None else answer
 
 
 def joined(active: Sequence[int], more: Iterable[int]) -> tuple[int, ...]:
@@ -68,11 +68,11 @@ def arranged(
     parts: what there is by name; own: the inputs that each has a part for, fewer than the active ones where the form
     is a derivative in further inputs; zero: the part of such an input.
     """
-    found: list[Any] = []
+    operands: list[Any] = []
     for slot, group in zip(GROUPS[form], groups, strict=True):
-        place = dict(zip(own[group], parts[group], strict=True)) if slot != "w" else {}
-        found += parts[group] if slot == "w" else [place[k] if k in place else zero(k) for k in active]
-    return found
+        known = dict(zip(own[group], parts[group], strict=True)) if slot != "w" else {}
+        operands += parts[group] if slot == "w" else [known[k] if k in known else zero(k) for k in active]
+    return operands
 
 
 def refuse_third(form: Any) -> NoReturn:

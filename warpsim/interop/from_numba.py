@@ -82,10 +82,10 @@ class NumbaFunction(Callee):
     def interpreted(self, part: int | None, *args: Any) -> Any:
         """The result, or a part of it, as the interpreter computes it."""
         try:
-            found = self(*args)
+            result = self(*args)
         except Exception as error:
             raise thrown(self.title, b"raised an exception", None) from error
-        return found if part is None else found[part]
+        return result if part is None else result[part]
 
     def call(self, caller: Translator, args: list[Any], keywords: dict[str, Any]) -> Any:
         """Append a call; literals take the types that the function declares."""
@@ -117,11 +117,11 @@ class NumbaFunction(Callee):
                 if not scalars.is_scalar(t) or t in (scalars.float16, scalars.bfloat16):
                         raise KernelTypeError(f"{self.title} is given {type_name(t)}",
                                           expected="bool, integers, float32, float64")  # fmt: skip
-            wanted = self.result(types)
-            wrapper = wrapped(self.jitted, types, wanted if part is None else wanted[part], part)
+            returned = self.result(types)
+            wrapper = wrapped(self.jitted, types, returned if part is None else returned[part], part)
             symbol = f"warpsim_numba_{ascii_name(self.name)}_{next(_numbers)}"
             self._rows[key] = ForeignRow(
-                symbol, (), ours(wanted if part is None else wanted[part]), f"{self.title}.", emitted,
+                symbol, (), ours(returned if part is None else returned[part]), f"{self.title}.", emitted,
                 partial(self.interpreted, part), opaque=True,
                 adjoint_rule=self.pulled, tangent_rule=self.pushed, callee=wrapper, title=self.title,
             )  # fmt: skip
@@ -129,28 +129,29 @@ class NumbaFunction(Callee):
 
     def result(self, types: tuple[Any, ...]) -> Any:
         """The Numba type of the result. Raises `KernelTypeError` where Numba does not compile the function."""
-        given = tuple(map(theirs, types))
+        signature = tuple(map(theirs, types))
         try:
             if self.jitted._can_compile:
-                self.jitted.compile(given)
+                self.jitted.compile(signature)
         except (numba.core.errors.NumbaError, TypeError) as error:  # TypeError: another number of arguments
             shown = ", ".join(map(type_name, types))
             raise KernelTypeError(f"{self.title} does not compile for ({shown}): {error}") from error
-        found = numba.types.unliteral(self.jitted.overloads[given].signature.return_type)
-        for part in found if isinstance(found, numba.types.BaseTuple) else (found,):
+        returned = numba.types.unliteral(self.jitted.overloads[signature].signature.return_type)
+        for part in returned if isinstance(returned, numba.types.BaseTuple) else (returned,):
             if not scalars.is_scalar(ours(part)) or ours(part) is scalars.float16:
-                raise KernelTypeError(f"{self.title} returns {found}", expected="a number")
-        return found
+                raise KernelTypeError(f"{self.title} returns {returned}", expected="a number")
+        return returned
 
     def parts(self, types: tuple[Any, ...]) -> Sequence[int | None]:
         """Which parts of the result are the derivatives by the arguments. Raises `KernelTypeError`."""
-        found = self.result(types)
-        if len(types) == 1 and not isinstance(found, numba.types.BaseTuple):
+        returned = self.result(types)
+        if len(types) == 1 and not isinstance(returned, numba.types.BaseTuple):
             return [None]
-        floats = [not scalars.is_float(t) or ours(part) is t for t, part in zip(types, found, strict=False)]
-        if not isinstance(found, numba.types.BaseTuple) or len(found) != len(types) or not all(floats):
+        floats = [not scalars.is_float(t) or ours(part) is t for t, part in zip(types, returned, strict=False)]
+        if not isinstance(returned, numba.types.BaseTuple) or len(returned) != len(types) or not all(floats):
             shown = ", ".join(map(type_name, types))
-            raise KernelTypeError(f"{self.title} returns {found}", expected=f"derivatives by all arguments: ({shown})")
+            expected = f"derivatives by all arguments: ({shown})"
+            raise KernelTypeError(f"{self.title} returns {returned}", expected=expected)
         return range(len(types))
 
     def slopes(self, args: Sequence[Any]) -> list[Any]:
@@ -172,21 +173,21 @@ class NumbaFunction(Callee):
         *args, _, cotangent = operands
         return tuple(None if s is None else s * cast(cotangent, to=s.type) for s in self.slopes(args))
 
-    def pushed(self, call: Any, given: TangentList) -> TangentList:
+    def pushed(self, call: Any, tangents: TangentList) -> TangentList:
         """The tangent of the result."""
         [result] = call.results
-        if not any(given) or not scalars.is_float(result.type):
+        if not any(tangents) or not scalars.is_float(result.type):
             return [{}]
         slopes = self.slopes(call.args)
-        moved = [cast(s * d[()], to=result.type) for s, d in zip(slopes, given, strict=True) if d and s is not None]
+        moved = [cast(s * d[()], to=result.type) for s, d in zip(slopes, tangents, strict=True) if d and s is not None]
         return [{(): sum(moved[1:], moved[0])}]
 
 
 def again(function: CFunc) -> Dispatcher:
     """A callback as a function that others compiled by Numba call, for the types that it declares."""
     options = function._compiler.targetoptions
-    kept = {name: options[name] for name in ("fastmath", "error_model", "boundscheck") if name in options}
-    return numba.njit(function._sig, **kept)(function._pyfunc)
+    settings = {name: options[name] for name in ("fastmath", "error_model", "boundscheck") if name in options}
+    return numba.njit(function._sig, **settings)(function._pyfunc)
 
 
 def signatures(function: Dispatcher) -> list[tuple[Any, ...]]:
@@ -221,8 +222,8 @@ def in_c(t: Any) -> Any:
 def wrapped(function: Dispatcher, types: tuple[Any, ...], result: Any, part: int | None) -> CFunc:
     """The function that kernels call; its `address` is where it lies."""
     names = [f"a{k}" for k in range(len(types))]
-    given = ", ".join(f"{a} != 0" if t is scalars.bool_ else a for a, t in zip(names, types, strict=True))
-    value = f"function({given}){'' if part is None else f'[{part}]'}"
+    arguments = ", ".join(f"{a} != 0" if t is scalars.bool_ else a for a, t in zip(names, types, strict=True))
+    value = f"function({arguments}){'' if part is None else f'[{part}]'}"
     value = f"one if {value} else nothing" if isinstance(result, numba.types.Boolean) else value
     number = np.dtype(in_c(result).name).type
     scope = {"function": function, "nothing": number(0), "one": number(1)}
@@ -242,9 +243,9 @@ def emitted(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     b.store(ll.Constant(I32, 0), failed)
     kinds = [memory_type(a.type) for a in call.args]
     function = target.external(row.name, ll.FunctionType(memory_type(result), [*kinds, failed.type]))
-    given = [to_memory(b, x, a.type) for [x], a in zip(args, call.args, strict=True)]
-    found = b.call(function, [*given, failed])
+    operands = [to_memory(b, x, a.type) for [x], a in zip(args, call.args, strict=True)]
+    value = b.call(function, [*operands, failed])
     words = b.ptrtoint(target.text("raised an exception"), I64)
     site = Site("native", row.title, call.location)
     target.fail(b.icmp_signed("!=", b.load(failed), ll.Constant(I32, 0)), site, words, ll.Constant(I64, 0))
-    return [from_memory(b, found, result)]
+    return [from_memory(b, value, result)]

@@ -97,37 +97,37 @@ def device_from_jax(jax_device: jax.Device) -> Device:
 
 def device_to_jax(warp_device: Any) -> jax.Device:
     """The device in JAX. Raises `DeviceError` (a `RuntimeError`) where JAX has none."""
-    place = get_device(warp_device)
-    if place.shares_host_memory:
+    ours = get_device(warp_device)
+    if ours.shares_host_memory:
         return jax.local_devices(backend="cpu")[0]
     try:
-        found = jax.local_devices(backend="cuda")
+        devices = jax.local_devices(backend="cuda")
     except RuntimeError as error:
-        raise DeviceError(f"JAX has no {place}: {error}") from error
-    for device in found:
-        if device.local_hardware_id == place.ordinal:
+        raise DeviceError(f"JAX has no {ours}: {error}") from error
+    for device in devices:
+        if device.local_hardware_id == ours.ordinal:
             return device
-    raise DeviceError(f"JAX has no {place}\nfound: {found}")
+    raise DeviceError(f"JAX has no {ours}\nfound: {devices}")
 
 
 def get_jax_device() -> jax.Device:
     """The default device of JAX."""
-    found = jax.config.jax_default_device
-    return found if isinstance(found, jax.Device) else jax.local_devices()[0]
+    device = jax.config.jax_default_device
+    return device if isinstance(device, jax.Device) else jax.local_devices()[0]
 
 
 def dtype_from_jax(jax_dtype: Any) -> Any:
     """The scalar type of a JAX dtype. Raises `ArgumentTypeError` (a `TypeError`) where there is none."""
-    found = np.dtype(jax_dtype).type
-    if not scalars.is_scalar(found):
+    dtype = np.dtype(jax_dtype).type
+    if not scalars.is_scalar(dtype):
         raise ArgumentTypeError(f"{jax_dtype} has no scalar type here\nexpected: bool, integers, floats")
-    return found
+    return dtype
 
 
 def dtype_to_jax(warp_dtype: Any) -> Any:
     """The JAX dtype of a type's numbers. Raises `ArgumentTypeError` (a `TypeError`) where there is none."""
     element = scalars.canonical(warp_dtype)
-    found = compounds.scalar_of(element) if compounds.is_compound(element) else element
-    if not scalars.is_scalar(found):
+    dtype = compounds.scalar_of(element) if compounds.is_compound(element) else element
+    if not scalars.is_scalar(dtype):
         raise ArgumentTypeError(f"{warp_dtype!r} has no JAX dtype\nexpected: a type of numbers")
-    return jax.numpy.dtype(found)
+    return jax.numpy.dtype(dtype)

@@ -53,10 +53,11 @@ class Evaluation(NamedTuple):
     def params(self) -> list[Parameter]:
         """The parameters that the operands are like."""
         s = self.operator.signature
-        found = [s.inputs[k] for k in self.operands]
+        parameters = [s.inputs[k] for k in self.operands]
         for group in GROUPS[self.form]:
-            found += [s.outputs[k] for k in s.float_outputs] if group == "w" else [s.inputs[k] for k in self.active]
-        return found
+            in_group = [s.outputs[k] for k in s.float_outputs] if group == "w" else [s.inputs[k] for k in self.active]
+            parameters += in_group
+        return parameters
 
     def results(self, shapes: Sequence[Shape]) -> list[tuple[Parameter, Shape]]:
         """What the results are like, and their full shapes; shapes: those of x without a batch."""
@@ -65,8 +66,8 @@ class Evaluation(NamedTuple):
             return list(zip(s.outputs, self.shapes, strict=True))
         if self.form in GIVES_TANGENTS:
             return [(s.outputs[k], self.shapes[k]) for k in s.float_outputs]
-        place = dict(zip(self.operands, shapes, strict=True))
-        return [(s.inputs[k], place[k]) for k in self.active]
+        shape_of = dict(zip(self.operands, shapes, strict=True))
+        return [(s.inputs[k], shape_of[k]) for k in self.active]
 
     def own_shapes(self, shapes: Sequence[Shape]) -> list[Shape]:
         """Shapes of operands without the extent of the batch."""
@@ -85,8 +86,8 @@ def run(evaluation: Evaluation, operands: Sequence[np.ndarray], results: Sequenc
     flags = evaluation.batched or (False,) * len(operands)
     for b in range(1 if evaluation.batch is None else evaluation.batch):
         row = [a[b] if flag else a for a, flag in zip(operands, flags, strict=True)]
-        for target, found in zip(results, run_one(evaluation, row), strict=True):
-            (target if evaluation.batch is None else target[b])[...] = found.numpy().reshape(
+        for target, result in zip(results, run_one(evaluation, row), strict=True):
+            (target if evaluation.batch is None else target[b])[...] = result.numpy().reshape(
                 target.shape if evaluation.batch is None else target.shape[1:]
             )
 

@@ -67,12 +67,12 @@ class Frame:
         """Numbers, texts and arrays of numbers by name."""
         at = self.address + 120
         count, types, names, values = _word(at + 16), _word(at + 24), _word(at + 32), _word(at + 40)
-        found = {}
+        attributes = {}
         for k in range(count):
             span = _word(names + 8 * k)
             name = ctypes.string_at(_word(span), _word(span + 8)).decode()
-            found[name] = attribute_at(_half(types + 4 * k), _word(values + 8 * k))
-        return found
+            attributes[name] = attribute_at(_half(types + 4 * k), _word(values + 8 * k))
+        return attributes
 
 
 def buffer_at(address: int, writable: bool) -> np.ndarray:
@@ -83,9 +83,9 @@ def buffer_at(address: int, writable: bool) -> np.ndarray:
     size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     data = _word(address + 24)
     raw = (ctypes.c_char * size).from_address(data) if size else bytearray()
-    found = np.frombuffer(raw, np.uint8).view(dtype).reshape(shape)
-    found.flags.writeable = writable
-    return found
+    buffer = np.frombuffer(raw, np.uint8).view(dtype).reshape(shape)
+    buffer.flags.writeable = writable
+    return buffer
 
 
 def attribute_at(kind: int, address: int) -> Any:
@@ -115,9 +115,9 @@ def handler_of(run: Callable[[Frame], None]) -> Any:
             return failure(address, f"{type(error).__name__}: {error}")
         return None
 
-    made = _HANDLER(handle)
-    _kept.append(made)
-    return made
+    handler = _HANDLER(handle)
+    _kept.append(handler)
+    return handler
 
 
 def describe(metadata: int) -> None:

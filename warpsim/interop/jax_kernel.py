@@ -1,211 +1,26 @@
-"""Kernels as functions of JAX: jit, grad, jvp, vmap and shard_map, by one primitive for all forms of an operator.
-
-On the CPU a call is one typed foreign function of XLA; see `jax_steps` for how it runs. Derivatives of first and second
-order follow the calculus of `forms`.
-"""
+"""Kernels as functions of JAX: jit, grad, jvp, vmap and shard_map, by the primitive of `jax_primitive`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
 
 from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
-from ..errors import ArgumentTypeError, ArrayError, NotDifferentiableError, user_frames
-from .forms import GIVES_TANGENTS, GROUPS, PULLED, PUSHED, VALUE, arranged, joined, rule
+from ..errors import ArgumentTypeError, ArrayError, user_frames
+from .forms import VALUE
 from .jax import check_width
 from .jax_evaluation import Evaluation
-from .jax_plans import plans
+from .jax_primitive import evaluate
 from .operator import operator_of
 from .signature import Parameter, evaluated
 
 _METHODS = (None, "broadcast_all", "expand_dims", "sequential", "sequential_unrolled", "legacy_vectorized")
 _DEFAULT = "broadcast_all"
-
-operator_p = Primitive("warpsim_operator")
-operator_p.multiple_results = True
-
-
-def evaluate(evaluation: Evaluation, operands: Sequence[Any]) -> list[Any]:
-    """The results of a form for operands that are traced or not."""
-    return operator_p.bind(*same_axes(operands), evaluation=evaluation)
-
-
-def same_axes(operands: Sequence[Any]) -> list[Any]:
-    """Operands that vary over the same axes of a mesh, as inside `shard_map` the operands of one call must."""
-    known = [getattr(jax.typeof(a), "manual_axis_type", None) for a in operands]
-    varying = [frozenset() if m is None else m.varying for m in known]
-    every = frozenset().union(*varying)
-    return [
-        a if own == every else jax.lax.pcast(a, tuple(every - own), to="varying")
-        for a, own in zip(operands, varying, strict=True)
-    ]
-
-
-@operator_p.def_impl
-def _(*operands: Any, evaluation: Evaluation) -> list[Any]:
-    if not jax.config.jax_disable_jit:
-        return compiled(evaluation)(*operands)
-    with jax.disable_jit(False):  # one call is a program all the same
-        return compiled(evaluation)(*operands)
-
-
-@lru_cache(maxsize=1024)
-def compiled(evaluation: Evaluation) -> Callable[..., Any]:
-    """A call outside of `jit`."""
-    return jax.jit(lambda *operands: operator_p.bind(*operands, evaluation=evaluation))
-
-
-@operator_p.def_abstract_eval
-def _(*operands: Any, evaluation: Evaluation) -> list[Any]:
-    results = evaluation.results(evaluation.own_shapes([a.shape for a in operands])[: len(evaluation.operands)])
-    lead = () if evaluation.batch is None else (evaluation.batch,)
-    like = jax.typeof(jnp.zeros(())) if not operands else operands[0]
-    return [like.update(shape=(*lead, *shape), dtype=param.dtype, weak_type=False) for param, shape in results]
-
-
-def lowered(ctx: Any, *operands: Any, evaluation: Evaluation) -> Any:
-    """The call in a program of XLA."""
-    shapes = evaluation.own_shapes([a.shape for a in ctx.avals_in])
-    target, plan = plans().plan(evaluation, shapes)
-    return jax.ffi.ffi_lowering(target, operand_output_aliases=aliases(evaluation))(ctx, *operands, plan=plan)
-
-
-mlir.register_lowering(operator_p, lowered, platform="cpu")
-
-
-def aliases(evaluation: Evaluation) -> dict[int, int]:
-    """Operands whose buffers may become those of results: arrays that are changed."""
-    if evaluation.form != VALUE or (evaluation.batched and not all(evaluation.batched)):
-        return {}
-    place = {k: n for n, k in enumerate(evaluation.operands)}
-    return {place[k]: n for n, k in enumerate(evaluation.operator.signature.in_out)}
-
-
-# ----- derivatives and batches ------------------------------------------------------------------------
-
-
-def pushed(primals: Sequence[Any], tangents: Sequence[Any], *, evaluation: Evaluation) -> tuple[Any, Any]:
-    """Forward mode."""
-    out = evaluate(evaluation, primals)
-    check_differentiable(evaluation)
-    parts, moves = evaluation.split(primals), evaluation.split(tangents)
-    flags = evaluation.split(evaluation.batched) if evaluation.batched else None
-    total: list[Any] | None = None
-    for operand, along in moves.items():
-        if all(isinstance(d, ad.Zero) for d in along):
-            continue
-        form, groups = rule(PUSHED, evaluation.form, operand)
-        found = moved(evaluation, form, groups, operand, along, parts, flags)
-        total = found if total is None else [a + b for a, b in zip(total, found, strict=True)]
-    assert total is not None
-    if evaluation.form != VALUE:
-        return out, total
-    floats = dict(zip(evaluation.operator.signature.float_outputs, total, strict=True))
-    return out, [floats.get(k, ad.Zero(jax.typeof(y).to_tangent_aval())) for k, y in enumerate(out)]
-
-
-def moved(
-    evaluation: Evaluation, form: str, groups: Sequence[str], operand: str, along: Sequence[Any],
-    parts: dict[str, list[Any]], flags: dict[str, list[bool]] | None,
-) -> list[Any]:  # fmt: skip
-    """Tangents of a form's results when one of its operands moves."""
-    operands, inputs = evaluation.operands, dict(zip(evaluation.operands, parts["x"], strict=True))
-    chosen = [n for n, d in enumerate(along) if operand == "w" or not isinstance(d, ad.Zero)]
-    moves = [jnp.zeros_like(parts[operand][n]) if isinstance(along[n], ad.Zero) else along[n] for n in chosen]
-    where = {"w": (), "x": operands}.get(operand, evaluation.active)
-    moving = [where[n] for n in chosen] if where else []
-    active = joined(evaluation.active, moving)
-    own = {**dict.fromkeys("tu", evaluation.active), "d": moving}
-    beside = arranged(form, groups, {**parts, "d": moves}, own, active, lambda k: jnp.zeros_like(inputs[k]))
-    batched: tuple[bool, ...] = ()
-    if flags is not None:
-        given, named = dict(zip(operands, flags["x"], strict=True)), {**flags, "d": [flags[operand][n] for n in chosen]}
-        batched = (*flags["x"], *arranged(form, groups, named, own, active, given.__getitem__))
-    found = evaluate(evaluation._replace(form=form, active=active, batched=batched), [*parts["x"], *beside])
-    return found if form in GIVES_TANGENTS else [found[active.index(k)] for k in evaluation.active]
-
-
-def transposed(cotangents: Sequence[Any], *operands: Any, evaluation: Evaluation) -> list[Any]:
-    """Reverse mode, of forms in what they are linear in."""
-    parts = evaluation.split(operands)
-    [group] = [g for g in GROUPS[evaluation.form] if any(ad.is_undefined_primal(a) for a in parts[g])]
-    form, groups = rule(PULLED, evaluation.form, group)
-    flags = evaluation.split(evaluation.batched) if evaluation.batched else None
-    lead = () if evaluation.batch is None else (evaluation.batch,)
-    shapes = evaluation.own_shapes([a.aval.shape if ad.is_undefined_primal(a) else a.shape for a in operands])
-    results = evaluation.results(shapes[: len(evaluation.operands)])
-    seeds = [
-        jnp.zeros((*lead, *shape), param.dtype) if isinstance(c, ad.Zero) else c
-        for c, (param, shape) in zip(cotangents, results, strict=True)
-    ]
-    named, batched = {**parts, "c": seeds}, ()
-    if flags is not None:
-        known = {**flags, "c": [True] * len(seeds)}
-        batched = (*flags["x"], *(flag for g in groups for flag in known[g]))
-    asked = evaluation._replace(form=form, batched=batched)
-    found = evaluate(asked, [*parts["x"], *(a for g in groups for a in named[g])])
-    if flags is not None:
-        found = [a if flag else a.sum(0) for a, flag in zip(found, flags[group], strict=True)]
-    place = iter(found)
-    answers: list[Any] = [None] * len(evaluation.operands)
-    for each in GROUPS[evaluation.form]:
-        for a in parts[each]:
-            value = next(place) if each == group else None
-            answers.append(value if ad.is_undefined_primal(a) else None)
-    return answers
-
-
-def batched_rule(operands: Sequence[Any], dims: Sequence[Any], *, evaluation: Evaluation) -> tuple[Any, Any]:
-    """`vmap`: one call for the whole batch."""
-    size = next(a.shape[d] for a, d in zip(operands, dims, strict=True) if d is not None)
-    rows = [a if d is None else jnp.moveaxis(a, d, 0) for a, d in zip(operands, dims, strict=True)]
-    flags = [d is not None for d in dims]
-    if evaluation.batch is None:
-        found = evaluate(evaluation._replace(batch=size, batched=tuple(flags)), rows)
-        return found, [0] * len(found)
-    inner, old = evaluation.batch, evaluation.batched
-    merged = [
-        merge(a, size, inner, outer, before) if outer or before else a
-        for a, outer, before in zip(rows, flags, old, strict=True)
-    ]
-    both = tuple(outer or before for outer, before in zip(flags, old, strict=True))
-    found = evaluate(evaluation._replace(batch=size * inner, batched=both), merged)
-    return [a.reshape(size, inner, *a.shape[1:]) for a in found], [0] * len(found)
-
-
-def merge(a: Any, size: int, inner: int, outer: bool, before: bool) -> Any:
-    """Two leading extents as one, repeated where an operand lacks one."""
-    if not outer:
-        a = a[None]
-    if not before:
-        a = a[:, None]
-    rest = a.shape[2:]
-    return jnp.broadcast_to(a, (size, inner, *rest)).reshape(size * inner, *rest)
-
-
-ad.primitive_jvps[operator_p] = pushed
-ad.primitive_transposes[operator_p] = transposed
-batching.primitive_batchers[operator_p] = batched_rule
-
-
-def check_differentiable(evaluation: Evaluation) -> None:
-    """Raise `NotDifferentiableError` for a kernel that was declared to have no derivative."""
-    if not evaluation.op.enable_backward:
-        raise NotDifferentiableError(
-            f"a derivative of {evaluation.operator.signature.owner}, which has enable_backward=False",
-            help="make it with enable_backward=True",
-        )
-
-
-# ----- functions ------------------------------------------------------------------------------------------
 
 
 class JaxFunction:
@@ -271,19 +86,19 @@ def operand(a: Any, param: Parameter, owner: str) -> Any:
     check_width(param.dtype, what)
     if not isinstance(a, jax.Array | np.ndarray):
         raise ArgumentTypeError(f"{what} is {type(a).__name__}\nexpected: a JAX array")
-    found = jnp.asarray(a)
+    value = jnp.asarray(a)
     if not param.is_array:
-        if found.shape != param.inner:
-            raise ArrayError(f"{what} has shape {found.shape}\nexpected: {param.inner}, for {type_name(param.type)}")
-        if found.dtype.kind not in "biu" and not scalars.is_float(compounds.scalar_of(param.type)):
-            raise ArgumentTypeError(f"{what} is an array of {found.dtype}\nexpected: {type_name(param.type)}")
-        return found.astype(param.dtype)
-    if found.dtype != param.dtype:
+        if value.shape != param.inner:
+            raise ArrayError(f"{what} has shape {value.shape}\nexpected: {param.inner}, for {type_name(param.type)}")
+        if value.dtype.kind not in "biu" and not scalars.is_float(compounds.scalar_of(param.type)):
+            raise ArgumentTypeError(f"{what} is an array of {value.dtype}\nexpected: {type_name(param.type)}")
+        return value.astype(param.dtype)
+    if value.dtype != param.dtype:
         raise ArgumentTypeError(
-            f"{what} is an array of {found.dtype}\nexpected: {param.dtype}\nhelp: x.astype({str(param.dtype)!r})"
+            f"{what} is an array of {value.dtype}\nexpected: {param.dtype}\nhelp: x.astype({str(param.dtype)!r})"
         )
-    param.outer(found.shape, owner)
-    return found
+    param.outer(value.shape, owner)
+    return value
 
 
 def constant(a: Any, param: Parameter, owner: str) -> Any:

@@ -54,10 +54,10 @@ class Plans:
     def plan(self, evaluation: Evaluation, shapes: Sequence[Shape]) -> tuple[str, np.ndarray]:
         """The target of a call, and the attribute by which it finds its plan."""
         with _lock:
-            found = native(evaluation, shapes)
-            if found is None:
+            program = native(evaluation, shapes)
+            if program is None:
                 return _PYTHON, self.python(evaluation)
-            words, launcher = found
+            words, launcher = program
             digest = hashlib.sha256(self.nonce + words.tobytes()).digest()
             if digest not in self.known:
                 words[0] = int.from_bytes(digest[:8], "little", signed=True)
@@ -65,11 +65,11 @@ class Plans:
                 self.table[self.known[digest][0]] = words.ctypes.data
             return _NATIVE, np.array(self.known[digest], np.int64)
 
-    def number(self, kept: Any) -> int:
+    def number(self, thing: Any) -> int:
         """A number for something that stays."""
         if len(self.kept) == _MOST:
             raise LaunchError(f"{_MOST} calls of kernels are compiled into programs of JAX\nexpected: fewer")
-        self.kept.append(kept)
+        self.kept.append(thing)
         return len(self.kept) - 1
 
     def python(self, evaluation: Evaluation) -> np.ndarray:

@@ -104,14 +104,14 @@ def native(evaluation: Evaluation, shapes: Sequence[Shape]) -> tuple[np.ndarray,
 
 def stand_ins(evaluation: Evaluation, shapes: Sequence[Shape]) -> list[Any]:
     """Inputs of the right types without contents: no page of their memory is touched."""
-    s, place = evaluation.operator.signature, dict(zip(evaluation.operands, shapes, strict=False))
-    made = []
+    s, shape_of = evaluation.operator.signature, dict(zip(evaluation.operands, shapes, strict=False))
+    values = []
     for k, (param, number) in enumerate(zip(s.inputs, evaluation.numbers, strict=True)):
-        if k not in place:
-            made.append(value_of(param, number))
+        if k not in shape_of:
+            values.append(value_of(param, number))
         else:
-            made.append(stand_in(param, place[k]) if param.is_array else zero(param))
-    return made
+            values.append(stand_in(param, shape_of[k]) if param.is_array else zero(param))
+    return values
 
 
 def stand_in(param: Parameter, shape: Shape) -> array:
@@ -183,18 +183,18 @@ def jvp_steps(steps: Steps, operator: KernelOperator, call: Call) -> tuple[Launc
     outputs_at(steps, operator, offsets, [steps.reserve(size) for size in sizes])
     count = len(evaluation.operands)
     for slot, at in zip(slots, offsets[len(needs.arguments) :], strict=True):
-        given = count + evaluation.active.index(moving[slot.name]) if slot.name in moving else None
+        direction = count + evaluation.active.index(moving[slot.name]) if slot.name in moving else None
         if slot.name in results:
             n, k = results[slot.name]
-            if given is None:
+            if direction is None:
                 steps.add(_ZERO, (_RESULT, n), size=sizes[k])
             else:
-                steps.add(_COPY, (_RESULT, n), (_ARG, given), sizes[k])
+                steps.add(_COPY, (_RESULT, n), (_ARG, direction), sizes[k])
             steps.add(_POINT, (_LOCAL, at), (_RESULT, n))
-        elif given is not None:
+        elif direction is not None:
             param = s.inputs[moving[slot.name]]
-            step = (_POINT, (_LOCAL, at), (_ARG, given)) if param.is_array else (
-                _COPY, (_LOCAL, at), (_ARG, given), size_of(param, param.inner)
+            step = (_POINT, (_LOCAL, at), (_ARG, direction)) if param.is_array else (
+                _COPY, (_LOCAL, at), (_ARG, direction), size_of(param, param.inner)
             )
             steps.add(*step)
     if needs_one_thread(launch.launcher.program.fn):

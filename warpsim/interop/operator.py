@@ -67,8 +67,8 @@ class Operator:
     def outputs(self, call: Call) -> list[array]:
         """Arrays for the results."""
         s = self.signature
-        made = [clone(call.inputs[k], requires_grad=False) for k in s.in_out]
-        return made + [self.output(k, call) for k in range(len(s.in_out), len(s.outputs))]
+        arrays_out = [clone(call.inputs[k], requires_grad=False) for k in s.in_out]
+        return arrays_out + [self.output(k, call) for k in range(len(s.in_out), len(s.outputs))]
 
     def output(self, k: int, call: Call, requires_grad: bool = False) -> array:
         param = self.signature.outputs[k]
@@ -108,8 +108,8 @@ class Operator:
         floats = [outputs[k] for k in self.signature.float_outputs]
         if not tape.records:
             return [zeros_like(a, requires_grad=False) for a in floats]
-        found = jvp(tape, tangents={inputs[k]: d for k, d in zip(active, t, strict=True)})
-        return [found[a] if a in found else zeros_like(a, requires_grad=False) for a in floats]
+        tangents = jvp(tape, tangents={inputs[k]: d for k, d in zip(active, t, strict=True)})
+        return [tangents[a] if a in tangents else zeros_like(a, requires_grad=False) for a in floats]
 
     def vjp(self, call: Call, active: Active, w: Sequence[array]) -> list[array]:
         tape, inputs, outputs = self.recorded(call, active)
@@ -124,14 +124,14 @@ class Operator:
         seeds = {outputs[k]: c for k, c in zip(self.signature.float_outputs, w, strict=True)}
         seeds = {a: c for a, c in seeds.items() if any(a is known for known in tape.arrays())}
         vector = {inputs[k]: d for k, d in zip(active, u, strict=True)}
-        found = hvp(tape, cotangents=seeds, vector=vector)
-        return [found[inputs[k]] if inputs[k] in found else zeros_like(inputs[k]) for k in active]
+        products = hvp(tape, cotangents=seeds, vector=vector)
+        return [products[inputs[k]] if inputs[k] in products else zeros_like(inputs[k]) for k in active]
 
     def jjvp(self, call: Call, active: Active, t: Sequence[array], u: Sequence[array]) -> list[array]:
         """f''(x)[t, u], number by number: each is a product of t with an HVP for a cotangent of one there."""
         likes = [zeros_like(a, requires_grad=False) for a in self.like_float_outputs(call)]
-        found = [zeros_like(a) for a in likes]
-        for w, results in zip(likes, found, strict=True):
+        mixed = [zeros_like(a) for a in likes]
+        for w, results in zip(likes, mixed, strict=True):
             seeds, values = w.numpy().copy(), results.numpy().copy()
             for at in np.ndindex(seeds.shape):
                 seeds[at] = 1.0
@@ -141,7 +141,7 @@ class Operator:
                 values[at] = sum(np.vdot(d.numpy(), g.numpy()) for g, d in pairs)
             w.zero_()
             results.assign(values)
-        return found
+        return mixed
 
     def like_float_outputs(self, call: Call) -> list[array]:
         """Arrays like the outputs of floats."""
@@ -209,8 +209,8 @@ class KernelOperator(Operator):
         """The inputs whose contents gradients of the active ones depend on; found once while nothing is changed."""
         self.look()
         if active not in self._saved:
-            found = adjoint_reads(self.needs, self.names(active))
-            self._saved[active] = frozenset(range(len(self.signature.inputs))) if found is None else found
+            reads = adjoint_reads(self.needs, self.names(active))
+            self._saved[active] = frozenset(range(len(self.signature.inputs))) if reads is None else reads
         return self._saved[active]
 
     def look(self) -> None:
@@ -240,9 +240,9 @@ class KernelOperator(Operator):
     def jvp(self, call: Call, active: Active, t: Sequence[array]) -> list[array]:
         outputs = self.outputs(call)
         args = self.arguments(call, outputs)
-        found = jvp(self.subject, call.dims, args, tangents=self.by_name(active, t), device=call.device)
+        tangents = jvp(self.subject, call.dims, args, tangents=self.by_name(active, t), device=call.device)
         floats = [(self.signature.outputs[k].name, outputs[k]) for k in self.signature.float_outputs]
-        return [found[name] if name in found else zeros_like(a) for name, a in floats]
+        return [tangents[name] if name in tangents else zeros_like(a) for name, a in floats]
 
     def vjp(self, call: Call, active: Active, w: Sequence[array]) -> list[array]:
         if not self.direct(active):
@@ -277,9 +277,10 @@ class KernelOperator(Operator):
         args = self.arguments(call, self.outputs(call))
         seeds = {s.outputs[k].name: c for k, c in zip(s.float_outputs, w, strict=True)}
         vector = self.by_name(active, u)
-        found = hvp(self.subject, call.dims, args, vector=vector, cotangents=seeds, device=call.device)
+        products = hvp(self.subject, call.dims, args, vector=vector, cotangents=seeds, device=call.device)
         names = [s.inputs[k].name for k in active]
-        return [found[n] if n in found else self.zero_gradient(k, call) for k, n in zip(active, names, strict=True)]
+        pairs = zip(active, names, strict=True)
+        return [products[n] if n in products else self.zero_gradient(k, call) for k, n in pairs]
 
 
 @cache
@@ -298,5 +299,5 @@ def adjoint_reads(needs: Needs, names: frozenset[str]) -> frozenset[int] | None:
 def operator_of(subject: Any, num_outputs: int, in_out_argnames: Any) -> Operator:
     """The operator of a kernel or of an annotated function."""
     signature = Signature(subject, num_outputs, in_out_argnames or ())
-    made = KernelOperator if isinstance(subject, Kernel) else FunctionOperator
-    return made(subject, signature)
+    kind = KernelOperator if isinstance(subject, Kernel) else FunctionOperator
+    return kind(subject, signature)

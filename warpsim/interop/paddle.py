@@ -59,15 +59,15 @@ def from_paddle(
     if not isinstance(t, paddle.Tensor):
         raise ArgumentTypeError(f"t is {type(t).__name__}\nexpected: paddle.Tensor")
     element = _element_of(t) if dtype is None else checked_dtype(dtype)
-    place = device_from_paddle(t.place)
-    memory = seen_as(_memory_of(t, place), element, f"a tensor of {t.dtype}")
-    made = array._wrap(memory, element, place)
+    device = device_from_paddle(t.place)
+    memory = seen_as(_memory_of(t, device), element, f"a tensor of {t.dtype}")
+    a = array._wrap(memory, element, device)
     if return_ctype:
-        return made
-    made._memory = shared_allocation(t.data_ptr() - t.offset)
+        return a
+    a._memory = shared_allocation(t.data_ptr() - t.offset)
     if not t.stop_gradient if requires_grad is None else requires_grad:
-        made.grad = grad if isinstance(grad, array) else _gradient_of(t, element, grad)
-    return made
+        a.grad = grad if isinstance(grad, array) else _gradient_of(t, element, grad)
+    return a
 
 
 def to_paddle(a: array, requires_grad: bool | None = None) -> paddle.Tensor:
@@ -79,15 +79,15 @@ def to_paddle(a: array, requires_grad: bool | None = None) -> paddle.Tensor:
     """
     if not isinstance(a, array):
         raise ArgumentTypeError(f"a is {type(a).__name__}\nexpected: a warpsim array\nhelp: paddle.to_tensor(a)")
-    made = _tensor_over(a)
+    tensor = _tensor_over(a)
     if a._gradient is not None if requires_grad is None else requires_grad:
-        if not made.is_floating_point():
+        if not tensor.is_floating_point():
             raise GradientError(f"a tensor of {type_name(a.dtype)} cannot require a gradient\nexpected: floats")
-        made.stop_gradient = False
+        tensor.stop_gradient = False
         if a.grad is not None:
-            made.grad = _tensor_over(a.grad)
-            a.grad = from_paddle(made.grad, dtype=a.dtype, requires_grad=False)
-    return made
+            tensor.grad = _tensor_over(a.grad)
+            a.grad = from_paddle(tensor.grad, dtype=a.dtype, requires_grad=False)
+    return tensor
 
 
 def _element_of(t: paddle.Tensor) -> Any:
@@ -97,14 +97,14 @@ def _element_of(t: paddle.Tensor) -> Any:
     return _FROM_PADDLE[t.dtype]
 
 
-def _memory_of(t: paddle.Tensor, place: Device) -> np.ndarray:
+def _memory_of(t: paddle.Tensor, device: Device) -> np.ndarray:
     """The memory of a tensor as NumPy sees it."""
     is_bfloat16 = t.dtype == paddle.bfloat16
     if not t.is_dense():
         raise ArrayError(f"a sparse tensor of {t.dtype}\nexpected: a dense one\nhelp: t.to_dense()")
     try:
         bits = t.detach().view(paddle.int16) if is_bfloat16 else t.detach()  # which NumPy does not know
-        memory = np.from_dlpack(bits) if place is CPU else interop.memory_of(bits)
+        memory = np.from_dlpack(bits) if device is CPU else interop.memory_of(bits)
     except (RuntimeError, TypeError, BufferError, ValueError) as error:
         raise ArrayError(f"a tensor of {t.dtype} on {t.place}: {error}") from error
     assert memory is not None
@@ -133,12 +133,12 @@ def _tensor_over(a: array) -> paddle.Tensor:
         raise ArrayError(f"an array of structs {type_name(a.dtype)} as a tensor\nexpected: numbers, vectors, matrices")
     if not a._tag.writable:
         raise ReadOnlyError("a read-only array as a tensor, which may be written to\nhelp: wp.clone(a)")
-    wanted = dtype_to_paddle(a.dtype)
-    is_bfloat16 = wanted == paddle.bfloat16
-    bits = np.dtype("int16" if is_bfloat16 else str(wanted).rpartition(".")[2])
+    dtype = dtype_to_paddle(a.dtype)
+    is_bfloat16 = dtype == paddle.bfloat16
+    bits = np.dtype("int16" if is_bfloat16 else str(dtype).rpartition(".")[2])
     a._memory.lend(a.ptr)
-    made = paddle.utils.dlpack.from_dlpack(a._data.view(bits) if a.device.shares_host_memory else a)
-    return made.view(wanted) if made.dtype != wanted else made
+    tensor = paddle.utils.dlpack.from_dlpack(a._data.view(bits) if a.device.shares_host_memory else a)
+    return tensor.view(dtype) if tensor.dtype != dtype else tensor
 
 
 # ----- types, devices, streams --------------------------------------------------------------------
@@ -146,11 +146,11 @@ def _tensor_over(a: array) -> paddle.Tensor:
 
 def dtype_from_paddle(paddle_dtype: Any) -> Any:
     """The scalar type of a Paddle dtype. Raises `ArgumentTypeError` (a `TypeError`) where there is none."""
-    found = _FROM_PADDLE.get(paddle_dtype)
-    if found is None:
+    dtype = _FROM_PADDLE.get(paddle_dtype)
+    if dtype is None:
         known = ", ".join(map(str, _FROM_PADDLE))
         raise ArgumentTypeError(f"{paddle_dtype} has no scalar type here\nexpected: one of {known}")
-    return found
+    return dtype
 
 
 def dtype_to_paddle(warp_dtype: Any) -> Any:
@@ -159,10 +159,10 @@ def dtype_to_paddle(warp_dtype: Any) -> Any:
     Raises `ArgumentTypeError` (a `TypeError`) where there is none.
     """
     element = scalars.canonical(warp_dtype)
-    found = _TO_PADDLE.get(compounds.scalar_of(element) if compounds.is_compound(element) else element)
-    if found is None:
+    dtype = _TO_PADDLE.get(compounds.scalar_of(element) if compounds.is_compound(element) else element)
+    if dtype is None:
         raise ArgumentTypeError(f"{warp_dtype!r} has no Paddle dtype\nexpected: a type of numbers")
-    return found
+    return dtype
 
 
 def device_from_paddle(paddle_device: Any) -> Device:
@@ -178,8 +178,8 @@ def device_from_paddle(paddle_device: Any) -> Device:
 
 def device_to_paddle(warp_device: Any) -> str:
     """The name of a device in Paddle; the interpreter's memory is the CPU's."""
-    place = get_device(warp_device)
-    return "cpu" if place.shares_host_memory else f"gpu:{place.ordinal}"
+    device = get_device(warp_device)
+    return "cpu" if device.shares_host_memory else f"gpu:{device.ordinal}"
 
 
 def stream_from_paddle(stream_or_device: Any = None) -> Stream:
@@ -188,5 +188,5 @@ def stream_from_paddle(stream_or_device: Any = None) -> Stream:
         raise DeviceError("this Paddle has no CUDA streams\nexpected: the package paddlepaddle-gpu")
     if not hasattr(stream_or_device, "cuda_stream"):
         stream_or_device = paddle.device.current_stream(stream_or_device).stream_base
-    found = getattr(stream_or_device, "place", None) or paddle.device.get_device()
-    return Stream(device_from_paddle(found), cuda_stream=stream_or_device.cuda_stream)
+    device = getattr(stream_or_device, "place", None) or paddle.device.get_device()
+    return Stream(device_from_paddle(device), cuda_stream=stream_or_device.cuda_stream)

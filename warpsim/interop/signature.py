@@ -74,15 +74,15 @@ class Parameter:
 
     def full(self, dims: Any, owner: str) -> Shape:
         """The full shape of an output from its extents, with or without those of an element. Raises `ArrayError`."""
-        given, inner = as_shape(dims, f"the shape of output {self.name!r} of {owner}"), self.inner
-        if inner and len(given) == self.rank and given[len(given) - len(inner) :] == inner:
-            return given
-        if len(given) != self.type.ndim:
+        extents, inner = as_shape(dims, f"the shape of output {self.name!r} of {owner}"), self.inner
+        if inner and len(extents) == self.rank and extents[len(extents) - len(inner) :] == inner:
+            return extents
+        if len(extents) != self.type.ndim:
             raise ArrayError(
-                f"output {self.name!r} of {owner} is to have shape {given}\nexpected: {self.type.ndim} extents, for "
+                f"output {self.name!r} of {owner} is to have shape {extents}\nexpected: {self.type.ndim} extents, for "
                 f"{type_name(self.type)}\nhelp: output_dims={{{self.name!r}: ...}}"
             )
-        return (*given, *inner)
+        return (*extents, *inner)
 
 
 def as_shape(dims: Any, what: str) -> Shape:
@@ -146,12 +146,12 @@ class Signature:
 
     def usual_dims(self, shapes: tuple[Shape, ...]) -> tuple[Any, list[Shape]]:
         """As `dims` where nothing is named, known from earlier calls."""
-        found = self._known.get(shapes)
-        if found is None:
+        dims = self._known.get(shapes)
+        if dims is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            found = self._known[shapes] = self.dims(shapes, None, None)
-        return found
+            dims = self._known[shapes] = self.dims(shapes, None, None)
+        return dims
 
     def dims(self, shapes: Sequence[Shape], launch_dims: Any, output_dims: Any) -> tuple[Any, list[Shape]]:
         """The threads of a launch, and the full shapes of all outputs.
@@ -182,12 +182,12 @@ def described(subject: Any) -> tuple[str, dict[str, Any]]:
         return f"kernel {subject.key!r}", dict(subject.patterns)
     if not inspect.isfunction(subject):
         raise ArgumentTypeError(f"{subject!r} is no operator\nexpected: a kernel, or a function that launches kernels")
-    found = evaluated_annotations(Source(subject))
+    declared = evaluated_annotations(Source(subject))
     owner = f"function {subject.__name__!r}"
     names = list(inspect.signature(subject).parameters)
-    if missing := [name for name in names if name not in found]:
+    if missing := [name for name in names if name not in declared]:
         raise ArgumentTypeError(f"{owner} has no types for {', '.join(missing)}\nhelp: annotate them as in a kernel")
-    return owner, {name: scalars.canonical(found[name]) for name in names}
+    return owner, {name: scalars.canonical(declared[name]) for name in names}
 
 
 def refuse_parameter(param: Parameter, owner: str) -> None:

@@ -47,15 +47,15 @@ def to_numba(func: Any) -> Dispatcher:
 
     @intrinsic
     def invoke(context: Any, arguments: Any) -> Any:
-        given = tuple(ours(numba.types.unliteral(t)) for t in arguments)
-        if not all(map(scalars.is_scalar, given)):
+        types_in = tuple(ours(numba.types.unliteral(t)) for t in arguments)
+        if not all(map(scalars.is_scalar, types_in)):
             raise numba.core.errors.TypingError(f"{func!r} is given {arguments}\nexpected: numbers")
-        types = declared_types(func, given)
+        types = declared_types(func, types_in)
         try:
-            found = known.get(types) or known.setdefault(types, Launchable(func, types))
+            launchable = known.get(types) or known.setdefault(types, Launchable(func, types))
         except WarpsimError as error:
             raise numba.core.errors.TypingError(str(error)) from error
-        return found.signature, found.called
+        return launchable.signature, launchable.called
 
     @numba.njit
     def call(*arguments):
@@ -66,13 +66,13 @@ def to_numba(func: Any) -> Dispatcher:
     return call
 
 
-def declared_types(func: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
+def declared_types(func: Any, types: tuple[Any, ...]) -> tuple[Any, ...]:
     """The types that a function declares for so many arguments, where it has one form; else those given."""
     overloads = getattr(func, "overloads", ()) if isinstance(func, Func) else ()
-    if len(overloads) != 1 or len(overloads[0].patterns) != len(given):
-        return given
+    if len(overloads) != 1 or len(overloads[0].patterns) != len(types):
+        return types
     patterns = map(scalars.canonical, overloads[0].patterns.values())
-    return tuple(p if scalars.is_scalar(p) else t for p, t in zip(patterns, given, strict=True))
+    return tuple(p if scalars.is_scalar(p) else t for p, t in zip(patterns, types, strict=True))
 
 
 class Launchable:
@@ -94,8 +94,9 @@ class Launchable:
     @property
     def signature(self) -> Any:
         """The types of the function in Numba: a tuple of numbers in."""
-        given, found = (tuple(map(theirs, types)) for types in (self.types, self.results))
-        return (found[0] if len(found) == 1 else numba.types.Tuple(found))(numba.types.Tuple(given))
+        argument_types, result_types = (tuple(map(theirs, types)) for types in (self.types, self.results))
+        returned = result_types[0] if len(result_types) == 1 else numba.types.Tuple(result_types)
+        return returned(numba.types.Tuple(argument_types))
 
     def called(self, context: Any, builder: Any, signature: Any, args: Any) -> Any:
         """The call in machine code."""
@@ -109,8 +110,8 @@ class Launchable:
             with cgutils.if_unlikely(builder, builder.icmp_unsigned("!=", claimed, I64(0))):
                 context.call_conv.return_user_exc(builder, RuntimeError, (f"a check in {self.name} failed",))
         results = zip(self.results, places[len(self.types) :], strict=True)
-        found = [from_memory(builder, builder.load(place), t) for t, place in results]
-        return found[0] if len(found) == 1 else context.make_tuple(builder, signature.return_type, found)
+        values = [from_memory(builder, builder.load(place), t) for t, place in results]
+        return values[0] if len(values) == 1 else context.make_tuple(builder, signature.return_type, values)
 
     def block(self, builder: Any, places: list[Any], report: Any) -> Any:
         """The launch's argument block on the stack, over arrays at these places."""

@@ -64,15 +64,15 @@ def from_torch(
         raise ArgumentTypeError(f"t is {type(t).__name__}\nexpected: torch.Tensor")
     element = _element_of(t) if dtype is None else checked_dtype(dtype)
     memory = _memory_of(t, element)
-    made = array._wrap(memory, element, CPU if t.device.type == "cpu" else device_from_torch(t.device))
+    a = array._wrap(memory, element, CPU if t.device.type == "cpu" else device_from_torch(t.device))
     if return_ctype:
-        return made
+        return a
     storage = t.untyped_storage()
-    made._memory, made.retain_grad = shared_allocation(storage.data_ptr()), retain_grad
-    made._room = storage.nbytes() - t.storage_offset() * t.element_size()
+    a._memory, a.retain_grad = shared_allocation(storage.data_ptr()), retain_grad
+    a._room = storage.nbytes() - t.storage_offset() * t.element_size()
     if t.requires_grad if requires_grad is None else requires_grad:
-        made.grad = _gradient_of(t, element, grad)
-    return made
+        a.grad = _gradient_of(t, element, grad)
+    return a
 
 
 def to_torch(a: array, requires_grad: bool | None = None) -> torch.Tensor:
@@ -83,14 +83,14 @@ def to_torch(a: array, requires_grad: bool | None = None) -> torch.Tensor:
     """
     if not isinstance(a, array):
         raise ArgumentTypeError(f"a is {type(a).__name__}\nexpected: a warpsim array\nhelp: torch.as_tensor(a)")
-    made = _tensor_over(a)
+    tensor = _tensor_over(a)
     if a._gradient is not None if requires_grad is None else requires_grad:
-        if not made.is_floating_point():
+        if not tensor.is_floating_point():
             raise GradientError(f"a tensor of {type_name(a.dtype)} cannot require a gradient\nexpected: floats")
-        made.requires_grad_(True)
+        tensor.requires_grad_(True)
         if a.grad is not None:
-            made.grad = _tensor_over(a.grad)
-    return made
+            tensor.grad = _tensor_over(a.grad)
+    return tensor
 
 
 def _element_of(t: torch.Tensor) -> Any:
@@ -132,13 +132,13 @@ def _gradient_of(t: torch.Tensor, element: Any, grad: Any) -> array:
 
 def _attached_gradient(t: torch.Tensor) -> torch.Tensor:
     """`t.grad`, made where there is none; with the strides of the tensor, as kernels expect them."""
-    found = t.grad if t.is_leaf or t.retains_grad else None
-    if found is None:
-        found = _zeros_like(t)
-    elif found.stride() != t.stride():
-        found = _zeros_like(t).copy_(found)
-    t.grad = found
-    return found
+    grad = t.grad if t.is_leaf or t.retains_grad else None
+    if grad is None:
+        grad = _zeros_like(t)
+    elif grad.stride() != t.stride():
+        grad = _zeros_like(t).copy_(grad)
+    t.grad = grad
+    return grad
 
 
 def _zeros_like(t: torch.Tensor) -> torch.Tensor:
@@ -172,11 +172,11 @@ def _tensor_over(a: array) -> torch.Tensor:
 
 def dtype_from_torch(torch_dtype: torch.dtype) -> Any:
     """The scalar type of a PyTorch dtype. Raises `ArgumentTypeError` (a `TypeError`) where there is none."""
-    found = _FROM_TORCH.get(torch_dtype)
-    if found is None:
+    dtype = _FROM_TORCH.get(torch_dtype)
+    if dtype is None:
         known = ", ".join(map(str, _FROM_TORCH))
         raise ArgumentTypeError(f"{torch_dtype} has no scalar type here\nexpected: one of {known}")
-    return found
+    return dtype
 
 
 def dtype_to_torch(warp_dtype: Any) -> torch.dtype:
@@ -185,26 +185,26 @@ def dtype_to_torch(warp_dtype: Any) -> torch.dtype:
     Raises `ArgumentTypeError` (a `TypeError`) where there is none.
     """
     element = scalars.canonical(warp_dtype)
-    found = _TO_TORCH.get(compounds.scalar_of(element) if compounds.is_compound(element) else element)
-    if found is None:
+    dtype = _TO_TORCH.get(compounds.scalar_of(element) if compounds.is_compound(element) else element)
+    if dtype is None:
         raise ArgumentTypeError(f"{warp_dtype!r} has no PyTorch dtype\nexpected: a type of numbers")
-    return found
+    return dtype
 
 
 def device_from_torch(torch_device: Any) -> Device:
     """The device of a `torch.device` or its name. Raises `DeviceError` (a `RuntimeError`) where there is none."""
-    place = torch.device(torch_device)
-    if place.type == "cpu":
+    device = torch.device(torch_device)
+    if device.type == "cpu":
         return get_device("cpu")
-    if place.type == "cuda":
-        return get_device(f"cuda:{torch.cuda.current_device() if place.index is None else place.index}")
-    raise DeviceError(f"no device here is PyTorch's {place}\nexpected: cpu or cuda")
+    if device.type == "cuda":
+        return get_device(f"cuda:{torch.cuda.current_device() if device.index is None else device.index}")
+    raise DeviceError(f"no device here is PyTorch's {device}\nexpected: cpu or cuda")
 
 
 def device_to_torch(warp_device: Any) -> str:
     """The name of a device in PyTorch; the interpreter's memory is the CPU's."""
-    place = get_device(warp_device)
-    return "cpu" if place.shares_host_memory else str(place)
+    device = get_device(warp_device)
+    return "cpu" if device.shares_host_memory else str(device)
 
 
 def stream_from_torch(stream_or_device: Any = None) -> Stream:

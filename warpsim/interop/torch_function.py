@@ -74,15 +74,15 @@ class Evaluation(NamedTuple):
             [self.op.taken(a, param) for a, param in zip(parts[group], like[group], strict=True)]
             for group in GROUPS[self.form]
         ]
-        call = Call(x, self.dims, self.shapes, self.op.place(operands))
-        found = self.op.operator.run(self.form, call, self.active, groups)
-        return [given(a, param) for a, param in zip(found, self.results_like(), strict=True)]
+        call = Call(x, self.dims, self.shapes, self.op.device_of(operands))
+        computed = self.op.operator.run(self.form, call, self.active, groups)
+        return [given(a, param) for a, param in zip(computed, self.results_like(), strict=True)]
 
 
 def given(a: array, param: Parameter) -> torch.Tensor:
     """A result as a tensor; the gradient of a number has no extent."""
-    made = to_torch(a, requires_grad=False)
-    return made if param.is_array else made.reshape(param.inner)
+    tensor = to_torch(a, requires_grad=False)
+    return tensor if param.is_array else tensor.reshape(param.inner)
 
 
 class Gradient(torch.autograd.Function):
@@ -95,9 +95,9 @@ class Gradient(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, evaluation: Evaluation, *operands: torch.Tensor) -> Any:
-        found = tuple(evaluation.run(operands))
-        Derivative.setup_context(ctx, (evaluation, *operands), found)
-        return found
+        results = tuple(evaluation.run(operands))
+        Derivative.setup_context(ctx, (evaluation, *operands), results)
+        return results
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
@@ -106,8 +106,8 @@ class Gradient(torch.autograd.Function):
         evaluation, flags = ctx.evaluation, ctx.needs_input_grad[1:]
         active = tuple([k for k, flag in zip(evaluation.tensors, flags, strict=True) if flag])
         asked = evaluation._replace(form=VJP, active=active)
-        found = iter(asked.run([*ctx.saved_tensors, *seeds(ctx, cotangents)]))
-        return None, *[next(found) if flag else None for flag in flags]
+        gradients = iter(asked.run([*ctx.saved_tensors, *seeds(ctx, cotangents)]))
+        return None, *[next(gradients) if flag else None for flag in flags]
 
 
 def is_transformed() -> bool:
@@ -144,12 +144,13 @@ class Derivative(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
-        evaluation, wanted = ctx.evaluation, ctx.needs_input_grad[1:]
-        parts, given = evaluation.split(ctx.saved_tensors), seeds(ctx, cotangents)
-        found: list[Any] = [None]
-        for operand, flags in evaluation.split(wanted).items():
-            found += pulled(evaluation, operand, flags, {**parts, "c": given}) if any(flags) else [None] * len(flags)
-        return tuple(found)
+        evaluation, needed = ctx.evaluation, ctx.needs_input_grad[1:]
+        parts, arriving = evaluation.split(ctx.saved_tensors), seeds(ctx, cotangents)
+        gradients: list[Any] = [None]
+        for operand, flags in evaluation.split(needed).items():
+            known = {**parts, "c": arriving}
+            gradients += pulled(evaluation, operand, flags, known) if any(flags) else [None] * len(flags)
+        return tuple(gradients)
 
     @staticmethod
     def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
@@ -158,8 +159,8 @@ class Derivative(torch.autograd.Function):
         total = None
         for operand, along in moves.items():
             if any(d is not None for d in along):
-                found = pushed(evaluation, operand, along, parts)
-                total = found if total is None else [a + b for a, b in zip(total, found, strict=True)]
+                tangents_out = pushed(evaluation, operand, along, parts)
+                total = tangents_out if total is None else [a + b for a, b in zip(total, tangents_out, strict=True)]
         if evaluation.form != VALUE:
             return tuple(total)
         floats = dict(zip(evaluation.op.signature.float_outputs, total, strict=True))
@@ -192,12 +193,12 @@ def refuse_older_batches(cotangents: Sequence[Any], owner: str) -> None:
 
 def pulled(evaluation: Evaluation, operand: str, flags: Sequence[bool], parts: dict[str, Any]) -> list[Any]:
     """Gradients of one of a form's operands."""
-    wanted = [k for k, flag in zip(evaluation.tensors, flags, strict=True) if flag] if operand == "x" else []
-    active, found = derived(evaluation, *rule(PULLED, evaluation.form, operand), parts, wanted)
+    chosen = [k for k, flag in zip(evaluation.tensors, flags, strict=True) if flag] if operand == "x" else []
+    active, gradients = derived(evaluation, *rule(PULLED, evaluation.form, operand), parts, chosen)
     if operand != "x":
-        return found
-    place = dict(zip(active, found, strict=True))
-    return [place[k] if k in wanted else None for k in evaluation.tensors]
+        return gradients
+    by_input = dict(zip(active, gradients, strict=True))
+    return [by_input[k] if k in chosen else None for k in evaluation.tensors]
 
 
 def pushed(evaluation: Evaluation, operand: str, along: Sequence[Any], parts: dict[str, Any]) -> list[Any]:
@@ -209,8 +210,8 @@ def pushed(evaluation: Evaluation, operand: str, along: Sequence[Any], parts: di
         moving = list(evaluation.active)
         moves = [torch.zeros_like(a) if d is None else d for d, a in zip(along, parts[operand], strict=True)]
     form, groups = rule(PUSHED, evaluation.form, operand)
-    active, found = derived(evaluation, form, groups, {**parts, "d": moves}, moving)
-    return found if form in GIVES_TANGENTS else [found[active.index(k)] for k in evaluation.active]
+    active, tangents_out = derived(evaluation, form, groups, {**parts, "d": moves}, moving)
+    return tangents_out if form in GIVES_TANGENTS else [tangents_out[active.index(k)] for k in evaluation.active]
 
 
 def derived(

@@ -63,14 +63,14 @@ class Registered:
         return Evaluation(self.op, form, numbers, tensors, tuple(dims), tuple(map(tuple, shapes)), tuple(active))
 
     def value(self, *args: Any) -> Any:
-        found = self.evaluation(args, VALUE).run([a for a in args[: self.count] if isinstance(a, torch.Tensor)])
-        return found[0] if len(found) == 1 else tuple(found)
+        results = self.evaluation(args, VALUE).run([a for a in args[: self.count] if isinstance(a, torch.Tensor)])
+        return results[0] if len(results) == 1 else tuple(results)
 
     def fake_value(self, *args: Any) -> Any:
         like = next((a for a in args if isinstance(a, torch.Tensor)), torch.empty(()))
         pairs = zip(self.outputs, args[self.count + 1 :], strict=True)
-        made = [like.new_empty(shape, dtype=self.op.dtypes[param.name]) for param, shape in pairs]
-        return made[0] if len(made) == 1 else tuple(made)
+        results = [like.new_empty(shape, dtype=self.op.dtypes[param.name]) for param, shape in pairs]
+        return results[0] if len(results) == 1 else tuple(results)
 
     def vjp(self, *args: Any) -> Any:
         *rest, w, active = args
@@ -91,13 +91,13 @@ class Registered:
         saved = iter(ctx.saved_tensors)
         are_tensors = (*self.tensors, *[False] * (len(ctx.rest) - self.count))
         args = [next(saved) if tensor else rest for tensor, rest in zip(are_tensors, ctx.rest, strict=True)]
-        active = [k for k, wanted in enumerate(ctx.needs_input_grad[: self.count]) if wanted]
+        active = [k for k, needed in enumerate(ctx.needs_input_grad[: self.count]) if needed]
         w = [
             c if c is not None else torch.zeros(shape, dtype=dtype, device=device)
             for c, (shape, dtype, device) in zip(cotangents, ctx.results, strict=True) if dtype.is_floating_point
         ]  # fmt: skip
-        found = dict(zip(active, overload(f"{self.name}_vjp")(*args, w, active), strict=True))
-        return tuple(found.get(k) for k in range(len(args)))
+        gradients = dict(zip(active, overload(f"{self.name}_vjp")(*args, w, active), strict=True))
+        return tuple(gradients.get(k) for k in range(len(args)))
 
 
 def schema_type(param: Parameter, tensor: bool) -> str:

@@ -66,22 +66,22 @@ class TorchOperator:
             return getattr(torch.ops.warpsim, name).default(*args, list(dims), *(list(shape) for shape in full))
         tensors = tuple([k for k, number in enumerate(numbers) if number is None])
         evaluation = Evaluation(self, VALUE, numbers, tensors, dims, tuple(full))
-        found = function_for(operands)(evaluation, *operands)
-        return found[0] if len(full) == 1 else tuple(found)
+        results = function_for(operands)(evaluation, *operands)
+        return results[0] if len(full) == 1 else tuple(results)
 
     def numbers(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """The inputs that are no tensors, checked; None in the place of tensors."""
-        found = []
+        constants = []
         for a, param in zip(args, self.signature.inputs, strict=True):
             if isinstance(a, torch.Tensor):
-                found.append(None)
+                constants.append(None)
             elif param.is_array or a is None:
                 raise ArgumentTypeError(
                     f"argument {param.name!r} of {self.signature.owner} is {type(a).__name__}\nexpected: a tensor"
                 )
             else:
-                found.append(a)
-        return tuple(found)
+                constants.append(a)
+        return tuple(constants)
 
     def taken(self, t: torch.Tensor, param: Parameter, as_value: bool = False) -> Any:
         """A tensor as the kernel takes it. Raises `ArgumentTypeError` for another dtype, `ArrayError` for a shape."""
@@ -103,25 +103,25 @@ class TorchOperator:
         """The dtype of every parameter's numbers."""
         return {param.name: dtype_to_torch(param.element) for param in self.signature.params}
 
-    def kept(self, evaluation: Evaluation, operands: Sequence[Any], wanted: Sequence[bool]) -> list[Any]:
+    def kept(self, evaluation: Evaluation, operands: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
         """What is saved for the backward pass: of inputs whose contents it does not read, only their shape."""
         operator = self.operator
-        if evaluation.form != VALUE or not any(wanted) or not isinstance(operator, KernelOperator):
+        if evaluation.form != VALUE or not any(needed) or not isinstance(operator, KernelOperator):
             return list(operands)
-        active = tuple(k for k, flag in zip(evaluation.tensors, wanted, strict=True) if flag)
+        active = tuple(k for k, flag in zip(evaluation.tensors, needed, strict=True) if flag)
         saved = operator.saved(active)
         return [a if k in saved else a.new_zeros(()).expand(a.shape)
                 for k, a in zip(evaluation.tensors, operands, strict=True)]  # fmt: skip
 
-    def place(self, operands: Sequence[torch.Tensor]) -> Device:
+    def device_of(self, operands: Sequence[torch.Tensor]) -> Device:
         """The device of all tensors. Raises `DeviceError` where they are on several."""
-        places = {t.device for t in operands}
-        if len(places) > 1:
+        devices = {t.device for t in operands}
+        if len(devices) > 1:
             raise DeviceError(
-                f"the tensors for {self.signature.owner} are on {', '.join(sorted(map(str, places)))}\n"
+                f"the tensors for {self.signature.owner} are on {', '.join(sorted(map(str, devices)))}\n"
                 "expected: all on one device"
             )
-        return device_from_torch(*places) if places else get_device()
+        return device_from_torch(*devices) if devices else get_device()
 
     @property
     def overload(self) -> Any:

@@ -61,9 +61,9 @@ class Layouts(dict[tuple[int, tuple[int, ...]], Layout | None]):
         if len(self) >= _MOST_KNOWN:
             self.clear()
         fits = param.is_array and len(shape) == param.rank and shape[len(shape) - len(param.inner) :] == param.inner
-        made = Layout(param, self.op.dtypes[param.name], shape) if fits and shape.numel() else None
-        self[key] = made
-        return made
+        layout = Layout(param, self.op.dtypes[param.name], shape) if fits and shape.numel() else None
+        self[key] = layout
+        return layout
 
     def of(self, position: int, t: torch.Tensor) -> Layout | None:
         """The layout of a tensor whose elements need not lie side by side; None where there is none."""
@@ -101,23 +101,23 @@ def repeated_adjoint(evaluation: Evaluation, operands: Sequence[torch.Tensor]) -
     launcher, read = op.operator.adjoint_launcher(active), op.operator.saved(active)
     if launcher is None or launcher.program.extras or current_graph() is not None:
         return None
-    found: list[torch.Tensor] = []
-    given = described_inputs(evaluation, operands, read, found)
+    gradients: list[torch.Tensor] = []
+    words = described_inputs(evaluation, operands, read, gradients)
     seeded = described_outputs(evaluation, operands[len(evaluation.tensors) :])
-    if given is None or seeded is None:
+    if words is None or seeded is None:
         return None
     total, header = extent(evaluation.dims, op.operator.subject.key, launcher.ndim)
     if total > launcher.serial_limit or launcher.reports:
         return None
-    block = launcher.pack(given + seeded[0], header)
+    block = launcher.pack(words + seeded[0], header)
     if block is None:
         return None
     launcher.function(block, 0, total, 0)
-    return found
+    return gradients
 
 
 def described_inputs(
-    evaluation: Evaluation, x: Sequence[torch.Tensor], read: frozenset[int], found: list[torch.Tensor]
+    evaluation: Evaluation, x: Sequence[torch.Tensor], read: frozenset[int], gradients: list[torch.Tensor]
 ) -> list[Any] | None:
     """The inputs as an adjoint takes them, without contents those that it does not read; gradients go to `found`."""
     args: list[Any] = list(evaluation.numbers)
@@ -127,8 +127,8 @@ def described_inputs(
             return None
         gradient = 0
         if k in evaluation.active:
-            found.append(torch.zeros(t.shape, dtype=layout.dtype))
-            gradient = found[-1].data_ptr()
+            gradients.append(torch.zeros(t.shape, dtype=layout.dtype))
+            gradient = gradients[-1].data_ptr()
         if is_read or gradient:
             args[k] = Descriptor(layout, t.data_ptr() if is_read else gradient, gradient)
     return args

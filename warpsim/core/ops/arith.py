@@ -194,7 +194,7 @@ def _pairs_rule(types: list[Any], attributes: dict) -> Any:
     if t.kind not in ("vector", "matrix"):
         return None
     expected = [t if is_compound(each) else t.dtype for each in types]
-    fits = all(each is wanted or fits_literal(each, wanted) for each, wanted in zip(types, expected, strict=True))
+    fits = all(each is target or fits_literal(each, target) for each, target in zip(types, expected, strict=True))
     return (expected, [t]) if fits else None
 
 

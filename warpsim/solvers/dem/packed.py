@@ -54,12 +54,12 @@ class Packed:
         if self.rolling:
             self.wound = self._carried(lists, self.wound)
 
-    def _carried(self, lists: VerletList, kept: Any) -> Any:
+    def _carried(self, lists: VerletList, carried: Any) -> Any:
         """What is kept per row, by the present lists; another array where these have grown."""
-        lists.carry(kept, self._sorted_rows)
-        kept = kept if kept.size == self._sorted_rows.size else self._rows(self._sorted_rows.size)
-        lists.copy_rows(self._sorted_rows, kept)
-        return kept
+        lists.carry(carried, self._sorted_rows)
+        carried = carried if carried.size == self._sorted_rows.size else self._rows(self._sorted_rows.size)
+        lists.copy_rows(self._sorted_rows, carried)
+        return carried
 
     def reserve(self, room: int) -> None:
         """Make room for so many rows; those that there are keep theirs."""
@@ -68,10 +68,10 @@ class Packed:
             self.springs = self._widened(self.springs, room)
             self.wound = self._widened(self.wound, room) if self.rolling else self.wound
 
-    def _widened(self, kept: Any, room: int) -> Any:
-        made = self._rows(room)
-        copy(made, kept, count=kept.size)
-        return made
+    def _widened(self, carried: Any, room: int) -> Any:
+        wider = self._rows(room)
+        copy(wider, carried, count=carried.size)
+        return wider
 
     def _rows(self, room: int) -> Any:
         return zeros(room, self.model.vec3, device=self.model.device, requires_grad=True)

@@ -140,11 +140,11 @@ class SolverDEM:
             poses = [self.origin, control.shape_transform, self._pose]
             launch(place_walls, model.shape_count, poses, device=model.device)
             self.shape_force.zero_()
-        given = [state.particle_q, state.particle_rest, state.particle_qd, state.particle_w, state.particle_rotation]
+        moving = [state.particle_q, state.particle_rest, state.particle_qd, state.particle_w, state.particle_rotation]
         fixed = [model.particle_radius, model.particle_inv_mass, g.seen]
         lists = [self.neighbours.outdated, self.neighbours.limit]
         own = [g.q, g.v, g.w, g.rotation, g.pull, g.inv_mass]
-        self._run(load, self.origin, g.number, *given, state.particle_f, *fixed, *lists, *own)
+        self._run(load, self.origin, g.number, *moving, state.particle_f, *fixed, *lists, *own)
 
     def _end(self, state: State) -> None:
         g = self._grains
@@ -323,9 +323,9 @@ def _check(solver: SolverDEM, radius: Any, number: Any, kinds: int, period: Any,
         (len(period) != 3 or not all(math.isfinite(p) and p >= 0.0 for p in period), f"period is {period}",
          "three lengths [m], 0 for none"),
     )  # fmt: skip
-    for wrong, found, expected in problems:
+    for wrong, message, expected in problems:
         if wrong:
-            raise ModelError(f"{found}\nexpected: {expected}")
+            raise ModelError(f"{message}\nexpected: {expected}")
     reach = 2.0 * float(radius.max(initial=0.0))
     if any(0.0 < length < 2.0 * reach for length in period):
         expected = f"at least two diameters of the largest grain, {2.0 * reach:g} m"

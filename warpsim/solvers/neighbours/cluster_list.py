@@ -79,13 +79,13 @@ def bound(x: array(dtype=Any), first: int32, last: int32, period: Any):
 @func
 def is_listed(x: array(dtype=Any), first: int32, last: int32, j: int32, reach: Any, period: Any) -> bool:
     """Whether point j is near one of some points."""
-    found = False
+    near = False
     for i in range(first, last):
         d = nearest_image(x[i] - x[j], period)
         if dot(d, d) < reach * reach:
-            found = True
+            near = True
             break
-    return found
+    return near
 
 
 @functools.cache

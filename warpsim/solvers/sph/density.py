@@ -40,10 +40,10 @@ def press_kernel(suction: bool) -> Any:
     @kernel
     def press(fluid: array(dtype=Any), rho: array(dtype=Any), p: array(dtype=Any)):
         i = tid()
-        found = pressure_of(fluid, rho[i])
+        pressure = pressure_of(fluid, rho[i])
         if not suction:
-            found = max(found, found * 0.0)
-        p[i] = found
+            pressure = max(pressure, pressure * 0.0)
+        p[i] = pressure
 
     return press
 
@@ -114,9 +114,9 @@ def continuity_kernel(name: str, dim: int, periodic: bool, suction: bool, listed
                 flow += one
                 diffusion += two
         if i < water:
-            found = rho[i] + dt * (flow + 2.0 * fluid[DIFFUSION] * fluid[SOUND] * h * diffusion)
+            density = rho[i] + dt * (flow + 2.0 * fluid[DIFFUSION] * fluid[SOUND] * h * diffusion)
             if not suction:
-                found = max(found, thinnest * fluid[DENSITY])
-            new[i] = found
+                density = max(density, thinnest * fluid[DENSITY])
+            new[i] = density
 
     return change_density

@@ -38,15 +38,15 @@ def sample_shapes(
     poses = model.shape_transform.numpy().astype(np.float64)
     places: list[np.ndarray] = []
     for s in range(model.shape_count):
-        found = _sample(model, s, spacing, depth, origin, _box(model, s, poses[s], bounds, depth), dim)
-        found = found[_in_period(found, origin, period, spacing)]
-        if places and len(found):
+        points = _sample(model, s, spacing, depth, origin, _box(model, s, poses[s], bounds, depth), dim)
+        points = points[_in_period(points, origin, period, spacing)]
+        if places and len(points):
             taken = np.concatenate([np.empty((0, 3)), *places])
-            near = cKDTree(taken).query(found)[0] if len(taken) else np.full(len(found), np.inf)
-            found = found[near > _CLOSE * spacing]
-        places.append(found)
+            near = cKDTree(taken).query(points)[0] if len(taken) else np.full(len(points), np.inf)
+            points = points[near > _CLOSE * spacing]
+        places.append(points)
     shape = np.repeat(np.arange(model.shape_count), [len(p) for p in places])
-    local = [_local(pose, found) for pose, found in zip(poses, places, strict=True)]
+    local = [_local(pose, points) for pose, points in zip(poses, places, strict=True)]
     return np.concatenate([np.empty((0, 3)), *local]), shape.astype(np.int32)
 
 

@@ -34,22 +34,22 @@ class Aerodynamics:
             around = np.argsort(corners, kind="stable") // 3
             self.firsts, self.around = (array(a, dtype=int32, device=model.device) for a in (firsts, around))
 
-    def blow(self, control: Any, given: Any, x: Any, v: Any, force: Any) -> None:
+    def blow(self, control: Any, applied: Any, x: Any, v: Any, force: Any) -> None:
         """Forces [N] of this moment: those that are given, and the wind's."""
         m = self.model
         args = [self.firsts, self.around, m.tri_indices, m.tri_drag, m.tri_lift, control.wind, self.density]
-        launch(press, m.particle_count, [*args, given, x, v, force], device=m.device)
+        launch(press, m.particle_count, [*args, applied, x, v, force], device=m.device)
 
 
 @kernel
 def press(
     firsts: array(dtype=int32), around: array(dtype=int32), triangles: array(dtype=vec3i), drag: array(dtype=Any),
-    lift: array(dtype=Any), wind: array(dtype=Any), density: Any, given: array(dtype=Any), x: array(dtype=Any),
+    lift: array(dtype=Any), wind: array(dtype=Any), density: Any, applied: array(dtype=Any), x: array(dtype=Any),
     v: array(dtype=Any), force: array(dtype=Any),
 ):  # fmt: skip
     """Each particle sums up its thirds of the forces on the triangles around it: no two threads write to one."""
     p = tid()
-    total = given[p]
+    total = applied[p]
     for n in range(firsts[p], firsts[p + 1]):
         t = around[n]
         i, j, k = triangles[t][0], triangles[t][1], triangles[t][2]

@@ -42,9 +42,9 @@ class Constraints:
 
     def gathered(self, dtype: Any, count: int | None = None) -> Any:
         """An array for materials in order of color."""
-        made = zeros(self.count if count is None else count, dtype, self.model.device, requires_grad=True)
-        self.scratch.append(made)
-        return made
+        rows = zeros(self.count if count is None else count, dtype, self.model.device, requires_grad=True)
+        self.scratch.append(rows)
+        return rows
 
     def reset(self) -> None:
         """Start a substep: no force has acted yet."""

@@ -67,8 +67,8 @@ def collide_with(distance: Any) -> Any:
         if a[3] > 0.0:
             p = position(a)
             keep = radius[i] + margin[s]
-            found, inward = distance(to_shape(pose[s], p), scale[s], source, heights, keep + deepest)
-            depth = keep - found
+            gap, inward = distance(to_shape(pose[s], p), scale[s], source, heights, keep + deepest)
+            depth = keep - gap
             if depth > 0.0:
                 n = quat_rotate(transform_get_rotation(pose[s]), inward)
                 u = surface_velocity(pose[s], twist[s], p)

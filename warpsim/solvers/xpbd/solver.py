@@ -109,11 +109,11 @@ class SolverXPBD:
         control = control or self.resting
         contacts = _as_tuple(contacts)
         self._check_arguments(state_in, state_out, control, contacts, dt)
-        given = (state_in, state_out, control, contacts, dt)
+        arguments = (state_in, state_out, control, contacts, dt)
         if self.check or active() or current_graph() is not None:
-            self._advance(*given)
+            self._advance(*arguments)
         else:
-            self._replay(*given)
+            self._replay(*arguments)
         self.steps += 1
 
     def _advance(self, state_in: State, state_out: State, control: Control, contacts: Any, dt: float) -> None:
@@ -209,27 +209,27 @@ class SolverXPBD:
     def _check_arguments(self, state_in: State, state_out: State, control: Control, contacts: Any, dt: float) -> None:
         if not (math.isfinite(dt) and dt > 0.0):
             raise StateError(f"dt is {dt}\nexpected: a time step above 0 [s]")
-        given = [("state_in", state_in), ("state_out", state_out), ("control", control)]
-        for name, thing in [*given, *(("contacts", touching) for touching in contacts)]:
+        objects = [("state_in", state_in), ("state_out", state_out), ("control", control)]
+        for name, thing in [*objects, *(("contacts", touching) for touching in contacts)]:
             if thing.model is not self.model:
                 raise StateError(f"{name} belongs to another model\nhelp: make it with the solver's model")
 
     # ----- graphs ---------------------------------------------------------------------------------
 
-    def _replay(self, *given: Any) -> None:
+    def _replay(self, *arguments: Any) -> None:
         """A step as one native call; the first of its kind runs launch by launch, the second is captured."""
-        key = self._key(*given)
+        key = self._key(*arguments)
         if key not in self._graphs:
-            self._advance(*given)
+            self._advance(*arguments)
             self._remember(key)
             return
         if self._graphs[key] is None:
-            self._graphs[key] = self._captured(*given)
+            self._graphs[key] = self._captured(*arguments)
         capture_launch(self._graphs[key])
 
-    def _key(self, *given: Any) -> tuple[Any, ...]:
+    def _key(self, *arguments: Any) -> tuple[Any, ...]:
         """What a graph depends on beside contents of arrays: which arrays there are, and numbers."""
-        state_in, state_out, control, contacts, dt = given
+        state_in, state_out, control, contacts, dt = arguments
         arrays = [a for o in (state_in, state_out, control, *contacts) for a in o.arrays.values()]
         margins = [float(touching.margin) for touching in contacts]
         return (dt, self.substeps, float(self.damping), *margins, *(id(a) for a in arrays))
@@ -240,10 +240,10 @@ class SolverXPBD:
         while len(self._graphs) > _GRAPHS:
             del self._graphs[next(iter(self._graphs))]
 
-    def _captured(self, *given: Any) -> Any:
+    def _captured(self, *arguments: Any) -> Any:
         """The step as a graph."""
         with ScopedCapture(device=self.model.device) as capture:
-            self._advance(*given)
+            self._advance(*arguments)
         return capture.graph
 
     def _require_finite(self, stage: str) -> None:

@@ -34,12 +34,12 @@ class SurfaceContact:
 
     def resolve(self, contacts: Any, start: Any, x: Any) -> None:
         """Push apart what is closer than its thickness."""
-        found, m = contacts, self.model
-        near = [found.corners, found.away, found.offsets, found.friction, m.particle_radius, start, x]
-        self._run(measure, len(found.corners), *near, found.push, found.weights)
-        own = [found.firsts, found.around, found.weights]
-        self._run(sum_weights, m.particle_count, *own, found.crowd)
-        parts = [found.corners, found.push, found.crowd, m.particle_inv_mass]
+        m = self.model
+        near = [contacts.corners, contacts.away, contacts.offsets, contacts.friction, m.particle_radius, start, x]
+        self._run(measure, len(contacts.corners), *near, contacts.push, contacts.weights)
+        own = [contacts.firsts, contacts.around, contacts.weights]
+        self._run(sum_weights, m.particle_count, *own, contacts.crowd)
+        parts = [contacts.corners, contacts.push, contacts.crowd, m.particle_inv_mass]
         self._run(separate, m.particle_count, *own, *parts, x)
 
     def _run(self, kernel: Any, dim: int, *args: Any) -> None:

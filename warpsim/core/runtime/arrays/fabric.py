@@ -94,10 +94,10 @@ class FabricArray(TypedMemory, Struct):
     def contiguous(self) -> array:
         """The elements in one array, a copy."""
         memory = allocate(self.shape, self.dtype, zero=False, device=self.device)
-        made = array._wrap(memory, self.dtype, self.device)
+        packed = array._wrap(memory, self.dtype, self.device)
         for elements, at in self._parts():
-            made[at].assign(elements)
-        return made
+            packed[at].assign(elements)
+        return packed
 
     def assign(self, src: Any) -> None:
         """Copy from an array, NumPy array or list with as many elements. Raises `ArrayError`, `ReadOnlyError`."""
@@ -221,8 +221,8 @@ class FabricKind:
             return PiecesPattern(element, self.base)
         return self.type_of(checked_dtype(element))
 
-    def __call__(self, *given: Any, dtype: Any = Any, **named: Any) -> Any:
-        return self.make(*given, **named) if given or named else self[dtype]
+    def __call__(self, *positional: Any, dtype: Any = Any, **named: Any) -> Any:
+        return self.make(*positional, **named) if positional or named else self[dtype]
 
     def __instancecheck__(self, value: Any) -> bool:
         return isinstance(value, self.base)
@@ -250,19 +250,19 @@ def array_at(ptr: int, count: int, element: Any, device: Device, owner: Any) -> 
 
 def attribute_of(data: Any, attrib: str, depth: int) -> tuple[Any, Any, Device]:
     """What an interface tells of an attribute, its element type, its device. Raises `ArrayError`."""
-    found = data if isinstance(data, Mapping) else getattr(data, "__fabric_arrays_interface__", None)
-    if not isinstance(found, Mapping) or attrib not in found.get("attribs", {}):
+    interface = data if isinstance(data, Mapping) else getattr(data, "__fabric_arrays_interface__", None)
+    if not isinstance(interface, Mapping) or attrib not in interface.get("attribs", {}):
         raise ArrayError(f"{type(data).__name__} has no attribute {attrib!r}\nexpected: an interface of Fabric with it")
-    about = found["attribs"][attrib]
-    return about, _element(about["type"], attrib, depth), get_device(found["device"])
+    about = interface["attribs"][attrib]
+    return about, _element(about["type"], attrib, depth), get_device(interface["device"])
 
 
-def _element(about: Any, attrib: str, wanted: int) -> Any:
+def _element(about: Any, attrib: str, expected_depth: int) -> Any:
     """The element type that Fabric tells: (whether it holds numbers, scalar, count, depth of arrays, role)."""
     numbers, scalar, count, depth, role = about
-    if not numbers or depth != wanted or role in _NO_NUMBERS:
+    if not numbers or depth != expected_depth or role in _NO_NUMBERS:
         what = "numbers, vectors or square matrices"
-        raise ArrayError(f"attribute {attrib!r} of Fabric is {about}\nexpected: {what}, of depth {wanted}")
+        raise ArrayError(f"attribute {attrib!r} of Fabric is {about}\nexpected: {what}, of depth {expected_depth}")
     base = checked_dtype("?" if scalar == "b" else scalar)
     if count == 1:
         return base
