@@ -130,8 +130,8 @@ class SurfaceContacts:
         """Boxes around triangles and edges as they move."""
         m, (faces, lines) = self.model, self._boxes
         motion = [q, qd, m.particle_radius, m.dtype(dt)]
-        self._run(bound_faces, m.tri_count, m.tri_indices, *motion, *faces)
-        self._run(bound_edges, len(self.edges), self.edges, *motion, *lines)
+        self._run(bound, m.tri_count, m.tri_indices, *motion, *faces)
+        self._run(bound, len(self.edges), self.edges, *motion, *lines)
 
     def _run(self, kernel: Any, dim: int, *args: Any) -> None:
         launch(kernel, dim, args, device=self.model.device, record_tape=False)
@@ -157,31 +157,16 @@ def reach_of(low: vec3, high: vec3, by: Any) -> vec3:
 
 
 @kernel
-def bound_faces(
-    faces: array(dtype=vec3i), q: array(dtype=Any), qd: array(dtype=Any), radius: array(dtype=Any), dt: Any,
+def bound(
+    elements: array(dtype=Any), q: array(dtype=Any), qd: array(dtype=Any), radius: array(dtype=Any), dt: Any,
     lower: array(dtype=vec3), upper: array(dtype=vec3),
 ):  # fmt: skip
-    t = tid()
-    low, high = single(q[faces[t][0]]), single(q[faces[t][0]])
-    wide = radius[faces[t][0]]
-    for k in range(3):
-        i = faces[t][k]
-        now, then = single(q[i]), single(q[i] + dt * qd[i])
-        low, high, wide = min(low, min(now, then)), max(high, max(now, then)), max(wide, radius[i])
-    more = reach_of(low, high, wide)
-    lower[t], upper[t] = low - more, high + more
-
-
-@kernel
-def bound_edges(
-    ends: array(dtype=vec2i), q: array(dtype=Any), qd: array(dtype=Any), radius: array(dtype=Any), dt: Any,
-    lower: array(dtype=vec3), upper: array(dtype=vec3),
-):  # fmt: skip
+    """Boxes of faces (vec3i) or edges (vec2i) over a time step, with what lies within reach of them."""
     e = tid()
-    low, high = single(q[ends[e][0]]), single(q[ends[e][0]])
-    wide = radius[ends[e][0]]
-    for k in range(2):
-        i = ends[e][k]
+    low, high = single(q[elements[e][0]]), single(q[elements[e][0]])
+    wide = radius[elements[e][0]]
+    for k in range(len(elements[e])):
+        i = elements[e][k]
         now, then = single(q[i]), single(q[i] + dt * qd[i])
         low, high, wide = min(low, min(now, then)), max(high, max(now, then)), max(wide, radius[i])
     more = reach_of(low, high, wide)

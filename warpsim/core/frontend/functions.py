@@ -217,8 +217,8 @@ class Translated(Function):
         declared = (custom for customs in self.use.overload.customs.values() for custom in customs)
         return any(custom.own.fits(self.use.operands) for custom in declared)
 
-    grad = property(lambda self: self.custom("grad"), lambda self, given: self.made.update(grad=given))
-    replay = property(lambda self: self.custom("replay"), lambda self, given: self.made.update(replay=given))
+    grad = property(lambda self: self.custom("grad"), lambda self, fn: self.made.update(grad=fn))
+    replay = property(lambda self: self.custom("replay"), lambda self, fn: self.made.update(replay=fn))
 
 
 def refuse_custom(overload: Overload) -> Overload:
