@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +17,25 @@ if TYPE_CHECKING:
 
 _FLAT = 1.0e-12
 """A triangle or tetrahedron of less than this, relative to its longest edge squared or cubed, has no rest shape."""
+
+
+def refuse(problems: Iterable[tuple[bool, str, str]]) -> None:
+    """Raise `ModelError` for the first problem that is there: (whether it is, what there is, what is expected)."""
+    for present, message, expected in problems:
+        if present:
+            raise ModelError(f"{message}\nexpected: {expected}")
+
+
+def period_problem(period: Sequence[float]) -> tuple[bool, str, str]:
+    """For `refuse`: extents of a periodic box [m] that are none."""
+    bad = len(period) != 3 or not all(math.isfinite(p) and p >= 0.0 for p in period)
+    return bad, f"period is {period}", "three lengths [m], 0 for none"
+
+
+def substeps_problem(substeps: Any, automatic: bool = False) -> tuple[bool, str, str]:
+    """For `refuse`: a number of substeps that is none. automatic: None lets the solver choose."""
+    good = (automatic and substeps is None) or (isinstance(substeps, Integral) and substeps >= 1)
+    return not good, f"substeps is {substeps!r}", "an integer, 1 or more" + ", or None" * automatic
 
 
 def check_materials(builder: ModelBuilder) -> None:

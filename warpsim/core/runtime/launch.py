@@ -90,10 +90,10 @@ def command_of(
 ) -> Launch:
     """The launch as a command, whose arrays may be None for now."""
 
-    def made(given: Sequence[Any]) -> LaunchCall:
-        return prepare(kernel, dim, given, device, PRIMAL, *settings).shaped(*blocks)
+    def prepared(present: Sequence[Any]) -> LaunchCall:
+        return prepare(kernel, dim, present, device, PRIMAL, *settings).shaped(*blocks)
 
-    return Launch.recorded(kernel, args, device, made)
+    return Launch.recorded(kernel, args, device, prepared)
 
 
 def on_stream(stream: Any, device: Device) -> Any:

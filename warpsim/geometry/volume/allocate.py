@@ -78,8 +78,8 @@ def chosen_points(points: Any, mask: Any) -> Any:
         return points
     rows, keep = (a.numpy() if isinstance(a, array) else np.asarray(a) for a in (points, mask))
     if keep.shape != rows.shape[:1] or keep.dtype.kind not in "biu":
-        found = f"{keep.dtype} of shape {keep.shape}"
-        raise VolumeError(f"point_mask is {found}\nexpected: integers of shape {rows.shape[:1]}, one for each point")
+        kind = f"{keep.dtype} of shape {keep.shape}"
+        raise VolumeError(f"point_mask is {kind}\nexpected: integers of shape {rows.shape[:1]}, one for each point")
     return rows[keep != 0]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
 from ...core.types.compounds import quaternion as quaternion_type
 from ...errors import ModelError, StateError, shown
+from ..checks import period_problem, refuse, substeps_problem
 from ..control import Control
 from ..model import Model
 from ..neighbours.verlet_list import VerletList, vector_of
@@ -310,22 +311,17 @@ def _numbers(particle_material: Any, count: int) -> np.ndarray:
 
 def _check(solver: SolverDEM, radius: Any, number: Any, kinds: int, period: Any, skin: float | None) -> None:
     """Raise `ModelError` for arguments that are no grains."""
-    problems = (
+    refuse((
         (solver.law not in LAWS, f"law is {solver.law!r}", " or ".join(map(repr, LAWS))),
         (solver.rolling not in ROLLING_MODELS, f"rolling is {solver.rolling!r}", "None, 'constant' or 'spring'"),
-        (not (isinstance(solver.substeps, Integral) and solver.substeps >= 1), f"substeps is {solver.substeps!r}",
-         "an integer, 1 or more"),
+        substeps_problem(solver.substeps),
         (bool((radius <= 0.0).any()), f"a grain has the radius {radius.min(initial=1.0):g} m", "above 0"),
         (bool(((number < 0) | (number >= kinds)).any()), "particle_material names a material that is not there",
          f"0 to {kinds - 1}"),
         (solver.overlaps not in OVERLAPS, f"overlaps is {solver.overlaps!r}", ", ".join(map(repr, OVERLAPS))),
         (skin is not None and not skin > 0.0, f"skin is {skin}", "above 0 [m]"),
-        (len(period) != 3 or not all(math.isfinite(p) and p >= 0.0 for p in period), f"period is {period}",
-         "three lengths [m], 0 for none"),
-    )  # fmt: skip
-    for wrong, message, expected in problems:
-        if wrong:
-            raise ModelError(f"{message}\nexpected: {expected}")
+        period_problem(period),
+    ))  # fmt: skip
     reach = 2.0 * float(radius.max(initial=0.0))
     if any(0.0 < length < 2.0 * reach for length in period):
         expected = f"at least two diameters of the largest grain, {2.0 * reach:g} m"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from ...core.runtime.arrays.creation import copy
 from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
 from ...errors import DivergenceError, ModelError, StateError
+from ..checks import period_problem, refuse, substeps_problem
 from ..control import Control, advance_shapes
 from ..model import Model
 from ..neighbours.cluster_list import ClusterList
@@ -129,8 +130,8 @@ class SolverSPH:
     def _begin(self, state: State, control: Control) -> None:
         """The state and the poses of shapes into the solver's arrays."""
         p, model = self.particles, self.model
-        given = [state.particle_q, state.particle_qd, state.particle_rho, state.particle_f, model.particle_mass]
-        self._run(load, p.water, p.number, *given, p.x, p.v, p.rho, p.pull, p.mass)
+        moving = [state.particle_q, state.particle_qd, state.particle_rho, state.particle_f, model.particle_mass]
+        self._run(load, p.water, p.number, *moving, p.x, p.v, p.rho, p.pull, p.mass)
         if model.shape_count:
             copy(self._pose, control.shape_transform)
             self.shape_force.zero_()
@@ -272,8 +273,8 @@ class SolverSPH:
     def pressure(self, state: State) -> np.ndarray:
         """Of every particle by Tait's law, (particles,) [Pa]."""
         compression = state.particle_rho.numpy().astype(np.float64) / self.fluid.density
-        found = self.fluid.stiffness * (compression**7 - 1.0)
-        return found if self.suction else np.maximum(found, 0.0)
+        pressure = self.fluid.stiffness * (compression**7 - 1.0)
+        return pressure if self.suction else np.maximum(pressure, 0.0)
 
     # ----- arguments ------------------------------------------------------------------------------
 
@@ -334,22 +335,17 @@ def _spacing(model: Model, fluid: Fluid, dim: int) -> float:
 
 def _check_choices(solver: SolverSPH) -> None:
     """Raise `ModelError` for arguments that name nothing."""
-    mass, period = solver.model.particle_mass.numpy(), solver.period
-    problems = (
+    mass = solver.model.particle_mass.numpy()
+    refuse((
         (solver.dim not in (2, 3), f"dim is {solver.dim!r}", "2 or 3"),
         (solver.kernel not in KERNELS, f"kernel is {solver.kernel!r}", "one of " + ", ".join(KERNELS)),
         (solver.density not in ("continuity", "summation"), f"density is {solver.density!r}",
          "'continuity' or 'summation'"),
-        (solver.substeps is not None and not (isinstance(solver.substeps, Integral) and solver.substeps >= 1),
-         f"substeps is {solver.substeps!r}", "an integer, 1 or more, or None"),
+        substeps_problem(solver.substeps, automatic=True),
         (bool((mass <= 0.0).any()), f"particle {int(np.argmin(mass)) if mass.size else 0} of a fluid has no mass",
          "above 0 [kg]; walls are shapes"),
-        (len(period) != 3 or not all(math.isfinite(p) and p >= 0.0 for p in period), f"period is {period}",
-         "three lengths [m], 0 for none"),
-    )  # fmt: skip
-    for wrong, found, expected in problems:
-        if wrong:
-            raise ModelError(f"{found}\nexpected: {expected}")
+        period_problem(solver.period),
+    ))  # fmt: skip
 
 
 def _check_lengths(solver: SolverSPH, ratio: float) -> None:

@@ -48,12 +48,12 @@ class FluidStatistics(ParticleStatistics):
         A probe for walls: put it half a spacing before them.
         """
         points = np.asarray(points, dtype=np.float64).reshape(-1, 3)
-        reach, tree, found = self.solver.support, cKDTree(self._q), np.zeros(len(points))
+        reach, tree, pressures = self.solver.support, cKDTree(self._q), np.zeros(len(points))
         for k, near in enumerate(tree.query_ball_point(points, reach)):
             if near:
                 weight = (1.0 - np.linalg.norm(self._q[near] - points[k], axis=1) / reach) ** 2
-                found[k] = (weight * self.pressure[near]).sum() / max(weight.sum(), 1.0e-300)
-        return found
+                pressures[k] = (weight * self.pressure[near]).sum() / max(weight.sum(), 1.0e-300)
+        return pressures
 
     def front(self, axis: int = 0, quantile: float = 1.0) -> float:
         """How far the fluid reaches along an axis [m]: half a spacing beyond that part of the particles."""

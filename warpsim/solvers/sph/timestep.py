@@ -35,11 +35,11 @@ def incompressible_limits(
     }
 
 
-def check(dt: float, found: dict[str, float]) -> None:
+def check(dt: float, longest: dict[str, float]) -> None:
     """Raise `TimeStepError` for a substep [s] that is far above a limit."""
-    reason = min(found, key=lambda name: found[name])
-    if dt > UNSTABLE * found[reason]:
+    reason = min(longest, key=lambda name: longest[name])
+    if dt > UNSTABLE * longest[reason]:
         raise TimeStepError(
-            f"a substep of {dt:.3g} s is longer than {reason} allows, {found[reason]:.3g} s\n"
-            f"help: {math.ceil(dt / found[reason])} times as many substeps, or substeps=None to have them chosen"
+            f"a substep of {dt:.3g} s is longer than {reason} allows, {longest[reason]:.3g} s\n"
+            f"help: {math.ceil(dt / longest[reason])} times as many substeps, or substeps=None to have them chosen"
         )

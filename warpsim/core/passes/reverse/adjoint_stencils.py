@@ -109,8 +109,8 @@ class _Stencil:
         self.used = used_values(fn.body)
         self.sums: dict[Call, tuple[Element, Offset]] = {}
         for base, accesses in self.dependences.by_base.items():
-            found = self.sums_of(base, accesses)
-            self.sums.update(found or {})
+            sums = self.sums_of(base, accesses)
+            self.sums.update(sums or {})
 
     def position(self, base: BaseArray) -> int:
         return self.fn.params.index(base.holder)
@@ -119,14 +119,14 @@ class _Stencil:
         """The sums into an array that is only summed into; None if they are of another kind."""
         if base in self.dependences.vague or base.path or not base.is_grad or base.holder not in self.fn.params:
             return None
-        found = {}
+        places = {}
         for access in accesses:
             at = self.element(access) if self.is_sum(access) else None
             if at is None:
                 return None
-            found[access.call] = at
-        ways = {element.axes for element, _ in found.values()}
-        return found if len(ways) == 1 else None  # else a thread's element along one may be another's along the other
+            places[access.call] = at
+        ways = {element.axes for element, _ in places.values()}
+        return places if len(ways) == 1 else None  # else a thread's element along one may be another's along the other
 
     def is_sum(self, access: Access) -> bool:
         call = access.call
@@ -204,8 +204,8 @@ def _gathering(fn: Function, stencil: _Stencil, offsets: list[Offset], margin: O
         for offset in offsets:
             thread, exists = _mirrored(own, offset, margin, extents)
             sums = {call: element for call, (element, at) in stencil.sums.items() if at == offset}
-            found = _contributions(fn.body, _OneThread(params, builder, thread, sums), exists)
-            totals.update((at, accumulated(totals[at], x) if at in totals else x) for at, x in found.items())
+            contributions = _contributions(fn.body, _OneThread(params, builder, thread, sums), exists)
+            totals.update((at, accumulated(totals[at], x) if at in totals else x) for at, x in contributions.items())
         for element, total in totals.items():
             _add(element, total, own, params, builder)
     return replace(fn, name=f"{fn.name}_gathered", body=region)
@@ -279,8 +279,8 @@ class _OneThread(Cloner):
             totals.append(self.totals)
         self.totals = before
         added = list(dict.fromkeys([*totals[0], *totals[1]]))
-        for arm, found, other in zip(arms, totals, reversed(totals), strict=True):
-            arm.yields += tuple([found[e] if e in found else construct.zero(other[e]) for e in added])
+        for arm, sums_of_arm, other in zip(arms, totals, reversed(totals), strict=True):
+            arm.yields += tuple([sums_of_arm[e] if e in sums_of_arm else construct.zero(other[e]) for e in added])
         results = self.builder.branch(self.use(node.condition), *arms)
         self.rename(node.results, results[: len(node.results)])
         for element, contribution in zip(added, results[len(node.results) :], strict=True):

@@ -91,18 +91,18 @@ class Launch(Unique):
         return command
 
     @classmethod
-    def recorded(cls, kernel: Kernel, args: Sequence[Any], device: Device, made: Callable[..., LaunchCall]) -> Launch:
+    def recorded(cls, kernel: Kernel, args: Sequence[Any], device: Device, ready: Callable[..., LaunchCall]) -> Launch:
         """A launch whose arrays may be None for now: those that every thread uses must be set before it runs.
 
-        made: the call for a list of arguments.
+        ready: the call for a list of arguments.
         """
         pairs = list(zip(args, kernel.patterns.values(), strict=False))
         absent = {k for k, (a, t) in enumerate(pairs) if a is None and isinstance(t, ArrayType) and not is_generic(t)}
         if not absent:
-            return cls.of(made(args))
+            return cls.of(ready(args))
         filled = [_blank(t, device) if k in absent else a for k, (a, t) in enumerate(pairs)] + list(args[len(pairs) :])
-        unset = absent & {k for k, path in made(filled).launcher.demands if not path}
-        command = cls.of(made([None if k in absent - unset else a for k, a in enumerate(filled)]))
+        unset = absent & {k for k, path in ready(filled).launcher.demands if not path}
+        command = cls.of(ready([None if k in absent - unset else a for k, a in enumerate(filled)]))
         command.unset = frozenset(unset)
         return command
 

@@ -145,9 +145,9 @@ def first_step(entry: LaunchEntry, key: Any, form: Form) -> Step:
     calls = []
     for part in phases(entry, form, args):
         program = needs.kernel.program(needs.types, needs.settings, False, part)
-        given = [*args, *(extra_argument(entry, extra) for extra in program.extras)]
+        operands = [*args, *(extra_argument(entry, extra) for extra in program.extras)]
         dim = threads(entry, part, args)
-        calls.append(prepare(needs.kernel, dim, given, forward.device, part, entry.deterministic))
+        calls.append(prepare(needs.kernel, dim, operands, forward.device, part, entry.deterministic))
     forward.reverses[key] = tuple([call.launcher for call in calls])
     return around(entry, in_turn([adjoint_step(call) for call in calls]))
 
@@ -180,15 +180,15 @@ def calls_again(entry: LaunchEntry, launchers: Sequence[Launcher]) -> list[Launc
     """The steps of an adjoint by launchers that had another launch of its form; None if one does not fit."""
     args, calls = stand_in_arguments(entry), []
     for launcher in launchers:
-        given = args
+        operands = args
         if len(launcher.types) > len(args):
-            given = [*args, *(extra_argument(entry, extra) for extra in launcher.program.extras)]
+            operands = [*args, *(extra_argument(entry, extra) for extra in launcher.program.extras)]
         dim = threads(entry, launcher.form, args)
         total, header = extent(dim, entry.needs.kernel.key, entry.launcher.ndim)
-        block = launcher.pack(given, header)
+        block = launcher.pack(operands, header)
         if block is None:
             return None
-        calls.append(LaunchCall(launcher, dim, total, block, given, len(given), False, entry.deterministic))
+        calls.append(LaunchCall(launcher, dim, total, block, operands, len(operands), False, entry.deterministic))
     return calls
 
 
