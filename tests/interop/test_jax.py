@@ -1,5 +1,10 @@
 """Arrays over JAX's buffers and JAX arrays over ours: one memory, and refusals of what cannot be shared."""
 
+import gc
+import importlib.util
+import itertools
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -76,3 +81,26 @@ class Pair:
 def test_refusals(act, message):
     with pytest.raises(wp.errors.WarpsimError, match=message):
         act()
+
+
+@pytest.mark.parametrize("times", [20_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_conversions_take_no_memory(times):
+    x, a = jnp.arange(4096.0), wp.zeros(4096, dtype=float)
+
+    def resident(times):
+        for _ in range(times):
+            wp.from_jax(x)
+            wp.to_jax(a)
+        gc.collect()
+        return int(Path("/proc/self/statm").read_text().split()[1])
+
+    sizes = [resident(times // 4) for _ in range(4)]
+    grown = [after - before for before, after in itertools.pairwise(sizes)]
+    assert min(grown) < times // 40, grown  # pages; a leak of an object each time would be more, an eighth of a page
+
+
+def test_an_older_jax_is_refused(monkeypatch):
+    monkeypatch.setattr(jax, "__version__", "0.4.38")
+    source = importlib.util.find_spec("warpsim.interop.jax")
+    with pytest.raises(wp.errors.MissingPackageError, match=r"JAX 0.4.38 is installed[\s\S]*0.7 or newer[\s\S]*pip"):
+        source.loader.exec_module(importlib.util.module_from_spec(source))

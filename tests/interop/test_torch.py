@@ -1,6 +1,7 @@
 """Arrays over tensors and tensors over arrays: one memory, one gradient, and refusals of what cannot be shared."""
 
 import gc
+import importlib.util
 import tracemalloc
 from pathlib import Path
 
@@ -261,3 +262,20 @@ def test_a_hundred_thousand_conversions_take_no_memory():
 
     before = resident(5000)
     assert resident(100_000) - before < 500  # pages; a leak of one array each would be 400,000
+
+
+def test_an_older_torch_is_refused(monkeypatch):
+    monkeypatch.setattr(torch, "__version__", "2.1.0+cpu")
+    source = importlib.util.find_spec("warpsim.interop.torch")
+    with pytest.raises(wp.errors.MissingPackageError, match=r"PyTorch 2.1.0\+cpu is installed[\s\S]*2.6 or newer"):
+        source.loader.exec_module(importlib.util.module_from_spec(source))
+
+
+def test_memory_that_is_not_aligned_is_refused():
+    """The first call of an operator, and one that would repeat another."""
+    odd = torch.from_numpy(np.zeros(41, np.uint8)[1:].view(np.float32))
+    operator = wp.torch_op(square)
+    for call in (wp.from_torch, operator):
+        with pytest.raises(wp.errors.ArrayError, match=r"does not fit the alignment of float32[\s\S]*copy"):
+            call(odd)
+        call(torch.zeros(10))
