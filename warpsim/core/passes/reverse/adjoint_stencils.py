@@ -37,6 +37,8 @@ from .primal_reads import ExtraParam, thread_index
 
 _LARGEST = 1000  # nodes of the gathering kernel: LLVM vectorises no more, see emit/cpu
 
+_TESTS = {"eq", "ne", "lt", "le", "gt", "ge", "unot", "bit_and", "bit_or", "add", "sub", "shape"}
+
 Offset = tuple[int, ...]
 """Along every axis of the launch, how far an element is from the thread's own."""
 
@@ -271,7 +273,16 @@ class _OneThread(Cloner):
         self.totals[element] = contribution if before is None else accumulated(before, contribution)
 
     def branch(self, node: If) -> None:
-        """A branch yields what its arms have added as well."""
+        """A branch yields what its arms have added as well; of tests alone it becomes a test without branches.
+
+        Their vectors are masks, and masks of a whole row are found once for it, if no branch is around them.
+        """
+        joined = _joined_tests(node)
+        if joined is not None:
+            op, arm = joined
+            self.into(arm.nodes)
+            self.rename(node.results, (TABLE[op](self.use(node.condition), self.use(arm.yields[0])),))
+            return
         before, arms, totals = self.totals, [], []
         for region in node.regions():
             self.totals = {}
@@ -285,6 +296,22 @@ class _OneThread(Cloner):
         self.rename(node.results, results[: len(node.results)])
         for element, contribution in zip(added, results[len(node.results) :], strict=True):
             self.add(element, contribution)
+
+
+def _joined_tests(node: Node) -> tuple[str, Region] | None:
+    """How `and` or `or` of tests without effects can be computed at once, and from which arm; else None."""
+    if not isinstance(node, If) or [r.type for r in node.results] != [bool_]:
+        return None
+    for op, decided, arm in (("bit_or", node.then, node.orelse), ("bit_and", node.orelse, node.then)):
+        [known] = decided.yields
+        settles = isinstance(known, Constant) and bool(known.value) == (op == "bit_or")
+        if settles and not decided.nodes and all(map(_is_test, arm.nodes)):
+            return op, arm
+    return None
+
+
+def _is_test(node: Node) -> bool:
+    return node.op.name in _TESTS if isinstance(node, Call) else _joined_tests(node) is not None
 
 
 def _add(
