@@ -5,6 +5,6 @@ Needs `matplotlib`.  Nothing here touches pyplot or any other state of the proce
 
 from warpsim.plot.picture import mesh_images, render_meshes
 from warpsim.plot.scene import PlotError, Surface, sphere
-from warpsim.plot.shapes import box, coil, tube
+from warpsim.plot.shapes import box, coil, copies, tube
 
-__all__ = ["PlotError", "Surface", "box", "coil", "mesh_images", "render_meshes", "sphere", "tube"]
+__all__ = ["PlotError", "Surface", "box", "coil", "copies", "mesh_images", "render_meshes", "sphere", "tube"]

@@ -65,6 +65,28 @@ def box(low, high, color=(0.30, 0.33, 0.38)) -> Surface:
     return Surface(np.concatenate(corners), np.array(triangles), color)
 
 
+def copies(shapes, positions, rotations, sizes=1.0, kinds=None) -> list[Surface]:
+    """One surface for all copies of each shape: places (n, 3) [m], quaternions x, y, z, w (n, 4), scales (n,).
+
+    kinds: which of the shapes each copy is, integers (n,); None: the first.
+    """
+    places, turns = np.asarray(positions, np.float64), np.asarray(rotations, np.float64)
+    scale = np.broadcast_to(sizes, len(places))
+    chosen = np.zeros(len(places), int) if kinds is None else np.asarray(kinds)
+    surfaces = []
+    for number, shape in enumerate(shapes):
+        mine = np.flatnonzero(chosen == number)
+        if not mine.size:
+            continue
+        axis, real = turns[mine, None, :3], turns[mine, None, 3:]
+        local = scale[mine, None, None] * shape.points[None]
+        points = local + 2.0 * np.cross(axis, np.cross(axis, local) + real * local) + places[mine, None]
+        first = len(shape.points) * np.arange(len(mine))[:, None, None]
+        color = np.broadcast_to(shape.color, points.shape).reshape(-1, 3)
+        surfaces.append(Surface(points.reshape(-1, 3), (first + shape.triangles).reshape(-1, 3), color))
+    return surfaces
+
+
 def _unit(vectors: np.ndarray) -> np.ndarray:
     """Vectors of length 1; an x axis for those of length 0."""
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from ..plot import Surface, render_meshes
+from ..plot import Surface, copies, render_meshes
 from ..usd import UsdWriter
 
 START_TO_END = (0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0)
@@ -80,6 +80,16 @@ class Film:
         self._write(name, surface, velocities)
         if self._now is not None:
             self._now.append(surface)
+
+    def show_copies(
+        self, name: str, shapes: Sequence[Surface], positions: Any, rotations: Any, sizes: Any = 1.0,
+        kinds: Any = None, **motion: Any,
+    ) -> None:  # fmt: skip
+        """Copies of shapes as they are in this frame: see `UsdWriter.instances`; motion: velocities and spins."""
+        parts = [(s.points, s.triangles, s.color) for s in shapes]
+        self.usd.instances(name, parts, positions, rotations, sizes, kinds=kinds, **motion)
+        if self._now is not None:
+            self._now.extend(copies(shapes, positions, rotations, sizes, kinds))
 
     def _write(self, name: str, surface: Surface, velocities: Any) -> None:
         """A sample of a mesh, with one color where all its points have the same."""

@@ -16,6 +16,7 @@ from pxr import Kind, Tf, Usd, UsdGeom
 
 from warpsim.usd import checks
 from warpsim.usd.checks import UsdError, pxr_errors, reason
+from warpsim.usd.instances import InstancesPrim
 from warpsim.usd.prims import MeshPrim, PointsPrim, SpherePrim
 
 _EXTENSIONS = (".usdc", ".usda", ".usd")
@@ -56,7 +57,7 @@ class UsdWriter:
             f".{self._path.stem}.{token}.partial{self._path.suffix}"
         )
         self._stage = _create(self._partial)
-        self._prims: dict[str, MeshPrim | PointsPrim | SpherePrim] = {}
+        self._prims: dict[str, InstancesPrim | MeshPrim | PointsPrim | SpherePrim] = {}
         self._static: set[str] = set()
         self._written: set[str] = set()
         self._frame = -1
@@ -125,6 +126,22 @@ class UsdWriter:
             return PointsPrim(self._stage, path)
 
         self._write(name, PointsPrim, make, positions, radii, color, velocities, ids)
+
+    def instances(
+        self, name: str, shapes, positions, rotations, sizes=1.0, *, kinds=None, velocities=None, spins=None
+    ) -> None:
+        """Sample copies of shapes, each turned and scaled: grains, stones, drops.
+
+        shapes: one or more (points (k, 3) [m], triangles (m, 3), color (3,) or (k, 3)), which never change; `kinds`
+        (n,) says which shape each copy has, None: the first.  positions (n, 3) [m]; rotations (n, 4), quaternions
+        x, y, z, w; sizes (n,) or one number, by which shapes are scaled; velocities (n, 3) [m/s] and spins (n, 3),
+        angular velocities [rad/s].
+        """
+
+        def make(path: str) -> InstancesPrim:
+            return InstancesPrim(self._stage, path, shapes, kinds, len(positions))
+
+        self._write(name, InstancesPrim, make, positions, rotations, sizes, velocities, spins)
 
     def sphere(self, name: str, center, radius: float, *, color=_GREY) -> None:
         """Sample a ball: its centre (3,) [m] may move, its radius [m] and color (3,) may not."""
