@@ -1,7 +1,9 @@
 """`SolverSPH`: the cases of the validation report, what threads, order and device may not change, and refusals."""
 
+import re
 import subprocess
 import sys
+import warnings
 
 import fluid_scenes
 import numpy as np
@@ -12,6 +14,7 @@ import warpsim as wp
 from warpsim.errors import DivergenceError, ModelError, StateError
 from warpsim.solvers import Fluid, ModelBuilder, SolverSPH, validate
 from warpsim.solvers.sph.filling import add_fluid_box
+from warpsim.solvers.sph.start import StartWarning
 from warpsim.solvers.sph.timestep import TimeStepError
 
 
@@ -219,6 +222,22 @@ def block(**options):
 def test_a_solver_of_no_fluid_is_refused(options, message):
     with pytest.raises(ModelError, match=message):
         block(**options)
+
+
+def test_particles_that_start_in_each_other_or_in_walls_warn():
+    builder = ModelBuilder()
+    add_fluid_box(builder, (0.0, -0.2, 0.0), (1.0, 1.0, 0.0), 0.1)
+    builder.add_particles([[0.06, 0.55, 0.0]], 0.0, 10.0)
+    builder.add_ground_plane()
+    model = builder.finalize()
+    with pytest.warns(StartWarning) as found:
+        SolverSPH(model, dim=2, bounds=((0.0, 0.0, 0.0), (1.0, 1.0, 0.0)))
+    texts = [str(w.message) for w in found]
+    close, sunk = r"particles \d+ and \d+ start 0.01 m apart; 2 are", r"particle \d+ and the filling of shape 0"
+    assert re.match(close, texts[0]) and re.match(sunk + " start .* m apart; 20 are less than .* from a wall", texts[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        block()
 
 
 def test_numbers_of_no_fluid_are_refused():

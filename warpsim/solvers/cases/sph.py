@@ -309,6 +309,61 @@ def between_plates() -> Iterator[Measurement]:
     yield near("drag on the lid by rho nu U / L", 1.0, drag, absolute=0.1)
 
 
+@case("S7", "sph", "standing wave")
+def standing_wave() -> Iterator[Measurement]:
+    """Airy's theory: the first mode of a tank of 1 m with water 0.5 m deep, amplitude a tenth of the depth."""
+    dx, length, depth, amplitude, dt = 0.02, 1.0, 0.5, 0.05, 0.02
+    builder = ModelBuilder(gravity=-G)
+    add_fluid_box(builder, (0.0, 0.0, 0.0), (length, depth + amplitude + dx, 0.0), dx)
+    q = builder.particles["q"]
+    level = depth + amplitude * np.cos(math.pi * q[:, 0] / length)
+    below = q[:, 1] < level
+    other = ModelBuilder(gravity=-G)
+    other.add_particles(q[below], 0.0, 1000.0 * dx * dx)
+    add_tank(other, length)
+    fluid = Fluid(sound=10.0 * math.sqrt(2.0 * G * depth), alpha=0.01)
+    solver, state = scene(other, fluid, bounds=((0.0, 0.0, 0.0), (length, 0.7, 0.0)))
+    state.particle_rho.assign(fluid.density_at(1000.0 * G * np.maximum(level[below] - q[below, 1], 0.0)))
+    lean = []
+    for _ in range(90):
+        lean.append((np.cos(math.pi * state.particle_q.numpy()[:, 0] / length)).mean())
+        solver.step(state, state, dt=dt)
+    signs = np.sign(lean)
+    turns = np.flatnonzero(signs[1:] != signs[:-1])
+    crossings = [(k + lean[k] / (lean[k] - lean[k + 1])) * dt for k in turns]
+    wavenumber = math.pi / length
+    period = 2.0 * math.pi / math.sqrt(G * wavenumber * math.tanh(wavenumber * depth))
+    measured = 2.0 * (crossings[1] - crossings[0])
+    yield near("period [s], twice the time between crossings", period, measured, relative=0.05)
+
+
+@case("S11", "sph", "water out of a hole", FULL)
+def efflux() -> Iterator[Measurement]:
+    """E. Torricelli 1643: sqrt(2 g h), through a slot in the side of a tank above the ground."""
+    dx, width, height, slot, low = 0.02, 1.0, 0.8, 0.12, 0.3
+    builder = ModelBuilder(gravity=-G)
+    add_fluid_box(builder, (0.0, low, 0.0), (width, low + height, 0.0), dx)
+    wall = 0.1
+    builder.add_shape_box([0.5 * width, low - 0.5 * wall, 0.0, 0.0, 0.0, 0.0, 1.0], 0.5 * width + wall, 0.5 * wall, 0.5)
+    builder.add_shape_box([-0.5 * wall, low + 0.6, 0.0, 0.0, 0.0, 0.0, 1.0], 0.5 * wall, 0.6, 0.5)
+    upper = low + slot
+    builder.add_shape_box([width + 0.5 * wall, upper + 0.6, 0.0, 0.0, 0.0, 0.0, 1.0], 0.5 * wall, 0.6, 0.5)
+    fluid = Fluid(sound=10.0 * math.sqrt(2.0 * G * height), alpha=0.02)
+    solver, state = scene(builder, fluid)
+    settled(solver, state, low + height)
+    speeds, expected = [], []
+    for k in range(24):
+        solver.step(state, state, dt=0.02)
+        q, v = state.particle_q.numpy(), state.particle_qd.numpy()
+        jet = (q[:, 0] > width + wall) & (q[:, 0] < width + wall + 4.0 * dx) & (q[:, 1] > low - 4.0 * dx)
+        inside = q[:, 0] < 0.5 * width
+        if k >= 12 and jet.any():
+            head = q[inside, 1].max() + 0.5 * dx - q[jet, 1].mean()
+            speeds.append(np.hypot(v[jet, 0], v[jet, 1]).mean())
+            expected.append(math.sqrt(2.0 * G * head))
+    yield near("speed by sqrt(2 g h)", 1.0, float(np.mean(speeds) / np.mean(expected)), relative=0.08)
+
+
 @case("S9", "sph", "buoyancy of a box under water")
 def buoyancy() -> Iterator[Measurement]:
     """Archimedes: the force on a fixed body is the weight of the water in its place."""

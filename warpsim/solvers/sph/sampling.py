@@ -61,6 +61,13 @@ def _local(pose: np.ndarray, points: np.ndarray) -> np.ndarray:
     return rotated(pose[3:] * [-1.0, -1.0, -1.0, 1.0], points - pose[:3])
 
 
+def in_world(model: Model, local: np.ndarray, shape: np.ndarray) -> np.ndarray:
+    """Points (n, 3) in the frames of their shapes as points of the world [m]."""
+    poses = model.shape_transform.numpy().astype(np.float64).reshape(-1, 7)
+    parts = [rotated(pose[3:], local[shape == s]) + pose[:3] for s, pose in enumerate(poses)]
+    return np.concatenate([np.empty((0, 3)), *parts])
+
+
 def _box(model: Model, s: int, pose: np.ndarray, bounds: Any, depth: float) -> np.ndarray:
     """Corners (2, 3) [m] around a shape and its rows."""
     kind = model.shape_type[s]

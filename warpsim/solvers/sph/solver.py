@@ -25,8 +25,9 @@ from .density import continuity_kernel, press_kernel, sum_kernel
 from .fluid import Fluid
 from .forces import drift, force_kernel, kick
 from .particles import Particles, load, store, take_density
-from .sampling import sample_shapes
+from .sampling import in_world, sample_shapes
 from .smoothing import KERNELS, smoothing
+from .start import warn_of_close_starts
 from .statistics import FluidStatistics
 from .walls import place_walls, sum_forces, wall_force_kernel, wall_pressure_kernel
 
@@ -100,6 +101,8 @@ class SolverSPH:
         self._plane = low[2]
         depth = math.ceil(self.support / dx - 1.0e-9) * dx
         local, shape = sample_shapes(model, dx, depth, corner, bounds, self.dim, self.period)
+        walls = in_world(model, local, shape)
+        warn_of_close_starts(q, walls, shape, dx)
         width = dx * _COLUMN[self.dim]
         return Particles(model, local, shape, self.fluid.density * dx**self.dim, width, _SKIN * dx, self.period)
 
