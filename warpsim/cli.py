@@ -312,8 +312,8 @@ def topics(paths: dict[str, Path]) -> dict[str, list[str]]:
     """Names of examples by topic, as `_topics.py` beside them says; the rest comes last, without a topic."""
     file = min(paths.values(), key=lambda path: len(path.parts)).with_name("_topics.py") if paths else None
     told = load_example(file).TOPICS if file is not None and file.is_file() else {}
-    found = {topic: [name for name in names if name in paths] for topic, names in told.items()}
-    return {**found, "": [name for name in paths if not any(name in names for names in found.values())]}
+    by_topic = {topic: [name for name in names if name in paths] for topic, names in told.items()}
+    return {**by_topic, "": [name for name in paths if not any(name in names for names in by_topic.values())]}
 
 
 def list_examples(chosen: argparse.Namespace) -> int:

@@ -68,7 +68,9 @@ class Layouts(dict[tuple[int, tuple[int, ...]], Layout | None]):
     def of(self, position: int, t: torch.Tensor) -> Layout | None:
         """The layout of a tensor whose elements need not lie side by side; None where there is none."""
         layout = self[position, t.shape]
-        if layout is None or t.dtype is not layout.dtype or not t.is_cpu or t.data_ptr() % layout.dtype.itemsize:
+        if layout is None or t.dtype is not layout.dtype or t.device.type != "cpu":
+            return None
+        if t.data_ptr() % layout.dtype.itemsize:
             return None
         return layout
 

@@ -28,19 +28,18 @@ from ...errors import (
 )  # fmt: skip
 from ..ir.builder import Builder
 from ..ir.nodes import Function, Region, Value
-from ..types.arrays import ArrayType, type_name
+from ..types.arrays import type_name
 from ..types.precise import host_result, typed_numbers
-from ..types.scalars import canonical, is_scalar
-from ..types.signatures import Weak, match, match_weak
 from .array_slices import ArraySlice
 from .bodies import declared, result_with_chain, typed_result
 from .callee import Callee
 from .captured import Redefinable
 from .conversions import convert
+from .host_calls import fits, overload_for
 from .local_functions import LocalFunction
 from .missing_values import with_zeros
 from .nondiff import as_constant, refuse_writes
-from .overloads import Overload, Static, operand_pattern_type, takes_static, written_annotations
+from .overloads import Overload, Static, written_annotations
 from .scope import Scope, describe, typed
 from .single_precision import is_bfloat16, narrowed, widened
 from .source import Source
@@ -98,11 +97,8 @@ class Func(Callee, Redefinable):
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Run in Python: the overload that a kernel would choose for the arguments."""
-        fitting = [o for o in self.overloads if o.bind(list(args), keywords) is not None and _host_fits(o, args)]
-        if len(fitting) > 1:
-            fitting.sort(key=lambda o: (o.generic, _retyped(o, args)))
-        overload = fitting[0] if fitting else self.overloads[0]
-        if overload.library and not _host_fits(overload, args):
+        overload = overload_for(self.overloads, args, keywords)
+        if overload.library and not fits(overload, args):
             shown = ", ".join(type_name(type(a)) for a in args)
             known = "; ".join(o.describe() for o in self.overloads)
             raise KernelTypeError(f"{self.name}: no overload for ({shown})", expected=known)
@@ -359,31 +355,6 @@ def _holds_local(operand: Any) -> bool:
 def _adapts(before: Any, after: Any) -> bool:
     """Whether a literal takes another type than its own."""
     return not isinstance(before, Value) and isinstance(after, Value) and typed(before).type is not after.type
-
-
-def _retyped(overload: Overload, args: tuple[Any, ...]) -> int:
-    """How many of Python's own numbers would take another type than their own."""
-    pairs = ((canonical(p), operand_pattern_type(a)) for p, a in zip(overload.patterns.values(), args, strict=False))
-    return sum(isinstance(t, Weak) and is_scalar(p) and p is not t.default for p, t in pairs)
-
-
-def _host_fits(overload: Overload, args: tuple[Any, ...]) -> bool:
-    bound: dict[Any, Any] = {}
-    for pattern, arg in zip(overload.patterns.values(), args, strict=False):
-        t = operand_pattern_type(arg)
-        if isinstance(t, Static) and not isinstance(pattern, ArrayType):
-            if not takes_static(pattern, arg):
-                return False
-            continue
-        if isinstance(pattern, ArrayType):
-            continue
-        if isinstance(t, Weak):
-            if pattern is not Any and match_weak(pattern, t, bound) is None and overload.library:
-                return False
-            continue
-        if not match(pattern, t, bound):
-            return False
-    return True
 
 
 def func(

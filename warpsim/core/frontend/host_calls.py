@@ -1,0 +1,44 @@
+"""Overloads for calls from Python: the one that a kernel would choose for the arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..types.arrays import ArrayType
+from ..types.scalars import canonical, is_scalar
+from ..types.signatures import Weak, match, match_weak
+from .overloads import Overload, Static, operand_pattern_type, takes_static
+
+
+def overload_for(overloads: list[Overload], args: tuple[Any, ...], keywords: dict[str, Any]) -> Overload:
+    """The overload that fits best, else the first."""
+    fitting = [o for o in overloads if o.bind(list(args), keywords) is not None and fits(o, args)]
+    if len(fitting) > 1:
+        fitting.sort(key=lambda o: (o.generic, _retyped(o, args)))
+    return fitting[0] if fitting else overloads[0]
+
+
+def _retyped(overload: Overload, args: tuple[Any, ...]) -> int:
+    """How many of Python's own numbers would take another type than their own."""
+    pairs = ((canonical(p), operand_pattern_type(a)) for p, a in zip(overload.patterns.values(), args, strict=False))
+    return sum(isinstance(t, Weak) and is_scalar(p) and p is not t.default for p, t in pairs)
+
+
+def fits(overload: Overload, args: tuple[Any, ...]) -> bool:
+    """Whether an overload takes arguments of these types; arrays are not looked at."""
+    bound: dict[Any, Any] = {}
+    for pattern, arg in zip(overload.patterns.values(), args, strict=False):
+        t = operand_pattern_type(arg)
+        if isinstance(t, Static) and not isinstance(pattern, ArrayType):
+            if not takes_static(pattern, arg):
+                return False
+            continue
+        if isinstance(pattern, ArrayType):
+            continue
+        if isinstance(t, Weak):
+            if pattern is not Any and match_weak(pattern, t, bound) is None and overload.library:
+                return False
+            continue
+        if not match(pattern, t, bound):
+            return False
+    return True
