@@ -6,7 +6,7 @@ import pytest
 
 import warpsim as wp
 from warpsim.errors import ModelError, StateError
-from warpsim.solvers import ModelBuilder, SolverXPBD, SurfaceContacts
+from warpsim.solvers import Contacts, ModelBuilder, SolverXPBD, SurfaceContacts
 from warpsim.solvers.cases.xpbd_drape import crossings
 from warpsim.solvers.cloth import edges
 
@@ -102,6 +102,27 @@ def test_threads_do_not_show_in_contact_of_surfaces():
     for threads in (1, 2, 4):
         wp.set_num_threads(threads)
         found.append(run(two_sheets(12), 40, dtype=wp.float32)[2].particle_q.numpy().copy())
+    assert (found[0] == found[1]).all() and (found[0] == found[2]).all()
+
+
+@pytest.mark.slow
+def test_threads_do_not_show_in_five_seconds_of_contact():
+    """Two sheets and loose balls fall on an obstacle and a floor, and on each other."""
+    found = []
+    for threads in (1, 2, 4):
+        wp.set_num_threads(threads)
+        builder = two_sheets(10, speed=1.0)
+        builder.gravity, builder.particles["q"][:, 1] = -9.81, builder.particles["q"][:, 1] + 0.5
+        builder.add_particles([[0.02 * k, 0.9 + 0.05 * k, 0.01 * k] for k in range(5)], mass=0.01)
+        builder.add_shape_sphere((0, 0.1, 0, *REST), 0.15)
+        builder.add_ground_plane()
+        model = builder.finalize(device="cpu")
+        solver, state = SolverXPBD(model, substeps=4), model.state()
+        contacts = [Contacts(model), SurfaceContacts(model)]
+        for _ in range(300):
+            solver.step(state, state, None, contacts, DT)
+        found.append(np.concatenate([state.particle_q.numpy(), state.particle_qd.numpy()]))
+    assert contacts[1].count > 20 and np.isfinite(found[0]).all()
     assert (found[0] == found[1]).all() and (found[0] == found[2]).all()
 
 
