@@ -4,58 +4,18 @@ import copy
 
 import numpy as np
 import pytest
+from operator_kernels import F, advance, energy, product, twice_in_memory, waves
 
 import warpsim as wp
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 pytestmark = pytest.mark.cpu(reason="tensors of the CPU build of PyTorch")
 
-F = wp.array(dtype=wp.float64)
-Vec3s = wp.array(dtype=wp.vec3d)
-
-
-@wp.kernel
-def waves(a: F, b: F, s: wp.float64, y: F, n: wp.array(dtype=int)):
-    i = wp.tid()
-    y[i] = wp.sin(a[i]) * b[i] * b[i] * s
-    n[i] = i
-
 
 @wp.kernel
 def linear(a: F, k: F, y: F):
     i = wp.tid()
     y[i] = 2.0 * a[i] + k[0] * 3.0
-
-
-@wp.kernel
-def energy(x: Vec3s, pull: wp.vec3d, total: F):
-    i = wp.tid()
-    wp.atomic_add(total, 0, wp.length_sq(x[i]) * wp.dot(x[i], pull))
-
-
-@wp.kernel
-def advance(x: F, v: F, dt: wp.float64):
-    """Changes what it reads: its adjoint needs the contents from before."""
-    i = wp.tid()
-    v[i] = v[i] - x[i] * x[i] * v[i] * dt
-    x[i] = x[i] * v[i] + x[i] * x[i] * dt
-
-
-@wp.kernel
-def twice_in_memory(x: F, y: F):
-    """Reads what it wrote."""
-    i = wp.tid()
-    y[i] = x[i] * x[i]
-    y[i] = y[i] * y[i] + x[i]
-
-
-@wp.kernel
-def product(a: wp.array2d(dtype=wp.float64), b: wp.array2d(dtype=wp.float64), c: wp.array2d(dtype=wp.float64)):
-    i, j = wp.tid()
-    s = wp.float64(0.0)
-    for k in range(a.shape[1]):
-        s += a[i, k] * b[k, j]
-    c[i, j] = s
 
 
 def chain(x: F, k: F, y: F):
