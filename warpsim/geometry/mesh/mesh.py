@@ -6,6 +6,7 @@ from typing import Any
 
 from ...core.language import array, empty, float32, int32, launch, vec3, zeros
 from ...core.runtime.arrays import saved_contents
+from ...core.runtime.arrays.notebook import table
 from ...core.runtime.devices.unique import Unique
 from ...core.runtime.launches.handles import Handle
 from ...errors import MeshError
@@ -172,6 +173,13 @@ class Mesh(Unique):
 
     def __repr__(self) -> str:
         return f"<Mesh of {self._points.size} points, {self.face_count} faces on {self.device}>"
+
+    def _repr_html_(self) -> str:
+        """What Jupyter shows."""
+        points = self._points._contents()
+        low, high = (f(axis=0).tolist() if points.size else "nothing" for f in (points.min, points.max))
+        facts = {"points": len(points), "faces": self.face_count, "from": low, "to": high, "device": self.device}
+        return table("Mesh", facts)
 
 
 def _changed(data: MeshData, **changes: Any) -> MeshData:

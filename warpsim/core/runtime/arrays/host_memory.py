@@ -21,6 +21,7 @@ from ..devices.device import CPU, Device, device_of, get_cuda_devices
 from ..devices.device_memory import on_host
 from .arithmetic import Arithmetic
 from .held import Held, owners_of
+from .notebook import array_table
 
 
 class TypedMemory(Arithmetic):
@@ -46,6 +47,10 @@ class TypedMemory(Arithmetic):
     def _source(self) -> np.ndarray:
         """The contents where they are: a copy to the same device need not travel over the host."""
         return self._contents()
+
+    def _repr_html_(self) -> str:
+        """What Jupyter shows."""
+        return array_table(self)
 
 
 # ----- types and shapes -------------------------------------------------------------------------

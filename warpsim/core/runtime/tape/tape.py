@@ -19,6 +19,7 @@ whatever the tape overwrote since (see `saved_contents`); arrays keep their cont
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -33,6 +34,7 @@ from ..arrays import saved_contents
 from ..arrays.array import array, covers, overlap
 from ..arrays.call_site import CallSite
 from ..arrays.indexed import indexedarray
+from ..arrays.notebook import table
 from ..arrays.seeds import clear, keep_left, may_be_seeded, refuse_seeds
 from ..devices.capture import current_graph, recorded
 from ..devices.device import get_device
@@ -120,6 +122,15 @@ class Tape(Unique):
                 + "\nexpected: tapes end in the opposite order of their beginnings, on their thread"
             )  # fmt: skip
         saved_contents.set_active(tapes[:-1])
+
+    def __repr__(self) -> str:
+        return f"<Tape of {len(self.log)} records>"
+
+    def _repr_html_(self) -> str:
+        """What Jupyter shows."""
+        counts = Counter(entry.title for entry in self.log)
+        facts = {title: f"{n} times" if n > 1 else "once" for title, n in counts.most_common()}
+        return table(repr(self)[1:-1], {**facts, "copies": f"{self.report().bytes} bytes"})
 
     @property
     def records(self) -> list[TapeEntry]:
