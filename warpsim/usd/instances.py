@@ -24,16 +24,16 @@ class InstancesPrim:
         self._kinds = self._checked_kinds(kinds, len(targets))
         self._instancer.CreatePrototypesRel().SetTargets(targets)
         self._instancer.CreateProtoIndicesAttr(Vt.IntArray.FromNumpy(self._kinds))
-        self._given: tuple[bool, bool] | None = None
+        self._moving: tuple[bool, bool] | None = None
 
     def write(self, moment: Usd.TimeCode, positions, rotations, sizes, velocities, spins) -> int:
         """Author positions (n, 3), rotations (n, 4), scales, extent, and what else is given, at `moment`."""
         positions = checks.vectors(positions, f"{self._path} positions", self._count)
         sizes = checks.radii(sizes, f"{self._path} sizes", self._count)
-        given = (velocities is not None, spins is not None)
-        if self._given not in (None, given):
+        moving = (velocities is not None, spins is not None)
+        if self._moving not in (None, moving):
             raise UsdError(f"{self._path}: velocities and spins come with every sample or never")
-        self._given = given
+        self._moving = moving
         turns = self._checked_rotations(rotations)
         self._instancer.GetPositionsAttr().Set(Vt.Vec3fArray.FromNumpy(positions), moment)
         self._instancer.GetOrientationsAttr().Set(Vt.QuathArray.FromNumpy(turns.astype(np.float16)), moment)
@@ -47,7 +47,7 @@ class InstancesPrim:
                 rows = checks.vectors(values, f"{attribute.GetPath()}", self._count) * np.float32(unit)
                 attribute.Set(Vt.Vec3fArray.FromNumpy(rows), moment)
         self._instancer.GetExtentAttr().Set(self._extent(positions, sizes), moment)
-        return positions.nbytes * (2 + sum(given)) + 8 * self._count
+        return positions.nbytes * (2 + sum(moving)) + 8 * self._count
 
     def _extent(self, positions: np.ndarray, sizes: np.ndarray) -> Vt.Vec3fArray:
         """A box around all copies however they are turned."""

@@ -197,14 +197,14 @@ def cloth_throw() -> Iterator[Measurement]:
     flight = Flight(builder, 120, 16, target)
     throw = flight.states[0].particle_qd
     before = flight.closure()
-    found = LBFGS([throw], tolerance_grad=1e-9).minimize(flight.closure, 20)
+    fit = LBFGS([throw], tolerance_grad=1e-9).minimize(flight.closure, 20)
     left = flight.fly()
     fall = 0.5 * flight.time * (flight.time + flight.h) * np.array([0.0, -GRAVITY, 0.0])
     error = throw.numpy().mean(axis=0) - (target - fall) / flight.time
     yield at_most("distance from the target [m]", 1e-2, np.linalg.norm(flight.middle() - target))
     yield at_most("loss per that at the start", 1e-4, left / before)
     yield at_most("error of the mean velocity of the throw [m/s]", 1e-3, np.linalg.norm(error))
-    yield at_most("evaluations", 20, found.evaluations)
+    yield at_most("evaluations", 20, fit.evaluations)
 
 
 def gradient_of_long_flight(checkpointed: bool) -> tuple[np.ndarray, Any]:
