@@ -1,4 +1,4 @@
-"""Validation of `SolverDEM`: what grains do together in silos, through an outlet, and when their walls go."""
+"""Validation of `SolverDEM`: what grains do together in silos, and through an outlet."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.language import array, int32, vec3f
+from ...geometry.mesh.mesh import Mesh
 from ..builder import ModelBuilder, ShapeConfig
 from ..dem.materials import Material
 from ..dem.solver import SolverDEM
@@ -53,12 +55,6 @@ class Bed:
             if each:
                 each()
 
-    def widen(self) -> None:
-        """Take the pipe away: as wide as that it is never met."""
-        scale = self.model.shape_scale.numpy()
-        scale[self.pipe, 0] = 1.0e6
-        self.model.shape_scale.assign(scale)
-
     @property
     def q(self) -> np.ndarray:
         return self.state.particle_q.numpy().astype(np.float64)
@@ -82,3 +78,43 @@ def janssen() -> Iterator[Measurement]:
         else:
             janssens = (1.0 - math.exp(-height)) / height
             yield near(name, janssens, np.mean(loads) / bed.weight, relative=0.12)
+
+
+@case("D11", "dem", "discharge of a silo", FULL)
+def discharge() -> Iterator[Measurement]:
+    """W = 0.58 rho_b sqrt(g) (D - 1.4 d)^(5/2) through a round outlet, however high the silo is filled (W. Beverloo,
+    H. Leniger, J. van de Velde 1961); +- 20 %."""
+    for outlet in (5.0, 7.0):
+        bed = Bed(3600, 6.5 * GRAIN, 0.5, 0.5, floor=False, more=lambda b, s, outlet=outlet: _outlet(b, s, outlet))
+        bed.run(0.6)
+        y = bed.q[:, 1]
+        middle = (y > 5.0 * GRAIN) & (y < 15.0 * GRAIN)
+        bulk = middle.sum() * bed.mass / (math.pi * (6.5 * GRAIN) ** 2 * 10.0 * GRAIN)
+        bed.control.set_shape(bed.added[1], position=(0.0, -1.0, 0.0))
+        bed.run(0.2)
+        before = (bed.q[:, 1] < 0.0).sum()
+        bed.run(0.5)
+        flow = ((bed.q[:, 1] < 0.0).sum() - before) * bed.mass / 0.5
+        expected = 0.58 * bulk * math.sqrt(GRAVITY) * ((outlet - 1.4) * GRAIN) ** 2.5
+        yield near(f"flow [kg/s], outlet of {outlet:g} diameters", expected, flow, relative=0.2)
+
+
+def _outlet(builder: ModelBuilder, surface: ShapeConfig, outlet: float) -> tuple[int, int]:
+    """A floor with a hole, and what closes it: two shapes."""
+    inner, outer, sectors = 0.5 * outlet * GRAIN, 8.0 * GRAIN, 48
+    angles = 2.0 * math.pi * np.arange(sectors) / sectors
+    rings = [(inner, 0.0), (outer, 0.0), (outer, -GRAIN), (inner, -GRAIN)]
+    circle = np.stack([np.cos(angles), np.zeros(sectors), np.sin(angles)], axis=1)
+    points = np.concatenate([r * circle + [0.0, y, 0.0] for r, y in rings])
+    k, after = np.arange(sectors), (np.arange(sectors) + 1) % sectors
+    faces = []
+    for ring in range(4):
+        here, there = ring * sectors, (ring + 1) % 4 * sectors
+        faces += [
+            np.stack([here + k, here + after, there + k], 1),
+            np.stack([here + after, there + after, there + k], 1),
+        ]
+    mesh = Mesh(array(points, dtype=vec3f), array(np.concatenate(faces).reshape(-1), dtype=int32))
+    floor = builder.add_shape_mesh(mesh=mesh, cfg=surface)
+    plug = builder.add_shape_cylinder([0.0, -0.5 * GRAIN, 0.0, *UPRIGHT], inner, 0.5 * GRAIN, surface)
+    return floor, plug
