@@ -27,10 +27,6 @@ class CellSort:
         """target[k] = source[order[k]]; gradients flow."""
         launch(_gather, self.count, [self.order, source, target], device=self.grid.device)
 
-    def scatter(self, numbers: Any, source: Any, target: Any) -> None:
-        """target[numbers[k]] = source[k], for numbers that are a permutation; gradients flow."""
-        launch(_scatter, self.count, [numbers, source, target], device=self.grid.device)
-
 
 @kernel
 def _take_order(grid: uint64, order: array(dtype=int32), rank: array(dtype=int32)):
@@ -44,9 +40,3 @@ def _take_order(grid: uint64, order: array(dtype=int32), rank: array(dtype=int32
 def _gather(order: array(dtype=int32), source: array(dtype=Any), target: array(dtype=Any)):
     k = tid()
     target[k] = source[order[k]]
-
-
-@kernel
-def _scatter(numbers: array(dtype=int32), source: array(dtype=Any), target: array(dtype=Any)):
-    k = tid()
-    target[numbers[k]] = source[k]
