@@ -29,6 +29,7 @@ def test_programs_print_what_they_say(page, tmp_path, capsys, monkeypatch):
             pytest.importorskip(name, reason=f"{name} is not installed")
     path = tmp_path / f"{page.stem}.py"
     path.write_text(program, encoding="utf-8")
+    (tmp_path / "assets").symlink_to(ROOT / "assets")
     monkeypatch.chdir(tmp_path)  # where programs may leave their files
     exec(compile(program, path, "exec"), {"__name__": page.stem, "wp": wp})
     shown = [re.sub(r"\s+", " ", line).strip() for line in capsys.readouterr().out.splitlines()]
