@@ -33,6 +33,10 @@ ELSEWHERE = {
     "test_map.py": "text of the package",
     "test_public_api.py": "names",
     "test_readme.py": "text and programs in processes of their own",
+    "test_site.py": "pages",
+    "test_typing.py": "programs that are read, not run",
+    "test_vocabulary.py": "text of the package",
+    "test_wheel.py": "processes of their own",
     "usd": "files",
     "viewer": "files, and pages for a browser",
 }

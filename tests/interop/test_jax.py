@@ -83,7 +83,7 @@ def test_refusals(act, message):
         act()
 
 
-@pytest.mark.parametrize("times", [20_000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [20_000, pytest.param(100_000, marks=pytest.mark.nightly)])
 def test_conversions_take_no_memory(times):
     x, a = jnp.arange(4096.0), wp.zeros(4096, dtype=float)
 

@@ -27,7 +27,7 @@ def row_interface(rows):
         "type": (True, "f4", 1, 1, ""), "access": 2, "counts": [1, len(rows) - 1], "pointers": ptrs,
         "array_lengths": lengths,
     }  # fmt: skip
-    return {"version": 1, "device": "cpu", "attribs": {"x": about}, "owner": (rows, *tables)}
+    return {"version": 1, "device": str(rows[0].device), "attribs": {"x": about}, "owner": (rows, *tables)}
 
 
 @wp.kernel
