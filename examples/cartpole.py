@@ -62,6 +62,7 @@ def train_torch(carts, steps, rounds):
     """Losses by round, and the motions (steps, carts, 4) before and after."""
     import torch  # noqa: PLC0415  # optional
 
+    torch.set_num_threads(1)  # threads of PyTorch wait for each other longer than such small tensors take
     move = wp.torch_op(advance)
     state, weights = starts(carts)
     first, weights = torch.tensor(state), [torch.tensor(w, requires_grad=True) for w in weights]

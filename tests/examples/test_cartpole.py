@@ -51,7 +51,6 @@ def test_poles_stay_upright(example, tmp_path, capsys):
     assert (pixels[..., 2] - pixels[..., 0] > 0.3).mean() > 0.005
 
 
-@pytest.mark.nightly
 def test_poles_stay_upright_by_torch(example, tmp_path):
     needs("torch")
     example.check(example.main(["--carts", "32", "--rounds", "60", "--picture", str(tmp_path / "poles.png")]))
