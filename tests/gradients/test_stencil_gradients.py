@@ -99,7 +99,7 @@ def gradients_of(stencil, kernel, device="cpu"):
 @pytest.fixture
 def scattered(monkeypatch):
     """A function after whose call all adjoints are in one step."""
-    return lambda: monkeypatch.setattr(adjoint_launch, "phases", lambda entry, form, args: [form])
+    return lambda: monkeypatch.setattr(adjoint_launch, "phases", lambda needs, form, args: [form])
 
 
 @pytest.fixture

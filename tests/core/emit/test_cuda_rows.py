@@ -29,7 +29,8 @@ ASSEMBLED = (scalars.float16, scalars.float32, scalars.uint64)  # of one width e
 
 # Rows that act on memory, threads or output, or need attributes: kernels of the corpus and tests below use them.
 ELSEWHERE = {
-    "construct", "field", "with_field", "cast", "printf", "assert", "breakpoint", "load", "store", "view", "field_view",
+    "construct", "field", "with_field", "cast", "reinterpret", "printf",
+    "assert", "breakpoint", "load", "store", "view", "field_view",
     "component_view", "gradient", "has_gradient", "is_none", "shape", "local_array", "resolve",
     "atomic_add", "atomic_sub", "atomic_min", "atomic_max",
     "atomic_exch", "atomic_cas", "atomic_and", "atomic_or", "atomic_xor", "tid", "block_dim",

@@ -4,6 +4,7 @@ import ctypes
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import llvmlite
@@ -92,3 +93,39 @@ def run_python(script: str) -> subprocess.CompletedProcess:
     )
     assert done.returncode == 0, done.stderr
     return done
+
+
+def test_code_is_the_same_from_several_threads_at_once():
+    texts = [SQUARE.replace("mul", name).replace("@square", f"@f{k}") for k in range(8) for name in ("mul", "add")]
+    with ThreadPoolExecutor(4) as threads:
+        codes = list(threads.map(assemble, texts))
+    assert codes == [assemble(text) for text in texts]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_fork_waits_for_calls_of_other_threads():
+    script = f"""
+import os, sys, threading
+from warpsim.core.emit import native
+inside, leave, order = threading.Event(), threading.Event(), []
+
+def called():
+    with native._calls, native._calls:
+        inside.set()
+        leave.wait()
+        order.append("left")
+
+thread = threading.Thread(target=called)
+thread.start()
+inside.wait()
+threading.Timer(0.05, leave.set).start()
+child = os.fork()
+order.append("forked")
+if child == 0:
+    native.assemble({SQUARE!r})
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert order == ["left", "forked"], order
+native.assemble({SQUARE!r})
+"""
+    run_python(script)

@@ -8,9 +8,11 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from ...config import config
 from ...errors import Location
@@ -26,16 +28,31 @@ from .native import host_signature
 from .program import Program, cache_key
 from .target import Options, Site
 
+if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
+    from .cpu import Artefact
+
 log = logging.getLogger("warpsim")
 
 # Front end and passes share caches of library functions; one compilation at a time keeps them whole.
 compiling = threading.RLock()
 
+_begun: dict[str, Future[bytes]] = {}
+"""What other threads compile for a later `build`, by the keys of the disk cache."""
+
+ON_COLD_START: list[Callable[[], None]] = []
+"""Called before a program is translated that was not on disk: so other things that the process needs are not either."""
+
+
+def _begin_child() -> None:
+    _begun.clear()  # threads are not forked
+    compiling.release()
+
+
 # A child forked while another thread compiles would wait for it forever.
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=compiling.acquire, after_in_parent=compiling.release, after_in_child=compiling.release
-    )
+    os.register_at_fork(before=compiling.acquire, after_in_parent=compiling.release, after_in_child=_begin_child)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,13 +73,35 @@ def build(program: Program, options: Options) -> Compiled:
         key = cache_key(program, options, host_signature())
         compiled = None if is_dumped("llvm") else _present.get(key)
         if compiled is None:
-            header, code = unpack(cached(key, program, lambda: compile_native(program, options)))
+            begun = _begun.pop(key, None)
+            compile_ = partial(compile_native, program, options) if begun is None else begun.result
+            header, code = unpack(cached(key, program, compile_))
             libraries = snippets.libraries(program.fn)
             callees = {name: library.address for name, library in libraries.items()}
             native = NativeObject(code, {**callees, TABLE_NAME: ROWS.ctypes.data}, callees=tuple(libraries.values()))
             compiled = Compiled(native.address(KERNEL), tuple(site_of(s) for s in header), native)
             _present[key] = compiled
         return compiled
+
+
+@contextmanager
+def threads_for(count: int) -> Iterator[Executor | None]:
+    """Threads that compile what `begin` gives them, None for one thread."""
+    if count <= 1:
+        yield None
+        return
+    futures = importlib.import_module("concurrent.futures")  # rarely needed
+    with futures.ThreadPoolExecutor(count, "warpsim compiles") as threads:
+        yield threads
+
+
+def begin(program: Program, options: Options, threads: Executor) -> None:
+    """Let another thread do LLVM's part of `build`, which then waits for it; the others are done here."""
+    with compiling, shallow_enough(program.fn.location):
+        key = cache_key(program, options, host_signature())
+        store = object_cache()
+        if key not in _present and key not in _begun and (store is None or key not in store):
+            _begun[key] = threads.submit(object_code, program.fn.name, translate(program, options))
 
 
 def build_cuda(program: Program, options: Options, arch: tuple[int, int]) -> CudaCode:
@@ -96,13 +135,26 @@ def cached(key: str, program: Program, compile_: Callable[[], bytes]) -> bytes:
 
 def compile_native(program: Program, options: Options) -> bytes:
     """Run the CPU back end; the result holds the places of checks and the object code."""
+    return object_code(program.fn.name, translate(program, options))
+
+
+def translate(program: Program, options: Options) -> Artefact:
+    """A program as text for LLVM."""
+    for prepare in ON_COLD_START:
+        prepare()
     # The emitter is needed on a cache miss only; a warm start never loads it.
     emitter = importlib.import_module("warpsim.core.emit.cpu")
-    artefact = emitter.emit(program.fn, program.ndim, options, program.plan)
+    artefact: Artefact = emitter.emit(program.fn, program.ndim, options, program.plan)
     show("llvm", program.fn.name, lambda: artefact.llvm)
+    return artefact
+
+
+def object_code(name: str, artefact: Artefact) -> bytes:
+    """What is kept of a kernel, once LLVM has compiled it."""
+    payload = pack([site_words(s) for s in artefact.sites], artefact.code)
     if config.verbose:
-        log.info("kernel %s compiled", program.fn.name)
-    return pack([site_words(s) for s in artefact.sites], artefact.code)
+        log.info("kernel %s compiled", name)
+    return payload
 
 
 def compile_cuda(program: Program, options: Options, arch: tuple[int, int]) -> bytes:

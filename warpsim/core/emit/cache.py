@@ -99,6 +99,10 @@ class ObjectCache:
             _remove(path)
         return payload
 
+    def __contains__(self, key: str) -> bool:
+        """Whether there is an entry under `key`, sound or not."""
+        return self._path(key).exists()
+
     def store(self, key: str, payload: bytes, label: str = "") -> None:
         """Keep `payload` under `key`, in place of what was there."""
         path = self._path(key)
@@ -220,13 +224,14 @@ def default_directory() -> Path:
     if chosen := os.environ.get("WARPSIM_CACHE_PATH"):
         return Path(os.path.expanduser(chosen))
     try:
-        return _platform_cache_directory() / "warpsim"
+        return platform_cache_directory() / "warpsim"
     except RuntimeError:
         user = os.getuid() if hasattr(os, "getuid") else "user"
         return Path(tempfile.gettempdir()) / f"warpsim-{user}"
 
 
-def _platform_cache_directory() -> Path:
+def platform_cache_directory() -> Path:
+    """The user's folder for caches of all programs. Raises `RuntimeError` for a user without a home."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches"
     if sys.platform == "win32":

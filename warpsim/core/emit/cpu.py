@@ -49,23 +49,30 @@ REPORT_WORDS = 5  # claimed, site, index, extent, thread
 
 @dataclass(frozen=True)
 class Artefact:
-    """Object code of a kernel, the places whose checks it may report, and the text of its stages."""
+    """A kernel as LLVM text, and the places whose checks it may report.
 
-    code: bytes
-    sites: tuple[Site, ...]
+    assembly: further arguments of `native.assemble`.
+    """
+
     llvm: str
+    sites: tuple[Site, ...]
+    assembly: dict[str, Any]
+
+    @property
+    def code(self) -> bytes:
+        """Object code for this machine, made anew each time: LLVM's work, which any thread may do."""
+        return native.assemble(self.llvm, **self.assembly)
 
 
 def emit(fn: Function, ndim: int, options: Options, plan: AtomicPlan) -> Artefact:
-    """Compile a kernel whose calls are inlined to object code for this machine."""
+    """Translate a kernel whose calls are inlined for LLVM, which compiles it when its code is asked for."""
     target = CpuTarget(fn, ndim, options, plan)
     text = str(target.module())
     vectorize = target.lanes is None and count(fn.body) <= LARGEST_VECTORIZED and estimate(fn).gains_from_vectors
     loops = sum(isinstance(n, For | While) for n in walk(fn.body))
     branches = sum(isinstance(node, If) for node in walk(fn.body))
     level = {} if branches <= MOST_BRANCHES else {"opt": 0}
-    code = native.assemble(text, vectorize=vectorize, unroll=loops <= MOST_UNROLLED, **level)
-    return Artefact(code, tuple(target.sites), text)
+    return Artefact(text, tuple(target.sites), {"vectorize": vectorize, "unroll": loops <= MOST_UNROLLED, **level})
 
 
 class CpuTarget(ThreadLoops, CpuMath):
@@ -82,6 +89,8 @@ class CpuTarget(ThreadLoops, CpuMath):
             self.width = native.lanes()
             plan_of_lanes = lane_plan(fn, plan, self.width)
             self.lanes = plan_of_lanes if plan_of_lanes and (options.lanes == "always" or plan_of_lanes.pays) else None
+        if self.lanes is not None:
+            self.tests = {}  # lanes have masks of their own
 
     def module(self) -> ll.Module:
         module = ll.Module("warpsim")

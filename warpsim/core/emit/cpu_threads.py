@@ -17,7 +17,7 @@ from ..passes.analysis.affine import AffineForms
 from ..passes.analysis.alias import BaseArray
 from ..passes.analysis.atomics import AtomicPlan
 from ..passes.analysis.lanes import LanePlan
-from ..passes.analysis.splitting import affine_indices
+from ..passes.analysis.splitting import affine_indices, row_tests
 from ..types import structs
 from ..types.arrays import ArrayType
 from .lanes import Lanes
@@ -36,6 +36,7 @@ class ThreadLoops(Target):
         affine = {} if options.verify or not ndim else affine_indices(fn, plan)
         self.split = {at: index for at, index in affine.items() if index.factor}
         self.same_in_row = affine.keys() - self.split.keys()
+        self.tests = {} if options.verify or not ndim else row_tests(fn, plan)
         self.affine = AffineForms(plan.definitions, exact=True)
         self.lanes: LanePlan | None = None
         """How strips of threads run as lanes of vectors, where they do."""
@@ -54,7 +55,7 @@ class ThreadLoops(Target):
 
         Where some threads of the range count from the end, the others have a loop of their own, see `splitting`.
         """
-        if not self.split:
+        if not self.split and not self.tests:
             self.thread_loop(begin, end, outer)
             return
         forward = self.counting_forward(begin, end, outer)
@@ -63,11 +64,11 @@ class ThreadLoops(Target):
             self.thread_loop(start, stop, outer)
 
     def counting_forward(self, begin: Any, end: Any, outer: list[Any]) -> tuple[Any, Any]:
-        """From and up to which thread of a range no index is negative that grows or falls with the thread's."""
+        """From and up to which thread of a range no index is negative, and tests say what they mostly do."""
         b, zero, one = self.builder, ll.Constant(I64, 0), ll.Constant(I64, 1)
         self.indices = [*outer, ll.Constant(I32, 0)]
         first, last = begin, end
-        for affine in self.split.values():
+        for affine in dict.fromkeys([*self.split.values(), *(test.room for test in self.tests.values())]):
             fixed: Any = ll.Constant(I64, affine.constant)
             for value, factor in affine.terms:
                 term = self.as_index(self.again(value)[0], value.type)
@@ -76,11 +77,18 @@ class ThreadLoops(Target):
             if affine.factor > 0:
                 above = b.sdiv(b.sub(b.add(step, ll.Constant(I64, -1)), fixed), step)
                 first = b.select(b.icmp_signed(">", above, first), above, first)
+            elif not affine.factor:
+                last = b.select(b.icmp_signed("<", fixed, zero), zero, last)
             else:
                 below = b.select(b.icmp_signed("<", fixed, zero), zero, b.add(b.sdiv(fixed, step), one))
                 last = b.select(b.icmp_signed("<", below, last), below, last)
         first = b.select(b.icmp_signed("<", first, end), first, end)
         return first, b.select(b.icmp_signed(">", last, first), last, first)
+
+    def value(self, call: Call, args: list[list[Any]]) -> Any:
+        if self.forward and call in self.tests:
+            return [ll.Constant(I1, self.tests[call].likely)]
+        return super().value(call, args)
 
     def address(self, t: ArrayType, flat: list[Any], indices: list[Any], types: list[Any], call: Call) -> Any:
         return super().address(t, flat, indices, types, call) if self.place is None else self.place
@@ -123,7 +131,7 @@ class ThreadLoops(Target):
         # Signed overflow cannot happen: i < last, and every extent is below 2**31.
         i.add_incoming(b.add(i, ll.Constant(kind, 1), flags=("nsw", "nuw")), b.block)
         jump = b.branch(head)
-        if self.split and not self.forward:
+        if (self.split or self.tests) and not self.forward:
             jump.set_metadata("llvm.loop", not_vectorized(b.module))
         b.position_at_end(done)
 

@@ -1,16 +1,20 @@
 """Object code with LLVM alone: IR text to code for this processor, and what that depends on.
 
 Guarantees: Numba is not imported, so a warm start pays only for LLVM (about 30 ms to import); all functions may be
-called from any thread; a fork never happens in the middle of a call; wrong input raises `CompilerError`.
+called from any thread, and several run at once; a fork never happens in the middle of a call; wrong input raises
+`CompilerError`.
 """
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import os
 import platform
 import sys
 import threading
+from collections import Counter
+from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -23,11 +27,40 @@ PLACES_OBJECTS = sys.platform.startswith("linux") and platform.machine() == "x86
 _CODE_MODEL = "small" if PLACES_OBJECTS else "jitdefault"
 _DEFAULT_PIPELINE_LEVEL = 3
 
-_lock = threading.RLock()
 
-# A child forked while another thread holds the lock would wait for it forever.
+class _Calls:
+    """The calls of LLVM that are under way: any number at once, but none of another thread while a process forks."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._depths: Counter[int] = Counter()  # by thread
+
+    def __enter__(self) -> None:
+        with self._changed:
+            self._depths[threading.get_ident()] += 1
+
+    def __exit__(self, *exception: object) -> None:
+        thread = threading.get_ident()
+        with self._changed:
+            self._depths[thread] -= 1
+            if not self._depths[thread]:
+                del self._depths[thread]
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Wait until no other thread is in a call, and let none begin before `go`."""
+        self._changed.acquire()
+        self._changed.wait_for(lambda: self._depths.keys() <= {threading.get_ident()})
+
+    def go(self) -> None:
+        self._changed.release()
+
+
+_calls = _Calls()
+
+# A child forked while another thread holds a lock of LLVM would wait for it forever.
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
+    os.register_at_fork(before=_calls.stop, after_in_parent=_calls.go, after_in_child=_calls.go)
 
 
 def assemble(ir_text: str, opt: int = _DEFAULT_PIPELINE_LEVEL, vectorize: bool = True, unroll: bool = True) -> bytes:
@@ -40,7 +73,7 @@ def assemble(ir_text: str, opt: int = _DEFAULT_PIPELINE_LEVEL, vectorize: bool =
     """
     if opt not in (0, 1, 2, 3):
         raise CompilerError(f"assemble: opt is {opt!r}\nexpected: a level from 0 to 3")
-    with _lock:
+    with _calls:
         _initialize()
         return _assemble(ir_text, opt, vectorize, unroll)
 
@@ -61,10 +94,31 @@ def _assemble(ir_text: str, opt: int, vectorize: bool, unroll: bool) -> bytes:
         tuning.loop_unrolling = False
     passes = llvm.create_pass_builder(machine, tuning)
     manager = passes.getModulePassManager()
-    manager.run(module, passes)
+    _unlocked("LLVMPY_RunNewModulePassManager")(manager, module, passes)
     if type(manager)._dispose is llvm.ffi.ObjectRef._dispose:  # llvmlite keeps it, which is 60 KB a module
         llvm.newpassmanagers.NewPassManager._dispose(manager)
-    return machine.emit_object(module)
+    return _object_code(machine, module)
+
+
+def _object_code(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:
+    with llvm.ffi.OutputString() as message:
+        buffer = _unlocked("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, message)
+        if not buffer:
+            raise CompilerError(f"LLVM makes no object code: {message}")
+    library = llvm.ffi.lib
+    try:
+        return ctypes.string_at(library.LLVMPY_GetBufferStart(buffer), library.LLVMPY_GetBufferSize(buffer))
+    finally:
+        library.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+def _unlocked(name: str) -> Any:
+    """A function of LLVM's library without the lock that llvmlite puts around every call.
+
+    LLVM needs none where threads share no context, and ours never do; with it, they would wait for one another.
+    """
+    locked = getattr(llvm.ffi.lib, name)
+    return getattr(locked, "_cfn", locked)
 
 
 @functools.cache
@@ -98,7 +152,7 @@ def vector_math_library() -> bool:
         return False
     if "+avx2" not in _host_features().split(","):
         return False
-    with _lock:
+    with _calls:
         try:
             llvm.load_library_permanently("libmvec.so.1")
         except RuntimeError:

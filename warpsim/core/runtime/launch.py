@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...config import config
-from ...errors import ArgumentTypeError, DeviceError, LaunchError, WarpsimError, trimmed
+from ...errors import ArgumentTypeError, DeviceError, DimensionError, LaunchError, WarpsimError, trimmed
 from ..emit.program import PRIMAL
 from .arrays import saved_contents
 from .arrays.call_site import CallSite
@@ -83,6 +83,26 @@ def launch(
             return issue(call.shaped(block_dim, max_blocks))
     except WarpsimError as error:
         raise trimmed(error)  # noqa: B904
+
+
+def launch_tiled(
+    kernel: Kernel, dim: int | Sequence[int], *lists: Sequence[Any], block_dim: int | None, device: Any = None,
+    stream: Any = None, **options: Any,
+) -> Any:  # fmt: skip
+    """Run `kernel` with a block of threads for each of up to three extents: `launch` with one more, the block's lanes.
+
+    block_dim: threads of a block on CUDA (256 for None); on other devices blocks have one thread, as `block_dim()` says
+    in kernels. The other arguments are those of `launch`.
+
+    Raises `DimensionError` for more than three extents, and what `launch` raises.
+    """
+    where = get_device(getattr(stream, "device", None) if device is None else device)
+    lanes = block_dim or where.block_threads if where.block_threads > 1 else 1
+    extents = normalized(dim)
+    extents = (extents,) if isinstance(extents, int) else tuple(extents)
+    if len(extents) > 3:
+        raise DimensionError(f"launch_tiled over {len(extents)} extents\nexpected: at most 3, the lanes are the fourth")
+    return launch(kernel, (*extents, lanes), *lists, device=where, stream=stream, block_dim=lanes, **options)
 
 
 def command_of(

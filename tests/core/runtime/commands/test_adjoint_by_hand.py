@@ -1,5 +1,7 @@
 """Adjoint launches by hand: `adjoint=True`, with gradients of the arrays or given for the launch."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -29,7 +31,7 @@ def test_gradients_of_the_arrays_themselves(device):
         wp.launch(saxpy, 2, inputs=[2.0, x, y], outputs=[out], adjoint=True)
         assert x.grad.numpy().tolist() == [20.0, 20.0]
         assert y.grad.numpy().tolist() == [10.0, 10.0]
-        assert out.grad.numpy().tolist() == [0.0, 0.0]
+        assert out.grad.numpy().tolist() == [10.0, 10.0]
         assert out.numpy().tolist() == [0.0, 0.0]
 
 
@@ -44,7 +46,7 @@ def test_gradients_given_for_the_launch(device):
         assert da.numpy().tolist() == [112.0]
         assert dx.numpy().tolist() == [20.0, 3.0]
         assert y.grad.numpy().tolist() == [10.0, 1.0]
-        assert dout.numpy().tolist() == [0.0, 0.0]
+        assert dout.numpy().tolist() == [10.0, 1.0]
         assert x.grad is None
 
 
@@ -269,3 +271,166 @@ def test_a_kernel_without_backward():
 
     with pytest.raises(NotDifferentiableError, match="' has enable_backward=False\nhelp: make it with"):
         wp.launch(fixed, 2, inputs=[leaf(1, 2)], adjoint=True)
+
+
+# ----- gathered sums ----------------------------------------------------------------------------
+
+
+def stencil():
+    """A kernel with sums at neighbours, a number, and an output that it clears in reverse; nothing of it launched."""
+
+    @wp.kernel
+    def bend(k: float, x: wp.array(dtype=float), y: wp.array(dtype=float), out: wp.array(dtype=float)):
+        i = wp.tid()
+        if i > 0 and i < x.shape[0] - 1:
+            out[i] = k * x[i - 1] * y[i] + wp.sin(x[i]) - k * x[i + 1] * x[i]
+
+    return bend
+
+
+@pytest.mark.parametrize("number", [False, True])
+@pytest.mark.parametrize("captured", [False, True])
+def test_sums_at_neighbours_are_gathered(captured, number):
+    numbers = np.random.default_rng(3).random((4, 300), dtype=np.float32)
+    gradients = {}
+    for way in ("scattered", "gathered"):
+        kernel = stencil()
+        x, y, out, seed = (wp.array(n) for n in numbers)
+        of_k, of_x, of_y = wp.zeros(1, dtype=float), wp.ones(300, dtype=float), wp.zeros(300, dtype=float)
+        options = {"adj_inputs": [of_k if number else None, of_x, of_y], "adj_outputs": [seed], "adjoint": True}
+        with wp.ScopedCapture() if captured else contextlib.nullcontext() as capture:
+            command = wp.launch(kernel, 290, [0.5, x, y], [out], record_cmd=way == "scattered", **options)
+            if command:
+                command.launch()
+        if captured:
+            assert of_x.numpy().tolist() == [1.0] * 300
+            wp.capture_launch(capture.graph)
+        forms = {one.form.phase for one in kernel.launchers.values() if one.form.kind == "adjoint"}
+        assert forms == ({""} if way == "scattered" else {"gathered", "rest"})
+        gradients[way] = [a.numpy() for a in (of_k, of_x, of_y)]
+        assert bool((seed.numpy()[1:290] == numbers[3, 1:290]).all()) is (way == "gathered")  # commands take it out
+    for scattered, gathered in zip(*gradients.values(), strict=True):
+        np.testing.assert_allclose(gathered, scattered, rtol=1e-5, atol=1e-6)
+    assert bool(gradients["gathered"][0]) is number
+
+
+def test_gradients_that_share_memory_are_scattered():
+    kernel, shared = stencil(), wp.zeros(9, dtype=float)
+    x, y, out, seed = (wp.ones(9, dtype=float) for _ in range(4))
+    wp.launch(kernel, 9, [0.5, x, y], [out], adj_inputs=[None, shared, shared], adj_outputs=[seed], adjoint=True)
+    assert {one.form.phase for one in kernel.launchers.values()} == {""}
+    np.testing.assert_allclose(shared.numpy()[2:7], [np.cos(1.0)] * 5, rtol=1e-6)  # the products cancel
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+def test_gradients_of_outputs_stay_and_count_again(device):
+    with wp.ScopedDevice(device):
+        x, y, out = plain(1, 2), plain(3, 4), plain(0, 0)
+        dx, base = plain(0, 0), plain(10, 7, 1, 7)
+        for dout in (plain(10, 1), base[::2]):  # of the strides of the array, and of others
+            for _ in range(2):
+                wp.launch(
+                    saxpy, 2, inputs=[2.0, x, y], outputs=[out], adjoint=True, adj_inputs=[None, dx, None],
+                    adj_outputs=[dout],
+                )  # fmt: skip
+    assert base.numpy().tolist() == [10.0, 7.0, 1.0, 7.0]
+    assert dx.numpy().tolist() == [80.0, 8.0]
+
+
+@wp.kernel
+def write_twice(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = 5.0 * x[i]
+    out[i] = 3.0 * x[i]
+
+
+@wp.kernel
+def triple_in_place(x: wp.array(dtype=float)):
+    i = wp.tid()
+    x[i] = 3.0 * x[i]
+
+
+def test_gradients_of_what_is_overwritten_count_once():
+    dx, dout, both = plain(0, 0), plain(1, 2), plain(1, 2)
+    wp.launch(write_twice, 2, [plain(1, 1)], [plain(0, 0)], adj_inputs=[dx], adj_outputs=[dout], adjoint=True)
+    wp.launch(triple_in_place, 2, [plain(1, 1)], adj_inputs=[both], adjoint=True)
+    assert (dx.numpy().tolist(), dout.numpy().tolist()) == ([3.0, 6.0], [1.0, 2.0])
+    assert both.numpy().tolist() == [3.0, 6.0]
+
+
+def test_gradients_of_outputs_stay_in_graphs():
+    x, out, dx, dout = plain(1, 1), plain(0, 0), plain(0, 0), plain(0, 0)
+    with wp.ScopedCapture() as capture:
+        wp.launch(write_twice, 2, [x], [out], adj_inputs=[dx], adj_outputs=[dout], adjoint=True)
+    for numbers in ([1.0, 2.0], [3.0, 4.0]):
+        dout.assign(numbers)
+        wp.capture_launch(capture.graph)
+        assert dout.numpy().tolist() == numbers
+    assert dx.numpy().tolist() == [12.0, 18.0]
+
+
+def test_a_recorded_adjoint_command_refuses_arrays_without_the_gradients_it_adds_to():
+    x, y, out = leaf(1, 2), leaf(3, 4), leaf(0, 0)
+    command = wp.launch(saxpy, 2, inputs=[2.0, x, y], outputs=[out], adjoint=True, record_cmd=True)
+    with pytest.raises(GradientError, match="x of an adjoint launch of kernel 'saxpy' have no gradient"):
+        command.set_param_by_name("x", plain(1, 2))
+    out.grad.fill_(1.0)
+    command.launch()  # with the arguments that it had
+    assert x.grad.numpy().tolist() == [2.0, 2.0]
+
+
+@wp.struct
+class Weighted:
+    x: wp.array(dtype=float)
+    factor: int
+
+
+@wp.kernel
+def weigh(w: Weighted, y: wp.array2d(dtype=float)):
+    i, j = wp.tid()
+    y[i, j] = w.x[i] * w.x[i] * float(w.factor + j)
+
+
+@wp.kernel
+def blur(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    i = wp.tid()
+    if i > 0 and i < x.shape[0] - 1:
+        y[i] = x[i - 1] + 2.0 * x[i] + x[i + 1] * x[i + 1]
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+def test_an_adjoint_command_made_before_its_arguments(device):
+    """`Launch(adjoint=True)`: threads and arrays follow; also with arrays in structs, and where elements gather."""
+    with wp.ScopedDevice(device):
+        x, y = leaf(1, 2, 3), wp.zeros((3, 2), dtype=float, requires_grad=True)
+        command = wp.Launch(weigh, device, adjoint=True)
+        command.set_dim((3, 2))
+        command.set_param_by_name("w", Weighted(x=x, factor=3))
+        command.set_param_by_name("y", y)
+        y.grad.fill_(1.0)
+        command.launch()
+        assert x.grad.numpy().tolist() == [14.0, 28.0, 42.0] and command.kernel is weigh
+        with pytest.raises(GradientError, match=r"w\.x of an adjoint launch"):
+            command.set_param_at_index(0, Weighted(x=plain(1, 2, 3), factor=3))
+
+        x, y, elsewhere = leaf(*range(9)), leaf(*[0] * 9), plain(*[0] * 9)
+        command = wp.Launch(blur, device, adjoint=True)
+        command.set_dim(9)
+        command.set_params([x, y])
+        command.set_param_by_name("x", elsewhere, adjoint=True)
+        y.grad.fill_(1.0)
+        command.launch()
+        assert elsewhere.numpy().tolist() == [1, 3, 7, 9, 11, 13, 15, 16, 16] and not x.grad.numpy().any()
+
+
+def test_an_adjoint_command_of_numbers_alone_and_of_kernels_without_adjoints():
+    command = wp.Launch(saxpy, "cpu", adjoint=True)
+    with pytest.raises(GradientError, match="argument 'a' of kernel 'saxpy' had no gradient when"):
+        command.set_param_by_name("a", plain(0), adjoint=True)
+
+    @wp.kernel(enable_backward=False)
+    def forward_only(x: wp.array(dtype=float)):
+        x[wp.tid()] = 1.0
+
+    with pytest.raises(NotDifferentiableError, match="enable_backward=False"):
+        wp.Launch(forward_only, "cpu", adjoint=True)

@@ -434,3 +434,9 @@ def test_recorded_launches_in_parallel_with_sums_and_checks():
     checked = wp.launch(total, dim=n, inputs=[x[:5], out], record_cmd=True)
     with pytest.raises(OutOfBoundsError, match="axis 0 of x of length 5"):
         checked.launch()
+
+
+def test_a_module_without_kernels_is_not_loaded():
+    for module in ("warpsim_no_such_module", types):
+        with pytest.raises(LaunchError, match="has no kernels"):
+            wp.load_module(module)

@@ -1,5 +1,6 @@
 """Modules of kernels: their options, in full and by default; unique modules; overloads declared for loading."""
 
+import threading
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from test_kernel_options import checks_bounds, make_reader, module_options  # no
 
 import warpsim as wp
 from warpsim.config import config
+from warpsim.core.emit import build as builder
 from warpsim.errors import ArgumentTypeError, KernelError
 
 
@@ -99,3 +101,82 @@ def test_overload_decorates_a_function_of_the_kernel_s_name():
 
     with pytest.raises(ArgumentTypeError, match="no kernel"):
         wp.overload(nothing_like_it)
+
+
+def shifted(k):
+    @wp.kernel(module="warpsim_test_workers")
+    def shift(x: wp.array[float], y: wp.array[float]):
+        i = wp.tid()
+        y[i] = wp.sin(x[i]) + float(k)
+
+    return shift
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A function that loads new kernels on some threads, launches them and tells what the disk cache then holds."""
+    saved = config.kernel_cache_dir, config.load_module_max_workers
+
+    def load(workers):
+        kernels = [shifted(k) for k in range(3)]
+        config.kernel_cache_dir = str(tmp_path / f"{workers}")
+        wp.load_module("warpsim_test_workers", max_workers=workers)
+        entries = {path.name: path.read_bytes() for path in (tmp_path / f"{workers}").glob("*.wscode")}
+        assert all(kernel._compiled for kernel in kernels)
+        return entries
+
+    yield load
+    config.kernel_cache_dir, config.load_module_max_workers = saved
+
+
+@pytest.mark.cpu(reason="threads share LLVM's part of the work")
+def test_several_threads_compile_what_one_would(stored, monkeypatch):
+    results = []
+    for workers in (1, 3):
+        monkeypatch.setattr(builder, "_present", {})
+        results.append(stored(workers))
+    assert len(results[0]) >= 3
+    assert results[0] == results[1]
+    assert not builder._begun
+
+
+@pytest.mark.cpu(reason="threads share LLVM's part of the work")
+def test_other_threads_compile_and_only_what_is_not_on_disk(stored, monkeypatch):
+    names = []
+    code = builder.object_code
+
+    def noted(name, artefact):
+        names.append(threading.current_thread().name)
+        return code(name, artefact)
+
+    monkeypatch.setattr(builder, "object_code", noted)
+    monkeypatch.setattr(builder, "_present", {})
+    stored(2)
+    assert len(names) == 3 and threading.current_thread().name not in names
+    monkeypatch.setattr(builder, "_present", {})
+    stored(2)
+    assert len(names) == 3
+
+
+def test_broken_kernels_stop_no_thread_and_are_named_together():
+    def broken(k):
+        @wp.kernel(module="warpsim_test_broken_workers")
+        def f(x: wp.array[float]):
+            x[0] = unknown_name + float(k)  # noqa: F821
+
+        return f
+
+    @wp.kernel(module="warpsim_test_broken_workers")
+    def sound(x: wp.array[float]):
+        x[wp.tid()] = 41.0
+
+    kernels = [broken(k) for k in range(2)]
+    with pytest.raises(KernelError, match=r"unknown_name[\s\S]*unknown_name"):
+        wp.load_module("warpsim_test_broken_workers", max_workers=2)
+    assert sound._compiled and not any(k._compiled for k in kernels)
+
+
+@pytest.mark.parametrize("count", [-1, 1.5, "two", True])
+def test_wrong_numbers_of_workers_are_refused(count):
+    with pytest.raises(ValueError, match="expected: a number of threads"):
+        wp.force_load(modules=[], max_workers=count)

@@ -103,6 +103,46 @@ def test_launcher_is_compiled_once_per_machine(tmp_path, monkeypatch):
         Pool()
 
 
+COLD_PROGRAM = """
+import os, threading
+import numpy as np
+import warpsim as wp
+from warpsim.core.runtime.launches import pool_code
+
+compiled = []
+assemble = pool_code.assemble
+pool_code.assemble = lambda text: compiled.append(threading.current_thread().name) or assemble(text)
+
+def adder(k):
+    @wp.kernel
+    def add(x: wp.array(dtype=float)):
+        x[wp.tid()] += float(k)
+    return add
+
+x = np.zeros(200_000, np.float32)
+wp.launch(adder(1), 4, [x])
+assert not compiled
+wp.launch(adder(2), 4, [x])
+if hasattr(os, "fork"):
+    child = os.fork()
+    if child == 0:
+        wp.launch(adder(3), len(x), [x])
+        os._exit(0 if x[0] == 6.0 and x[-1] == 3.0 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+wp.launch(adder(4), len(x), [x])
+assert x[0] == 7.0 and x[-1] == 4.0
+print(*compiled)
+"""
+
+
+@pytest.mark.skipif(pool_module._available_cores() < 2, reason="the only core has kernels to compile")
+def test_another_thread_compiles_the_launcher_while_kernels_are_compiled(tmp_path):
+    program = tmp_path / "cold.py"
+    program.write_text(COLD_PROGRAM)
+    done = run_process([str(program)], tmp_path / "cache")
+    assert done.stdout.strip() == "warpsim compiles its pool", done.stderr
+
+
 def test_one_pool_per_process():
     pools = []
     run_threads(lambda k: pools.append(get_pool()), 8)

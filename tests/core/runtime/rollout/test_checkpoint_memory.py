@@ -64,7 +64,9 @@ def test_the_allocator_agrees(schedule):
         tracemalloc.stop()
     state = 2 * 4096 * 4
     assert report.slots * state <= first <= report.slots * state + 2 * state
-    assert report.peak_bytes <= peak <= 1.1 * report.peak_bytes + 2 * state
+    # What Python itself allocates meanwhile, modules among it, depends on the tests before; another state a step or
+    # a slot more would be 20 to 400 states.
+    assert report.peak_bytes <= peak <= 1.2 * report.peak_bytes + 4 * state
 
 
 def test_the_report_counts_steps_and_states():

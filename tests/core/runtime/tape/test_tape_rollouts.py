@@ -164,6 +164,31 @@ def test_arrays_that_elements_of_structs_refer_to():
     assert inner.x.numpy().tolist() == [7.0, 7.0]
 
 
+@wp.struct
+class Deeper:
+    all: wp.array(dtype=Arrays)
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+def test_arrays_that_are_reached_through_fields_and_elements(device):
+    @wp.kernel
+    def squares(a: Deeper, b: wp.array(dtype=Deeper), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = a.all[0].x[i] * a.all[0].x[i] * b[0].all[0].x[i]
+
+    xs = [wp.array(numbers, dtype=float, requires_grad=True) for numbers in ([1.0, 2.0], [3.0, 4.0])]
+    a, b = (Deeper(wp.array([Arrays(x)], dtype=Arrays)) for x in xs)
+    y = wp.zeros(2, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(squares, 2, inputs=[a, wp.array([b], dtype=Deeper), y], device=device)
+        xs[0].fill_(7.0)
+        xs[1].fill_(7.0)
+    tape.backward(grads={y: wp.ones(2, dtype=float)})
+    assert [x.grad.numpy().tolist() for x in xs] == [[6.0, 16.0], [1.0, 4.0]]
+    tape.zero()
+    assert not xs[0].grad.numpy().any()
+
+
 def test_gradients_from_one_array_in_a_struct_element_to_another():
     @wp.kernel
     def squares(all: wp.array(dtype=Arrays)):

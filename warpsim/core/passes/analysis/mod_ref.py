@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from ...ir.def_use import used_values
 from ...ir.nodes import Call, Function, If, Region, Value
 from ...types.arrays import ArrayType
-from ...types.structs import holds_arrays
-from .alias import BaseArray, array_fields, points_to
-from .effects import array_effects, based_on, effects_of
+from ...types.structs import holds_arrays, is_struct
+from .alias import VIEWS, BaseArray, array_fields, points_to
+from .effects import array_effects, based_on, calls_in, effects_of
 
 Path = tuple[int, str]
 """The position of a parameter, and the fields in it that lead to the array, joined by points."""
@@ -38,14 +38,27 @@ class ModRef:
 
 def mod_ref(fn: Function) -> ModRef:
     """What a kernel does to arrays that its parameters are, hold, or refer to."""
-    arrays = points_to(fn)
-    effects, used = array_effects(fn.body, arrays), used_values(fn.body)
-    extremes = [v for call, own in effects.calls if call.op.name in _EXTREMES for v in own.updates]
+    arrays, gradients = points_to(fn), gradient_arrays(fn)
+    calls, used = array_effects(fn.body, arrays).calls, used_values(fn.body)
+    extremes = [v for call, own in calls if call.op.name in _EXTREMES for v in own.updates]
+
+    def paths(values: Iterable[Value]) -> set[Path]:
+        return _paths(fn, based_on((v for v in values if v not in gradients), arrays))
+
     return ModRef(
-        read=_paths(fn, effects.read), written=_paths(fn, effects.written | effects.updated),
-        extremes=_paths(fn, based_on(extremes, arrays)),
-        returning=any(own.updates and used.intersection(call.results) for call, own in effects.calls),
+        read=paths(v for _, own in calls for v in own.reads),
+        written=paths(v for _, own in calls for v in (*own.writes, *own.updates)), extremes=paths(extremes),
+        returning=any(own.updates and used.intersection(call.results) for call, own in calls),
     )  # fmt: skip
+
+
+def gradient_arrays(fn: Function) -> set[Value]:
+    """The values that are gradient arrays for certain, also of arrays in memory unknown here."""
+    known: set[Value] = set()
+    for call in calls_in(fn.body):
+        if call.op.name == "gradient" or (call.op.name in VIEWS and call.args[0] in known):
+            known.update(call.results)
+    return known
 
 
 def _paths(fn: Function, arrays: Iterable[BaseArray | None]) -> set[Path]:
@@ -61,7 +74,9 @@ def _paths(fn: Function, arrays: Iterable[BaseArray | None]) -> set[Path]:
 
 
 def refers(t: object) -> bool:
-    """Whether elements of an array type are structs that refer to arrays."""
+    """Whether arrays are reached through elements of arrays: an array of structs that hold them, a struct with one."""
+    if is_struct(t):
+        return any(map(refers, t.fields.values()))  # type: ignore[attr-defined]
     return isinstance(t, ArrayType) and holds_arrays(t.dtype)
 
 

@@ -4,6 +4,9 @@
 An entry of the lists is None (the array's own `.grad`, if it has one), an array that takes the place of
 `.grad` for this launch, or, for a number, vector or struct, an array of one element to which its gradient
 is added. The arrays must hold what they held after the forward launch.
+
+Gradients of arrays that the kernel only writes are left as they are, as PyTorch asks of a backward function; a
+recorded launch, and one whose kernel reads what it overwrites, takes them out where it passes them on.
 """
 
 from __future__ import annotations
@@ -17,15 +20,17 @@ import numpy as np
 from ....errors import GradientError, NotDifferentiableError
 from ...types.arrays import ArrayType, type_name
 from ...types.cotangents import has_cotangent
+from ...types.scalars import int32
 from ..arrays.array import array
 from ..arrays.host_memory import allocate_like
 from ..arrays.indexed import indexedarray
 from ..devices.capture import recorded
 from ..devices.device import Device
 from ..launches.arguments import adapted
+from ..launches.dimensions import as_indexed, normalized
 from ..launches.for_device import prepare
 from ..launches.kernel import Kernel
-from ..tape.adjoint_launch import check_names
+from ..tape.adjoint_launch import check_names, phases, threads
 from ..tape.adjoint_needs import Needs, arrays_at, needs_of, same_arrays
 from .command import Launch
 
@@ -48,32 +53,46 @@ def adjoint_launch(
     needs = needs_of(kernel, types, settings, same_arrays(needs, args))
     sums: dict[int, array] = {}
     backs: list[tuple[array, np.ndarray]] = []
+    outputs_alone = set() if record_cmd else only_written(needs)
     for k, (name, t, grad) in enumerate(zip(kernel.patterns, types, gradients, strict=True)):
+        if grad is None and k in outputs_alone and args[k] is not None:
+            grad = args[k]._array._gradient
         if grad is None:
             continue
         check_adjoint(args[k], t, grad, f"argument {name!r} of kernel {kernel.key!r}")
         if isinstance(t, ArrayType):
-            args[k] = with_gradient(args[k], grad, backs)
+            args[k] = with_gradient(args[k], grad, backs, k in outputs_alone)
         else:
             sums[k] = grad
     names = names_given(needs, needs.whole(args), sums)
     check_names(needs, names)
     form = needs.form("adjoint", names)
-    program = kernel.program(types, settings, False, form)
-    more = [extra_by_hand(kernel, extra, sums) for extra in program.extras]
-    launch = Launch.of(prepare(kernel, dim, [*needs.whole(args), *more], device, form, deterministic))
-    launch.with_gradient = partial(regraded, needs, program.extras)
-    if record_cmd and not backs:
-        return launch
-    if record_cmd:
+    whole, dim = needs.whole(args), normalized(dim)
+    if record_cmd and backs:
         raise GradientError(
             "record_cmd=True with gradients whose strides differ from those of their arrays\n"
             "help: give gradients with the layout of the arrays"
         )
-    launch.launch()
+    for part in [form] if record_cmd else phases(needs, form, whole):  # what is recorded is one launch
+        program = kernel.program(types, settings, False, part)
+        more = [extra_by_hand(kernel, extra, sums, as_indexed(dim, program.ndim)) for extra in program.extras]
+        ready = prepare(kernel, threads(needs, part, whole, dim), [*whole, *more], device, part, deterministic)
+        launch = Launch.of(ready)
+        launch.with_gradient = partial(regraded, needs, program.extras)
+        launch.check_gradients = partial(check_present, needs, names)
+        if record_cmd:
+            return launch
+        launch.launch()
     for target, source in backs:
         recorded(partial(np.copyto, target._data, source))
     return None
+
+
+def only_written(needs: Needs) -> set[int]:
+    """The positions of arrays that the kernel stores to and never reads."""
+    touched = needs.mod_ref.read | needs.mod_ref.extremes
+    shared = {k for pair in needs.same for k in pair}
+    return {k for k, field in needs.written if not field and (k, field) not in touched and k not in shared}
 
 
 def regraded(needs: Needs, extras: Sequence[Any], args: list[Any], k: int, grad: Any) -> list[Any]:
@@ -124,18 +143,22 @@ def check_adjoint(arg: Any, t: Any, grad: Any, what: str) -> None:
         )
 
 
-def with_gradient(arg: Any, grad: array, backs: list[tuple[array, np.ndarray]]) -> Any:
-    """An array argument with another gradient; `backs` gets what must be copied back after the launch."""
+def with_gradient(arg: Any, grad: array, backs: list[tuple[array, np.ndarray]], copied: bool = False) -> Any:
+    """An array argument with another gradient; `backs` gets what must be copied back after the launch.
+
+    copied: the launch gets a copy of the gradient, to do with it what it likes.
+    """
     owner = arg._array
     regraded_array = array._wrap(owner._data, owner.dtype, owner.device, owner=owner)
     regraded_array._held = owner._held
-    if grad.strides == owner.strides:
+    if grad.strides == owner.strides and not copied:
         regraded_array._grad = grad
     else:
         memory = allocate_like(owner._data)
-        memory[...] = grad._data
+        recorded(partial(np.copyto, memory, grad._data), owner.device)
         regraded_array._grad = array._wrap(memory, owner.dtype, owner.device)
-        backs.append((grad, memory))
+        if not copied:
+            backs.append((grad, memory))
     regraded_array._pack()
     return indexedarray(regraded_array, arg.indices) if isinstance(arg, indexedarray) else regraded_array
 
@@ -149,10 +172,23 @@ def names_given(needs: Needs, args: list[Any], sums: dict[int, array]) -> frozen
     return frozenset(names)
 
 
-def extra_by_hand(kernel: Kernel, extra: Any, sums: dict[int, array]) -> array:
-    """The argument of an extra parameter. Raises where only a tape can give it."""
+def check_present(needs: Needs, names: frozenset[str], args: list[Any]) -> None:
+    """Raise unless arguments of a recorded adjoint launch have the gradients that it was recorded with."""
+    numbers = {needs.names[k] for k, t in enumerate(needs.types) if not isinstance(t, ArrayType)}
+    missing = names - names_given(needs, needs.whole(args), {}) - numbers
+    if missing:
+        raise GradientError(
+            f"{', '.join(sorted(missing))} of an adjoint launch of kernel {needs.kernel.key!r} have no gradient\n"
+            "expected: arrays with the gradients that they had when it was recorded\nhelp: requires_grad=True"
+        )
+
+
+def extra_by_hand(kernel: Kernel, extra: Any, sums: dict[int, array], dims: Sequence[int]) -> Any:
+    """The argument of an extra parameter of a launch. Raises where only a tape can give it."""
     if extra.kind == "sum":
         return sums[extra.position]
+    if extra.kind == "extent":
+        return int32(dims[extra.position])
     if extra.kind == "before":
         name = list(kernel.patterns)[extra.position]
         what = f"needs array {name!r} as it was before the launch, which overwrites it"

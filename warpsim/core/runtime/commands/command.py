@@ -13,7 +13,9 @@ import numpy as np
 from ....errors import LaunchError
 from ...types import compounds
 from ...types.arrays import ArrayType
+from ...types.cotangents import has_cotangent
 from ...types.signatures import is_generic
+from ...types.structs import StructType
 from ..arrays import saved_contents
 from ..arrays.call_site import CallSite
 from ..arrays.creation import zeros
@@ -48,11 +50,16 @@ class ReadyLaunch:
             self.call.run()
 
 
-def _blank(t: Any, device: Device) -> Any:
-    """What a parameter is before it is set: zero, or an array without elements."""
+def _blank(t: Any, device: Device, graded: bool = False) -> Any:
+    """What a parameter is before it is set: zero, or an array without elements; graded: with a gradient."""
     if isinstance(t, ArrayType):
-        nothing = zeros((0,) * t.ndim, t.dtype, device)
+        nothing = zeros((0,) * t.ndim, t.dtype, device, requires_grad=graded and has_cotangent(t.dtype))
         return indexedarray(nothing) if t.indexed else nothing
+    if graded and isinstance(t, StructType):
+        value = t()
+        for name, field in t.fields.items():
+            setattr(value, name, _blank(field, device, graded))
+        return value
     return t.wrap(np.zeros(t.shape)) if compounds.is_compound(t) else t()
 
 
@@ -60,27 +67,41 @@ class Launch(Unique):
     """A launch that is repeated: change parameters, then `launch()` again. `wp.launch(..., record_cmd=True)` gives one.
 
     `Launch(kernel, device)` has no threads yet, zeros for numbers and arrays without elements: `set_dim`
-    and `set_param_by_name` follow. block_dim, max_blocks: as of `wp.launch`. Raises `LaunchError` for a generic kernel.
+    and `set_param_by_name` follow. block_dim, max_blocks: as of `wp.launch`. adjoint: of the adjoint of the kernel, to
+    all whose arrays gradients belong: those of the arrays that are set, else what `set_param_by_name(adjoint=True)`
+    says; numbers have none. Raises `LaunchError` for a generic kernel.
 
     A change that does not fit raises what `wp.launch` would raise, and leaves the launch as it was.
     """
 
+    ready: ReadyLaunch
     plain: Launch | None = None  # the same without notes, where it notes what its atomics return
     noted: Mapping[int, Any] = MappingProxyType({})  # the arrays for that, by the number of the atomic
     with_gradient: Callable[[list[Any], int, Any], list[Any]] | None = None
     """The arguments with another gradient at a position."""
+    check_gradients: Callable[[list[Any]], None] | None = None
+    """Raises for arguments without the gradients that an adjoint launch adds to."""
     unset: frozenset[int] = frozenset()
     """Arrays that were None when it was recorded, although every thread uses them."""
 
-    def __init__(self, kernel: Kernel, device: Any = None, *, max_blocks: int = 0, block_dim: int | None = None):
+    def __init__(
+        self, kernel: Kernel, device: Any = None, *, max_blocks: int = 0, block_dim: int | None = None,
+        adjoint: bool = False,
+    ):  # fmt: skip
         if not isinstance(kernel, Kernel):
             raise LaunchError(f"{kernel!r} is not a kernel\nhelp: decorate the function with @wp.kernel")
         if kernel.generic:
             cure = "wp.launch(..., record_cmd=True) tells its types"
             raise LaunchError(f"kernel {kernel.key!r} is generic\nhelp: {cure}")
         place = get_device(device)
-        blanks = [_blank(t, place) for t in kernel.patterns.values()]
-        call = prepare(kernel.current, 0, blanks, place)
+        blanks = [_blank(t, place, adjoint) for t in kernel.patterns.values()]
+        if adjoint:
+            from .adjoint_by_hand import adjoint_launch  # noqa: PLC0415 - it makes launches of this class
+
+            vars(self).update(vars(adjoint_launch(kernel.current, 0, blanks, (), (), (), place, None, True)))
+            call = self.ready.call
+        else:
+            call = prepare(kernel.current, 0, blanks, place)
         self.ready = ReadyLaunch(call.shaped(block_dim, max_blocks))
 
     @classmethod
@@ -127,6 +148,8 @@ class Launch(Unique):
 
     def _bind(self, dim: Any, args: list[Any]) -> None:
         """Take other dimensions and arguments, or raise and keep the present ones."""
+        if self.check_gradients is not None:
+            self.check_gradients(args)
         self.ready = ReadyLaunch(self.ready.call.rebound(dim, args))
 
     def run(self) -> None:

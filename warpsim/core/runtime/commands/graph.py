@@ -1,16 +1,16 @@
 """Captured graphs: lists of commands that replay without Python work.
 
 A graph is what was launched between `capture_begin` and `capture_end`; on the CPU its kernels run in one native call,
-and neighbouring work on a CUDA device in one CUDA graph. While capturing, launches and array operations are
-recorded, not run. So tapes that began before see nothing of a capture, and all of it when the graph is launched;
-those that begin in it act in the time of the graph (see `frames`).
+neighbours fused to one loop where they can be (see `fusion`), and neighbouring work on a CUDA device in one CUDA
+graph. While capturing, launches and array operations are recorded, not run. So tapes that began before see nothing of
+a capture, and all of it when the graph is launched; those that begin in it act in the time of the graph (see `frames`).
 """
 
 from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ....errors import LaunchError, TapeError
@@ -20,9 +20,11 @@ from ..devices.cuda import graphs
 from ..devices.device import get_device
 from ..devices.stream import ScopedStream
 from ..devices.unique import Unique
-from ..launches import pool
 from ..launches.frames import Stay
+from ..launches.launcher import LaunchCall
 from .command import Launch
+from .fusion import Commands
+from .graph_report import GraphReport, parts_of
 
 
 class Graph(Unique):
@@ -32,7 +34,7 @@ class Graph(Unique):
         self.device = device
         self.steps: list[Launch | HostWork] = []
         self.unseen: set[int] = set()  # numbers of steps that tapes are not to record
-        self.batches: list[tuple[bytes, int] | Callable[[], None]] | None = None
+        self.batches: list[Callable[[], None]] | None = None
         self.tapes_outside: tuple[Any, ...] = ()  # those that recorded when the capture began
         self.paused_outside = False  # a pause around the capture says nothing of launches of the graph after it
         self.sessions: list[saved_contents.Session] = []  # of tapes that recorded in the capture
@@ -45,6 +47,14 @@ class Graph(Unique):
             self.unseen.add(len(self.steps))
         self.steps.append(step)
         self.batches = None
+
+    def takes(self, calls: Sequence[LaunchCall]) -> bool:
+        """Add launches that no tape is told of, if machine code of the CPU is all that they run; else add nothing."""
+        launches = [Launch.of(call) for call in calls]
+        native = all(launch.command is not None for launch in launches)
+        for launch in launches if native else ():
+            self.add(launch)
+        return native
 
     def keep(self, things: Any) -> None:
         """Keep alive what steps use without holding it."""
@@ -95,19 +105,23 @@ class Graph(Unique):
         if self.batches is None:
             self.batches = list(self._batched())
         for batch in self.batches:
-            if isinstance(batch, tuple):
-                pool.get_pool().run(*batch)
-            else:
-                batch()
+            batch()
 
-    def _batched(self) -> Iterator[tuple[bytes, int] | Callable[[], None]]:
-        for kind, group in itertools.groupby(self.steps, _kind):
-            steps = list(group)
-            if kind is True:
-                yield b"".join(step.command for step in steps), len(steps)  # type: ignore[misc]
-                continue
+    def _batched(self) -> Iterator[Callable[[], None]]:
+        for kind, steps in self._groups():
             runs = [step.run for step in steps]
-            yield from runs if kind is False else graphs.sections(kind, runs)
+            if kind is True:
+                yield Commands(steps)
+            else:
+                yield from runs if kind is False else graphs.sections(kind, runs)
+
+    def _groups(self) -> Iterator[tuple[Any, list[Any]]]:
+        """Neighbouring steps that run together, with what they have in common."""
+        return ((kind, list(steps)) for kind, steps in itertools.groupby(self.steps, _kind))
+
+    def report(self) -> GraphReport:
+        """How the graph runs: which launches are one loop, and why others are not. `print(graph.report())`."""
+        return GraphReport(tuple(part for kind, steps in self._groups() for part in parts_of(kind, steps)))
 
 
 def _kind(step: Launch | HostWork) -> Any:

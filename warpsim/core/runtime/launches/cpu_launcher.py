@@ -42,10 +42,15 @@ class CpuLauncher(Launcher):
         self.function(call.block, 0, call.total, 0)
 
     def command(self, call: LaunchCall) -> bytes | None:
-        if self.reports or self.guard is not None or (call.total > self.serial_limit and self.has_atomics):
-            return None
         whole = call.total <= self.serial_limit
+        if self.reports or self.guard is not None or not (whole or self._chunks_are_free(call)):
+            return None
         return self._command(call, call.total if whole else pool.chunk_size(call.total, self.cost))
+
+    def _chunks_are_free(self, call: LaunchCall) -> bool:
+        """Whether no thread of a chunk meets one of another: atomics, if any, go to elements of their own."""
+        lone = self.program.plan.injective.issuperset(self.program.plan.atomics())
+        return not self.has_atomics or (lone and not private_sums.any_overlap(call.args))
 
     def _command(self, call: LaunchCall, size: int) -> bytes:
         return pool.COMMAND.pack(self.code.address, pool.address_of(call.block), 0, call.total, size, 0)

@@ -190,7 +190,7 @@ define internal i64 @grain(double %expected, double %chunks) alwaysinline {
 ; A launch of several chunks on as many threads as pays. Forked, it is taken in pieces of about 4 us.
 define internal void @run_fast(ptr %command, i64 %chunks, i64 %team) {
 entry:
-  %kernel = load ptr, ptr %command
+  %kernel = call ptr @identity(ptr %command)
   %history = call ptr @history(ptr %kernel)
   %size.whole = call i64 @chunk_size(ptr %command)
   %size = sitofp i64 %size.whole to double

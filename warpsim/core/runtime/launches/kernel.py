@@ -7,16 +7,21 @@ first launch that needs it. Nothing of one kernel depends on another: a broken o
 from __future__ import annotations
 
 import ast
+import linecache
+import sys
 import types as python_types
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ....errors import ArgumentTypeError, KernelTypeError, instance, user_frames
+from ....errors import ArgumentTypeError, KernelNameError, KernelTypeError, instance, user_frames
 from ... import compile as compiler
 from ...emit import build as builder
 from ...emit.program import PRIMAL, Form, Program
 from ...emit.target import Options
+from ...frontend import texts
+from ...frontend.by_name import ByName
 from ...frontend.functions import called_by, redefinitions
 from ...frontend.source import Source, evaluated_annotations, kernel_parameters
 from ...ir.nodes import Function
@@ -28,6 +33,9 @@ from ..devices.device import Device
 from .argument_types import concrete_types, overload_types
 from .modules import module_of
 from .options import check_options, option
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 _MOST_THREADS = 1024  # of a block, on any GPU
 
@@ -58,7 +66,7 @@ def block_bounds(bounds: int | tuple[int, ...] | None) -> tuple[int, int]:
     return numbers[0], numbers[1] if len(numbers) > 1 else 0
 
 
-class Kernel:
+class Kernel(ByName):
     """A kernel made of a Python function; `key` names it in messages and caches."""
 
     def __init__(
@@ -79,6 +87,7 @@ class Kernel:
         self.options = dict(options or {})
         self.declared: list[tuple[Any, ...]] = []  # types that `overload` named
         self.__doc__, self.__name__, self.__module__ = func.__doc__, func.__name__, func.__module__
+        self.place = (func.__module__, func.__qualname__)
         self.source = Source(func)
         self._patterns: dict[str, Any] | None = None
         self._lowered: dict[Any, Function] = {}
@@ -95,10 +104,6 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"Kernel({self.key!r})"
-
-    def __reduce__(self) -> str:
-        """For `pickle` and `copy`: the kernel of that name, as with functions of Python."""
-        return self.function.__qualname__
 
     def __call__(self, *args: Any, **keywords: Any) -> None:
         raise TypeError(f"kernel {self.key!r} is not called\nhelp: wp.launch({self.key}, dim=n, inputs=[...])")
@@ -188,8 +193,7 @@ class Kernel:
 
         layouts: of all parameters of the form; aliased: as in `Options`.
         """
-        lineinfo = bool(self.option("lineinfo"))
-        options = Options(layouts, settings.fast_math, settings.verify, aliased, lineinfo, self.bounds, settings.lanes)
+        options = self._code_options(layouts, settings, aliased)
         key = (types, options, settings.max_unroll, form, device.alias)
         if key not in self._compiled:
             with builder.compiling:
@@ -197,11 +201,22 @@ class Kernel:
                     self._compiled[key] = device.build(self.program(types, settings, aliased, form), options)
         return self._compiled[key]
 
+    def _code_options(self, layouts: tuple[str, ...], settings: Settings, aliased: bool = False) -> Options:
+        lineinfo = bool(self.option("lineinfo"))
+        return Options(layouts, settings.fast_math, settings.verify, aliased, lineinfo, self.bounds, settings.lanes)
+
     def prepare(self, device: Device) -> None:
         """Compile for contiguous arrays, as `load_module` asks; a generic kernel at the types that `overload` named."""
         for types in self.known_types():
-            layouts = tuple("C" if isinstance(t, ArrayType) and not t.indexed else "" for t in types)
-            self.compiled(types, layouts, self.settings(), device)
+            self.compiled(types, _contiguous(types), self.settings(), device)
+
+    def begin(self, device: Device, threads: Executor) -> None:
+        """Let other threads do their part of what `prepare` will ask for."""
+        settings = self.settings()
+        for types in self.known_types():
+            options = self._code_options(_contiguous(types), settings)
+            if (types, options, settings.max_unroll, PRIMAL, device.alias) not in self._compiled:
+                device.begin(self.program(types, settings), options, threads)
 
     def known_types(self) -> list[tuple[Any, ...]]:
         """The types of parameters that are known without a launch: of a generic kernel those that `overload` named."""
@@ -253,6 +268,11 @@ class Kernel:
         return self
 
 
+def _contiguous(types: Sequence[Any]) -> tuple[str, ...]:
+    """The layouts of arguments whose arrays are contiguous."""
+    return tuple("C" if isinstance(t, ArrayType) and not t.indexed else "" for t in types)
+
+
 def kernel(
     f: Callable[..., None] | None = None, *, name: str | None = None, module: Any = None,
     launch_bounds: int | tuple[int, ...] | None = None, module_options: dict[str, Any] | None = None, **options: Any,
@@ -277,6 +297,36 @@ def kernel(
         return Kernel(function, name, module, set_options, launch_bounds, module_options)
 
     return wrap(f) if f is not None else wrap
+
+
+@user_frames
+def kernel_from_source(
+    text: str, name: str | None = None, scope: dict[str, Any] | None = None, **options: Any
+) -> Kernel:
+    """Make a kernel of a text (runtime code generation): of its last function, or of the one called `name`.
+
+    `scope` has the names that the text may use; `wp` is warpsim unless it says otherwise. Functions before the kernel
+    may be decorated with `@wp.func`, and the kernel itself with `@wp.kernel`; else `options` are those of `kernel`.
+    Messages show the lines of the text.
+
+    Raises `SyntaxError` for a text that is not Python, `KernelNameError` if it has no such function, and `KernelError`
+    when something of it is not in the language.
+    """
+    instance(text, str, "the text of a kernel")
+    space: dict[str, Any] = {"__name__": __name__.partition(".")[0], "wp": sys.modules["warpsim"], **(scope or {})}
+    file = texts.remember(text, "kernel_from_source")
+    exec(compile(text, file, "exec", dont_inherit=True), space)
+    names = [node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    chosen = name or (names[-1] if names else None)
+    if chosen not in names:
+        raise KernelNameError(
+            f"the text has no function {name!r}" if name else "the text has no function",
+            help=f"it has {', '.join(names)}" if names else "define the kernel in it: def NAME(parameter: type, ...):",
+        )
+    thing = space[chosen]
+    result: Kernel = thing if isinstance(thing, Kernel) else kernel(thing, **options)
+    weakref.finalize(result, linecache.cache.pop, file, None).atexit = False
+    return result
 
 
 def overload(kernel: Any, arg_types: Any = None) -> Kernel:

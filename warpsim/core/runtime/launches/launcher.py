@@ -8,12 +8,14 @@ A `LaunchCall` is one launch of it: what is passed from `wp.launch` to tapes, gr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from ....config import config
 from ....errors import LaunchError, StructureIdError
 from ...emit.program import PRIMAL, Form
 from ...passes.analysis.demanded import demanded
+from ...passes.analysis.ownership import Reach, reaches
 from ...types.arrays import ArrayType
 from ...types.signatures import is_generic
 from ...types.structs import frozen
@@ -136,6 +138,11 @@ class Launcher:
     def load(self, layouts: tuple[str, ...]) -> None:
         """Make what runs the program; layouts: of the array parameters, as machine code is made for them."""
         raise NotImplementedError
+
+    @cached_property
+    def reaches(self) -> tuple[Reach, ...] | None:
+        """How threads reach the arrays among the arguments; None if they reach other memory too."""
+        return reaches(self.program.fn, self.ndim)
 
     def _packers(self) -> list[Callable[[Any], bytes] | None]:
         """What packs each argument, None for arrays."""

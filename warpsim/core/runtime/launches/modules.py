@@ -9,13 +9,18 @@ import types as python_types
 import weakref
 from collections import ChainMap
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ....config import config
-from ....errors import KernelError, KernelErrors, instance
+from ....errors import KernelError, KernelErrors, LaunchError, instance
+from ...emit.build import threads_for
+from ...frontend.functions import Func
 from ...frontend.gradients import FORGET
+from ...types.structs import StructType
 from ..devices.device import get_device
 from .options import Defaults, check_options
+from .pool import thread_count
 
 if TYPE_CHECKING:
     from .kernel import Kernel
@@ -41,16 +46,11 @@ class Module:
     def load(self, device: Any = None, block_dim: int | None = None, max_workers: int | None = None) -> None:
         """Compile every kernel that has concrete argument types; raises what is wrong with broken ones at the end.
 
-        Code does not depend on `block_dim`, and `max_workers` is not needed: both are accepted and have no effect.
+        max_workers: threads that compile at a time, 0 or 1 for the calling one alone; by default
+        `config.load_module_max_workers`, else as many as launches use. They share LLVM's part of the work on the CPU,
+        which is most of it. Code does not depend on it, nor on `block_dim`, which is accepted and has no effect.
         """
-        errors = []
-        for kernel in list(self.all):
-            try:
-                kernel.current.prepare(get_device(device))
-            except KernelError as error:
-                errors.append(error)
-        if errors:
-            raise errors[0] if len(errors) == 1 else KernelErrors(errors)
+        _load([self], device, max_workers)
 
     def unload(self) -> None:
         """Forget compiled code: kernels compile again at their next launch. Recorded and captured ones still run."""
@@ -145,26 +145,61 @@ def load_module(
 ) -> None:  # fmt: skip
     """Compile the kernels of a module now instead of at their first launch, see `Module.load`.
 
-    recursive: those of modules below it in its package too. device: one device or several.
+    recursive: those of modules below it in its package too. device: one device or several. Raises `LaunchError` for
+    a module that is named, or given, and holds nothing for kernels: a name with a slip, or one not imported yet.
     """
     chosen = _meant(module)
     below = [m for m in _MODULES.values() if recursive and m.name.startswith(chosen.name + ".")]
-    _load([chosen, *below], device)
+    if isinstance(module, (str, python_types.ModuleType)) and not below:
+        _require_content(chosen)
+    _load([chosen, *below], device, max_workers)
+
+
+def _require_content(module: Module) -> None:
+    """Raise for a module without kernels, functions or structs."""
+    names = vars(sys.modules[module.name]) if module.name in sys.modules else {}
+    if not module.all and not any(isinstance(x, (Func, StructType)) for x in names.values()):
+        raise LaunchError(
+            f"module {module.name!r} has no kernels, functions or structs\n"
+            "expected: the name of a module that is imported and has some"
+        )
 
 
 def force_load(
     device: Any = None, modules: Any = None, block_dim: int | None = None, max_workers: int | None = None
 ) -> None:
     """Compile the kernels of all (or the given) modules now, see `Module.load`."""
-    _load(list(_EVERY) if modules is None else map(_named, modules), device)
+    _load(list(_EVERY) if modules is None else map(_named, modules), device, max_workers)
 
 
 def _named(module: Any) -> Module:
     return module if isinstance(module, Module) else get_module(module)
 
 
-def _load(modules: Iterable[Module], device: Any) -> None:
-    devices = device if isinstance(device, (list, tuple)) else (device,)
-    for module in modules:
-        for each in devices:
-            module.load(each)
+def _load(modules: Iterable[Module], device: Any, max_workers: int | None) -> None:
+    """Compile all kernels of modules; raises at the end what is wrong with broken ones."""
+    places = [get_device(d) for d in (device if isinstance(device, (list, tuple)) else (device,))]
+    pairs = [(kernel.current, place) for module in modules for kernel in list(module.all) for place in places]
+    errors = []
+    with threads_for(_worker_count(max_workers)) as threads:
+        if threads is not None:
+            for kernel, place in pairs:
+                with suppress(KernelError):  # `prepare` raises it again
+                    kernel.begin(place, threads)
+        for kernel, place in pairs:
+            try:
+                kernel.prepare(place)
+            except KernelError as error:
+                errors.append(error)
+    if errors:
+        raise errors[0] if len(errors) == 1 else KernelErrors(errors)
+
+
+def _worker_count(max_workers: int | None) -> int:
+    """How many threads compile. Raises `ValueError` for what is no number of threads."""
+    count = config.load_module_max_workers if max_workers is None else max_workers
+    if count is None:
+        return thread_count()
+    if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+        raise ValueError(f"max_workers is {count!r}\nexpected: a number of threads, 0 for no other, or None")
+    return count

@@ -98,6 +98,51 @@ define internal void @run_chunk(ptr %command, i64 %turn, i64 %shared) alwaysinli
   ret void
 }
 
+; ---- Several launches as one -------------------------------------------------------------------
+
+; A kernel that runs several, strip by strip: a strip of threads goes through all of them before the next one does.
+; args: {i64 count, i64 threads of a strip, {kernel, args}...}
+define void @ws_strips(ptr %args, i64 %begin, i64 %end, i64 %flags) {
+entry:
+  %count = load i64, ptr %args
+  %size.at = getelementptr i64, ptr %args, i64 1
+  %size = load i64, ptr %size.at
+  %parts = getelementptr i64, ptr %args, i64 2
+  br label %next
+next:
+  %first = phi i64 [ %begin, %entry ], [ %last, %through ]
+  %more = icmp slt i64 %first, %end
+  br i1 %more, label %strip, label %done
+strip:
+  %beyond = add i64 %first, %size
+  %last = call i64 @llvm.smin.i64(i64 %beyond, i64 %end)
+  br label %part
+part:
+  %k = phi i64 [ 0, %strip ], [ %following, %part ]
+  %kernel.at = getelementptr { ptr, ptr }, ptr %parts, i64 %k, i32 0
+  %kernel = load ptr, ptr %kernel.at
+  %block.at = getelementptr { ptr, ptr }, ptr %parts, i64 %k, i32 1
+  %block = load ptr, ptr %block.at
+  call void %kernel(ptr %block, i64 %first, i64 %last, i64 %flags)
+  %following = add i64 %k, 1
+  %some = icmp slt i64 %following, %count
+  br i1 %some, label %part, label %through
+through:
+  br label %next
+done:
+  ret void
+}
+
+; What tells a launch from others that take another time: its kernel, or all of several.
+define internal ptr @identity(ptr %command) alwaysinline {
+  %kernel = load ptr, ptr %command
+  %args.at = getelementptr %Command, ptr %command, i64 0, i32 1
+  %args = load ptr, ptr %args.at
+  %several = icmp eq ptr %kernel, @ws_strips
+  %identity = select i1 %several, ptr %args, ptr %kernel
+  ret ptr %identity
+}
+
 ; ---- One launch --------------------------------------------------------------------------------
 
 define internal void @run_serial(ptr %command, i64 %first, i64 %chunks) alwaysinline {

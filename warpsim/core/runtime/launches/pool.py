@@ -19,6 +19,7 @@ from __future__ import annotations
 import _thread
 import contextlib
 import ctypes
+import itertools
 import os
 import struct
 import sys
@@ -26,6 +27,7 @@ import threading
 from typing import Any
 
 from ....errors import DeviceError
+from ...emit.build import ON_COLD_START
 from . import pool_code
 
 KERNEL_PROTOTYPE = ctypes.CFUNCTYPE(
@@ -101,6 +103,8 @@ class Pool:
         self._run = code.function("ws_run", _RUN)
         self.run_address = code.address("ws_run")
         """Where native code calls `ws_run(commands, count, threads)`."""
+        self.strips_address = code.address("ws_strips")
+        """The kernel that runs several launches by strips of threads."""
         self._lent: ctypes.c_int64 | None = None
         self._provided: int  # the number of threads for which workers are there
         self._wants_threads = code.function("ws_wants_threads", _WANTS_THREADS)
@@ -188,6 +192,23 @@ def get_pool() -> Pool:
             if not _pools:
                 _pools.append(Pool())
     return _pools[0]
+
+
+_cold_starts = itertools.count(1)
+
+
+def _expect_launches() -> None:
+    """Have another core compile the pool while this one compiles kernels: from the second on, lest the first wait."""
+    if next(_cold_starts) == 2 and not _pools and _available_cores() > 1:
+        pool_code.begin()
+
+
+ON_COLD_START.append(_expect_launches)
+
+
+def thread_count() -> int:
+    """Threads that launches of this process may use, without making the pool; raises as `get_pool`."""
+    return _pools[0].threads if _pools else _initial_thread_count()
 
 
 def _begin_child() -> None:

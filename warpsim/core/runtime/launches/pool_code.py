@@ -11,10 +11,13 @@ import hashlib
 import os
 import platform
 import sys
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from ....config import config
+from ....errors import CompilerError
 from ...emit.cache import ObjectCache, default_directory
 from ...emit.linker import NativeObject
 from ...emit.native import assemble, host_signature
@@ -127,12 +130,40 @@ define internal void @prepare_sleep() {
 """
 
 
+_compiling = threading.Lock()  # who comes second finds on disk what the first one compiled
+
+
+def _begin_child() -> None:
+    global _compiling
+    _compiling = threading.Lock()  # another thread of the parent may have held it
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_child)
+
+
+def begin() -> None:
+    """Let another thread compile the code for `load_code`, if there is a disk cache to leave it in."""
+    if config.cache_kernels:
+        threading.Thread(target=_compile_ahead, name="warpsim compiles its pool").start()
+
+
+def _compile_ahead() -> None:
+    with suppress(CompilerError), _compiling:  # `load_code` raises it again
+        _object_code()
+
+
 def load_code() -> NativeObject:
-    """The code, linked: from the disk cache, else compiled (30 ms) and kept there."""
+    """The code, linked: from the disk cache, else compiled (100 ms) and kept there."""
+    with _compiling:
+        return NativeObject(_object_code())
+
+
+def _object_code() -> bytes:
     here = Path(__file__).parent
     source = "\n".join([*((here / name).read_text(encoding="utf-8") for name in _PARTS), system_part()])
     if not config.cache_kernels:
-        return NativeObject(assemble(source))
+        return assemble(source)
     directory = Path(config.kernel_cache_dir) if config.kernel_cache_dir else default_directory()
     cache = ObjectCache(directory, config.max_cache_bytes)
     key = hashlib.sha256(f"{source}\n{host_signature()}".encode()).hexdigest()
@@ -140,7 +171,7 @@ def load_code() -> NativeObject:
     if code is None:
         code = assemble(source)
         cache.store(key, code, "warpsim launcher")
-    return NativeObject(code)
+    return code
 
 
 def system_part() -> str:

@@ -41,7 +41,7 @@ def reverse_step(entry: LaunchEntry) -> Step | None:
         if sound and launchers[0].generation == config.generation:
             calls = calls_again(entry, launchers)
             if calls is not None:
-                return around(entry, in_turn([adjoint_step(call) for call in calls]))
+                return around(entry, in_turn(calls))
     names = needs.chosen(present)
     if not any(path[1] == NESTED or needs.name[path] in names for path in needs.written):
         forward.reverses[key] = ()
@@ -143,21 +143,20 @@ def first_step(entry: LaunchEntry, key: Any, form: Form) -> Step:
     needs, forward = entry.needs, entry.launcher
     args = stand_in_arguments(entry)
     calls = []
-    for part in phases(entry, form, args):
+    for part in phases(needs, form, args):
         program = needs.kernel.program(needs.types, needs.settings, False, part)
         operands = [*args, *(extra_argument(entry, extra) for extra in program.extras)]
-        dim = threads(entry, part, args)
+        dim = threads(needs, part, args, entry.dim)
         calls.append(prepare(needs.kernel, dim, operands, forward.device, part, entry.deterministic))
     forward.reverses[key] = tuple([call.launcher for call in calls])
-    return around(entry, in_turn([adjoint_step(call) for call in calls]))
+    return around(entry, in_turn(calls))
 
 
-def phases(entry: LaunchEntry, form: Form, args: Sequence[Any]) -> list[Form]:
+def phases(needs: Needs, form: Form, args: Sequence[Any]) -> list[Form]:
     """The adjoint in two steps, of which the first gathers sums at each element, where that can be; else in one.
 
     Checks of indices are about the threads that were launched, and are left to one step.
     """
-    needs = entry.needs
     whole = needs.kernel.program(needs.types, needs.settings, False, form).gathered
     if whole is None or needs.settings.verify or gradients_meet(args):
         return [form]
@@ -166,14 +165,13 @@ def phases(entry: LaunchEntry, form: Form, args: Sequence[Any]) -> list[Form]:
     return [form._replace(phase=phase) for phase in ("gathered", *(["rest"] if whole.rest else []))]
 
 
-def threads(entry: LaunchEntry, form: Form, args: Sequence[Any]) -> Any:
+def threads(needs: Needs, form: Form, args: Sequence[Any], dim: Any) -> Any:
     """The launch dimensions of a step of the adjoint: where each element gathers, a thread for each."""
-    needs = entry.needs
     if form.phase != "gathered":
-        return entry.dim
-    whole = needs.kernel.program(needs.types, needs.settings, False, form._replace(phase="")).gathered
-    assert whole is not None
-    return whole.dims(as_indexed(entry.dim, entry.launcher.ndim), args)
+        return dim
+    program = needs.kernel.program(needs.types, needs.settings, False, form._replace(phase=""))
+    assert program.gathered is not None
+    return program.gathered.dims(as_indexed(dim, program.ndim), args)
 
 
 def calls_again(entry: LaunchEntry, launchers: Sequence[Launcher]) -> list[LaunchCall] | None:
@@ -183,7 +181,7 @@ def calls_again(entry: LaunchEntry, launchers: Sequence[Launcher]) -> list[Launc
         operands = args
         if len(launcher.types) > len(args):
             operands = [*args, *(extra_argument(entry, extra) for extra in launcher.program.extras)]
-        dim = threads(entry, launcher.form, args)
+        dim = threads(entry.needs, launcher.form, args, entry.dim)
         total, header = extent(dim, entry.needs.kernel.key, entry.launcher.ndim)
         block = launcher.pack(operands, header)
         if block is None:
@@ -192,23 +190,30 @@ def calls_again(entry: LaunchEntry, launchers: Sequence[Launcher]) -> list[Launc
     return calls
 
 
-def in_turn(steps: Sequence[Step]) -> Step:
-    """One step after the other."""
-    if len(steps) == 1:
-        return steps[0]
+class Launches(partial):  # type: ignore[type-arg]
+    """A step that is launches and nothing else."""
 
-    def run() -> None:
-        for step in steps:
-            step()
-
-    return run
+    calls: Sequence[LaunchCall] = ()
 
 
-def adjoint_step(call: LaunchCall) -> Step:
+def in_turn(calls: Sequence[LaunchCall]) -> Step:
+    """One launch after the other."""
+    steps = [adjoint_step(call) for call in calls]
+    step = steps[0] if len(steps) == 1 else Launches(run_all, steps)
+    step.calls = calls
+    return step
+
+
+def run_all(steps: Sequence[Step]) -> None:
+    for step in steps:
+        step()
+
+
+def adjoint_step(call: LaunchCall) -> Launches:
     """What runs an adjoint: if it is small, the call of machine code itself."""
     if call.total <= call.launcher.serial_limit and not call.launcher.reports:
-        return partial(call.launcher.function, call.block, 0, call.total, 0)
-    return call.run
+        return Launches(call.launcher.function, call.block, 0, call.total, 0)
+    return Launches(call.run)
 
 
 def stand_in_arguments(entry: LaunchEntry) -> list[Any]:

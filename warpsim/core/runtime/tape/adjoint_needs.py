@@ -10,7 +10,7 @@ that there are needs something else, the latter counts too (`Needs.suited`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from ...passes.analysis.mod_ref import NESTED, ModRef, Path, array_paths, mod_re
 from ...passes.simplify.handle_params import resolved, with_handle_params
 from ...types.arrays import ArrayType
 from ...types.cotangents import has_cotangent
+from ...types.structs import members
 from ..arrays.array import array
 from ..arrays.indexed import indexedarray
 from ..launches.kernel import Kernel, Settings
@@ -42,7 +43,8 @@ class User:
         return self.path in self.needs.looked_at
 
     def __str__(self) -> str:
-        return f"array {self.needs.name.get(self.path, '?')!r} of kernel {self.needs.kernel.key!r}"
+        plural = "s" if self.path[1] == NESTED else ""
+        return f"array{plural} {self.needs.words(self.path)} of kernel {self.needs.kernel.key!r}"
 
 
 class Always:
@@ -92,7 +94,7 @@ class Needs:
         self.name = {path: f"{names[path[0]]}.{path[1]}" if path[1] else names[path[0]] for path in paths}
         self.floats = tuple(path for path, t in paths.items() if has_cotangent(t.dtype))
         self.held: tuple[Path, ...] = tuple((k, NESTED) for k, t in enumerate(self.arguments) if refers(t))
-        """Parameters whose elements are structs that refer to arrays."""
+        """Parameters that reach arrays through elements of arrays."""
         self.float_arrays = tuple(k for k, field in self.floats if not field)
         self.mod_ref: ModRef = mod_ref(self.fn)
         self.reads: tuple[tuple[Path, User], ...] = ()
@@ -290,7 +292,7 @@ def arrays_at(args: Any, path: Path, tables: bool = True) -> list[tuple[int | No
     k, field = path
     value = args[k]
     if field == NESTED:
-        return [] if value._held is None else [(None, a._array) for a in value._held.arrays()]
+        return [(None, a._array) for a in held_by(value)]
     for name in field.split(".") if field else ():
         value = getattr(value, name)
     if value is None:
@@ -299,6 +301,15 @@ def arrays_at(args: Any, path: Path, tables: bool = True) -> list[tuple[int | No
     if tables and isinstance(value, indexedarray):
         reached += [(n, table) for n, table in enumerate(value.indices) if table is not None]
     return reached
+
+
+def held_by(value: Any) -> Iterator[Any]:
+    """The arrays in elements of an array, or of the arrays of a struct, and those in elements of these."""
+    for _, a in members(value):
+        held = getattr(a, "_held", None)
+        for inner in () if held is None else held.arrays():
+            yield inner
+            yield from held_by(inner)
 
 
 def has_gradients(needs: Needs, args: Any) -> bool:

@@ -18,6 +18,7 @@ from ...types.structs import frozen
 from ..arrays import saved_contents
 from ..arrays.array import array
 from ..arrays.call_site import CallSite, user_frame
+from ..arrays.in_pieces import give_gradients
 from ..arrays.saved_contents import Writer, meets
 from ..devices.capture import recorded
 from ..devices.device import Device
@@ -125,6 +126,8 @@ def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None
     needs, launcher, tapes = needs_for(call.launcher), call.launcher, saved_contents.active()
     args = needs.whole(call.args)
     recorders = tapes if call.record else ()
+    if recorders:
+        give_gradients(args)
     if recorders and (same := same_arrays(needs, args)):
         needs = needs_of(needs.kernel, needs.types, needs.settings, same)
     differentiable = bool(recorders) and has_gradients(needs, args)
@@ -161,10 +164,10 @@ def overlap_error(needs: Needs, args: Any, snapshot: LaunchSnapshot, wrote: list
     reads += [(path, a) for path in needs.overlapping for _, a in arrays_at(args, path, tables=False)]
     for read, a in reads:
         for written, b in wrote:
-            other = read != written or read[1] == NESTED
-            if other and a._memory is b._memory and meets(a._data, b._data):
-                changed = read in needs.overlapping and read[1] != NESTED
-                if changed or needs.disorder(read, written):
+            nested = read[1] == NESTED
+            if (nested or read != written) and a._memory is b._memory and meets(a._data, b._data):
+                changed = read in needs.overlapping and not nested
+                if changed or (needs.disorder(read, written) and (not nested or read in needs.looked_at)):
                     return f"{needs.words(read)} and {needs.words(written)}"
     return ""
 

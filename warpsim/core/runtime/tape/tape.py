@@ -33,6 +33,7 @@ from ...types.cotangents import has_cotangent
 from ..arrays import saved_contents
 from ..arrays.array import array, covers, overlap
 from ..arrays.call_site import CallSite
+from ..arrays.in_pieces import InPieces
 from ..arrays.indexed import indexedarray
 from ..arrays.notebook import table
 from ..arrays.seeds import clear, keep_left, may_be_seeded, refuse_seeds
@@ -43,7 +44,7 @@ from ..launches.dimensions import normalized
 from ..launches.for_device import prepare
 from ..launches.frames import check_frame, join
 from ..launches.kernel import Kernel
-from .adjoint_launch import check_aliases
+from .adjoint_launch import Launches, check_aliases
 from .adjoint_needs import Always, have_gradients
 from .copies_report import SnapshotReport, report
 from .entries import AnnouncedWrite, FunctionEntry, WriteEntry
@@ -306,7 +307,7 @@ class Tape(Unique):
         """Run all steps; returns the gradients to keep of arrays with `retain_grad`, and their values."""
         open_ones = list({id(r): r for a in self.arrays() for r in retaining(a) if r._gradient is not None}.values())
         retained: list[tuple[array, np.ndarray]] = []
-        at_once = current_graph() is None
+        capture = current_graph()
         for entry in reversed(self.log):
             if open_ones:
                 written = list(entry.written())
@@ -317,9 +318,9 @@ class Tape(Unique):
                     recorded(partial(np.copyto, values, a._gradient._data), a.device)
                     retained.append((a._gradient, values))
             step = entry.step if watch is None else partial(watch, entry)
-            if step and at_once:
+            if step and capture is None:
                 step()
-            elif step:
+            elif step and not (isinstance(step, Launches) and capture.takes(step.calls)):
                 recorded(step, entry.device)
         return retained
 
@@ -391,12 +392,14 @@ class Tape(Unique):
 
 def gradients_of(a: Any) -> Any:
     """The gradient of an array, a struct with the gradients of its arrays, or None."""
-    if not isinstance(a, structs.Struct):
-        return a.grad if isinstance(a, array | indexedarray) else None
+    if not isinstance(a, structs.Struct) or isinstance(a, InPieces):
+        return a.grad if isinstance(a, array | indexedarray | InPieces) else None
     gradients = type(a)()
     for name, t in type(a).fields.items():
         if isinstance(t, ArrayType) or structs.is_struct(t):
-            setattr(gradients, name, gradients_of(getattr(a, name)))
+            gradient = gradients_of(getattr(a, name))
+            if gradient is not None:
+                setattr(gradients, name, gradient)
     return gradients
 
 
