@@ -261,10 +261,10 @@ def constant(x: _A) -> _A:
 def static(expression: _A) -> _A:
     """In a kernel: evaluate a Python expression when the kernel is compiled. On the host: the value itself."""
 
-def cast(x: Any, dtype: type[_A]) -> _A:
-    """`x` converted to the scalar type `dtype`: floats truncate and saturate, integers wrap."""
+def cast(a: Any, dtype: type[_A]) -> _A:
+    """In a kernel: the bits of `a` as a value of the type `dtype`, of the same size. `dtype(a)` converts numbers."""
 
-def select(condition: Any, value_if_false: _A, value_if_true: _A) -> _A:
+def select(cond: Any, value_if_false: _A, value_if_true: _A) -> _A:
     """One of two values; note the order: the value for False comes first."""
 
 class _Thread(int):
@@ -302,8 +302,8 @@ def empty(shape: Any, dtype: type[_A], device: Any = ..., requires_grad: builtin
 def empty(shape: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., pinned: builtins.bool = ..., retain_grad: builtins.bool = ..., strides: Any = ..., **options: Any) -> array[Any, Any]:
     """An array of undefined contents.
 
-    shape: an integer or extents; `length=n` is accepted too. strides: bytes from one element to the next, for each
-    dimension.
+    shape: an integer or extents; `length=n` is accepted too, and `ndim`, which must be theirs. strides: bytes from one
+    element to the next, for each dimension.
     """
 @_overload
 def zeros(shape: Any = ..., *, device: Any = ..., requires_grad: builtins.bool = ..., pinned: builtins.bool = ..., retain_grad: builtins.bool = ..., strides: Any = ..., length: int = ...) -> array[float, Any]: ...
@@ -386,6 +386,18 @@ def from_ptr(ptr: int, length: int, dtype: Any = ..., shape: Any = ..., device: 
     """
 
 # ----- structures that kernels get
+
+class Texture1D:
+    """A texture in 1-D, of which only the empty one, `Texture1D()`, is here."""
+    id: uint64
+
+class Texture2D:
+    """A texture in 2-D, of which only the empty one, `Texture2D()`, is here."""
+    id: uint64
+
+class Texture3D:
+    """A texture in 3-D, of which only the empty one, `Texture3D()`, is here."""
+    id: uint64
 
 class MeshData:
     """A triangle mesh as kernels see it; `wp.mesh_get(id)` returns it."""
@@ -2908,11 +2920,11 @@ def quat_from_euler(e: vec3h, i: int, j: int, k: int) -> quath:
         sequence with i == k reads its first and its last angle from the same component.
     """
 @_overload
-def quat_from_matrix(m: mat33d) -> quatd: ...
+def quat_from_matrix(mat: mat33d) -> quatd: ...
 @_overload
-def quat_from_matrix(m: mat33) -> quat: ...
+def quat_from_matrix(mat: mat33) -> quat: ...
 @_overload
-def quat_from_matrix(m: mat33h) -> quath: ...
+def quat_from_matrix(mat: mat33h) -> quath: ...
 @_overload
 def quat_from_matrix(m: mat44d) -> quatd: ...
 @_overload
@@ -2928,28 +2940,28 @@ def quat_identity(dtype: Any) -> Any:
     """The rotation that turns nothing, (0, 0, 0, 1), of a scalar type.
     """
 @_overload
-def quat_inverse(q: quatd) -> quatd: ...
+def quat_inverse(quat: quatd) -> quatd: ...
 @_overload
-def quat_inverse(q: quat) -> quat: ...
+def quat_inverse(quat: quat) -> quat: ...
 @_overload
-def quat_inverse(q: quath) -> quath:
+def quat_inverse(quat: quath) -> quath:
     """The conjugate: the inverse rotation of a unit quaternion.
     """
 @_overload
-def quat_rotate(q: quatd, v: vec3d) -> vec3d: ...
+def quat_rotate(quat: quatd, vec: vec3d) -> vec3d: ...
 @_overload
-def quat_rotate(q: quat, v: vec3) -> vec3: ...
+def quat_rotate(quat: quat, vec: vec3) -> vec3: ...
 @_overload
-def quat_rotate(q: quath, v: vec3h) -> vec3h:
-    """`v` rotated by the unit quaternion `q`.
+def quat_rotate(quat: quath, vec: vec3h) -> vec3h:
+    """`vec` rotated by the unit quaternion `quat`.
     """
 @_overload
-def quat_rotate_inv(q: quatd, v: vec3d) -> vec3d: ...
+def quat_rotate_inv(quat: quatd, vec: vec3d) -> vec3d: ...
 @_overload
-def quat_rotate_inv(q: quat, v: vec3) -> vec3: ...
+def quat_rotate_inv(quat: quat, vec: vec3) -> vec3: ...
 @_overload
-def quat_rotate_inv(q: quath, v: vec3h) -> vec3h:
-    """`v` rotated by the inverse of the unit quaternion `q`.
+def quat_rotate_inv(quat: quath, vec: vec3h) -> vec3h:
+    """`vec` rotated by the inverse of the unit quaternion `quat`.
     """
 @_overload
 def quat_rpy(roll: float64, pitch: float64 | float, yaw: float64 | float) -> quatd: ...
@@ -2973,18 +2985,18 @@ def quat_slerp(a: quath, b: quath, t: float16 | float) -> quath:
         Shoemake 1985, Animating Rotation with Quaternion Curves.
     """
 @_overload
-def quat_to_axis_angle(q: quatd) -> tuple[vec3d, float64]: ...
+def quat_to_axis_angle(quat: quatd) -> tuple[vec3d, float64]: ...
 @_overload
-def quat_to_axis_angle(q: quat) -> tuple[vec3, float]: ...
+def quat_to_axis_angle(quat: quat) -> tuple[vec3, float]: ...
 @_overload
-def quat_to_axis_angle(q: quath) -> tuple[vec3h, float16]: ...
+def quat_to_axis_angle(quat: quath) -> tuple[vec3h, float16]: ...
 @_overload
-def quat_to_axis_angle(q: quatd, axis: vec3d, angle: float64 | float) -> None: ...
+def quat_to_axis_angle(quat: quatd, axis: vec3d, angle: float64 | float) -> None: ...
 @_overload
-def quat_to_axis_angle(q: quat, axis: vec3, angle: float) -> None: ...
+def quat_to_axis_angle(quat: quat, axis: vec3, angle: float) -> None: ...
 @_overload
-def quat_to_axis_angle(q: quath, axis: vec3h, angle: float16 | float) -> None:
-    """(unit axis, angle [rad] in [0, pi]) of the rotation `q`, of any length.
+def quat_to_axis_angle(quat: quath, axis: vec3h, angle: float16 | float) -> None:
+    """(unit axis, angle [rad] in [0, pi]) of the rotation `quat`, of any length.
 
         The identity has axis zero. The axis and its derivative are discontinuous there.
     """
@@ -3005,12 +3017,12 @@ def quat_to_euler(q: quath, i: int, j: int, k: int) -> vec3h:
         computationally efficient method.
     """
 @_overload
-def quat_to_matrix(q: quatd) -> mat33d: ...
+def quat_to_matrix(quat: quatd) -> mat33d: ...
 @_overload
-def quat_to_matrix(q: quat) -> mat33: ...
+def quat_to_matrix(quat: quat) -> mat33: ...
 @_overload
-def quat_to_matrix(q: quath) -> mat33h:
-    """The 3x3 matrix M of the unit quaternion `q`: M v = quat_rotate(q, v).
+def quat_to_matrix(quat: quath) -> mat33h:
+    """The 3x3 matrix M of the unit quaternion `quat`: M v = quat_rotate(quat, v).
     """
 @_overload
 def quat_to_rpy(q: quatd) -> vec3d: ...
@@ -3124,11 +3136,11 @@ def spatial_adjoint(r: mat33h, s: mat33h) -> spatial_matrixh:
     """Blocks [[r, 0], [s, r]]; with s = skew(p) r it maps twists by the transform (p, r).
     """
 @_overload
-def spatial_bottom(s: spatial_vectord) -> vec3d: ...
+def spatial_bottom(svec: spatial_vectord) -> vec3d: ...
 @_overload
-def spatial_bottom(s: spatial_vector) -> vec3: ...
+def spatial_bottom(svec: spatial_vector) -> vec3: ...
 @_overload
-def spatial_bottom(s: spatial_vectorh) -> vec3h:
+def spatial_bottom(svec: spatial_vectorh) -> vec3h:
     """Components 3 to 5: linear velocity of a twist, force of a wrench.
     """
 @_overload
@@ -3156,11 +3168,11 @@ def spatial_dot(a: spatial_vectorh, b: spatial_vectorh) -> float16:
     """Sum of the six products; the power [W] of a wrench on a twist.
     """
 @_overload
-def spatial_top(s: spatial_vectord) -> vec3d: ...
+def spatial_top(svec: spatial_vectord) -> vec3d: ...
 @_overload
-def spatial_top(s: spatial_vector) -> vec3: ...
+def spatial_top(svec: spatial_vector) -> vec3: ...
 @_overload
-def spatial_top(s: spatial_vectorh) -> vec3h:
+def spatial_top(svec: spatial_vectorh) -> vec3h:
     """Components 0 to 2: angular velocity of a twist, torque of a wrench.
     """
 @_overload
@@ -3354,8 +3366,12 @@ def acos(x: float16) -> float16:
 
     Float: a float of any precision
     """
+@_overload
+def add(a: _A, b: _A) -> _A: ...
+@_overload
 def add(x: _A, y: _A) -> _A:
-    """add(x: Element, y: Element) -> Element
+    """add(a: Element, b: Element) -> Element
+    add(x: Element, y: Element) -> Element
 
     Sum, component by component.
 
@@ -3365,8 +3381,8 @@ def add(x: _A, y: _A) -> _A:
 
     Element: a number, vector, matrix, quaternion or transform
     """
-def argmax(x: _Vector[_N, _S]) -> uint32:
-    """argmax(x: Vec[N, Scalar]) -> uint32
+def argmax(a: _Vector[_N, _S]) -> uint32:
+    """argmax(a: Vec[N, Scalar]) -> uint32
 
     Index of the first largest component.
 
@@ -3375,8 +3391,8 @@ def argmax(x: _Vector[_N, _S]) -> uint32:
     `Vec[N, T]`: a vector of N components
     Scalar: a number of any type
     """
-def argmin(x: _Vector[_N, _S]) -> uint32:
-    """argmin(x: Vec[N, Scalar]) -> uint32
+def argmin(a: _Vector[_N, _S]) -> uint32:
+    """argmin(a: Vec[N, Scalar]) -> uint32
 
     Index of the first smallest component.
 
@@ -3626,21 +3642,21 @@ def atomic_xor(array: array[_S, Any], i: _Integer, j: _Integer, k: _Integer, l: 
     Gradient: none, an exchange or a bit operation has no derivative.
     """
 @_overload
-def bit_and(x: _I, y: _I) -> _I: ...
+def bit_and(a: _I, b: _I) -> _I: ...
 @_overload
-def bit_and(x: _I, y: float) -> _I: ...
+def bit_and(a: _I, b: float) -> _I: ...
 @_overload
-def bit_and(x: float, y: _I) -> _I: ...
+def bit_and(a: float, b: _I) -> _I: ...
 @_overload
-def bit_and(x: bool, y: bool) -> bool: ...
+def bit_and(a: bool, b: bool) -> bool: ...
 @_overload
-def bit_and(x: _VectorT, y: _VectorT) -> _VectorT: ...
+def bit_and(a: _VectorT, b: _VectorT) -> _VectorT: ...
 @_overload
-def bit_and(x: _MatrixT, y: _MatrixT) -> _MatrixT:
-    """bit_and(x: Int, y: Int) -> Int
-    bit_and(x: bool, y: bool) -> bool
-    bit_and(x: Vec[N, Int], y: Vec[N, Int]) -> Vec[N, Int]
-    bit_and(x: Mat[R, C, Int], y: Mat[R, C, Int]) -> Mat[R, C, Int]
+def bit_and(a: _MatrixT, b: _MatrixT) -> _MatrixT:
+    """bit_and(a: Int, b: Int) -> Int
+    bit_and(a: bool, b: bool) -> bool
+    bit_and(a: Vec[N, Int], b: Vec[N, Int]) -> Vec[N, Int]
+    bit_and(a: Mat[R, C, Int], b: Mat[R, C, Int]) -> Mat[R, C, Int]
 
     Bitwise and.
 
@@ -3660,21 +3676,21 @@ def bit_count(x: _I) -> int:
     Int: an integer of any width
     """
 @_overload
-def bit_or(x: _I, y: _I) -> _I: ...
+def bit_or(a: _I, b: _I) -> _I: ...
 @_overload
-def bit_or(x: _I, y: float) -> _I: ...
+def bit_or(a: _I, b: float) -> _I: ...
 @_overload
-def bit_or(x: float, y: _I) -> _I: ...
+def bit_or(a: float, b: _I) -> _I: ...
 @_overload
-def bit_or(x: bool, y: bool) -> bool: ...
+def bit_or(a: bool, b: bool) -> bool: ...
 @_overload
-def bit_or(x: _VectorT, y: _VectorT) -> _VectorT: ...
+def bit_or(a: _VectorT, b: _VectorT) -> _VectorT: ...
 @_overload
-def bit_or(x: _MatrixT, y: _MatrixT) -> _MatrixT:
-    """bit_or(x: Int, y: Int) -> Int
-    bit_or(x: bool, y: bool) -> bool
-    bit_or(x: Vec[N, Int], y: Vec[N, Int]) -> Vec[N, Int]
-    bit_or(x: Mat[R, C, Int], y: Mat[R, C, Int]) -> Mat[R, C, Int]
+def bit_or(a: _MatrixT, b: _MatrixT) -> _MatrixT:
+    """bit_or(a: Int, b: Int) -> Int
+    bit_or(a: bool, b: bool) -> bool
+    bit_or(a: Vec[N, Int], b: Vec[N, Int]) -> Vec[N, Int]
+    bit_or(a: Mat[R, C, Int], b: Mat[R, C, Int]) -> Mat[R, C, Int]
 
     Bitwise or.
 
@@ -3685,21 +3701,21 @@ def bit_or(x: _MatrixT, y: _MatrixT) -> _MatrixT:
     `Mat[R, C, T]`: a matrix of R rows and C columns
     """
 @_overload
-def bit_xor(x: _I, y: _I) -> _I: ...
+def bit_xor(a: _I, b: _I) -> _I: ...
 @_overload
-def bit_xor(x: _I, y: float) -> _I: ...
+def bit_xor(a: _I, b: float) -> _I: ...
 @_overload
-def bit_xor(x: float, y: _I) -> _I: ...
+def bit_xor(a: float, b: _I) -> _I: ...
 @_overload
-def bit_xor(x: bool, y: bool) -> bool: ...
+def bit_xor(a: bool, b: bool) -> bool: ...
 @_overload
-def bit_xor(x: _VectorT, y: _VectorT) -> _VectorT: ...
+def bit_xor(a: _VectorT, b: _VectorT) -> _VectorT: ...
 @_overload
-def bit_xor(x: _MatrixT, y: _MatrixT) -> _MatrixT:
-    """bit_xor(x: Int, y: Int) -> Int
-    bit_xor(x: bool, y: bool) -> bool
-    bit_xor(x: Vec[N, Int], y: Vec[N, Int]) -> Vec[N, Int]
-    bit_xor(x: Mat[R, C, Int], y: Mat[R, C, Int]) -> Mat[R, C, Int]
+def bit_xor(a: _MatrixT, b: _MatrixT) -> _MatrixT:
+    """bit_xor(a: Int, b: Int) -> Int
+    bit_xor(a: bool, b: bool) -> bool
+    bit_xor(a: Vec[N, Int], b: Vec[N, Int]) -> Vec[N, Int]
+    bit_xor(a: Mat[R, C, Int], b: Mat[R, C, Int]) -> Mat[R, C, Int]
 
     Bitwise xor.
 
@@ -3810,8 +3826,8 @@ def cross(a: _Vector3T, b: _Vector3T) -> _Vector3T:
     `Vec[N, T]`: a vector of N components
     Scalar: a number of any type
     """
-def cw_div(x: _A, y: _A) -> _A:
-    """cw_div(x: Element, y: Element) -> Element
+def cw_div(a: _A, b: _A) -> _A:
+    """cw_div(a: Element, b: Element) -> Element
 
     Quotient, component by component.
 
@@ -3819,8 +3835,8 @@ def cw_div(x: _A, y: _A) -> _A:
 
     Element: a number, vector, matrix, quaternion or transform
     """
-def cw_mul(x: _A, y: _A) -> _A:
-    """cw_mul(x: Element, y: Element) -> Element
+def cw_mul(a: _A, b: _A) -> _A:
+    """cw_mul(a: Element, b: Element) -> Element
 
     Product, component by component.
 
@@ -3829,7 +3845,7 @@ def cw_mul(x: _A, y: _A) -> _A:
     Element: a number, vector, matrix, quaternion or transform
     """
 def ddot(x: _Matrix[_M, _N, _S], y: _Matrix[_M, _N, _S]) -> _S:
-    """ddot(x: Element, y: Element) -> Scalar
+    """ddot(a: Element, b: Element) -> Scalar
 
     Sum of products of all entries of two matrices.
 
@@ -3882,28 +3898,28 @@ def determinant(a: mat44h) -> float16:
     Float: a float of any precision
     """
 @_overload
-def diag(v: vec2d) -> mat22d: ...
+def diag(vec: vec2d) -> mat22d: ...
 @_overload
-def diag(v: vec2) -> mat22: ...
+def diag(vec: vec2) -> mat22: ...
 @_overload
-def diag(v: vec2h) -> mat22h: ...
+def diag(vec: vec2h) -> mat22h: ...
 @_overload
-def diag(v: vec3d) -> mat33d: ...
+def diag(vec: vec3d) -> mat33d: ...
 @_overload
-def diag(v: vec3) -> mat33: ...
+def diag(vec: vec3) -> mat33: ...
 @_overload
-def diag(v: vec3h) -> mat33h: ...
+def diag(vec: vec3h) -> mat33h: ...
 @_overload
-def diag(v: vec4d) -> mat44d: ...
+def diag(vec: vec4d) -> mat44d: ...
 @_overload
-def diag(v: vec4) -> mat44: ...
+def diag(vec: vec4) -> mat44: ...
 @_overload
-def diag(v: vec4h) -> mat44h: ...
+def diag(vec: vec4h) -> mat44h: ...
 @_overload
-def diag(v: _Vector[Any, Any]) -> Any:
-    """diag(v: Vec[N, Scalar]) -> Mat[N, N, Scalar]
+def diag(vec: _Vector[Any, Any]) -> Any:
+    """diag(vec: Vec[N, Scalar]) -> Mat[N, N, Scalar]
 
-    The matrix with `v` on its diagonal and zeros elsewhere.
+    The matrix with `vec` on its diagonal and zeros elsewhere.
 
     Gradient: yes.
 
@@ -3912,24 +3928,24 @@ def diag(v: _Vector[Any, Any]) -> Any:
     `Mat[R, C, T]`: a matrix of R rows and C columns
     """
 @_overload
-def div(x: _S, y: _S) -> _S: ...
+def div(a: _S, b: _S) -> _S: ...
 @_overload
-def div(x: _S, y: float) -> _S: ...
+def div(a: _S, b: float) -> _S: ...
 @_overload
-def div(x: float, y: _S) -> _S: ...
+def div(a: float, b: _S) -> _S: ...
 @_overload
-def div(x: _A, s: _S) -> _A: ...
+def div(a: _A, b: _S) -> _A: ...
 @_overload
-def div(s: _S, x: _A) -> _A:
-    """div(x: Scalar, y: Scalar) -> Scalar
-    div(x: Element, s: Scalar) -> Element
-    div(s: Scalar, x: Element) -> Element
+def div(a: _S, b: _A) -> _A:
+    """div(a: Scalar, b: Scalar) -> Scalar
+    div(a: Element, b: Scalar) -> Element
+    div(a: Scalar, b: Element) -> Element
 
     Quotient; integers truncate towards zero.
 
-    Every component divided by `s`.
+    Every component divided by `b`.
 
-    `s` divided by every component.
+    `a` divided by every component.
 
     Gradient: yes.
 
@@ -3940,7 +3956,7 @@ def div(s: _S, x: _A) -> _A:
 def dot(x: _Vector[_N, _S], y: _Vector[_N, _S]) -> _S: ...
 @_overload
 def dot(x: _Quaternion[_S], y: _Quaternion[_S]) -> _S:
-    """dot(x: Element, y: Element) -> Scalar
+    """dot(a: Element, b: Element) -> Scalar
 
     Dot product.
 
@@ -4006,12 +4022,12 @@ def floor(x: float16) -> float16:
     Float: a float of any precision
     """
 @_overload
-def floordiv(x: _S, y: _S) -> _S: ...
+def floordiv(a: _S, b: _S) -> _S: ...
 @_overload
-def floordiv(x: _S, y: float) -> _S: ...
+def floordiv(a: _S, b: float) -> _S: ...
 @_overload
-def floordiv(x: float, y: _S) -> _S:
-    """floordiv(x: Scalar, y: Scalar) -> Scalar
+def floordiv(a: float, b: _S) -> _S:
+    """floordiv(a: Scalar, b: Scalar) -> Scalar
 
     The largest whole number not above x / y.
 
@@ -4034,26 +4050,26 @@ def frac(x: float16) -> float16:
     Float: a float of any precision
     """
 @_overload
-def get_diag(a: mat22d) -> vec2d: ...
+def get_diag(mat: mat22d) -> vec2d: ...
 @_overload
-def get_diag(a: mat22) -> vec2: ...
+def get_diag(mat: mat22) -> vec2: ...
 @_overload
-def get_diag(a: mat22h) -> vec2h: ...
+def get_diag(mat: mat22h) -> vec2h: ...
 @_overload
-def get_diag(a: mat33d) -> vec3d: ...
+def get_diag(mat: mat33d) -> vec3d: ...
 @_overload
-def get_diag(a: mat33) -> vec3: ...
+def get_diag(mat: mat33) -> vec3: ...
 @_overload
-def get_diag(a: mat33h) -> vec3h: ...
+def get_diag(mat: mat33h) -> vec3h: ...
 @_overload
-def get_diag(a: mat44d) -> vec4d: ...
+def get_diag(mat: mat44d) -> vec4d: ...
 @_overload
-def get_diag(a: mat44) -> vec4: ...
+def get_diag(mat: mat44) -> vec4: ...
 @_overload
-def get_diag(a: mat44h) -> vec4h: ...
+def get_diag(mat: mat44h) -> vec4h: ...
 @_overload
-def get_diag(a: _Matrix[Any, Any, Any]) -> Any:
-    """get_diag(a: Mat[N, N, Scalar]) -> Vec[N, Scalar]
+def get_diag(mat: _Matrix[Any, Any, Any]) -> Any:
+    """get_diag(mat: Mat[N, N, Scalar]) -> Vec[N, Scalar]
 
     The diagonal as a vector.
 
@@ -4093,14 +4109,14 @@ def inverse(a: mat44h) -> mat44h:
     Float: a float of any precision
     """
 @_overload
-def invert(x: _I) -> _I: ...
+def invert(a: _I) -> _I: ...
 @_overload
-def invert(x: _VectorT) -> _VectorT: ...
+def invert(a: _VectorT) -> _VectorT: ...
 @_overload
-def invert(x: _MatrixT) -> _MatrixT:
-    """invert(x: Int) -> Int
-    invert(x: Vec[N, Int]) -> Vec[N, Int]
-    invert(x: Mat[R, C, Int]) -> Mat[R, C, Int]
+def invert(a: _MatrixT) -> _MatrixT:
+    """invert(a: Int) -> Int
+    invert(a: Vec[N, Int]) -> Vec[N, Int]
+    invert(a: Mat[R, C, Int]) -> Mat[R, C, Int]
 
     Bitwise complement.
 
@@ -4115,17 +4131,17 @@ def invert(x: _MatrixT) -> _MatrixT:
     `Mat[R, C, T]`: a matrix of R rows and C columns
     """
 @_overload
-def isfinite(x: float64) -> bool: ...
+def isfinite(a: float64) -> bool: ...
 @_overload
-def isfinite(x: float) -> bool: ...
+def isfinite(a: float) -> bool: ...
 @_overload
-def isfinite(x: float16) -> bool: ...
+def isfinite(a: float16) -> bool: ...
 @_overload
 def isfinite(x: _A) -> bool:
-    """isfinite(x: Float) -> bool
+    """isfinite(a: Float) -> bool
     isfinite(x: Element) -> bool
 
-    Whether `x` is neither infinite nor NaN.
+    Whether `a` is neither infinite nor NaN.
 
     Whether every component is neither infinite nor NaN.
 
@@ -4135,17 +4151,17 @@ def isfinite(x: _A) -> bool:
     Element: a number, vector, matrix, quaternion or transform
     """
 @_overload
-def isinf(x: float64) -> bool: ...
+def isinf(a: float64) -> bool: ...
 @_overload
-def isinf(x: float) -> bool: ...
+def isinf(a: float) -> bool: ...
 @_overload
-def isinf(x: float16) -> bool: ...
+def isinf(a: float16) -> bool: ...
 @_overload
 def isinf(x: _A) -> bool:
-    """isinf(x: Float) -> bool
+    """isinf(a: Float) -> bool
     isinf(x: Element) -> bool
 
-    Whether `x` is infinite.
+    Whether `a` is infinite.
 
     Whether some component is infinite.
 
@@ -4155,17 +4171,17 @@ def isinf(x: _A) -> bool:
     Element: a number, vector, matrix, quaternion or transform
     """
 @_overload
-def isnan(x: float64) -> bool: ...
+def isnan(a: float64) -> bool: ...
 @_overload
-def isnan(x: float) -> bool: ...
+def isnan(a: float) -> bool: ...
 @_overload
-def isnan(x: float16) -> bool: ...
+def isnan(a: float16) -> bool: ...
 @_overload
 def isnan(x: _A) -> bool:
-    """isnan(x: Float) -> bool
+    """isnan(a: Float) -> bool
     isnan(x: Element) -> bool
 
-    Whether `x` is not a number.
+    Whether `a` is not a number.
 
     Whether some component is not a number.
 
@@ -4175,15 +4191,15 @@ def isnan(x: _A) -> bool:
     Element: a number, vector, matrix, quaternion or transform
     """
 @_overload
-def length(x: _Vector[_N, _S]) -> _S: ...
+def length(a: _Vector[_N, _S]) -> _S: ...
 @_overload
-def length(x: quatd) -> float64: ...
+def length(a: quatd) -> float64: ...
 @_overload
-def length(x: quat) -> float: ...
+def length(a: quat) -> float: ...
 @_overload
-def length(x: quath) -> float16:
-    """length(x: Vec[N, Float]) -> Float
-    length(x: Quat[Float]) -> Float
+def length(a: quath) -> float16:
+    """length(a: Vec[N, Float]) -> Float
+    length(a: Quat[Float]) -> Float
 
     Euclidean length; its gradient at zero is taken as zero.
 
@@ -4194,15 +4210,15 @@ def length(x: quath) -> float16:
     `Quat[T]`: a quaternion (x, y, z, w)
     """
 @_overload
-def length_sq(x: _Vector[_N, _S]) -> _S: ...
+def length_sq(a: _Vector[_N, _S]) -> _S: ...
 @_overload
-def length_sq(x: quatd) -> float64: ...
+def length_sq(a: quatd) -> float64: ...
 @_overload
-def length_sq(x: quat) -> float: ...
+def length_sq(a: quat) -> float: ...
 @_overload
-def length_sq(x: quath) -> float16:
-    """length_sq(x: Vec[N, Scalar]) -> Scalar
-    length_sq(x: Quat[Float]) -> Float
+def length_sq(a: quath) -> float16:
+    """length_sq(a: Vec[N, Scalar]) -> Scalar
+    length_sq(a: Quat[Float]) -> Float
 
     Sum of squares.
 
@@ -4291,20 +4307,20 @@ def log2(x: float16) -> float16:
     Float: a float of any precision
     """
 @_overload
-def lshift(x: _I, n: _I) -> _I: ...
+def lshift(a: _I, b: _I) -> _I: ...
 @_overload
-def lshift(x: _I, n: float) -> _I: ...
+def lshift(a: _I, b: float) -> _I: ...
 @_overload
-def lshift(x: float, n: _I) -> _I: ...
+def lshift(a: float, b: _I) -> _I: ...
 @_overload
-def lshift(x: _VectorT, n: _VectorT) -> _VectorT: ...
+def lshift(a: _VectorT, b: _VectorT) -> _VectorT: ...
 @_overload
-def lshift(x: _MatrixT, n: _MatrixT) -> _MatrixT:
-    """lshift(x: Int, n: Int) -> Int
-    lshift(x: Vec[N, Int], n: Vec[N, Int]) -> Vec[N, Int]
-    lshift(x: Mat[R, C, Int], n: Mat[R, C, Int]) -> Mat[R, C, Int]
+def lshift(a: _MatrixT, b: _MatrixT) -> _MatrixT:
+    """lshift(a: Int, b: Int) -> Int
+    lshift(a: Vec[N, Int], b: Vec[N, Int]) -> Vec[N, Int]
+    lshift(a: Mat[R, C, Int], b: Mat[R, C, Int]) -> Mat[R, C, Int]
 
-    `x` shifted left by `n` modulo the width.
+    `a` shifted left by `b` modulo the width.
 
     Gradient: none, integers have no derivative.
 
@@ -4313,20 +4329,20 @@ def lshift(x: _MatrixT, n: _MatrixT) -> _MatrixT:
     `Mat[R, C, T]`: a matrix of R rows and C columns
     """
 @_overload
-def max(x: _S, y: _S) -> _S: ...
+def max(a: _S, b: _S) -> _S: ...
 @_overload
-def max(x: _S, y: float) -> _S: ...
+def max(a: _S, b: float) -> _S: ...
 @_overload
-def max(x: float, y: _S) -> _S: ...
+def max(a: float, b: _S) -> _S: ...
 @_overload
-def max(x: _A, y: _A) -> _A: ...
+def max(a: _A, b: _A) -> _A: ...
 @_overload
-def max(x: _Vector[_N, _S]) -> _S:
-    """max(x: Scalar, y: Scalar) -> Scalar
-    max(x: Element, y: Element) -> Element
-    max(x: Vec[N, Scalar]) -> Scalar
+def max(a: _Vector[_N, _S]) -> _S:
+    """max(a: Scalar, b: Scalar) -> Scalar
+    max(a: Element, b: Element) -> Element
+    max(a: Vec[N, Scalar]) -> Scalar
 
-    The larger of two; a tie goes to `x`, NaN loses against a number.
+    The larger of two; a tie goes to `a`, NaN loses against a number.
 
     The larger, component by component.
 
@@ -4339,20 +4355,20 @@ def max(x: _Vector[_N, _S]) -> _S:
     `Vec[N, T]`: a vector of N components
     """
 @_overload
-def min(x: _S, y: _S) -> _S: ...
+def min(a: _S, b: _S) -> _S: ...
 @_overload
-def min(x: _S, y: float) -> _S: ...
+def min(a: _S, b: float) -> _S: ...
 @_overload
-def min(x: float, y: _S) -> _S: ...
+def min(a: float, b: _S) -> _S: ...
 @_overload
-def min(x: _A, y: _A) -> _A: ...
+def min(a: _A, b: _A) -> _A: ...
 @_overload
-def min(x: _Vector[_N, _S]) -> _S:
-    """min(x: Scalar, y: Scalar) -> Scalar
-    min(x: Element, y: Element) -> Element
-    min(x: Vec[N, Scalar]) -> Scalar
+def min(a: _Vector[_N, _S]) -> _S:
+    """min(a: Scalar, b: Scalar) -> Scalar
+    min(a: Element, b: Element) -> Element
+    min(a: Vec[N, Scalar]) -> Scalar
 
-    The smaller of two; a tie goes to `x`, NaN loses against a number.
+    The smaller of two; a tie goes to `a`, NaN loses against a number.
 
     The smaller, component by component.
 
@@ -4365,17 +4381,17 @@ def min(x: _Vector[_N, _S]) -> _S:
     `Vec[N, T]`: a vector of N components
     """
 @_overload
-def mod(x: _S, y: _S) -> _S: ...
+def mod(a: _S, b: _S) -> _S: ...
 @_overload
-def mod(x: _S, y: float) -> _S: ...
+def mod(a: _S, b: float) -> _S: ...
 @_overload
-def mod(x: float, y: _S) -> _S: ...
+def mod(a: float, b: _S) -> _S: ...
 @_overload
 def mod(x: _A, y: _A) -> _A:
-    """mod(x: Scalar, y: Scalar) -> Scalar
+    """mod(a: Scalar, b: Scalar) -> Scalar
     mod(x: Element, y: Element) -> Element
 
-    Remainder with the sign of `x`.
+    Remainder with the sign of `a`.
 
     Component by component; a scalar goes with every component.
 
@@ -4519,8 +4535,8 @@ def nonzero(x: _S) -> _S:
 
     Scalar: a number of any type
     """
-def norm_huber(x: _Vector[_N, _S], delta: _Number = ...) -> _S:
-    """norm_huber(x: Vec[N, Float], delta: Float) -> Float
+def norm_huber(v: _Vector[_N, _S], delta: _Number = ...) -> _S:
+    """norm_huber(v: Vec[N, Float], delta: Float) -> Float
 
     Huber norm: quadratic up to `delta`, linear beyond.
 
@@ -4529,8 +4545,8 @@ def norm_huber(x: _Vector[_N, _S], delta: _Number = ...) -> _S:
     `Vec[N, T]`: a vector of N components
     Float: a float of any precision
     """
-def norm_l1(x: _Vector[_N, _S]) -> _S:
-    """norm_l1(x: Vec[N, Float]) -> Float
+def norm_l1(v: _Vector[_N, _S]) -> _S:
+    """norm_l1(v: Vec[N, Float]) -> Float
 
     Sum of absolute components.
 
@@ -4539,8 +4555,8 @@ def norm_l1(x: _Vector[_N, _S]) -> _S:
     `Vec[N, T]`: a vector of N components
     Float: a float of any precision
     """
-def norm_l2(x: _Vector[_N, _S]) -> _S:
-    """norm_l2(x: Vec[N, Float]) -> Float
+def norm_l2(v: _Vector[_N, _S]) -> _S:
+    """norm_l2(v: Vec[N, Float]) -> Float
 
     Euclidean length.
 
@@ -4549,8 +4565,8 @@ def norm_l2(x: _Vector[_N, _S]) -> _S:
     `Vec[N, T]`: a vector of N components
     Float: a float of any precision
     """
-def norm_pseudo_huber(x: _Vector[_N, _S], delta: _Number = ...) -> _S:
-    """norm_pseudo_huber(x: Vec[N, Float], delta: Float) -> Float
+def norm_pseudo_huber(v: _Vector[_N, _S], delta: _Number = ...) -> _S:
+    """norm_pseudo_huber(v: Vec[N, Float], delta: Float) -> Float
 
     Smooth Huber norm, delta * sqrt(1 + |x / delta|^2).
 
@@ -4560,17 +4576,17 @@ def norm_pseudo_huber(x: _Vector[_N, _S], delta: _Number = ...) -> _S:
     Float: a float of any precision
     """
 @_overload
-def normalize(x: _VectorT) -> _VectorT: ...
+def normalize(a: _VectorT) -> _VectorT: ...
 @_overload
-def normalize(x: quatd) -> quatd: ...
+def normalize(a: quatd) -> quatd: ...
 @_overload
-def normalize(x: quat) -> quat: ...
+def normalize(a: quat) -> quat: ...
 @_overload
-def normalize(x: quath) -> quath:
-    """normalize(x: Vec[N, Float]) -> Vec[N, Float]
-    normalize(x: Quat[Float]) -> Quat[Float]
+def normalize(a: quath) -> quath:
+    """normalize(a: Vec[N, Float]) -> Vec[N, Float]
+    normalize(a: Quat[Float]) -> Quat[Float]
 
-    `x` scaled to length 1; zero stays zero.
+    `a` scaled to length 1; zero stays zero.
 
     Gradient: yes.
 
@@ -4681,20 +4697,20 @@ def round(x: float16) -> float16:
     Float: a float of any precision
     """
 @_overload
-def rshift(x: _I, n: _I) -> _I: ...
+def rshift(a: _I, b: _I) -> _I: ...
 @_overload
-def rshift(x: _I, n: float) -> _I: ...
+def rshift(a: _I, b: float) -> _I: ...
 @_overload
-def rshift(x: float, n: _I) -> _I: ...
+def rshift(a: float, b: _I) -> _I: ...
 @_overload
-def rshift(x: _VectorT, n: _VectorT) -> _VectorT: ...
+def rshift(a: _VectorT, b: _VectorT) -> _VectorT: ...
 @_overload
-def rshift(x: _MatrixT, n: _MatrixT) -> _MatrixT:
-    """rshift(x: Int, n: Int) -> Int
-    rshift(x: Vec[N, Int], n: Vec[N, Int]) -> Vec[N, Int]
-    rshift(x: Mat[R, C, Int], n: Mat[R, C, Int]) -> Mat[R, C, Int]
+def rshift(a: _MatrixT, b: _MatrixT) -> _MatrixT:
+    """rshift(a: Int, b: Int) -> Int
+    rshift(a: Vec[N, Int], b: Vec[N, Int]) -> Vec[N, Int]
+    rshift(a: Mat[R, C, Int], b: Mat[R, C, Int]) -> Mat[R, C, Int]
 
-    `x` shifted right by `n` modulo the width; signed numbers keep their sign.
+    `a` shifted right by `b` modulo the width; signed numbers keep their sign.
 
     Gradient: none, integers have no derivative.
 
@@ -4747,14 +4763,14 @@ def sinh(x: float16) -> float16:
     Float: a float of any precision
     """
 @_overload
-def skew(v: vec3d) -> mat33d: ...
+def skew(vec: vec3d) -> mat33d: ...
 @_overload
-def skew(v: vec3) -> mat33: ...
+def skew(vec: vec3) -> mat33: ...
 @_overload
-def skew(v: vec3h) -> mat33h: ...
+def skew(vec: vec3h) -> mat33h: ...
 @_overload
-def skew(v: _Vector[Any, Any]) -> Any:
-    """skew(v: Vec[3, Scalar]) -> Mat[3, 3, Scalar]
+def skew(vec: _Vector[Any, Any]) -> Any:
+    """skew(vec: Vec[3, Scalar]) -> Mat[3, 3, Scalar]
 
     The matrix whose product with u is cross(v, u).
 
@@ -4764,10 +4780,10 @@ def skew(v: _Vector[Any, Any]) -> Any:
     Scalar: a number of any type
     `Mat[R, C, T]`: a matrix of R rows and C columns
     """
-def smooth_normalize(x: _VectorT, delta: _Number = ...) -> _VectorT:
-    """smooth_normalize(x: Vec[N, Float], delta: Float) -> Vec[N, Float]
+def smooth_normalize(v: _VectorT, delta: _Number = ...) -> _VectorT:
+    """smooth_normalize(v: Vec[N, Float], delta: Float) -> Vec[N, Float]
 
-    `x` divided by its pseudo-Huber norm: smooth through zero.
+    `v` divided by its pseudo-Huber norm: smooth through zero.
 
     Gradient: yes.
 
@@ -4818,8 +4834,12 @@ def store(array: array[_T, Any], *indices_and_value: Any) -> None:
 
     Gradient: yes.
     """
+@_overload
+def sub(a: _A, b: _A) -> _A: ...
+@_overload
 def sub(x: _A, y: _A) -> _A:
-    """sub(x: Element, y: Element) -> Element
+    """sub(a: Element, b: Element) -> Element
+    sub(x: Element, y: Element) -> Element
 
     Difference, component by component.
 
@@ -4918,11 +4938,11 @@ def trunc(x: float16) -> float16:
     Float: a float of any precision
     """
 @_overload
-def unot(x: bool) -> bool: ...
+def unot(a: bool) -> bool: ...
 @_overload
-def unot(x: _S) -> bool:
-    """unot(x: bool) -> bool
-    unot(x: Scalar) -> bool
+def unot(a: _S) -> bool:
+    """unot(a: bool) -> bool
+    unot(a: Scalar) -> bool
 
     Logical negation.
 
@@ -4940,9 +4960,9 @@ def view(array: array[_T, Any], *indices: _Integer) -> array[_T, Any]:
     Gradient: none, a view shares memory: gradients flow through loads.
     """
 def where(condition: Any, if_true: _A, if_false: _A) -> _A:
-    """where(condition: bool, if_true: Element, if_false: Element) -> Element
+    """where(cond: bool, value_if_true: Element, value_if_false: Element) -> Element
 
-    `if_true` where the condition holds, else `if_false`; both are evaluated.
+    `value_if_true` where the condition holds, else `value_if_false`; both are evaluated.
 
     Gradient: yes.
 
@@ -4956,24 +4976,24 @@ def breakpoint() -> None:
     Gradient: none, a report has no value.
     """
 @_overload
-def div_approx(x: _S, y: _S) -> _S: ...
+def div_approx(a: _S, b: _S) -> _S: ...
 @_overload
-def div_approx(x: _S, y: float) -> _S: ...
+def div_approx(a: _S, b: float) -> _S: ...
 @_overload
-def div_approx(x: float, y: _S) -> _S: ...
+def div_approx(a: float, b: _S) -> _S: ...
 @_overload
-def div_approx(x: _A, s: _S) -> _A: ...
+def div_approx(a: _A, b: _S) -> _A: ...
 @_overload
-def div_approx(s: _S, x: _A) -> _A:
-    """div(x: Scalar, y: Scalar) -> Scalar
-    div(x: Element, s: Scalar) -> Element
-    div(s: Scalar, x: Element) -> Element
+def div_approx(a: _S, b: _A) -> _A:
+    """div(a: Scalar, b: Scalar) -> Scalar
+    div(a: Element, b: Scalar) -> Element
+    div(a: Scalar, b: Element) -> Element
 
     Quotient; integers truncate towards zero.
 
-    Every component divided by `s`.
+    Every component divided by `b`.
 
-    `s` divided by every component.
+    `a` divided by every component.
 
     Gradient: yes.
 
@@ -5441,6 +5461,9 @@ from .core.runtime.arrays.fabric import fabricarray as fabricarray
 from .core.runtime.arrays.fabric import indexedfabricarray as indexedfabricarray
 from .core.runtime.arrays.fabric_rows import fabricarrayarray as fabricarrayarray
 from .core.runtime.arrays.fabric_rows import indexedfabricarrayarray as indexedfabricarrayarray
+from .core.runtime.arrays.memory_tracker import ScopedMemoryTracker as ScopedMemoryTracker
+from .core.runtime.arrays.memory_tracker import print_memory_report as print_memory_report
+from .core.runtime.launches.kernel import kernel_from_source as kernel_from_source
 from .core.runtime.launches.kernel import overload as overload
 from .core.runtime.launches.modules import Module as Module
 from .core.runtime.launches.modules import force_load as force_load
@@ -5449,6 +5472,7 @@ from .core.runtime.launches.modules import get_module_options as get_module_opti
 from .core.runtime.launches.modules import load_module as load_module
 from .core.runtime.launches.modules import set_module_options as set_module_options
 from .core.runtime.launch import launch as launch
+from .core.runtime.launch import launch_tiled as launch_tiled
 from .core.runtime.map import map as map
 from .core.runtime.launches.session import clear_kernel_cache as clear_kernel_cache
 from .core.runtime.launches.session import init as init
@@ -5636,6 +5660,9 @@ __all__ = [
     "velocity_at_point",
     "erfcinv",
     "erfinv",
+    "Texture1D",
+    "Texture2D",
+    "Texture3D",
     "transform_compose",
     "transform_decompose",
     "transform_from_matrix",
@@ -5859,9 +5886,12 @@ __all__ = [
     "indexedfabricarray",
     "fabricarrayarray",
     "indexedfabricarrayarray",
+    "ScopedMemoryTracker",
+    "print_memory_report",
     "indexedarray",
     "Kernel",
     "kernel",
+    "kernel_from_source",
     "overload",
     "Module",
     "force_load",
@@ -5870,6 +5900,7 @@ __all__ = [
     "load_module",
     "set_module_options",
     "launch",
+    "launch_tiled",
     "map",
     "clear_kernel_cache",
     "init",

@@ -72,8 +72,12 @@ class Config:
     """Kept for scripts that set it: tapes always notice overwrites, and keep what gradients need."""
     quiet: bool = True
     """Kept for scripts that set it: warpsim prints nothing at start-up or launch."""
+    load_module_max_workers: int | None = None
+    """How many threads `load_module` and `force_load` compile on, 0 or 1: the calling one; None: as launches use."""
     mode: str = "release"
     """`debug` turns `verify` on for kernels and modules that do not say what it is."""
+    track_memory: bool = False
+    """Note which memory arrays take, for `print_memory_report`."""
     generation: ClassVar[int]
     """A number that changes whenever a switch is set."""
     verbose: bool = False
@@ -101,11 +105,9 @@ class Config:
     legacy_scalar_return_types: bool = False
     line_directives: bool = True
     llvm_cuda: bool = False
-    load_module_max_workers: int | None = 0
     optimization_level: int | None = None
     print_launches: bool = False
     ptx_target_arch: int | None = None
-    track_memory: bool = False
     use_precompiled_headers: bool = True
     verbose_warnings: bool = False
     verify_cuda: bool = False

@@ -39,6 +39,7 @@ NAMES = {
         "spatial_adjoint spatial_bottom spatial_cross spatial_cross_dual spatial_dot spatial_top velocity_at_point"
     ),
     "core.lib.special": "erfcinv erfinv",
+    "core.lib.textures": "Texture1D Texture2D Texture3D",
     "core.lib.transforms": (
         "transform_compose transform_decompose transform_from_matrix transform_get_rotation transform_get_translation "
         "transform_identity transform_inverse transform_multiply transform_point transform_set_rotation "
@@ -88,12 +89,13 @@ NAMES = {
     "core.runtime.commands.graph": "Graph ScopedCapture capture_begin capture_end capture_launch",
     "core.runtime.arrays.fabric": "fabricarray indexedfabricarray",
     "core.runtime.arrays.fabric_rows": "fabricarrayarray indexedfabricarrayarray",
+    "core.runtime.arrays.memory_tracker": "ScopedMemoryTracker print_memory_report",
     "core.runtime.arrays.indexed": "indexedarray",
-    "core.runtime.launches.kernel": "Kernel kernel overload",
+    "core.runtime.launches.kernel": "Kernel kernel kernel_from_source overload",
     "core.runtime.launches.modules": (
         "Module force_load get_module get_module_options load_module set_module_options"
     ),
-    "core.runtime.launch": "launch",
+    "core.runtime.launch": "launch launch_tiled",
     "core.runtime.map": "map",
     "core.runtime.launches.session": "clear_kernel_cache init set_num_threads",
     "core.runtime.devices.stream": (
@@ -211,8 +213,8 @@ LATER = {
         "dense_solve dense_solve_batched dense_subs"
     ),
     "textures": (
-        "GLTextureResource RegisteredGLBuffer Texture Texture1D Texture2D Texture3D TextureAddressMode "
-        "TextureFilterMode TextureResourceFlags"
+        "GLTextureResource RegisteredGLBuffer Texture TextureAddressMode TextureFilterMode TextureResourceFlags "
+        "texture_sample"
     ),
     "sparse matrices and finite elements": "sparse fem",
     "graphs in files": "capture_load capture_load_from_bytes capture_save",
@@ -258,12 +260,13 @@ def loader(namespace: dict[str, Any]) -> Callable[[str], Any]:
             missing = error.name.partition(".")[0]
             raise MissingPackageError(
                 f"{package}.{name} needs the package {missing!r}, which is not installed\n"
-                f"help: pip install {missing}"
+                f"help: pip install {_PACKAGES.get(missing, missing)}"
             ) from error
 
     return load
 
 
+_PACKAGES = {"paddle": "paddlepaddle"}  # which are called otherwise than their modules
 _loading = threading.RLock()
 _PATIENCE = 5.0  # [s]; the thread that imports could be waiting for the one that forks
 _held: list[bool] = []  # whether the fork that is under way holds the lock

@@ -261,10 +261,10 @@ def constant(x: _A) -> _A:
 def static(expression: _A) -> _A:
     """In a kernel: evaluate a Python expression when the kernel is compiled. On the host: the value itself."""
 
-def cast(x: Any, dtype: type[_A]) -> _A:
-    """`x` converted to the scalar type `dtype`: floats truncate and saturate, integers wrap."""
+def cast(a: Any, dtype: type[_A]) -> _A:
+    """In a kernel: the bits of `a` as a value of the type `dtype`, of the same size. `dtype(a)` converts numbers."""
 
-def select(condition: Any, value_if_false: _A, value_if_true: _A) -> _A:
+def select(cond: Any, value_if_false: _A, value_if_true: _A) -> _A:
     """One of two values; note the order: the value for False comes first."""
 
 class _Thread(int):

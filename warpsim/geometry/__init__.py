@@ -1,1 +1,32 @@
-"""Hash grids, bounding volume hierarchies, meshes and sparse volumes, written in the kernel language."""
+"""Hash grids, bounding volume hierarchies, meshes and sparse volumes, written in the kernel language.
+
+`IsoSurfaceMarchingCubes`, which is `warpsim.MarchingCubes`, and `IsoSurfaceBase` are here for scripts written for Warp.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_HOME = {
+    "IsoSurfaceBase": ("marching_cubes.iso_surface", "IsoSurfaceBase"),
+    "IsoSurfaceMarchingCubes": ("marching_cubes.marching_cubes", "MarchingCubes"),
+}
+_LATER = {
+    "surface nets": ("IsoSurfaceNets",),
+    "surfaces from sparse grids": ("lipschitz_octree", "sparse_marching_cubes", "sparse_marching_cubes_from_cells"),
+    "swept volumes": (
+        "SweptVolumeSignMode", "swept_volume_bounds", "swept_volume_field", "swept_volume_mesh", "swept_volume_sdf",
+    ),
+    "Delaunay triangulations": ("delaunay_edge_flip", "find_triangle_neighbor_edge_index", "tri_tri_adjacency"),
+}  # fmt: skip
+"""Names of Warp whose part of it is not here yet, for the message that says so."""
+
+
+def __getattr__(name: str) -> Any:
+    """A name of `_HOME`, loaded late: most programs that query geometry extract no surfaces."""
+    if name in _HOME:
+        module, inner = _HOME[name]
+        return getattr(importlib.import_module(f"{__name__}.{module}"), inner)
+    later = next((f": {what} are not here yet" for what, names in _LATER.items() if name in names), "")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{later}")

@@ -29,7 +29,7 @@ ELSEWHERE = {
     "atomic_exch": "test_atomic_rows", "atomic_cas": "test_atomic_rows", "atomic_and": "test_atomic_rows",
     "atomic_or": "test_atomic_rows", "atomic_xor": "test_atomic_rows", "tid": "test_report_rows",
     "block_dim": "test_report_rows", "printf": "test_report_rows", "assert": "test_report_rows",
-    "breakpoint": "test_report_rows", "resolve": "test_handle_rows",
+    "breakpoint": "test_report_rows", "resolve": "test_handle_rows", "reinterpret": "test_reinterpret",
 }  # fmt: skip
 
 

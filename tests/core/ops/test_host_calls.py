@@ -96,3 +96,32 @@ def test_an_atomic_without_arguments_in_a_kernel():
 def test_an_abstract_class_is_named_by_what_it_is():
     with pytest.raises(ArgumentTypeError, match=r"labels is 3 \(int\)\nexpected: a mapping$"):
         instance(3, Mapping, "labels")
+
+
+@wp.kernel
+def by_keywords(x: wp.array(dtype=float), v: wp.vec3, q: wp.quat):
+    x[0] = wp.min(b=2.0, a=3.0)
+    x[1] = wp.dot(a=v, b=wp.normalize(a=v))
+    x[2] = wp.length(a=wp.quat_rotate(vec=v, quat=q))
+    x[3] = wp.where(cond=x[0] > 2.5, value_if_true=1.0, value_if_false=2.0)
+    x[4] = wp.select(value_if_false=5.0, value_if_true=6.0, cond=False)
+    x[5] = wp.trace(wp.diag(vec=v)) + float(wp.lshift(a=1, b=3))
+    x[6] = wp.norm_huber(v=v, delta=0.5)
+
+
+def test_keywords_are_those_of_warp():
+    v, q = wp.vec3(2.0, 3.0, 6.0), wp.quat_from_axis_angle(wp.vec3(1.0, 0.0, 0.0), 0.3)
+    x = wp.zeros(7, dtype=float)
+    wp.launch(by_keywords, 1, inputs=[x, v, q])
+    on_the_host = [
+        wp.min(b=2.0, a=3.0), wp.dot(a=v, b=wp.normalize(a=v)), wp.length(a=wp.quat_rotate(vec=v, quat=q)),
+        wp.where(cond=False, value_if_true=1.0, value_if_false=2.0),
+        wp.select(value_if_false=5.0, value_if_true=6.0, cond=False),
+        wp.trace(wp.diag(vec=v)) + wp.lshift(a=1, b=3), wp.norm_huber(v=v, delta=0.5),
+    ]  # fmt: skip
+    assert x.numpy().tolist() == pytest.approx([2, 7, 7, 2, 5, 19, 3.375], rel=1e-5)
+    assert x.numpy().tolist() == pytest.approx(on_the_host, rel=1e-5)
+    assert wp.div(a=wp.vec3(2.0, 4.0, 6.0), b=2.0) == wp.vec3(1.0, 2.0, 3.0)
+    assert wp.max(a=v) == 6.0
+    with pytest.raises(KernelTypeError, match="min"):
+        wp.min(a=1.0, c=2.0)

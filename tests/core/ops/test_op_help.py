@@ -16,7 +16,7 @@ def test_help_shows_signature_description_and_gradient():
 
 def test_every_overload_is_there_once():
     lines = wp.length.__doc__.split("\n")
-    assert lines.count("length(x: Vec[N, Float]) -> Float") == lines.count("length(x: Quat[Float]) -> Float") == 1
+    assert lines.count("length(a: Vec[N, Float]) -> Float") == lines.count("length(a: Quat[Float]) -> Float") == 1
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_values_may_carry_notes_of_ones_own():
     assert v == wp.vec3(1.0, 2.0, 3.0)
     with pytest.raises(AttributeError, match="no attribute 'color'"):
         _ = v.color
-    with pytest.raises(IndexError):
+    with pytest.raises(AttributeError, match="no attribute 'w'"):
         v.w = 1.0
 
 
@@ -130,3 +130,18 @@ def test_a_class_that_only_names_a_type_is_that_type():
     out = wp.zeros(1, dtype=float)
     wp.launch(adding, 1, inputs=[out])
     assert out.list() == [3.0]
+
+
+def test_components_that_a_vector_has_not_cannot_be_set():
+    v = wp.vec2(1.0, 2.0)
+    for name in ("z", "w", "xz"):
+        with pytest.raises(AttributeError, match=f"vec2f has no attribute '{name}'"):
+            setattr(v, name, 9.0)
+    v.yx = (3.0, 4.0)
+    assert v == wp.vec2(4.0, 3.0) and not hasattr(v, "z")
+
+
+def test_bytes_are_those_of_memory():
+    a = wp.array(np.arange(8.0).reshape(2, 4), dtype=wp.quath)
+    assert b"".join(map(bytes, a.list())) == a.numpy().tobytes()
+    assert bytes(wp.mat22(1.0, 2.0, 3.0, 4.0)) == np.arange(1, 5, dtype=np.float32).tobytes()

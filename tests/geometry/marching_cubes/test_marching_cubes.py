@@ -313,6 +313,29 @@ def test_the_object_keeps_size_bounds_and_results():
     assert_closed(cubes.indices.numpy().reshape(-1, 3))
 
 
+def test_patterns_for_own_kernels_say_which_edges_a_cube_cuts():
+    """Of every case, by its own corners: the edges of its triangles are those with one end inside, and no other."""
+    first, edges = MarchingCubes.CASE_TO_TRI_RANGE, MarchingCubes.TRI_LOCAL_INDICES
+    for case in range(256):
+        inside = [case >> corner & 1 for corner in range(8)]
+        cut = {e for e, (p, q) in enumerate(MarchingCubes.EDGE_TO_CORNERS) if inside[p] != inside[q]}
+        assert set(edges[first[case] : first[case + 1]]) == cut
+        assert (first[case + 1] - first[case]) % 3 == 0
+    ends = np.array(MarchingCubes.CUBE_CORNER_OFFSETS)[np.array(MarchingCubes.EDGE_TO_CORNERS)]
+    assert sorted(map(tuple, ends[:, 1] - ends[:, 0])) == sorted([(1, 0, 0), (0, 1, 0), (0, 0, 1)] * 4)
+
+
+def test_the_names_of_warp_are_the_same_class():
+    assert wp.geometry.IsoSurfaceMarchingCubes is wp.MarchingCubes
+    assert issubclass(wp.MarchingCubes, wp.geometry.IsoSurfaceBase)
+    with pytest.raises(TypeError, match="abstract"):
+        wp.geometry.IsoSurfaceBase(4, 4, 4)
+    with pytest.raises(AttributeError, match="surface nets are not here yet"):
+        wp.geometry.IsoSurfaceNets(4, 4, 4)
+    with pytest.raises(ArgumentTypeError, match="`lower` and `domain_bounds_lower_corner` are both there"):
+        MarchingCubes(4, 4, 4, lower=(0, 0, 0), domain_bounds_lower_corner=(0, 0, 0))
+
+
 @pytest.mark.parametrize(
     ("field", "options", "error", "message"),
     [

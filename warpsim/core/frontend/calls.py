@@ -153,12 +153,10 @@ def call_on_literals(tr: Translator, op: Op, numbers: list[Any]) -> Any:
 
 
 def in_order(tr: Translator, op: Op, args: list[Any], keywords: dict[str, Any]) -> list[Any]:
-    """Positional arguments for keywords, by the parameter names of a row that has them."""
-    for row in op.rows:
-        names = [p.name for p in row.params]
-        rest = names[len(args) :]
-        if set(keywords) <= set(rest) and rest[: len(keywords)] == [n for n in rest if n in keywords]:
-            return [*args, *(keywords[n] for n in rest[: len(keywords)])]
+    """Positional arguments for keywords, or `KernelTypeError`."""
+    ordered = op.in_order(args, keywords)
+    if ordered is not None:
+        return ordered
     known = "; ".join(row.signature() for row in op.rows)
     unknown = ", ".join(keywords)
     raise KernelTypeError(f"{op.name} has no parameters {unknown}", expected=known, help="check the spelling")

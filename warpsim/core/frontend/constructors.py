@@ -156,10 +156,22 @@ def form_identity(tr: Translator, callee: Any, args: list[Any], keywords: dict[s
 
 @form("cast")
 def form_cast(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:
-    value, to = [*args, *(keywords[k] for k in ("x", "dtype") if k in keywords)]
-    if not isinstance(to, type):
-        raise KernelTypeError(f"cast to {describe(to)}", expected="a scalar type")
-    return call_type(tr, to, [value], {})
+    """The bits of a value as another type."""
+    operand, dtype = inspect.signature(callee).bind(*args, **keywords).args
+    value, to = typed(operand), scalars.canonical(dtype)
+    sizes = [structs.numpy_dtype(t).itemsize if is_plain(t) else None for t in (value.type, to)]
+    if None in sizes or sizes[0] != sizes[1]:
+        raise KernelTypeError(
+            f"cast of {describe(value)} to {describe(to)}",
+            expected="numbers, vectors, matrices or structs of equal size",
+            help="cast takes the bits as they are; the type converts a number: wp.float32(x)",
+        )  # fmt: skip
+    return tr.emit(TABLE["reinterpret"], value, source=value.type, to=to)
+
+
+def is_plain(t: Any) -> bool:
+    """Whether a type holds numbers alone."""
+    return structs.is_field_type(t) and not structs.holds_arrays(t)
 
 
 @form("resolve")

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..ops.registry import TABLE
-from ..types.scalars import canonical
-
 FORMS: dict[str, Callable[..., Any]] = {}
 """What translates a call of a host function, by its `kernel_form`: from translator, callee, operands and keywords."""
 
@@ -32,14 +29,14 @@ def constant(x: Any) -> Any:
     return x
 
 
-def cast(x: Any, dtype: Any) -> Any:
-    """`x` converted to the scalar type `dtype`: floats truncate and saturate, integers wrap."""
-    return TABLE["cast"](x, to=canonical(dtype))
+def cast(a: Any, dtype: Any) -> Any:
+    """In a kernel: the bits of `a` as a value of the type `dtype`, of the same size. `dtype(a)` converts numbers."""
+    raise TypeError("wp.cast works inside kernels only\nhelp: numpy.ndarray.view does the same on the host")
 
 
-def select(condition: Any, value_if_false: Any, value_if_true: Any) -> Any:
+def select(cond: Any, value_if_false: Any, value_if_true: Any) -> Any:
     """One of two values; note the order: the value for False comes first."""
-    return value_if_true if condition else value_if_false
+    return value_if_true if cond else value_if_false
 
 
 def length(a: Any) -> int:

@@ -32,6 +32,7 @@ from ..types.arrays import type_name
 from ..types.precise import host_result, typed_numbers
 from .array_slices import ArraySlice
 from .bodies import declared, result_with_chain, typed_result
+from .by_name import ByName
 from .callee import Callee
 from .captured import Redefinable
 from .conversions import convert
@@ -54,7 +55,7 @@ FUNCTIONS: weakref.WeakValueDictionary[tuple[str, str], Func] = weakref.WeakValu
 _redefinitions = 0
 
 
-class Func(Callee, Redefinable):
+class Func(Callee, Redefinable, ByName):
     """A named set of overloads. `inout` names parameters that a function rebinds in its caller.
 
     A later definition of the name makes another object, which takes over the overloads that it does not replace.
@@ -113,10 +114,6 @@ class Func(Callee, Redefinable):
 
     def __repr__(self) -> str:
         return f"<func {self.name}>"
-
-    def __reduce__(self) -> str:
-        """For `pickle` and `copy`: the function of that name, as with functions of Python."""
-        return self.place[1]
 
     def inout(self, count: int, keywords: list[str]) -> dict[int, str]:
         """What a call with so many arguments rebinds, known before their types: overloads that differ in it take

@@ -12,9 +12,16 @@ from typing import Any
 
 from ...errors import KernelNameError, Location, UnsupportedSyntaxError
 from ..types.arrays import type_name, without_none
-from . import edited
+from . import edited, texts
 from .captured import Captured
 from .syntax_trees import parsed
+
+_CURE = "define it in a file, in a notebook, or from its text with wp.kernel_from_source(text)"
+_CURES = {
+    "<string>": "in place of exec(text), wp.kernel_from_source(text) makes a kernel of its text",
+    "<stdin>": "Python keeps no text of what it reads from a pipe: save it in a file, or pass it by python -c",
+}
+"""What helps where Python has no text, by the name that it gave the text."""
 
 
 class Source:
@@ -27,7 +34,7 @@ class Source:
     def __init__(self, function: Callable[..., Any]):
         self.function = function
         self.name = function.__name__
-        self.file = inspect.getsourcefile(function) or "<unknown>"
+        self.file = texts.file_of(function.__code__)
         self.first_line = function.__code__.co_firstlineno
         self.offset = 0  # from lines of the tree to lines of the file
         self.tree: ast.FunctionDef | ast.Lambda
@@ -38,7 +45,8 @@ class Source:
     def _definition(self) -> ast.FunctionDef:
         line = self._line()
         try:
-            statement = self._parsed() if line == self.first_line else self._moved(line)
+            in_place = line == self.first_line and self.file == self.function.__code__.co_filename
+            statement = self._parsed() if in_place else self._moved(line)
         except (OSError, TypeError, SyntaxError) as error:
             raise self._unavailable() from error
         if not isinstance(statement, ast.FunctionDef):
@@ -52,7 +60,7 @@ class Source:
             return self.first_line
         lines = edited.lines_of(self.function.__code__, text)
         if not lines:
-            raise self._edited()
+            raise self._unavailable() if self.file in ("<string>", "<stdin>") else self._edited()
         return self.first_line if self.first_line in lines else lines[0]
 
     def _text(self) -> str:
@@ -96,7 +104,7 @@ class Source:
     def _unavailable(self) -> UnsupportedSyntaxError:
         return UnsupportedSyntaxError(
             f"the source of {self.name!r} is not available",
-            help="define kernels in a file or notebook cell; for generated code add it to linecache",
+            help=_CURES.get(self.file, _CURE),
         )
 
     def whole(self) -> Location:

@@ -38,43 +38,43 @@ def quat_from_axis_angle(axis: Vec[3, Float], angle: Float) -> Quat[Float]:
 
 
 @func
-def quat_to_axis_angle(q: Quat[Float]) -> tuple[Vec[3, Float], Float]:
-    """(unit axis, angle [rad] in [0, pi]) of the rotation `q`, of any length.
+def quat_to_axis_angle(quat: Quat[Float]) -> tuple[Vec[3, Float], Float]:
+    """(unit axis, angle [rad] in [0, pi]) of the rotation `quat`, of any length.
 
     The identity has axis zero. The axis and its derivative are discontinuous there.
     """
-    v = vector(q[0], q[1], q[2])
+    v = vector(quat[0], quat[1], quat[2])
     axis = normalize(v)
-    return where(q[3] < 0.0, -axis, axis), 2.0 * atan2(length(v), abs(q[3]))
+    return where(quat[3] < 0.0, -axis, axis), 2.0 * atan2(length(v), abs(quat[3]))
 
 
 @func
-def quat_inverse(q: Quat[Float]) -> Quat[Float]:
+def quat_inverse(quat: Quat[Float]) -> Quat[Float]:
     """The conjugate: the inverse rotation of a unit quaternion."""
-    return quaternion(-q[0], -q[1], -q[2], q[3])
+    return quaternion(-quat[0], -quat[1], -quat[2], quat[3])
 
 
 @func
-def quat_rotate(q: Quat[Float], v: Vec[3, Float]) -> Vec[3, Float]:
-    """`v` rotated by the unit quaternion `q`."""
-    u, w = vector(q[0], q[1], q[2]), q[3]
-    return (2.0 * w * w - 1.0) * v + (2.0 * w) * cross(u, v) + (2.0 * dot(u, v)) * u
+def quat_rotate(quat: Quat[Float], vec: Vec[3, Float]) -> Vec[3, Float]:
+    """`vec` rotated by the unit quaternion `quat`."""
+    u, w = vector(quat[0], quat[1], quat[2]), quat[3]
+    return (2.0 * w * w - 1.0) * vec + (2.0 * w) * cross(u, vec) + (2.0 * dot(u, vec)) * u
 
 
 @func
-def quat_rotate_inv(q: Quat[Float], v: Vec[3, Float]) -> Vec[3, Float]:
-    """`v` rotated by the inverse of the unit quaternion `q`."""
-    u, w = vector(q[0], q[1], q[2]), q[3]
-    return (2.0 * w * w - 1.0) * v - (2.0 * w) * cross(u, v) + (2.0 * dot(u, v)) * u
+def quat_rotate_inv(quat: Quat[Float], vec: Vec[3, Float]) -> Vec[3, Float]:
+    """`vec` rotated by the inverse of the unit quaternion `quat`."""
+    u, w = vector(quat[0], quat[1], quat[2]), quat[3]
+    return (2.0 * w * w - 1.0) * vec - (2.0 * w) * cross(u, vec) + (2.0 * dot(u, vec)) * u
 
 
 # ----- matrices -----------------------------------------------------------------------------
 
 
 @func
-def quat_to_matrix(q: Quat[Float]) -> Mat[3, 3, Float]:
-    """The 3x3 matrix M of the unit quaternion `q`: M v = quat_rotate(q, v)."""
-    x, y, z, w = q[0], q[1], q[2], q[3]
+def quat_to_matrix(quat: Quat[Float]) -> Mat[3, 3, Float]:
+    """The 3x3 matrix M of the unit quaternion `quat`: M v = quat_rotate(quat, v)."""
+    x, y, z, w = quat[0], quat[1], quat[2], quat[3]
     diagonal = 2.0 * w * w - 1.0
     return matrix_from_cols(
         vector(diagonal + 2.0 * x * x, 2.0 * (x * y + w * z), 2.0 * (x * z - w * y)),
@@ -101,9 +101,9 @@ def _quat_from_rows(r0: Vec[3, Float], r1: Vec[3, Float], r2: Vec[3, Float]) -> 
 
 
 @func
-def quat_from_matrix(m: Mat[3, 3, Float]) -> Quat[Float]:
+def quat_from_matrix(mat: Mat[3, 3, Float]) -> Quat[Float]:
     """The unit quaternion of a rotation matrix; w >= 0 where the trace is positive."""
-    return _quat_from_rows(m[0], m[1], m[2])
+    return _quat_from_rows(mat[0], mat[1], mat[2])
 
 
 @func(overload_of=quat_from_matrix)
@@ -290,9 +290,9 @@ def quat_twist_angle_signed(axis: Vec[3, Float], q: Quat[Float]) -> Float:
 
 
 @func(overload_of=quat_to_axis_angle, inout=("axis", "angle"))
-def _quat_to_axis_angle_into(q: Quat[Float], axis: Vec[3, Float], angle: Float) -> tuple[Vec[3, Float], Float]:
-    """Write the axis and the angle of the rotation `q` to variables."""
-    return quat_to_axis_angle(q)
+def _quat_to_axis_angle_into(quat: Quat[Float], axis: Vec[3, Float], angle: Float) -> tuple[Vec[3, Float], Float]:
+    """Write the axis and the angle of the rotation `quat` to variables."""
+    return quat_to_axis_angle(quat)
 
 
 @func

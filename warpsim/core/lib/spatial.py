@@ -9,15 +9,15 @@ from ..language import Float, Mat, Vec, cross, dot, func, matrix_from_rows, vect
 
 
 @func
-def spatial_top(s: Vec[6, Float]) -> Vec[3, Float]:
+def spatial_top(svec: Vec[6, Float]) -> Vec[3, Float]:
     """Components 0 to 2: angular velocity of a twist, torque of a wrench."""
-    return vector(s[0], s[1], s[2])
+    return vector(svec[0], svec[1], svec[2])
 
 
 @func
-def spatial_bottom(s: Vec[6, Float]) -> Vec[3, Float]:
+def spatial_bottom(svec: Vec[6, Float]) -> Vec[3, Float]:
     """Components 3 to 5: linear velocity of a twist, force of a wrench."""
-    return vector(s[3], s[4], s[5])
+    return vector(svec[3], svec[4], svec[5])
 
 
 @func

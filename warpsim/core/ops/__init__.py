@@ -20,6 +20,7 @@ from .memory import (
     store, view,
 )  # fmt: skip
 from .registry import TABLE, Op, op, seal
+from .reinterpret import reinterpret
 from .rotations import rotate
 from .threads import block_dim, tid
 from .vectors import (
@@ -39,7 +40,8 @@ __all__ = [
     "length_sq", "lerp", "lesser",
     "load", "log", "log2", "log10", "lshift", "mask_at_most", "matrix", "matrix_from_cols", "matrix_from_rows", "max",
     "min", "mod", "mul", "neg", "nonzero", "norm_huber", "norm_l1", "norm_l2", "norm_pseudo_huber", "normalize", "op",
-    "outer", "pos", "pow", "printf", "quaternion", "radians", "resolve", "rint", "rotate", "round", "rshift", "sign",
+    "outer", "pos", "pow", "printf", "quaternion", "radians", "reinterpret", "resolve",
+    "rint", "rotate", "round", "rshift", "sign",
     "sin", "sinh", "skew", "smooth_normalize", "smoothstep", "sqrt", "step", "stop_gradient", "store", "sub", "tan",
     "tanh", "tid", "trace", "transformation", "transpose", "trunc", "unot", "vector", "view", "where",
 ]  # fmt: skip

@@ -24,7 +24,7 @@ from .values import elementwise, instr, scaled, smallest_signed
 
 
 @op(elementwise(instr("fadd", "add"), packs=True), numpy=np.add)
-def add(x: Element, y: Element) -> Element:
+def add(a: Element, b: Element) -> Element:
     """Sum, component by component."""
 
 
@@ -34,7 +34,7 @@ def _(x, y, out, dout):
 
 
 @op(elementwise(instr("fsub", "sub"), packs=True), numpy=np.subtract)
-def sub(x: Element, y: Element) -> Element:
+def sub(a: Element, b: Element) -> Element:
     """Difference, component by component."""
 
 
@@ -125,7 +125,7 @@ def wrapped(value: int, t: type) -> Any:
 
 
 @op(elementwise(_divided), numpy=truncated_quotient, domain=(0.5, 2.0))
-def div(x: Scalar, y: Scalar) -> Scalar:
+def div(a: Scalar, b: Scalar) -> Scalar:
     """Quotient; integers truncate towards zero."""
 
 
@@ -155,7 +155,7 @@ def _floordiv_oracle(x: Any, y: Any) -> Any:
 
 
 @op(elementwise(_floor_divided), numpy=_floordiv_oracle, domain=(0.5, 2.0), nondiff="piecewise constant")
-def floordiv(x: Scalar, y: Scalar) -> Scalar:
+def floordiv(a: Scalar, b: Scalar) -> Scalar:
     """The largest whole number not above x / y."""
 
 
@@ -174,8 +174,8 @@ def _mod_oracle(x: Any, y: Any) -> Any:
 
 
 @op(elementwise(_remainder), numpy=_mod_oracle, domain=(0.5, 2.0), jumps=True)
-def mod(x: Scalar, y: Scalar) -> Scalar:
-    """Remainder with the sign of `x`."""
+def mod(a: Scalar, b: Scalar) -> Scalar:
+    """Remainder with the sign of `a`."""
 
 
 @mod.adjoint
@@ -277,8 +277,8 @@ def elementwise_quotient(x: Any, y: Any) -> Any:
 
 
 @op(scaled(_divided), numpy=elementwise_quotient, name="div", rule=_scale_rule(scalar_first=False), domain=(0.5, 2.0))
-def _div_compound_scalar(x: Element, s: Scalar) -> Element:
-    """Every component divided by `s`."""
+def _div_compound_scalar(a: Element, b: Scalar) -> Element:
+    """Every component divided by `b`."""
 
 
 @div.adjoint
@@ -287,9 +287,9 @@ def _(x, s, out, dout):
 
 
 @expansion(numpy=elementwise_quotient, name="div", rule=_scale_rule(scalar_first=True), domain=(0.5, 2.0))
-def _div_scalar_compound(s: Scalar, x: Element) -> Element:
-    """`s` divided by every component."""
-    return rebuild(x, [s / part for part in components(x)])
+def _div_scalar_compound(a: Scalar, b: Element) -> Element:
+    """`a` divided by every component."""
+    return rebuild(b, [a / part for part in components(b)])
 
 
 OPERATORS.update({"+": add, "-": sub, "*": mul, "@": mul, "/": div, "//": floordiv, "%": mod, "neg": neg, "pos": pos})

@@ -93,8 +93,8 @@ def _selected(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
 
 
 @op(_selected, numpy=lambda c, a, b: a if c else b, rule=_select_rule)
-def where(condition: bool_, if_true: Element, if_false: Element) -> Element:
-    """`if_true` where the condition holds, else `if_false`; both are evaluated."""
+def where(cond: bool_, value_if_true: Element, value_if_false: Element) -> Element:
+    """`value_if_true` where the condition holds, else `value_if_false`; both are evaluated."""
 
 
 @where.adjoint
@@ -135,8 +135,8 @@ def larger(x: Any, y: Any) -> Any:
 
 
 @op(picked("<"), numpy=smaller)
-def min(x: Scalar, y: Scalar) -> Scalar:
-    """The smaller of two; a tie goes to `x`, NaN loses against a number."""
+def min(a: Scalar, b: Scalar) -> Scalar:
+    """The smaller of two; a tie goes to `a`, NaN loses against a number."""
 
 
 @min.adjoint
@@ -145,8 +145,8 @@ def _(x, y, out, dout):
 
 
 @op(picked(">"), numpy=larger)
-def max(x: Scalar, y: Scalar) -> Scalar:
-    """The larger of two; a tie goes to `x`, NaN loses against a number."""
+def max(a: Scalar, b: Scalar) -> Scalar:
+    """The larger of two; a tie goes to `a`, NaN loses against a number."""
 
 
 @max.adjoint

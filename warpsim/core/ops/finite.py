@@ -31,18 +31,18 @@ def _float_test(kind: str) -> Any:
 
 
 @op(_float_test("finite"), numpy=np.isfinite, nondiff="a boolean has no derivative")
-def isfinite(x: Float) -> bool_:
-    """Whether `x` is neither infinite nor NaN."""
+def isfinite(a: Float) -> bool_:
+    """Whether `a` is neither infinite nor NaN."""
 
 
 @op(_float_test("inf"), numpy=np.isinf, nondiff="a boolean has no derivative")
-def isinf(x: Float) -> bool_:
-    """Whether `x` is infinite."""
+def isinf(a: Float) -> bool_:
+    """Whether `a` is infinite."""
 
 
 @op(_float_test("nan"), numpy=np.isnan, nondiff="a boolean has no derivative")
-def isnan(x: Float) -> bool_:
-    """Whether `x` is not a number."""
+def isnan(a: Float) -> bool_:
+    """Whether `a` is not a number."""
 
 
 def _compound_test(name: str, all_of: bool, doc: str) -> None:

@@ -70,14 +70,14 @@ def _inverted(target: Any, t: type, x: Any) -> Any:
 
 
 @op(elementwise(_inverted), numpy=np.logical_not, name="unot", nondiff=_NO_SLOPE)
-def unot(x: bool_) -> bool_:
+def unot(a: bool_) -> bool_:
     """Logical negation."""
 
 
 @expansion(numpy=lambda x: x == 0, name="unot")
-def _unot_number(x: Scalar) -> bool_:
+def _unot_number(a: Scalar) -> bool_:
     """Whether a number is zero."""
-    return OPERATORS["=="](x, 0)
+    return OPERATORS["=="](a, 0)
 
 
 # ----- bits ---------------------------------------------------------------------------------
@@ -88,9 +88,9 @@ _NO_BITS = "integers have no derivative"
 def _bitwise(name: str, instruction: str, oracle: Any) -> None:
     for pattern in (Int, bool_, Vec[N, Int], Mat[R, C, Int]):
 
-        def signature(x, y): ...
+        def signature(a, b): ...
 
-        signature.__annotations__ = {"x": pattern, "y": pattern, "return": pattern}
+        signature.__annotations__ = {"a": pattern, "b": pattern, "return": pattern}
         signature.__doc__ = f"Bitwise {name.split('_')[-1]}."
         op(elementwise(instr("", instruction)), numpy=oracle, name=name, nondiff=_NO_BITS)(signature)
 
@@ -105,17 +105,17 @@ bit_and, bit_or, bit_xor = TABLE["bit_and"], TABLE["bit_or"], TABLE["bit_xor"]
 
 
 @op(elementwise(_inverted), numpy=np.invert, nondiff=_NO_BITS)
-def invert(x: Int) -> Int:
+def invert(a: Int) -> Int:
     """Bitwise complement."""
 
 
 @op(elementwise(_inverted), numpy=np.invert, name="invert", nondiff=_NO_BITS)
-def _invert_vector(x: Vec[N, Int]) -> Vec[N, Int]:
+def _invert_vector(a: Vec[N, Int]) -> Vec[N, Int]:
     """Bitwise complement of every component."""
 
 
 @op(elementwise(_inverted), numpy=np.invert, name="invert", nondiff=_NO_BITS)
-def _invert_matrix(x: Mat[R, C, Int]) -> Mat[R, C, Int]:
+def _invert_matrix(a: Mat[R, C, Int]) -> Mat[R, C, Int]:
     """Bitwise complement of every entry."""
 
 
@@ -136,11 +136,11 @@ def _shift_oracle(function: Any) -> Any:
 def _shift(name: str, left: bool, oracle: Any) -> None:
     for pattern in (Int, Vec[N, Int], Mat[R, C, Int]):
 
-        def signature(x, n): ...
+        def signature(a, b): ...
 
-        signature.__annotations__ = {"x": pattern, "n": pattern, "return": pattern}
+        signature.__annotations__ = {"a": pattern, "b": pattern, "return": pattern}
         signs = "" if left else "; signed numbers keep their sign"
-        signature.__doc__ = f"`x` shifted {'left' if left else 'right'} by `n` modulo the width{signs}."
+        signature.__doc__ = f"`a` shifted {'left' if left else 'right'} by `b` modulo the width{signs}."
         op(_shifted(left), numpy=_shift_oracle(oracle), name=name, nondiff=_NO_BITS)(signature)
 
 

@@ -112,19 +112,19 @@ def trace(a: Mat[N, N, Scalar]) -> Scalar:
 
 
 @expansion(numpy=np.diag)
-def diag(v: Vec[N, Scalar]) -> Mat[N, N, Scalar]:
-    """The matrix with `v` on its diagonal and zeros elsewhere."""
-    n = v.type.size
-    nothing = zero(v[0])
-    parts = [v[i] if i == j else nothing for i in range(n) for j in range(n)]
-    return construct(*parts, to=compounds.matrix((n, n), v.type.dtype))
+def diag(vec: Vec[N, Scalar]) -> Mat[N, N, Scalar]:
+    """The matrix with `vec` on its diagonal and zeros elsewhere."""
+    n = vec.type.size
+    nothing = zero(vec[0])
+    parts = [vec[i] if i == j else nothing for i in range(n) for j in range(n)]
+    return construct(*parts, to=compounds.matrix((n, n), vec.type.dtype))
 
 
 @expansion(numpy=np.diag)
-def get_diag(a: Mat[N, N, Scalar]) -> Vec[N, Scalar]:
+def get_diag(mat: Mat[N, N, Scalar]) -> Vec[N, Scalar]:
     """The diagonal as a vector."""
-    n = a.type.shape[0]
-    return construct(*[a[i, i] for i in range(n)], to=compounds.vector(n, a.type.dtype))
+    n = mat.type.shape[0]
+    return construct(*[mat[i, i] for i in range(n)], to=compounds.vector(n, mat.type.dtype))
 
 
 def _skew_oracle(v: Any) -> Any:
@@ -134,11 +134,11 @@ def _skew_oracle(v: Any) -> Any:
 
 
 @expansion(numpy=_skew_oracle)
-def skew(v: Vec[3, Scalar]) -> Mat[3, 3, Scalar]:
+def skew(vec: Vec[3, Scalar]) -> Mat[3, 3, Scalar]:
     """The matrix whose product with u is cross(v, u)."""
-    nothing = zero(v[0])
-    parts = [nothing, -v[2], v[1], v[2], nothing, -v[0], -v[1], v[0], nothing]
-    return construct(*parts, to=compounds.matrix((3, 3), v.type.dtype))
+    nothing = zero(vec[0])
+    parts = [nothing, -vec[2], vec[1], vec[2], nothing, -vec[0], -vec[1], vec[0], nothing]
+    return construct(*parts, to=compounds.matrix((3, 3), vec.type.dtype))
 
 
 # ----- determinant and inverse ----------------------------------------------------------------

@@ -21,7 +21,7 @@ order. Effects (`read`, `write`, `atomic`, `output`) keep a call alive and in or
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -177,10 +177,20 @@ class Op:
             help=_hint(self.name, types),
         )
 
+    def in_order(self, args: Sequence[Any], keywords: dict[str, Any]) -> list[Any] | None:
+        """Arguments by position for keywords, by the parameter names of a row that has them; None without one."""
+        for row in self.rows:
+            rest = [p.name for p in row.params][len(args) :]
+            if set(keywords) <= set(rest) and rest[: len(keywords)] == [n for n in rest if n in keywords]:
+                return [*args, *(keywords[n] for n in rest[: len(keywords)])]
+        return None
+
     def __call__(self, *args: Any, **attributes: Any) -> Any:
         builder = active_builder()
         if builder is not None and any(isinstance(a, Value) for a in args):
             return emit(builder, self, args, attributes)
+        if builder is None and attributes and (ordered := self.in_order(args, attributes)) is not None:
+            args, attributes = tuple(ordered), {}
         if builder is None and self.host is not None:
             return self.host(*args, **attributes)
         result = evaluated(self, *args, **attributes)

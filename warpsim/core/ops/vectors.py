@@ -59,7 +59,7 @@ def _inner_rule(kinds: tuple[str, ...]) -> Any:
 
 
 def _inner(name: str, kinds: tuple[str, ...], doc: str) -> Op:
-    def signature(x: Element, y: Element) -> Scalar: ...
+    def signature(a: Element, b: Element) -> Scalar: ...
 
     signature.__doc__ = doc
     row = op(_inner_value, numpy=ordered_dot, name=name, rule=_inner_rule(kinds))(signature)
@@ -77,7 +77,7 @@ ddot = _inner("ddot", ("matrix",), "Sum of products of all entries of two matric
 
 
 @op(elementwise(instr("fmul", "mul"), packs=True), numpy=np.multiply)
-def cw_mul(x: Element, y: Element) -> Element:
+def cw_mul(a: Element, b: Element) -> Element:
     """Product, component by component."""
 
 
@@ -87,11 +87,11 @@ def _(x, y, out, dout):
 
 
 @expansion(numpy=elementwise_quotient, domain=(0.5, 2.0))
-def cw_div(x: Element, y: Element) -> Element:
+def cw_div(a: Element, b: Element) -> Element:
     """Quotient, component by component."""
-    if not is_compound(x.type):
-        return x / y
-    return rebuild(x, [a / b for a, b in zip(components(x), components(y), strict=True)])
+    if not is_compound(a.type):
+        return a / b
+    return rebuild(a, [x / y for x, y in zip(components(a), components(b), strict=True)])
 
 
 def _compound_pair(types: list[Any], attributes: dict) -> Any:
@@ -111,7 +111,7 @@ def _shared(x: Value, y: Value, out: Value, dout: Value) -> tuple[Value, Value]:
 
 
 @op(picked("<"), numpy=smaller, name="min", rule=_compound_pair)
-def _min_compound(x: Element, y: Element) -> Element:
+def _min_compound(a: Element, b: Element) -> Element:
     """The smaller, component by component."""
 
 
@@ -121,7 +121,7 @@ def _(x, y, out, dout):
 
 
 @op(picked(">"), numpy=larger, name="max", rule=_compound_pair)
-def _max_compound(x: Element, y: Element) -> Element:
+def _max_compound(a: Element, b: Element) -> Element:
     """The larger, component by component."""
 
 
@@ -162,15 +162,15 @@ def _folded(x: Value, pick: Any) -> Value:
 
 
 @expansion(numpy=lambda x: reduce(smaller, x), name="min")
-def _min_component(x: Vec[N, Scalar]) -> Scalar:
+def _min_component(a: Vec[N, Scalar]) -> Scalar:
     """The smallest component."""
-    return _folded(x, minimum)
+    return _folded(a, minimum)
 
 
 @expansion(numpy=lambda x: reduce(larger, x), name="max")
-def _max_component(x: Vec[N, Scalar]) -> Scalar:
+def _max_component(a: Vec[N, Scalar]) -> Scalar:
     """The largest component."""
-    return _folded(x, maximum)
+    return _folded(a, maximum)
 
 
 @expansion(numpy=np.abs, name="abs")
@@ -201,15 +201,15 @@ def _first(x: Any, best: Any) -> int:
 
 
 @expansion(numpy=lambda x: _first(x, reduce(smaller, x)))
-def argmin(x: Vec[N, Scalar]) -> uint32:
+def argmin(a: Vec[N, Scalar]) -> uint32:
     """Index of the first smallest component."""
-    return _arg_best(x, "<=")
+    return _arg_best(a, "<=")
 
 
 @expansion(numpy=lambda x: _first(x, reduce(larger, x)))
-def argmax(x: Vec[N, Scalar]) -> uint32:
+def argmax(a: Vec[N, Scalar]) -> uint32:
     """Index of the first largest component."""
-    return _arg_best(x, ">=")
+    return _arg_best(a, ">=")
 
 
 @expansion(numpy=lambda a, b, t: a * (1 - t) + b * t, name="lerp", ulps=4)
@@ -234,15 +234,15 @@ def cross(a: Vec[3, Scalar], b: Vec[3, Scalar]) -> Vec[3, Scalar]:
 
 
 @expansion(numpy=lambda x: ordered_dot(x, x))
-def length_sq(x: Vec[N, Scalar]) -> Scalar:
+def length_sq(a: Vec[N, Scalar]) -> Scalar:
     """Sum of squares."""
-    return dot(x, x)
+    return dot(a, a)
 
 
 @expansion(numpy=lambda x: ordered_dot(x, x), name="length_sq")
-def _length_sq_quat(x: Quat[Float]) -> Float:
+def _length_sq_quat(a: Quat[Float]) -> Float:
     """Sum of squares."""
-    return dot(x, x)
+    return dot(a, a)
 
 
 @for_lanes
@@ -258,7 +258,7 @@ def _unit_or_zero(x: Value, out: Value) -> Value:
 
 
 @op(_norm, numpy=lambda x: np.sqrt(ordered_dot(x, x)))
-def length(x: Vec[N, Float]) -> Float:
+def length(a: Vec[N, Float]) -> Float:
     """Euclidean length; its gradient at zero is taken as zero."""
 
 
@@ -268,7 +268,7 @@ def _(x, out, dout):
 
 
 @op(_norm, numpy=lambda x: np.sqrt(ordered_dot(x, x)), name="length")
-def _length_quat(x: Quat[Float]) -> Float:
+def _length_quat(a: Quat[Float]) -> Float:
     """Euclidean length; its gradient at zero is taken as zero."""
 
 
@@ -287,27 +287,27 @@ def _normalized(x: Value) -> Value:
 
 
 @expansion(numpy=_normalize_oracle)
-def normalize(x: Vec[N, Float]) -> Vec[N, Float]:
-    """`x` scaled to length 1; zero stays zero."""
-    return _normalized(x)
+def normalize(a: Vec[N, Float]) -> Vec[N, Float]:
+    """`a` scaled to length 1; zero stays zero."""
+    return _normalized(a)
 
 
 @expansion(numpy=_normalize_oracle, name="normalize")
-def _normalize_quat(x: Quat[Float]) -> Quat[Float]:
-    """`x` scaled to length 1; zero stays zero."""
-    return _normalized(x)
+def _normalize_quat(a: Quat[Float]) -> Quat[Float]:
+    """`a` scaled to length 1; zero stays zero."""
+    return _normalized(a)
 
 
 @expansion(numpy=lambda x: ordered_sum(list(np.abs(x))))
-def norm_l1(x: Vec[N, Float]) -> Float:
+def norm_l1(v: Vec[N, Float]) -> Float:
     """Sum of absolute components."""
-    return ordered_sum([TABLE["abs"](part) for part in components(x)])
+    return ordered_sum([TABLE["abs"](part) for part in components(v)])
 
 
 @expansion(numpy=lambda x: np.sqrt(ordered_dot(x, x)))
-def norm_l2(x: Vec[N, Float]) -> Float:
+def norm_l2(v: Vec[N, Float]) -> Float:
     """Euclidean length."""
-    return length(x)
+    return length(v)
 
 
 def _huber_oracle(x: Any, delta: Any = 1.0) -> Any:
@@ -316,22 +316,22 @@ def _huber_oracle(x: Any, delta: Any = 1.0) -> Any:
 
 
 @expansion(numpy=_huber_oracle, ulps=4)
-def norm_huber(x: Vec[N, Float], delta: Float = 1.0) -> Float:
+def norm_huber(v: Vec[N, Float], delta: Float = 1.0) -> Float:
     """Huber norm: quadratic up to `delta`, linear beyond."""
-    size = length(x)
+    size = length(v)
     return where(OPERATORS["<="](size, delta), 0.5 * size * size, delta * (size - 0.5 * delta))
 
 
 @expansion(numpy=lambda x, delta=1.0: delta * np.sqrt(1 + ordered_dot(x, x) / (delta * delta)), ulps=8)
-def norm_pseudo_huber(x: Vec[N, Float], delta: Float = 1.0) -> Float:
+def norm_pseudo_huber(v: Vec[N, Float], delta: Float = 1.0) -> Float:
     """Smooth Huber norm, delta * sqrt(1 + |x / delta|^2)."""
-    return delta * sqrt(1.0 + dot(x, x) / (delta * delta))
+    return delta * sqrt(1.0 + dot(v, v) / (delta * delta))
 
 
 @expansion(numpy=lambda x, delta=1.0: x / (delta * np.sqrt(1 + ordered_dot(x, x) / (delta * delta))), ulps=8)
-def smooth_normalize(x: Vec[N, Float], delta: Float = 1.0) -> Vec[N, Float]:
-    """`x` divided by its pseudo-Huber norm: smooth through zero."""
-    return x / norm_pseudo_huber(x, delta)
+def smooth_normalize(v: Vec[N, Float], delta: Float = 1.0) -> Vec[N, Float]:
+    """`v` divided by its pseudo-Huber norm: smooth through zero."""
+    return v / norm_pseudo_huber(v, delta)
 
 
 def size(x: Any) -> int:

@@ -35,8 +35,9 @@ LIVE: WeakValueDictionary[int, Any] = WeakValueDictionary()
 
 
 def structure_name(t: Any) -> str:
-    """What users know a structure by: what a `Mesh` keeps is a struct `MeshData`."""
-    return type_name(t).removesuffix("Data")
+    """What users know a structure by: what our `Mesh` keeps is a struct `MeshData`."""
+    ours = t.__module__.partition(".")[0] == __name__.partition(".")[0]
+    return type_name(t).removesuffix("Data") if ours else type_name(t)
 
 
 def digest(t: Any) -> int:

@@ -7,7 +7,6 @@ with a type; they are mutable through components, as in kernels.
 
 from __future__ import annotations
 
-import ctypes
 import re
 from collections.abc import Callable, Iterator
 from functools import cache, wraps
@@ -16,15 +15,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from . import scalars
+from .buffers import Array, ArrayType, c_type, holds, layout, value_over
 from .precise import host_number
 
 MAX_SIZE = 1024
-
-C_TYPES: dict[type, Any] = {
-    scalars.bool_: ctypes.c_bool, scalars.float32: ctypes.c_float, scalars.float64: ctypes.c_double,
-    **{t: getattr(ctypes, f"c_{t.__name__}") for t in scalars.INTEGERS},
-}  # fmt: skip
-"""How C passes scalars; floats of 16 bits as their bits."""
 
 _SWIZZLE = {"x": 0, "y": 1, "z": 2, "w": 3}
 
@@ -46,13 +40,35 @@ class CompoundType(type):
     """The class of compound types. A class that only gives one a name, `class vec9(vector(9, float)): pass`, is it."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> CompoundType:
-        named = next(iter(bases), None)
-        if isinstance(named, CompoundType) and "kind" in vars(named) and len(bases) == 1 and set(body) <= _SAYS_NOTHING:
-            return named
-        return super().__new__(cls, name, bases, body)
+        named = _named_again(bases, body)
+        return named or super().__new__(cls, name, bases, body)
 
     def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]):
         """Nothing: a class that is found again must stay as it is."""
+
+
+class BufferedType(ArrayType, CompoundType):
+    """The class of compound types whose values are buffers, which C, NumPy and `bytes.join` read where they lie."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> CompoundType:
+        base: Any = bases[0]
+        memory = {} if "kind" in body else layout(base.shape, base.dtype)
+        return _named_again(bases, body) or ArrayType.__new__(cls, name, bases, body | memory)
+
+    def __init__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]):
+        if _named_again(bases, body) is not None:
+            return
+        ArrayType.__init__(cls, name, bases, body)  # from Python 3.13 on, this lays out the memory
+        base: Any = cls
+        for field, value in _as_warp(base.shape, base.dtype).items():
+            setattr(cls, field, value)
+
+
+def _named_again(bases: tuple[type, ...], body: dict[str, Any]) -> CompoundType | None:
+    """The compound type that a class statement only gives a name."""
+    named = next(iter(bases), None)
+    is_one = isinstance(named, CompoundType) and "kind" in vars(named) and len(bases) == 1
+    return named if is_one and set(body) <= _SAYS_NOTHING else None
 
 
 _SAYS_NOTHING = {"__module__", "__qualname__", "__doc__", "__firstlineno__", "__static_attributes__"}
@@ -65,17 +81,27 @@ class Compound(metaclass=CompoundType):
     shape: ClassVar[tuple[int, ...]]
     dtype: ClassVar[type]
     size: ClassVar[int]
-    __slots__ = ("__dict__", "_data")
+    __slots__ = ()
     __array_priority__ = 1000.0  # so that `np.float32(2) * v` asks the vector, not the array
 
     _data: np.ndarray
 
-    def __init__(self, *components: Any, dtype: Any = None, p: Any = None, q: Any = None):
+    def __new__(cls, *components: Any, dtype: Any = None, p: Any = None, q: Any = None) -> Compound:
         if p is not None or q is not None:
-            if self.kind != "transform" or components:
-                raise TypeError(f"{type(self).__name__} got p= or q=\nexpected: only transforms, without components")
+            if cls.kind != "transform" or components:
+                raise TypeError(f"{cls.__name__} got p= or q=\nexpected: only transforms, without components")
             components = ((0, 0, 0) if p is None else p, (0, 0, 0, 1) if q is None else q)
-        object.__setattr__(self, "_data", self._build(components))
+        return cls._over(cls._build(components))
+
+    def __init__(self, *components: Any, dtype: Any = None, p: Any = None, q: Any = None):
+        """Nothing more than `__new__`, which finds the memory first."""
+
+    @classmethod
+    def _over(cls, data: np.ndarray) -> Compound:
+        """A value of this type over `data` itself, whose type and shape fit."""
+        value = value_over(cls, data)
+        object.__setattr__(value, "_data", data)
+        return value
 
     @classmethod
     def _build(cls, components: tuple) -> np.ndarray:
@@ -105,14 +131,32 @@ class Compound(metaclass=CompoundType):
     @classmethod
     def wrap(cls, data: np.ndarray) -> Compound:
         """A value of this type over a copy of `data`, which must have the right size."""
-        value = cls.__new__(cls)
-        object.__setattr__(value, "_data", np.array(data, cls.dtype).reshape(cls.shape))
-        return value
+        return cls._over(np.array(data, cls.dtype, order="C").reshape(cls.shape))
+
+    @classmethod
+    def from_buffer(cls, source: Any, offset: int = 0) -> Compound:
+        """A value over the memory of a writable buffer, from `offset` bytes on: what changes in one changes in both.
+
+        Raises `ValueError` where the buffer has fewer bytes than the value, or is read-only.
+        """
+        data = np.frombuffer(source, cls.dtype, cls.size, offset).reshape(cls.shape)
+        if not data.flags.writeable:
+            raise ValueError(f"{cls.__name__}.from_buffer got memory that is read-only\nexpected: a writable buffer")
+        return cls._over(data)
+
+    @classmethod
+    def from_buffer_copy(cls, source: Any, offset: int = 0) -> Compound:
+        """A value with the components that a buffer holds, from `offset` bytes on."""
+        return cls.wrap(np.frombuffer(source, cls.dtype, cls.size, offset))
 
     # ----- NumPy --------------------------------------------------------------------------
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return self._data.astype(dtype) if dtype is not None else self._data.copy()
+        """The components, which change with the array; a copy where one is asked for or the type is another."""
+        data = self._data if dtype is None else self._data.astype(dtype, copy=False)
+        if copy is False and data is not self._data:
+            raise ValueError(f"{type(self).__name__} as {dtype} without a copy\nexpected: {self.dtype.__name__}")
+        return data.copy() if copy else data
 
     def numpy(self) -> np.ndarray:
         """A copy of the components as an array of shape `shape`."""
@@ -164,7 +208,10 @@ class Compound(metaclass=CompoundType):
         if self.kind == "transform" and name in ("p", "q"):
             self._data[slice(0, 3) if name == "p" else slice(3, 7)] = np.asarray(value)
         elif self.kind in ("vector", "quaternion") and name and all(c in _SWIZZLE for c in name):
-            self._data[[_SWIZZLE[c] for c in name]] = np.asarray(value)
+            indices = [_SWIZZLE[c] for c in name]
+            if max(indices) >= self.size:
+                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+            self._data[indices] = np.asarray(value)
         else:
             object.__setattr__(self, name, value)  # a note of the user's own, which no kernel sees
 
@@ -179,6 +226,10 @@ class Compound(metaclass=CompoundType):
 
     def __hash__(self) -> int:
         return hash((type(self), self._data.tobytes()))
+
+    def __bytes__(self) -> bytes:
+        """The components as memory holds them."""
+        return self._data.tobytes()
 
     def __str__(self) -> str:
         return str(self._data.tolist()).replace("], [", "],\n [")
@@ -297,8 +348,11 @@ def compound_type(kind: str, shape: tuple[int, ...], dtype: type) -> type[Compou
     size = int(np.prod(shape))
     if size > MAX_SIZE:
         raise ValueError(f"a {kind} of shape {shape} has {size} components\nexpected: at most {MAX_SIZE}")
-    attributes = {"kind": kind, "shape": shape, "dtype": dtype, "size": size, "__slots__": (), **_as_warp(shape, dtype)}
-    return CompoundType(_name(kind, shape, dtype), (Compound,), attributes)
+    attributes = {"kind": kind, "shape": shape, "dtype": dtype, "size": size, "__slots__": ("__dict__", "_data")}
+    name = _name(kind, shape, dtype)
+    if not holds(dtype):
+        return CompoundType(name, (Compound,), attributes | _as_warp(shape, dtype))
+    return BufferedType(name, (Compound, Array), attributes | layout(shape, dtype))
 
 
 def _type_of_shape(shape: tuple[int, ...], dtype: type) -> type[Compound]:
@@ -337,8 +391,7 @@ def __getattr__(name: str) -> type[Compound]:
 
 def _as_warp(shape: tuple[int, ...], dtype: type) -> dict[str, Any]:
     """What scripts for Warp read of a compound class."""
-    element = C_TYPES.get(dtype, ctypes.c_uint16)
-    return {"_wp_scalar_type_": dtype, "_shape_": shape, "_length_": int(np.prod(shape)), "_type_": element}
+    return {"_wp_scalar_type_": dtype, "_shape_": shape, "_length_": int(np.prod(shape)), "_type_": c_type(dtype)}
 
 
 def _restore(kind: str, shape: tuple[int, ...], dtype: str, data: np.ndarray) -> Compound:

@@ -22,13 +22,14 @@ import math
 from typing import Any
 
 from ...core.language import (
-    array, array2d, array3d, array_scan, bit_count, cw_mul, empty, float32, func, get_device, int32, int64, isfinite,
+    array, array2d, array3d, array_scan, bit_count, cw_mul, empty, float32, func, int32, int64, isfinite,
     kernel, launch, tid, uint8, vec3, vec4i, zeros,
 )  # fmt: skip
 from ...core.runtime.devices.capture import current_graph
 from ...core.types.arrays import type_name
 from ...errors import ArgumentTypeError, ArrayError, DeviceError, LaunchError
-from .table import case_table
+from .iso_surface import IsoSurfaceBase, check_shape
+from .table import EDGES, Pattern, case_table
 
 _NOT_FINITE = 16
 _MOST = 2**31 - 1
@@ -176,32 +177,19 @@ def _place(
 # ----- the surface ------------------------------------------------------------------------------
 
 
-class MarchingCubes:
-    """Surfaces of fields of nx x ny x nz nodes.
+class MarchingCubes(IsoSurfaceBase):
+    """Surfaces of fields of nx x ny x nz nodes, by marching cubes; see `IsoSurfaceBase`.
 
-    lower, upper: where node (0, 0, 0) and node (nx - 1, ny - 1, nz - 1) lie; without them, a node lies at its indices.
-    `domain_bounds_lower_corner` and `domain_bounds_upper_corner` are their older names. device: where fields are to be;
-    None for anywhere.
-
-    After `surface`, `verts` (vec3) are the vertices and `indices` (int32) the triangles, three entries each; None
-    before.
+    The patterns that it knows are there for kernels of one's own, as tuples: corner c of a cube is at
+    CUBE_CORNER_OFFSETS[c] and edge e between the two corners EDGE_TO_CORNERS[e], lower one first. Bit c of a case is
+    set where corner c is inside; the triangles of case n cut the edges TRI_LOCAL_INDICES[first : end], three each, from
+    first = CASE_TO_TRI_RANGE[n] to end = CASE_TO_TRI_RANGE[n + 1].
     """
 
-    def __init__(
-        self, nx: int, ny: int, nz: int, lower: Any = None, upper: Any = None, *, device: Any = None,
-        domain_bounds_lower_corner: Any = None, domain_bounds_upper_corner: Any = None,
-    ):  # fmt: skip
-        self.lower = domain_bounds_lower_corner if lower is None else lower
-        self.upper = domain_bounds_upper_corner if upper is None else upper
-        self.device = None if device is None else get_device(device)
-        self.verts: array | None = None
-        self.indices: array | None = None
-        self.resize(nx, ny, nz)
-
-    def resize(self, nx: int, ny: int, nz: int) -> None:
-        """Expect fields of another size from now on."""
-        _check_shape((nx, ny, nz))
-        self.nx, self.ny, self.nz = nx, ny, nz
+    CUBE_CORNER_OFFSETS = tuple((c & 1, c >> 1 & 1, c >> 2) for c in range(8))
+    EDGE_TO_CORNERS = tuple((edge >> 2, edge >> 2 | 1 << (edge & 3)) for edge in EDGES)
+    CASE_TO_TRI_RANGE = Pattern(lambda: case_table()[0].tolist())
+    TRI_LOCAL_INDICES = Pattern(lambda: map(EDGES.index, case_table()[1].tolist()))
 
     def surface(self, field: array, threshold: float = 0.0) -> None:
         """Find the surface field = threshold; see `extract`. Raises `ArrayError` for a field of another shape."""
@@ -228,7 +216,7 @@ class MarchingCubes:
         if current_graph() is not None:
             raise LaunchError("the size of a surface is not known while a graph is captured\nhelp: extract it outside")
         _check_field(field)
-        _check_shape(field.shape)
+        check_shape(field.shape)
         if not math.isfinite(threshold):
             raise ArrayError(f"the threshold is {threshold}\nexpected: a finite number")
         origin, spacing = _placement(field.shape, lower, upper)
@@ -245,24 +233,6 @@ class MarchingCubes:
         """The older name of `extract`."""
         lower, upper = domain_bounds_lower_corner, domain_bounds_upper_corner
         return MarchingCubes.extract(field, threshold, lower=lower, upper=upper)
-
-    @property
-    def domain_bounds_lower_corner(self) -> Any:
-        """The older name of `lower`."""
-        return self.lower
-
-    @domain_bounds_lower_corner.setter
-    def domain_bounds_lower_corner(self, corner: Any) -> None:
-        self.lower = corner
-
-    @property
-    def domain_bounds_upper_corner(self) -> Any:
-        """The older name of `upper`."""
-        return self.upper
-
-    @domain_bounds_upper_corner.setter
-    def domain_bounds_upper_corner(self, corner: Any) -> None:
-        self.upper = corner
 
 
 def _topology(field: array, threshold: float) -> tuple[array, array]:
@@ -325,13 +295,6 @@ def _check_field(field: Any) -> None:
     if field.dtype is not float32 or field.ndim != 3:
         raise ArgumentTypeError(
             f"field has dtype {type_name(field.dtype)} and rank {field.ndim}\nexpected: float32 and rank 3"
-        )
-
-
-def _check_shape(shape: tuple[int, ...]) -> None:
-    if min(shape) < 2:
-        raise ArrayError(
-            f"a field of {' x '.join(map(str, shape))} nodes has no cells\nexpected: two nodes or more an axis"
         )
 
 

@@ -18,13 +18,29 @@ The cases themselves are those of Lorensen and Cline 1987, "Marching Cubes".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
 Triangle = tuple[int, int, int]  # three cut edges
 
+EDGES = tuple(4 * corner + axis for corner in range(8) for axis in range(3) if not corner >> axis & 1)
+"""The names of the twelve edges."""
 
+
+class Pattern:
+    """A tuple on a class, made when it is first read: working out all cases takes a moment."""
+
+    def __init__(self, entries: Callable[[], Iterable[int]]):
+        self.entries = functools.cache(lambda: tuple(entries()))
+
+    def __get__(self, instance: Any, owner: Any = None) -> tuple[int, ...]:
+        return self.entries()
+
+
+@functools.cache
 def case_table() -> tuple[np.ndarray, np.ndarray]:
     """first (257,) and edges, int32: case c has the triangle corners first[c] to first[c + 1] - 1 of `edges`."""
     corners = [[edge for triangle in triangles_of(case) for edge in triangle] for case in range(256)]

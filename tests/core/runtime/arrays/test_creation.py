@@ -259,3 +259,10 @@ def test_integers_too_far_apart_for_numpy_stay_whole():
     assert wp.array([[2**63, 1]], dtype=wp.vec2ul).numpy().tolist() == [[2**63, 1]]
     with pytest.raises(ArrayError, match="-1 does not fit uint64"):
         wp.array([-1, 2**64 - 1], dtype=wp.uint64)
+
+
+@pytest.mark.parametrize("make", [wp.empty, wp.zeros, wp.ones])
+def test_the_rank_may_be_said_and_must_be_that_of_the_shape(make):
+    assert make((2, 3), dtype=wp.vec3, ndim=2).shape == (2, 3) and make(4, dtype=int, ndim=1).shape == (4,)
+    with pytest.raises(wp.errors.ArrayError, match="ndim=3"):
+        make((2, 3), dtype=float, ndim=3)

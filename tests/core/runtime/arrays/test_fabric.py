@@ -182,3 +182,190 @@ def test_what_does_not_fit_is_refused():
         whole.assign([1.0])
     with pytest.raises(wp.errors.ArgumentTypeError, match="fabricarray"):
         wp.launch(double_in_place, 4, inputs=[a, a])
+
+
+# ----- gradients --------------------------------------------------------------------------------
+
+
+@wp.kernel
+def square(f: wp.fabricarray[float], x: wp.array[float], y: wp.array[float]):
+    i = wp.tid()
+    y[i] = f[i] * f[i] * x[i]
+
+
+@wp.kernel
+def write_then_read(f: wp.fabricarray[float], x: wp.array[float], y: wp.array[float]):
+    i = wp.tid()
+    f[i] = x[i] * 3.0
+    y[i] = f[i] * 2.0
+
+
+@wp.kernel
+def write(f: wp.fabricarray[float], x: wp.array[float]):
+    i = wp.tid()
+    f[i] = x[i] * 3.0
+
+
+@wp.kernel
+def square_in_place(f: wp.fabricarray[float]):
+    i = wp.tid()
+    f[i] = f[i] * f[i]
+
+
+@wp.kernel
+def write_then_square(f: wp.fabricarray[float], x: wp.array[float], y: wp.array[float]):
+    i = wp.tid()
+    f[i] = x[i] * 3.0
+    y[i] = f[i] * f[i]
+
+
+def line(n=6, **options):
+    return wp.array(np.arange(1.0, n + 1.0), dtype=float, **options)
+
+
+def backward(tape, y):
+    """Run a tape backward from gradients 1, 2, 3 ..."""
+    tape.backward(grads={y: line(len(y))})
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+def test_pieces_get_a_gradient_when_a_tape_records_them(device):
+    f, x, y = wp.fabricarray(interface(line(), [4, 0, 2]), "x"), line(requires_grad=True), line(requires_grad=True)
+    assert f.grad is None and not f.requires_grad
+    with wp.Tape() as tape:
+        wp.launch(square, 6, inputs=[f, x, y], device=device)
+        f.fill_(7.0)  # what the adjoint needs of the pieces is what was there before
+    tape.backward(grads={y: line()})
+    k = np.arange(1.0, 7.0)
+    assert f.numpy().tolist() == [7.0] * 6
+    assert x.grad.numpy().tolist() == (k**3).tolist()
+    assert f.grad.numpy().tolist() == (2 * k**3).tolist()
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+def test_gradients_of_pieces_that_are_read(device):
+    f, x, y = wp.fabricarray(interface(line(), [4, 0, 2]), "x"), line(requires_grad=True), line(requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(square, 6, inputs=[f, x, y], device=device)
+    backward(tape, y)
+    k = np.arange(1.0, 7.0)
+    assert f.grad.numpy().tolist() == tape.gradients[f].numpy().tolist() == (2 * k * k * k).tolist()
+    assert f[wp.array([5, 0], dtype=int)].grad.numpy().tolist() == [432, 2]
+    tape.zero()
+    assert not f.grad.numpy().any()
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+@pytest.mark.parametrize("kernels", [[write_then_read], [write, square], [write, square, write]])
+def test_gradients_flow_through_pieces(kernels, device):
+    f, x, y = wp.fabricarray(interface(line(), [1, 5]), "x"), line(requires_grad=True), line(requires_grad=True)
+    with wp.Tape() as tape:
+        for kernel in kernels:
+            wp.launch(kernel, 6, inputs=[f, x] if kernel is write else [f, x, y], device=device)
+    backward(tape, y)
+    k = np.arange(1.0, 7.0)
+    expected = 6 * k if kernels == [write_then_read] else k * 27 * k**2  # of 9 x² x
+    np.testing.assert_allclose(x.grad.numpy(), expected)
+
+
+def test_pieces_in_memory_of_an_array_share_its_gradient():
+    a, x, y = line(8, requires_grad=True), line(requires_grad=True), line(requires_grad=True)
+    f = wp.fabricarray(interface(a[2:], [4, 2]), "x")
+    assert f.requires_grad
+    with wp.Tape() as tape:
+        wp.launch(square, 6, inputs=[f, x, y])
+        a.zero_()
+    f.grad.fill_(5.0)
+    assert a.grad.numpy().tolist() == [0, 0] + [5] * 6
+    a.grad.zero_()
+    backward(tape, y)
+    np.testing.assert_allclose(x.grad.numpy(), np.arange(1.0, 7.0) * np.arange(3.0, 9.0) ** 2)
+
+
+def test_pieces_without_a_gradient_are_constants():
+    f = wp.fabricarray(interface(line(), [4, 2]), "x", requires_grad=False)
+    x, y = line(requires_grad=True), line(requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(square, 6, inputs=[f, x, y])
+    backward(tape, y)
+    assert f.grad is None and not f.requires_grad
+    assert x.grad.numpy().tolist() == (np.arange(1.0, 7.0) ** 3).tolist()
+    f.requires_grad = True
+    assert f.grad.shape == (6,) and not f.grad.numpy().any()
+
+
+def test_pieces_that_a_kernel_changes_in_place():
+    f = wp.fabricarray(interface(line(), [4, 2]), "x", requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(square_in_place, 6, inputs=[f])
+    f.grad.fill_(1.0)
+    tape.backward()
+    assert f.grad.numpy().tolist() == [2, 4, 6, 8, 10, 12]
+    assert "in elements of 'f'" in str(tape.report())
+
+
+def test_pieces_that_are_written_and_then_needed_are_refused():
+    f, x, y = wp.fabricarray(interface(line(), [4, 2]), "x"), line(requires_grad=True), line(requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(write_then_square, 6, inputs=[f, x, y])
+    with pytest.raises(wp.errors.NotDifferentiableError, match="after it wrote the other"):
+        backward(tape, y)
+
+
+@wp.kernel
+def weigh_all(p: Prims, several: wp.array[Prims], out: wp.array[float]):
+    i = wp.tid()
+    out[i] = p.x[i] * p.x[i] * several[0].x[i]
+
+
+def test_gradients_of_fields_of_structs():
+    f, g = (wp.fabricarray(interface(line(4), [3, 1]), "x") for _ in range(2))
+    out = wp.zeros(4, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(weigh_all, 4, inputs=[Prims(f, 1.0), wp.array([Prims(g, 1.0)], dtype=Prims), out])
+    tape.backward(grads={out: wp.ones(4, dtype=float)})
+    k = np.arange(1.0, 5.0)
+    assert f.grad.numpy().tolist() == (2 * k * k).tolist()
+    assert g.grad.numpy().tolist() == (k * k).tolist()
+
+
+@wp.kernel
+def take_squares(f: wp.indexedfabricarray(dtype=wp.vec3), out: wp.array[float]):
+    i = wp.tid()
+    out[i] = wp.dot(f[i], f[i])
+
+
+def test_gradients_of_selections_and_vectors():
+    a = wp.array(np.arange(12.0).reshape(4, 3), dtype=wp.vec3)
+    f, out = wp.fabricarray(interface(a, [1, 3], "position", 3), "x"), wp.zeros(2, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(take_squares, 2, inputs=[f[wp.array([3, 0], dtype=int)], out])
+    tape.backward(grads={out: wp.ones(2, dtype=float)})
+    assert f.grad.numpy().tolist() == [[0, 2, 4], [0] * 3, [0] * 3, [18, 20, 22]]
+
+
+@wp.kernel
+def sum_squares(a: wp.fabricarrayarray(dtype=float), out: wp.array[float]):
+    i = wp.tid()
+    row = a[i]
+    for j in range(row.shape[0]):
+        out[i] += row[j] * row[j]
+
+
+def test_gradients_of_rows():
+    rows = [wp.array(np.full(n, float(n)), dtype=float) for n in (2, 0, 3)]
+    whole, out = wp.fabricarrayarray(row_interface(rows), "x"), wp.zeros(3, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(sum_squares, 3, inputs=[whole, out])
+    tape.backward(grads={out: line(3)})
+    assert [g.numpy().tolist() for g in whole.grad.list()] == [[4, 4], [], [18, 18, 18]]
+
+
+def test_copies_on_a_tape_pass_gradients():
+    f, x = wp.fabricarray(interface(line(), [4, 2]), "x"), line(requires_grad=True)
+    with wp.Tape() as tape:
+        wp.copy(f, x)
+        copied = f.contiguous()
+    tape.backward(grads={copied: line()})
+    assert x.grad.numpy().tolist() == [1, 2, 3, 4, 5, 6]
+    assert f.numpy().tolist() == [1, 2, 3, 4, 5, 6]

@@ -35,8 +35,8 @@ def empty(
 ) -> array:  # fmt: skip
     """An array of undefined contents.
 
-    shape: an integer or extents; `length=n` is accepted too. strides: bytes from one element to the next, for each
-    dimension.
+    shape: an integer or extents; `length=n` is accepted too, and `ndim`, which must be theirs. strides: bytes from one
+    element to the next, for each dimension.
     """
     return _made(_extents(shape, kwargs), dtype, device, requires_grad, pinned, retain_grad, False, strides)
 
@@ -90,12 +90,15 @@ def _made(
 
 def _extents(shape: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:
     size = shape if shape is not None else kwargs.pop("length", kwargs.pop("n", None))
+    rank = kwargs.pop("ndim", None)
     if kwargs:
         raise TypeError(
             f"unexpected keyword {next(iter(kwargs))!r}\nexpected: shape, dtype, device, requires_grad, pinned, strides"
         )
     extents = normalized_shape(0 if size is None else size)
     assert extents is not None
+    if rank is not None and rank != len(extents):
+        raise ArrayError(f"shape {extents} with ndim={rank}\nexpected: ndim={len(extents)}, or none")
     if any(n < 0 for n in extents):
         raise ArrayError(f"shape {extents} has a negative extent")
     return extents

@@ -7,8 +7,7 @@ element like others from there. On the host it can be read, written, filled and 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -17,19 +16,17 @@ import numpy as np
 from ....errors import ArrayError
 from ...frontend.functions import func
 from ...ops import where
-from ...types import compounds, signatures
-from ...types.arrays import array_type, type_name
+from ...types import signatures, structs
+from ...types.arrays import array_type
 from ...types.scalars import int32
 from ...types.signatures import Array, Int, PiecesPattern
-from ...types.structs import Layout, Struct, StructType
-from ..devices.device import Device, get_device
+from ...types.structs import StructType
+from . import saved_contents
 from .array import array
-from .foreign import memory_at
+from .fabric_interface import arrays_at, attribute_of
 from .host_memory import TypedMemory, allocate, checked_dtype
+from .in_pieces import InPieces, array_of_pieces, give_gradients, selected, stretches, struct_of, type_of_piece
 from .indexed import indexedarray
-
-_MATRICES = ("matrix", "transform", "frame")
-_NO_NUMBERS = ("text", "path")
 
 
 @func
@@ -53,27 +50,15 @@ def piece_at(starts: Array[int32, 1], index: int32) -> int32:
     return low
 
 
-class FabricArray(TypedMemory, Struct):
+class FabricArray(InPieces, TypedMemory):
     """A line of elements in pieces that lie apart; `fabricarray` makes them.
 
     starts: int32, where each piece begins, and at the end the number of all elements. pieces: structs that hold them.
     """
 
     located = (counted, piece_at)
-    """How kernels find an element, each function of `starts` and an index: from the front, then its piece."""
-    element: Any
     starts: array
-    pieces: array
-    ndim, is_contiguous, requires_grad, grad, _held = 1, False, False, None, None
-
-    @property
-    def dtype(self) -> Any:  # type: ignore[override]
-        return type(self).element
-
-    @property
-    def device(self) -> Device:
-        """Where the elements are."""
-        return self.pieces.device
+    ndim, is_contiguous, _held = 1, False, None
 
     @property
     def size(self) -> int:
@@ -88,14 +73,21 @@ class FabricArray(TypedMemory, Struct):
     def _parts(self) -> Iterator[tuple[TypedMemory, Any]]:
         """Stretches of memory, and which elements of the whole each holds, as arrays are indexed."""
         starts = self.starts.numpy().tolist()
-        for begin, end, piece in zip(starts, starts[1:], self.pieces.list(), strict=False):
-            yield piece.elements, slice(begin, end)
+        for begin, end, elements in zip(starts, starts[1:], stretches(self.pieces), strict=False):
+            yield elements, slice(begin, end)
+
+    def _recorded_parts(self) -> Iterator[tuple[TypedMemory, Any]]:
+        """The parts, for an operation that tapes record."""
+        if saved_contents.active():
+            give_gradients([self])
+        return self._parts()
 
     def contiguous(self) -> array:
         """The elements in one array, a copy."""
         memory = allocate(self.shape, self.dtype, zero=False, device=self.device)
-        packed = array._wrap(memory, self.dtype, self.device)
-        for elements, at in self._parts():
+        packed, parts = array._wrap(memory, self.dtype, self.device), self._recorded_parts()
+        packed.requires_grad = self.requires_grad
+        for elements, at in parts:
             packed[at].assign(elements)
         return packed
 
@@ -105,32 +97,32 @@ class FabricArray(TypedMemory, Struct):
         if source.dtype is not self.dtype or source.shape != self.shape:
             raise ArrayError(f"assign from {source!r}\nexpected: {self!r}")
         line = source if isinstance(source, array) else source.contiguous()
-        for elements, at in self._parts():
+        for elements, at in self._recorded_parts():
             elements.assign(line[at])
 
     def fill_(self, value: Any) -> None:
         """Set every element to `value`."""
-        for elements, _ in self._parts():
+        for elements, _ in self._recorded_parts():
             elements.fill_(value)
 
     def zero_(self) -> None:
         """Set every element to zero."""
-        for elements, _ in self._parts():
+        for elements, _ in self._recorded_parts():
             elements.zero_()
 
     def numpy(self) -> np.ndarray:
         """A copy of the elements in order."""
-        return self.contiguous().numpy()
+        return self._contents()
 
     def _contents(self) -> np.ndarray:
-        return self.contiguous()._contents()
-
-    def _source(self) -> np.ndarray:
-        return self.contiguous()._source()
+        line = np.empty(self.shape, structs.numpy_dtype(self.dtype))
+        for elements, at in self._parts():
+            line[at if isinstance(at, slice) else at.numpy()] = elements._contents()
+        return line
 
     def list(self) -> list:
         """The elements in order, as host values."""
-        return self.contiguous().list()
+        return array(self._contents(), dtype=self.dtype).list()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.asarray(self.numpy(), dtype)
@@ -139,14 +131,8 @@ class FabricArray(TypedMemory, Struct):
         """The elements at an array of indices, in the same memory."""
         return IndexedFabricArray.of(self, indices)
 
-    def __len__(self) -> int:
-        return self.size
-
     def __str__(self) -> str:
         return str(self.numpy())
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}[{self.size}]"
 
 
 class IndexedFabricArray(FabricArray):
@@ -157,12 +143,7 @@ class IndexedFabricArray(FabricArray):
     @staticmethod
     def of(fa: FabricArray, indices: Any) -> FabricArray:
         """A selection of an array in pieces, or of another selection. Raises `ArrayError` for indices outside."""
-        if not isinstance(fa, FabricArray) or not isinstance(indices, array):
-            raise ArrayError(f"{fa!r} at {indices!r}\nexpected: a fabricarray, and an array of int32")
-        checked = indexedarray(array(np.arange(fa.size), dtype=int32, device=fa.device), indices)
-        table = checked.indices[0]
-        if isinstance(fa, IndexedFabricArray):
-            table = indexedarray(fa.indices, table).contiguous()
+        table = selected(fa, indices, FabricArray, "fabricarray")
         return selection_type(fa.dtype)(fa.starts, fa.pieces, table)  # type: ignore[return-value]
 
     @property
@@ -179,21 +160,8 @@ class IndexedFabricArray(FabricArray):
                 yield indexedarray(elements, tables[0]), tables[1]
 
 
-@cache
-def piece_type(dtype: Any) -> StructType:
-    """The struct that holds one piece of an array."""
-    layout = Layout({"elements": array_type(dtype)}, {})
-    return StructType(f"Piece[{type_name(dtype)}]", (Struct,), {"__struct__": layout})
-
-
 def _fields(dtype: Any) -> dict[str, Any]:
-    return {"starts": array_type(int32), "pieces": array_type(piece_type(dtype))}
-
-
-def struct_of(base: type, name: str, dtype: Any, fields: dict[str, Any]) -> StructType:
-    """A struct type of a class, for an element type."""
-    body = {"__struct__": Layout(fields, {}), "element": dtype}
-    return StructType(f"{name}[{type_name(dtype)}]", (base,), body)
+    return {"starts": array_type(int32), "pieces": array_type(type_of_piece(dtype))}
 
 
 @cache
@@ -228,50 +196,21 @@ class FabricKind:
         return isinstance(value, self.base)
 
 
-def of_interface(data: Any, attrib: str) -> FabricArray:
-    """The array of an attribute in a Fabric interface: a mapping, or what has one as `__fabric_arrays_interface__`."""
+def of_interface(data: Any, attrib: str, requires_grad: bool | None = None) -> FabricArray:
+    """The array of an attribute in a Fabric interface: a mapping, or what has one as `__fabric_arrays_interface__`.
+
+    requires_grad: whether it has a gradient, `grad`; left out, it has that of the memory, or gets one when a tape
+    records a launch with it.
+    """
     about, element, device = attribute_of(data, attrib, 0)
-    piece = piece_type(element)
-    stretches = [
-        array_at(int(ptr), int(count), element, device, data)
-        for ptr, count in zip(about["pointers"], about["counts"], strict=True)
-    ]
-    pieces = [piece(stretch) for stretch in stretches if stretch.size]
-    starts = np.cumsum([0, *(len(p.elements) for p in pieces)])
-    held = array(pieces, dtype=piece, shape=(len(pieces),), device=device)
-    return pieces_type(element)(array(starts, dtype=int32, device=device), held)  # type: ignore[return-value]
-
-
-def array_at(ptr: int, count: int, element: Any, device: Device, owner: Any) -> array:
-    """An array over memory of an owner."""
-    memory = memory_at(ptr, element, (count,), None, None, None, device, owner=owner)
-    return array._wrap(memory, element, device, owner=owner)
-
-
-def attribute_of(data: Any, attrib: str, depth: int) -> tuple[Any, Any, Device]:
-    """What an interface tells of an attribute, its element type, its device. Raises `ArrayError`."""
-    interface = data if isinstance(data, Mapping) else getattr(data, "__fabric_arrays_interface__", None)
-    if not isinstance(interface, Mapping) or attrib not in interface.get("attribs", {}):
-        raise ArrayError(f"{type(data).__name__} has no attribute {attrib!r}\nexpected: an interface of Fabric with it")
-    about = interface["attribs"][attrib]
-    return about, _element(about["type"], attrib, depth), get_device(interface["device"])
-
-
-def _element(about: Any, attrib: str, expected_depth: int) -> Any:
-    """The element type that Fabric tells: (whether it holds numbers, scalar, count, depth of arrays, role)."""
-    numbers, scalar, count, depth, role = about
-    if not numbers or depth != expected_depth or role in _NO_NUMBERS:
-        what = "numbers, vectors or square matrices"
-        raise ArrayError(f"attribute {attrib!r} of Fabric is {about}\nexpected: {what}, of depth {expected_depth}")
-    base = checked_dtype("?" if scalar == "b" else scalar)
-    if count == 1:
-        return base
-    if role in _MATRICES:
-        side = math.isqrt(count)
-        if side * side != count:
-            raise ArrayError(f"attribute {attrib!r} is a {role} of {count} numbers\nexpected: a square matrix")
-        return compounds.matrix((side, side), base)
-    return compounds.quaternion(base) if (role, count) == ("quat", 4) else compounds.vector(count, base)
+    make, numbers = arrays_at(element, device, data), zip(about["pointers"], about["counts"], strict=True)
+    parts = [make(int(ptr), int(count)) for ptr, count in numbers if count]
+    pieces = array_of_pieces([type_of_piece(element)(a) for a in parts], element, device)
+    starts = np.cumsum([0, *(len(a) for a in parts)])
+    whole = pieces_type(element)(array(starts, dtype=int32, device=device), pieces)
+    if requires_grad is not None:
+        whole.requires_grad = requires_grad
+    return whole  # type: ignore[return-value]
 
 
 fabricarray = FabricKind("fabricarray", FabricArray, pieces_type, of_interface)

@@ -9,35 +9,20 @@ import builtins
 from functools import cache
 from typing import Any
 
-import numpy as np
-
-from ....errors import ArrayError
 from ...types.arrays import array_type
 from ...types.scalars import int32, uint64
-from ...types.structs import Struct, StructType
-from ..devices.device import Device
+from ...types.structs import StructType
 from .array import array
-from .fabric import FabricKind, array_at, attribute_of, piece_type, struct_of
-from .indexed import indexedarray
+from .fabric import FabricKind
+from .fabric_interface import arrays_at, attribute_of
+from .in_pieces import InPieces, array_of_pieces, selected, stretches, struct_of, type_of_piece
 
 
-class FabricRows(Struct):
-    """Rows of one element type, each an array; `fabricarrayarray` makes them. pieces: structs that hold the rows."""
+class FabricRows(InPieces):
+    """Rows of one element type, each an array; `fabricarrayarray` makes them."""
 
     located = ()
-    element: Any
-    pieces: array
     ndim = 2
-
-    @property
-    def dtype(self) -> Any:
-        """The type of the elements of the rows."""
-        return type(self).element
-
-    @property
-    def device(self) -> Device:
-        """Where the elements are."""
-        return self.pieces.device
 
     @property
     def size(self) -> int:
@@ -50,17 +35,11 @@ class FabricRows(Struct):
 
     def list(self) -> builtins.list:
         """The rows, arrays over Fabric's memory."""
-        return [piece.elements for piece in self.pieces.list()]
+        return stretches(self.pieces)
 
     def __getitem__(self, indices: Any) -> Any:
         """The row at an index, or the rows at an array of indices."""
         return IndexedFabricRows.of(self, indices) if isinstance(indices, array) else self.list()[indices]
-
-    def __len__(self) -> int:
-        return self.size
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}[{self.size}]"
 
 
 class IndexedFabricRows(FabricRows):
@@ -71,11 +50,7 @@ class IndexedFabricRows(FabricRows):
     @staticmethod
     def of(fa: FabricRows, indices: Any) -> FabricRows:
         """A selection of rows. Raises `ArrayError` for indices outside."""
-        if not isinstance(fa, FabricRows) or not isinstance(indices, array):
-            raise ArrayError(f"{fa!r} at {indices!r}\nexpected: a fabricarrayarray, and an array of int32")
-        table = indexedarray(array(np.arange(fa.size), dtype=int32, device=fa.device), indices).indices[0]
-        if isinstance(fa, IndexedFabricRows):
-            table = indexedarray(fa.indices, table).contiguous()
+        table = selected(fa, indices, FabricRows, "fabricarrayarray")
         return selected_rows_type(fa.dtype)(fa.pieces, table)  # type: ignore[return-value]
 
     @property
@@ -91,24 +66,30 @@ class IndexedFabricRows(FabricRows):
 @cache
 def rows_type(dtype: Any) -> StructType:
     """The type of rows of an element type."""
-    return struct_of(FabricRows, "fabricarrayarray", dtype, {"pieces": array_type(piece_type(dtype))})
+    return struct_of(FabricRows, "fabricarrayarray", dtype, {"pieces": array_type(type_of_piece(dtype))})
 
 
 @cache
 def selected_rows_type(dtype: Any) -> StructType:
     """The type of selections of rows."""
-    fields = {"pieces": array_type(piece_type(dtype)), "indices": array_type(int32)}
+    fields = {"pieces": array_type(type_of_piece(dtype)), "indices": array_type(int32)}
     return struct_of(IndexedFabricRows, "indexedfabricarrayarray", dtype, fields)
 
 
-def rows_of_interface(data: Any, attrib: str) -> FabricRows:
-    """The rows of an attribute in a Fabric interface. Raises `ArrayError` for an attribute that has none."""
+def rows_of_interface(data: Any, attrib: str, requires_grad: bool | None = None) -> FabricRows:
+    """The rows of an attribute in a Fabric interface. Raises `ArrayError` for an attribute that has none.
+
+    requires_grad: whether they have gradients, as for `fabricarray`.
+    """
     about, element, device = attribute_of(data, attrib, 1)
-    piece, pieces = piece_type(element), []
+    words, make, rows = arrays_at(uint64, device, data), arrays_at(element, device, data), []
     for starts, lengths, count in zip(about["pointers"], about["array_lengths"], about["counts"], strict=True):
-        tables = [array_at(int(at), int(count), uint64, device, data).numpy().tolist() for at in (starts, lengths)]
-        pieces += [piece(array_at(ptr, n, element, device, data)) for ptr, n in zip(*tables, strict=True)]
-    return rows_type(element)(array(pieces, dtype=piece, shape=(len(pieces),), device=device))  # type: ignore[return-value]
+        tables = [words(int(at), int(count)).numpy().tolist() for at in (starts, lengths)]
+        rows += [type_of_piece(element)(make(*row)) for row in zip(*tables, strict=True)]
+    whole = rows_type(element)(array_of_pieces(rows, element, device))
+    if requires_grad is not None:
+        whole.requires_grad = requires_grad
+    return whole  # type: ignore[return-value]
 
 
 fabricarrayarray = FabricKind("fabricarrayarray", FabricRows, rows_type, rows_of_interface)

@@ -16,6 +16,8 @@ from .host_memory import allocate_like
 from .saved_contents import Allocation, about_to_write, active
 from .seeds import show
 
+_WITH_GRADIENT: WeakSet[Differentiable] = WeakSet()
+
 
 class Differentiable(Writable):
     """The half of `array` that has to do with gradients."""
@@ -56,6 +58,7 @@ class Differentiable(Writable):
             # Kernels reach the gradient with the strides of the array.
             self._grad = self._wrap(allocate_like(self._data), self.dtype, self.device)
             self._memory.has_gradient = True
+            _WITH_GRADIENT.add(self)
         self._pack()
         self._tell_views()
 
@@ -97,6 +100,7 @@ class Differentiable(Writable):
         self._memory.has_gradient |= value is not None
         if value is not None:
             show(value)
+            _WITH_GRADIENT.add(self)
         self._pack()
         self._tell_views()
 
@@ -151,3 +155,8 @@ class Differentiable(Writable):
         about_to_write(self, self._data, "mark_write", recorded)
         for tape in active():
             tape.mark_write(self)
+
+
+def with_gradient(device: Any) -> list[Any]:
+    """The arrays on a device that have memory, and gradients, of their own: views of them share both."""
+    return [a for a in list(_WITH_GRADIENT) if a.device is device and a._owner is None and a._gradient is not None]

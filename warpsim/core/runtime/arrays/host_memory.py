@@ -19,6 +19,7 @@ from ...types.scalars import canonical, holds_numbers, is_bfloat16
 from ..devices.cuda import interop
 from ..devices.device import CPU, Device, device_of, get_cuda_devices
 from ..devices.device_memory import on_host
+from . import memory_tracker
 from .arithmetic import Arithmetic
 from .held import Held, owners_of
 from .notebook import array_table
@@ -142,15 +143,23 @@ def allocate(
     home = CPU if device is None else device
     if strides is not None:
         steps = checked_strides(strides, shape)
-        return home.zeros((*shape, *inner), base, (*steps, *contiguous_strides(inner, base.itemsize)))
-    if pinned and home.shares_host_memory and (gpu := next(iter(get_cuda_devices()), None)) is not None:
-        return gpu.pinned((*shape, *inner), base, zero)
-    return (home.zeros if zero else home.empty)((*shape, *inner), base)
+        memory = home.zeros((*shape, *inner), base, (*steps, *contiguous_strides(inner, base.itemsize)))
+    elif pinned and home.shares_host_memory and (gpu := next(iter(get_cuda_devices()), None)) is not None:
+        memory = gpu.pinned((*shape, *inner), base, zero)
+    else:
+        memory = (home.zeros if zero else home.empty)((*shape, *inner), base)
+    if memory_tracker.is_tracking():
+        memory_tracker.LEDGER.add(memory, home.alias)
+    return memory
 
 
 def allocate_like(memory: np.ndarray) -> np.ndarray:
     """Fresh zeros with the shape and the strides of `memory`, on its device: what a gradient must have."""
-    return device_of(memory).zeros(memory.shape, memory.dtype, memory.strides)
+    home = device_of(memory)
+    fresh = home.zeros(memory.shape, memory.dtype, memory.strides)
+    if memory_tracker.is_tracking():
+        memory_tracker.LEDGER.add(fresh, home.alias)
+    return fresh
 
 
 # ----- adopting memory --------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from ...emit.program import Program
 from ...emit.target import Options
 from .cuda import driver
 from .device_memory import DeviceMemory
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 ALIGNMENT = 64  # [bytes] of fresh memory: a cache line, and the widest vector register
 
@@ -35,6 +38,8 @@ class Device:
 
     shares_host_memory = True
     """Whether NumPy can see the memory: `cpu` and `interp` share arrays."""
+    block_threads = 1
+    """Threads of a block unless a launch says otherwise; 1 where there are no blocks."""
     memory_space = "host"
     """The name of the memory that arrays of the device lie in."""
     runs_many_threads = False
@@ -127,6 +132,10 @@ class Device:
     def build(self, program: Program, options: Options) -> Any:
         """Machine code of a program in this process, ready to be launched."""
         return builder.build(program, options)
+
+    def begin(self, program: Program, options: Options, threads: Executor) -> None:
+        """Let other threads do their part of `build`, which is to follow."""
+        builder.begin(program, options, threads)
 
 
 def _system_memory(pages: str) -> int:

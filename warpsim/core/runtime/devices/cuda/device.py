@@ -18,7 +18,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,8 +30,11 @@ from .. import device as devices
 from ..device import Device, span_of
 from . import addresses, driver
 from .driver import call, ended
-from .function import CudaFunction
+from .function import BLOCK_DIM, CudaFunction
 from .memory import CudaMemory, Pinned, viewed
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING: the legacy default stream does not wait for it
 
@@ -44,6 +47,7 @@ class CudaDevice(Device):
     """One GPU. arch: its compute capability; sm_count: its multiprocessors."""
 
     shares_host_memory = False
+    block_threads = BLOCK_DIM
     runs_many_threads = True
 
     def __init__(self, ordinal: int):
@@ -226,6 +230,9 @@ class CudaDevice(Device):
     def build(self, program: Program, options: Options) -> CudaFunction:
         """Machine code of a program on this device, ready to be launched."""
         return CudaFunction(builder.build_cuda(program, options, self.arch), self)
+
+    def begin(self, program: Program, options: Options, threads: Executor) -> None:
+        """Nothing: NVIDIA's compilers take one program at a time, in `build`."""
 
     # ----- memory -----------------------------------------------------------------------------
 

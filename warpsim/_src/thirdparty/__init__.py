@@ -1,0 +1,1 @@
+"""Packages that Warp carries with it."""

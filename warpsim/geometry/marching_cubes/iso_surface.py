@@ -1,0 +1,76 @@
+"""`IsoSurfaceBase`: what every way to find the surface of a field at grid nodes has in common."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any
+
+from ...core.language import array, get_device
+from ...errors import ArgumentTypeError, ArrayError
+
+
+class IsoSurfaceBase(abc.ABC):
+    """Surfaces of fields of nx x ny x nz nodes.
+
+    lower, upper: where node (0, 0, 0) and node (nx - 1, ny - 1, nz - 1) lie; without them, a node lies at its indices.
+    `domain_bounds_lower_corner` and `domain_bounds_upper_corner` are their older names. device: where fields are to be;
+    None for anywhere.
+
+    After `surface`, `verts` (vec3) are the vertices and `indices` (int32) the triangles, three entries each; None
+    before. Raises `ArrayError` for an axis of fewer than two nodes, `ArgumentTypeError` for a corner under both names.
+    """
+
+    def __init__(
+        self, nx: int, ny: int, nz: int, lower: Any = None, upper: Any = None, *, device: Any = None,
+        domain_bounds_lower_corner: Any = None, domain_bounds_upper_corner: Any = None,
+    ):  # fmt: skip
+        self.lower = _either("lower", lower, domain_bounds_lower_corner)
+        self.upper = _either("upper", upper, domain_bounds_upper_corner)
+        self.device = None if device is None else get_device(device)
+        self.verts: array | None = None
+        self.indices: array | None = None
+        self.resize(nx, ny, nz)
+
+    def resize(self, nx: int, ny: int, nz: int) -> None:
+        """Expect fields of another size from now on."""
+        check_shape((nx, ny, nz))
+        self.nx, self.ny, self.nz = nx, ny, nz
+
+    @abc.abstractmethod
+    def surface(self, field: array, threshold: float = 0.0) -> None:
+        """Find the surface field = threshold and keep it in `verts` and `indices`."""
+
+    @property
+    def domain_bounds_lower_corner(self) -> Any:
+        """The older name of `lower`."""
+        return self.lower
+
+    @domain_bounds_lower_corner.setter
+    def domain_bounds_lower_corner(self, corner: Any) -> None:
+        self.lower = corner
+
+    @property
+    def domain_bounds_upper_corner(self) -> Any:
+        """The older name of `upper`."""
+        return self.upper
+
+    @domain_bounds_upper_corner.setter
+    def domain_bounds_upper_corner(self, corner: Any) -> None:
+        self.upper = corner
+
+
+def _either(name: str, corner: Any, older: Any) -> Any:
+    """A corner under its name, or under the older one."""
+    if corner is not None and older is not None:
+        raise ArgumentTypeError(
+            f"`{name}` and `domain_bounds_{name}_corner` are both there\nexpected: one, they are the same corner"
+        )
+    return older if corner is None else corner
+
+
+def check_shape(shape: tuple[int, ...]) -> None:
+    """Raise `ArrayError` for fields without cells."""
+    if min(shape) < 2:
+        raise ArrayError(
+            f"a field of {' x '.join(map(str, shape))} nodes has no cells\nexpected: two nodes or more an axis"
+        )
