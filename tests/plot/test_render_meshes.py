@@ -6,7 +6,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from warpsim.plot import PlotError, Surface, mesh_images, render_meshes, sphere
+from warpsim.plot import Balls, PlotError, Surface, mesh_images, render_meshes, sphere
 
 PANEL = (160, 120)
 RED, BLUE = (0.8, 0.02, 0.02), (0.02, 0.02, 0.8)
@@ -38,6 +38,33 @@ def test_a_ball_is_a_disc(tmp_path):
     assert abs(width - height) <= 2
     assert abs(len(rows) / (np.pi / 4 * width * height) - 1.0) < 0.03
     assert not reddish(image)[0].any() and not reddish(image)[:, 0].any()
+
+
+def test_balls_and_surfaces_of_balls_look_alike(tmp_path):
+    one = render(tmp_path, [[Balls([[0, 1, 0], [0, 1, 3]], [1.0, 0.5], [RED, BLUE]), square(0.5, 6.0)]])
+    other = render(tmp_path, [[sphere((0, 1, 0), 1.0, RED), sphere((0, 1, 3), 0.5, BLUE), square(0.5, 6.0)]])
+    assert bluish(one).any() and np.abs(one - other).mean() < 3e-3
+
+
+@pytest.mark.parametrize("nothing", [Balls(np.zeros((0, 3)), 1.0), Balls([[0, 0, 0]], 0.0)])
+def test_balls_of_no_size_are_not_seen(tmp_path, nothing):
+    scene = [sphere((0, 1, 0), 1.0, RED)]
+    np.testing.assert_array_equal(render(tmp_path, [[*scene, nothing]]), render(tmp_path, [scene]))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((np.zeros((2, 2)), 1.0), r"Balls centers: found shape \(2, 2\), expected \(n, 3\)"),
+        ((np.zeros((2, 3)), np.ones(3)), r"Balls radii: found shape \(3,\), expected a number or \(2,\)"),
+        ((np.zeros((2, 3)), [1.0, -1.0]), "number 1 has the centre .* and the radius -1, expected"),
+        (([[0, 0, np.nan]], 1.0), "number 0 has the centre"),
+        ((np.zeros((2, 3)), 1.0, (1, 0)), r"Balls color: found shape \(2,\), expected \(3,\) or \(2, 3\)"),
+    ],
+)
+def test_wrong_balls(arguments, message):
+    with pytest.raises(PlotError, match=message):
+        Balls(*arguments)
 
 
 def test_the_nearer_surface_hides_the_farther(tmp_path):

@@ -1,6 +1,5 @@
 """Films: their frames, moments and files, and what an error leaves."""
 
-import argparse
 
 import numpy as np
 import pytest
@@ -8,7 +7,7 @@ from matplotlib.image import imread
 from pxr import Usd, UsdGeom
 
 from warpsim.plot import Surface, box
-from warpsim.render import Film, add_film_options, film
+from warpsim.render import Film, film
 
 TRIANGLE = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 
@@ -65,10 +64,3 @@ def test_an_error_leaves_no_file(tmp_path):
         for _ in made.frames():
             raise RuntimeError("stop")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_options_of_a_command_line():
-    parser = argparse.ArgumentParser()
-    add_film_options(parser, "drop", seconds=2.0)
-    chosen = parser.parse_args(["--fps", "30"])
-    assert (chosen.seconds, chosen.fps, str(chosen.output), str(chosen.picture)) == (2.0, 30, "drop.usdc", "drop.png")

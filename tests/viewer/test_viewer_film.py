@@ -40,11 +40,19 @@ def test_films_that_cannot_be_made(scene, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "imageio.v3", None)
     with pytest.raises(MissingPackageError, match=r"pip install 'imageio\[ffmpeg\]'"):
         write_film(scene, tmp_path / "all.mp4")
+    monkeypatch.setattr("warpsim.viewer.film._TRIANGLES", 10)
+    with pytest.raises(ViewError, match=r"has \d+ copies of \d+ triangles, films have room for 10 in all\nhelp:"):
+        write_film(scene, tmp_path / "many.gif")
+
+
+def test_a_film_of_more_balls_than_pixels(tmp_path):
     with UsdWriter(tmp_path / "many.usdc") as usd:
         usd.frame()
-        usd.points("grains", np.zeros((5000, 3), np.float32), 0.1)
-    with pytest.raises(ViewError, match="5000 balls, the films drawn here at most 4000"):
-        write_film(Animation(tmp_path / "many.usdc"), tmp_path / "many.gif")
+        places = np.random.default_rng(0).random((30000, 3)).astype(np.float32)
+        usd.points("grains", places, 0.02, color=(0.8, 0.0, 0.0))
+    with Image.open(write_film(Animation(tmp_path / "many.usdc"), tmp_path / "many.png", size=(80, 60))) as film:
+        pixels = np.asarray(film.convert("RGB"), np.int32)
+    assert (pixels[..., 0] - pixels[..., 2] > 60).mean() > 0.2
 
 
 def test_a_floor_of_the_animation_is_drawn_without_edges(tmp_path):

@@ -1,10 +1,10 @@
-"""Pictures without a display: shaded triangle meshes, one panel per moment, as a PNG.
+"""Pictures without a display: ray-cast triangle meshes and balls, one panel per moment, as a PNG.
 
 Needs `matplotlib`.  Nothing here touches pyplot or any other state of the process.
 """
 
 from warpsim.plot.picture import mesh_images, render_meshes
-from warpsim.plot.scene import PlotError, Surface, sphere
+from warpsim.plot.scene import Balls, PlotError, Surface, sphere
 from warpsim.plot.shapes import box, coil, copies, tube
 
-__all__ = ["PlotError", "Surface", "box", "coil", "copies", "mesh_images", "render_meshes", "sphere", "tube"]
+__all__ = ["Balls", "PlotError", "Surface", "box", "coil", "copies", "mesh_images", "render_meshes", "sphere", "tube"]

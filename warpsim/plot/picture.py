@@ -1,4 +1,4 @@
-"""Several moments of a scene side by side: drawn by `rasterize`, laid out by matplotlib.
+"""Several moments of a scene side by side: drawn by `draw`, laid out by matplotlib.
 
 Guarantees: one camera and one light for all panels, so that sizes compare; the same bytes for the
 same input and the same matplotlib; the PNG appears whole or not at all; no pyplot, no display.
@@ -14,22 +14,19 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from warpsim.plot.camera import Camera, look_at
-from warpsim.plot.raster import rasterize
-from warpsim.plot.scene import PlotError, Surface, vertex_normals
-from warpsim.plot.shade import Light, encode, lambert, sun
+from warpsim.plot.camera import look_at
+from warpsim.plot.panel import BACKDROP, OVERSAMPLE, Stage, draw
+from warpsim.plot.scene import PlotError, Thing
+from warpsim.plot.shade import encode
 
-_OVERSAMPLE = 2
 _MARGIN = 0.09
 _DPI = 100
-_BACKDROP = np.array([0.86, 0.88, 0.91])
-_FLOOR = np.array([0.62, 0.63, 0.64])
 _UP = {"Y": np.array([0.0, 1.0, 0.0]), "Z": np.array([0.0, 0.0, 1.0])}
 
 
 def render_meshes(
     path,
-    frames: Sequence[Sequence[Surface]],
+    frames: Sequence[Sequence[Thing]],
     *,
     captions: Sequence[str] | None = None,
     ground: float | None = 0.0,
@@ -39,7 +36,7 @@ def render_meshes(
     panel: tuple[int, int] = (480, 440),
     columns: int | None = None,
 ) -> Path:
-    """Draw one panel per entry of `frames`, each a list of surfaces, into the PNG file `path`.
+    """Draw one panel per entry of `frames`, each a list of surfaces and balls, into the PNG file `path`.
 
     `ground` is the height [m] of a floor that takes shadows, None for no floor.  `azimuth` and
     `elevation` [deg] turn the viewer around the scene; `panel` is the size of one panel in pixels;
@@ -60,7 +57,7 @@ def render_meshes(
 
 
 def mesh_images(
-    frames: Sequence[Sequence[Surface]],
+    frames: Sequence[Sequence[Thing]],
     *,
     ground: float | None = 0.0,
     up_axis: str = "Y",
@@ -74,13 +71,15 @@ def mesh_images(
     """
     _check(frames, up_axis, elevation)
     up = _UP[up_axis]
-    points = np.concatenate([surface.points for surfaces in frames for surface in surfaces])
-    ball = _bounds(points, ground, up)
-    fine = (_OVERSAMPLE * panel[0], _OVERSAMPLE * panel[1])
-    view = look_at(*ball, _direction(azimuth, elevation, up), up, fine, perspective=True)
-    view = view.fitted(points, _MARGIN)
-    toward_sun = _direction(azimuth - 70.0, 52.0, up)
-    return [_draw(surfaces, view, toward_sun, ball, ground, up) for surfaces in frames]
+    everything = np.concatenate([thing.outline for things in frames for thing in things])
+    center, radius = _bounds(everything, ground, up)
+    scaled = [[thing.scaled(center, radius) for thing in things] for things in frames]
+    fine = (OVERSAMPLE * panel[0], OVERSAMPLE * panel[1])
+    view = look_at(_direction(azimuth, elevation, up), up, fine)
+    view = view.fitted((everything - center) / radius, _MARGIN)
+    height = None if ground is None else (ground - float(center @ up)) / radius
+    stage = Stage(view, up, _direction(azimuth - 70.0, 52.0, up), height)
+    return [draw(things, stage) for things in scaled]
 
 
 def _target(path) -> Path:
@@ -133,70 +132,10 @@ def _bounds(points: np.ndarray, ground: float | None, up: np.ndarray) -> tuple[n
     return center, max(float(np.linalg.norm(points - center, axis=1).max()), 1e-6)
 
 
-def _draw(surfaces, view: Camera, toward_sun, ball, ground: float | None, up) -> np.ndarray:
-    """One panel as sRGB (h, w, 3): the floor first, then what stands before it, then averaging."""
-    points, triangles, normals, color = _merge(surfaces)
-    light = sun(points, triangles, ball, toward_sun)
-    pixels = rasterize(view.screen(points), triangles, *view.size)
-    rays = view.rays()
-    image = np.broadcast_to(_BACKDROP, rays.shape).copy()
-    distance = np.where(pixels.triangle >= 0, -1.0 / pixels.depth, np.inf)
-    hit = np.isfinite(distance)
-    if ground is not None:
-        hit &= distance <= _draw_floor(image, view.eye, rays, ground, ball, light, up)
-    corners = triangles[pixels.triangle[hit]]
-    weights = pixels.weights[hit][:, :, None]
-    where = view.eye + rays[hit] * distance[hit][:, None]
-    normal = _toward_viewer(_unit((weights * normals[corners]).sum(1)), rays[hit])
-    shadow = light.reaches(where, normal)
-    image[hit] = lambert((weights * color[corners]).sum(1), normal, shadow, light, up)
-    height, width = hit.shape
-    n = _OVERSAMPLE
-    return encode(image.reshape(height // n, n, width // n, n, 3).mean((1, 3)))
-
-
-def _draw_floor(image, eye, rays, ground: float, ball, light: Light, up) -> np.ndarray:
-    """A floor that takes shadows and fades out away from the scene; returns its distance (h, w)."""
-    center, radius = ball
-    slope = rays @ up
-    with np.errstate(divide="ignore"):
-        distance = (ground - eye @ up) / slope
-    seen = np.isfinite(distance) & (distance > 0.0)
-    where = eye + rays[seen] * distance[seen][:, None]
-    away = np.linalg.norm((where - center) * (1.0 - up), axis=1) / radius
-    share = np.clip(1.0 - (away - 1.2) / 3.3, 0.0, 1.0)[:, None] ** 2
-    normal = np.broadcast_to(up, where.shape)
-    shadow = light.reaches(where, normal)
-    lit = lambert(_FLOOR, normal, shadow, light, up)
-    image[seen] = share * lit + (1.0 - share) * image[seen]
-    return np.where(seen, distance, np.inf)
-
-
-def _merge(surfaces: Sequence[Surface]):
-    """All surfaces as one: points, triangles, normals, colors."""
-    first = np.cumsum([0] + [len(surface.points) for surface in surfaces[:-1]])
-    return (
-        np.concatenate([surface.points for surface in surfaces]),
-        np.concatenate([s.triangles + n for s, n in zip(surfaces, first, strict=True)]),
-        np.concatenate([vertex_normals(s.points, s.triangles) for s in surfaces]),
-        np.concatenate([surface.color for surface in surfaces]),
-    )
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(length > 0.0, length, 1.0)
-
-
-def _toward_viewer(normals: np.ndarray, rays: np.ndarray) -> np.ndarray:
-    away = np.einsum("ij,ij->i", normals, rays) > 0.0
-    return np.where(away[:, None], -normals, normals)
-
-
 def _layout(images, captions, panel: tuple[int, int], columns: int) -> bytes:
     rows = math.ceil(len(images) / columns)
     width, height = columns * panel[0], rows * panel[1]
-    red, green, blue = encode(_BACKDROP).tolist()
+    red, green, blue = encode(BACKDROP).tolist()
     figure = Figure((width / _DPI, height / _DPI), dpi=_DPI, facecolor=(red, green, blue))
     canvas = FigureCanvasAgg(figure)
     for k, (image, caption) in enumerate(zip(images, captions, strict=True)):

@@ -1,4 +1,4 @@
-"""What a picture shows: triangle surfaces with colors, checked before anything is drawn."""
+"""What a picture shows: triangle surfaces and balls with colors, checked before anything is drawn."""
 
 from dataclasses import dataclass
 
@@ -44,18 +44,74 @@ class Surface:
                 f"Surface triangles: indices run from {triangles.min()} to {triangles.max()}, "
                 f"expected 0 to {len(points) - 1}"
             )
-        if color.shape not in {(3,), (len(points), 3)}:
-            raise PlotError(
-                f"Surface color: found shape {color.shape}, expected (3,) or ({len(points)}, 3)"
-            )
-        if not ((color >= 0.0) & (color <= 1.0)).all():
-            raise PlotError(
-                f"Surface color: found values from {color.min():g} to {color.max():g}, "
-                "expected linear RGB in [0, 1]"
-            )
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "triangles", triangles.astype(np.int64))
-        object.__setattr__(self, "color", np.broadcast_to(color, points.shape))
+        object.__setattr__(self, "color", _colors(color, points, "Surface"))
+
+    @property
+    def outline(self) -> np.ndarray:
+        """Points (k, 3) [m] between which all of it lies."""
+        return self.points
+
+    def scaled(self, center: np.ndarray, length: float) -> "Surface":
+        """The same, seen from `center` (3,), in units of `length`."""
+        return Surface((self.points - center) / length, self.triangles, self.color)
+
+
+@dataclass(frozen=True)
+class Balls:
+    """Balls to draw, as round as they are: up to millions of them.
+
+    centers: (n, 3) [m]; radii: (n,) or one for all [m]; color: linear RGB in [0, 1], (3,) or one row per ball (n, 3).
+    Raises PlotError for wrong shapes, NaN, or radii below zero.
+    """
+
+    centers: np.ndarray
+    radii: np.ndarray | float
+    color: np.ndarray | tuple = (0.55, 0.16, 0.10)
+
+    def __post_init__(self) -> None:
+        centers = np.asarray(self.centers, dtype=np.float64)
+        radii = np.asarray(self.radii, dtype=np.float64)
+        if centers.ndim != 2 or centers.shape[1] != 3:
+            raise PlotError(f"Balls centers: found shape {centers.shape}, expected (n, 3)")
+        if radii.shape not in {(), (len(centers),)}:
+            raise PlotError(f"Balls radii: found shape {radii.shape}, expected a number or ({len(centers)},)")
+        radii = np.broadcast_to(radii, len(centers))
+        wrong = np.flatnonzero(~(np.isfinite(centers).all(1) & np.isfinite(radii) & (radii >= 0.0)))
+        if wrong.size:
+            row = int(wrong[0])
+            raise PlotError(
+                f"Balls: number {row} has the centre {centers[row]} and the radius {radii[row]:g}, expected finite "
+                "numbers and a radius of 0 or more"
+            )
+        object.__setattr__(self, "centers", centers)
+        object.__setattr__(self, "radii", radii)
+        object.__setattr__(self, "color", _colors(np.asarray(self.color, dtype=np.float64), centers, "Balls"))
+
+    @property
+    def outline(self) -> np.ndarray:
+        """Points (k, 3) [m] between which all of them lie: the ends of their axes."""
+        ends = np.concatenate([np.eye(3), -np.eye(3)])
+        return (self.centers[:, None] + self.radii[:, None, None] * ends).reshape(-1, 3)
+
+    def scaled(self, center: np.ndarray, length: float) -> "Balls":
+        """The same, seen from `center` (3,), in units of `length`."""
+        return Balls((self.centers - center) / length, self.radii / length, self.color)
+
+
+Thing = Surface | Balls
+
+
+def _colors(color: np.ndarray, points: np.ndarray, name: str) -> np.ndarray:
+    """One color per point."""
+    if color.shape not in {(3,), (len(points), 3)}:
+        raise PlotError(f"{name} color: found shape {color.shape}, expected (3,) or ({len(points)}, 3)")
+    if not ((color >= 0.0) & (color <= 1.0)).all():
+        raise PlotError(
+            f"{name} color: found values from {color.min():g} to {color.max():g}, expected linear RGB in [0, 1]"
+        )
+    return np.broadcast_to(color, points.shape)
 
 
 def sphere(center, radius: float, color=(0.30, 0.33, 0.38), rings: int = 48) -> Surface:
@@ -71,12 +127,3 @@ def sphere(center, radius: float, color=(0.30, 0.33, 0.38), rings: int = 48) -> 
     lower = np.stack([here, beside, here + sides], axis=1)
     upper = np.stack([beside, beside + sides, here + sides], axis=1)
     return Surface(np.asarray(center) + radius * unit, np.concatenate([lower, upper]), color)
-
-
-def vertex_normals(points: np.ndarray, triangles: np.ndarray) -> np.ndarray:
-    """Area-weighted unit normals (n, 3); zero where no triangle has an area."""
-    a, b, c = (points[triangles[:, k]] for k in range(3))
-    area = np.repeat(np.cross(b - a, c - a), 3, axis=0)
-    total = np.stack([np.bincount(triangles.ravel(), area[:, k], len(points)) for k in range(3)], 1)
-    length = np.linalg.norm(total, axis=1, keepdims=True)
-    return total / np.where(length > 0.0, length, 1.0)

@@ -13,8 +13,9 @@ from matplotlib.image import imsave
 from scipy.ndimage import map_coordinates
 
 from warpsim.plot.camera import Camera
-from warpsim.plot.raster import rasterize
-from warpsim.plot.scene import Surface, vertex_normals
+from warpsim.plot.normals import vertex_normals
+from warpsim.plot.scene import Surface
+from warpsim.plot.trace import Scene, first_hits
 
 _SUN = np.array([0.87, 0.33, 0.24])  # towards the sun, a unit vector but for rounding
 _DEEP, _GREEN, _FOAM = np.array([[0.004, 0.030, 0.050], [0.03, 0.16, 0.16], [0.80, 0.84, 0.86]])  # linear RGB
@@ -43,9 +44,9 @@ def render_sea(
     rays /= np.linalg.norm(rays, axis=-1, keepdims=True)
     points, values, triangles = _fan(fields, size, eye)
     points, values, triangles, colors = _with_bodies(points, values, triangles, bodies)
-    seen = rasterize(camera.screen(points), triangles, *camera.size)
-    hit = seen.triangle >= 0
-    corners, weights = triangles[seen.triangle[hit]], seen.weights[hit][:, :, None]
+    seen = first_hits(Scene(points - eye, triangles, np.zeros((0, 3)), np.zeros(0)), np.zeros(3), rays.reshape(-1, 3))
+    hit = (seen.triangle >= 0).reshape(rays.shape[:2])
+    corners, weights = (a[hit.ravel()] for a in (triangles[seen.triangle], seen.weights[:, :, None]))
     where, values = (weights * points[corners]).sum(1), (weights * values[corners]).sum(1)
     own, ray = colors[corners[:, 0]], rays[hit]
     far = np.linalg.norm(where - eye, axis=1)[:, None]
@@ -67,7 +68,7 @@ def _view(width: int, height: int, eye: np.ndarray) -> Camera:
     forward = np.array([np.cos(0.10), 0.0, -np.sin(0.10)])
     right = np.array([0.0, -1.0, 0.0])
     axes = np.stack([right, np.cross(forward, right), forward])
-    return Camera(eye, axes, 0.9 * width, (0.5 * width, 0.5 * height), (width, height), True)
+    return Camera(eye, axes, 0.9 * width, (0.5 * width, 0.5 * height), (width, height))
 
 
 def _fan(fields: np.ndarray, size: float, eye: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

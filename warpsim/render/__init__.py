@@ -1,6 +1,9 @@
-"""Films of simulations (`Film`), and `UsdRenderer` with the methods that scripts written for Warp use."""
+"""Films of simulations (`Film`), what their programs share; `UsdRenderer` and `OpenGLRenderer` for scripts of Warp."""
 
-from .film import Film, add_film_options
+from .film import Film
+from .opengl_renderer import OpenGLRenderer
+from .options import SimulationParser, add_film_options
+from .progress import progress
 from .usd_renderer import UsdRenderer
 
-__all__ = ["Film", "UsdRenderer", "add_film_options"]
+__all__ = ["Film", "OpenGLRenderer", "SimulationParser", "UsdRenderer", "add_film_options", "progress"]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tqdm import tqdm
+import numpy as np
 
-from ..plot import Surface, copies, render_meshes
+from ..plot import Balls, Surface, copies, render_meshes
+from ..plot.scene import Thing
 from ..usd import UsdWriter
+from .progress import progress
 
 START_TO_END = (0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0)
 """Moments of a picture, as parts of the whole time."""
@@ -44,9 +44,9 @@ class Film:
         if ground is not None:
             self.usd.ground(size=ground)
         self._shown = {round(part * self.count) for part in moments}
-        self._standing: list[Surface] = []
-        self._views: dict[str, list[Surface]] = {}
-        self._now: list[Surface] | None = None
+        self._standing: list[Thing] = []
+        self._views: dict[str, list[Thing]] = {}
+        self._now: list[Thing] | None = None
 
     @property
     def dt(self) -> float:
@@ -67,8 +67,8 @@ class Film:
         self._write(name, surface, None)
 
     def frames(self) -> Iterator[float]:
-        """The time [s] of each frame in turn, while a bar on stderr shows the progress of a terminal's user."""
-        for frame in tqdm(range(self.count + 1), unit="frame", disable=None):
+        """The time [s] of each frame in turn, while stderr tells how far the film is."""
+        for frame in progress(range(self.count + 1)):
             self.usd.frame()
             self._now = list(self._standing) if frame in self._shown else None
             yield frame * self.dt
@@ -81,6 +81,19 @@ class Film:
         if self._now is not None:
             self._now.append(surface)
 
+    def show_balls(
+        self, name: str, balls: Balls, velocities: Any = None, ids: Any = None,
+        drawn: Callable[[], Thing] | None = None,
+    ) -> None:  # fmt: skip
+        """Balls as they are in this frame; velocities: (n, 3) [m/s]; ids: (n,) integers, where n changes.
+
+        drawn: makes what the picture shows in their place, as the surface of a fluid; called for its moments alone.
+        """
+        color = _one_if_alike(balls.color)
+        self.usd.points(name, balls.centers, balls.radii, color=color, velocities=velocities, ids=ids)
+        if self._now is not None:
+            self._now.append(drawn() if drawn else balls)
+
     def show_copies(
         self, name: str, shapes: Sequence[Surface], positions: Any, rotations: Any, sizes: Any = 1.0,
         kinds: Any = None, **motion: Any,
@@ -92,14 +105,10 @@ class Film:
             self._now.extend(copies(shapes, positions, rotations, sizes, kinds))
 
     def _write(self, name: str, surface: Surface, velocities: Any) -> None:
-        """A sample of a mesh, with one color where all its points have the same."""
-        color = surface.color[0] if (surface.color == surface.color[0]).all() else surface.color
+        color = _one_if_alike(surface.color)
         self.usd.mesh(name, surface.points, surface.triangles, color=color, velocities=velocities)
 
 
-def add_film_options(parser: argparse.ArgumentParser, name: str, seconds: float, fps: int = 60) -> None:
-    """Let a command line choose --seconds, --fps, --output (name.usdc) and --picture (name.png)."""
-    parser.add_argument("--seconds", type=float, default=seconds)
-    parser.add_argument("--fps", type=int, default=fps)
-    parser.add_argument("--output", type=Path, default=Path(f"{name}.usdc"))
-    parser.add_argument("--picture", type=Path, default=Path(f"{name}.png"))
+def _one_if_alike(colors: np.ndarray) -> np.ndarray:
+    """One color where all points have the same."""
+    return colors[0] if len(colors) and (colors == colors[0]).all() else colors

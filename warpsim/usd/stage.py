@@ -2,7 +2,8 @@
 
 Guarantees of a finished file: metres, an up axis, time codes that count frames from 0, start and
 end at the first and last frame, every moving prim sampled at every frame, a default prim of kind
-component.  The file appears under its own name only when the writer closes without an error: until
+component with a material that shows the colors, beside it lights and a camera that sees everything.
+The file appears under its own name only when the writer closes without an error: until
 then samples go to `.NAME.XXXX.partial.EXT` beside it, so a failed run neither leaves a half file
 nor harms an older one.  Samples are flushed as they come: memory does not grow with the length of a
 `.usdc` run.
@@ -11,12 +12,14 @@ nor harms an older one.  Samples are flushed as they come: memory does not grow 
 import os
 import secrets
 from pathlib import Path
+from typing import Any
 
 from pxr import Kind, Tf, Usd, UsdGeom
 
 from warpsim.usd import checks
 from warpsim.usd.checks import UsdError, pxr_errors, reason
 from warpsim.usd.instances import InstancesPrim
+from warpsim.usd.look import MATERIALS, author_camera, author_lights, author_material
 from warpsim.usd.prims import MeshPrim, PointsPrim, SpherePrim
 
 _EXTENSIONS = (".usdc", ".usda", ".usd")
@@ -59,6 +62,7 @@ class UsdWriter:
         self._stage = _create(self._partial)
         self._prims: dict[str, InstancesPrim | MeshPrim | PointsPrim | SpherePrim] = {}
         self._static: set[str] = set()
+        self._grounds: set[str] = set()
         self._written: set[str] = set()
         self._frame = -1
         self._unsaved = 0
@@ -128,7 +132,7 @@ class UsdWriter:
         self._write(name, PointsPrim, make, positions, radii, color, velocities, ids)
 
     def instances(
-        self, name: str, shapes, positions, rotations, sizes=1.0, *, kinds=None, velocities=None, spins=None
+        self, name: str, shapes, positions, rotations, sizes: Any = 1.0, *, kinds=None, velocities=None, spins=None
     ) -> None:
         """Sample copies of shapes, each turned and scaled: grains, stones, drops.
 
@@ -166,6 +170,7 @@ class UsdWriter:
                 f"{_ROOT}/{name}: the ground does not move; write it before the first frame"
             )
         self.mesh(name, points, [[0, 1, 2, 3]], color=color)
+        self._grounds.add(f"{_ROOT}/{name}")
 
     def close(self) -> None:
         """Finish the file and give it its name.  A writer closed once stays closed."""
@@ -180,6 +185,7 @@ class UsdWriter:
             if self._frame >= 0:
                 self._stage.SetStartTimeCode(0)
                 self._stage.SetEndTimeCode(self._frame)
+            author_camera(self._stage, self._frame + 1, self._grounds)
             self._save()
             self._release()  # some systems refuse to rename a file that is mapped
             os.replace(self._partial, self._path)
@@ -204,6 +210,8 @@ class UsdWriter:
         root = UsdGeom.Xform.Define(self._stage, _ROOT).GetPrim()
         self._stage.SetDefaultPrim(root)
         Usd.ModelAPI(root).SetKind(Kind.Tokens.component)
+        author_material(self._stage, root)
+        author_lights(self._stage)
         layer = self._stage.GetRootLayer()
         layer.documentation = "Simulation written by warpsim"
         layer.customLayerData = {"creator": "warpsim", **metadata}
@@ -227,6 +235,8 @@ class UsdWriter:
     def _refusal(self, name: str, kind: type) -> str | None:
         """Why `name` cannot be written now as a prim of this kind, or None."""
         prim = self._prims.get(name)
+        if name == MATERIALS:
+            return "is where the material is; use another name"
         if prim is None:
             late = f"first written in frame {self._frame}; write it in frame 0, or before any frame"
             return late if self._frame > 0 else None

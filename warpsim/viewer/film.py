@@ -1,4 +1,4 @@
-"""Films of animations, drawn by warpsim's own rasteriser: WebP and GIF, and video where imageio is installed."""
+"""Films of animations, drawn by warpsim's own rays: WebP and GIF, and video where imageio is installed."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import numpy as np
 from PIL import Image
 
 from ..errors import MissingPackageError
-from ..plot import Surface, mesh_images, sphere
+from ..plot import Balls, Surface, mesh_images
+from ..plot.scene import Thing
 from .animation import Animation, Body, Moment
 from .page import ViewError
 
-_BALLS = 4000  # more of them are too many triangles for the rasteriser
+_TRIANGLES = 20_000_000  # of copies of shapes: more do not fit into memory
 _IMAGES = (".webp", ".gif", ".png")
 _VIDEO = (".mp4", ".mov", ".mkv", ".webm")
 
@@ -28,7 +29,7 @@ def write_film(
 
     fps: frames a second of the film [1/s]; the animation keeps its speed. size: pixels. azimuth, elevation [deg] turn
     the viewer. ground: draw a floor, where the animation has one, else at the lowest point. quality: of .webp, 1 to
-    100. Raises ViewError for another extension or too many balls to draw, MissingPackageError without imageio,
+    100. Raises ViewError for another extension or too many copies to draw, MissingPackageError without imageio,
     FileNotFoundError without the folder.
     """
     target = Path(os.fspath(path))
@@ -39,7 +40,7 @@ def write_film(
     numbers = [min(len(animation) - 1, round(k * animation.fps / fps)) for k in range(count)]
     grounds = animation.grounds()  # the floor stands for them, and has no edge
     bodies = [body for body in animation.bodies if body not in grounds] or animation.bodies
-    frames = [_surfaces(animation, bodies, number) for number in numbers]
+    frames = [_things(animation, bodies, number) for number in numbers]
     floor = _height_of_floor(animation, grounds) if ground else None
     view = {"ground": floor, "up_axis": animation.up, "azimuth": azimuth, "elevation": elevation, "panel": size}
     images = mesh_images(frames, **view)
@@ -54,30 +55,28 @@ def _height_of_floor(animation: Animation, grounds: list[Body]) -> float:
     return min(heights, default=float(animation.bounds()[0][up]))
 
 
-def _surfaces(animation: Animation, bodies: list[Body], frame: int) -> list[Surface]:
-    surfaces = [_surface(body, animation.moment(body, frame)) for body in bodies]
-    return [surface for surface in surfaces if len(surface.points)]
+def _things(animation: Animation, bodies: list[Body], frame: int) -> list[Thing]:
+    things = [_thing(body, animation.moment(body, frame)) for body in bodies]
+    return [thing for thing in things if len(thing.outline)]
 
 
-def _surface(body: Body, moment: Moment) -> Surface:
-    """A body as triangles."""
+def _thing(body: Body, moment: Moment) -> Thing:
+    """A body as triangles or balls."""
     if body.kind == "mesh":
         return Surface(moment.points, body.triangles, moment.color)
     count = len(moment.points)
-    if count > _BALLS:
-        raise ViewError(
-            f"{body.name} has {count} balls, the films drawn here at most {_BALLS}\nhelp: watch them by `warpsim view`"
-        )
+    color = np.broadcast_to(moment.color, (count, 3))
     if body.kind == "points":
-        unit = sphere((0.0, 0.0, 0.0), 1.0, rings=8)
-        shape, triangles = unit.points, unit.triangles
-        placed = moment.points[:, None] + moment.radii[:, None, None] * shape
-    else:
-        shape, triangles = body.shape, body.triangles
-        placed = moment.points[:, None] + _turned(moment.sizes[:, None] * shape, moment.turns)
-    color = np.repeat(np.broadcast_to(moment.color, (count, 3)), len(shape), axis=0)
-    shift = len(shape) * np.arange(count)[:, None, None]
-    return Surface(placed.reshape(-1, 3), (triangles + shift).reshape(-1, 3), color)
+        return Balls(moment.points, moment.radii, color)
+    if count * len(body.triangles) > _TRIANGLES:
+        raise ViewError(
+            f"{body.name} has {count} copies of {len(body.triangles)} triangles, films have room for {_TRIANGLES} in "
+            "all\nhelp: watch them by `warpsim view`"
+        )
+    placed = moment.points[:, None] + _turned(moment.sizes[:, None] * body.shape, moment.turns)
+    shift = len(body.shape) * np.arange(count)[:, None, None]
+    triangles = (body.triangles + shift).reshape(-1, 3)
+    return Surface(placed.reshape(-1, 3), triangles, np.repeat(color, len(body.shape), axis=0))
 
 
 def _turned(vectors: np.ndarray, turns: np.ndarray) -> np.ndarray:
