@@ -40,12 +40,6 @@ def test_fixed_sides_have_no_mass():
     assert (mass[:, 0] == 0).all() and (mass[-1] == 0).all() and np.allclose(mass[:-1, 1:], 0.1)
 
 
-def test_inverse_masses_of_what_is_held_are_zero():
-    builder = ModelBuilder()
-    builder.add_particles([[0, 0, 0], [1, 0, 0]], mass=[0.0, 4.0])
-    assert builder.finalize().particle_inv_mass.numpy().tolist() == [0.0, 0.25]
-
-
 @pytest.mark.parametrize("dims", [(1, 1, 1), (2, 3, 4)])
 def test_a_block_is_filled_and_its_surface_is_closed(dims):
     points, tets = soft.block(dims, (0.1, 0.2, 0.3))

@@ -100,3 +100,11 @@ def test_the_command_prints_a_table_and_says_when_a_number_is_wrong(cases, tmp_p
     assert len(json.loads((tmp_path / "validation.json").read_text())) == 3
     assert cli.main(["validate", "Z"]) == 2
     assert "no case is named 'Z'" in capsys.readouterr().err
+
+
+def test_the_folder_of_the_report_is_made(cases, tmp_path, capsys):
+    assert cli.main(["validate", "A1", "--output", str(tmp_path / "new" / "report")]) == 0
+    assert (tmp_path / "new" / "report" / "validation.json").is_file()
+    (tmp_path / "file").touch()
+    assert cli.main(["validate", "A1", "--output", str(tmp_path / "file")]) == 1
+    assert "file" in capsys.readouterr().err

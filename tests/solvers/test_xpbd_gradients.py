@@ -75,10 +75,11 @@ def check(run, tolerance=1e-5, seed=0):
     for name, gradient in gradients.items():
         direction = rng.normal(size=gradient.shape)
         values = run.inputs[name].numpy()
-        if name == "particle_inv_mass":
+        if name == "particle_mass":
             direction = direction * (values > 0.0)  # what is held has no derivative on one side
         scale = np.abs(values).max() if np.abs(values).max() > 1e-6 else 30.0
-        expected = run.difference(name, direction, 1e-6 * scale)
+        step = 1e-4 if name == "edge_compliance" else 1e-6  # bends that start flat feel it little: a longer step
+        expected = run.difference(name, direction, step * scale)
         found = (gradient * direction).sum()
         size = np.linalg.norm(gradient) * np.linalg.norm(direction)
         assert abs(found - expected) <= tolerance * max(abs(expected), 0.01 * size, 1e-7), (name, found, expected)
@@ -91,7 +92,7 @@ def check(run, tolerance=1e-5, seed=0):
 @pytest.mark.parametrize("scene", SCENES)
 def test_gradients_reach_every_input(scene, iterations):
     needed = {
-        "springs": {"particle_q", "particle_qd", "particle_f", "gravity", "particle_inv_mass", "spring_rest_length",
+        "springs": {"particle_q", "particle_qd", "particle_f", "gravity", "particle_mass", "spring_rest_length",
                     "spring_compliance", "spring_damping", "spring_activation"},
         "bending": {"particle_q", "edge_rest_angle", "edge_compliance", "edge_damping"},
         "membrane": {"particle_q", "tri_pose", "tri_area", "tri_stiffness", "tri_damping"},
@@ -99,9 +100,7 @@ def test_gradients_reach_every_input(scene, iterations):
         "attachments": {"attachment_target", "attachment_velocity", "attachment_compliance", "attachment_damping",
                         "shape_transform", "shape_velocity"},
     }  # fmt: skip
-    # differences of angles near zero are known to four digits
-    tolerance = 1e-4 if scene == "bending" else 1e-5
-    assert needed[scene] <= check(Run(SCENES[scene](0.05), iterations=iterations), tolerance)
+    assert needed[scene] <= check(Run(SCENES[scene](0.05), iterations=iterations))
 
 
 def test_isometric_bending_has_gradients():

@@ -59,7 +59,7 @@ def test_pressure_is_the_same_on_the_interpreter(iterations):
 @pytest.mark.parametrize("iterations", [1, 2])
 def test_gradients_reach_pressure(iterations):
     moved = check(Run(balloons(divisions=0), iterations=iterations))
-    assert {"particle_q", "particle_qd", "particle_inv_mass", "pressure_target", "pressure_compliance"} <= moved
+    assert {"particle_q", "particle_qd", "particle_mass", "pressure_target", "pressure_compliance"} <= moved
 
 
 def surface(faces_of=lambda faces: faces, **options):

@@ -161,7 +161,7 @@ def test_gradients_go_through_contact_of_surfaces():
     tape.backward(grads={end.particle_q: weights})
     kinds = contacts.offsets.numpy()
     assert 0 < kinds[7] < kinds[-1], "a corner on a triangle and an edge on an edge were meant to be found"
-    inputs = [start.particle_q, start.particle_qd, model.particle_radius, model.particle_inv_mass, contacts.friction]
+    inputs = [start.particle_q, start.particle_qd, model.particle_radius, model.particle_mass, contacts.friction]
     for x in inputs:
         gradient, before = x.grad.numpy().copy(), x.numpy().copy()
         direction = np.random.default_rng(2).normal(size=before.shape)

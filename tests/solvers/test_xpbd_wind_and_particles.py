@@ -150,3 +150,73 @@ def test_strains_and_volumes_are_those_of_the_state():
     assert found.max_strain == pytest.approx(0.5) and found.mean_strain == pytest.approx(0.5)
     np.testing.assert_allclose(found.volume_ratio, 1.5**3, rtol=1e-5)
     assert found.total_volume_ratio == pytest.approx(1.5**3, rel=1e-5)
+
+
+def two_balls(restitution):
+    """The first, at 1 m/s, hits the second, as heavy, after 0.32 s; the model, and the state after 1 s."""
+    builder = ModelBuilder(gravity=0.0)
+    builder.add_particles([[0, 0, 0], [0.52, 0, 0]], [[1.0, 0, 0], [0, 0, 0]], radius=0.1)
+    model = builder.finalize(dtype=wp.float64, requires_grad=True)
+    contacts, solver = Contacts(model, 0.1, restitution=restitution), SolverXPBD(model, substeps=4)
+    end = model.state()
+    for _ in range(60):
+        solver.step(end, end, None, contacts, DT)
+    return model, end
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
+def test_balls_bounce_off_each_other_at_the_moment_of_impact(restitution):
+    """Speeds after are (1 -+ e) / 2; elastic, the second ball's place depends on where both were and on the first's
+    speed: (1, 0, 1, 0)."""
+    with wp.Tape() as tape:
+        model, end = two_balls(restitution)
+    fast, slow = 0.5 * (1.0 + restitution), 0.5 * (1.0 - restitution)
+    np.testing.assert_allclose(end.particle_qd.numpy()[:, 0], [slow, fast], atol=1e-12)
+    if restitution == 1.0:
+        np.testing.assert_allclose(end.particle_q.numpy()[:, 0], [0.32, 1.2], atol=1e-10)
+        tape.backward(grads={end.particle_q: wp.array([[0, 0, 0], [1, 0, 0]], dtype=wp.vec3d)})
+        found = [*model.particle_q.grad.numpy()[:, 0], *model.particle_qd.grad.numpy()[:, 0]]
+        np.testing.assert_allclose(found, [1, 0, 1, 0], atol=1e-10)
+
+
+def test_particles_that_come_to_the_same_place_leave_it():
+    builder = ModelBuilder(gravity=0.0)
+    builder.add_particles([[0, 0, 0], [1, 0, 0], [2, 0, 0]], radius=0.05)
+    model = builder.finalize(dtype=wp.float64)
+    contacts, solver, state = Contacts(model), SolverXPBD(model, iterations=10), model.state()
+    state.particle_q.zero_()
+    solver.step(state, state, None, contacts, DT)
+    q = state.particle_q.numpy()
+    assert q[0, 0] + 0.09 < q[1, 0] and q[1, 0] + 0.09 < q[2, 0]
+    np.testing.assert_allclose(q.mean(axis=0), 0.0, atol=1e-12)
+
+
+def test_particles_that_rest_at_the_same_place_are_refused():
+    builder = ModelBuilder()
+    builder.add_particles([[0, 0, 0], [1, 0, 0], [0, 0, 0]], radius=0.05)
+    with pytest.raises(ModelError, match="particles 0 and 2 both rest at"):
+        Contacts(builder.finalize())
+    builder.add_spring(0, 2, ke=1e3)
+    Contacts(builder.finalize())
+
+
+def test_a_restitution_without_meaning_is_refused():
+    model, _ = heap()
+    with pytest.raises(ModelError, match=r"restitution is 1\.5"):
+        Contacts(model, restitution=1.5)
+
+
+def test_masses_that_change_move_particles_as_they_weigh():
+    """A force on a particle whose mass is tripled after a step, also where steps are replayed; no mass holds it."""
+    builder = ModelBuilder(gravity=0.0)
+    builder.add_particle((0, 0, 0), mass=1.0)
+    model = builder.finalize(dtype=wp.float64)
+    solver, speeds = SolverXPBD(model), []
+    state = model.state()
+    state.particle_f.assign([[6.0, 0, 0]])
+    for mass in (1.0, 1.0, 1.0, 3.0, 0.0):
+        model.particle_mass.assign([mass])
+        state.particle_qd.zero_()
+        solver.step(state, state, None, None, 0.5)
+        speeds.append(state.particle_qd.numpy()[0, 0])
+    np.testing.assert_allclose(speeds, [3.0, 3.0, 3.0, 1.0, 0.0], rtol=1e-12)

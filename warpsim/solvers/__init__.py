@@ -27,10 +27,12 @@ from .statistics import ParticleStatistics
 
 SOLVERS = {
     "SolverDEM": "dem.solver",
+    "GrainStream": "dem.stream",
     "Material": "dem.materials",
     "SolverSPH": "sph.solver",
     "SolverDFSPH": "sph.dfsph",
     "Fluid": "sph.fluid",
+    "FluidStream": "sph.stream",
     "SolverXPBD": "xpbd.solver",
     "SurfaceContacts": "surface_contacts",
 }

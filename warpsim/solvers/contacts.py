@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..core.language import array, array2d, dot, int32, kernel, launch, tid, uint64, zeros
 from ..core.runtime.arrays.saved_contents import active
 from ..errors import ModelError
@@ -25,19 +27,26 @@ class Contacts:
     """Pairs of particles that may touch during a step.
 
     margin [m]: how much farther apart than the sum of their radii they may be when the step begins: as far as two of
-    them can approach in one. friction: Coulomb coefficient between particles [-], an array of one number. capacity:
-    neighbours kept for each.
+    them can approach in one. friction, restitution: between particles [-], arrays of one number each; made with a
+    restitution of 0, they never bounce. capacity: neighbours kept for each.
 
     neighbors: (particles, capacity), counts: (particles,) of all that were found, more than capacity ones included.
-    Raises `ModelError` for numbers without meaning.
+    Raises `ModelError` for numbers without meaning, and for particles that rest at the same place without a spring
+    between them: they are no neighbours, and no direction leads apart.
     """
 
-    def __init__(self, model: Model, margin: float = 0.01, friction: float = 0.3, capacity: int = 32):
+    def __init__(
+        self, model: Model, margin: float = 0.01, friction: float = 0.3, capacity: int = 32, restitution: float = 0.0
+    ):  # fmt: skip
         if not (math.isfinite(margin) and margin >= 0.0 and friction >= 0.0 and capacity > 0):
             raise ModelError(
                 f"margin {margin}, friction {friction}, capacity {capacity}\nexpected: 0 or more, 0 or more, 1 or more"
             )
-        self.model, self.margin, self.friction = model, model.dtype(margin), friction_of(model, friction)
+        if not 0.0 <= restitution <= 1.0:
+            raise ModelError(f"restitution is {restitution}\nexpected: 0 to 1")
+        _check_apart(model)
+        self.model, self.margin, self.friction = model, model.dtype(margin), coefficient_of(model, friction)
+        self.restitution, self.bounces = coefficient_of(model, restitution), restitution > 0.0
         n, radius = model.particle_count, model.particle_radius.numpy()
         self.widest = float(radius.max(initial=0.0))
         self.neighbors = zeros((n, capacity), int32, model.device)
@@ -47,7 +56,8 @@ class Contacts:
     @property
     def arrays(self) -> dict[str, Any]:
         """What a step with these contacts reads and writes."""
-        return {"neighbors": self.neighbors, "counts": self.counts, "friction": self.friction}
+        coefficients = {"friction": self.friction, "restitution": self.restitution}
+        return {"neighbors": self.neighbors, "counts": self.counts, **coefficients}
 
     @property
     def overflow(self) -> int:
@@ -69,14 +79,28 @@ class Contacts:
             args += [m.dtype(reach), self.neighbors]
             launch(find_pairs, m.particle_count, [*args, self.counts], device=m.device, record_tape=False)
 
-
     def begin_substep(self, q: Any, qd: Any, h: float) -> None:
         """The pairs of a step are those of its substeps."""
 
 
-def friction_of(model: Model, coefficient: float) -> Any:
+def coefficient_of(model: Model, coefficient: float) -> Any:
     """A coefficient as an array of one number, so that it may change between steps and have a gradient."""
     return array([coefficient], dtype=model.dtype, device=model.device, requires_grad=model.requires_grad)
+
+
+def _check_apart(model: Model) -> None:
+    """Refuse free particles with a radius that rest at the same place, unless a spring joins them."""
+    q = model.particle_q.numpy()
+    solid = np.flatnonzero((model.particle_radius.numpy() > 0.0) & (model.particle_mass.numpy() > 0.0))
+    order = solid[np.lexsort(q[solid].T)]
+    same = (q[order[:-1]] == q[order[1:]]).all(axis=1)
+    joined = {tuple(sorted(pair)) for pair in model.spring_indices.numpy().tolist()} if same.any() else set()
+    for pair in zip(order[:-1][same].tolist(), order[1:][same].tolist(), strict=True):
+        if pair not in joined:
+            raise ModelError(
+                f"particles {pair[0]} and {pair[1]} both rest at {q[pair[0]]}\nexpected: places of their own, or a "
+                "spring between them\nhelp: merge equal vertices of a mesh, or give the particles a radius of 0"
+            )
 
 
 def note_filled(arrays: Iterable[Any]) -> None:

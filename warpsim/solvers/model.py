@@ -31,8 +31,8 @@ class Model:
     Contents of float arrays may be changed between steps (materials, rest lengths), and have gradients with
     `requires_grad`; arrays of integers are fixed.
 
-    particle_q, particle_qd: where states start, vec3 (particles,) [m], [m/s]. particle_mass [kg]; particle_inv_mass
-        [1/kg], 0 for what is held; particle_radius [m]: (particles,).
+    particle_q, particle_qd: where states start, vec3 (particles,) [m], [m/s]. particle_mass [kg], 0 for what is
+        held; particle_radius [m]: (particles,).
     spring_indices: vec2i (springs,). spring_rest_length [m], spring_compliance [m/N], spring_damping [N s/m].
     edge_indices: vec4i (edges,): two beside the edge, then its ends. edge_rest_angle [rad]. edge_weights: vec4, with
         which the corners of a slightly bent edge sum up to its angle times its normal [1/m]. edge_compliance [1/(N m)],
@@ -97,11 +97,9 @@ class Model:
 
     def _add_particles(self, builder: ModelBuilder) -> None:
         table = builder.particles
-        mass = table["mass"]
         self.particle_count = table.count
         self.particle_q, self.particle_qd = (self._floats(table[name], self.vec3) for name in ("q", "qd"))
-        self.particle_mass, self.particle_radius = self._floats(mass), self._floats(table["radius"])
-        self.particle_inv_mass = self._floats(np.divide(1.0, mass, out=np.zeros_like(mass), where=mass > 0.0))
+        self.particle_mass, self.particle_radius = self._floats(table["mass"]), self._floats(table["radius"])
 
     def _add_constraints(self, builder: ModelBuilder) -> None:
         """Springs, and bending over edges."""

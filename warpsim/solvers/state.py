@@ -18,12 +18,15 @@ class State:
     particle_qd: velocities, vec3 (particles,) [m/s].
     particle_f: forces from outside, vec3 (particles,) [N]; a step applies them throughout, and leaves them alone.
 
-    Solvers may have asked for more (`Model.add_state_field`): these are attributes as well.
+    Solvers may have asked for more (`Model.add_state_field`): these are attributes as well. Those of `SolverDEM`:
+    particle_w: angular velocities, vec3 (particles,) [rad/s]; particle_rotation: quaternions (particles,).
     """
 
     particle_q: Any
     particle_qd: Any
     particle_f: Any
+    particle_w: Any
+    particle_rotation: Any
 
     def __init__(self, model: Model, requires_grad: bool | None = None):
         self.model = model

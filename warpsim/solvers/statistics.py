@@ -64,6 +64,11 @@ class ParticleStatistics:
         """The first particle whose position or velocity is NaN or infinite; None: the state has not diverged."""
         return first_not_finite(self.state.particle_q, self.state.particle_qd)
 
+    def outside(self, low: Any, high: Any) -> int:
+        """How many particles are not between two corners (3,) [m]; those that are not finite are not."""
+        q = self.state.particle_q.numpy()
+        return int((~((q >= np.asarray(low)) & (q <= np.asarray(high))).all(axis=1)).sum())
+
     @property
     def diverged(self) -> bool:
         """Whether any number of the state is NaN or infinite."""

@@ -24,7 +24,7 @@ from ..errors import ModelError
 from ..geometry.bvh.bvh import Bvh
 from ..geometry.bvh.query import bvh_query_aabb
 from .cloth import edges as edges_of
-from .contacts import friction_of, note_filled
+from .contacts import coefficient_of, note_filled
 
 if TYPE_CHECKING:
     from .model import Model
@@ -57,7 +57,7 @@ class SurfaceContacts:
             )
         if not model.tri_count:
             raise ModelError("the model has no triangles\nhelp: add_triangles, or Contacts(model) between particles")
-        self.model, self.margin, self.friction = model, model.dtype(margin), friction_of(model, friction)
+        self.model, self.margin, self.friction = model, model.dtype(margin), coefficient_of(model, friction)
         device, n = model.device, model.particle_count
         self.edges = array(edges_of(model.tri_indices.numpy()).astype(np.int32), dtype=vec2i, device=device)
         owners = n + len(self.edges)

@@ -6,18 +6,19 @@ import warpsim as wp
 from warpsim.solvers import Material, ModelBuilder, SolverDEM
 
 RADIUS, DENSITY, COUNT = 0.01, 2500.0, 45
-STICKY = Material(2.0e6, 0.25, 0.6, 0.4, rolling_friction=0.1, cohesion=100.0)
+STICKY = Material(2.0e6, 0.25, 0.6, 0.4, rolling_friction=0.1, cohesion=100.0, adhesion=0.05)
 
 
 def heap(
-    dtype=wp.float64, device=None, requires_grad=False, order=None, material=STICKY, substeps=2, count=COUNT, **options
+    dtype=wp.float64, device=None, requires_grad=False, order=None, material=STICKY, substeps=2, count=None,
+    cells=(3, 5, 3), **options,
 ):  # fmt: skip
     """Grains that fall on the ground, a ball and a box: a model and its solver."""
     rng = np.random.default_rng(0)
-    cells = np.stack(np.meshgrid(range(3), range(5), range(3), indexing="ij"), axis=-1).reshape(-1, 3)
-    points = (1.97 * cells + rng.uniform(-0.2, 0.2, (COUNT, 3)) + [0.0, 1.0, 0.0]) * RADIUS
-    radius, velocity = RADIUS * rng.uniform(0.8, 1.0, COUNT), rng.uniform(-0.3, 0.3, (COUNT, 3))
-    order = np.arange(count) if order is None else order
+    cells = np.stack(np.meshgrid(*map(range, cells), indexing="ij"), axis=-1).reshape(-1, 3)
+    points = (1.97 * cells + rng.uniform(-0.2, 0.2, cells.shape) + [0.0, 1.0, 0.0]) * RADIUS
+    radius, velocity = RADIUS * rng.uniform(0.8, 1.0, len(cells)), rng.uniform(-0.3, 0.3, cells.shape)
+    order = np.arange(len(cells))[:count] if order is None else order
     builder = ModelBuilder()
     mass = DENSITY * 4.0 / 3.0 * np.pi * radius[order] ** 3
     builder.add_particles(points[order], velocity[order], mass, radius[order])

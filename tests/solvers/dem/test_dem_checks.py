@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from grain_scenes import DENSITY, RADIUS, heap, run
 
+import warpsim as wp
 from warpsim.errors import DivergenceError, ModelError, StateError
-from warpsim.solvers import Material, ModelBuilder, SolverDEM
+from warpsim.solvers import Material, ModelBuilder, ShapeConfig, SolverDEM
 from warpsim.solvers.dem.checks import OverlapWarning
 from warpsim.solvers.dem.timestep import TimeStepError
 
@@ -122,3 +123,36 @@ def test_no_two_solvers_share_what_contacts_remember():
         solver.step(state, state, dt=1.0e-4)
         other.step(theirs, theirs, dt=1.0e-4)
     np.testing.assert_array_equal(state.particle_q.numpy(), alone)
+
+
+def test_grains_that_left_are_counted():
+    """One falls beside the box whose floor ends, one is not finite; nothing is read outside of its arrays."""
+    builder = ModelBuilder()
+    builder.add_particles([(0.0, RADIUS, 0.0), (0.3, RADIUS, 0.0), (0.05, RADIUS, 0.0)], 0.0, MASS, RADIUS)
+    builder.add_shape_box([0.0, -0.05, 0.0, 0.0, 0.0, 0.0, 1.0], 0.1, 0.05, 0.1)
+    model = builder.finalize()
+    solver, state = SolverDEM(model, Material(1.0e6), substeps=10), model.state()
+    for _ in range(100):
+        solver.step(state, state, dt=2.0e-3)
+    corners = (-0.1, 0.0, -0.1), (0.1, 0.1, 0.1)
+    assert solver.statistics(state).outside(*corners) == 1
+    position = state.particle_q.numpy()
+    position[0], position[1] = math.nan, 1.0e30
+    state.particle_q.assign(position)
+    solver.step(state, state, dt=2.0e-3)
+    assert solver.statistics(state).outside(*corners) == 2
+
+
+def test_a_wall_takes_a_grain_along_by_friction_and_lets_a_smooth_one_stay():
+    """A belt of 0.2 m/s: after mu g t = v a grain goes with it, sliding or rolling as Coulomb's law has it."""
+    for friction, expected in ((0.5, 2.0 / 7.0), (0.0, 0.0)):
+        builder = ModelBuilder()
+        builder.add_particles([(0.0, RADIUS, 0.0)], 0.0, MASS, RADIUS)
+        belt = builder.add_shape_box([0.0, -0.05, 0.0, 0.0, 0.0, 0.0, 1.0], 1.0, 0.05, 0.1, ShapeConfig(mu=friction))
+        model = builder.finalize(dtype=wp.float64)
+        solver, state, control = SolverDEM(model, Material(1.0e6), substeps=10), model.state(), model.control()
+        control.set_shape(belt, velocity=(0.2, 0.0, 0.0))
+        for _ in range(100):
+            solver.step(state, state, control, dt=2.0e-3)
+            control.advance(2.0e-3)
+        assert state.particle_qd.numpy()[0, 0] == pytest.approx(expected * 0.2, abs=2.0e-3)

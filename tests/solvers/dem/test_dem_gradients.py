@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from grain_scenes import COUNT, heap
+from grain_scenes import heap
 
 import warpsim as wp
 from warpsim.solvers import Material, ModelBuilder, SolverDEM
@@ -23,8 +23,8 @@ def add_loss(
 class Rollout:
     """Some steps on a tape; `changes` are added to inputs by name."""
 
-    def __init__(self, fresh=True, rolling="spring", law="hertz", **changes):
-        model, solver = heap(requires_grad=True, rolling=rolling, law=law)
+    def __init__(self, fresh=True, rolling="spring", law="hertz", cells=(3, 5, 3), steps=STEPS, **changes):
+        model, solver = heap(requires_grad=True, rolling=rolling, law=law, cells=cells)
         state, control = model.state(), model.control()
         self.inputs = {
             "velocity": state.particle_qd, "position": state.particle_q, "gravity": control.gravity,
@@ -32,7 +32,7 @@ class Rollout:
             "force": state.particle_f, "radius": model.particle_radius,
             **{name: getattr(solver.materials, name) for name in (
                 "youngs_modulus", "poissons_ratio", "stiffness", "restitution", "friction", "rolling_friction",
-                "cohesion",
+                "cohesion", "adhesion",
             )},
         }  # fmt: skip
         if law == "linear":
@@ -42,11 +42,12 @@ class Rollout:
         self.loss = wp.zeros(1, dtype=wp.float64, requires_grad=True)
         self.tape = wp.Tape()
         with self.tape:
-            for _ in range(STEPS):
+            for _ in range(steps):
                 after = model.state() if fresh else state
                 solver.step(state, after, control, dt=1.0e-4)
                 state = after
-            wp.launch(add_loss, COUNT, [state.particle_q, state.particle_qd, state.particle_w, self.loss])
+            ends = [state.particle_q, state.particle_qd, state.particle_w]
+            wp.launch(add_loss, model.particle_count, [*ends, self.loss])
         self.value = float(self.loss.numpy()[0])
         self.touching = solver.statistics(state).contacts
 
@@ -55,13 +56,17 @@ class Rollout:
         return {name: a.grad.numpy().copy() for name, a in self.inputs.items()}
 
 
-@pytest.mark.parametrize("law", ["hertz", "linear"])
+@pytest.mark.parametrize("law", ["hertz", "linear", "jkr"])
 def test_gradients_are_those_of_differences(law):
     rollout = Rollout(law=law)
     assert rollout.touching > 10
     gradients = rollout.gradients()
     rng = np.random.default_rng(7)
-    unused = {"stiffness"} if law == "hertz" else {"youngs_modulus", "poissons_ratio"}
+    unused = {
+        "hertz": {"stiffness", "adhesion"},
+        "linear": {"youngs_modulus", "poissons_ratio", "adhesion"},
+        "jkr": {"stiffness"},
+    }[law]
     for name, gradient in gradients.items():
         if name in unused:
             assert (gradient == 0.0).all()
@@ -87,12 +92,14 @@ def test_states_in_place_have_the_gradients_of_fresh_ones():
 
 def test_the_remainder_of_first_order_falls_with_the_square_of_the_step():
     """Taylor's test: |J(x + e d) - J(x) - e dJ d| falls four times when e halves."""
-    rollout = Rollout()
+    hundred = {"cells": (5, 4, 5), "steps": 20}
+    rollout = Rollout(**hundred)
+    assert rollout.touching > 30
     gradient = rollout.gradients()["velocity"]
     direction = np.random.default_rng(8).normal(size=gradient.shape)
     steps = 2.0e-6 * 0.5 ** np.arange(5)
     slope = (gradient * direction).sum()
-    rests = [abs(Rollout(velocity=e * direction).value - rollout.value - e * slope) for e in steps]
+    rests = [abs(Rollout(**hundred, velocity=e * direction).value - rollout.value - e * slope) for e in steps]
     slopes = np.log2(np.array(rests[:-1]) / np.array(rests[1:]))
     assert ((slopes > 1.9) & (slopes < 2.1)).all(), slopes
 

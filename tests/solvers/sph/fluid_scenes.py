@@ -11,14 +11,15 @@ BOUNDS = ((-0.2, 0.0, 0.0), (0.8, 1.0, 0.0))
 
 
 def splash(
-    dtype=wp.float64, device=None, requires_grad=False, order=None, fluid=WATER, count=COUNT, dim=2, **options
+    dtype=wp.float64, device=None, requires_grad=False, order=None, fluid=WATER, count=None, dim=2, cells=(6, 10),
+    **options
 ):  # fmt: skip
     """Particles that move about over the ground, beside a ball: a model and its solver."""
     rng = np.random.default_rng(0)
-    cells = np.stack(np.meshgrid(np.arange(6), np.arange(10), [0.0], indexing="ij"), axis=-1).reshape(-1, 3)
+    cells = np.stack(np.meshgrid(*map(np.arange, cells), [0.0], indexing="ij"), axis=-1).reshape(-1, 3)
     points = (cells + [0.5, 0.5, 0.0] + rng.uniform(-0.1, 0.1, cells.shape) * [1.0, 1.0, dim == 3]) * SPACING
     velocity = rng.uniform(-0.5, 0.5, cells.shape) * [1.0, 1.0, dim == 3]
-    order = np.arange(count) if order is None else order
+    order = np.arange(len(cells))[:count] if order is None else order
     builder = ModelBuilder()
     builder.add_particles(points[order], velocity[order], 1000.0 * SPACING**dim)
     builder.add_ground_plane()

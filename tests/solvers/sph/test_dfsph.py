@@ -112,6 +112,8 @@ def test_gradients_go_through_the_iterations():
 def test_what_cannot_be_is_refused():
     with pytest.raises(ModelError, match=r"density_error is 0.0\nexpected: between 0 and 1"):
         tank(density_error=0.0)
+    with pytest.raises(ModelError, match=r"an incompressible fluid has surface tension\nexpected: none, or SolverSPH"):
+        SolverDFSPH(ModelBuilder().finalize(), Fluid(tension=0.1))
     with pytest.raises(ModelError, match=r"iterations is 1\nexpected: 2 or more"):
         tank(iterations=1)
     solver, state = tank(substeps=1)

@@ -1,19 +1,23 @@
-"""Validation of `SolverDEM`: what grains do together in silos, and through an outlet."""
+"""Validation of `SolverDEM`: what grains do together in silos, through an outlet, and when their walls go."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
 
 from ...core.language import array, int32, vec3f
 from ...geometry.mesh.mesh import Mesh
 from ..builder import ModelBuilder, ShapeConfig
 from ..dem.materials import Material
 from ..dem.solver import SolverDEM
-from ..validate import FULL, Measurement, case, near
+from ..validate import FULL, Measurement, at_least, at_most, case, near
 from .dem import ball_mass
 
 GRAIN, DENSITY, GRAVITY = 0.005, 2500.0, 9.81  # diameter [m], [kg/m^3], [m/s^2]
@@ -55,6 +59,12 @@ class Bed:
             if each:
                 each()
 
+    def widen(self) -> None:
+        """Take the pipe away: as wide as that it is never met."""
+        scale = self.model.shape_scale.numpy()
+        scale[self.pipe, 0] = 1.0e6
+        self.model.shape_scale.assign(scale)
+
     @property
     def q(self) -> np.ndarray:
         return self.state.particle_q.numpy().astype(np.float64)
@@ -78,6 +88,50 @@ def janssen() -> Iterator[Measurement]:
         else:
             janssens = (1.0 - math.exp(-height)) / height
             yield near(name, janssens, np.mean(loads) / bed.weight, relative=0.12)
+
+
+@case("D9", "dem", "collapse of columns", FULL)
+def collapse() -> Iterator[Measurement]:
+    """A column spreads by 1.24 a of its radius for aspect ratios a < 1.7, by 1.6 sqrt(a) above (G. Lube et al. 2004),
+    up to the edge of what hangs together: a tenth of the balls roll on alone. Columns of ten diameters in radius end
+    short, because a heap ends one grain high: for a = 0.7 by a third, columns of twenty by a sixth. The slope is that
+    of short columns; tall ones splash, and end flatter."""
+    spreads = []
+    for count, wide in ((2200, 10.0), (3900, 10.0), (11000, 10.0)):
+        radius = wide * GRAIN
+        bed = Bed(count, radius, 0.5, 0.0, rolling="spring")
+        bed.run(0.5)
+        aspect = 2.0 * bed.q[:, 1].mean() / radius
+        bed.widen()
+        bed.run(1.0)
+        heap = _heap(bed.q)
+        reach = np.hypot(heap[:, 0], heap[:, 2])
+        spread = float(np.quantile(reach, 0.99)) / radius - 1.0
+        expected = 1.24 * aspect if aspect < 1.7 else 1.6 * math.sqrt(aspect)
+        name = f"a = {aspect:.2f}"
+        yield Measurement(f"runout by radius, {name}", expected, spread, 0.65 * expected, 1.2 * expected)
+        if aspect < 1.7:
+            yield Measurement(f"slope of the heap [deg], {name}", 18.5, _slope(reach, heap[:, 1]), 12.0, 25.0)
+        rest = bed.solver.statistics(bed.state).kinetic_energy / (count * bed.mass * GRAVITY * GRAIN)
+        yield at_most(f"kinetic energy per grain by m g d, {name}", 1.0e-3, rest)
+        spreads.append(spread)
+    yield at_least("smallest increase with a", 0.0, float(np.diff(spreads).min()))
+
+
+def _heap(points: np.ndarray) -> np.ndarray:
+    """The grains that hang together, (n, 3): the largest group of those that touch within a tenth of a diameter."""
+    pairs = cKDTree(points).query_pairs(1.1 * GRAIN, output_type="ndarray")
+    touching = coo_matrix((np.ones(len(pairs)), pairs.T), shape=(len(points), len(points)))
+    groups = connected_components(touching, directed=False)[1]
+    return points[groups == np.bincount(groups).argmax()]
+
+
+def _slope(reach: np.ndarray, height: np.ndarray) -> float:
+    """Of the surface between a fifth and four fifths of the way to the edge [deg]."""
+    edge = np.quantile(reach, 0.99)
+    rings = np.linspace(0.2, 0.8, 9) * edge
+    tops = [np.quantile(height[(reach >= low) & (reach < high)], 0.97) for low, high in itertools.pairwise(rings)]
+    return -math.degrees(math.atan(np.polyfit(0.5 * (rings[1:] + rings[:-1]), tops, 1)[0]))
 
 
 @case("D11", "dem", "discharge of a silo", FULL)

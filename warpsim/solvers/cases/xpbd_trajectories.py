@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -229,6 +230,28 @@ def gradient_of_long_flight(checkpointed: bool) -> tuple[np.ndarray, Any]:
         launch(miss, 1, [state.particle_q, float64(1.0 / 16.0), target, loss], device="cpu")
     tape.backward(loss)
     return first.particle_qd.grad.numpy().copy(), report
+
+
+@case("T6", "xpbd", "rest lengths that hold a mass at a target", tier=FULL)
+def spring_cage() -> Iterator[Measurement]:
+    """A mass on eight damped springs to the corners of a cube comes to rest where their rest lengths let it; L-BFGS
+    through 500 substeps finds rest lengths that hold it at a target. At the end it must also stand still."""
+    target, corners = np.array([0.15, 0.1, -0.1]), np.array(list(product((-1.0, 1.0), repeat=3)))
+    builder = ModelBuilder(gravity=-GRAVITY)
+    builder.add_particle((0.0, 0.0, 0.0), mass=0.5)
+    held = builder.add_particles(corners, mass=0.0)
+    builder.add_springs([[0, k] for k in held], 40.0)
+    share = len(corners) + 1  # the corners stay, so the middle of all moves by a ninth
+    flight = Flight(builder, 50, 10, target / share, fps=10)
+    flight.solver.damping = flight.model.dtype(4.0)
+    rest = flight.model.spring_rest_length
+    fit = LBFGS([rest], tolerance_grad=1e-9).minimize(flight.closure, 30)
+    flight.fly()
+    end = flight.states[-1]
+    yield at_most("distance from the target [m]", 1e-3, np.linalg.norm(end.particle_q.numpy()[0] - target))
+    yield at_most("speed at the end [m/s]", 1e-3, np.linalg.norm(end.particle_qd.numpy()[0]))
+    yield at_most("iterations", 30, fit.iterations)
+    yield at_least("smallest rest length [m]", 0.1, rest.numpy().min())
 
 
 @case("T9", "xpbd", "checkpoints of a long flight")

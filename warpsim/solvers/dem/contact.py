@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...core.language import Float, Vec, array, dot, func, length, max, sqrt
+from ...core.language import Float, Vec, array, dot, func, length, max, min, sqrt
 from .laws import LAWS
 from .materials import COHESION, DAMPING, ROLLING, SLIDING, STICKING
 
@@ -85,13 +85,13 @@ def contact_of(law_name: str, rolling: str | None, limited: bool) -> Any:
         n: Vec[3, Float], overlap: Float, u: Vec[3, Float], spin: Vec[3, Float], dt: Float, spring: Vec[3, Float],
         wound: Vec[3, Float],
     ):  # fmt: skip
-        normal, tangent, scale_n, scale_t = law(table, a, b, radius, mass, overlap)
+        still, grip, normal, tangent, scale_n, scale_t = law(table, a, b, radius, mass, overlap)
         double = 2.0 * table[a, b, DAMPING]
         across = dot(u, n)
-        press = normal * overlap - double * scale_n * across
+        press = still - double * scale_n * across
         if limited:
-            press = max(press, press * 0.0)
-        hold = max(press, press * 0.0)
+            press = max(press, min(still, still * 0.0))
+        hold = max(press + grip, press * 0.0)
         along = u - n * across
         pull, spring = slide(
             table, a, b, hold, tangent, double * scale_t, along, turned_with(spring, n) + along * dt

@@ -6,9 +6,10 @@ import functools
 import math
 from typing import Any
 
-from ...core.language import Float, array, cross, dot, func, int32, kernel, sqrt, tid
+from ...core.language import Float, array, cross, dot, func, int32, kernel, max, sqrt, tid
 from ...geometry.hash_grid.neighbors import nearest_image
 from ..neighbours.verlet_list import position
+from .adhesion import jkr_neck
 from .contact import contact_of
 
 SOLID = 0.4  # moment of inertia of a ball, per mass and squared radius
@@ -17,22 +18,22 @@ ROLLING = 1.0 + SOLID  # the same about a point of its surface
 
 @func
 def overlap_area(a: Float, b: Float, gap: Float) -> Float:
-    """The area of the circle in which two spheres of radii a, b intersect, their centres `gap` apart [m^2]."""
-    product = (a + b - gap) * (gap + a - b) * (gap - a + b) * (a + b + gap)
+    """The area of the circle in which two spheres of radii a, b intersect, their centres `gap` apart [m^2], or 0."""
+    product = max(a + b - gap, gap * 0.0) * (gap + a - b) * (gap - a + b) * (a + b + gap)
     return product * gap.dtype(0.25 * math.pi) / (gap * gap)
 
 
 @functools.cache
 def grain_kernel(law: str, rolling: str | None, limited: bool, periodic: bool) -> Any:
-    """The kernel of contacts between grains under one law."""
-    contact = contact_of(law, rolling, limited)
+    """The kernel of contacts between grains under one law; those that stick hold on beyond touch."""
+    contact, sticky = contact_of(law, rolling, limited), law == "jkr"
 
     @kernel
     def touch_grains(
         offsets: array(dtype=int32), ids: array(dtype=int32), table: array(dtype=Any, ndim=3), period: Any, dt: Any,
         q: array(dtype=Any), v: array(dtype=Any), w: array(dtype=Any), inv_mass: array(dtype=Any),
-        kind: array(dtype=int32), springs: array(dtype=Any), wound: array(dtype=Any), force: array(dtype=Any),
-        torque: array(dtype=Any),
+        kind: array(dtype=int32), springs: array(dtype=Any), wound: array(dtype=Any), bonds: array(dtype=int32),
+        force: array(dtype=Any), torque: array(dtype=Any),
     ):  # fmt: skip
         i = tid()
         a, p, u, spin = q[i], position(q[i]), v[i], w[i]
@@ -44,17 +45,24 @@ def grain_kernel(law: str, rolling: str | None, limited: bool, periodic: bool) -
             if periodic:
                 d = nearest_image(d, period)
             reach = a[3] + b[3]
+            radius = a[3] * b[3] / reach
+            neck = reach * 0.0
+            if sticky:
+                if bonds[k] > 0:
+                    neck = jkr_neck(table, kind[i], kind[j], radius)
+                bonds[k] = 0
             square = dot(d, d)
             inverse = inv_mass[i] + inv_mass[j]
             spring, roll = u * 0.0, u * 0.0
-            if square < reach * reach and square > 0.0 and inverse > 0.0:
+            if square < (reach + neck) * (reach + neck) and square > 0.0 and inverse > 0.0:
                 gap = sqrt(square)
                 overlap = reach - gap
-                if overlap > 0.0:  # which rounding may make of a square below the other
+                if overlap > -neck:  # which rounding may make of a square below the other
                     n = d / gap
                     arm_a, arm_b = a[3] - 0.5 * overlap, b[3] - 0.5 * overlap
                     relative = u - v[j] - cross(arm_a * spin + arm_b * w[j], n)
-                    radius = a[3] * b[3] / reach
+                    if sticky:
+                        bonds[k] = 1
                     turn = inv_mass[i] / (a[3] * a[3]) + inv_mass[j] / (b[3] * b[3])
                     inertia = turn.dtype(ROLLING) / turn
                     if rolling == "spring":

@@ -12,9 +12,9 @@ import numpy as np
 from ...core.language import Float, array, func, kernel, launch, log, max, sqrt, tid
 from ...errors import ModelError
 
-YOUNG, SHEAR, DAMPING, SLIDING, STICKING, ROLLING, COHESION, STIFFNESS = range(8)
+YOUNG, SHEAR, DAMPING, SLIDING, STICKING, ROLLING, COHESION, STIFFNESS, ADHESION = range(9)
 """Columns of a pair table."""
-COLUMNS = 8
+COLUMNS = 9
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Material:
     youngs_modulus [Pa], poissons_ratio [-]. restitution: normal speed after an impact per speed before [-], 0 to 1.
     friction: coefficient of sliding; friction_static: that of sticking, None: the same [-]. rolling_friction: torque of
     rolling resistance per normal force and reduced radius [-]. cohesion: attraction per area of overlap [Pa] (SJKR).
-    stiffness [N/m]: of the linear law.
+    stiffness [N/m]: of the linear law. adhesion: work that parts surfaces, by their area [J/m^2], of the law "jkr".
     """
 
     youngs_modulus: float = 1.0e7
@@ -35,6 +35,7 @@ class Material:
     rolling_friction: float = 0.0
     cohesion: float = 0.0
     stiffness: float = 1.0e4
+    adhesion: float = 0.0
 
     def __post_init__(self) -> None:
         static = self.friction if self.friction_static is None else self.friction_static
@@ -51,6 +52,7 @@ class Material:
             ("friction_static", static, self.friction, math.inf, "friction or more: sticking is not easier overcome"),
             ("rolling_friction", self.rolling_friction, 0.0, math.inf, "0 or more"),
             ("cohesion", self.cohesion, 0.0, math.inf, "0 or more [Pa]"),
+            ("adhesion", self.adhesion, 0.0, math.inf, "0 or more [J/m^2]"),
         ):
             if not low <= value <= high:
                 raise ModelError(f"{name} is {value}\nexpected: {expected}")
@@ -60,8 +62,8 @@ class Materials:
     """Materials of a scene as arrays that can have gradients, and the tables of pairs made of them.
 
     youngs_modulus [Pa], poissons_ratio [-], stiffness [N/m]: (materials,). restitution, friction, friction_static,
-    rolling_friction [-], cohesion [Pa]: (materials, materials), of contacts between two of them: the mean of both until
-    somebody writes another number there, for both orders.
+    rolling_friction [-], cohesion [Pa], adhesion [J/m^2]: (materials, materials), of contacts between two of them: the
+    mean of both until somebody writes another number there, for both orders.
     """
 
     def __init__(self, materials: Sequence[Material], dtype: Any, device: Any, requires_grad: bool):
@@ -78,15 +80,16 @@ class Materials:
         self.youngs_modulus, self.poissons_ratio, self.stiffness = (
             array(column(name), **options) for name in ("youngs_modulus", "poissons_ratio", "stiffness")
         )
-        self.restitution, self.friction, self.rolling_friction, self.cohesion = (
-            pairs(column(name)) for name in ("restitution", "friction", "rolling_friction", "cohesion")
+        self.restitution, self.friction, self.rolling_friction, self.cohesion, self.adhesion = (
+            pairs(column(name)) for name in ("restitution", "friction", "rolling_friction", "cohesion", "adhesion")
         )
         self.friction_static = pairs(static)
 
     def tabulate(self, table: Any) -> None:
         """Fill the table of pairs of grains, (materials, materials, COLUMNS)."""
         single = [self.youngs_modulus, self.poissons_ratio, self.stiffness]
-        paired = [self.restitution, self.friction, self.friction_static, self.rolling_friction, self.cohesion]
+        paired = [self.restitution, self.friction, self.friction_static, self.rolling_friction]
+        paired += [self.cohesion, self.adhesion]
         launch(_tabulate_grains, (self.count, self.count), [*single, *paired, table], device=self.device)
 
     def tabulate_walls(self, model: Any, table: Any) -> None:
@@ -110,7 +113,8 @@ def damping_ratio(restitution: Float) -> Float:
 def _tabulate_grains(
     young: array(dtype=Any), poisson: array(dtype=Any), stiffness: array(dtype=Any),
     restitution: array(dtype=Any, ndim=2), sliding: array(dtype=Any, ndim=2), sticking: array(dtype=Any, ndim=2),
-    rolling: array(dtype=Any, ndim=2), cohesion: array(dtype=Any, ndim=2), table: array(dtype=Any, ndim=3),
+    rolling: array(dtype=Any, ndim=2), cohesion: array(dtype=Any, ndim=2), adhesion: array(dtype=Any, ndim=2),
+    table: array(dtype=Any, ndim=3),
 ):  # fmt: skip
     """1/E* = sum (1 - nu^2) / E, 1/G* = sum 2 (2 - nu) (1 + nu) / E; springs in a row."""
     a, b = tid()
@@ -125,6 +129,7 @@ def _tabulate_grains(
     table[a, b, ROLLING] = rolling[a, b]
     table[a, b, COHESION] = cohesion[a, b]
     table[a, b, STIFFNESS] = 2.0 / (1.0 / stiffness[a] + 1.0 / stiffness[b])
+    table[a, b, ADHESION] = adhesion[a, b]
 
 
 @kernel
@@ -144,3 +149,4 @@ def _tabulate_walls(
     table[a, s, ROLLING] = rolling[a, a]
     table[a, s, COHESION] = nu * 0.0
     table[a, s, STIFFNESS] = stiffness[a]
+    table[a, s, ADHESION] = nu * 0.0

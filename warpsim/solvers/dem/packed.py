@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...core.language import array, int32, kernel, tid, vector, zeros, zeros_like
 from ...core.runtime.arrays.creation import copy
 from ...core.types.compounds import quaternion as quaternion_type
+from ..mass import inverse_mass
 from ..neighbours.verlet_list import note_moved, position
 from ..shapes import turned
 from .grains import SOLID
@@ -21,11 +22,12 @@ class Packed:
     number: which grain of the model comes k-th. q: centre, from the solver's origin, and radius, vec4 [m]; seen: q when
     lists were built. v [m/s], w: angular velocity [rad/s]. rotation: quaternions. pull: forces from outside [N].
     inv_mass [1/kg], kind: number of the material. force [N], torque [N m]: of all contacts. springs [m], wound [rad]:
-    of sliding and rolling, by row of the lists; wall_springs, wall_wound: by shape, and by grain.
+    of sliding and rolling, by row of the lists; wall_springs, wall_wound: by shape, and by grain. bonds: by row,
+    whether grains that stick hold on to each other.
     """
 
-    def __init__(self, model: Any, rolling: bool):
-        self.model, self.rolling = model, rolling
+    def __init__(self, model: Any, rolling: bool, sticky: bool):
+        self.model, self.rolling, self.sticky = model, rolling, sticky
         n, options = model.particle_count, {"device": model.device, "requires_grad": True}
         self.number, self.kind = (zeros(n, int32, model.device) for _ in range(2))
         self.inv_mass = zeros(n, model.dtype, **options)
@@ -35,7 +37,8 @@ class Packed:
         shapes = range(model.shape_count)
         self.wall_springs = [zeros(n, model.vec3, **options) for _ in shapes]
         self.wall_wound = [zeros(n if rolling else 0, model.vec3, **options) for _ in shapes]
-        self.springs, self.wound, self._sorted_rows = (self._rows(0) for _ in range(3))
+        self.springs, self.wound, self.bonds = self._rows(0), self._rows(0), self._rows(0, int32)
+        self._sorted_rows: dict[Any, Any] = {}
         self._sorted = {a.dtype: zeros_like(a) for a in (self.number, self.inv_mass, self.q, self.v, self.rotation)}
 
     def sort(self, lists: VerletList) -> None:
@@ -47,34 +50,48 @@ class Packed:
         for a in (self.number, self.kind, self.inv_mass, self.v, self.w, self.pull, self.rotation, *self._by_wall):
             lists.sort.gather(a, self._sorted[a.dtype])
             copy(a, self._sorted[a.dtype])
-        room = lists.rows.capacity
-        if self._sorted_rows.size != room:
-            self._sorted_rows = self._rows(room)
         self.springs = self._carried(lists, self.springs)
         if self.rolling:
             self.wound = self._carried(lists, self.wound)
+        if self.sticky:
+            self.bonds = self._carried(lists, self.bonds)
 
     def _carried(self, lists: VerletList, carried: Any) -> Any:
         """What is kept per row, by the present lists; another array where these have grown."""
-        lists.carry(carried, self._sorted_rows)
-        carried = carried if carried.size == self._sorted_rows.size else self._rows(self._sorted_rows.size)
-        lists.copy_rows(self._sorted_rows, carried)
+        room = lists.rows.capacity
+        target = self._room_to_sort(carried.dtype, room)
+        lists.carry(carried, target)
+        carried = carried if carried.size == room else self._rows(room, carried.dtype)
+        lists.copy_rows(target, carried)
         return carried
+
+    def _room_to_sort(self, dtype: Any, room: int) -> Any:
+        if dtype not in self._sorted_rows or self._sorted_rows[dtype].size != room:
+            self._sorted_rows[dtype] = self._rows(room, dtype)
+        return self._sorted_rows[dtype]
 
     def reserve(self, room: int) -> None:
         """Make room for so many rows; those that there are keep theirs."""
         if room > self.springs.size:
-            self._sorted_rows = self._rows(room)
             self.springs = self._widened(self.springs, room)
             self.wound = self._widened(self.wound, room) if self.rolling else self.wound
+            self.bonds = self._widened(self.bonds, room) if self.sticky else self.bonds
 
     def _widened(self, carried: Any, room: int) -> Any:
-        wider = self._rows(room)
+        self._room_to_sort(carried.dtype, room)
+        wider = self._rows(room, carried.dtype)
         copy(wider, carried, count=carried.size)
         return wider
 
-    def _rows(self, room: int) -> Any:
-        return zeros(room, self.model.vec3, device=self.model.device, requires_grad=True)
+    def _rows(self, room: int, dtype: Any = None) -> Any:
+        dtype = dtype or self.model.vec3
+        return zeros(room, dtype, device=self.model.device, requires_grad=dtype is not int32)
+
+    @property
+    def by_row(self) -> list[Any]:
+        """What is kept per row of the lists."""
+        bonds = [self.bonds] if self.sticky else []
+        return [self.springs, *([self.wound] if self.rolling else ()), *bonds]
 
     @property
     def _by_wall(self) -> list[Any]:
@@ -83,21 +100,20 @@ class Packed:
     @property
     def history(self) -> list[Any]:
         """What a step hands on to the next."""
-        rows = [self.springs, self.wound] if self.rolling else [self.springs]
-        return [self.number, self.kind, self.seen, *rows, *self._by_wall]
+        return [self.number, self.kind, self.seen, *self.by_row, *self._by_wall]
 
     @property
     def scratch(self) -> list[Any]:
         """What a step fills before it reads it."""
         loaded = [self.inv_mass, self.q, self.v, self.w, self.pull, self.rotation, self.force, self.torque]
-        return [*loaded, *self._sorted.values(), self._sorted_rows]
+        return [*loaded, *self._sorted.values(), *self._sorted_rows.values()]
 
 
 @kernel
 def load(
     origin: Any, number: array(dtype=int32), particle_q: array(dtype=Any), particle_rest: array(dtype=Any),
     particle_qd: array(dtype=Any), particle_w: array(dtype=Any), particle_rotation: array(dtype=Any),
-    particle_f: array(dtype=Any), radius: array(dtype=Any), inverse: array(dtype=Any), seen: array(dtype=Any),
+    particle_f: array(dtype=Any), radius: array(dtype=Any), mass: array(dtype=Any), seen: array(dtype=Any),
     outdated: array(dtype=int32), limit: Any, q: array(dtype=Any), v: array(dtype=Any), w: array(dtype=Any),
     rotation: array(dtype=Any), pull: array(dtype=Any), inv_mass: array(dtype=Any),
 ):  # fmt: skip
@@ -111,7 +127,7 @@ def load(
     w[k] = particle_w[i]
     rotation[k] = particle_rotation[i]
     pull[k] = particle_f[i]
-    inv_mass[k] = inverse[i]
+    inv_mass[k] = inverse_mass(mass[i])
     note_moved(outdated, limit, packed, seen[k])
 
 

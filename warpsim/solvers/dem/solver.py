@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.language import launch, zeros
+from ...core.language import float64, launch, zeros
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.commands.conditional import capture_if
 from ...core.runtime.commands.graph import ScopedCapture, capture_launch
@@ -20,8 +20,10 @@ from ..checks import period_problem, refuse, substeps_problem
 from ..control import Control
 from ..model import Model
 from ..neighbours.verlet_list import VerletList, vector_of
+from ..nozzle import check_streams
 from ..state import State
 from . import timestep
+from .adhesion import longest_neck
 from .checks import OVERLAPS, check_overlaps, require_finite
 from .contact import ROLLING_MODELS
 from .grains import grain_kernel
@@ -29,6 +31,7 @@ from .laws import LAWS
 from .materials import COLUMNS, Material, Materials
 from .packed import Packed, integrate, load, store
 from .statistics import GrainStatistics
+from .stream import GrainNozzle, GrainStream, advance_time
 from .walls import move_walls, place_walls, wall_kernel
 
 
@@ -39,18 +42,19 @@ class SolverDEM:
     """Steps the particles of a model as grains; shapes are rigid walls.
 
     materials: one `Material` or several; particle_material: the number of each particle's, (particles,), or of all.
-    substeps: of a step. law: "hertz" or "linear". rolling: None, "constant" or "spring", see `contact`. force_limit: no
-    contact pulls at the end of an impact, which raises restitution above what was asked for (T. Schwager and
-    T. Poeschel 2007). period: lengths after which space repeats along x, y, z [m], 0 for none. skin [m]: margin of the
-    neighbour lists, None: 0.3 of the mean radius. overlaps: "warn" of grains that start with an overlap above 10 % of
-    their radius, raise an "error", or "ignore" them. check: look for numbers that are not finite after every step, and
-    raise `DivergenceError` (the host waits for each step).
+    substeps: of a step. law: "hertz", "linear" or "jkr", see `laws`. rolling: None, "constant" or "spring", see
+    `contact`. force_limit: no contact pulls at the end of an impact, which raises restitution above what was asked for
+    (T. Schwager and T. Poeschel 2007). period: lengths after which space repeats along x, y, z [m], 0 for none. skin
+    [m]: margin of the neighbour lists, None: 0.3 of the mean radius. overlaps: "warn" of grains that start with an
+    overlap above 10 % of their radius, raise an "error", or "ignore" them. check: look for numbers that are not finite
+    after every step, and raise `DivergenceError` (the host waits for each step). streams: of grains that nozzles emit.
 
     Friction and restitution of walls are those of the shape (`ShapeConfig`), stiffness is that of the grain alone.
     Particles have `particle_w`, angular velocities [rad/s], and `particle_rotation`, quaternions, in states made after
     the solver was; `particle_rest` [m] is what rounding takes from positions far from the origin: the solver measures
     them from an `origin` among the grains. (Give planes a point near them: their tilt is rounded, too.) What contacts
-    remember belongs to the solver: `reset` forgets it.
+    remember belongs to the solver: `reset` forgets it. With streams states have a `time` [s], float64 (1,), and
+    `streams` holds a `GrainNozzle` for each.
 
     `materials` are arrays that can be written between steps and have gradients. `shape_force`: torque about the origin
     of each shape [N m] and force on it [N], mean over the last step, (shapes,) spatial vectors.
@@ -68,21 +72,28 @@ class SolverDEM:
         self, model: Model, materials: Material | Sequence[Material] | None = None, particle_material: Any = 0,
         substeps: int = 1, law: str = "hertz", rolling: str | None = None, force_limit: bool = False,
         period: Sequence[float] = (0.0, 0.0, 0.0), skin: float | None = None, overlaps: str = "warn",
-        check: bool = False,
+        check: bool = False, streams: Sequence[GrainStream] = (),
     ):  # fmt: skip
         kinds = _listed(materials)
         self.overlaps, self.check = overlaps, check
         self.model, self.substeps, self.law, self.rolling, self.force_limit = model, substeps, law, rolling, force_limit
         radius, number = model.particle_radius.numpy(), _numbers(particle_material, model.particle_count)
         _check(self, radius, number, len(kinds), period, skin)
+        check_streams(streams, GrainStream, "grain")
         self._radius, self._number = radius, number
         self.materials = Materials(kinds, model.dtype, model.device, model.requires_grad)
-        self._add_state_fields()
         skin = 0.3 * float(radius.mean() if radius.size else 1.0) if skin is None else float(skin)
         largest = 2.0 * float(radius.max(initial=0.0))
         self.neighbours = VerletList(model.particle_count, skin, largest + skin, period, model.dtype, model.device)
-        self.origin = vector_of(_origin(model.particle_q.numpy()), model.dtype)
-        self._grains = Packed(model, rolling == "spring")
+        points = model.particle_q.numpy().copy()
+        self.streams = [GrainNozzle(stream, model, 0.5 * largest) for stream in streams]
+        for stream in streams:
+            points[stream.grains.start : stream.grains.stop] = stream.position
+        self.origin = vector_of(_origin(points), model.dtype)
+        self._add_state_fields()
+        if law == "jkr":
+            _check_necks(kinds, 0.25 * largest, skin)
+        self._grains = Packed(model, rolling == "spring", law == "jkr")
         self.resting = model.control()
         self._graphs: dict[Any, Any] = {}
         self._make_tables()
@@ -93,7 +104,7 @@ class SolverDEM:
         grains, lists = self._grains, self.neighbours
         grains.number.assign(np.arange(self.model.particle_count, dtype=np.int32))
         grains.kind.assign(self._number.astype(np.int32))
-        for springs in (*grains.wall_springs, *grains.wall_wound, grains.springs, grains.wound):
+        for springs in (*grains.wall_springs, *grains.wall_wound, *grains.by_row):
             springs.zero_()
         lists.rows.offsets.zero_()
         lists.outdated.fill_(1)
@@ -127,7 +138,7 @@ class SolverDEM:
             if not self.steps and not k:
                 check_overlaps(self, stacklevel=3)
             self._run_substep(control, dt / self.substeps)
-        self._end(state_out)
+        self._end(state_in, state_out, dt)
         if self.check:
             require_finite(self, state_out)
         self.steps += 1
@@ -142,13 +153,17 @@ class SolverDEM:
             launch(place_walls, model.shape_count, poses, device=model.device)
             self.shape_force.zero_()
         moving = [state.particle_q, state.particle_rest, state.particle_qd, state.particle_w, state.particle_rotation]
-        fixed = [model.particle_radius, model.particle_inv_mass, g.seen]
+        fixed = [model.particle_radius, model.particle_mass, g.seen]
         lists = [self.neighbours.outdated, self.neighbours.limit]
         own = [g.q, g.v, g.w, g.rotation, g.pull, g.inv_mass]
         self._run(load, self.origin, g.number, *moving, state.particle_f, *fixed, *lists, *own)
+        for nozzle in self.streams:
+            nozzle.hold(state, self.origin, g, self.neighbours)
 
-    def _end(self, state: State) -> None:
+    def _end(self, before: State, state: State, dt: float) -> None:
         g = self._grains
+        if self.streams:
+            advance_time(before, state, dt)
         arrays = [state.particle_q, state.particle_rest, state.particle_qd, state.particle_w, state.particle_rotation]
         self._run(store, self.origin, g.number, g.q, g.v, g.w, g.rotation, *arrays)
 
@@ -183,7 +198,7 @@ class SolverDEM:
         model, g, lists, dt = self.model, self._grains, self.neighbours, self.model.dtype(h)
         touch = grain_kernel(self.law, self.rolling, self.force_limit, any(lists.period))
         pairs = [lists.rows.offsets, lists.rows.ids, self._table, lists.period_vector, dt]
-        self._run(touch, *pairs, g.q, g.v, g.w, g.inv_mass, g.kind, g.springs, g.wound, g.force, g.torque)
+        self._run(touch, *pairs, g.q, g.v, g.w, g.inv_mass, g.kind, g.springs, g.wound, g.bonds, g.force, g.torque)
         for s in range(model.shape_count):
             self._touch_wall(s, control, dt)
         motion = [g.inv_mass, g.force, g.torque, g.pull, g.seen, lists.outdated, lists.limit]
@@ -254,6 +269,8 @@ class SolverDEM:
         for name in ("particle_w", "particle_rest"):
             self.model.add_state_field(name, self.model.vec3, n)
         self.model.add_state_field("particle_rotation", type(identity), n, identity)
+        if self.streams:
+            self.model.add_state_field("time", float64, 1)
 
     def _make_tables(self) -> None:
         model, count = self.model, self.materials.count
@@ -275,7 +292,7 @@ class SolverDEM:
             if thing.model is not self.model:
                 maker = "control" if name == "control" else "state"
                 raise StateError(f"{name} belongs to another model\nhelp: make it with solver.model.{maker}()")
-            if name != "control" and not hasattr(thing, "particle_w"):
+            if name != "control" and not hasattr(thing, "time" if self.streams else "particle_w"):
                 raise StateError(f"{name} was made before the solver\nhelp: call model.state() after SolverDEM(model)")
         if dt != self._checked_dt:
             timestep.check(dt / self.substeps, *self.time_step_limit())
@@ -309,10 +326,21 @@ def _numbers(particle_material: Any, count: int) -> np.ndarray:
     return np.broadcast_to(number, count)
 
 
+def _check_necks(kinds: list[Material], radius: float, skin: float) -> None:
+    """Raise `ModelError` where grains hold on to each other further than lists of neighbours reach."""
+    softest = min(k.youngs_modulus / (2.0 * (1.0 - k.poissons_ratio**2)) for k in kinds)
+    neck = longest_neck(max(k.adhesion for k in kinds), softest, radius) if radius else 0.0
+    if neck >= skin:
+        raise ModelError(
+            f"adhesion holds grains until they are {neck:.3g} m apart, skin is {skin:.3g} m\n"
+            "expected: a longer skin, stiffer grains or less adhesion"
+        )
+
+
 def _check(solver: SolverDEM, radius: Any, number: Any, kinds: int, period: Any, skin: float | None) -> None:
     """Raise `ModelError` for arguments that are no grains."""
     refuse((
-        (solver.law not in LAWS, f"law is {solver.law!r}", " or ".join(map(repr, LAWS))),
+        (solver.law not in LAWS, f"law is {solver.law!r}", ", ".join(map(repr, LAWS))),
         (solver.rolling not in ROLLING_MODELS, f"rolling is {solver.rolling!r}", "None, 'constant' or 'spring'"),
         substeps_problem(solver.substeps),
         (bool((radius <= 0.0).any()), f"a grain has the radius {radius.min(initial=1.0):g} m", "above 0"),

@@ -51,6 +51,8 @@ class SolverDFSPH(SolverSPH):
         for name, value in (("density_error", density_error), ("divergence_error", divergence_error)):
             if not 0.0 < value < 1.0:
                 raise ModelError(f"{name} is {value}\nexpected: between 0 and 1")
+        if fluid and fluid.tension:
+            raise ModelError("an incompressible fluid has surface tension\nexpected: none, or SolverSPH")
         if not iterations >= _LEAST:
             raise ModelError(f"iterations is {iterations}\nexpected: {_LEAST} or more")
         super().__init__(
@@ -99,7 +101,7 @@ class SolverDFSPH(SolverSPH):
             self._press_walls(control, listed)
         p.p.zero_()
         slopes = self.model.requires_grad
-        terms = [slopes or self.fluid.viscosity > 0.0, slopes or self.fluid.xsph > 0.0]
+        terms = [slopes or self.fluid.viscosity > 0.0, slopes or self.fluid.xsph > 0.0, False]
         forces = [control.gravity, p.x, p.v, p.slip, p.rho, p.p, p.mass, p.pull, p.a, p.mix]
         accelerate = force_kernel(*kind, self.no_slip, *terms, listed)
         self._run(accelerate, dim, *around, self.fluid_numbers, *forces)

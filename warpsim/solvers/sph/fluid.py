@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import ModelError
 
-DENSITY, SOUND, ALPHA, VISCOSITY, XSPH, DIFFUSION = range(6)
+DENSITY, SOUND, ALPHA, VISCOSITY, XSPH, DIFFUSION, TENSION = range(7)
 """Columns of `SolverSPH.fluid`, in the order of the fields of `Fluid`."""
 
 
@@ -21,7 +21,8 @@ class Fluid:
     density: at rest [kg/m^3]. sound: speed of sound [m/s], ten times the fastest flow for 1 % of compression.
     alpha: artificial viscosity, 0.01 to 0.2 [-] (J. Monaghan 1992). viscosity: kinematic, of laminar flow [m^2/s]
     (J. Morris 1997). xsph: part of the neighbours' velocity that is taken over in a step, 0 to 0.5 [-] (J. Monaghan
-    1989). diffusion: of density, 0.1 is usual [-] (D. Molteni and A. Colagrossi 2009).
+    1989). diffusion: of density, 0.1 is usual [-] (D. Molteni and A. Colagrossi 2009). tension: of the surface [N/m],
+    by cohesion (A. Tartakovsky and A. Panchenko 2016); sound has to be fast enough to bear it.
     """
 
     density: float = 1000.0
@@ -30,6 +31,7 @@ class Fluid:
     viscosity: float = 0.0
     xsph: float = 0.0
     diffusion: float = 0.1
+    tension: float = 0.0
 
     def __post_init__(self) -> None:
         for field in fields(self):

@@ -1,4 +1,4 @@
-"""Forces on particles of fluid: pressure, viscosity, gravity."""
+"""Forces on particles of fluid: pressure, viscosity, surface tension, gravity."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from typing import Any
 from ...core.language import Float, array, dot, func, int32, kernel, min, tid, uint64
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors
 from ..neighbours.cluster_list import SIZE
-from .fluid import ALPHA, SOUND, VISCOSITY, XSPH
+from .cohesion import cohesion
+from .fluid import ALPHA, DENSITY, SOUND, TENSION, VISCOSITY, XSPH
 from .pairs import distance, offset_of
 from .smoothing import smoothing
 
 
 @functools.cache
-def pair_of(name: str, dim: int, no_slip: bool, viscous: bool, mixing: bool) -> Any:
+def pair_of(name: str, dim: int, no_slip: bool, viscous: bool, mixing: bool, tense: bool) -> Any:
     """The kernel function of what a neighbour adds to the acceleration [m/s^2], and to the velocities' mean [m/s].
 
     Pressure in the symmetric form of J. Monaghan 1992: every pair feels equal and opposite forces. Artificial viscosity
     resists approach of particles of fluid, laminar viscosity all relative motion; walls take part in it with the
-    velocity that makes the fluid stick to them, `slip` relative to them.
+    velocity that makes the fluid stick to them, `slip` relative to them. Cohesion is among particles of fluid.
     """
     kind = smoothing(name, dim)
-    value, slope_of = kind.value, kind.slope
+    value, slope_of, attraction = kind.value, kind.slope, cohesion(name, dim)
 
     @func
     def pair(
         d: Any, u: Any, slip: Any, own: Float, rho: Float, push: Float, mass: Float, wet: bool, artificial: Float,
-        viscosity: Float, h: Float,
+        viscosity: Float, tension: Float, h: Float,
     ):  # fmt: skip
         r = distance(d, h)
         slope = mass * slope_of(r, h)
@@ -38,6 +39,8 @@ def pair_of(name: str, dim: int, no_slip: bool, viscous: bool, mixing: bool) -> 
             if mixing:
                 mixed = u * (-2.0 * mass * value(r, h) / both)
         total = d * (-push * slope)
+        if tense and wet:
+            total -= d * (mass * tension * attraction(r, h))
         if viscous:
             drag = viscosity * both * both / (own * rho) * r * r * inverse * slope
             if wet:
@@ -51,14 +54,14 @@ def pair_of(name: str, dim: int, no_slip: bool, viscous: bool, mixing: bool) -> 
 
 @functools.cache
 def force_kernel(
-    name: str, dim: int, periodic: bool, no_slip: bool, viscous: bool, mixing: bool, listed: bool
+    name: str, dim: int, periodic: bool, no_slip: bool, viscous: bool, mixing: bool, tense: bool, listed: bool
 ) -> Any:  # fmt: skip
     """The kernel of accelerations [m/s^2], and of the change of velocity by XSPH [m/s].
 
-    viscous, mixing: whether there is laminar viscosity, and XSPH. listed: whether neighbours are those of cluster
-    lists, or looked up in the grid.
+    viscous, mixing, tense: whether there is laminar viscosity, XSPH, surface tension. listed: whether neighbours are
+    those of cluster lists, or looked up in the grid.
     """
-    pair, offset = pair_of(name, dim, no_slip, viscous, mixing), offset_of(periodic)
+    pair, offset = pair_of(name, dim, no_slip, viscous, mixing, tense), offset_of(periodic)
 
     @func
     def behind(slip: array(dtype=Any), j: int32, water: int32, u: Any) -> Any:
@@ -76,6 +79,7 @@ def force_kernel(
     ):  # fmt: skip
         total, mixed = gravity[0] * 0.0, gravity[0] * 0.0
         artificial = 2.0 * fluid[ALPHA] * fluid[SOUND] * h
+        tension = fluid[TENSION] / (fluid[DENSITY] * fluid[DENSITY])
         if listed:
             c, lane = tid()
             i = c * SIZE + lane
@@ -86,7 +90,7 @@ def force_kernel(
                 push = press + p[j] / (rho[j] * rho[j])
                 one, two = pair(
                     offset(q, x[j], period), u - v[j], u - behind(slip, j, water, u), own, rho[j], push, mass[j],
-                    j < water, artificial, fluid[VISCOSITY], h,
+                    j < water, artificial, fluid[VISCOSITY], tension, h,
                 )  # fmt: skip
                 total += one
                 mixed += two
@@ -98,7 +102,7 @@ def force_kernel(
                 push = press + p[j] / (rho[j] * rho[j])
                 one, two = pair(
                     offset(q, x[j], period), u - v[j], u - behind(slip, j, water, u), own, rho[j], push, mass[j],
-                    j < water, artificial, fluid[VISCOSITY], h,
+                    j < water, artificial, fluid[VISCOSITY], tension, h,
                 )  # fmt: skip
                 total += one
                 mixed += two

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.language import array, int32, launch, zeros
+from ...core.language import array, float64, int32, launch, zeros
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.creation import copy
 from ...core.runtime.commands.graph import ScopedCapture, capture_launch
@@ -19,8 +19,10 @@ from ..checks import period_problem, refuse, substeps_problem
 from ..control import Control, advance_shapes
 from ..model import Model
 from ..neighbours.cluster_list import ClusterList
+from ..nozzle import check_streams
 from ..state import State
 from . import timestep
+from .cohesion import cohesion_pressure
 from .density import continuity_kernel, press_kernel, sum_kernel
 from .fluid import Fluid
 from .forces import drift, force_kernel, kick
@@ -29,12 +31,14 @@ from .sampling import in_world, sample_shapes
 from .smoothing import KERNELS, smoothing
 from .start import warn_of_close_starts
 from .statistics import FluidStatistics
+from .stream import FluidNozzle, FluidStream, without_streams
 from .walls import place_walls, sum_forces, wall_force_kernel, wall_pressure_kernel
 
 _GRAPHS = 4  # kept at once
 _SKIN = 0.3  # of the spacing: margin of lists of neighbours
 _COLUMN = {2: 4.0, 3: 2.0}  # spacings: clusters of a lattice are then 4 x 4, or 4 x 2 x 2
 _MARGIN = 1.04  # of the support: how much nearer two particles can be half a step later
+_COMPRESSED = 0.05  # of the density at rest, by cohesion
 THINNEST = 0.998  # the least density without suction, in that at rest: spray does not forget its volume
 
 
@@ -48,14 +52,15 @@ class SolverSPH:
     viscosity. substeps: of a step, None: as many as are stable. period: lengths after which space repeats along x, y, z
     [m], 0 for none. bounds: corners (low, high) [m] of where planes and other endless shapes are walls. spacing [m]: of
     particles, None: the cube root, or square root, of the volume of the largest. check: look for numbers that are not
-    finite after each step, and raise `DivergenceError`.
+    finite after each step, and raise `DivergenceError`. streams: of fluid that nozzles emit.
 
     Velocities leapfrog: forces at the begin of a step, continuity half-way, positions at the end. States made after the
     solver have `particle_rho`, densities [kg/m^3]. `fluid_numbers` are those of `fluid` as an array that can be
-    written between steps and has gradients; laminar viscosity and XSPH that are 0 in `fluid` stay
+    written between steps and has gradients; laminar viscosity, XSPH and tension that are 0 in `fluid` stay
     so, unless the model requires gradients. `shape_force`:
     torque about the origin of each shape [N m] and force on it [N], mean over the last step, (shapes,) spatial vectors;
-    of sheets per metre of depth.
+    of sheets per metre of depth. With streams states know how far each has run, `poured` [m], float64 (streams,), and
+    `streams` holds a `FluidNozzle` for each.
 
     On a tape a step is recorded launch by launch: neighbours are integers, found once a substep. With a number of
     substeps it can be captured, and be the step of `wp.checkpoint(..., scratch=solver.scratch)`. Raises `ModelError`
@@ -66,7 +71,7 @@ class SolverSPH:
         self, model: Model, fluid: Fluid | None = None, dim: int = 3, kernel: str = "wendland2", smoothing: float = 1.5,
         density: str = "continuity", suction: bool = False, no_slip: bool = False, substeps: int | None = None,
         period: Sequence[float] = (0.0, 0.0, 0.0), bounds: Any = None, spacing: float | None = None,
-        check: bool = False,
+        check: bool = False, streams: Sequence[FluidStream] = (),
     ):  # fmt: skip
         self.model, self.fluid, self.dim, self.kernel = model, fluid or Fluid(), dim, kernel
         self.density, self.suction, self.no_slip, self.substeps = density, suction, no_slip, substeps
@@ -75,6 +80,9 @@ class SolverSPH:
         self.spacing = _spacing(model, self.fluid, dim) if spacing is None else float(spacing)
         self.smoothing = smoothing * self.spacing
         _check_lengths(self, smoothing)
+        _check_tension(self)
+        check_streams(streams, FluidStream, "particle")
+        self.streams = [FluidNozzle(s, model, self.spacing, dim, number) for number, s in enumerate(streams)]
         model.add_state_field("particle_rho", model.dtype, model.particle_count, self.fluid.density)
         options: dict[str, Any] = {"device": model.device, "requires_grad": True}
         self.fluid_numbers = array(
@@ -82,19 +90,28 @@ class SolverSPH:
         )
         self.shape_force = zeros(model.shape_count, model.spatial_vector, **options)
         self._pose = zeros(model.shape_count, model.transform, **options)
-        self.particles = self._make_particles(bounds)
+        self._poured = zeros(len(streams), float64, **options)
+        if streams:
+            model.add_state_field("poured", float64, len(streams))
+        self.particles = self._make_particles(bounds, streams)
         self._no_rows = [zeros(0, int32, model.device), zeros((0, 0), int32, model.device)]
         self._graphs: dict[Any, Any] = {}
+        self.resting = model.control()
 
     @property
     def support(self) -> float:
         """How far a particle reaches [m]."""
         return smoothing(self.kernel, self.dim).support * self.smoothing
 
-    def _make_particles(self, bounds: Any) -> Particles:
+    @property
+    def cohesion_pressure(self) -> float:
+        """The pressure inside of the fluid that bears its cohesion [Pa]: start from `fluid.density_at` of it."""
+        return cohesion_pressure(self.fluid.tension, self.support, self.dim)
+
+    def _make_particles(self, bounds: Any, streams: Sequence[FluidStream]) -> Particles:
         model, dx = self.model, self.spacing
-        q = model.particle_q.numpy().astype(np.float64)
-        low = q.min(axis=0) if len(q) else np.zeros(3)
+        q = without_streams(model.particle_q.numpy().astype(np.float64), streams)
+        low = np.concatenate([q, *([s.position] for s in streams)]).min(axis=0) if model.particle_count else np.zeros(3)
         corner = low - 0.5 * dx if bounds is None else np.array(bounds, dtype=np.float64)[0]
         if self.dim == 2:
             corner[2] = low[2]
@@ -117,7 +134,7 @@ class SolverSPH:
         `StateError` for states and controls of another model, `TimeStepError` for substeps that are not stable,
         `DivergenceError` where asked for.
         """
-        control = control or self._resting()
+        control = control or self.resting
         self._check_arguments(state_in, state_out, control, dt)
         substeps = self._choose_substeps(state_in, dt)
         self._begin(state_in, control)
@@ -126,6 +143,8 @@ class SolverSPH:
         p = self.particles
         into = [state_out.particle_q, state_out.particle_qd, state_out.particle_rho]
         self._run(store, p.water, p.number, p.x, p.v, p.rho, *into)
+        if self.streams:
+            copy(state_out.poured, self._poured)
         self.steps += 1
         if self.check:
             self._require_finite(state_out)
@@ -138,7 +157,16 @@ class SolverSPH:
         if model.shape_count:
             copy(self._pose, control.shape_transform)
             self.shape_force.zero_()
+        if self.streams:
+            copy(self._poured, state.poured)
+        for nozzle in self.streams:
+            nozzle.require_particles(self._poured[nozzle.number :])
+        self._hold_streams()
         self._place_walls(control)
+
+    def _hold_streams(self) -> None:
+        for nozzle in self.streams:
+            nozzle.hold(self._poured, self.particles, self.fluid_numbers, self.model.dtype(self.support))
 
     def _run_substep(self, control: Control, h: float, substeps: int) -> None:
         """One substep: as a graph with cluster lists, or recorded, with neighbours looked up in the grid."""
@@ -174,21 +202,27 @@ class SolverSPH:
         fluid = self.fluid_numbers
         if self.density == "summation":
             self._run(sum_kernel(*kind, listed), dim, *around, p.x, p.mass, p.rho)
+            self._hold_streams()
         self._run(press_kernel(self.suction), p.water, fluid, p.rho, p.p)
         if p.walls:
             self._press_walls(control, listed)
             self._push_walls(control, substeps, listed)
         forces = [control.gravity, p.x, p.v, p.slip, p.rho, p.p, p.mass, p.pull, p.a, p.mix]
         slopes = model.requires_grad  # what is zero has a derivative too
-        terms = [slopes or self.fluid.viscosity > 0.0, slopes or self.fluid.xsph > 0.0]
+        terms = [slopes or number > 0.0 for number in (self.fluid.viscosity, self.fluid.xsph, self.fluid.tension)]
         accelerate = force_kernel(*kind, self.no_slip, *terms, listed)
         self._run(accelerate, dim, *around, fluid, *forces)
+        for nozzle in self.streams:
+            nozzle.calm(self._poured, p)
         self._run(kick, p.water, dt, p.a, p.mix, p.v)
         if self.density == "continuity":
             rates = [model.dtype(THINNEST), fluid, control.gravity, p.x, p.v, p.rho, p.mass, p.new]
             self._run(continuity_kernel(*kind, self.suction, listed), dim, *around, dt, *rates)
             self._run(take_density, p.water, p.new, p.rho)
         self._run(drift, p.water, dt, p.v, p.x)
+        for nozzle in self.streams:
+            nozzle.run_on(h, self._poured)
+        self._hold_streams()
         if model.shape_count:
             self._run(advance_shapes, model.shape_count, control.shape_velocity, dt, self._pose)
         self._place_walls(control)
@@ -223,7 +257,7 @@ class SolverSPH:
         """Pressures in walls, and the velocities that make fluid stick to them."""
         p, (around, dim) = self.particles, self._around_walls(listed)
         press = wall_pressure_kernel(self.kernel, self.dim, any(self.period), self.suction, listed)
-        here = [p.x, p.v, p.rho[: p.water], p.p[: p.water], p.rho[p.water :], p.p[p.water :], p.slip]
+        here = [p.x, p.v, p.mass, p.rho[: p.water], p.p[: p.water], p.rho[p.water :], p.p[p.water :], p.slip]
         self._run(press, dim, *around, self.fluid_numbers, control.gravity, *here)
 
     def _push_walls(self, control: Control, substeps: int, listed: bool) -> None:
@@ -243,7 +277,7 @@ class SolverSPH:
     @property
     def scratch(self) -> list[Any]:
         """What every step fills before it reads it, for `wp.checkpoint(..., scratch=solver.scratch)`."""
-        return [*self.particles.scratch, self._pose, self.shape_force]
+        return [*self.particles.scratch, self._pose, self._poured, self.shape_force]
 
     @property
     def wall_count(self) -> int:
@@ -255,6 +289,13 @@ class SolverSPH:
         """Where wall particles were at the end of the last step, (walls, 3) [m]."""
         p = self.particles
         return p.x.numpy()[p.slot.numpy()[p.water :]]
+
+    def present(self, state: State) -> np.ndarray:
+        """Which particles do not wait behind a nozzle, bool (particles,)."""
+        there = np.ones(self.model.particle_count, dtype=bool)
+        for nozzle in self.streams:
+            there[nozzle.particles[nozzle.released(state) :]] = False
+        return there
 
     def statistics(self, state: State) -> FluidStatistics:
         """What is asked of a state, computed when it is read."""
@@ -301,11 +342,6 @@ class SolverSPH:
         least = timestep.limits(self.smoothing, self.fluid.sound, 0.0, 0.0, self.fluid.viscosity)
         timestep.check(dt / self.substeps, least)
 
-    def _resting(self) -> Control:
-        if not hasattr(self, "_control"):
-            self._control = self.model.control()
-        return self._control
-
     def _check_arguments(self, state_in: State, state_out: State, control: Control, dt: float) -> None:
         if not (isinstance(dt, Real) and math.isfinite(dt) and dt > 0.0):
             raise StateError(f"dt is {dt}\nexpected: a time step above 0 [s]")
@@ -313,7 +349,7 @@ class SolverSPH:
             if thing.model is not self.model:
                 maker = "control" if name == "control" else "state"
                 raise StateError(f"{name} belongs to another model\nhelp: make it with solver.model.{maker}()")
-            if name != "control" and not hasattr(thing, "particle_rho"):
+            if name != "control" and not hasattr(thing, "poured" if self.streams else "particle_rho"):
                 raise StateError(f"{name} was made before the solver\nhelp: call model.state() after SolverSPH(model)")
 
     def _require_finite(self, state: State) -> None:
@@ -349,6 +385,17 @@ def _check_choices(solver: SolverSPH) -> None:
          "above 0 [kg]; walls are shapes"),
         period_problem(solver.period),
     ))  # fmt: skip
+
+
+def _check_tension(solver: SolverSPH) -> None:
+    """Raise `ModelError` where cohesion compresses the fluid by more than a few per cent."""
+    fluid, pressure = solver.fluid, solver.cohesion_pressure
+    if pressure > _COMPRESSED * fluid.density * fluid.sound**2:
+        least = math.sqrt(pressure / (_COMPRESSED * fluid.density))
+        raise ModelError(
+            f"a tension of {fluid.tension:g} N/m presses particles together with {pressure:.3g} Pa\n"
+            f"expected: a speed of sound of at least {least:.3g} m/s, it is {fluid.sound:g}; help: larger particles"
+        )
 
 
 def _check_lengths(solver: SolverSPH, ratio: float) -> None:

@@ -64,7 +64,3 @@ class FluidStatistics(ParticleStatistics):
         up = "XYZ".index(self.model.up_axis)
         inside = ((self._q >= np.asarray(low)) & (self._q <= np.asarray(high))).all(axis=1)
         return float(self._q[inside, up].max()) + 0.5 * self.solver.spacing if inside.any() else float("nan")
-
-    def outside(self, low: Any, high: Any) -> int:
-        """How many particles are not between two corners (3,) [m]; those that are not finite are not."""
-        return int((~((self._q >= np.asarray(low)) & (self._q <= np.asarray(high))).all(axis=1)).sum())

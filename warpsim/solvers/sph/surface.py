@@ -41,9 +41,12 @@ class Surface:
     def extract(self, state: State) -> tuple[np.ndarray, np.ndarray]:
         """Vertices (n, 3) [m] and triangles (m, 3) that turn counter-clockwise seen from outside; none without fluid.
 
+        What waits behind nozzles is not drawn.
+
         Raises `ModelError` where particles are so far apart that no memory holds the grid.
         """
-        model, q = self.solver.model, state.particle_q.numpy().astype(np.float32)
+        model, there = self.solver.model, self.solver.present(state)
+        q = state.particle_q.numpy()[there].astype(np.float32)
         if not len(q):
             return np.empty((0, 3)), np.empty((0, 3), dtype=np.int32)
         reach = smoothing("wendland2", 3).support * self.length
@@ -54,7 +57,8 @@ class Surface:
         points = array(q, dtype=vec3, device=model.device)
         self.grid.build(points, reach)
         field = empty(tuple(counts), float32, model.device)
-        volume = array(model.particle_mass.numpy() / self.solver.fluid.density, dtype=float32, device=model.device)
+        volumes = model.particle_mass.numpy()[there] / self.solver.fluid.density
+        volume = array(volumes, dtype=float32, device=model.device)
         sizes = [vec3(*low), float32(self.cell), float32(self.length), float32(reach)]
         launch(_fill_kernel(), tuple(counts), [self.grid.id, *sizes, points, volume, field], device=model.device)
         last = low + self.cell * (counts - 1)

@@ -45,8 +45,8 @@ def wall_pressure_kernel(name: str, dim: int, periodic: bool, suction: bool, lis
     def press_walls(
         counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
         water: int32, walls: int32, h: Any, fluid: array(dtype=Any), gravity: array(dtype=Any), x: array(dtype=Any),
-        v: array(dtype=Any), water_rho: array(dtype=Any), water_p: array(dtype=Any), rho: array(dtype=Any),
-        p: array(dtype=Any), slip: array(dtype=Any),
+        v: array(dtype=Any), mass: array(dtype=Any), water_rho: array(dtype=Any), water_p: array(dtype=Any),
+        rho: array(dtype=Any), p: array(dtype=Any), slip: array(dtype=Any),
     ):  # fmt: skip
         pressure, weight, flow = h * 0.0, h * 0.0, gravity[0] * 0.0
         if listed:
@@ -56,7 +56,7 @@ def wall_pressure_kernel(name: str, dim: int, periodic: bool, suction: bool, lis
             for k in range(counts[c]):
                 j = ids[c, k]
                 d = offset(q, x[j], period)
-                w = value(distance(d, h), h)
+                w = mass[j] * value(distance(d, h), h)
                 pressure += w * (water_p[j] + water_rho[j] * dot(gravity[0], d))
                 flow += w * v[j]
                 weight += w
@@ -65,7 +65,7 @@ def wall_pressure_kernel(name: str, dim: int, periodic: bool, suction: bool, lis
             q = x[water + wall]
             for j in hash_grid_neighbors(grid, q, reach, WATER):
                 d = offset(q, x[j], period)
-                w = value(distance(d, h), h)
+                w = mass[j] * value(distance(d, h), h)
                 pressure += w * (water_p[j] + water_rho[j] * dot(gravity[0], d))
                 flow += w * v[j]
                 weight += w

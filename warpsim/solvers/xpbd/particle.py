@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.language import Float, Vec, array, func, kernel, tid, vector
+from ..mass import inverse_mass
 
 
 @func
@@ -31,12 +32,14 @@ def placed(a: Vec[4, Float], p: Vec[3, Float]) -> Vec[4, Float]:
 
 @kernel
 def pack(
-    q: array(dtype=Any), qd: array(dtype=Any), inv_mass: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any)
+    q: array(dtype=Any), qd: array(dtype=Any), mass: array(dtype=Any), inv_mass: array(dtype=Any),
+    x: array(dtype=Any), v: array(dtype=Any),
 ):  # fmt: skip
-    """What a step begins with."""
+    """What a step begins with; what has no mass is held."""
     i = tid()
-    p = q[i]
-    x[i] = vector(p[0], p[1], p[2], inv_mass[i])
+    p, w = q[i], inverse_mass(mass[i])
+    inv_mass[i] = w
+    x[i] = vector(p[0], p[1], p[2], w)
     v[i] = qd[i]
 
 

@@ -139,7 +139,7 @@ class SolverXPBD:
                     self._require_finite(f"{name} in substep {k}")
                 self._collide(control, contacts, h)
                 self._require_finite(f"contact in substep {k}")
-            self._update_velocity(h)
+            self._update_velocity(control, contacts, h)
         self._store(state_out)
 
     def _blow(self, control: Control, state: State, substep: int) -> None:
@@ -166,21 +166,26 @@ class SolverXPBD:
         w = self.workspace
         for touching in contacts:
             if isinstance(touching, SurfaceContacts):
-                self.surface_contact.resolve(touching, w.start, w.x)
+                self.surface_contact.resolve(touching, w.inv_mass, w.start, w.x)
             else:
-                self.self_contact.resolve(touching, w.start, w.apart, w.x)
+                self.self_contact.resolve(touching, control.gravity, w, self.model.dtype(h))
         self.contact.resolve(control, w.pose, w.hit, w.drift, w.start, w.v, w.x, self.model.dtype(h))
 
-    def _update_velocity(self, h: float) -> None:
+    def _update_velocity(self, control: Control, contacts: Any, h: float) -> None:
         w, h = self.workspace, self.model.dtype(h)
+        bouncing = [touching for touching in contacts if isinstance(touching, Contacts) and touching.bounces]
+        if bouncing:
+            copy(w.arrival, w.v)
         if self.model.shape_count:
             self._run(bounce, self.model.particle_count, w.x, w.start, w.hit, w.drift, h, w.v)
         else:
             self._run(update_velocity, self.model.particle_count, w.x, w.start, h, w.v)
+        for touching in bouncing:
+            self.self_contact.bounce(touching, control.gravity, w, h)
 
     def _load(self, state: State) -> None:
         w = self.workspace
-        arrays = [state.particle_q, state.particle_qd, self.model.particle_inv_mass, w.x, w.v]
+        arrays = [state.particle_q, state.particle_qd, self.model.particle_mass, w.inv_mass, w.x, w.v]
         self._run(pack, self.model.particle_count, *arrays)
 
     def _store(self, state: State) -> None:

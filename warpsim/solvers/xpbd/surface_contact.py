@@ -32,14 +32,14 @@ class SurfaceContact:
     def __init__(self, model: Any):
         self.model = model
 
-    def resolve(self, contacts: Any, start: Any, x: Any) -> None:
+    def resolve(self, contacts: Any, inv_mass: Any, start: Any, x: Any) -> None:
         """Push apart what is closer than its thickness."""
         m = self.model
         near = [contacts.corners, contacts.away, contacts.offsets, contacts.friction, m.particle_radius, start, x]
         self._run(measure, len(contacts.corners), *near, contacts.push, contacts.weights)
         own = [contacts.firsts, contacts.around, contacts.weights]
         self._run(sum_weights, m.particle_count, *own, contacts.crowd)
-        parts = [contacts.corners, contacts.push, contacts.crowd, m.particle_inv_mass]
+        parts = [contacts.corners, contacts.push, contacts.crowd, inv_mass]
         self._run(separate, m.particle_count, *own, *parts, x)
 
     def _run(self, kernel: Any, dim: int, *args: Any) -> None:

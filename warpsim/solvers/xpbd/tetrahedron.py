@@ -110,7 +110,9 @@ def project_tetrahedron(iterated: bool) -> Any:
             if iterated:
                 stress = stress + soft * multiplier[n]
             mobile = (1.0 + g) * mobility(inv, vector(a[3], b[3], c[3], d[3]))
-            solve = inverse(mu * mobile + diag(vector(soft, soft, soft)))
+            # In units of soft: as they are, the determinants of small tetrahedra overflow float32.
+            unit = mu.dtype(1.0)
+            solve = inverse((mu / soft) * mobile + diag(vector(unit, unit, unit))) / soft
             held = solve @ mobile
             swell = ddot(cof, stress @ held) / (1.0 + lam * ddot(cof, cof @ held))
             change = ((lam * swell) * cof - stress) @ solve

@@ -1,0 +1,90 @@
+"""Nozzles: where streams of particles come from, and what those that wait in line behind one are held by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.language import Vec, array, cross, dot, float64, func, kernel, launch, length, vector
+from ..errors import ModelError
+
+if TYPE_CHECKING:
+    from .model import Model
+
+
+class Nozzle:
+    """A stream as arrays that can be written between steps and have gradients.
+
+    position: centre, vec3 (1,) [m]. velocity: of the stream, vec3 (1,) [m/s]; those that wait follow both. due: when
+    each is let go, float64 (particles,), increasing: a time [s] or a length of the stream [m]. offset: from the centre,
+    at right angles to `axis`, vec3 (particles,) [m]. particles: which ones, a range. end: when one is due that is not
+    there.
+    """
+
+    def __init__(
+        self, model: Model, particles: range, position: Any, velocity: Any, due: np.ndarray, offset: np.ndarray,
+        end: float,
+    ):  # fmt: skip
+        self.model, self.particles, self.end = model, particles, end
+        options: dict[str, Any] = {"device": model.device, "requires_grad": model.requires_grad}
+        self.due = array(due, dtype=float64, device=model.device)
+        self.offset = array(offset, dtype=model.vec3, device=model.device)
+        self.position = array([position], dtype=model.vec3, **options)
+        self.velocity = array([velocity], dtype=model.vec3, **options)
+        self.axis = vector(*(model.dtype(x) for x in axis_of(velocity)))
+        self._due = due
+
+    def released_by(self, now: float) -> int:
+        """How many have come when that is due: the first ones of `particles`."""
+        return int(np.searchsorted(self._due, now, side="right"))
+
+    def require_particles(self, now: Any) -> None:
+        """Make a step fail where the stream has none left at `now`, a float64 of the device."""
+        if self.end < np.inf:
+            launch(_require_particles, 1, [now, self.end], device=self.model.device, record_tape=False)
+
+
+def check_streams(streams: Sequence[Any], kind: type, what: str) -> None:
+    """Raise `ModelError` for what are no streams, and for particles that are of two. what: a particle is."""
+    for number, stream in enumerate(streams):
+        if not isinstance(stream, kind):
+            raise ModelError(f"stream {number} is {type(stream).__name__}\nexpected: a {kind.__name__}")
+    ranges = [getattr(stream, f"{what}s") for stream in streams]
+    for a, b in ((a, b) for k, a in enumerate(ranges) for b in ranges[:k]):
+        both = range(max(a.start, b.start), min(a.stop, b.stop))
+        if len(both):
+            raise ModelError(f"{what} {both.start} belongs to two streams\nexpected: streams of {what}s of their own")
+
+
+def check_stream(stream: Any, what: str, count: int) -> None:
+    """Raise `ModelError` for particles that are not there, for places and velocities that are none."""
+    chosen, speed = getattr(stream, f"{what}s"), np.linalg.norm(stream.velocity)
+    if not isinstance(chosen, range) or chosen.step != 1 or not len(chosen) or chosen.start < 0 or chosen.stop > count:
+        expected = f"a range of some of the model's {count} particles"
+        raise ModelError(f"{what}s of a stream are {chosen}\nexpected: {expected}")
+    if np.shape(stream.position) != (3,) or np.shape(stream.velocity) != (3,) or not 0.0 < speed < np.inf:
+        where = f"position {stream.position} m, velocity {stream.velocity} m/s"
+        raise ModelError(f"a stream has {where}\nexpected: three numbers each, and a speed above 0")
+    if stream.exhausted not in ("error", "stop"):
+        raise ModelError(f"exhausted is {stream.exhausted!r}\nexpected: 'error' or 'stop'")
+
+
+def axis_of(velocity: Any) -> np.ndarray:
+    """The unit vector along a velocity, (3,)."""
+    return np.asarray(velocity, np.float64) / np.linalg.norm(velocity)
+
+
+@func
+def turned_along(offset: Vec[3, Any], axis: Vec[3, Any], flow: Vec[3, Any]):
+    """An offset at right angles to the unit vector `axis`, turned the shortest way that turns axis to `flow`."""
+    n = flow / length(flow)
+    c = cross(axis, n)
+    twice = cross(c, offset)
+    return offset + twice + cross(c, twice) / (1.0 + dot(axis, n))
+
+
+@kernel(enable_backward=False)
+def _require_particles(now: array(dtype=float64), end: float64):
+    assert now[0] < end, "a stream has no particles left; help: give it more of them, or exhausted='stop'"
