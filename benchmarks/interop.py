@@ -87,30 +87,16 @@ def radius(rounds: int = 5) -> list[list[str]]:
     """Means of features near queries, forward and backward, as an operator and with tensors over all pairs."""
     torch = importlib.import_module("torch")
     example = example_named("radius_aggregation")
-    Vec3s, Features = example.Vec3s, example.Features
-
-    def near(
-        queries: Vec3s, points: Vec3s, features: Features, reach: float, sigma: float, out: Features
-    ) -> None:
-        grid = wp.HashGrid(64, 64, 64)
-        grid.build(points, reach)
-        wp.launch(example.aggregate, len(queries), [grid.id, queries, points, features, reach, sigma], [out])
-
-    rng, operator = np.random.default_rng(0), wp.torch_op(near)
+    rng, operator = np.random.default_rng(0), wp.torch_op(example.near)
     sizes = ((QUERIES, 3), (POINTS, 3), (POINTS, CHANNELS))
     inputs = [torch.tensor(rng.uniform(-1.0, 1.0, n).astype(np.float32), requires_grad=True) for n in sizes]
-
-    def pairs(q: Any, c: Any, f: Any, reach: float, sigma: float) -> Any:
-        distance = torch.linalg.vector_norm(q[:, None] - c[None], dim=-1)
-        weight = torch.where(distance <= reach, torch.exp(-distance / sigma), 0.0)
-        return (weight @ f) / (weight.sum(dim=1, keepdim=True) + 1.0e-8)
 
     def both(function: Any) -> Any:
         return lambda: torch.autograd.grad(function(*inputs, 0.2, 0.1).square().sum(), inputs)
 
-    for found, expected in zip(both(operator)(), both(pairs)(), strict=True):
+    for found, expected in zip(both(operator)(), both(example.on_pairs)(), strict=True):
         torch.testing.assert_close(found, expected, rtol=1.0e-3, atol=1.0e-4)
-    best = timed({"operator": both(operator), "tensors over all pairs": both(pairs)}, rounds)
+    best = timed({"operator": both(operator), "tensors over all pairs": both(example.on_pairs)}, rounds)
     title = f"within a radius, {QUERIES} queries of {POINTS} points, forward and backward"
     return [[title, name, f"{1.0e3 * s:.1f} ms", f"{s / best['operator']:.1f}"] for name, s in best.items()]
 

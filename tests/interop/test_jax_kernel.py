@@ -159,6 +159,19 @@ def test_second_derivatives_in_other_inputs_than_the_first(name):
         assert_same(transformed(f), transformed(reference))
 
 
+@pytest.mark.parametrize("name", ["numbers", "a function"])
+def test_one_buffer_for_two_inputs_is_two_variables(name):
+    f, reference, args = case(name)
+    x = args[0]
+    fixed = jax.lax.stop_gradient
+    for transformed in (
+        lambda g: jax.jit(lambda x: jax.jvp(lambda a: g(a, fixed(a)), (x,), (x,)))(x),
+        lambda g: jax.jit(jax.hessian(lambda a: (g(a, fixed(a)) ** 2).sum()))(x),
+        lambda g: jax.jit(jax.hessian(lambda a: (g(fixed(a), a) ** 2).sum()))(x),
+    ):
+        assert_same(transformed(f), transformed(reference))
+
+
 def test_calls_without_jit():
     f, reference, args = case("numbers")
     with jax.disable_jit():

@@ -159,3 +159,11 @@ def test_devices():
 def test_refusals(act, message):
     with pytest.raises(wp.errors.WarpsimError, match=message):
         act()
+
+
+def test_memory_that_is_not_aligned_is_refused():
+    """Paddle takes such memory from others by DLPack."""
+    whole = np.zeros(41, np.uint8)
+    odd = whole[1:].view(np.float32) if whole.ctypes.data % 4 == 0 else whole[:40].view(np.float32)
+    with pytest.raises(wp.errors.ArrayError, match=r"does not fit the alignment of float32[\s\S]*copy"):
+        wp.from_paddle(paddle.utils.dlpack.from_dlpack(odd))

@@ -279,3 +279,22 @@ def test_memory_that_is_not_aligned_is_refused():
         with pytest.raises(wp.errors.ArrayError, match=r"does not fit the alignment of float32[\s\S]*copy"):
             call(odd)
         call(torch.zeros(10))
+
+
+@pytest.mark.parametrize("view", [
+    lambda base: base[::2, 1], lambda base: base.t()[2], lambda base: base[1:5, 2],
+], ids=["every second", "of the transpose", "column"])  # fmt: skip
+@pytest.mark.parametrize("by_autograd", [True, False])
+def test_gradients_of_strided_tensors_have_their_strides(view, by_autograd):
+    """The gradient that is made for a column of a tensor has room for its strides, in `t.grad` or of its own."""
+    t = view(torch.arange(24.0).reshape(6, 4)).detach().requires_grad_(by_autograd)
+    with torch.set_grad_enabled(by_autograd):
+        x = wp.from_torch(t, requires_grad=True)
+    y = wp.zeros(t.shape[0], dtype=float, requires_grad=True)
+    assert not t.is_contiguous() and x.grad.strides == x.strides
+    with wp.Tape() as tape:
+        wp.launch(square, t.shape[0], inputs=[x], outputs=[y])
+    seed = torch.ones(2 * t.shape[0])[::2]
+    tape.backward(grads={y: wp.from_torch(seed)})
+    np.testing.assert_allclose(x.grad.numpy(), 2.0 * t.detach().numpy())
+    assert (t.grad is not None) == by_autograd and (seed == 1).all()

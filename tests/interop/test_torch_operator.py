@@ -175,6 +175,33 @@ def test_second_derivatives_in_other_inputs_than_the_first(name):
         assert_same(transformed(f), transformed(reference))
 
 
+def chained(a: F, b: F, y: F, n: wp.array(dtype=int)):
+    between = wp.zeros(len(a), dtype=wp.float64, requires_grad=True)
+    wp.launch(waves, len(a), [a, b, wp.float64(0.7)], [between, n])
+    wp.launch(waves, len(a), [between, b, wp.float64(0.7)], [y, n])
+
+
+@pytest.mark.parametrize("name", ["a kernel", "a function"])
+def test_inputs_that_share_memory_are_variables_of_their_own(name):
+    """A tensor and what it is without a gradient, views that overlap, and a direction that is an input."""
+    f, reference, _ = case("numbers")
+    if name == "a function":
+        of, once = wp.torch_op(chained, num_outputs=2), reference
+        f, reference = (lambda a, b: of(a, b)[0]), (lambda a, b: once(once(a, b), b))
+    b, w = (torch.rand(n, dtype=torch.float64) for n in (4, 6))
+
+    def total(g, first):
+        return (lambda a: g(a, b).square().sum()) if first else (lambda a: g(b, a).square().sum())
+
+    for transformed in (
+        lambda g: torch.func.jvp(lambda a: g(a, b), (b,), (b,)),
+        lambda g: torch.func.jvp(g, (b, b), (b, b.cos())),
+        lambda g: (torch.func.hessian(total(g, True))(b), torch.func.hessian(total(g, False))(b)),
+        lambda g: torch.func.hessian(lambda x: g(x[:4], x[2:]).sum())(w),
+    ):
+        assert_same(transformed(f), transformed(reference))
+
+
 def test_batches_without_members():
     f, _, args = case("numbers")
     a, b = (torch.zeros(0, 5, dtype=torch.float64) for _ in args)

@@ -18,7 +18,7 @@ from ..config import config
 from ..core.emit.program import Form
 from ..core.language import Kernel, array, clone, launch, zeros, zeros_like
 from ..core.passes.analysis.mod_ref import mod_ref
-from ..core.runtime.arrays.saved_contents import Paused
+from ..core.runtime.arrays.saved_contents import Paused, bounds
 from ..core.runtime.commands.adjoint_by_hand import adjoint_launch
 from ..core.runtime.devices.device import CPU, Device
 from ..core.runtime.launches.launcher import Launcher
@@ -39,6 +39,17 @@ class Call:
 
     def __init__(self, inputs: Sequence[Any], dims: Shape, shapes: Sequence[Shape], device: Device):
         self.inputs, self.dims, self.shapes, self.device = list(inputs), dims, list(shapes), device
+
+    def separate(self, groups: Sequence[Sequence[array]]) -> None:
+        """Copy inputs that share memory with other ones or with the groups: each is a variable of its own."""
+        taken = [bounds(a._data) for group in groups for a in group]
+        for k, a in enumerate(self.inputs):
+            if isinstance(a, array):
+                low, high = bounds(a._data)
+                if any(low < end and begin < high for begin, end in taken):
+                    self.inputs[k] = clone(a, requires_grad=False)
+                else:
+                    taken.append((low, high))
 
 
 class Operator:
@@ -62,6 +73,8 @@ class Operator:
                 outputs = self.outputs(call)
                 self.launch(call, self.arguments(call, outputs), record=False)
                 return outputs
+            if form != VJP:  # tangents move memory, whatever names it has
+                call.separate(groups)
             return {JVP: self.jvp, VJP: self.vjp, HVP: self.hvp, JJVP: self.jjvp}[form](call, active, *groups)
 
     def outputs(self, call: Call) -> list[array]:

@@ -142,7 +142,10 @@ def _attached_gradient(t: torch.Tensor) -> torch.Tensor:
 
 
 def _zeros_like(t: torch.Tensor) -> torch.Tensor:
-    return torch.zeros_like(t, requires_grad=False, memory_format=torch.preserve_format)
+    """Zeros with the strides of a tensor, as kernels reach gradients with those of the array."""
+    if any(step == 0 and n > 1 for n, step in zip(t.shape, t.stride(), strict=True)):  # elements that share memory
+        return torch.zeros_like(t, requires_grad=False)
+    return torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device).zero_()
 
 
 def _below_autograd() -> bool:
