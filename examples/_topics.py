@@ -2,11 +2,14 @@
 
 TOPICS = {
     "Cloth and soft bodies": ("garment", "cloth_drop", "cloth_on_mesh", "flag", "soft_squash", "soft_stack"),
-    "Grains and fluids": ("dem_grains", "sph_dam", "dam_obstacle"),
+    "Grains and fluids": (
+        "dem_grains", "hourglass", "grain_drum", "sph_dam", "dam_obstacle", "fountain", "water_drop", "water_float",
+        "grains_mpi",
+    ),
     "Oceans and waves": ("ocean", "ocean_float", "ocean_cloth", "wave", "wave_mpi"),
     "Found by gradients": (
         "cloth_throw", "bounce_to_target", "spring_cage", "wave_inverse", "soft_identify", "ocean_inverse",
-        "cartpole", "pendulums_jax",
+        "steer_jet", "cartpole", "pendulums_jax",
     ),
     "Points and volumes": ("radius_aggregation", "raymarch"),
 }  # fmt: skip

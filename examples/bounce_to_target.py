@@ -7,7 +7,6 @@ an impact is solved for, so the path is exact for any step and depends on the th
 The picture has the path of every iteration, from violet (the first guess) to yellow.
 """
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import numpy as np
 import warpsim as wp
 from warpsim.optim import LBFGS
 from warpsim.plot import box, render_meshes, sphere, tube
+from warpsim.render import SimulationParser
 from warpsim.usd import UsdWriter
 
 START, TARGET, GUESS = (-1.2, 0.9, 0.9), (-0.7, 1.5, -0.9), (4.0, -3.5, 0.2)  # [m], [m], [m/s]
@@ -156,8 +156,8 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("--steps", type=int, default=110)
+    parser = SimulationParser(__doc__)
+    parser.add_argument("--steps", type=int, default=110, help="time steps of a flight")
     parser.add_argument("--iterations", type=int, default=50, help="at most")
     parser.add_argument("--fps", type=int, default=60)
     parser.add_argument("--output", type=Path, default=Path("bounce_to_target.usdc"))

@@ -1,27 +1,25 @@
 """A small neural network learns to balance poles on carts, by gradients through the simulation, in PyTorch or in JAX.
 
 One kernel moves all carts by one interval of control; for the frameworks it is one more differentiable operator. The
-network maps a cart's state to the force that pushes it, and is trained on whole motions from many starts. Equations: R.
-Florian, Correct equations for the dynamics of the cart-pole system (2007), without friction.
+network maps a cart's state to the force that pushes it, and is trained on whole motions from many starts. Equations:
+R. Florian, Correct equations for the dynamics of the cart-pole system (2007), without friction.
 """
 
-import argparse
+from collections import namedtuple
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import warpsim as wp
+from warpsim.render import SimulationParser
 
 INTERVAL, SUBSTEPS = 0.02, 4  # seconds of one decision, and steps in it
-LEAN, HIDDEN, PUSH = 0.2, 16, 20.0  # of starts [rad]; neurons; the largest force [N]
-STEPS = 100  # decisions of a motion
+LEAN, HIDDEN, PUSH, STEPS = 0.2, 16, 20.0, 100  # of starts [rad]; neurons; the largest force [N]; decisions
 RATE, CLIP = 0.02, 0.1  # of Adam; the largest gradient, as motions that fall have steep ones
 CART, POLE, HALF = wp.constant(1.0), wp.constant(0.1), wp.constant(0.5)  # kg, kg, m
 GRAVITY, DT = wp.constant(9.81), wp.constant(INTERVAL / SUBSTEPS)
-
+Result = namedtuple("Result", "losses before after")  # losses by round, and motions (steps, carts, 4)
 States = wp.array(dtype=wp.vec4)  # place [m], speed, angle from upright [rad], its speed
 
 
@@ -59,7 +57,7 @@ def cost(xp, states):
 
 
 def train_torch(carts, steps, rounds):
-    """Losses by round, and the motions (steps, carts, 4) before and after."""
+    """The motions before and after training by so many rounds, and their losses."""
     import torch  # noqa: PLC0415  # optional
 
     torch.set_num_threads(1)  # threads of PyTorch wait for each other longer than such small tensors take
@@ -74,14 +72,13 @@ def train_torch(carts, steps, rounds):
         return torch.stack(states[1:])
 
     optimiser, losses, before = torch.optim.Adam(weights, lr=RATE), [], motion().detach().numpy()
-    for _ in rounds:
+    for _ in range(rounds):
         optimiser.zero_grad()
-        loss = cost(torch, motion())
-        loss.backward()
+        losses.append(cost(torch, motion()))
+        losses[-1].backward()
         torch.nn.utils.clip_grad_norm_(weights, CLIP)
         optimiser.step()
-        losses.append(loss.item())
-    return losses, before, motion().detach().numpy()
+    return Result([x.item() for x in losses], before, motion().detach().numpy())
 
 
 def train_jax(carts, steps, rounds):
@@ -108,61 +105,42 @@ def train_jax(carts, steps, rounds):
 
     start, update, weights_of = optimizers.adam(RATE)
     adam, losses, before = start(weights), [], np.asarray(motion(weights))
-    for k in rounds:
+    for k in range(rounds):
         found, adam = improve(k, adam)
         losses.append(float(found))
-    return losses, before, np.asarray(motion(weights_of(adam)))
-
-
-class Result(NamedTuple):
-    """What training returns."""
-
-    losses: list[float]
-    before: np.ndarray
-    after: np.ndarray
-
-
-def reported(rounds):
-    """The rounds, with a word now and then."""
-    for k in range(rounds):
-        if k % max(rounds // 5, 1) == 0:
-            print(f"round {k} of {rounds}", flush=True)
-        yield k
+    return Result(losses, before, np.asarray(motion(weights_of(adam))))
 
 
 def draw(path, result):
     """Angles and places over time, before (grey) and after."""
     figure = Figure(figsize=(11.0, 3.6), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
-    angle, place, loss = figure.subplots(1, 3)
-    time = INTERVAL * np.arange(1, len(result.after) + 1)
+    (angle, place, loss), time = figure.subplots(1, 3), INTERVAL * np.arange(1, len(result.after) + 1)
     for axes, k, title, limit in ((angle, 2, "angle [rad]", 1.6), (place, 0, "place [m]", 3.0)):
-        axes.plot(time, result.before[..., k], color="0.8", lw=0.6)
-        axes.plot(time, result.after[..., k], color="tab:blue", lw=0.6)
+        for motion, color in ((result.before, "0.8"), (result.after, "tab:blue")):
+            axes.plot(time, motion[..., k], color=color, lw=0.6)
         axes.set(title=f"{title}, before and after training", xlabel="time [s]", ylim=(-limit, limit))
     loss.semilogy(result.losses)
-    loss.set(title="loss", xlabel="round")
+    loss.set_title("loss, by round")
     figure.savefig(path)
 
 
 def check(result):
     """Raise AssertionError unless poles that fell stand upright at the end."""
-    fell, left = np.abs(result.before[-1, :, 2]).max(), np.abs(result.after[-1, :, 2]).max()
+    fell, left = (np.abs(motion[-1, :, 2]).max() for motion in (result.before, result.after))
     assert fell > 1.0, f"without training the poles lean by {fell:.2f} rad at most"
     assert left < 0.15, f"a pole leans by {left:.2f} rad at the end"
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--framework", choices=("torch", "jax"), default="torch")
-    parser.add_argument("--carts", type=int, default=64)
+    parser = SimulationParser(__doc__)
+    parser.add_argument("--framework", choices=("torch", "jax"), default="torch", help="whose optimiser trains")
+    parser.add_argument("--carts", type=int, default=64, help="carts that are trained together")
     parser.add_argument("--rounds", type=int, default=80, help="of training")
     parser.add_argument("--picture", type=Path, default=Path("cartpole.png"))
     args = parser.parse_args(argv)
     if min(args.carts, args.rounds) < 1:
         parser.error("--carts and --rounds must be at least 1")
-    train = {"torch": train_torch, "jax": train_jax}[args.framework]
-    result = Result(*train(args.carts, STEPS, reported(args.rounds)))
+    result = (train_torch if args.framework == "torch" else train_jax)(args.carts, STEPS, args.rounds)
     print(f"{args.framework}: loss {result.losses[0]:.4f}, after {args.rounds} rounds {result.losses[-1]:.4f}")
     draw(args.picture, result)
     return result

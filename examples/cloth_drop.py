@@ -4,7 +4,6 @@ XPBD with small steps: springs along all edges, bending over them, friction with
 off each other, so that folds lie on folds. The mesh is scaled to 1 m across and hung over the ball.
 """
 
-import argparse
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +11,13 @@ from pathlib import Path
 import numpy as np
 
 import warpsim as wp
+from warpsim.gallery import asset
 from warpsim.plot import Surface, sphere
-from warpsim.render import Film, add_film_options
+from warpsim.render import Film, SimulationParser, add_film_options
 from warpsim.solvers import Contacts, ModelBuilder, ShapeConfig, SolverXPBD
 from warpsim.usd import read_mesh
 
-MESH = Path(__file__).resolve().parent.parent / "assets" / "cloth_sheet.usda"
+MESH = asset("cloth_sheet.usda")
 DENSITY, STRETCH, BENDING, DAMPING = 0.2, 2.0e4, 2.0e-5, 0.3  # [kg/m^2], [N/m], [N m], [1/s]
 THICKNESS, FRICTION = 0.005, 0.4  # kept between cloth and obstacles [m]; Coulomb coefficient [-]
 BALL, RADIUS, ABOVE = (0.0, 0.25, 0.0), 0.25, 0.15  # the ball; how far above it the cloth starts [m]
@@ -99,7 +99,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser = SimulationParser(__doc__)
     add_film_options(parser, "cloth_drop", seconds=3.0)
     parser.add_argument("--mesh", type=Path, default=MESH, help="any USD file with a mesh")
     parser.add_argument("--prim", help="which mesh of the file, if it has several")

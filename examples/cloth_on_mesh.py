@@ -4,7 +4,6 @@ XPBD with small steps: springs along both sides and diagonals of every cell, ben
 and floor, and particles that keep off each other. The mesh is scaled to 0.6 m in height and stands on the floor.
 """
 
-import argparse
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +11,12 @@ from pathlib import Path
 import numpy as np
 
 import warpsim as wp
+from warpsim.gallery import asset
 from warpsim.plot import Surface
-from warpsim.render import Film, add_film_options
+from warpsim.render import Film, SimulationParser, add_film_options
 from warpsim.solvers import Contacts, ModelBuilder, ShapeConfig, SolverXPBD
 
-MESH = Path(__file__).resolve().parent.parent / "assets" / "ring.usda"
+MESH = asset("ring.usda")
 HEIGHT, SIDE, ABOVE = 0.6, 1.0, 0.1  # of the mesh, of the cloth, between them at the start [m]
 DENSITY, STRETCH, BENDING, DAMPING = 0.2, 5.0e3, 1.0e-5, 0.5  # [kg/m^2], [N/m], [N m], [1/s]
 THICKNESS, FRICTION = 0.006, 0.5  # kept between cloth and obstacles [m]; Coulomb coefficient [-]
@@ -99,7 +99,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser = SimulationParser(__doc__)
     add_film_options(parser, "cloth_on_mesh", seconds=2.0)
     parser.add_argument("--mesh", type=Path, default=MESH, help="any file that wp.load_mesh reads")
     parser.add_argument("--prim", help="which mesh of a USD file, if it has several")

@@ -5,16 +5,15 @@ start is that of the whole flight. Without drag the middle of the turning cloth 
 is known, and the answer is checked against it.
 """
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 import warpsim as wp
 from warpsim.optim import LBFGS
 from warpsim.plot import Surface, render_meshes, sphere, tube
+from warpsim.render import SimulationParser, progress
 from warpsim.solvers import ModelBuilder, SolverXPBD
 from warpsim.usd import UsdWriter
 
@@ -100,7 +99,7 @@ def write(flight, args):
     with UsdWriter(args.output, fps=args.fps, metadata={"solver": "XPBD", "version": wp.__version__}) as usd:
         usd.ground(size=12.0)
         usd.mesh("target", goal.points, goal.triangles, color=BLACK)
-        for state, points in zip(tqdm(flight.states, unit="frame", disable=None), paths, strict=True):
+        for state, points in zip(progress(flight.states), paths, strict=True):
             usd.frame()
             usd.mesh("cloth", points, flight.faces, color=ORANGE, velocities=state.particle_qd.numpy())
     shown = [Surface(paths[k], flight.faces, ORANGE) for k in np.linspace(0, len(paths) - 1, 5).round().astype(int)]
@@ -131,11 +130,11 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser = SimulationParser(__doc__)
     parser.add_argument("--cells", type=int, default=16, help="along each side of the cloth")
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--fps", type=int, default=60)
-    parser.add_argument("--substeps", type=int, default=16, help="per frame")
+    parser.add_argument("--substeps", type=int, default=8, help="per frame")
     parser.add_argument("--iterations", type=int, default=30, help="at most")
     parser.add_argument("--output", type=Path, default=Path("cloth_throw.usdc"))
     parser.add_argument("--picture", type=Path, default=Path("cloth_throw.png"))

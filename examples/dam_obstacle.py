@@ -5,29 +5,30 @@ at one end, runs along the floor, meets the box, and rises over it. The box feel
 hard.
 """
 
-import argparse
 import math
 import time
 from dataclasses import dataclass
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 import warpsim as wp
-from warpsim.plot import Surface, render_meshes
+from warpsim.plot import Surface, render_meshes, tube
+from warpsim.render import SimulationParser, progress
 from warpsim.solvers import Fluid, ModelBuilder, SolverSPH
 from warpsim.solvers.sph.filling import add_fluid_box
 from warpsim.solvers.sph.surface import Surface as WaterSurface
 from warpsim.usd import UsdWriter
 
-LENGTH, DEPTH, TOP = 1.08, 0.36, 0.4  # inside of the tank along x and z, and how high its walls are [m]
+LENGTH, DEPTH, TOP = 1.08, 0.36, 0.8  # inside of the tank along x and z, and how high its walls are [m]
 COLUMN, HEIGHT = 0.42, 0.2  # of water along x and y [m]
 BOX = np.array([0.72, 0.054, 0.18])  # middle of the obstacle [m]
 HALF = np.array([0.027, 0.054, 0.07])  # its half extents [m]
 GRAVITY = -9.81
 WATER = Fluid(density=1000.0, sound=10.0 * math.sqrt(2.0 * 9.81 * HEIGHT), alpha=0.03)
-BLUE, WOOD = (0.05, 0.22, 0.42), (0.55, 0.38, 0.18)
+RIM = 0.3  # as high as the tank is drawn [m]
+BLUE, WOOD, STEEL = (0.05, 0.22, 0.42), (0.55, 0.38, 0.18), (0.20, 0.22, 0.25)
 
 
 def box():
@@ -36,6 +37,13 @@ def box():
     sides = np.array([(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)])
     halves = np.array([(0, 1, 2), (0, 2, 3)])
     return (BOX + HALF * corners)[sides.ravel()], (4 * np.arange(6)[:, None, None] + halves).reshape(-1, 3)
+
+
+def tank():
+    """The edges of the tank up to RIM, as rods: its walls would hide the water."""
+    corners = np.array(list(product((0.0, LENGTH), (0.0, RIM), (0.0, DEPTH))))
+    pairs = [(a, b) for a, b in combinations(corners, 2) if np.count_nonzero(a - b) == 1]
+    return [tube(pair, 0.004, STEEL) for pair in pairs]
 
 
 def build(spacing, device):
@@ -68,12 +76,14 @@ class Result:
 def run(args):
     """Simulate, write the animation and the picture; returns a Result."""
     solver, state, obstacle = build(args.spacing, args.device)
-    surface, (corners, sides) = WaterSurface(solver), box()
+    surface, (corners, sides), rods = WaterSurface(solver), box(), tank()
     frames, rows, views, spent = max(1, round(args.seconds * args.fps)), [], {}, 0.0
     shown = {round(part * frames) for part in (0.0, 0.4, 0.7, 1.0)}
     with UsdWriter(args.output, fps=args.fps, metadata={"solver": "WCSPH", "version": wp.__version__}) as usd:
         usd.mesh("box", corners, sides, color=WOOD)
-        for frame in tqdm(range(frames + 1), unit="frame", disable=None):
+        for k, rod in enumerate(rods):
+            usd.mesh(f"tank{k}", rod.points, rod.triangles, color=STEEL)
+        for frame in progress(range(frames + 1)):
             if frame:
                 begin = time.perf_counter()
                 solver.step(state, state, dt=1.0 / args.fps)
@@ -87,7 +97,7 @@ def run(args):
             if frame in shown:
                 vertices, triangles = surface.extract(state)
                 water = Surface(vertices, triangles, BLUE)
-                views[f"t = {frame / args.fps:.2f} s"] = [water, Surface(corners, sides, WOOD)]
+                views[f"t = {frame / args.fps:.2f} s"] = [water, Surface(corners, sides, WOOD), *rods]
     render_meshes(args.picture, list(views.values()), captions=list(views), azimuth=25.0, elevation=25.0, columns=2)
     rows, edge = np.array(rows), solver.spacing
     rows[:, 3] /= rows[0, 3]
@@ -109,8 +119,8 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("--spacing", type=float, default=0.01, help="of particles [m]")
+    parser = SimulationParser(__doc__)
+    parser.add_argument("--spacing", type=float, default=0.015, help="of particles, a divisor of 1.08 and 0.36 [m]")
     parser.add_argument("--seconds", type=float, default=0.8)
     parser.add_argument("--fps", type=int, default=50)
     parser.add_argument("--output", type=Path, default=Path("dam_obstacle.usdc"))

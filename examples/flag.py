@@ -4,7 +4,6 @@ One side is held by a pole. The wind turns and swells as sums of sines; `Control
 captured once and replayed. The picture has four moments, the animation all frames.
 """
 
-import argparse
 import time
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ import numpy as np
 
 import warpsim as wp
 from warpsim.plot import Surface, tube
-from warpsim.render import Film, add_film_options
+from warpsim.render import Film, SimulationParser, add_film_options
 from warpsim.solvers import ModelBuilder, SolverXPBD
 
 WIDTH, HEIGHT, FOOT = 1.8, 1.2, 1.6  # of the cloth, and of its lower side above the ground [m]
@@ -93,9 +92,9 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser = SimulationParser(__doc__)
     add_film_options(parser, "flag", seconds=5.0)
-    parser.add_argument("--cells", type=int, default=127, help="along the width")
+    parser.add_argument("--cells", type=int, default=96, help="along the width")
     parser.add_argument("--substeps", type=int, default=20, help="per frame")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)

@@ -4,14 +4,13 @@ The garment is a tube of cloth, narrow at the neck and wide at the hem. Nothing 
 when the mannequin turns, the hem flies out.
 """
 
-import argparse
 from dataclasses import dataclass
 
 import numpy as np
 
 import warpsim as wp
 from warpsim.plot import Surface
-from warpsim.render import Film, add_film_options
+from warpsim.render import Film, SimulationParser, add_film_options
 from warpsim.solvers import Contacts, ModelBuilder, ShapeConfig, SolverXPBD, cloth
 
 RADIUS, HALF, MIDDLE = 0.17, 0.25, 0.75  # of the capsule: radius, half length of its axis, height of its middle [m]
@@ -115,7 +114,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser = SimulationParser(__doc__)
     add_film_options(parser, "garment", seconds=4.0)
     parser.add_argument("--sides", type=int, default=84, help="particles around the garment")
     parser.add_argument("--substeps", type=int, default=20, help="per frame")

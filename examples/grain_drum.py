@@ -4,14 +4,13 @@ The wall is a closed mesh that grains are inside of. It feels their weight: the 
 of the bed times how far its centre of mass is carried off the vertical, which is checked.
 """
 
-import argparse
 from dataclasses import dataclass
 
 import numpy as np
 
 import warpsim as wp
 from warpsim.plot import Surface, sphere
-from warpsim.render import Film, add_film_options
+from warpsim.render import Film, SimulationParser, add_film_options
 from warpsim.solvers import Material, ModelBuilder, ShapeConfig, SolverDEM
 
 RADIUS, DENSITY = 0.004, 2500.0  # of a grain [m], [kg/m^3]
@@ -126,9 +125,9 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser = SimulationParser(__doc__)
     add_film_options(parser, "grain_drum", seconds=3.0, fps=50)
-    parser.add_argument("--grains", type=int, default=1200)
+    parser.add_argument("--grains", type=int, default=1200, help="how many")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
     if min(args.grains, args.seconds, args.fps) <= 0:

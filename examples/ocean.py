@@ -5,15 +5,14 @@ JONSWAP waves on a tile that repeats itself in space and, as every frequency is 
 looks over the sea from a ship's rail; `check` holds the height of the waves to the spectrum, and the loop to itself.
 """
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 import warpsim as wp
 from warpsim.plot.sea import render_sea
+from warpsim.render import SimulationParser, progress
 from warpsim.solvers.ocean import JONSWAP, Foam, Ocean, Sea, write_maps
 from warpsim.usd import UsdWriter
 
@@ -65,7 +64,7 @@ def run(args):
     field, first, before = None, None, None
     about = {"solver": "ocean", "version": wp.__version__, "seed": args.seed, "loop": args.seconds}
     with UsdWriter(args.output, fps=args.fps, up_axis="Z", metadata=about) as usd:
-        for n in tqdm(range(-frames, frames), unit="frame", disable=None):
+        for n in progress(range(-frames, frames)):
             field = ocean.evaluate((n % frames) / args.fps, velocity=True, out=field)
             cover = foam.step(field, 1.0 / args.fps).numpy()
             if n < 0:
@@ -96,14 +95,14 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser = SimulationParser(__doc__)
     parser.add_argument("--wind", type=float, default=12.0, help="speed 10 m above the sea [m/s]")
     parser.add_argument("--fetch", type=float, default=150.0, help="way of the wind over the sea [km]")
     parser.add_argument("--size", type=float, default=400.0, help="of the tile [m]")
     parser.add_argument("--cells", type=int, default=256, help="along each side")
-    parser.add_argument("--seconds", type=float, default=8.0, help="of the loop")
+    parser.add_argument("--seconds", type=float, default=8.0, help="of the loop [s]")
     parser.add_argument("--fps", type=int, default=12)
-    parser.add_argument("--seed", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=4, help="of the random waves")
     parser.add_argument("--output", type=Path, default=Path("ocean.usdc"))
     parser.add_argument("--picture", type=Path, default=Path("ocean.png"))
     parser.add_argument("--maps", type=Path, nargs="*", help="files of the last frame: .npy, .exr or .png")

@@ -5,16 +5,15 @@ Every particle has the buoyancy of its share of a thin mat of foam rubber, and i
 nothing of water. `check` holds the mat to the surface, and its threads to their length.
 """
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 import warpsim as wp
 from warpsim.plot import Surface
 from warpsim.plot.sea import render_sea
+from warpsim.render import SimulationParser, progress
 from warpsim.solvers import ModelBuilder, SolverXPBD
 from warpsim.solvers.ocean import GRAVITY, Ocean, Sea, SeaState, ocean_surface, query_heights
 from warpsim.solvers.ocean.query import Surface as Water
@@ -87,7 +86,7 @@ def run(args):
     dt, area = 1.0 / (args.fps * args.steps), SIDE * SIDE / model.particle_count
     frames, miss, heights = round(args.seconds * args.fps), [], []
     with UsdWriter(args.output, fps=args.fps, up_axis="Z", metadata={"solver": "XPBD, ocean"}) as usd:
-        for frame in tqdm(range(frames), unit="frame", disable=None):
+        for frame in progress(range(frames)):
             for step in range(args.steps):
                 field = ocean.evaluate((frame * args.steps + step) * dt, velocity=True, out=field)
                 about = [field.surface, area, WATER_DENSITY * GRAVITY, DRAG]
@@ -115,7 +114,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser = SimulationParser(__doc__)
     parser.add_argument("--height", type=float, default=0.8, help="significant, of the waves [m]")
     parser.add_argument("--period", type=float, default=4.0, help="of the peak [s]")
     parser.add_argument("--cells", type=int, default=24, help="of the mat, along each side")

@@ -5,16 +5,15 @@ pressure and drag on the wetted part move the body (`warpsim.solvers.ocean.buoya
 go through a sea of given height and period. `check` holds them afloat, and their heave to the waves.
 """
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 import warpsim as wp
 from warpsim.plot import Surface
 from warpsim.plot.sea import render_sea
+from warpsim.render import SimulationParser, progress
 from warpsim.solvers.ocean import Floats, Ocean, Sea, SeaState, query_heights
 from warpsim.usd import UsdWriter
 
@@ -79,7 +78,7 @@ def run(args):
     quads = np.stack([corner, corner + args.cells, corner + args.cells + 1, corner + 1], axis=1)
     about = {"solver": "ocean", "version": wp.__version__}
     with UsdWriter(args.output, fps=args.fps, up_axis="Z", metadata=about) as usd:
-        for frame in tqdm(range(frames), unit="frame", disable=None):
+        for frame in progress(range(frames)):
             for step in range(args.steps):
                 field = ocean.evaluate((frame * args.steps + step) * dt, velocity=True, out=field)
                 for floats, state in zip(kinds, states, strict=True):
@@ -110,7 +109,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser = SimulationParser(__doc__)
     parser.add_argument("--height", type=float, default=1.2, help="significant, of the waves [m]")
     parser.add_argument("--period", type=float, default=5.0, help="of the peak [s]")
     parser.add_argument("--seconds", type=float, default=20.0)

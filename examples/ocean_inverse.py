@@ -5,7 +5,6 @@ height map and the phases of the waves, and looks for the wind speed from a wron
 24 probes saw at a few times, and looks for sixteen complex amplitudes.
 """
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from matplotlib.figure import Figure
 
 import warpsim as wp
 from warpsim.optim import LBFGS
+from warpsim.render import SimulationParser
 from warpsim.solvers.ocean import JONSWAP, Ocean
 
 FETCH, SIZE, CELLS = 100.0e3, 400.0, 64  # [m], [m], along each side
@@ -111,7 +111,7 @@ def draw(result, path):
     left, right = figure.subplots(1, 2)
     left.semilogy(result.wind_losses + 1e-30, label=f"wind: {result.found_wind:.5f} m/s")
     left.semilogy(result.amplitude_losses + 1e-30, label=f"{MODES} amplitudes: {result.error:.1e} off")
-    left.set(title="squared difference from the heights", xlabel="iteration of L-BFGS")
+    left.set(title="squared difference from the heights [m²]", xlabel="iteration of L-BFGS")
     right.plot(*result.amplitudes.T, "o", ms=10, mfc="none", color="0.4", label="right")
     right.plot(*result.found_amplitudes.T, "x", color="C3", label="found")
     right.set(title="amplitudes, in units of their expected size", xlabel="real part", ylabel="imaginary part")
@@ -129,10 +129,10 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser = SimulationParser(__doc__)
     parser.add_argument("--wind", type=float, default=12.0, help="to be found [m/s]")
     parser.add_argument("--start", type=float, default=9.0, help="where the search starts [m/s]")
-    parser.add_argument("--probes", type=int, default=24)
+    parser.add_argument("--probes", type=int, default=24, help="places where heights are measured")
     parser.add_argument("--iterations", type=int, default=60, help="at most")
     parser.add_argument("--picture", type=Path, default=Path("ocean_inverse.png"))
     args = parser.parse_args(argv)

@@ -7,7 +7,6 @@ device; what is summed over the mesh is the loss and its gradient. Cores may sta
     python pendulums_jax.py --processes 2 --process 0 & python pendulums_jax.py --processes 2 --process 1
 """
 
-import argparse
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import warpsim as wp
+from warpsim.render import SimulationParser
 
 DT = wp.constant(0.02)  # [s]
 STEPS, NOISE = 75, 0.05  # of a recording; [rad]
@@ -97,15 +97,15 @@ def draw(path, losses, unknowns):
     left.legend()
     right.semilogy(losses)
     right.axhline(NOISE**2, color="0.5", lw=0.6, ls="--")
-    right.set(xlabel="round", title="mean square, and the noise's")
+    right.set(xlabel="round", title="mean squared miss, and the noise's [rad²]")
     figure.savefig(path)
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pendulums", type=int, default=4096)
+    parser = SimulationParser(__doc__)
+    parser.add_argument("--pendulums", type=int, default=4096, help="how many")
     parser.add_argument("--devices", type=int, default=2, help="that the cores of one process stand for")
-    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--processes", type=int, default=1, help="that share the pendulums")
     parser.add_argument("--process", type=int, default=0, help="which of the processes this one is")
     parser.add_argument("--coordinator", default="127.0.0.1:9876", help="where process 0 listens")
     parser.add_argument("--picture", type=Path, default=Path("pendulums_jax.png"))

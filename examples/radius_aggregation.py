@@ -3,26 +3,25 @@
 Every query point takes the mean of the features of all reference points within `radius`, weighted by
 exp(-distance / sigma): a layer of networks on point clouds. Written with tensors it forms all pairs of points; with a
 hash grid a loop over the neighbours is the whole kernel, and its derivative with respect to features and both sets
-of positions follows by itself. Where PyTorch is installed, a plain version with tensors checks values and
-gradients on a part of the queries, and both are timed.
+of positions follows by itself. Where PyTorch is installed, one line makes an operator of it, which is compared with
+the plain version on a part of the queries; the ratio of their times is printed.
 """
 
-import argparse
 import importlib.util
 import time
-from dataclasses import dataclass
+from collections import namedtuple
 from pathlib import Path
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import warpsim as wp
-from warpsim.usd import UsdWriter
+from warpsim.render import SimulationParser
 
 CHANNELS = 8  # features of a point
 FEW = 1000  # queries that are compared with all pairs
 NOISE = 0.3  # in the features of the cloud
+Result = namedtuple("Result", "noise error differences")  # roots of mean squares; from PyTorch, None without it
 
 Feature = wp.types.vector(length=CHANNELS, dtype=float)
 Vec3s = wp.array[wp.vec3]
@@ -45,11 +44,12 @@ def aggregate(
     out[i] = total / (weight + 1.0e-8)
 
 
-@wp.kernel
-def rate(out: Features, target: Features, loss: wp.array[float]):
-    """Mean squared difference."""
-    i = wp.tid()
-    wp.atomic_add(loss, 0, wp.length_sq(out[i] - target[i]) / float(out.shape[0] * CHANNELS))
+def near(queries: Vec3s, references: Vec3s, features: Features, radius: float, sigma: float, out: Features):
+    """The layer: a grid of cells as wide as the radius, and one launch over it."""
+    grid = wp.HashGrid(64, 64, 64, device=queries.device)
+    grid.build(references, radius)
+    inputs = [grid.id, queries, references, features, radius, sigma]
+    wp.launch(aggregate, len(queries), inputs, [out], device=queries.device)
 
 
 def field(points):
@@ -69,102 +69,73 @@ def data(points, side):
 
 
 def on_grid(queries, cloud, features, target, radius, sigma, device):
-    """Results, loss and gradients of (queries, cloud, features) by the kernel; times of build, forward, backward."""
-
-    def array(values, dtype):
-        return wp.array(values, dtype=dtype, device=device, requires_grad=True)
-
-    q, c, f = array(queries, wp.vec3), array(cloud, wp.vec3), array(features, Feature)
-    wanted = wp.array(target, dtype=Feature, device=device)
-    grid, out = wp.HashGrid(128, 128, 128, device=device), wp.zeros_like(wanted, requires_grad=True)
-    loss = wp.zeros(1, dtype=float, device=device, requires_grad=True)
-    times = []
-    for _ in range(2):  # the first round compiles
-        marks = [time.perf_counter()]
-        grid.build(c, radius)
-        marks.append(time.perf_counter())
-        loss.zero_()
-        with wp.Tape() as tape:
-            wp.launch(aggregate, len(q), [grid.id, q, c, f, radius, sigma], [out], device=device)
-            wp.launch(rate, len(q), [out, wanted], [loss], device=device)
-        marks.append(time.perf_counter())
-        tape.backward(loss)
-        times = np.diff([*marks, time.perf_counter()])
-        slopes = [a.grad.numpy().copy() for a in (q, c, f)]
-        tape.zero()
-    return out.numpy().copy(), float(loss.numpy()[0]), slopes, times
+    """Results, their mean squared error, and its gradients by (queries, cloud, features), on a tape."""
+    types = (wp.vec3, wp.vec3, Feature)
+    inputs = [wp.array(a, dtype=t, device=device, requires_grad=True)
+              for a, t in zip((queries, cloud, features), types, strict=True)]  # fmt: skip
+    out = wp.zeros(len(queries), dtype=Feature, device=device, requires_grad=True)
+    with wp.Tape() as tape:
+        near(*inputs, radius, sigma, out)
+    error = out.numpy() - target
+    tape.backward(grads={out: wp.array(2.0 * error / error.size, dtype=Feature, device=device)})
+    return out.numpy(), float((error**2).mean()), [a.grad.numpy() for a in inputs]
 
 
-def on_pairs(queries, cloud, features, target, radius, sigma):
-    """The same with PyTorch tensors over all pairs: results, gradients, times of forward and backward."""
+def on_pairs(queries, cloud, features, radius, sigma):
+    """The layer with PyTorch's tensors, over all pairs."""
     import torch  # noqa: PLC0415  # optional
 
-    q, c, f = (torch.tensor(a, requires_grad=True) for a in (queries, cloud, features))
-    begin = time.perf_counter()
-    distance = torch.linalg.vector_norm(q[:, None, :] - c[None, :, :], dim=-1)
+    distance = torch.linalg.vector_norm(queries[:, None] - cloud[None], dim=-1)
     weight = torch.where(distance <= radius, torch.exp(-distance / sigma), 0.0)
-    out = (weight @ f) / (weight.sum(dim=1, keepdim=True) + 1.0e-8)
-    loss = ((out - torch.tensor(target)) ** 2).mean()
-    middle = time.perf_counter()
-    loss.backward()
-    times = (middle - begin, time.perf_counter() - middle)
-    return out.detach().numpy(), [a.grad.numpy() for a in (q, c, f)], times
+    return (weight @ features) / (weight.sum(dim=1, keepdim=True) + 1.0e-8)
+
+
+def differences(inputs, radius, sigma):
+    """Largest differences of the operator from all pairs, relative to the largest value, on a part of the queries."""
+    import torch  # noqa: PLC0415  # optional
+
+    queries, cloud, features, target = inputs
+    part = np.random.default_rng(1).permutation(len(queries))[:FEW]
+    wanted, operator, runs = torch.tensor(target[part]), wp.torch_op(near), []
+    for layer in (operator, operator, on_pairs):  # the first run compiles
+        leaves = [torch.tensor(a, requires_grad=True) for a in (queries[part], cloud, features)]
+        begin = time.perf_counter()
+        out = layer(*leaves, radius, sigma)
+        ((out - wanted) ** 2).mean().backward()
+        runs.append((time.perf_counter() - begin, [out.detach(), *(x.grad for x in leaves)]))
+    (ours, found), (theirs, expected) = runs[1:]
+    print(f"{len(part)} queries with PyTorch, forward and backward: operator {1e3 * ours:.1f} ms, "
+          f"tensors over all pairs {1e3 * theirs:.1f} ms: ratio {theirs / ours:.1f}")  # fmt: skip
+    names = ("values", "slopes of queries", "slopes of the cloud", "slopes of features")
+    pairs = zip(names, found, expected, strict=True)
+    return {name: float((a - b).abs().max() / b.abs().max()) for name, a, b in pairs}
 
 
 def draw(path, side, noisy, cloud, out, target):
     """The first feature in the middle layer: of the cloud near it, averaged, and without noise."""
     figure = Figure(figsize=(11.0, 3.8), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
     cuts = [a.reshape(side, side, side, CHANNELS)[:, :, side // 2, 0].T for a in (out, target)]
     near = np.abs(cloud[:, 2]) < 1.5 / side
     left, *others = figure.subplots(1, 3)
     image = left.scatter(cloud[near, 0], cloud[near, 1], c=noisy[near, 0], s=6.0, vmin=-1.2, vmax=1.2, cmap="RdBu_r")
-    left.set(aspect="equal", title="the cloud, with noise", xlim=(-1.0, 1.0), ylim=(-1.0, 1.0))
+    left.set(aspect="equal", title="the cloud, with noise", xlim=(-1.0, 1.0), ylim=(-1.0, 1.0), xlabel="x", ylabel="y")
     for axes, cut, title in zip(others, cuts, ("averaged within the radius", "without noise"), strict=True):
         axes.imshow(cut, origin="lower", extent=(-1.0, 1.0, -1.0, 1.0), vmin=-1.2, vmax=1.2, cmap="RdBu_r")
-        axes.set(title=title)
+        axes.set(title=title, xlabel="x")
     figure.colorbar(image, ax=figure.axes, label="first feature", shrink=0.8)
     figure.savefig(path)
 
 
-@dataclass
-class Result:
-    """Root of mean squares of noise, of the error that is left, and differences from PyTorch (None without it)."""
-
-    noise: float
-    error: float
-    differences: dict[str, float] | None
-
-
-def differences(inputs, radius, sigma, device):
-    """Largest differences from PyTorch relative to the largest value, on a part of the queries."""
-    queries, cloud, features, target = inputs
-    part = np.random.default_rng(1).permutation(len(queries))[:FEW]
-    few = (queries[part], cloud, features, target[part])
-    out, _, slopes, times = on_grid(*few, radius, sigma, device)
-    expected, expected_slopes, torch_times = on_pairs(*few, radius, sigma)
-    for name, forward, backward in (("PyTorch", *torch_times), ("the grid", times[:2].sum(), times[2])):
-        print(f"{len(part)} queries with {name}: forward {1e3 * forward:.1f} ms, backward {1e3 * backward:.1f} ms")
-    names = ("values", "slopes of queries", "slopes of the cloud", "slopes of features")
-    pairs = zip(names, (out, *slopes), (expected, *expected_slopes), strict=True)
-    return {name: float(np.abs(a - b).max() / np.abs(b).max()) for name, a, b in pairs}
-
-
 def run(args):
-    """Aggregate, write the picture and the points, compare with PyTorch; returns a Result."""
+    """Aggregate, draw the picture, compare with PyTorch; returns a Result."""
     inputs = data(args.points, args.side)
     queries, cloud, features, target = inputs
-    out, loss, _, times = on_grid(*inputs, args.radius, args.sigma, args.device)
-    build, forward, backward = 1e3 * times
+    out, loss, _ = on_grid(*inputs, args.radius, args.sigma, args.device)
     print(f"{len(queries)} queries, {len(cloud)} points, loss {loss:.4f}")
-    print(f"build {build:.2f} ms, forward {forward:.1f} ms, backward {backward:.1f} ms")
     noise = np.sqrt(((features - field(cloud.astype(float))) ** 2).mean())
     error = np.sqrt(((out - target) ** 2).mean())
-    found = differences(inputs, args.radius, args.sigma, args.device) if importlib.util.find_spec("torch") else None
+    found = differences(inputs, args.radius, args.sigma) if importlib.util.find_spec("torch") else None
     draw(args.picture, args.side, features, cloud, out, target)
-    with UsdWriter(args.output, fps=1.0, metadata={"version": wp.__version__}) as usd:
-        usd.frame()
-        usd.points("queries", queries, 0.3 / args.side, color=np.clip(0.5 + 0.4 * out[:, :3], 0.0, 1.0))
     return Result(float(noise), float(error), found)
 
 
@@ -176,12 +147,11 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser = SimulationParser(__doc__)
     parser.add_argument("--points", type=int, default=25_000, help="of the cloud")
     parser.add_argument("--side", type=int, default=30, help="queries along each axis")
-    parser.add_argument("--radius", type=float, default=0.2)
-    parser.add_argument("--sigma", type=float, default=0.1)
-    parser.add_argument("--output", type=Path, default=Path("radius_aggregation.usdc"))
+    parser.add_argument("--radius", type=float, default=0.2, help="of a query [m]")
+    parser.add_argument("--sigma", type=float, default=0.1, help="width of the weights [m]")
     parser.add_argument("--picture", type=Path, default=Path("radius_aggregation.png"))
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)

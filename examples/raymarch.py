@@ -7,7 +7,6 @@ sun, with shadows by a second march, and from the sky, dimmed where surfaces are
 Without a file a blend of a ring, a ball and a drilled block is made with the Volume API, written and loaded again.
 """
 
-import argparse
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 from matplotlib.image import imsave
 
 import warpsim as wp
+from warpsim.render import SimulationParser
 
 VOXEL = 0.02  # of the volume made here [m]
 BAND = 4.0  # voxels on each side of the surface whose distances are kept
@@ -254,7 +254,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser = SimulationParser(__doc__)
     parser.add_argument("--volume", type=Path, help="an .nvdb file whose first grid is a signed distance")
     parser.add_argument("--height", type=int, default=500, help="of the picture in pixels")
     parser.add_argument("--samples", type=int, default=2, help="along each side of a pixel")

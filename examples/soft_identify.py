@@ -4,7 +4,6 @@ A soft beam is clamped at one end and falls into swinging; of its true material 
 over all substeps gives the gradient of the squared misfit with respect to the logarithms of Lame's parameters.
 """
 
-import argparse
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 import warpsim as wp
 from warpsim.optim import LBFGS
 from warpsim.plot import Surface, tube
-from warpsim.render import Film, add_film_options
+from warpsim.render import Film, SimulationParser, add_film_options
 from warpsim.solvers import ModelBuilder, SolverXPBD, soft
 
 CELLS, CELL, CLEAR = (8, 2, 2), 0.05, 0.45  # of the beam; [m]; height of its lower side [m]
@@ -128,8 +127,8 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    add_film_options(parser, "soft_identify", seconds=0.8)
+    parser = SimulationParser(__doc__)
+    add_film_options(parser, "soft_identify", seconds=0.6)
     parser.add_argument("--substeps", type=int, default=10, help="per frame")
     parser.add_argument("--iterations", type=int, default=20, help="at most")
     parser.add_argument("--device", default="cpu")

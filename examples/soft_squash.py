@@ -4,14 +4,13 @@ The body is a ball of five tetrahedra for each cell of a bent grid. The plate is
 again; the volume is watched in every frame.
 """
 
-import argparse
 from dataclasses import dataclass
 
 import numpy as np
 
 import warpsim as wp
 from warpsim.plot import Surface, box
-from warpsim.render import Film, add_film_options
+from warpsim.render import Film, SimulationParser, add_film_options
 from warpsim.solvers import ModelBuilder, ShapeConfig, SolverXPBD, soft
 
 RADIUS, DENSITY, YOUNG, POISSON = 0.25, 1000.0, 1.0e5, 0.45  # [m], [kg/m^3], [Pa], [-]
@@ -97,7 +96,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser = SimulationParser(__doc__)
     add_film_options(parser, "soft_squash", seconds=2.5)
     parser.add_argument("--cells", type=int, default=10, help="across the ball")
     parser.add_argument("--substeps", type=int, default=20, help="per frame")

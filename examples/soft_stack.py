@@ -3,14 +3,13 @@
 Blocks touch by the corners and edges of their surfaces, and rub against each other.
 """
 
-import argparse
 from dataclasses import dataclass
 
 import numpy as np
 
 import warpsim as wp
 from warpsim.plot import Surface
-from warpsim.render import Film, add_film_options
+from warpsim.render import Film, SimulationParser, add_film_options
 from warpsim.solvers import ModelBuilder, ShapeConfig, SolverXPBD, SurfaceContacts
 
 SIDE, BETWEEN, DENSITY, POISSON = 0.24, 0.02, 800.0, 0.42  # side of a block [m], air below it [m], [kg/m^3], [-]
@@ -88,7 +87,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser = SimulationParser(__doc__)
     add_film_options(parser, "soft_stack", seconds=2.0)
     parser.add_argument("--cells", type=int, default=4, help="along each side of a block")
     parser.add_argument("--substeps", type=int, default=20, help="per frame")

@@ -4,7 +4,6 @@
 column and of sqrt(a / 2g) it runs at 1.32, read from their table between T = 1.43 and 3.33.
 """
 
-import argparse
 import math
 import time
 from dataclasses import dataclass
@@ -13,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from tqdm import tqdm
 
 import warpsim as wp
+from warpsim.render import SimulationParser, progress
 from warpsim.solvers import Fluid, ModelBuilder, SolverSPH
 from warpsim.solvers.sph.filling import add_fluid_box
 from warpsim.usd import UsdWriter
@@ -80,6 +79,7 @@ def draw(path, moments, dx):
         image = axes.scatter(x[:, 0], x[:, 1], s=(75.0 * inch * dx) ** 2, c=p / 1000.0, vmin=0.0, vmax=most)
         axes.plot([0.0, 0.0, TANK, TANK], [TOP, 0.0, 0.0, TOP], color="black")
         axes.set(aspect="equal", xlim=(-0.1, TANK + 0.1), ylim=(-0.1, HEIGHT + 0.3), title=caption)
+        axes.set(xlabel="x [m]", ylabel="y [m]")
     figure.colorbar(image, ax=figure.axes, label="pressure [kPa]", shrink=0.6)
     figure.savefig(path)
 
@@ -91,7 +91,7 @@ def run(args):
     shown = {round(part * frames) for part in (0.15, 0.4, 0.65, 1.0)}
     rows, moments, spent = [], [], 0.0
     with UsdWriter(args.output, fps=args.fps, metadata={"solver": "WCSPH", "version": wp.__version__}) as usd:
-        for frame in tqdm(range(frames + 1), unit="frame", disable=None):
+        for frame in progress(range(frames + 1)):
             if frame:
                 begin = time.perf_counter()
                 dam.step(dt)
@@ -126,7 +126,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser = SimulationParser(__doc__)
     parser.add_argument("--cells", type=int, default=40, help="particles across the column")
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--fps", type=int, default=50)

@@ -6,18 +6,17 @@ is the squared distance to the target at the end, plus what the mass could still
 in a tenth of a second, squared.
 """
 
-import argparse
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from tqdm import trange
 
 import warpsim as wp
 from warpsim.optim import Adam
 from warpsim.plot import coil, mesh_images, sphere, tube
+from warpsim.render import SimulationParser, progress
 from warpsim.usd import UsdWriter
 
 CENTER, HALF = np.array([0.0, 1.15, 0.0]), 1.0  # of the cage [m]
@@ -96,7 +95,7 @@ def optimise(cage, iterations, rate_of_learning):
     cage.swing()
     first, losses = cage.path(), []
     optimizer = Adam([cage.rest], lr=rate_of_learning)
-    for _ in trange(iterations, unit="swing", disable=None):
+    for _ in progress(range(iterations), "swing"):
         cage.rest.grad.zero_()
         with wp.Tape() as tape:
             cage.swing()
@@ -169,9 +168,9 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
-    parser.add_argument("--steps", type=int, default=320)
-    parser.add_argument("--iterations", type=int, default=200)
+    parser = SimulationParser(__doc__)
+    parser.add_argument("--steps", type=int, default=320, help="time steps of a swing")
+    parser.add_argument("--iterations", type=int, default=200, help="of Adam")
     parser.add_argument("--rate", type=float, default=0.03, help="learning rate of Adam [m]")
     parser.add_argument("--fps", type=int, default=40)
     parser.add_argument("--output", type=Path, default=Path("spring_cage.usdc"))

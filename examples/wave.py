@@ -6,19 +6,18 @@ keeps the mean height, and a discrete energy, to rounding; `check` holds it to b
 speed.
 """
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from tqdm import tqdm
 
 import warpsim as wp
-from warpsim.plot import Surface, render_meshes
-from warpsim.usd import UsdWriter
+from warpsim.plot import Surface, box
+from warpsim.render import Film, SimulationParser
 
 SIDE, SPEED = 4.0, 1.5  # pool [m], wave speed c [m/s]
 DROP, WIDTH, HEIGHT = (0.8, 0.5), 0.15, 0.30  # where the hump is, its radius and height [m]
+DEPTH, RIM = 0.35, 0.08  # of the water at rest, thickness of the walls of the pool [m]
 DEEP, CREST = np.array([0.01, 0.09, 0.20]), np.array([0.60, 0.85, 0.90])  # linear RGB
 
 
@@ -42,6 +41,13 @@ def grid(cells):
     d, b = a + cells, a + 1
     c = d + 1
     return x, z, np.concatenate([np.stack([a, d, c], 1), np.stack([a, c, b], 1)])
+
+
+def pool():
+    """Its four walls as surfaces."""
+    half, out = 0.5 * SIDE, 0.5 * SIDE + RIM
+    sides = [(-out, -half, -out, out), (half, out, -out, out), (-half, half, -out, -half), (-half, half, half, out)]
+    return [box((a, 0.0, c), (b, DEPTH + 0.25, d), (0.62, 0.60, 0.55)) for a, b, c, d in sides]
 
 
 def energy(before, now, cfl):
@@ -76,26 +82,20 @@ def run(args, cfl):
     x, z, triangles = grid(args.cells)
     distance = np.hypot(x - DROP[0], z - DROP[1])
     hump = HEIGHT * np.exp(-0.5 * (distance / WIDTH) ** 2)
-    frames = max(1, round(args.seconds * args.fps))
-    shown = {round(part * frames) for part in (0.0, 0.15, 0.4, 1.0)}
-    rows, views = [], {}
-    states = simulate(hump, frames, args.steps, cfl, args.device)
+    rows = []
     about = {"solver": "leapfrog", "version": wp.__version__, "cfl": cfl}
-    with UsdWriter(args.output, fps=args.fps, metadata=about) as usd:
-        for before, now in tqdm(states, total=frames + 1, unit="frame", disable=None):
-            points = np.stack([x, now, z], axis=-1).reshape(-1, 3)
+    files = {"output": args.output, "picture": args.picture, "moments": (0.0, 0.15, 0.4, 1.0)}
+    with Film(seconds=args.seconds, fps=args.fps, metadata=about, elevation=34.0, panel=(480, 330), **files) as film:
+        for number, wall in enumerate(pool()):
+            film.stand(f"wall{number}", wall)
+        states = simulate(hump, film.count, args.steps, cfl, args.device)
+        for time, (before, now) in zip(film.frames(), states, strict=True):
+            points = np.stack([x, DEPTH + now, z], axis=-1).reshape(-1, 3)
             light = np.clip(0.25 + 2.5 * now.reshape(-1, 1) / HEIGHT, 0.0, 1.0)
-            color = DEEP + light * (CREST - DEEP)
-            frame = usd.frame()
-            usd.mesh("water", points, triangles, color=color)
+            film.show("water", Surface(points, triangles, DEEP + light * (CREST - DEEP)))
             reach = distance[np.abs(now) > 0.01 * HEIGHT].max(initial=0.0)
-            time = frame / args.fps
             rows.append((time, now.mean(dtype=float), energy(before, now, cfl), reach))
-            if frame in shown:
-                views[f"t = {time:.2f} s"] = [Surface(points, triangles, color)]
-    moments, captions = list(views.values()), list(views)
-    render_meshes(args.picture, moments, captions=captions, ground=None, panel=(480, 330))
-    print(f"{args.output}: {frames + 1} frames of {args.cells} x {args.cells} cells, cfl {cfl:.2f}")
+    print(f"{args.output}: {film.count + 1} frames of {args.cells} x {args.cells} cells, cfl {cfl:.2f}")
     return Result(*np.array(rows).T)
 
 
@@ -113,7 +113,7 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser = SimulationParser(__doc__)
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--fps", type=int, default=30)
     parser.add_argument("--cells", type=int, default=96, help="along each side")

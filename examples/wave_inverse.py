@@ -6,7 +6,6 @@ squared difference from the picture at the end with respect to all of them at on
 them. The picture, a ring with a star in it, is drawn by `target`.
 """
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from matplotlib.figure import Figure
 
 import warpsim as wp
 from warpsim.optim import LBFGS
+from warpsim.render import SimulationParser
 from warpsim.usd import UsdWriter
 
 SIDE, HEIGHT = 4.0, 0.25  # of the pool, of the picture [m]
@@ -147,10 +147,10 @@ def check(result):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser = SimulationParser(__doc__)
     parser.add_argument("--cells", type=int, default=128, help="along each side")
-    parser.add_argument("--steps", type=int, default=120)
-    parser.add_argument("--cfl", type=float, default=0.5, help="c dt / dx, at most 0.7")
+    parser.add_argument("--steps", type=int, default=120, help="time steps")
+    parser.add_argument("--cfl", type=float, default=0.5, help="c dt / dx, at most 0.7 [-]")
     parser.add_argument("--iterations", type=int, default=80, help="at most")
     parser.add_argument("--fps", type=int, default=30, help="of the animation, two steps a frame")
     parser.add_argument("--output", type=Path, default=Path("wave_inverse.usdc"))

@@ -8,14 +8,18 @@ the gradient of a halo row goes back to the process that owns the row. Every pro
 fields are equal bit for bit, as a row is computed by the same operations wherever it lies, and gradients to rounding.
 """
 
-import argparse
 import time
 from dataclasses import dataclass
 
 import numpy as np
-from mpi4py import MPI
+
+try:
+    from mpi4py import MPI
+except (ImportError, RuntimeError) as error:  # no mpi4py, or no MPI for it
+    raise SystemExit(f"{error}\nhelp: pip install mpi4py mpich") from error
 
 import warpsim as wp
+from warpsim.render import SimulationParser
 
 Field = wp.array2d[float]
 
@@ -97,10 +101,10 @@ def simulate(comm, size, steps, courant):
 
 
 def main(argv=None):
-    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0])
+    parser = SimulationParser(__doc__)
     parser.add_argument("--size", type=int, default=512, help="rows and columns of the grid")
-    parser.add_argument("--steps", type=int, default=50)
-    parser.add_argument("--courant", type=float, default=0.2, help="squared Courant number, below 0.5")
+    parser.add_argument("--steps", type=int, default=50, help="time steps")
+    parser.add_argument("--courant", type=float, default=0.2, help="squared Courant number, below 0.5 [-]")
     args = parser.parse_args(argv)
     comm = MPI.COMM_WORLD
     wp.set_num_threads(1)  # one core for each process

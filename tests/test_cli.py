@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim import cli
+from warpsim import cli, gallery
 from warpsim.config import config
 from warpsim.usd import UsdWriter
 
@@ -58,7 +58,7 @@ def checkout(tmp_path, monkeypatch):
     )
     (tmp_path / "examples" / "_neighbour.py").write_text("greeting = 'hello'\n")
     (tmp_path / "examples" / "more" / "wave.py").write_text("def main(argv=None): print('no docstring')\n")
-    monkeypatch.setattr(cli, "PACKAGE", package)
+    monkeypatch.setattr(gallery, "PACKAGE", package)
     monkeypatch.setattr(sys, "path", list(sys.path))
     yield tmp_path
     for name in ("_neighbour", "warpsim_example_hello", "warpsim_example_wave"):
@@ -243,10 +243,25 @@ def test_examples_are_listed_by_topic(warpsim, checkout):
     sys.modules.pop("warpsim_example__topics")
 
 
+def test_examples_are_listed_with_times_for_this_machine(warpsim, checkout, monkeypatch):
+    (checkout / "examples" / "_times.py").write_text('PROBE = 1.0\nSECONDS = {"hello": (20.0, 10.0)}\n')
+    monkeypatch.setattr(gallery, "probe", lambda: 0.1)
+    monkeypatch.setattr(gallery.pool, "get_pool", lambda: types.SimpleNamespace(threads=1))
+    lines = warpsim("run")[1].splitlines()
+    assert lines[:2] == ["hello    3 s  Says hello.", "wave"]
+    assert lines[2].startswith("Times are estimates for this machine with 1 threads")
+    sys.modules.pop("warpsim_example__times")
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.2, "1 s"), (3.4, "3 s"), (13.0, "15 s"), (58.0, "60 s")])
+def test_estimates_are_round(seconds, text):
+    assert cli.rounded(seconds) == text
+
+
 def test_every_example_of_the_repository_is_listed_once():
-    found = cli.topics(cli.examples())
+    found = gallery.topics(gallery.examples())
     assert "cloth_drop" in found["Cloth and soft bodies"]
-    assert sorted(name for names in found.values() for name in names) == sorted(cli.examples())
+    assert sorted(name for names in found.values() for name in names) == sorted(gallery.examples())
     sys.modules.pop("warpsim_example__topics")
 
 
@@ -309,8 +324,8 @@ def test_installed_packages_bring_their_examples(warpsim, checkout):
 
 
 def test_the_examples_of_the_repository_are_found():
-    assert {"cloth_drop", "wave"} <= cli.examples().keys()
-    assert all(cli.first_line(path) for path in cli.examples().values())
+    assert {"cloth_drop", "wave"} <= gallery.examples().keys()
+    assert all(gallery.first_line(path) for path in gallery.examples().values())
 
 
 # ----- benchmarks -----------------------------------------------------------------------------------
@@ -369,7 +384,7 @@ def test_view_writes_what_is_asked_for(warpsim, tmp_path):
 def test_an_example_is_watched_by_what_it_wrote(monkeypatch):
     watched, arguments = [], []
     example = types.SimpleNamespace(main=lambda given: arguments.append(given))
-    monkeypatch.setattr(cli, "load_example", lambda path: example)
+    monkeypatch.setattr(gallery, "load_example", lambda path: example)
     monkeypatch.setattr(cli, "_viewer", lambda: types.SimpleNamespace(watch=watched.append))
     cli.run_example("flag", ["--view", "--seconds", "1"])
     cli.run_example("flag", ["--output", "there.usda", "--view"])

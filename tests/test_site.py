@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import warpsim as wp
-from warpsim import cli, names
+from warpsim import gallery, names
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -45,7 +45,7 @@ def test_examples_show_what_the_call_gives(pages, line):
 
 def test_every_example_is_in_the_gallery(pages):
     shown = re.findall(r"`warpsim run (\w+)`", pages["gallery.md"])
-    assert sorted(shown) == sorted(cli.examples())
+    assert sorted(shown) == sorted(gallery.examples())
 
 
 def test_the_site_builds_without_a_warning(tmp_path):

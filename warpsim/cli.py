@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import difflib
 import importlib
-import importlib.util
 import os
 import platform
 import shutil
@@ -25,6 +24,7 @@ from typing import Any
 
 import warpsim
 
+from . import gallery, notebook
 from .config import config
 from .core.emit import cuda_tools, nvjitlink, nvvm
 from .core.emit.cache import ObjectCache, default_directory
@@ -32,7 +32,6 @@ from .core.runtime.devices.cuda import driver
 from .core.runtime.launches import pool
 from .errors import WarpsimError
 
-PACKAGE = Path(__file__).resolve().parent
 _TRACEBACK = "WARPSIM_TRACEBACK"
 
 CUDA_PACKAGES = {
@@ -112,7 +111,7 @@ def parser() -> argparse.ArgumentParser:
     info.set_defaults(command=show_info)
     run = commands.add_parser(
         "run", help="run an example; its own options follow its name",
-        usage="warpsim run [-h] [EXAMPLE [--copy] [--view] [ARGUMENT ...]]",
+        usage="warpsim run [-h] [EXAMPLE [--copy | --notebook | --view] [ARGUMENT ...]]",
     )  # fmt: skip
     run.set_defaults(command=list_examples)
     cache = commands.add_parser("cache", help="the compiled kernels on disk")
@@ -149,7 +148,7 @@ def show_info(chosen: argparse.Namespace) -> int:
 
 def facts() -> Iterator[tuple[str, str]]:
     """Names and values of everything that decides what runs here and how."""
-    yield "warpsim", f"{warpsim.__version__} in {PACKAGE}"
+    yield "warpsim", f"{warpsim.__version__} in {gallery.PACKAGE}"
     yield "Python", f"{platform.python_version()} at {sys.executable}"
     yield "system", f"{platform.system()} {platform.release()} {platform.machine()}"
     for name in ("numpy", "llvmlite"):
@@ -291,43 +290,26 @@ CACHE_ACTIONS = {"list": list_cache, "size": show_cache_size, "clear": clear_cac
 # ----- examples ---------------------------------------------------------------------------------
 
 
-def checkout() -> Path | None:
-    """The repository that this package is imported from, or None when it is installed."""
-    root = PACKAGE.parent
-    return root if (root / "pyproject.toml").is_file() else None
-
-
-def examples() -> dict[str, Path]:
-    """Examples by name: of the repository, else those packed with the package."""
-    root = checkout()
-    folders = [*([root / "examples"] if root else []), PACKAGE / "_examples"]
-    for folder in folders:
-        paths = {path.stem: path for path in sorted(folder.rglob("*.py")) if not path.stem.startswith("_")}
-        if paths:
-            return paths
-    return {}
-
-
-def topics(paths: dict[str, Path]) -> dict[str, list[str]]:
-    """Names of examples by topic, as `_topics.py` beside them says; the rest comes last, without a topic."""
-    file = min(paths.values(), key=lambda path: len(path.parts)).with_name("_topics.py") if paths else None
-    told = load_example(file).TOPICS if file is not None and file.is_file() else {}
-    by_topic = {topic: [name for name in names if name in paths] for topic, names in told.items()}
-    return {**by_topic, "": [name for name in paths if not any(name in names for names in by_topic.values())]}
-
-
 def list_examples(chosen: argparse.Namespace) -> int:
-    """Print the names of the examples by topic, with the first line of each."""
-    paths = examples()
+    """Print the names of the examples by topic, with about how long each takes here, and its first line."""
+    paths = gallery.examples()
     if not paths:
         raise WarpsimError("this installation has no examples\nhelp: get the repository and run there")
-    width = max(map(len, paths))
-    for topic, names in topics(paths).items():
+    width, times = max(map(len, paths)), gallery.estimates(paths)
+    for topic, names in gallery.topics(paths).items():
         if topic:
             print(f"{topic}:")
         for name in names:
-            print(f"{'  ' * bool(topic)}{name:{width}}  {first_line(paths[name])}".rstrip())
+            takes = f"{rounded(times[name]):>7}" if name in times else " " * 7 * bool(times)
+            print(f"{'  ' * bool(topic)}{name:{width}}{takes}  {gallery.first_line(paths[name])}".rstrip())
+    if times:
+        print(f"Times are estimates for this machine with {threads()} threads; --help after a name shows settings")
     return 0
+
+
+def rounded(seconds: float) -> str:
+    """A time as an estimate is told: whole seconds, of long ones multiples of five."""
+    return f"{max(1, round(seconds))} s" if seconds < 12.0 else f"{5 * round(seconds / 5.0)} s"
 
 
 def copy_example(path: Path) -> int:
@@ -338,17 +320,9 @@ def copy_example(path: Path) -> int:
     return 0
 
 
-def first_line(path: Path) -> str:
-    """The first line of a module's docstring."""
-    for line in path.read_text(encoding="utf-8").splitlines():
-        if line.startswith('"""'):
-            return line.strip('" ')
-    return ""
-
-
 def run_example(name: str, arguments: list[str]) -> int:
     """Run the `main(arguments)` of an example; a whole number that it returns is the exit status."""
-    paths = examples()
+    paths = gallery.examples()
     path = paths.get(name.removesuffix(".py"))
     if path is None:
         near = difflib.get_close_matches(name, paths, 1)
@@ -357,9 +331,12 @@ def run_example(name: str, arguments: list[str]) -> int:
         raise UsageError(f"no example is named {name!r}\nexpected: {known}\nhelp: {hint}")
     if "--copy" in arguments:
         return copy_example(path)
+    if "--notebook" in arguments:
+        print(f"wrote {notebook.write_notebook(path, Path(f'{path.stem}.ipynb'))}")
+        return 0
     watched = "--view" in arguments
     rest = [argument for argument in arguments if argument != "--view"]
-    status = _called(load_example(path), f"warpsim run {path.stem}", rest)
+    status = _called(gallery.load_example(path), f"warpsim run {path.stem}", rest)
     if watched and status == 0:
         _viewer().watch(_output_of(rest, path.stem))
     return status
@@ -375,20 +352,6 @@ def _output_of(arguments: list[str], name: str) -> Path:
 
 def _viewer() -> ModuleType:
     return importlib.import_module("warpsim.viewer.command")  # pxr takes as long to load as all of warpsim
-
-
-def load_example(path: Path) -> ModuleType:
-    """Import a file as a module of its own; it may import its neighbours."""
-    # A name that hides nothing: the standard library has a `wave`, too.
-    name = f"warpsim_example_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))
-    spec.loader.exec_module(module)
-    return module
 
 
 def _called(module: Any, program: str, arguments: list[str]) -> int:
@@ -407,12 +370,13 @@ def _called(module: Any, program: str, arguments: list[str]) -> int:
 
 def run_benchmarks(arguments: list[str]) -> int:
     """Run the benchmarks: of the repository, else those packed with the package."""
-    root = checkout()
-    folders = [*([root / "benchmarks"] if root else []), PACKAGE / "_benchmarks"]
+    root = gallery.checkout()
+    folders = [*([root / "benchmarks"] if root else []), gallery.PACKAGE / "_benchmarks"]
     boot = next((folder / "boot.py" for folder in folders if (folder / "boot.py").is_file()), None)
     if boot is None:
         raise WarpsimError(
-            f"the benchmarks are neither beside {PACKAGE} nor in it\nhelp: install warpsim from its repository or wheel"
+            f"the benchmarks are neither beside {gallery.PACKAGE} nor in it\n"
+            "help: install warpsim from its repository or wheel"
         )
     return subprocess.run([sys.executable, str(boot), "__main__", *arguments], check=False).returncode
 
@@ -427,8 +391,9 @@ def run_validation(chosen: argparse.Namespace) -> int:
         cases = validate.chosen(chosen.names, chosen.all)
     except validate.UnknownCaseError as error:
         raise UsageError(str(error)) from None
-    root = checkout()
+    root = gallery.checkout()
     folder = chosen.output or (root / "docs" if root else Path.cwd())
+    folder.mkdir(parents=True, exist_ok=True)  # now: cases may take hours
     results = [_validated(validate, case) for case in cases]
     print(validate.table(results))
     validate.write(results, folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from warpsim import cli
+from warpsim import gallery
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "pictures"
@@ -13,7 +13,7 @@ PICTURES = ROOT / "docs" / "pictures"
 def page() -> str:
     """The gallery in Markdown."""
     parts = ["# Gallery", "Each is a program of two screens. `warpsim run NAME --help` shows what can be varied."]
-    for topic, names in filter(lambda pair: pair[1], cli.topics(cli.examples()).items()):
+    for topic, names in filter(lambda pair: pair[1], gallery.topics(gallery.examples()).items()):
         cards = "\n".join(card(name) for name in names)
         parts += [f"## {topic or 'More'}", f'<div class="gallery" markdown>\n{cards}\n</div>']
     return "\n\n".join(parts) + "\n"
@@ -28,4 +28,4 @@ def card(name: str) -> str:
 
 def sentence(name: str) -> str:
     """What an example says it is."""
-    return cli.first_line(cli.examples()[name])
+    return gallery.first_line(gallery.examples()[name])

@@ -36,7 +36,7 @@ def test_the_kernel_is_the_equations(example):
 
 def test_both_frameworks_do_the_same(example):
     needs("torch"), needs("jax")
-    runs = [train(8, 20, range(3)) for train in (example.train_torch, example.train_jax)]
+    runs = [train(8, 20, 3) for train in (example.train_torch, example.train_jax)]
     for found, expected in zip(*runs, strict=True):
         np.testing.assert_allclose(found, expected, rtol=2e-3, atol=2e-4)
 
@@ -46,7 +46,7 @@ def test_poles_stay_upright(example, tmp_path, capsys):
     picture = tmp_path / "poles.png"
     result = example.main(["--framework", "jax", "--carts", "32", "--rounds", "60", "--picture", str(picture)])
     example.check(result)
-    assert result.losses[-1] < 0.1 * result.losses[0] and "round 48 of 60" in capsys.readouterr().out
+    assert result.losses[-1] < 0.1 * result.losses[0] and "after 60 rounds" in capsys.readouterr().out
     pixels = imread(picture)[..., :3]
     assert (pixels[..., 2] - pixels[..., 0] > 0.3).mean() > 0.005
 

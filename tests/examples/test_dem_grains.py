@@ -33,10 +33,12 @@ def test_a_small_column_collapses(example, tmp_path):
     example.check(result)
     assert result.rows[-1, 1] < 0.5 * result.rows[0, 1], "it came down"
     stage = Usd.Stage.Open(str(tmp_path / "grains.usdc"))
-    grains = UsdGeom.Points.Get(stage, "/World/grains")
-    assert grains.GetPointsAttr().GetTimeSamples() == list(range(13))
-    np.testing.assert_allclose(np.array(grains.GetPointsAttr().Get(12)), result.points)
-    np.testing.assert_allclose(np.array(grains.GetWidthsAttr().Get(12)), 2.0 * result.radii, rtol=1e-6)
+    grains = UsdGeom.PointInstancer.Get(stage, "/World/grains")
+    assert grains.GetPositionsAttr().GetTimeSamples() == list(range(13))
+    np.testing.assert_allclose(np.array(grains.GetPositionsAttr().Get(12)), result.points)
+    np.testing.assert_allclose(np.array(grains.GetScalesAttr().Get(12))[:, 0], result.radii, rtol=1e-6)
+    turned = np.array([o.real for o in grains.GetOrientationsAttr().Get(12)], float)
+    assert (np.abs(turned) < 0.99).mean() > 0.3, "grains have turned"
     picture = imread(tmp_path / "grains.png")[..., :3]
     assert (np.ptp(picture, axis=-1) > 0.2).mean() > 0.05, "grains have colors"
 
@@ -62,18 +64,23 @@ def test_the_column_has_as_many_grains_as_asked_and_none_that_touch(example):
         assert abs(tall / (0.5 * wide) / aspect - 1.0) < 0.35
 
 
+def rows(energy=(1.0, 0.9, 0.3), reach=0.2):
+    """Three frames of a column as tall as wide that falls to half its height."""
+    return np.column_stack([(0.0, 0.5, 1.0), (0.1, 0.08, 0.05), (0.1, 0.15, reach), energy])
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"points": np.full((1, 3), np.nan)}, "not finite"),
         ({"points": np.full((1, 3), -0.01)}, "sank into the floor"),
-        ({"rows": np.array([[0.0, 0.1, 0.1, 1.0], [1.0, 0.05, 0.2, 1.1]])}, "energy grew"),
-        ({"rows": np.array([[0.0, 0.1, 0.1, 1.0], [1.0, 0.05, 0.11, 0.3]])}, "spread by 0.10 radii"),
+        ({"rows": rows(energy=(1.0, 1.1, 0.3))}, "let go 10.0% of its energy"),
+        ({"rows": rows(energy=(1.0, 0.9, 1.0))}, "energy grew"),
+        ({"rows": rows(reach=0.11)}, "spread by 0.10 radii"),
     ],
 )
 def test_the_check_catches(example, change, message):
-    rows = np.array([[0.0, 0.1, 0.1, 1.0], [1.0, 0.05, 0.2, 0.3]])
-    good = {"points": np.full((1, 3), 0.1), "radii": np.array([0.005]), "rows": rows}
+    good = {"points": np.full((1, 3), 0.1), "radii": np.array([0.005]), "rows": rows()}
     example.check(example.Result(**good))
     with pytest.raises(AssertionError, match=message):
         example.check(example.Result(**{**good, **change}))

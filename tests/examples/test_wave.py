@@ -36,10 +36,10 @@ def test_a_second_of_rings(example, tmp_path):
     assert water.GetPointsAttr().GetTimeSamples() == list(range(31))
     assert stage.GetEndTimeCode() == 30.0 and len(result.time) == 31
     first = np.array(water.GetPointsAttr().Get(0))
-    assert abs(first[:, 1].max() - example.HEIGHT) < 0.01
+    assert abs(first[:, 1].max() - example.DEPTH - example.HEIGHT) < 0.01
     assert np.array(water.GetNormalsAttr().Get(0))[:, 1].min() > 0.0
     picture = imread(tmp_path / "wave.png")
-    assert (picture[..., 2] > 1.2 * picture[..., 0]).mean() > 0.1
+    assert (picture[..., 2] > 1.2 * picture[..., 0]).mean() > 0.05
 
 
 def test_a_standing_mode_swings_at_its_exact_frequency(example):

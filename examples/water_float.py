@@ -1,0 +1,140 @@
+"""A block of wood falls into a tank, bobs, and floats: `SolverSPH` with forces both ways between water and a body.
+
+The solver says what the block feels; the block's motion is integrated here and handed back as the pose and velocity of
+a shape. In the end it stands as deep as Archimedes has it: its draught by its height is its density by the water's. So
+coarse a fluid bears it half a spacing too high.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+import warpsim as wp
+from warpsim.plot import Balls, Surface, box
+from warpsim.render import Film, SimulationParser, add_film_options
+from warpsim.solvers import Fluid, ModelBuilder, SolverSPH
+from warpsim.solvers.rotations import rotated
+from warpsim.solvers.sph.filling import add_fluid_box
+from warpsim.solvers.sph.surface import Surface as WaterSurface
+
+SIDE, DEPTH, TOP, GRAVITY = 0.4, 0.144, 0.3, 9.81  # of the tank, of the water, of walls [m], [m/s^2]
+HALF = np.array([0.08, 0.04, 0.08])  # half extents of the block [m]
+DENSITY = 500.0  # of wood [kg/m^3]
+WATER = Fluid(density=1000.0, sound=14.0, alpha=0.1)
+BLUE, WOOD = (0.10, 0.32, 0.50), (0.50, 0.30, 0.12)
+
+
+class Block:
+    """A rigid box: place, rotation (x, y, z, w), velocity and spin in space."""
+
+    def __init__(self, tilt):
+        self.position = np.array([0.0, DEPTH + 0.08, 0.0])
+        axis = math.sin(0.5 * tilt) * np.array([0.6, 0.0, 0.8])
+        self.rotation = np.array([*axis, math.cos(0.5 * tilt)])
+        self.velocity, self.spin = np.zeros(3), np.zeros(3)
+        self.mass = DENSITY * 8.0 * HALF.prod()
+        self.inertia = self.mass / 3.0 * ((HALF**2).sum() - HALF**2)
+
+    def feel(self, torque, force, dt):
+        """Velocity and spin after a time [s]."""
+        self.velocity = self.velocity + dt * (force / self.mass - [0.0, GRAVITY, 0.0])
+        back = self.rotation * [-1.0, -1.0, -1.0, 1.0]
+        local = self.inertia * rotated(back, self.spin[None])[0]
+        change = rotated(back, (torque - np.cross(self.spin, rotated(self.rotation, local[None])[0]))[None])[0]
+        self.spin = self.spin + dt * rotated(self.rotation, (change / self.inertia)[None])[0]
+
+    def move(self, dt):
+        """Place and rotation after a time [s]."""
+        self.position = self.position + dt * self.velocity
+        half, axis, real = 0.5 * dt * self.spin, self.rotation[:3], self.rotation[3]
+        turned = self.rotation + np.append(real * half + np.cross(half, axis), -axis @ half)
+        self.rotation = turned / np.linalg.norm(turned)
+
+    def surface(self):
+        shape = box(-HALF, HALF, WOOD)
+        return Surface(rotated(self.rotation, shape.points) + self.position, shape.triangles, WOOD)
+
+
+def build(spacing, device):
+    """The solver, and a state of water at rest."""
+    builder, half = ModelBuilder(gravity=-GRAVITY), 0.5 * SIDE
+    add_fluid_box(builder, (-half, 0.0, -half), (half, DEPTH, half), spacing)
+    builder.add_shape_box([0.0, DEPTH + 0.08, 0.0, 0.0, 0.0, 0.0, 1.0], *HALF)
+    builder.add_ground_plane()
+    for normal in ((1, 0, 0), (-1, 0, 0), (0, 0, 1), (0, 0, -1)):
+        builder.add_shape_plane(normal, -half * np.array(normal))
+    model = builder.finalize(device)
+    solver = SolverSPH(model, WATER, bounds=((-half, 0.0, -half), (half, TOP, half)))
+    state = model.state()
+    state.particle_rho.assign(WATER.density_at(WATER.density * GRAVITY * (DEPTH - state.particle_q.numpy()[:, 1])))
+    return solver, state
+
+
+@dataclass
+class Result:
+    """Per frame: time [s], height of the block's middle [m], its tilt [deg]; expected: its height at rest by
+    Archimedes [m]; lost: particles that left the tank; spacing [m]."""
+
+    rows: np.ndarray
+    expected: float
+    lost: int
+    spacing: float
+
+
+def run(args):
+    """Simulate, write the animation and the picture, print a summary; returns a Result."""
+    (solver, state), block, rows = build(args.spacing, args.device), Block(math.radians(args.tilt)), []
+    control, surface = solver.model.control(), WaterSurface(solver)
+    steps = math.ceil(1.0 / (args.fps * 0.25 * solver.smoothing / (WATER.sound + 1.5)))
+    about = {"solver": "WCSPH", "version": wp.__version__}
+    files = {"output": args.output, "picture": args.picture, "ground": None, "moments": (0.0, 0.15, 0.3, 1.0)}
+    with Film(seconds=args.seconds, fps=args.fps, metadata=about, azimuth=25.0, elevation=22.0, **files) as film:
+        for t in film.frames():
+            for _ in range(steps if t else 0):
+                pose = {"position": block.position, "rotation": block.rotation}
+                control.set_shape(0, **pose, velocity=block.velocity, angular_velocity=block.spin)
+                solver.step(state, state, control, dt=film.dt / steps)
+                block.move(film.dt / steps)
+                block.feel(*solver.shape_force.numpy()[0].astype(float).reshape(2, 3), film.dt / steps)
+            q, v = state.particle_q.numpy(), state.particle_qd.numpy()
+            water = Balls(q, 0.5 * solver.spacing, BLUE)
+            film.show_balls("water", water, v, drawn=lambda: Surface(*surface.extract(state), BLUE))
+            film.show("block", block.surface())
+            up = rotated(block.rotation, np.array([[0.0, 1.0, 0.0]]))[0, 1]
+            rows.append((t, block.position[1], math.degrees(math.acos(min(up, 1.0)))))
+    under = block.mass / WATER.density
+    expected = DEPTH + under / SIDE**2 + HALF[1] - under / (4.0 * HALF[0] * HALF[2])
+    lost = solver.statistics(state).outside((-0.5 * SIDE, 0.0, -0.5 * SIDE), (0.5 * SIDE, 10.0, 0.5 * SIDE))
+    result = Result(np.array(rows), expected, lost, solver.spacing)
+    print(f"{args.output}: {len(q)} particles, the block is at {late(result):.3f} m; by Archimedes {expected:.3f} m")
+    return result
+
+
+def late(result):
+    """Mean height of the block in the last two fifths of the time, about one swing [m]."""
+    return float(result.rows[-max(2 * len(result.rows) // 5, 1) :, 1].mean())
+
+
+def check(result):
+    """Raise AssertionError unless the block floats upright, as deep as it should."""
+    assert result.lost == 0, f"{result.lost} particles left the tank"
+    assert result.rows[-1, 2] < 12.0, f"the block is tilted by {result.rows[-1, 2]:.0f} degrees"
+    off = late(result) - result.expected
+    assert abs(off) < 0.75 * result.spacing, f"the block floats {off * 1000.0:.1f} mm above where it should"
+
+
+def main(argv=None):
+    parser = SimulationParser(__doc__)
+    add_film_options(parser, "water_float", seconds=1.2, fps=50)
+    parser.add_argument("--spacing", type=float, default=0.016, help="of particles [m]")
+    parser.add_argument("--tilt", type=float, default=25.0, help="of the block that falls [deg]")
+    parser.add_argument("--device", default="cpu")
+    args = parser.parse_args(argv)
+    if min(args.spacing, args.seconds, args.fps) <= 0 or args.spacing > 0.03:
+        parser.error("--seconds and --fps must be above zero, --spacing above zero and 0.03 at most")
+    return run(args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""The example of a block that floats: it falls and is borne, turns as a rigid body, and what its check catches."""
+
+import numpy as np
+import pytest
+from pxr import Usd, UsdGeom
+
+from warpsim.solvers.rotations import rotated
+
+EXAMPLE = "water_float"
+
+
+def test_a_block_falls_into_coarse_water_and_is_borne(run, tmp_path, no_picture):
+    result = run("--spacing", 0.03, "--seconds", 0.3, "--fps", 20)
+    height = result.rows[:, 1]
+    assert height.min() > result.expected - 0.05 and height[-1] > height[0] - 0.5 * 9.81 * 0.3**2 + 0.2
+    assert result.lost == 0
+    stage = Usd.Stage.Open(str(tmp_path / "out.usdc"))
+    corners = np.array(UsdGeom.Mesh.Get(stage, "/World/block").GetPointsAttr().Get(6))
+    np.testing.assert_allclose(corners.mean(axis=0)[1], height[-1], atol=1e-5)
+
+
+def test_a_block_without_forces_keeps_its_angular_momentum(example):
+    block = example.Block(0.3)
+    block.spin = np.array([3.0, 5.0, -2.0])
+
+    def momentum():
+        local = rotated(block.rotation * [-1.0, -1.0, -1.0, 1.0], block.spin[None])
+        return rotated(block.rotation, block.inertia * local)[0]
+
+    start, lift = momentum(), np.array([0.0, block.mass * example.GRAVITY, 0.0])
+    for _ in range(2000):
+        block.move(2.0e-4)
+        block.feel(np.zeros(3), lift, 2.0e-4)
+    np.testing.assert_allclose(momentum(), start, atol=5e-3 * np.linalg.norm(start))
+    np.testing.assert_allclose(block.velocity, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"lost": 3}, "3 particles left the tank"),
+        ({"expected": 0.2}, "the block floats -50.0 mm above where it should"),
+        ({"rows": np.tile([0.0, 0.15, 40.0], (8, 1))}, "tilted by 40 degrees"),
+    ],
+)
+def test_the_check_catches(example, change, text):
+    good = {"rows": np.tile([0.0, 0.15, 3.0], (8, 1)), "expected": 0.151, "lost": 0, "spacing": 0.016}
+    example.check(example.Result(**good))
+    with pytest.raises(AssertionError, match=text):
+        example.check(example.Result(**{**good, **change}))
