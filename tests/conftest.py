@@ -9,6 +9,7 @@ Every kernel that a test makes is assembled for CUDA too, see cuda_assembly/ever
 import dataclasses
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
@@ -97,7 +98,8 @@ def _device(request):
 def _threads(request):
     """Launches fork whether or not it pays, else races would not show; but not in simulations of many small ones.
 
-    There, under `pytest -n`, threads of one worker would wait for those of another: they have one core per worker.
+    There, under `pytest -n`, threads of one worker would wait for those of another: they have one core per worker. So
+    would those of PyTorch, everywhere.
     """
     pool = get_pool()
     before = pool.threads
@@ -105,6 +107,8 @@ def _threads(request):
     pool.always_fork(not simulates)
     if simulates and "PYTEST_XDIST_WORKER" in os.environ:
         pool.set_num_threads(1)
+    if "torch" in sys.modules and "PYTEST_XDIST_WORKER" in os.environ:
+        sys.modules["torch"].set_num_threads(1)
     yield
     pool.set_num_threads(before)
 
