@@ -133,14 +133,24 @@ done:
   ret void
 }
 
-; What tells a launch from others that take another time: its kernel, or all of several.
+; What tells a launch from others that take another time: its kernel, also if that adds into copies, or all of several.
 define internal ptr @identity(ptr %command) alwaysinline {
+entry:
   %kernel = load ptr, ptr %command
   %args.at = getelementptr %Command, ptr %command, i64 0, i32 1
   %args = load ptr, ptr %args.at
   %several = icmp eq ptr %kernel, @ws_strips
-  %identity = select i1 %several, ptr %args, ptr %kernel
-  ret ptr %identity
+  br i1 %several, label %strips, label %single
+strips:
+  ret ptr %args
+single:
+  %copied = icmp eq ptr %kernel, @ws_into_copy
+  br i1 %copied, label %inner, label %plain
+inner:
+  %meant = load ptr, ptr %args
+  ret ptr %meant
+plain:
+  ret ptr %kernel
 }
 
 ; ---- One launch --------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """The native code of the thread pool: LLVM text for this system, assembled once per machine.
 
-pool.ll has lists of launches, workers.ll the threads that help with them, forks.ll the choice between the two. What
-they need of the system is written here: a clock, a way to give up the core for a moment, and sleep until a number
-changes (a futex on Linux, a mutex and a condition elsewhere).
+pool.ll has lists of launches, workers.ll the threads that help with them, forks.ll the choice between the two,
+copies.ll what adds up sums. What they need of the system is written here: a clock, a way to give up the core for a
+moment, and sleep until a number changes (a futex on Linux, a mutex and a condition elsewhere).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ...emit.native import assemble, host_signature
 HAS_THREADS = os.name == "posix"
 """Whether there are workers. Nobody has tried another system than POSIX: launches are serial there."""
 
-_PARTS = ("pool.ll", "workers.ll", "forks.ll")
+_PARTS = ("pool.ll", "workers.ll", "forks.ll", "copies.ll")
 _FUTEX_CALL = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "ppc64le": 221, "s390x": 238}
 _PTHREAD_BYTES = 128  # a mutex has 40 to 64 of them, a condition 48
 

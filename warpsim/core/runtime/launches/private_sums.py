@@ -15,14 +15,11 @@ real atomics 2.4.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
-from ...emit.layout import GATHERED_PRIVATE, SCATTERED_PRIVATE, WORD, argument_offsets
+from ...emit.layout import GATHERED_PRIVATE, SCATTERED_PRIVATE
 from ...passes.analysis.atomics import AtomicPlan, Part
 from ...types.compounds import scalar_of, size_of
 from ...types.scalars import is_float
@@ -30,15 +27,12 @@ from ..arrays.array import array
 from ..arrays.host_memory import meets_itself
 from ..arrays.indexed import indexedarray
 from ..arrays.saved_contents import span
-from ..devices.device import ALIGNMENT
-from . import pool
+from . import pool, private_copies
 from .dimensions import as_indexed
 from .launcher import LaunchCall
 
 MOST_COPIES = 64
 LEAST_WORK = 300_000.0  # estimated time [ns] of a launch whose sums are worth several chunks
-_SHORT = 1 << 18  # elements of all copies together
-_MOST_SPARE, _MOST_KEPT = 1 << 25, 4  # bytes, blocks
 _COMMUTATIVE = ("atomic_add", "atomic_sub", "atomic_and", "atomic_or", "atomic_xor")
 _EXTREMES = ("atomic_min", "atomic_max")
 
@@ -78,12 +72,18 @@ def run_chunks(call: LaunchCall, size: int) -> None:
     if near:
         reach = max(plan.reach[part] for part in scattered)
         size = max(size, -(-total // (many if private else total)), (2 * reach + 1) * _row(call))
-        _private(call, private, size, flags, waves=2)
+        private_copies.run(call, _targets(call, private), size, flags, waves=2)
     elif private:
-        _private(call, private, -(-total // min(few or many, many)), flags)
+        private_copies.run(call, _targets(call, private), -(-total // min(few or many, many)), flags)
     else:
         command = pool.COMMAND.pack(launcher.code.address, pool.address_of(call.block), 0, total, size, flags)
         pool.get_pool().run(command, 1)
+
+
+def _targets(call: LaunchCall, parts: list[Part]) -> list[tuple[int, Any]]:
+    """Where arguments point at the memory of these parts, and the memory."""
+    memory = [memory_of_part(call.args, part)._data for part in parts]
+    return list(zip(private_copies.words_of(call.launcher, parts), memory, strict=True))
 
 
 def _row(call: LaunchCall) -> int:
@@ -105,7 +105,7 @@ def copy_count(total: int, arrays: list[Any]) -> int:
         return 0  # an indexedarray, or structs, which NumPy cannot add up
     if any(meets_itself(a._data) for a in arrays):
         return 0  # an element of the copies would not be an element of the array
-    elements = max((_span(a._data) // size_of(a.dtype) for a in arrays), default=0)
+    elements = max((private_copies.span(a._data) // size_of(a.dtype) for a in arrays), default=0)
     if elements > 2 * total:
         return 0
     return min(MOST_COPIES, max(4, total // (4 * max(elements, 1))))
@@ -136,74 +136,3 @@ def any_overlap(args: Sequence[Any]) -> bool:
         return True
     spans = sorted(span(a) for a in arrays if a.size)
     return any(later[0] < earlier[1] for earlier, later in pairwise(spans))
-
-
-def _private(call: LaunchCall, private: list[Part], chunk: int, flags: int, waves: int = 1) -> None:
-    """Run chunks in turns, each with its own argument block that points at its own copies of `private`.
-
-    The first chunk has the arrays themselves.
-    """
-    launcher, block, total = call.launcher, call.block, call.total
-    offsets, _ = argument_offsets(list(launcher.types))
-    copies = -(-total // chunk)
-    blocks = np.frombuffer(block * copies, np.uint8).reshape(copies, len(block)).copy()
-    words = blocks.view(np.uint64)
-    targets = []
-    for k, gradient in private:
-        target = memory_of_part(call.args, (k, gradient))._data
-        spaces = _zeros((copies - 1, _span(target)), target.dtype)
-        targets.append((target, spaces))
-        at = offsets[k] // WORD + gradient
-        words[1:, at] = spaces.ctypes.data + np.arange(copies - 1, dtype=np.uint64) * np.uint64(spaces.strides[0])
-    head = (launcher.code.address, blocks.ctypes.data, len(block), total, chunk)
-    commands = [pool.COMMAND.pack(*head, flags | pool.every(waves, first)) for first in range(waves)]
-    pool.get_pool().run(b"".join(commands), waves)
-    for target, spaces in targets:
-        _merge(target, spaces)
-        _give_back(spaces)
-
-
-class _Spare(threading.local):
-    """Memory of copies that a thread keeps from launch to launch: the system gives new memory page by page."""
-
-    def __init__(self) -> None:
-        self.memory: list[np.ndarray] = []
-
-
-_spare = _Spare()
-
-
-def _zeros(shape: tuple[int, int], dtype: Any) -> np.ndarray:
-    """Zeroed rows at aligned addresses, so that two chunks never share a cache line."""
-    step = -(-shape[1] * dtype.itemsize // ALIGNMENT) * ALIGNMENT
-    size = shape[0] * step + ALIGNMENT
-    raw = _spare.memory.pop() if _spare.memory else np.empty(0, np.uint8)
-    if raw.size < size:
-        raw = np.empty(size, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
-    rows: np.ndarray = raw[start : start + shape[0] * step].view(dtype).reshape(shape[0], step // dtype.itemsize)
-    rows[...] = 0
-    return rows[:, : shape[1]]
-
-
-def _give_back(rows: np.ndarray) -> None:
-    """Keep the memory of copies that are no longer used, unless it is much."""
-    raw = rows
-    while isinstance(raw.base, np.ndarray):
-        raw = raw.base
-    if raw.size <= _MOST_SPARE and len(_spare.memory) < _MOST_KEPT:
-        _spare.memory.append(raw)
-
-
-def _span(memory: np.ndarray) -> int:
-    """Numbers from the first to the last: copies have the strides of the array, for its gradient has them too."""
-    last = sum((n - 1) * stride for n, stride in zip(memory.shape, memory.strides, strict=True))
-    return 1 + int(last) // memory.itemsize
-
-
-def _merge(target: np.ndarray, spaces: np.ndarray) -> None:
-    """target += every copy, in order. Short copies are added up first: calls would cost more than sums."""
-    if 0 < spaces.size <= _SHORT:
-        spaces = np.add.reduce(spaces, axis=0)[None]
-    for row in spaces:
-        target += np.lib.stride_tricks.as_strided(row, target.shape, target.strides)
