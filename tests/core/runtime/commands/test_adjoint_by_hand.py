@@ -31,8 +31,25 @@ def test_gradients_of_the_arrays_themselves(device):
         wp.launch(saxpy, 2, inputs=[2.0, x, y], outputs=[out], adjoint=True)
         assert x.grad.numpy().tolist() == [20.0, 20.0]
         assert y.grad.numpy().tolist() == [10.0, 10.0]
-        assert out.grad.numpy().tolist() == [10.0, 10.0]
+        assert out.grad.numpy().tolist() == [0.0, 0.0]
         assert out.numpy().tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+def test_adjoints_in_reverse_of_launches_that_overwrite_one_array(device):
+    with wp.ScopedDevice(device):
+        x, y, out, kept = leaf(1, 2), leaf(3, 4), leaf(0, 0), leaf(0, 0)
+        first, second = ([2.0, x, plain(0, 0)], [out]), ([3.0, y, plain(0, 0)], [out])
+        wp.launch(saxpy, 2, *first)
+        wp.launch(saxpy, 2, [5.0, out, plain(0, 0)], [kept])
+        wp.launch(saxpy, 2, *second)
+        out.grad.fill_(1.0)
+        kept.grad.fill_(1.0)
+        wp.launch(saxpy, 2, *second, adjoint=True)
+        wp.launch(saxpy, 2, [5.0, out, plain(0, 0)], [kept], adjoint=True)
+        wp.launch(saxpy, 2, *first, adjoint=True)
+        assert y.grad.numpy().tolist() == [3.0, 3.0]
+        assert x.grad.numpy().tolist() == [10.0, 10.0]
 
 
 @pytest.mark.parametrize("device", ["cpu", "interp"])

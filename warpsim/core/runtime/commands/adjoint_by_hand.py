@@ -5,8 +5,9 @@ An entry of the lists is None (the array's own `.grad`, if it has one), an array
 `.grad` for this launch, or, for a number, vector or struct, an array of one element to which its gradient
 is added. The arrays must hold what they held after the forward launch.
 
-Gradients of arrays that the kernel only writes are left as they are, as PyTorch asks of a backward function; a
-recorded launch, and one whose kernel reads what it overwrites, takes them out where it passes them on.
+An array's own gradient is taken out where the kernel overwrote the element, so that launches that came before add to
+nothing. An array in the list for what the kernel only writes is left as it is, as PyTorch asks of a backward function;
+a recorded launch, and one whose kernel reads what it overwrites, takes it out too.
 """
 
 from __future__ import annotations
@@ -55,8 +56,6 @@ def adjoint_launch(
     backs: list[tuple[array, np.ndarray]] = []
     outputs_alone = set() if record_cmd else only_written(needs)
     for k, (name, t, grad) in enumerate(zip(kernel.patterns, types, gradients, strict=True)):
-        if grad is None and k in outputs_alone and args[k] is not None:
-            grad = args[k]._array._gradient
         if grad is None:
             continue
         check_adjoint(args[k], t, grad, f"argument {name!r} of kernel {kernel.key!r}")
