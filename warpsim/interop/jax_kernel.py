@@ -1,4 +1,4 @@
-"""Kernels as functions of JAX: jit, grad, jvp, vmap and shard_map, by the primitive of `jax_primitive`."""
+"""Kernels as functions of JAX: jit, grad, jvp, vmap, shard_map and pmap, by the primitive of `jax_primitive`."""
 
 from __future__ import annotations
 
@@ -127,8 +127,8 @@ def jax_kernel(
 
     The last parameters of the kernel are its outputs: `num_outputs` of them, or as many as a call has no arguments for.
     Numbers are constants, or JAX arrays without extents, traced or not; elements of vectors and matrices are trailing
-    extents. jit, grad, jvp, vmap and shard_map work, gradients to second order. A kernel that sums into outputs finds
-    zeros there.
+    extents. jit, grad, jvp, vmap, shard_map and pmap work, gradients to second order. A kernel that sums into outputs
+    finds zeros there.
 
     in_out_argnames: names of arrays that are read and written; they are returned first, in their own buffers where JAX
     needs them no more. launch_dims: the threads, by default the extents of the first array; output_dims: shapes of
