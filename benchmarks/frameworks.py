@@ -13,9 +13,9 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-ORDER = ("warpsim", "warp", "taichi", "numba")
-MODULES = {"warpsim": "warpsim", "warp": "warp", "taichi": "taichi", "numba": "numba"}
-DIALECTS = {"warpsim": "warp", "warp": "warp", "taichi": "taichi", "numba": "numba"}
+ORDER = ("warpsim", "warp", "taichi", "numba", "cpp")
+MODULES = {"warpsim": "warpsim", "warp": "warp", "taichi": "taichi", "numba": "numba", "cpp": "benchmarks.native"}
+DIALECTS = {"warpsim": "warp", "warp": "warp", "taichi": "taichi", "numba": "numba", "cpp": "cpp"}
 
 
 def environment(cache: str, threads: int | None, device: str = "cpu") -> dict[str, str]:
@@ -29,7 +29,7 @@ def environment(cache: str, threads: int | None, device: str = "cpu") -> dict[st
         "TI_LOG_LEVEL": "warn",
     }
     if threads is not None:
-        for name in ("BENCH_THREADS", "NUMBA_NUM_THREADS", "WARPSIM_NUM_THREADS"):
+        for name in ("BENCH_THREADS", "NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "WARPSIM_NUM_THREADS"):
             variables[name] = str(threads)
     return variables
 
@@ -120,9 +120,14 @@ def _describe_numba(nb: Any) -> dict[str, Any]:
             "note": f"njit(parallel=True), {nb.threading_layer()} threads"}
 
 
+def _describe_cpp(native: Any) -> dict[str, Any]:
+    return {"threads": native.THREADS, "note": f"hand-written loops, g++ {' '.join(native.FLAGS[:3])}"}
+
+
 _DESCRIBE = {
     "warpsim": _describe_warpsim,
     "warp": _describe_warp,
     "taichi": _describe_taichi,
     "numba": _describe_numba,
+    "cpp": _describe_cpp,
 }

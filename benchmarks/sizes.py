@@ -1,7 +1,8 @@
 """One launch of 250 to a million elements, under warpsim and Warp: `python -m benchmarks.sizes`.
 
-For each workload and size: the time of a launch under warpsim, and Warp's divided by it (above 1, warpsim is faster).
-Both run in one process, in turn, and of each the fastest round counts: what a quiet moment of the machine allows.
+For each workload and size: the time of a launch under warpsim, and Warp's divided by it (above 1, warpsim is faster),
+and that of the loop in C++ where there is one (`--frameworks warpsim,warp,cpp`).
+All run in one process, in turn, and of each the fastest round counts: what a quiet moment of the machine allows.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.backward import Stage
+from benchmarks.frameworks import MODULES
 from benchmarks.kernels import integrate, springs
 
 SIZES = (250, 1_000, 4_000, 16_000, 65_000, 260_000, 1_000_000)
@@ -141,6 +143,13 @@ WORKLOADS = {
 }
 
 
+NATIVE: dict[str, Callable[[Any, int], Run]] = {
+    "springs": lambda cpp, n: springs.cpp_case(cpp, {"side": sheet_side(n)}).timed["time"].run,
+    "integrate": lambda cpp, n: integrate.cpp_case(cpp, {"n": n}).timed["time"].run,
+}
+"""The workloads as hand-written loops."""
+
+
 def time_of(run: Run, calls: int) -> float:
     """Seconds of one of `calls` calls in a row."""
     begin = time.perf_counter()
@@ -163,15 +172,24 @@ def measure(runs: Sequence[Run], seconds: float) -> list[float]:
     return best
 
 
-def present(names: Sequence[str]) -> list[Any]:
-    """The frameworks that are installed."""
-    found = []
+def present(names: Sequence[str]) -> dict[str, Any]:
+    """The frameworks that are installed, by name."""
+    modules = {}
     for name in names:
         try:
-            found.append(importlib.import_module(name))
-        except ImportError:
-            print(f"{name} is not installed")
-    return found
+            modules[name] = importlib.import_module(MODULES[name])
+        except ImportError as problem:
+            print(f"{name} is left out: {problem}")
+    return modules
+
+
+def cell(workload: str, modules: dict[str, Any], size: int, seconds: float) -> str:
+    """The time under the first framework, and of the others divided by it."""
+    makers = {name: NATIVE.get(workload) if name == "cpp" else WORKLOADS[workload] for name in modules}
+    runs = {name: make(modules[name], size) for name, make in makers.items() if make is not None}
+    best = measure(list(runs.values()), seconds)
+    ratios = "".join(f" ({other / best[0]:.2f})" for other in best[1:])
+    return f"{best[0] * 1e6:,.1f} us{ratios}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -183,19 +201,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.add_argument("--frameworks", default="warpsim,warp", help="which (default: %(default)s)")
     chosen = options.parse_args(arguments)
     frameworks = present(chosen.frameworks.split(","))
-    for wp in frameworks:
+    for wp in frameworks.values():
         getattr(wp, "init", lambda: None)()
     sizes = [int(size) for size in chosen.sizes.split(",")]
-    print(f"{'':>24}" + "".join(f"{size:>18,}" for size in sizes))
-    for name, make in WORKLOADS.items():
-        if chosen.only not in name:
-            continue
-        cells = []
-        for size in sizes:
-            best = measure([make(wp, size) for wp in frameworks], chosen.seconds)
-            ratios = "".join(f" ({other / best[0]:.2f})" for other in best[1:])
-            cells.append(f"{best[0] * 1e6:,.1f} us{ratios}")
-        print(f"{name:>24}" + "".join(f"{cell:>18}" for cell in cells), flush=True)
+    print(f"{'':>24}" + "".join(f"{size:>25,}" for size in sizes))
+    for name in WORKLOADS:
+        if chosen.only in name:
+            cells = (cell(name, frameworks, size, chosen.seconds) for size in sizes)
+            print(f"{name:>24}" + "".join(f"{text:>25}" for text in cells), flush=True)
     return 0
 
 

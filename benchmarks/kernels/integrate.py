@@ -88,3 +88,11 @@ def numba_case(nb: Any, size: dict[str, int]) -> Case:
     gravity, dt = np.array(GRAVITY, np.float32), np.float32(DT)
     return single(lambda: integrate(x, v, f, state["inv_mass"], gravity, dt),
                   lambda: {"x": x, "v": v})
+
+
+def cpp_case(cpp: Any, size: dict[str, int]) -> Case:
+    """One loop over particles, a short one over components."""
+    state, gravity = inputs(size["n"]), np.array(GRAVITY, np.float32)
+    x, v = state["x"], state["v"]
+    run = cpp.bound("integrate", size["n"], x, v, state["f"], state["inv_mass"], gravity, DT)
+    return single(run, lambda: {"x": x, "v": v})

@@ -58,3 +58,9 @@ def numba_case(nb: Any, size: dict[str, int]) -> Case:
     x, y = inputs(size["n"])
     a = np.float32(A)
     return single(lambda: saxpy(x, y, a), lambda: {"y": y})
+
+
+def cpp_case(cpp: Any, size: dict[str, int]) -> Case:
+    """One loop."""
+    x, y = inputs(size["n"])
+    return single(cpp.bound("saxpy", size["n"], x, y, A), lambda: {"y": y})

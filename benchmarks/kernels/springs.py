@@ -125,6 +125,15 @@ def numba_case(nb: Any, size: dict[str, int]) -> Case:
                   lambda: {"f": f}, note="serial: Numba has no CPU atomics")
 
 
+def cpp_case(cpp: Any, size: dict[str, int]) -> Case:
+    """Plain sums on one thread; on several, sums in a copy of each, which are added up."""
+    sheet = network(size["side"])
+    f = np.zeros_like(sheet["x"])
+    counts = len(sheet["rest"]), len(f)
+    run = cpp.bound("springs", *counts, sheet["x"], sheet["ends"], sheet["rest"], STIFFNESS, f)
+    return single(run, lambda: {"f": f})
+
+
 def both_modes(wp: Any, size: dict[str, int]) -> Case:
     """The springs with ``deterministic=True`` and by default, for the cost of the former."""
     exact, f = warp_run(wp, size, deterministic=True)

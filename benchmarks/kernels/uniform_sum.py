@@ -53,3 +53,14 @@ def numba_case(nb: Any, size: dict[str, int]) -> Case:
 
     x, loss = inputs(size["n"]), np.zeros(1, np.float32)
     return single(lambda: uniform_sum(x, loss), lambda: {"loss": loss}, note="prange reduction")
+
+
+def cpp_case(cpp: Any, size: dict[str, int]) -> Case:
+    """A reduction of OpenMP."""
+    x, loss = inputs(size["n"]), np.zeros(1, np.float32)
+    run = cpp.bound("uniform_sum", size["n"], x)
+
+    def add() -> None:
+        loss[0] += run()
+
+    return single(add, lambda: {"loss": loss}, note="reduction(+)")

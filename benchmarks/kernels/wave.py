@@ -123,3 +123,18 @@ def numba_case(nb: Any, size: dict[str, int]) -> Case:
         u.turn()
 
     return single(step, lambda: {"u": u.now})
+
+
+def cpp_case(cpp: Any, size: dict[str, int]) -> Case:
+    """A loop over rows, and over the columns between the borders."""
+    u = Buffers(*(inputs(size["side"]) for _ in range(3)))
+    steps = {}
+    for _ in range(3):
+        steps[id(u.now)] = cpp.bound("wave", size["side"], u.before, u.now, u.after, C, DAMPING)
+        u.turn()
+
+    def step() -> None:
+        steps[id(u.now)]()
+        u.turn()
+
+    return single(step, lambda: {"u": u.now})

@@ -1,5 +1,6 @@
 """The workloads themselves: their references are right, and warpsim computes them on tiny sizes."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -95,3 +96,21 @@ def test_numba_agrees_on_a_reference_and_skips_what_it_lacks():
     assert results["saxpy"]["numba"].status == results["springs"]["numba"].status == "ok"
     assert "serial" in results["springs"]["numba"].note
     assert results["svd3"]["numba"].status == "skipped"
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+def test_loops_in_cpp_have_the_right_values():
+    probes = [probe for probe in STEADY if "cpp" in probe.frameworks]
+    with Bench(("cpp",)) as bench:
+        bench.start()
+        assert bench.absent == {}
+        results = bench.run([tiny(probe) for probe in probes])
+    assert {name: outcome["cpp"].reason for name, outcome in results.items()} == dict.fromkeys(results, "")
+    assert {"copy", "saxpy", "integrate", "springs", "uniform_sum", "wave"} == set(results)
+
+
+def test_a_machine_without_a_compiler_goes_on_without_cpp(monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with Bench(("cpp",)) as bench:
+        bench.start()
+        assert "install g++" in bench.absent["cpp"]
