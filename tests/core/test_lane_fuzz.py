@@ -84,4 +84,4 @@ def test_random_kernels_compute_the_same_bits_in_lanes(strips):
 
     one()
     print(counts)
-    assert counts["in lanes"] >= 0.3 * counts["kernels"], counts
+    assert counts["in lanes"] >= 0.15 * counts["kernels"], counts  # 12,000 programs: 0.2 to 0.5 of fifty

@@ -197,7 +197,8 @@ def test_switches_change_while_threads_launch():
         switcher.join()
 
 
-def test_the_first_launch_of_many_threads_compiles_once(monkeypatch):
+def test_the_first_launch_of_many_threads_compiles_once(monkeypatch, tmp_path):
+    monkeypatch.setattr(config, "kernel_cache_dir", str(tmp_path))
     emitted = []
     compile_native = builder.compile_native
 

@@ -22,51 +22,64 @@ def test_copies_are_added_one_after_the_other(dtype, numbers, copies):
         expected += part[:numbers]
     arguments = np.array([target.ctypes.data, parts.ctypes.data, parts.strides[0], copies], np.uint64)
     name = {np.float32: "ws_add_copies_f32", np.float64: "ws_add_copies_f64"}[dtype]
-    command = private_copies._sum_command(name, arguments.ctypes.data, numbers)
+    command = private_copies.sum_command(name, arguments.ctypes.data, numbers)
     pool.get_pool().run(command, 1)
     assert np.array_equal(target, expected)
 
 
-def test_a_chunk_finds_its_copy_cleared():
+def test_chunks_find_their_copies_cleared_and_their_arguments_pointing_there():
+    block = np.arange(5, dtype=np.uint64) + 1000
+    memory = np.ones((3, 64), np.uint8)
     seen = []
 
     @pool.KERNEL_PROTOTYPE
-    def kernel(block, begin, end, flags):
-        seen.append((ctypes.string_at(block, 8), begin or 0, end, memory[:40].any(), memory[40:].all()))
+    def kernel(arguments, begin, end, flags):
+        words = (ctypes.c_uint64 * len(block)).from_address(arguments)
+        seen.append(([*words], begin or 0, end, memory.any(axis=1).tolist()))
 
-    block = np.frombuffer(b"argument", np.uint8)
-    memory = np.ones(64, np.uint8)
     address = ctypes.cast(kernel, ctypes.c_void_p).value
-    arguments = np.array([address, block.ctypes.data, memory.ctypes.data, 40], np.uint64)
+    arrays = [4, 16, 1, 32]  # words and offsets
+    numbers = [address, block.ctypes.data, block.nbytes, memory[1:].ctypes.data, 64, 5, 2, *arrays]
+    arguments = np.array(numbers, np.uint64)
     entry = pool.get_pool().copy_addresses["ws_into_copy"]
-    pool.get_pool().run(pool.COMMAND.pack(entry, arguments.ctypes.data, 0, 12, 0, 0), 1)
-    assert seen == [(b"argument", 0, 12, False, True)]
+    before = pool.get_pool().threads
+    wp.set_num_threads(1)
+    pool.get_pool().run(pool.COMMAND.pack(entry, arguments.ctypes.data, 0, 12, 5, 0), 1)
+    wp.set_num_threads(before)
+    first, second = (memory[k].ctypes.data for k in (1, 2))
+    assert seen == [
+        ([1000, 1001, 1002, 1003, 1004], 0, 5, [True, True, True]),
+        ([1000, first + 32, 1002, 1003, first + 16], 5, 10, [True, False, True]),
+        ([1000, second + 32, 1002, 1003, second + 16], 10, 12, [True, False, False]),
+    ]
 
 
 def test_copies_do_not_share_cache_lines():
     targets = [np.zeros(5, np.float32), np.zeros((3, 40), np.float64), np.zeros(1, np.float16)]
-    places, size = private_copies._places(targets)
-    assert places == [0, 64, 64 + 960] and size == 64 + 960 + 64
-    rows = private_copies._rows(3, size)
-    assert rows.shape == (3, size) and rows.ctypes.data % 64 == 0
+    offsets, size = private_copies.places(tuple(map(private_copies.layout, targets)))
+    assert offsets == [0, 64, 64 + 960] and size == 64 + 960 + 64
+    memory = private_copies.Memory(3 * size)
+    rows = memory.rows(3, size)
+    assert rows.shape == (3, size) and rows.ctypes.data == memory.first and memory.first % 64 == 0
 
 
 def test_a_strided_array_has_copies_with_its_strides():
-    memory = np.zeros((6, 4), np.float32)[::2, 1]
-    assert private_copies.span(memory) == 17
-    assert private_copies._places([memory])[1] == 128
+    layout = private_copies.layout(np.zeros((6, 4), np.float32)[::2, 1])
+    assert private_copies.span(*layout) == 17
+    assert private_copies.places((layout,))[1] == 128
 
 
 def test_copies_take_the_memory_of_those_before():
     private_copies._spare.memory.clear()
     addresses = set()
-    for count, size in ((3, 6400), (2, 64), (1, 640), (3, 6400)):
-        rows = private_copies._rows(count, size)
-        addresses.add(rows.ctypes.data)
-        rows[...] = 7
-        private_copies._give_back(rows)
-        assert len(private_copies._spare.memory) == 1
+    for size in (6400, 64, 0, 640, 6400):
+        memory = private_copies._take(size)
+        addresses.add(memory.first)
+        private_copies._give_back(memory)
+        assert private_copies._spare.memory == [memory]
     assert len(addresses) == 1
+    private_copies._give_back(private_copies.Memory((1 << 25) + 1))
+    assert private_copies._spare.memory == [memory]
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])

@@ -8,6 +8,7 @@ foreign memory lacks of that.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -407,8 +408,14 @@ def record_of(value: structs.Struct, held: dict[bytes, Any] | None = None) -> np
 
 def meets_itself(memory: np.ndarray) -> bool:
     """Whether two elements may share memory: some stride does not clear what lies inside it, as in a broadcast."""
-    reach = memory.itemsize
-    for stride, n in sorted(zip(memory.strides, memory.shape, strict=True)):
+    return elements_meet(memory.shape, memory.strides, memory.itemsize)
+
+
+@lru_cache(maxsize=1024)
+def elements_meet(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
+    """`meets_itself` of any memory with this shape and these strides [bytes]."""
+    reach = itemsize
+    for stride, n in sorted(zip(strides, shape, strict=True)):
         if n > 1:
             if stride < reach:
                 return True

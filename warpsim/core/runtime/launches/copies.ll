@@ -2,18 +2,57 @@
 ; chunks are through the copies are added to the array, in their order, by all cores.
 
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 
-; A chunk with memory of its own. args: {kernel, args of the kernel, memory, bytes of the memory}
+; A chunk with memory of its own, in which the arrays begin at offsets; the first chunk has the arrays themselves.
+; args: {kernel, args of the kernel, bytes of these, memory of the second chunk, bytes of a chunk's memory, threads of a
+; chunk, number of arrays, {word of the kernel's args that points at the array, offset}...}
 define void @ws_into_copy(ptr %args, i64 %begin, i64 %end, i64 %flags) {
+entry:
   %kernel = load ptr, ptr %args
-  %block.at = getelementptr ptr, ptr %args, i64 1
+  %block.at = getelementptr i64, ptr %args, i64 1
   %block = load ptr, ptr %block.at
-  %memory.at = getelementptr ptr, ptr %args, i64 2
-  %memory = load ptr, ptr %memory.at
-  %bytes.at = getelementptr i64, ptr %args, i64 3
+  %bytes.at = getelementptr i64, ptr %args, i64 2
   %bytes = load i64, ptr %bytes.at
-  call void @llvm.memset.p0.i64(ptr %memory, i8 0, i64 %bytes, i1 false)
+  %memory.at = getelementptr i64, ptr %args, i64 3
+  %memory = load ptr, ptr %memory.at
+  %size.at = getelementptr i64, ptr %args, i64 4
+  %size = load i64, ptr %size.at
+  %threads.at = getelementptr i64, ptr %args, i64 5
+  %threads = load i64, ptr %threads.at
+  %count.at = getelementptr i64, ptr %args, i64 6
+  %count = load i64, ptr %count.at
+  %arrays = getelementptr i64, ptr %args, i64 7
+  %chunk = udiv i64 %begin, %threads
+  %first = icmp eq i64 %chunk, 0
+  br i1 %first, label %plain, label %copied
+plain:
   call void %kernel(ptr %block, i64 %begin, i64 %end, i64 %flags)
+  ret void
+copied:
+  %own = alloca i8, i64 %bytes, align 16
+  call void @llvm.memcpy.p0.p0.i64(ptr align 16 %own, ptr %block, i64 %bytes, i1 false)
+  %before = sub i64 %chunk, 1
+  %distance = mul i64 %before, %size
+  %mine = getelementptr i8, ptr %memory, i64 %distance
+  call void @llvm.memset.p0.i64(ptr %mine, i8 0, i64 %size, i1 false)
+  br label %next
+next:
+  %k = phi i64 [ 0, %copied ], [ %k.next, %point ]
+  %more = icmp slt i64 %k, %count
+  br i1 %more, label %point, label %run
+point:
+  %word.at = getelementptr { i64, i64 }, ptr %arrays, i64 %k, i32 0
+  %word = load i64, ptr %word.at
+  %offset.at = getelementptr { i64, i64 }, ptr %arrays, i64 %k, i32 1
+  %offset = load i64, ptr %offset.at
+  %array = getelementptr i8, ptr %mine, i64 %offset
+  %place = getelementptr ptr, ptr %own, i64 %word
+  store ptr %array, ptr %place
+  %k.next = add i64 %k, 1
+  br label %next
+run:
+  call void %kernel(ptr %own, i64 %begin, i64 %end, i64 %flags)
   ret void
 }
 

@@ -6,13 +6,13 @@ added up in the order of the chunks, by all cores (`copies.ll`). NumPy adds up w
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections.abc import Sequence
-from typing import Any
+from functools import lru_cache
 
 import numpy as np
 
-from ...emit.layout import WORD, argument_offsets
 from ..devices.device import ALIGNMENT
 from . import pool
 from .launcher import LaunchCall
@@ -21,101 +21,109 @@ _MOST_SPARE, _MOST_KEPT = 1 << 25, 4  # bytes, blocks
 _LEAST_SUMS, _MOST_PIECES = 4096, 64  # numbers of a piece of a sum that one core takes, and how many there are
 _NATIVE = {np.dtype(np.float32): "ws_add_copies_f32", np.dtype(np.float64): "ws_add_copies_f64"}
 
+Layout = tuple[tuple[int, ...], tuple[int, ...], int]
+"""Shape, strides [bytes] and bytes of a number."""
+
 
 def run(call: LaunchCall, targets: Sequence[tuple[int, np.ndarray]], chunk: int, flags: int, waves: int = 1) -> None:
-    """Run chunks in turns, each with its own argument block that points at its own copies.
+    """Run chunks in turns, each with an argument block that points at its own copies.
 
     targets: the words of the argument block that point at arrays, with the memory of these. The first chunk has the
     arrays themselves.
     """
     block, total = call.block, call.total
-    count = -(-total // chunk)
-    offsets, size = _places([target for _, target in targets])
-    copies = _rows(count - 1, size)
-    first = copies.ctypes.data
-    blocks = np.frombuffer(block * count, np.uint8).reshape(count, len(block)).copy()
-    starts = np.uint64(first) + np.arange(count - 1, dtype=np.uint64) * np.uint64(size)
-    for (word, _), offset in zip(targets, offsets, strict=True):
-        blocks.view(np.uint64)[1:, word] = starts + np.uint64(offset)
-    chunks = np.zeros((count, 4), np.uint64)  # arguments of ws_into_copy
-    chunks[:, 0] = call.launcher.code.address
-    chunks[:, 1] = np.uint64(blocks.ctypes.data) + np.arange(count, dtype=np.uint64) * np.uint64(len(block))
-    chunks[1:, 2], chunks[1:, 3] = starts, size
-    head = (pool.get_pool().copy_addresses["ws_into_copy"], chunks.ctypes.data, chunks.strides[0], total, chunk)
-    commands = [pool.COMMAND.pack(*head, flags | pool.every(waves, turn)) for turn in range(waves)]
-    sums = np.empty((len(targets), 4), np.uint64)  # arguments of ws_add_copies
-    left = []
-    for k, (_, target) in enumerate(targets):
+    count, own = -(-total // chunk), pool.get_pool()
+    offsets, size = places(tuple(layout(target) for _, target in targets))
+    spare = _take((count - 1) * size)
+    arrays = [number for (word, _), offset in zip(targets, offsets, strict=True) for number in (word, offset)]
+    numbers = (len(block), spare.first, size, chunk, len(targets), *arrays)
+    head = struct.pack(f"{2 + len(numbers)}Q", call.launcher.code.address, pool.address_of(block), *numbers)
+    entry = (own.copy_addresses["ws_into_copy"], pool.address_of(head), 0, total, chunk)
+    commands = [pool.COMMAND.pack(*entry, flags | pool.every(waves, turn)) for turn in range(waves)]
+    alive, left = [], []
+    for (_, target), offset in zip(targets, offsets, strict=True):
         name = _NATIVE.get(target.dtype) if target.flags.c_contiguous else None
         if name is None or count == 1:
-            left.append((target, offsets[k]))
+            left.append((target, offset))
             continue
-        sums[k] = target.ctypes.data, first + offsets[k], size, count - 1
-        commands.append(_sum_command(name, sums[k].ctypes.data, target.size))
-    pool.get_pool().run(b"".join(commands), len(commands))
+        alive.append(struct.pack("4Q", target.ctypes.data, spare.first + offset, size, count - 1))
+        commands.append(sum_command(name, pool.address_of(alive[-1]), target.size))
+    own.run(b"".join(commands), len(commands))
     for target, offset in left:
-        _add_up(target, copies, offset)
-    _give_back(copies)
+        _add_up(target, spare.rows(count - 1, size), offset)
+    _give_back(spare)
 
 
-def words_of(launcher: Any, parts: Sequence[tuple[int, bool]]) -> list[int]:
-    """The words of an argument block that point at arrays, or at their gradients."""
-    offsets, _ = argument_offsets(list(launcher.types))
-    return [offsets[k] // WORD + gradient for k, gradient in parts]
-
-
-def _sum_command(name: str, arguments: int, numbers: int) -> bytes:
+def sum_command(name: str, arguments: int, numbers: int) -> bytes:
     """A launch with a thread for each number, in pieces of whole cache lines."""
     piece = max(_LEAST_SUMS, -(-numbers // (_MOST_PIECES * ALIGNMENT)) * ALIGNMENT)
     return pool.COMMAND.pack(pool.get_pool().copy_addresses[name], arguments, 0, numbers, piece, 0)
 
 
-def _places(targets: Sequence[np.ndarray]) -> tuple[list[int], int]:
+# ----- where copies lie ---------------------------------------------------------------------------
+
+
+def layout(memory: np.ndarray) -> Layout:
+    return memory.shape, memory.strides, memory.itemsize
+
+
+@lru_cache(maxsize=1024)
+def places(layouts: tuple[Layout, ...]) -> tuple[list[int], int]:
     """Where in a row each array has its copy [bytes], and how long the row is: no two copies share a cache line."""
-    places, size = [], 0
-    for target in targets:
-        places.append(size)
-        size += -(-span(target) * target.itemsize // ALIGNMENT) * ALIGNMENT
-    return places, size
+    offsets, size = [], 0
+    for shape, strides, itemsize in layouts:
+        offsets.append(size)
+        size += -(-span(shape, strides, itemsize) * itemsize // ALIGNMENT) * ALIGNMENT
+    return offsets, size
 
 
-def span(memory: np.ndarray) -> int:
+@lru_cache(maxsize=1024)
+def span(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> int:
     """Numbers from the first to the last: copies have the strides of the array, for its gradient has them too."""
-    last = sum((n - 1) * stride for n, stride in zip(memory.shape, memory.strides, strict=True))
-    return 1 + int(last) // memory.itemsize
+    last = sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
+    return 1 + last // itemsize
 
 
 def _add_up(target: np.ndarray, copies: np.ndarray, offset: int) -> None:
     """target += every copy, in order."""
-    count = span(target)
+    count = span(*layout(target))
     for row in copies:
         copy = row[offset : offset + count * target.itemsize].view(target.dtype)
         target += np.lib.stride_tricks.as_strided(copy, target.shape, target.strides)
+
+
+# ----- memory of copies ---------------------------------------------------------------------------
+
+
+class Memory:
+    """Bytes for copies, with anything in them; `first` is the address of the first, which is aligned."""
+
+    def __init__(self, size: int):
+        self.raw = np.empty(size + ALIGNMENT, np.uint8)
+        self.size = size
+        self.start = -self.raw.ctypes.data % ALIGNMENT
+        self.first = self.raw.ctypes.data + self.start
+
+    def rows(self, count: int, size: int) -> np.ndarray:
+        return self.raw[self.start : self.start + count * size].reshape(count, size)
 
 
 class _Spare(threading.local):
     """Memory of copies that a thread keeps from launch to launch: the system gives new memory page by page."""
 
     def __init__(self) -> None:
-        self.memory: list[np.ndarray] = []
+        self.memory: list[Memory] = []
 
 
 _spare = _Spare()
 
 
-def _rows(count: int, size: int) -> np.ndarray:
-    """Rows of bytes at aligned addresses, with anything in them."""
-    raw = _spare.memory.pop() if _spare.memory else np.empty(0, np.uint8)
-    if raw.size < count * size + ALIGNMENT:
-        raw = np.empty(count * size + ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
-    return raw[start : start + count * size].reshape(count, size)
+def _take(size: int) -> Memory:
+    memory = _spare.memory.pop() if _spare.memory else None
+    return memory if memory is not None and memory.size >= size else Memory(size)
 
 
-def _give_back(rows: np.ndarray) -> None:
+def _give_back(memory: Memory) -> None:
     """Keep the memory of copies that are no longer used, unless it is much."""
-    raw = rows
-    while isinstance(raw.base, np.ndarray):
-        raw = raw.base
-    if raw.size <= _MOST_SPARE and len(_spare.memory) < _MOST_KEPT:
-        _spare.memory.append(raw)
+    if memory.size <= _MOST_SPARE and len(_spare.memory) < _MOST_KEPT:
+        _spare.memory.append(memory)

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from ...emit.layout import GATHERED_PRIVATE, SCATTERED_PRIVATE
+from ...emit.layout import GATHERED_PRIVATE, SCATTERED_PRIVATE, WORD, argument_offsets
 from ...passes.analysis.atomics import AtomicPlan, Part
 from ...types.compounds import scalar_of, size_of
 from ...types.scalars import is_float
@@ -46,8 +46,11 @@ def scatters(plan: AtomicPlan) -> bool:
 class SumsOf:
     """What the program alone says of its sums: which parts scatter, which are gathered, whether order shows."""
 
-    def __init__(self, plan: AtomicPlan):
+    def __init__(self, plan: AtomicPlan, types: Sequence[Any]):
         parts = plan.summed()
+        offsets, _ = argument_offsets(list(types))
+        self.words = {(k, gradient): offsets[k] // WORD + gradient for k, gradient in parts}
+        """Where argument blocks point at the arrays."""
         self.scattered = [part for part in parts if not plan.use(part).gathered]
         self.gathered = [part for part in parts if plan.use(part).gathered]
         self.may_be_near = bool(self.scattered) and not plan.unknown and all(p in plan.reach for p in self.scattered)
@@ -83,7 +86,7 @@ def run_chunks(call: LaunchCall, size: int) -> None:
 def _targets(call: LaunchCall, parts: list[Part]) -> list[tuple[int, Any]]:
     """Where arguments point at the memory of these parts, and the memory."""
     memory = [memory_of_part(call.args, part)._data for part in parts]
-    return list(zip(private_copies.words_of(call.launcher, parts), memory, strict=True))
+    return [(call.launcher.sums.words[part], data) for part, data in zip(parts, memory, strict=True)]
 
 
 def _row(call: LaunchCall) -> int:
@@ -105,7 +108,8 @@ def copy_count(total: int, arrays: list[Any]) -> int:
         return 0  # an indexedarray, or structs, which NumPy cannot add up
     if any(meets_itself(a._data) for a in arrays):
         return 0  # an element of the copies would not be an element of the array
-    elements = max((private_copies.span(a._data) // size_of(a.dtype) for a in arrays), default=0)
+    spans = ((private_copies.span(*private_copies.layout(a._data)), size_of(a.dtype)) for a in arrays)
+    elements = max((numbers // size for numbers, size in spans), default=0)
     if elements > 2 * total:
         return 0
     return min(MOST_COPIES, max(4, total // (4 * max(elements, 1))))
