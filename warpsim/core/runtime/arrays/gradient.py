@@ -73,9 +73,9 @@ class Differentiable(Writable):
     @property
     def _gradient(self) -> Any:
         """`grad` for the machinery, which writes no seeds to it."""
-        inherits = self._memory.has_gradient and isinstance(self._owner, Differentiable) and not self._cut
-        if self._grad is None and inherits:
-            self._inherit()
+        if self._grad is None and self._memory.has_gradient and not self._cut:
+            if isinstance(self._owner, Differentiable):
+                self._inherit()
         return self._grad
 
     @grad.setter

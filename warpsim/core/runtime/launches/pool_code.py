@@ -2,7 +2,8 @@
 
 pool.ll has lists of launches, workers.ll the threads that help with them, forks.ll the choice between the two,
 copies.ll what adds up sums. What they need of the system is written here: a clock, a way to give up the core for a
-moment, and sleep until a number changes (a futex on Linux, a mutex and a condition elsewhere).
+moment, sleep until a number changes (a futex on Linux, a mutex and a condition elsewhere), and, on Linux, a way to keep
+a thread off a core.
 """
 
 from __future__ import annotations
@@ -71,6 +72,58 @@ define internal void @wake_sleepers(ptr %signal, i32 %count) {{
 define internal void @prepare_sleep() {{
   ret void
 }}
+"""
+
+# Cores are bits of 128 bytes: @this_thread says on which this one may run, @keep_off leaves one of them out.
+_CORES = """
+declare i64 @pthread_self()
+declare i32 @sched_getcpu()
+declare i32 @pthread_getaffinity_np(i64, i64, ptr)
+declare i32 @pthread_setaffinity_np(i64, i64, ptr)
+define internal i64 @this_thread(ptr %cores) {
+  %thread = call i64 @pthread_self()
+  %status = call i32 @pthread_getaffinity_np(i64 %thread, i64 128, ptr %cores)
+  %known = icmp eq i32 %status, 0
+  %result = select i1 %known, i64 %thread, i64 0
+  ret i64 %result
+}
+define internal i32 @this_core() {
+  %core = call i32 @sched_getcpu()
+  ret i32 %core
+}
+define internal void @keep_off(i64 %thread, i32 %core, ptr %cores) {
+entry:
+  %others = alloca [128 x i8], align 8
+  %listed = icmp ult i32 %core, 1024
+  br i1 %listed, label %change, label %done
+change:
+  call void @llvm.memcpy.p0.p0.i64(ptr %others, ptr %cores, i64 128, i1 false)
+  %byte = lshr i32 %core, 3
+  %byte.at = getelementptr i8, ptr %others, i32 %byte
+  %place = and i32 %core, 7
+  %shift = trunc i32 %place to i8
+  %bit = shl i8 1, %shift
+  %mask = xor i8 %bit, -1
+  %bits = load i8, ptr %byte.at
+  %rest = and i8 %bits, %mask
+  store i8 %rest, ptr %byte.at
+  %status = call i32 @pthread_setaffinity_np(i64 %thread, i64 128, ptr %others)  ; refused where none is left
+  br label %done
+done:
+  ret void
+}
+"""
+
+_NO_CORES = """
+define internal i64 @this_thread(ptr %cores) {
+  ret i64 0
+}
+define internal i32 @this_core() {
+  ret i32 -1
+}
+define internal void @keep_off(i64 %thread, i32 %core, ptr %cores) {
+  ret void
+}
 """
 
 # All sleepers share the condition, so all are woken: `count` would choose among those of other signals too.
@@ -177,7 +230,8 @@ def _object_code() -> bytes:
 def system_part() -> str:
     """The functions that the system gives."""
     if not HAS_THREADS:
-        return _NO_SYSTEM
+        return _NO_SYSTEM + _NO_CORES
     clock = _CLOCK.format(clock=time.CLOCK_MONOTONIC)
     call = _FUTEX_CALL.get(platform.machine()) if sys.platform == "linux" else None
-    return clock + (_FUTEX.format(call=call) if call else _CONDITION.format(bytes=_PTHREAD_BYTES))
+    sleep = _FUTEX.format(call=call) if call else _CONDITION.format(bytes=_PTHREAD_BYTES)
+    return clock + sleep + (_CORES if sys.platform == "linux" else _NO_CORES)

@@ -1,6 +1,7 @@
 ; Workers: threads that wait for launches and help with them. One launch at a time has them; its caller takes chunks
 ; from the first moment, and waits in the end for those alone that a worker has taken.
-; @now, @give_way, @sleep, @wake_sleepers and @prepare_sleep are the system's (pool_code.py).
+; @now, @give_way, @sleep, @wake_sleepers, @prepare_sleep, @this_thread, @this_core and @keep_off are the
+; system's (pool_code.py).
 
 ; ---- Waiting -----------------------------------------------------------------------------------
 
@@ -98,6 +99,75 @@ define internal i1 @someone_is_awake() {
   %all = load atomic i32, ptr @workers monotonic, align 4
   %awake = icmp slt i32 %sleepers, %all
   ret i1 %awake
+}
+
+; ---- Cores of workers --------------------------------------------------------------------------
+
+; Systems like to wake a thread on the core of who wakes it, all the more in a virtual machine, where idle cores look
+; taken. There it waits for its caller to pause, which may be milliseconds. So callers keep workers off their own core.
+
+; A worker: its thread, the core that it is kept off (-1: none), and all that it may run on.
+%Place = type { i64, i32, [128 x i8] }
+@places = internal global [1024 x %Place] zeroinitializer, align 64
+
+; Enter a new worker, of which there were `before`.
+define internal void @settle(i32 %before) {
+entry:
+  %some = icmp ult i32 %before, 1024
+  br i1 %some, label %place, label %done
+place:
+  %mine = getelementptr [1024 x %Place], ptr @places, i64 0, i32 %before
+  %off.at = getelementptr %Place, ptr %mine, i64 0, i32 1
+  store i32 -1, ptr %off.at
+  %cores = getelementptr %Place, ptr %mine, i64 0, i32 2
+  %thread = call i64 @this_thread(ptr %cores)
+  store atomic i64 %thread, ptr %mine release, align 8
+  br label %done
+done:
+  ret void
+}
+
+; Keep workers off this core, up to eight of them that are not yet: the next launch does so with others.
+define internal void @clear_core() {
+entry:
+  %sleepers.at = getelementptr %Signal, ptr @round, i64 0, i32 1
+  %sleepers = load atomic i32, ptr %sleepers.at seq_cst, align 4
+  %any = icmp sgt i32 %sleepers, 0
+  br i1 %any, label %look, label %done
+look:
+  %core = call i32 @this_core()
+  %all = load atomic i32, ptr @workers monotonic, align 4
+  br label %next
+next:
+  %k = phi i32 [ 0, %look ], [ %following, %seen ]
+  %moves = phi i32 [ 0, %look ], [ %sum, %seen ]
+  %in.list = icmp slt i32 %k, %all
+  %in.table = icmp slt i32 %k, 1024
+  %in.both = and i1 %in.list, %in.table
+  %few = icmp slt i32 %moves, 8
+  %more = and i1 %in.both, %few
+  br i1 %more, label %compare, label %done
+compare:
+  %place = getelementptr [1024 x %Place], ptr @places, i64 0, i32 %k
+  %thread = load atomic i64, ptr %place acquire, align 8
+  %off.at = getelementptr %Place, ptr %place, i64 0, i32 1
+  %off = load i32, ptr %off.at
+  %near = icmp ne i32 %off, %core
+  %known = icmp ne i64 %thread, 0
+  %movable = and i1 %near, %known
+  br i1 %movable, label %move, label %seen
+move:
+  %cores = getelementptr %Place, ptr %place, i64 0, i32 2
+  call void @keep_off(i64 %thread, i32 %core, ptr %cores)
+  store i32 %core, ptr %off.at
+  br label %seen
+seen:
+  %one = zext i1 %movable to i32
+  %sum = add i32 %moves, %one
+  %following = add i32 %k, 1
+  br label %next
+done:
+  ret void
 }
 
 ; ---- Chunks to take ----------------------------------------------------------------------------
@@ -239,6 +309,7 @@ define void @ws_work() {
 entry:
   %process = load atomic i32, ptr @process monotonic, align 4
   %before = atomicrmw add ptr @workers, i32 1 seq_cst
+  call void @settle(i32 %before)
   br label %next
 next:
   %seen = load atomic i32, ptr @round seq_cst, align 4
@@ -267,6 +338,7 @@ entry:
   %high = shl i64 %seats, 48
   %word = or i64 %high, %count
   store atomic i64 %word, ptr @left seq_cst, align 8
+  call void @clear_core()
   %round = atomicrmw add ptr @round, i32 1 seq_cst
   call void @invite(i64 %word)
   %taken = call %Taken @take(i1 true, i64 0)
@@ -335,6 +407,8 @@ define void @ws_forget_workers() {
   store atomic i64 0, ptr @left seq_cst, align 8
   store atomic i32 0, ptr @owned seq_cst, align 4
   store atomic i32 0, ptr @workers seq_cst, align 4
+  %bytes = ptrtoint ptr getelementptr ([1024 x %Place], ptr null, i64 1) to i64
+  call void @llvm.memset.p0.i64(ptr @places, i8 0, i64 %bytes, i1 false)
   %round.sleepers = getelementptr %Signal, ptr @round, i64 0, i32 1
   store atomic i32 0, ptr %round.sleepers seq_cst, align 4
   %finished.sleepers = getelementptr %Signal, ptr @finished, i64 0, i32 1

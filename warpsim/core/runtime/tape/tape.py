@@ -305,7 +305,7 @@ class Tape(Unique):
 
     def _run(self, watch: Callable[[TapeEntry], None] | None) -> list[tuple[array, np.ndarray]]:
         """Run all steps; returns the gradients to keep of arrays with `retain_grad`, and their values."""
-        open_ones = list({id(r): r for a in self.arrays() for r in retaining(a) if r._gradient is not None}.values())
+        open_ones = list({id(r): r for r in retaining(self.arrays()) if r._gradient is not None}.values())
         retained: list[tuple[array, np.ndarray]] = []
         capture = current_graph()
         for entry in reversed(self.log):
@@ -403,9 +403,11 @@ def gradients_of(a: Any) -> Any:
     return gradients
 
 
-def retaining(a: Any) -> Iterator[array]:
-    """The array, and those that it is a view of, where they have `retain_grad`."""
-    while isinstance(a, array):
-        if a.retain_grad:
-            yield a
-        a = a._owner
+def retaining(arrays: Iterable[array]) -> Iterator[array]:
+    """The arrays, and those that they are views of, where they have `retain_grad`."""
+    for a in arrays:
+        view: Any = a
+        while isinstance(view, array):
+            if view.retain_grad:
+                yield view
+            view = view._owner
