@@ -6,6 +6,7 @@ import pytest
 from xpbd_scenes import SCENES, SHAPES, falling_on, springs
 
 import warpsim as wp
+from warpsim.errors import StateError
 from warpsim.solvers import ModelBuilder, ShapeConfig, SolverXPBD
 
 DT, STEPS = 1.0 / 60.0, 3
@@ -209,3 +210,29 @@ def test_what_a_gradient_leaves_is_of_second_order(name):
         rest.append(abs(run.forward().numpy()[0] - base - eps * slope))
     orders = np.log2(np.array(rest[:-1]) / np.array(rest[1:]))
     assert (np.abs(orders - 2.0) < 0.1).all(), orders
+
+
+@pytest.mark.parametrize("source", ["state_in", "the model"])
+def test_states_that_would_cut_gradients_are_refused_on_tapes(source):
+    """Without a tape they are states like any other."""
+    model = springs().finalize(requires_grad=source == "the model")
+    solver, first, second = SolverXPBD(model), model.state(source == "state_in"), model.state(requires_grad=False)
+    solver.step(first, second, solver.resting, None, DT)
+    with wp.Tape(), pytest.raises(StateError, match=r"state_out has no gradients(?s:.*)requires_grad=True"):
+        solver.step(first, second, solver.resting, None, DT)
+
+
+def test_gradients_of_a_state_made_in_a_tape_go_on_to_the_model():
+    """`model.state()` copies what the model has: in the tape that copy is reversed, before it the state is an input."""
+    gradients = []
+    for inside in (True, False):
+        model = springs().finalize(requires_grad=True, dtype=wp.float64)
+        solver, outside = SolverXPBD(model), model.state()
+        with wp.Tape() as tape:
+            state = model.state() if inside else outside
+            solver.step(state, state, None, None, DT)
+        weights = np.random.default_rng(3).normal(size=(model.particle_count, 3))
+        tape.backward(grads={state.particle_q: wp.array(weights, dtype=wp.vec3d)})
+        gradients.append((model.particle_q if inside else state.particle_q).grad.numpy().copy())
+        assert (model.particle_q.grad.numpy() == 0.0).all() != inside
+    assert (gradients[0] == gradients[1]).all() and np.abs(gradients[0]).max() > 0.1

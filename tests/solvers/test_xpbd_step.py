@@ -261,7 +261,34 @@ def test_settings_that_change_are_seen_by_steps_from_graphs():
     assert np.abs(found[0] - found[1]).max() > 1e-5
 
 
-@pytest.mark.parametrize("dt", [0.0, -0.1, np.nan, np.inf])
+@pytest.mark.parametrize(("name", "value"), [
+    ("substeps", 0), ("substeps", -1), ("substeps", 2.5), ("substeps", "many"), ("damping", -1.0), ("damping", np.nan),
+])  # fmt: skip
+def test_settings_are_checked_when_they_change(name, value):
+    solver = SolverXPBD(springs().finalize())
+    with pytest.raises(ModelError, match=f"{name} is {value}\nexpected: "):
+        setattr(solver, name, value)
+
+
+@pytest.mark.parametrize(("name", "scale"), [("gravity", -1.0), ("spring_rest_length", 1.2), ("particle_mass", 3.0)])
+def test_arrays_that_replace_others_of_the_model_are_seen_by_steps_from_graphs(name, scale):
+    ends = []
+    for replaced in (True, False):
+        model = springs().finalize()
+        solver, state = SolverXPBD(model), model.state()
+        for k in range(8):
+            if k == 4:
+                before = getattr(model, name)
+                if replaced:
+                    setattr(model, name, wp.array(scale * before.numpy(), dtype=before.dtype))
+                else:
+                    before.assign(scale * before.numpy())
+            solver.step(state, state, None, None, DT)
+        ends.append(state.particle_q.numpy().copy())
+    assert (ends[0] == ends[1]).all()
+
+
+@pytest.mark.parametrize("dt", [0.0, -0.1, np.nan, np.inf, None, "soon"])
 def test_time_steps_without_meaning_are_refused(dt):
     model = springs().finalize()
     with pytest.raises(StateError, match="dt is "):
@@ -275,6 +302,15 @@ def test_states_and_controls_of_another_model_are_refused():
                   (model.state(), model.state(), other.control())):  # fmt: skip
         with pytest.raises(StateError, match="belongs to another model"):
             solver.step(*given, None, DT)
+
+
+@pytest.mark.parametrize(("position", "name"), [(0, "state_in"), (1, "state_out"), (2, "control")])
+def test_what_is_no_state_or_control_is_refused(position, name):
+    model = springs().finalize()
+    arguments = [model.state(), model.state(), None]
+    arguments[position] = "rest"
+    with pytest.raises(StateError, match=f"{name} is str\nexpected: a "):
+        SolverXPBD(model).step(*arguments, None, DT)
 
 
 def test_a_step_that_diverges_says_so_on_request():

@@ -52,6 +52,7 @@ class Contacts:
         self.neighbors = zeros((n, capacity), int32, model.device)
         self.counts = zeros(n, int32, model.device)
         self.grid = HashGrid(64, 64, 64, device=model.device, dtype=model.dtype)
+        self.grid.reserve(n)  # steps that are replayed from checkpoints may not allocate
 
     @property
     def arrays(self) -> dict[str, Any]:

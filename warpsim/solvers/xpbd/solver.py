@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+from numbers import Real
 from typing import Any
 
 from ...core.language import launch
@@ -63,15 +64,15 @@ class SolverXPBD:
         contact_depth: float = 0.05, air_density: float = AIR, check: bool = False, order: str = COLORED,
         relaxation: float = 1.0,
     ):  # fmt: skip
-        _check_counts(substeps=substeps, iterations=iterations)
-        _check_numbers(damping=damping, contact_depth=contact_depth, air_density=air_density)
+        _check_counts(iterations=iterations)
+        _check_numbers(contact_depth=contact_depth, air_density=air_density)
         if not 0.0 < relaxation <= 1.0:
             raise ModelError(f"relaxation is {relaxation}\nexpected: above 0, up to 1")
         for name, word, known in (("bending", bending, (DIHEDRAL, ISOMETRIC)), ("order", order, (COLORED, JACOBI))):
             if word not in known:
                 raise ModelError(f"{name} is {word!r}\nexpected: {known[0]!r} or {known[1]!r}")
-        self.model, self.substeps, self._iterations, self.check = model, int(substeps), int(iterations), check
-        self.damping = model.dtype(damping)
+        self.model, self._iterations, self.check = model, int(iterations), check
+        self.substeps, self.damping = substeps, damping
         self.steps = 0
         self.workspace = Workspace(model)
         iterated = self.iterations > 1
@@ -91,9 +92,7 @@ class SolverXPBD:
         self.contact = ShapeContact(model, contact_depth)
         self.self_contact, self.surface_contact = SelfContact(model), SurfaceContact(model)
         self.aerodynamics = Aerodynamics(model, air_density)
-        self.resting = model.control()
-        self.resting.gravity, self.resting.shape_transform = model.gravity, model.shape_transform
-        self.resting.attachment_target = model.attachment_target
+        self._rest = model.control()
         self._graphs: dict[Any, Any] = {}
 
     # ----- one step -------------------------------------------------------------------------------
@@ -104,12 +103,15 @@ class SolverXPBD:
         control: None is rest, in the gravity and with the shapes and targets of the model. contacts: `Contacts` for
         particles that touch each other, `SurfaceContacts` for triangles and edges, or a list of both; None: they pass
         through.
-        Raises `StateError` for states and controls of another model and for time steps that are not above zero.
+        Raises `StateError` for states and controls of another model, for what is none, and for time steps that are not
+        above zero; on a tape for a `state_out` without gradients, where what it depends on has some.
         """
-        control = control or self.resting
-        contacts = _as_tuple(contacts)
-        self._check_arguments(state_in, state_out, control, contacts, dt)
+        control = self.resting if control is None else control
+        contacts, dt = _as_tuple(contacts), _as_time(dt)
+        self._check_owners(state_in, state_out, control, contacts)
         arguments = (state_in, state_out, control, contacts, dt)
+        if active():
+            self._check_gradients(state_in, state_out, control)
         if self.check or active() or current_graph() is not None:
             self._advance(*arguments)
         else:
@@ -198,6 +200,34 @@ class SolverXPBD:
     # ----- what a step is given -------------------------------------------------------------------
 
     @property
+    def substeps(self) -> int:
+        """Of a step; may be changed between steps. Raises `ModelError` for what is no whole number, 1 or more."""
+        return self._substeps
+
+    @substeps.setter
+    def substeps(self, count: int) -> None:
+        _check_counts(substeps=count)
+        self._substeps = int(count)
+
+    @property
+    def damping(self) -> Any:
+        """Of all velocities [1/s]; may be changed between steps. Raises `ModelError` for numbers below 0, or none."""
+        return self._damping
+
+    @damping.setter
+    def damping(self, rate: float) -> None:
+        _check_numbers(damping=rate)
+        self._damping = self.model.dtype(rate)
+
+    @property
+    def resting(self) -> Control:
+        """The control of steps that are given none: gravity, shapes and targets are the model's own arrays."""
+        rest, model = self._rest, self.model
+        rest.gravity, rest.shape_transform = model.gravity, model.shape_transform
+        rest.attachment_target = model.attachment_target
+        return rest
+
+    @property
     def iterations(self) -> int:
         """Of the constraints in a substep: as the solver was made, since with one none remembers its multiplier."""
         return self._iterations
@@ -211,13 +241,25 @@ class SolverXPBD:
         """What is asked of a state, computed when it is read."""
         return XPBDStatistics(self.model, state)
 
-    def _check_arguments(self, state_in: State, state_out: State, control: Control, contacts: Any, dt: float) -> None:
-        if not (math.isfinite(dt) and dt > 0.0):
-            raise StateError(f"dt is {dt}\nexpected: a time step above 0 [s]")
-        objects = [("state_in", state_in), ("state_out", state_out), ("control", control)]
-        for name, thing in [*objects, *(("contacts", touching) for touching in contacts)]:
+    def _check_owners(self, state_in: State, state_out: State, control: Control, contacts: Any) -> None:
+        arguments = [("state_in", state_in, State), ("state_out", state_out, State), ("control", control, Control)]
+        for name, thing, kind in [*arguments, *(("contacts", touching, object) for touching in contacts)]:
+            if not isinstance(thing, kind):
+                raise StateError(f"{name} is {type(thing).__name__}\nexpected: a {kind.__name__} of the solver's model")
             if thing.model is not self.model:
                 raise StateError(f"{name} belongs to another model\nhelp: make it with the solver's model")
+
+    def _check_gradients(self, state_in: State, state_out: State, control: Control) -> None:
+        """Raise `StateError` for a state that would cut gradients on their way, which leaves wrong ones behind it."""
+        if state_out.particle_q.requires_grad and state_out.particle_qd.requires_grad:
+            return
+        sources = {"state_in": state_in.arrays, "control": control.arrays, "the model": vars(self.model)}
+        for name, arrays in sources.items():
+            if any(getattr(a, "requires_grad", False) for a in arrays.values()):
+                raise StateError(
+                    f"state_out has no gradients, and {name} has: on a tape they would end here\n"
+                    "help: model.state(requires_grad=True) for every state of a rollout"
+                )
 
     # ----- graphs ---------------------------------------------------------------------------------
 
@@ -236,8 +278,9 @@ class SolverXPBD:
         """What a graph depends on beside contents of arrays: which arrays there are, and numbers."""
         state_in, state_out, control, contacts, dt = arguments
         arrays = [a for o in (state_in, state_out, control, *contacts) for a in o.arrays.values()]
+        arrays += vars(self.model).values()
         margins = [float(touching.margin) for touching in contacts]
-        return (dt, self.substeps, float(self.damping), *margins, *(id(a) for a in arrays))
+        return (dt, self.substeps, float(self.damping), *margins, *map(id, arrays))
 
     def _remember(self, key: Any) -> None:
         """Note that a step was made, so that the next one like it is captured."""
@@ -271,15 +314,30 @@ def _as_tuple(contacts: Any) -> tuple[Contacts | SurfaceContacts, ...]:
     return listed
 
 
+def _as_time(dt: Any) -> float:
+    """A time step as a float; raises `StateError` for what is none, and for one that is not above zero."""
+    try:
+        seconds = float(dt)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not (math.isfinite(seconds) and seconds > 0.0):
+        raise StateError(f"dt is {dt!r}\nexpected: a time step above 0 [s]")
+    return seconds
+
+
 def _check_counts(**counts: Any) -> None:
-    """Raise `ModelError` for a number that is not whole, or below 1."""
+    """Raise `ModelError` for what is no number, not whole, or below 1."""
     for name, number in counts.items():
-        if not (math.isfinite(number) and number >= 1 and number == int(number)):
+        if not (_is_number(number) and number >= 1 and number == int(number)):
             raise ModelError(f"{name} is {number}\nexpected: a whole number, 1 or more")
 
 
 def _check_numbers(**numbers: Any) -> None:
-    """Raise `ModelError` for a number below zero, NaN or infinity."""
+    """Raise `ModelError` for what is no number, below zero, NaN or infinity."""
     for name, value in numbers.items():
-        if not (math.isfinite(value) and value >= 0.0):
+        if not (_is_number(value) and value >= 0.0):
             raise ModelError(f"{name} is {value}\nexpected: 0 or more")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and math.isfinite(value)
