@@ -26,7 +26,7 @@ ROUNDS = 24
 
 @kernel
 def drive(weights: array2d(dtype=Any), reach: array(dtype=Any), phase: Any, activation: array(dtype=Any)):
-    """Relative changes of rest lengths: a periodic function of two harmonics for every spring, kept within its reach."""
+    """Relative changes of rest lengths: two harmonics of a period for every spring, kept within its reach."""
     s = tid()
     slow = weights[s, 1] * sin(phase) + weights[s, 2] * cos(phase)
     fast = weights[s, 3] * sin(2.0 * phase) + weights[s, 4] * cos(2.0 * phase)
