@@ -18,6 +18,12 @@ def linear(a: F, k: F, y: F):
     y[i] = 2.0 * a[i] + k[0] * 3.0
 
 
+@wp.kernel
+def doubled(x: wp.array2d(dtype=float), y: wp.array2d(dtype=float)):
+    i, j = wp.tid()
+    y[i, j] = 2.0 * x[i, j]
+
+
 def chain(x: F, k: F, y: F):
     between = wp.zeros(len(x), dtype=wp.float64, requires_grad=True)
     wp.launch(twice_in_memory, len(x), [x], [between])
@@ -69,6 +75,22 @@ def test_values(name):
     before = [a.clone() for a in args]
     assert_same(f(*args), reference(*args))
     assert_same(tuple(args), tuple(before))
+
+
+@EACH
+@pytest.mark.parametrize("number", [0.7, None])
+def test_calls_and_gradients_like_earlier_ones(name, number):
+    """Plain numbers and tensors of float64, which repeated calls describe without arrays of their own."""
+    f, reference, args = case(name)
+    if name == "sums" and number is not None:  # a vector that is a number, as numbers are
+        f, reference = (lambda x, g=f: g(x, wp.vec3d(1.0, 2.0, number))), (
+            lambda x, g=reference: g(x, torch.tensor([1.0, 2.0, number], dtype=torch.float64))
+        )
+        args = args[:1]
+    for _ in range(3):
+        assert_same(f(*(a.detach() for a in args)), reference(*(a.detach() for a in args)))
+        gradients = [torch.autograd.grad(sum(y.square().sum() for y in as_tuple(g(*args))), args) for g in (f, reference)]
+        assert_same(*gradients)
 
 
 @EACH
@@ -278,6 +300,32 @@ def test_empty_tensors():
     a, k = torch.zeros(0, dtype=torch.float64, requires_grad=True), rand(1)
     f(a, k).sum().backward()
     assert a.grad.shape == (0,) and k.grad.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("change, layout", [
+    (lambda t: t.to_sparse(), "of layout torch.sparse_coo"), (lambda t: t.to_sparse_csr(), "of layout torch.sparse_csr"),
+    (lambda t: t.to_mkldnn(), "of layout torch._mkldnn"), (lambda t: torch.nested.nested_tensor([t[0], t[1]]), "nested"),
+    (lambda t: torch.nested.nested_tensor([t[0], t[1]], layout=torch.jagged), "nested"),
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_tensors_without_strides_are_refused(change, layout):
+    """In the first call, in one that would repeat another, where a gradient is wanted and in a compiled graph."""
+    f = wp.torch_op(doubled)
+    for _ in range(2):
+        for t in (change(torch.eye(3)), change(torch.eye(3)).requires_grad_()):
+            with pytest.raises(wp.errors.ArrayError, match=rf"'x' of kernel 'doubled' is a[\s\S]*{layout}[\s\S]*help"):
+                f(t)
+        f(torch.eye(3))
+    if layout == "of layout torch.sparse_coo":
+        with pytest.raises(wp.errors.ArrayError, match=layout):
+            torch.compile(f, backend="aot_eager")(change(torch.eye(3)))  # whole graphs are refused by PyTorch
+
+
+def test_sparse_cotangents_are_taken():
+    f, x = wp.torch_op(doubled), torch.rand(4, 3, requires_grad=True)
+    rows = torch.nn.functional.embedding(torch.tensor([2, 2, 0]), f(x), sparse=True)
+    (gradient,) = torch.autograd.grad(rows.sum(), x, create_graph=True)
+    assert gradient.tolist() == [[2.0] * 3, [0.0] * 3, [4.0] * 3, [0.0] * 3]
 
 
 def test_a_function_that_builds_a_grid():

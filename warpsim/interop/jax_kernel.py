@@ -12,6 +12,7 @@ import numpy as np
 from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
 from ..errors import ArgumentTypeError, ArrayError, user_frames
+from .copied import Copied
 from .forms import VALUE
 from .jax import check_width
 from .jax_evaluation import Evaluation
@@ -23,20 +24,20 @@ _METHODS = (None, "broadcast_all", "expand_dims", "sequential", "sequential_unro
 _DEFAULT = "broadcast_all"
 
 
-class JaxFunction:
+class JaxFunction(Copied):
     """A kernel, or a function that launches kernels, as a function of JAX; made by `jax_kernel` and `jax_callable`."""
 
     def __init__(
         self, subject: Any, num_outputs: int | None, in_out_argnames: Any, launch_dims: Any, output_dims: Any,
         enable_backward: bool,
     ):  # fmt: skip
+        super().__init__(
+            JaxFunction, subject, num_outputs, in_out_argnames, launch_dims, output_dims, enable_backward
+        )
         self.subject, self.num_outputs, self.in_out_argnames = subject, num_outputs, in_out_argnames
         self.launch_dims, self.output_dims, self.enable_backward = launch_dims, output_dims, enable_backward
         self.operator = operator_of(subject, num_outputs or 1, in_out_argnames)
         self.__name__ = getattr(subject, "key", None) or subject.__name__
-
-    def __deepcopy__(self, memo: Any) -> JaxFunction:
-        return self  # a part of models that are copied, without a state
 
     def __repr__(self) -> str:
         return f"<JAX function of {self.operator.signature.owner}>"

@@ -62,6 +62,12 @@ class Parameter:
     def is_differentiable(self) -> bool:
         return bool(has_cotangent(self.element))
 
+    def settle(self) -> None:
+        """Compute all properties: compilers of PyTorch do not follow the lock of one that is not known yet."""
+        for name, member in vars(type(self)).items():
+            if isinstance(member, cached_property):
+                getattr(self, name)
+
     def outer(self, full: Sequence[int], owner: str) -> Shape:
         """The extents of the array for a tensor of full shape. Raises `ArrayError`."""
         inner, full = self.inner, tuple(full)
@@ -108,6 +114,7 @@ class Signature:
         self._known: dict[tuple[Shape, ...], tuple[Any, list[Shape]]] = {}
         for param in self.params:
             refuse_parameter(param, self.owner)
+            param.settle()
         names = [in_out_argnames] if isinstance(in_out_argnames, str) else list(in_out_argnames or ())
         pure = num_outputs - len(names)
         if not 0 <= pure <= len(self.params) or num_outputs < 1:

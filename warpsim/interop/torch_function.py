@@ -116,12 +116,17 @@ def is_transformed() -> bool:
 
 
 def seeds(ctx: Any, cotangents: Sequence[Any]) -> list[torch.Tensor]:
-    """The cotangents of results that are floats, zeros for those that nothing depends on."""
+    """The cotangents of results that are floats, zeros for those that nothing depends on; sparse ones as dense ones."""
     refuse_older_batches(cotangents, ctx.evaluation.op.signature.owner)
     return [
-        c if c is not None else torch.zeros(shape, dtype=dtype, device=device)
+        dense(c) if c is not None else torch.zeros(shape, dtype=dtype, device=device)
         for c, (shape, dtype, device) in zip(cotangents, ctx.results, strict=True) if dtype.is_floating_point
     ]  # fmt: skip
+
+
+def dense(t: torch.Tensor) -> torch.Tensor:
+    """A tensor with strides, as kernels read them."""
+    return t if t.layout is torch.strided else t.to_dense()
 
 
 class Derivative(torch.autograd.Function):

@@ -11,12 +11,14 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
+from weakref import WeakValueDictionary
 
 import torch
 
 from ..core.language import get_device
 from ..core.runtime.devices.device import Device
-from ..errors import ArgumentTypeError, DeviceError, user_frames
+from ..errors import ArgumentTypeError, ArrayError, DeviceError, user_frames
+from .copied import Copied
 from .forms import VALUE
 from .operator import KernelOperator, Operator, operator_of
 from .signature import Parameter, evaluated
@@ -26,22 +28,22 @@ from .torch_library import Registered, is_taken, overload, signed
 from .torch_repeat import Layouts
 
 _numbers = itertools.count(2)
-_taken: set[str] = set()
+_named: WeakValueDictionary[str, TorchOperator] = WeakValueDictionary()
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
-class TorchOperator:
+class TorchOperator(Copied):
     """A kernel as a function of tensors; made by `torch_op`."""
 
     def __init__(self, operator: Operator, launch_dims: Any, output_dims: Any, name: str):
+        s = operator.signature
+        in_out = tuple(s.inputs[k].name for k in s.in_out)
+        super().__init__(made_again, operator.subject, len(s.outputs), in_out, launch_dims, output_dims, name)
         self.operator, self.signature = operator, operator.signature
         self.launch_dims, self.output_dims, self.name = launch_dims, output_dims, name
         self.layouts = Layouts(self)
         self.variants: dict[tuple[bool, ...], Registered] = {}
         self.__name__ = name
-
-    def __deepcopy__(self, memo: Any) -> TorchOperator:
-        return self  # a part of modules that are copied, without a state
 
     def __repr__(self) -> str:
         return f"<operator {self.name} of {self.signature.owner}>"
@@ -53,14 +55,17 @@ class TorchOperator:
         numbers = self.numbers(args)
         launch_dims = evaluated(self.launch_dims if launch_dims is None else launch_dims, args)
         output_dims = evaluated(self.output_dims if output_dims is None else output_dims, args)
-        shapes = tuple([tuple(a.shape) if isinstance(a, torch.Tensor) else () for a in args])
+        operands = [a for a in args if isinstance(a, torch.Tensor)]
         compiling = torch.compiler.is_compiling()
+        plain = not compiling and all(type(a) in _PLAIN and not a.is_nested for a in operands)
+        if not plain and not compiling:
+            self.check_layouts(args)
+        shapes = tuple([tuple(a.shape) if isinstance(a, torch.Tensor) else () for a in args])
         if launch_dims is None and output_dims is None and not compiling:
             dims, full = self.signature.usual_dims(shapes)
         else:
             dims, full = self.signature.dims(shapes, launch_dims, output_dims)
-        operands = [a for a in args if isinstance(a, torch.Tensor)]
-        if compiling or not all(type(a) in _PLAIN for a in operands):
+        if not plain:
             name = self.variant(tuple(isinstance(a, torch.Tensor) for a in args))
             args = [signed(a, param) for a, param in zip(args, self.signature.inputs, strict=True)]
             return getattr(torch.ops.warpsim, name).default(*args, list(dims), *(list(shape) for shape in full))
@@ -83,8 +88,28 @@ class TorchOperator:
                 constants.append(a)
         return tuple(constants)
 
+    def check_layouts(self, args: Sequence[Any]) -> None:
+        """Raise `ArrayError` for a tensor among the arguments that has no strides."""
+        for a, param in zip(args, self.signature.inputs, strict=True):
+            if isinstance(a, torch.Tensor):
+                self.check_layout(a, param)
+
+    def check_layout(self, t: torch.Tensor, param: Parameter) -> None:
+        """Raise `ArrayError` for a tensor without strides: sparse, nested or of a library's own."""
+        if t.layout is torch.strided and not t.is_nested:
+            return
+        kind = "a nested tensor" if t.is_nested else f"a tensor of layout {t.layout}"
+        cure = "call it for each of x.unbind()" if t.is_nested else "convert it: x.to_dense()"
+        raise ArrayError(
+            f"argument {param.name!r} of {self.signature.owner} is {kind}\nexpected: torch.strided\nhelp: {cure}"
+        )
+
     def taken(self, t: torch.Tensor, param: Parameter, as_value: bool = False) -> Any:
-        """A tensor as the kernel takes it. Raises `ArgumentTypeError` for another dtype, `ArrayError` for a shape."""
+        """A tensor as the kernel takes it.
+
+        Raises `ArgumentTypeError` for another dtype, `ArrayError` for another shape or a layout without strides.
+        """
+        self.check_layout(t, param)
         if t.dtype is not self.dtypes[param.name] and not same_bits(t.dtype, self.dtypes[param.name]):
             raise ArgumentTypeError(
                 f"argument {param.name!r} of {self.signature.owner} is a tensor of {t.dtype}\n"
@@ -177,7 +202,13 @@ def torch_op(
     """
     operator = operator_of(subject, num_outputs, in_out_argnames)
     title = name or re.sub(r"\W", "_", getattr(subject, "key", None) or subject.__name__)
-    while title in _taken or is_taken(title):
+    while title in _named or is_taken(title):
         title = f"{title}_{next(_numbers)}"
-    _taken.add(title)
-    return TorchOperator(operator, launch_dims, output_dims, title)
+    _named[title] = TorchOperator(operator, launch_dims, output_dims, title)
+    return _named[title]
+
+
+def made_again(*recipe: Any) -> TorchOperator:
+    """An operator from `pickle`: the one of this process that is made in this way, or a new one."""
+    known = _named.get(recipe[-1])
+    return known if known is not None and known.recipe[1] == recipe else torch_op(*recipe)

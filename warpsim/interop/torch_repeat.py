@@ -26,13 +26,14 @@ _MOST_KNOWN = 1024
 
 
 class Layout:
-    """How launches see packed tensors of one shape in the place of a parameter."""
+    """How launches see packed tensors of one shape in the place of a parameter; size: their bytes."""
 
-    __slots__ = ("dtype", "extents", "tag")
+    __slots__ = ("dtype", "extents", "size", "tag")
 
     def __init__(self, param: Parameter, dtype: torch.dtype, shape: torch.Size):
         outer = shape[: param.type.ndim]
         strides = torch.empty(shape, dtype=dtype, device="meta").stride()[: param.type.ndim]
+        self.size = shape.numel() * dtype.itemsize
         words = [*outer, *(n * dtype.itemsize for n in strides)]
         self.tag, self.dtype = Tag(param.type, True, True, CPU.memory_space), dtype
         self.extents = struct.pack(f"<{len(words)}Q", *words)
@@ -41,9 +42,10 @@ class Layout:
 class Descriptor:
     """A packed tensor, and perhaps that of its gradient, as launches see arrays."""
 
-    __slots__ = ("_tag", "_words")
+    __slots__ = ("_span", "_tag", "_words")
 
     def __init__(self, layout: Layout, data: int, gradient: int = 0):
+        self._span = data, data + layout.size
         self._tag = layout.tag
         self._words = _POINTERS(data, gradient) + layout.extents
 
@@ -68,7 +70,7 @@ class Layouts(dict[tuple[int, tuple[int, ...]], Layout | None]):
     def of(self, position: int, t: torch.Tensor) -> Layout | None:
         """The layout of a tensor whose elements need not lie side by side; None where there is none."""
         layout = self[position, t.shape]
-        if layout is None or t.dtype is not layout.dtype or t.device.type != "cpu":
+        if layout is None or t.dtype is not layout.dtype or t.device.type != "cpu" or t.layout is not torch.strided:
             return None
         if t.data_ptr() % layout.dtype.itemsize:
             return None

@@ -28,12 +28,13 @@ def alias_test(
     def meets_others(args: Sequence[Any]) -> bool:
         for k, other in pairs:
             a, b = args[k], args[other]
-            if a.__class__ is array and b.__class__ is array:
-                low, high = a._span or span(a)
-                first, last = b._span or span(b)
-                if low < last and first < high and low < high and first < last:
-                    return True
-            elif overlap(a, b):
+            if a.__class__ is indexedarray:
+                a = a.data
+            if b.__class__ is indexedarray:
+                b = b.data
+            low, high = a._span or span(a)
+            first, last = b._span or span(b)
+            if low < last and first < high and low < high and first < last:
                 return True
         return False
 
