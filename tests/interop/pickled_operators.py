@@ -4,6 +4,7 @@ import base64
 import pickle
 import sys
 
+import jax
 import operator_kernels
 import torch
 from operator_kernels import F
@@ -33,8 +34,6 @@ def two(*_):
 
 
 def main():
-    import jax
-
     jax.config.update("jax_enable_x64", True)
     plain, changed, cube, of_jax, cube_of_jax = pickle.loads(base64.b64decode(sys.argv[1]))
     x = torch.arange(1.0, 5.0, dtype=torch.float64, requires_grad=True)

@@ -89,8 +89,8 @@ def test_calls_and_gradients_like_earlier_ones(name, number):
         args = args[:1]
     for _ in range(3):
         assert_same(f(*(a.detach() for a in args)), reference(*(a.detach() for a in args)))
-        gradients = [torch.autograd.grad(sum(y.square().sum() for y in as_tuple(g(*args))), args) for g in (f, reference)]
-        assert_same(*gradients)
+        totals = [sum(y.square().sum() for y in as_tuple(g(*args))) for g in (f, reference)]
+        assert_same(*(torch.autograd.grad(total, args) for total in totals))
 
 
 @EACH
@@ -303,8 +303,10 @@ def test_empty_tensors():
 
 
 @pytest.mark.parametrize("change, layout", [
-    (lambda t: t.to_sparse(), "of layout torch.sparse_coo"), (lambda t: t.to_sparse_csr(), "of layout torch.sparse_csr"),
-    (lambda t: t.to_mkldnn(), "of layout torch._mkldnn"), (lambda t: torch.nested.nested_tensor([t[0], t[1]]), "nested"),
+    (lambda t: t.to_sparse(), "of layout torch.sparse_coo"),
+    (lambda t: t.to_sparse_csr(), "of layout torch.sparse_csr"),
+    (lambda t: t.to_mkldnn(), "of layout torch._mkldnn"),
+    (lambda t: torch.nested.nested_tensor([t[0], t[1]]), "nested"),
     (lambda t: torch.nested.nested_tensor([t[0], t[1]], layout=torch.jagged), "nested"),
 ])  # fmt: skip
 @pytest.mark.filterwarnings("ignore::UserWarning")
