@@ -12,6 +12,7 @@ import argparse
 import importlib
 import importlib.abc
 import importlib.machinery
+import math
 import os
 import subprocess
 import sys
@@ -28,8 +29,9 @@ from benchmarks.process import start_command
 
 SCENES, SOLVERS = ("cloth", "soft", "particles"), ("semi-implicit", "xpbd", "vbd")
 DT, STEPS = 1.0 / 240.0, 200
-PARTS = {"semi-implicit": 16, "xpbd": 1, "vbd": 1}  # of a step; explicit integration is stable for short ones only
+PARTS = {"semi-implicit": 16, "xpbd": 2, "vbd": 1}  # of a step; all but VBD are stable for short ones only
 NUDGE = 1.0e-7  # of the scene's size
+CHAOS = 1.0e-2  # a nudged start that goes further off than this says nothing about agreement [m]
 
 
 class Replaced(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -67,12 +69,14 @@ def colors(count: int, *elements: Any) -> list[Any]:
 def build(newton: Any, warp: Any, scene: str, solver: str, cells: int) -> Any:
     """A scene for a solver, which has springs for XPBD and triangles for the others where it is a cloth."""
     builder = newton.ModelBuilder(up_axis=newton.Axis.Y, gravity=(0.0, -9.81, 0.0))
-    place = {"pos": warp.vec3(0.0, 1.0, 0.0), "rot": warp.quat_identity(), "vel": warp.vec3(0.5, 0.0, 0.3)}
+    place = {"pos": warp.vec3(0.0, 1.0, 0.0), "rot": warp.quat_identity(), "vel": warp.vec3()}
     size = 1.0 / cells
-    if scene == "cloth":
+    builder.default_particle_radius = 0.25 * size  # neighbours of a mesh do not touch
+    if scene == "cloth":  # flat and level, held at one side: it swings down without folds, which are chaotic
+        place["rot"] = warp.quat_from_axis_angle(warp.vec3(1.0, 0.0, 0.0), 0.5 * math.pi)
         stiffness = {"tri_ke": 1.0e3, "tri_ka": 1.0e3, "tri_kd": 1.0e-1, "edge_ke": 1.0e-2, "edge_kd": 0.0}
         if solver == "xpbd":
-            stiffness = {"add_springs": True, "spring_ke": 1.0e4, "spring_kd": 0.0, "edge_ke": 0.0, "edge_kd": 0.0}
+            stiffness = {"add_springs": True, "spring_ke": 10.0, "spring_kd": 0.0, "edge_ke": 1.0e-2, "edge_kd": 0.0}
         builder.add_cloth_grid(
             **place, dim_x=cells, dim_y=cells, cell_x=size, cell_y=size, mass=1.0e-3, fix_left=True, **stiffness
         )
@@ -152,7 +156,7 @@ def row(scene: str, solver: str, cells: int, steps: int) -> list[str]:
     def off(of: dict[str, Any], key: str) -> float:
         return float(np.abs(of[key] - theirs[key]).max())
 
-    agrees = all(off(ours, key) <= off(nudged, key) for key in ("first", "last"))
+    agrees = off(nudged, "last") <= CHAOS and all(off(ours, key) <= off(nudged, key) for key in ("first", "last"))
     return [
         f"{scene} {solver}",
         *(f"{off(ours, key):.1e} / {off(nudged, key):.1e}" for key in ("first", "last")),
