@@ -150,6 +150,9 @@ NATIVE: dict[str, Callable[[Any, int], Run]] = {
 """The workloads as hand-written loops."""
 
 
+_REST = 5.0e-3  # [s] between sides: by then, threads of OpenMP wait no longer by turning on the core
+
+
 def time_of(run: Run, calls: int) -> float:
     """Seconds of one of `calls` calls in a row."""
     begin = time.perf_counter()
@@ -167,6 +170,7 @@ def measure(runs: Sequence[Run], seconds: float) -> list[float]:
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         for k, run in enumerate(runs):
+            time.sleep(_REST)
             time_of(run, max(1, calls[k] // 4))  # the state that calls in a row find
             best[k] = min(best[k], time_of(run, calls[k]))
     return best

@@ -119,8 +119,8 @@ define internal void @learn_rate(ptr %history, double %time, double %threads, i1
 
 ; Learn from a launch of `threads` threads that was forked and took `time` ns: it had at most `team` times as much
 ; work in it. A cost is a running mean, to which a single fork adds at most 2 us, because it may have met with an
-; accident. One very long may be the launch's own doing: the next is timed serially, so that it is known. Once workers
-; have been woken, forks that find them awake are tried again.
+; accident. One very long adds up to 50 us, and may be the launch's own doing: the next is timed serially, so that it is
+; known. Once workers have been woken, forks that find them awake are tried again.
 define internal void @learn_cost(ptr %history, i1 %awake, double %time, double %threads, double %team) alwaysinline {
 entry:
   %work = fmul double %time, %team
@@ -140,12 +140,12 @@ entry:
   %field = select i1 %awake, i64 2, i64 3
   %known = call double @known(ptr %history, i64 %field)
   %difference = fsub double %found, %known
-  %bounded = call double @llvm.minnum.f64(double %difference, double 4000.0)
-  %part = fmul double %bounded, 0.5
-  %mean = fadd double %known, %part
   %most = load atomic double, ptr @most_cost monotonic, align 8
   %is.long = fcmp ogt double %found, %most
-  %cost = select i1 %is.long, double %found, double %mean
+  %bound.of.one = select i1 %is.long, double 100000.0, double 4000.0
+  %bounded = call double @llvm.minnum.f64(double %difference, double %bound.of.one)
+  %part = fmul double %bounded, 0.5
+  %cost = fadd double %known, %part
   call void @learn(ptr %history, i64 %field, double %cost)
   %untimed = select i1 %is.long, double 3.0, double 0.0
   call void @learn(ptr %history, i64 6, double %untimed)
@@ -170,6 +170,13 @@ define internal i1 @is_too_short_to_time(double %expected, double %untimed) alwa
   %free = and i1 %recent, %is.choice
   %both = and i1 %small, %free
   ret i1 %both
+}
+
+; Whether the last fork took so long that the next launch is to be serial.
+define internal i1 @next_is_serial(ptr %history) alwaysinline {
+  %untimed = call double @known(ptr %history, i64 6)
+  %accident = fcmp oeq double %untimed, 3.0
+  ret i1 %accident
 }
 
 ; How many chunks of a launch take about 4 us; 1 where nothing is known, and where races are looked for.
@@ -228,7 +235,9 @@ parallel:
   %longer.fork = fsub double %streak, %joined.time
   %was.serial = fcmp ogt double %streak, 0.0
   %streak.fork = select i1 %was.serial, double 0.0, double %longer.fork
-  call void @learn(ptr %history, i64 4, double %streak.fork)
+  %is.last = call i1 @next_is_serial(ptr %history)
+  %streak.known = select i1 %is.last, double -1.0e18, double %streak.fork
+  call void @learn(ptr %history, i64 4, double %streak.known)
   ret void
 
 serial:
