@@ -284,6 +284,15 @@ def test_refusals(act, message):
         act()
 
 
+@pytest.mark.parametrize("platforms", [("cuda",), ("tpu",), ("cpu", "cuda")])
+@pytest.mark.parametrize("transformed", [lambda f: f, lambda f: jax.grad(lambda x: f(x).sum()), jax.vmap])
+def test_programs_for_other_devices_are_refused(platforms, transformed):
+    f = jax.jit(transformed(lambda x: wp.jax_kernel(square)(x)[0]))
+    traced = f.trace(jnp.ones((2, 3)) if transformed is jax.vmap else jnp.ones(3))
+    with pytest.raises(wp.errors.DeviceError, match=rf"'square'[\s\S]*for {', '.join(platforms)}[\s\S]*from_jax"):
+        traced.lower(lowering_platforms=platforms)
+
+
 def test_wide_numbers_need_jax_to_have_them():
     jax.config.update("jax_enable_x64", False)
     with pytest.raises(wp.errors.ArrayError, match="jax_enable_x64"):

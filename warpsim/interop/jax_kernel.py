@@ -139,7 +139,8 @@ def jax_kernel(
     has derivatives.
 
     Raises `ArgumentTypeError` for parameters that JAX has no values for; calls raise it for other dtypes, `ArrayError`
-    for shapes that do not fit and 64-bit numbers that JAX is not told to have. What fails later is an error of JAX.
+    for shapes that do not fit and 64-bit numbers that JAX is not told to have, and `DeviceError` in programs for
+    devices other than the CPU. What fails later is an error of JAX.
     """
     check_method(vmap_method)
     return JaxFunction(kernel, num_outputs, in_out_argnames, launch_dims, output_dims, enable_backward)

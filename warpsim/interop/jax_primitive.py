@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from ..errors import NotDifferentiableError
+from ..errors import DeviceError, NotDifferentiableError
 from .forms import GIVES_TANGENTS, GROUPS, PULLED, PUSHED, VALUE, arranged, joined, rule
 from .jax_evaluation import Evaluation
 from .jax_plans import plans
@@ -69,6 +69,16 @@ def lowered(ctx: Any, *operands: Any, evaluation: Evaluation) -> Any:
     return jax.ffi.ffi_lowering(target, operand_output_aliases=aliases(evaluation))(ctx, *operands, plan=plan)
 
 
+def refused(ctx: Any, *_: Any, evaluation: Evaluation) -> Any:
+    """Raise `DeviceError`: programs for other devices than the CPU do not launch kernels."""
+    platforms = ", ".join(ctx.module_context.platforms)
+    raise DeviceError(
+        f"a call of {evaluation.operator.signature.owner} in a program of JAX for {platforms}\nexpected: cpu\n"
+        "help: run it under jax.default_device(jax.devices('cpu')[0]), or launch it over wp.from_jax(x)"
+    )
+
+
+mlir.register_lowering(operator_p, refused)
 mlir.register_lowering(operator_p, lowered, platform="cpu")
 
 
