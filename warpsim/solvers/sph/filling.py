@@ -1,4 +1,4 @@
-"""Blocks of fluid: particles on a lattice, each in the middle of its cell."""
+"""Blocks of fluid: particles on a lattice that fills them, each in the middle of its cell."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ def add_fluid_box(
 ) -> range:  # fmt: skip
     """Fill the box from `low` to `high` (3,) [m] with particles; returns their numbers.
 
-    Where low[2] is high[2] the fluid is a sheet of that plane, and masses are those of one metre of depth. spacing [m];
-    density [kg/m^3]; vel [m/s]. Raises `ModelError` for a spacing that is not above zero and for a box that holds no
-    particle.
+    Where low[2] is high[2] the fluid is a sheet of that plane, and masses are those of one metre of depth. spacing [m]:
+    about that of the lattice, whose cells divide the box evenly, so that it is full to its walls and has the mass of
+    its volume; density [kg/m^3]; vel [m/s].
+
+    Raises `ModelError` for a spacing that is not above zero and for a box that holds no particle.
     """
     low, high = (np.asarray(corner, dtype=np.float64) for corner in (low, high))
     if low.shape != (3,) or high.shape != (3,):
@@ -31,8 +33,9 @@ def add_fluid_box(
     counts[2] = 1 if flat else counts[2]
     if (counts < 1).any():
         raise ModelError(f"a box of {(high - low).tolist()} m holds no particle with a spacing of {spacing} m")
-    axes = [low[k] + (np.arange(counts[k]) + 0.5) * spacing for k in range(3)]
+    cell = np.where(np.arange(3) < (2 if flat else 3), (high - low) / counts, 1.0)
+    axes = [low[k] + (np.arange(counts[k]) + 0.5) * cell[k] for k in range(3)]
     if flat:
         axes[2] = low[2:]
     points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    return builder.add_particles(points, vel, density * spacing ** (2 if flat else 3), 0.5 * spacing)
+    return builder.add_particles(points, vel, density * float(np.prod(cell)), 0.5 * spacing)
