@@ -150,7 +150,7 @@ NATIVE: dict[str, Callable[[Any, int], Run]] = {
 """The workloads as hand-written loops."""
 
 
-_REST = 5.0e-3  # [s] between sides: by then, threads of OpenMP wait no longer by turning on the core
+_REST = 30.0e-3  # [s] between sides: threads of OpenMP turn on the cores for some 15 ms after a loop
 
 
 def time_of(run: Run, calls: int) -> float:
@@ -201,7 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = argparse.ArgumentParser(prog="python -m benchmarks.sizes", description=__doc__)
     options.add_argument("--sizes", default=",".join(map(str, SIZES)), help="elements (default: %(default)s)")
     options.add_argument("--only", default="", help="a word in the names of the workloads (default: all)")
-    options.add_argument("--seconds", type=float, default=0.5, help="of a cell (default: %(default)s)")
+    options.add_argument("--seconds", type=float, default=1.0, help="of a cell (default: %(default)s)")
     options.add_argument("--frameworks", default="warpsim,warp", help="which (default: %(default)s)")
     chosen = options.parse_args(arguments)
     frameworks = present(chosen.frameworks.split(","))
