@@ -214,7 +214,8 @@ def launch(**options):
             "has shape (2,) and dtype float64\nexpected: shape (2,) and dtype float32",
         ),
         ({"adj_inputs": [plain(1, 2), None, None]}, "argument 'a' of kernel 'saxpy' has shape (2,)"),
-        ({"adj_inputs": [1.0, None, None]}, "'a' of kernel 'saxpy' is float\nexpected: an array of one float32"),
+        ({"adj_inputs": ["1", None, None]}, "'a' of kernel 'saxpy' is str\nexpected: an array of one float32"),
+        ({"adj_inputs": [None, 0.0, None]}, "argument 'x' of kernel 'saxpy' is float\nexpected: an array"),
         ({"adj_inputs": [None, [1.0, 2.0], None]}, "argument 'x' of kernel 'saxpy' is list\nexpected: an array"),
     ],
 )
@@ -234,6 +235,40 @@ def test_a_gradient_for_what_has_none():
             pick, 1, inputs=[1, plain(1, 2)], outputs=[plain(0)], adjoint=True,
             adj_inputs=[wp.zeros(1, dtype=int), None],
         )  # fmt: skip
+
+
+@wp.struct
+class Scales:
+    by: float
+    times: int
+
+
+@pytest.mark.parametrize(
+    ("count", "factor", "axis", "scales"),
+    [(0, 0.0, wp.vec3(), Scales()), (5, np.float32(2), (0.0, 0.0, 0.0), None), (True, 1, None, Scales(by=3.0))],
+)
+def test_values_in_the_place_of_gradients_of_values(count, factor, axis, scales):
+    @wp.kernel
+    def scaled(n: int, k: float, v: wp.vec3, s: Scales, x: wp.array(dtype=float), out: wp.array(dtype=float)):
+        i = wp.tid()
+        out[i] = float(n) * k * v[1] * s.by * x[i]
+
+    dx = plain(0, 0)
+    wp.launch(
+        scaled, 2, inputs=[2, 3.0, wp.vec3(0.0, 5.0, 0.0), Scales(by=7.0), plain(1, 2)], outputs=[plain(0, 0)],
+        adj_inputs=[count, factor, axis, scales, dx], adj_outputs=[plain(1, 10)], adjoint=True,
+    )  # fmt: skip
+    assert dx.numpy().tolist() == [210.0, 2100.0]
+
+
+@pytest.mark.parametrize("grad", [2.5, 2**40, (1, 2)])
+def test_values_that_the_parameter_does_not_take_are_no_place_holders(grad):
+    @wp.kernel
+    def pick(k: int, x: wp.array(dtype=float), out: wp.array(dtype=float)):
+        out[0] = x[k]
+
+    with pytest.raises(GradientError, match="argument 'k'"):
+        wp.launch(pick, 1, inputs=[1, plain(1, 2), plain(0)], adj_inputs=[grad, None, None], adjoint=True)
 
 
 def test_a_kernel_that_overwrites_what_it_needs_wants_a_tape():

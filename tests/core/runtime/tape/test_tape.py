@@ -67,6 +67,22 @@ def test_a_record_tells_what_was_launched_and_where():
     assert repr(first) == f"LaunchEntry('double', dim=2, at {first.place})"
 
 
+def test_a_tape_knows_its_loss_from_backward_to_reset():
+    x, y = leaf(1), leaf(0)
+    tape = wp.Tape()
+    with tape:
+        wp.launch(square, 1, inputs=[x], outputs=[y])
+    assert tape.loss is None
+    tape.backward(y)
+    tape.zero()
+    assert tape.loss is y
+    tape.backward(grads={y: wp.ones(1, dtype=float)})
+    assert tape.loss is None
+    tape.backward(loss=y)
+    tape.reset()
+    assert tape.loss is None
+
+
 def test_arrays_keep_their_contents_and_outputs_lose_their_gradients():
     x, y = leaf(1, 2, 3), leaf(0, 0, 0)
     with wp.Tape() as tape:

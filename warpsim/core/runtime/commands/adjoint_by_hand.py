@@ -3,7 +3,8 @@
 `wp.launch(kernel, dim, inputs, outputs, adj_inputs=[...], adj_outputs=[...], adjoint=True)`.
 An entry of the lists is None (the array's own `.grad`, if it has one), an array that takes the place of
 `.grad` for this launch, or, for a number, vector or struct, an array of one element to which its gradient
-is added. The arrays must hold what they held after the forward launch.
+is added. A number, vector or struct in the place of such an array is as good as None: scripts written for Warp, where
+the gradient of a value has nowhere to go, give one. The arrays must hold what they held after the forward launch.
 
 An array's own gradient is taken out where the kernel overwrote the element, so that launches that came before add to
 nothing. An array in the list for what the kernel only writes is left as it is, as PyTorch asks of a backward function;
@@ -12,6 +13,7 @@ a recorded launch, and one whose kernel reads what it overwrites, takes it out t
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -27,7 +29,7 @@ from ..arrays.host_memory import allocate_like
 from ..arrays.indexed import indexedarray
 from ..devices.capture import recorded
 from ..devices.device import Device
-from ..launches.arguments import adapted
+from ..launches.arguments import adapted, packer
 from ..launches.dimensions import as_indexed, normalized
 from ..launches.for_device import prepare
 from ..launches.kernel import Kernel
@@ -56,7 +58,7 @@ def adjoint_launch(
     backs: list[tuple[array, np.ndarray]] = []
     outputs_alone = set() if record_cmd else only_written(needs)
     for k, (name, t, grad) in enumerate(zip(kernel.patterns, types, gradients, strict=True)):
-        if grad is None:
+        if grad is None or is_value(grad, t):
             continue
         check_adjoint(args[k], t, grad, f"argument {name!r} of kernel {kernel.key!r}")
         if isinstance(t, ArrayType):
@@ -122,6 +124,18 @@ def adjoints(gradients: Sequence[Any], args: Sequence[Any], name: str) -> list[A
             f"{name.removeprefix('adj_')}, or none\nhelp: None stands for the array's own gradient"
         )
     return list(gradients) or [None] * len(args)
+
+
+def is_value(grad: Any, t: Any) -> bool:
+    """Whether `grad` is a value that a parameter of type `t` takes, which is no array and so keeps no gradient."""
+    pack = None if isinstance(grad, array) else packer(t)
+    if pack is None:
+        return False
+    try:
+        pack(grad)
+    except (TypeError, ValueError, OverflowError, struct.error):
+        return False
+    return True
 
 
 def check_adjoint(arg: Any, t: Any, grad: Any, what: str) -> None:

@@ -94,6 +94,8 @@ class Tape(Unique):
 
     def __init__(self) -> None:
         self.log: list[TapeEntry] = []
+        self.loss: array | None = None
+        """What `backward` was given as its loss last; None before, and after `reset`."""
         self.scopes: list[Scope] = []
         self.session = saved_contents.Session()
         self._known: tuple[int, list[array], list[array]] = (0, [], [])
@@ -246,6 +248,7 @@ class Tape(Unique):
     def stepped_backward(self, loss: Any, grads: Any, watch: Callable[[TapeEntry], None] | None) -> None:
         """`backward`, where `watch(entry)` is called in the place of every step, and runs `entry.step` itself."""
         seeds = given_seeds(loss, grads)
+        self.loss = loss
         if not seeds and not any(a.requires_grad for a in self.arrays()):
             refuse_nothing()
         if not self.log:
