@@ -111,10 +111,84 @@ def own_element_and_a_look_at_another(a: Floats):
         wp.atomic_max(a, i, 1.0)
 
 
-@expected("sum")
+@expected("own")
 def transposed_element(g: Grid):
     i, j = wp.tid()
     wp.atomic_add(g, j, i, 1.0)
+
+
+@expected("own", "own")
+def element_and_transposed_element(g: Grid, h: Grid):
+    i, j = wp.tid()
+    wp.atomic_add(g, i, j, 1.0)
+    wp.atomic_add(h, j, i, g[i, j])
+
+
+@expected("sum", "sum")
+def element_and_its_mirror(g: Grid):
+    i, j = wp.tid()
+    wp.atomic_add(g, i, j, 1.0)
+    wp.atomic_add(g, j, i, 1.0)
+
+
+@expected("own", "own")
+def own_row(g: Grid, n: Ints):
+    i = wp.tid()
+    for k in range(n[i]):
+        g[i, k] = g[i, k - 1] + 1.0
+        wp.atomic_add(g, i, n[k], 1.0)
+        wp.atomic_max(g, i, -1, 1.0)
+
+
+@expected("own")
+def own_column(g: Grid, n: Ints):
+    i = wp.tid()
+    wp.atomic_min(g, n[i], i, 1.0)
+
+
+@expected("own")
+def own_row_as_a_view(g: Grid, n: Ints):
+    row = g[wp.tid()]
+    wp.atomic_min(row, n[0], row[1])
+
+
+@expected("own")
+def own_element_of_one_row(g: Grid):
+    row = g[2]
+    wp.atomic_add(row, wp.tid(), 1.0)
+
+
+@expected("own")
+def own_component(v: Vectors):
+    i = wp.tid()
+    v[i][1] += 1.0
+
+
+@expected("own")
+def component_of_own_row(v: wp.array2d(dtype=wp.vec3), n: Ints):
+    i = wp.tid()
+    v[i, n[i]][1] += 1.0
+
+
+@expected("real", "real")
+def own_row_and_a_look_at_another(g: Grid):
+    i = wp.tid()
+    wp.atomic_add(g, i, 2, 1.0)
+    if g[i + 1, 2] > 0.0:
+        wp.atomic_add(g, i, 2, 1.0)
+
+
+@expected("sum", "sum")
+def row_and_column(g: Grid):
+    i = wp.tid()
+    wp.atomic_add(g, i, 2, 1.0)
+    wp.atomic_add(g, 2, i, 1.0)
+
+
+@expected("sum")
+def part_of_the_thread(g: Grid):
+    i, j = wp.tid()
+    wp.atomic_add(g, i, j // 2, 1.0)
 
 
 @expected("sum")
@@ -127,20 +201,6 @@ def the_same_index_twice(g: Grid):
 def part_of_the_index(a: Floats):
     _i, j = wp.tid()
     wp.atomic_add(a, j, 1.0)
-
-
-@expected("sum")
-def own_row_as_a_view(g: Grid):
-    """Not called own: the view could be of any row."""
-    i = wp.tid()
-    row = g[i]
-    wp.atomic_add(row, 2, 1.0)
-
-
-@expected("sum")
-def own_component(v: Vectors):
-    i = wp.tid()
-    v[i][1] += 1.0
 
 
 @expected("sum")

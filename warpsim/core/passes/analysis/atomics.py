@@ -2,8 +2,8 @@
 
 Guarantees, for a kernel whose calls are inlined: for every array that it knows by itself (see `alias`)
 whether it is read, written, or reached by atomics. For array parameters and their gradient arrays also:
-which atomics always hit one address that all threads agree on (*uniform*), which only ever hit the
-thread's own element (*injective*), and whether the array can be summed in private copies (*summed*):
+which atomics always hit one address that all threads agree on (*uniform*), which only ever hit elements
+that no other thread reaches (*injective*), and whether the array can be summed in private copies (*summed*):
 reached only by float `atomic_add`/`atomic_sub` whose results nobody uses. An access that may go to one
 of several arrays counts for each and makes none of them special. Atomics on arrays that came with
 structs, or out of memory, are on unknown arrays.
@@ -12,6 +12,7 @@ structs, or out of memory, are on unknown arrays.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ...ir.def_use import defining_calls, used_values
 from ...ir.nodes import Call, Constant, Function, Region, Value, walk
@@ -264,18 +265,28 @@ class _Analysis:
         return form.constant if form.terms == {(("tid", 0), 1)} and not counts_back and index.type is int32 else None
 
     def own_element(self, calls: list[Call]) -> bool:
-        """Whether every access uses exactly the thread's full index, directly on the parameter."""
-        return all(self.is_whole(call.args[0]) and self.is_thread_index(call) for call in calls)
+        """Whether every access goes to elements that no other thread reaches: each has all indices of the thread, and
+        every one of them at the same place in all accesses."""
+        own = frozenset.intersection(*(self.thread_places(call) for call in calls))
+        return 0 < self.thread_rank == len({axis for axis, _ in own})
 
-    def is_whole(self, array: Value) -> bool:
-        """Whether an array is a parameter itself, or the whole gradient array of one."""
-        maker = self.definitions.get(array)
-        if maker is not None and maker.op.name == "gradient":
+    def thread_places(self, call: Call) -> frozenset[tuple[int, int]]:
+        """Pairs of an index of the thread and of its place in an access of a parameter, or of the gradient of one."""
+        array, indices = call.args[0], call.args[1 : 1 + call.args[0].type.ndim]
+        while (maker := self.definitions.get(array)) is not None and maker.op.name in (*VIEWS, "gradient"):
+            if maker.op.name == "view":
+                indices = (*maker.args[1:], *indices)
             array = maker.args[0]
-        return array in self.position
+        if array not in self.position:
+            return frozenset()
+        makers = [(place, value, self.definitions.get(value)) for place, value in enumerate(indices)]
+        return frozenset(
+            (maker.results.index(value), place)
+            for place, value, maker in makers
+            if maker is not None and maker.op.name == "tid"
+        )
 
-    def is_thread_index(self, call: Call) -> bool:
-        rank = call.args[0].type.ndim
-        indices = call.args[1 : 1 + rank]
-        maker = self.definitions.get(indices[0])
-        return maker is not None and maker.op.name == "tid" and maker.results == tuple(indices)
+    @cached_property
+    def thread_rank(self) -> int:
+        """The number of indices that a thread asks for, always the same; 0 for none."""
+        return max((len(call.results) for call in self.definitions.values() if call.op.name == "tid"), default=0)
