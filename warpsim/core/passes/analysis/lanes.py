@@ -19,8 +19,8 @@ from ...types.structs import holds_arrays
 from .affine import AffineForms, Atom
 from .alias import BaseArray, PointsTo, points_to
 from .atomics import AtomicPlan
-from .cost import estimate
 from .divergence import varying
+from .lane_cost import gains_from_lanes
 
 Pair = tuple[BaseArray, BaseArray]
 
@@ -36,7 +36,7 @@ class LanePlan:
     neighbours: frozenset[Call]
     """Loads of an array's last dimension from neighbouring elements."""
     pays: bool
-    """Whether that is faster: LLVM would not vectorise over threads, and arithmetic outweighs what is moved."""
+    """Whether that is faster: LLVM would not vectorise over threads, and lanes are worth it (see `lane_cost`)."""
     apart: tuple[Pair, ...]
     """Arrays that may not overlap: what is written, and what other threads may read."""
 
@@ -100,7 +100,7 @@ def _with_order(
     forms = AffineForms(plan.definitions, exact=True)
     neighbours = {c for c in accesses if c.op.effect == READ and _steps_by_one(c, forms, differs)}
     scalar = any(_is_scattered(c, forms, differs) for c in accesses) or any(isinstance(n, For | While) for n in order)
-    pays = scalar and estimate(fn).gains_from_lanes(width)
+    pays = scalar and gains_from_lanes(fn, width, differs, neighbours)
     return LanePlan(frozenset(differs), frozenset(put_off), frozenset(neighbours), pays, apart)
 
 

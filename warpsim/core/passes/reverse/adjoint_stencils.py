@@ -29,8 +29,8 @@ from ...types.scalars import bool_, int32, is_float
 from ...types.structs import is_struct
 from ..analysis.alias import BaseArray
 from ..analysis.atomics import AtomicPlan
-from ..analysis.cost import gains_from_gathering
 from ..analysis.dependence import BEFORE, Access, Dependences
+from ..analysis.gather_cost import gains_from_gathering
 from ..simplify.dce import dce
 from .cotangents import accumulated
 from .primal_reads import ExtraParam, thread_index
@@ -314,9 +314,7 @@ def _is_test(node: Node) -> bool:
     return node.op.name in _TESTS if isinstance(node, Call) else _joined_tests(node) is not None
 
 
-def _add(
-    element: Element, total: Value, own: tuple[Value, ...], params: dict[Value, Value], builder: Builder
-) -> None:
+def _add(element: Element, total: Value, own: tuple[Value, ...], params: dict[Value, Value], builder: Builder) -> None:
     """Add to an element of a gradient, where the array is so large."""
     array = memory.gradient(params[element.base.holder])
     indices = [constant(int32, at) if axis is None else own[axis]
