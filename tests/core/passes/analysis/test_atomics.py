@@ -2,6 +2,7 @@
 
 import access_kernels as kernels
 import numpy as np
+import own_element_kernels  # noqa: F401  (puts its kernels into the gallery)
 import pytest
 from pass_runs import nodes
 
