@@ -2,7 +2,7 @@
 
 import access_kernels as kernels
 import numpy as np
-import own_element_kernels  # noqa: F401  (puts its kernels into the gallery)
+import own_element_kernels as own_kernels
 import pytest
 from pass_runs import nodes
 
@@ -64,9 +64,9 @@ def test_atomics_on_arrays_of_unknown_origin_are_listed():
 
 
 @pytest.mark.parametrize("kernel, name, read, written", [
-    (kernels.own_element, "a", False, True), (kernels.a_loss, "x", True, False),
+    (own_kernels.own_element, "a", False, True), (kernels.a_loss, "x", True, False),
     (kernels.index_from_a_load, "at", True, False), (kernels.one_of_two, "b", False, True),
-    (kernels.index_from_a_shape, "b", False, False), (kernels.own_element_in_a_loop, "n", True, False),
+    (kernels.index_from_a_shape, "b", False, False), (own_kernels.own_element_in_a_loop, "n", True, False),
     (kernels.through_a_struct_in_memory, "pairs", False, True), (kernels.carried_round_a_loop, "b", False, True),
 ])  # fmt: skip
 def test_reads_and_writes_of_parameters(kernel, name, read, written):
@@ -204,7 +204,7 @@ def strided(a, shape, strides):
 def test_an_array_whose_elements_are_one():
     """Strides of zero: every element is the same memory, so neither is it a thread's own nor can it be copied."""
     cell = zeros(1)
-    launched(kernels.own_element, strided(cell, (N,), (0,)))
+    launched(own_kernels.own_element, strided(cell, (N,), (0,)))
     assert cell.numpy()[0] == N
     launched(kernels.index_from_memory, strided(cell, (100,), (0,)), wp.array(np.arange(N, dtype=np.int32) % 100))
     assert cell.numpy()[0] == 2 * N
@@ -212,7 +212,7 @@ def test_an_array_whose_elements_are_one():
 
 def test_an_array_whose_rows_overlap():
     cells = zeros(N + 1)
-    launched(kernels.own_element_of_a_grid, strided(cells, (N, 2), (4, 4)), dim=(N, 2))
+    launched(own_kernels.own_element_of_a_grid, strided(cells, (N, 2), (4, 4)), dim=(N, 2))
     want = np.full(N + 1, 2.0)
     want[0] = want[N] = 1.0
     np.testing.assert_array_equal(cells.numpy(), want)
