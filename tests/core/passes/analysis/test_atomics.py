@@ -183,14 +183,14 @@ def test_arrays_that_change_places_in_a_loop():
 
 def test_one_array_given_twice():
     a = zeros(N)
-    launched(kernels.two_parameters_that_may_be_one, a, a)
+    launched(own_kernels.two_parameters_that_may_be_one, a, a)
     np.testing.assert_array_equal(a.numpy(), np.full(N, 2.0))
 
 
 def test_an_array_and_its_neighbour():
     """Own elements of two views of one memory, shifted: neighbours meet."""
     memory_of_both = zeros(N + 1)
-    launched(kernels.two_parameters_that_may_be_one, memory_of_both[:N], memory_of_both[1:])
+    launched(own_kernels.two_parameters_that_may_be_one, memory_of_both[:N], memory_of_both[1:])
     want = np.full(N + 1, 2.0)
     want[0] = want[N] = 1.0
     np.testing.assert_array_equal(memory_of_both.numpy(), want)
@@ -206,7 +206,7 @@ def test_an_array_whose_elements_are_one():
     cell = zeros(1)
     launched(own_kernels.own_element, strided(cell, (N,), (0,)))
     assert cell.numpy()[0] == N
-    launched(kernels.index_from_memory, strided(cell, (100,), (0,)), wp.array(np.arange(N, dtype=np.int32) % 100))
+    launched(own_kernels.index_from_memory, strided(cell, (100,), (0,)), wp.array(np.arange(N, dtype=np.int32) % 100))
     assert cell.numpy()[0] == 2 * N
 
 
