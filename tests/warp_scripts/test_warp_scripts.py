@@ -13,16 +13,20 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((Path(__file__).resolve().parent / "scripts").glob("*.py"))
 GUIDE = ROOT / "docs" / "warp.md"
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\bnan\b|\binf\b")
-NEEDS = {"array_views": "torch", "recording_and_devices": "pxr"}
+NEEDS = {"array_views": "torch", "recording_and_devices": "pxr", "lbfgs_inverse_heat": "scipy"}
 
 # Lines that differ on purpose, by what Warp prints there: the words of the guide that tell why.
 DIFFERENT = {
     "array_views": {"shared [1.   1.25": "have the names of Warp's own types"},
     "bvh_and_marching": {"volume 14": "along other diagonals", "inside ": "along other diagonals"},
     "decompositions": {" [0.0, 0.75, 1.5]] True (9,)": "has the shape of the matrix"},
+    "lbfgs_inverse_heat": dict.fromkeys(("start ", "difference", "recovered"), "sets an array inside `with tape:`"),
     "optimisers": {f"{n} loss": "sums up counts as zero there" for n in (30, 60, 90, 120)},
     "recording_and_devices": {"through clone": "before the first `backward`"},
 }
+
+# Scripts that end with an error on purpose: its class, and the words of the guide.
+REFUSED = {"replayed_tape": ("TapeOverwriteError", "Played again after arrays that their gradients need were changed")}
 
 
 def for_warpsim(text):
@@ -37,7 +41,10 @@ def printed(script, folder):
     done = subprocess.run(
         [sys.executable, copy], capture_output=True, text=True, cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    if script.stem in REFUSED:
+        assert done.returncode == 1 and f"errors.{REFUSED[script.stem][0]}: " in done.stderr, done.stdout + done.stderr
+    else:
+        assert done.returncode == 0, done.stdout + done.stderr
     return [line.rstrip() for line in done.stdout.splitlines() if line.strip()]
 
 
@@ -63,8 +70,11 @@ def test_a_script_prints_what_it_prints_under_warp(script, tmp_path):
         pytest.importorskip(NEEDS[script.stem])
     warp = script.with_suffix(".txt").read_text(encoding="utf-8").splitlines()
     ours, differs = printed(script, tmp_path), DIFFERENT.get(script.stem, {})
-    assert len(ours) == len(warp), ours
-    pairs = list(zip(warp, ours, strict=True))
+    if script.stem in REFUSED:
+        assert len(ours) < len(warp), "it went on"
+    else:
+        assert len(ours) == len(warp), ours
+    pairs = list(zip(warp, ours, strict=False))
     unlike = [f"Warp: {a}\nhere: {b}" for a, b in pairs if not same(a, b) and not a.startswith(tuple(differs))]
     assert not unlike, "\n".join(unlike)
     alike = [start for start in differs if any(same(a, b) for a, b in pairs if a.startswith(start))]
@@ -73,7 +83,9 @@ def test_a_script_prints_what_it_prints_under_warp(script, tmp_path):
 
 def test_the_guide_names_every_difference():
     guide = " ".join(GUIDE.read_text(encoding="utf-8").split())
-    assert {words for lines in DIFFERENT.values() for words in lines.values() if words not in guide} == set()
+    reasons = {words for lines in DIFFERENT.values() for words in lines.values()}
+    reasons |= {words for _, words in REFUSED.values()}
+    assert {words for words in reasons if words not in guide} == set()
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
