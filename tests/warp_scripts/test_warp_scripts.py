@@ -13,11 +13,13 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((Path(__file__).resolve().parent / "scripts").glob("*.py"))
 GUIDE = ROOT / "docs" / "warp.md"
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|\bnan\b|\binf\b")
-NEEDS = {"array_views": "torch", "recording_and_devices": "pxr", "lbfgs_inverse_heat": "scipy"}
+NEEDS = {"array_views": "torch", "recording_and_devices": "pxr", "lbfgs_inverse_heat": "scipy",
+         "torch_layer": "torch"}  # fmt: skip
 
 # Lines that differ on purpose, by what Warp prints there: the words of the guide that tell why.
 DIFFERENT = {
     "array_views": {"shared [1.   1.25": "have the names of Warp's own types"},
+    "atomics_and_graphs": {"sorted True": "keeps what was read when `a` is overwritten"},
     "bvh_and_marching": {"volume 14": "along other diagonals", "inside ": "along other diagonals"},
     "decompositions": {" [0.0, 0.75, 1.5]] True (9,)": "has the shape of the matrix"},
     "lbfgs_inverse_heat": dict.fromkeys(("start ", "difference", "recovered"), "sets an array inside `with tape:`"),
