@@ -109,6 +109,8 @@ def constant(a: Any, param: Parameter, owner: str) -> Any:
             return tuple(np.asarray(a, param.dtype).ravel().tolist())
         if scalars.is_integer(param.type) and not isinstance(a, int | np.integer | np.bool_):
             raise TypeError
+        if a is None:  # a NaN to NumPy
+            raise TypeError
         return param.type(a).item()
     except (TypeError, ValueError, OverflowError):
         raise ArgumentTypeError(

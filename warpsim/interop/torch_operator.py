@@ -17,6 +17,7 @@ import torch
 
 from ..core.language import get_device
 from ..core.runtime.devices.device import Device
+from ..core.types.arrays import type_name
 from ..errors import ArgumentTypeError, ArrayError, DeviceError, user_frames
 from .copied import Copied
 from .forms import VALUE
@@ -81,8 +82,10 @@ class TorchOperator(Copied):
             if isinstance(a, torch.Tensor):
                 constants.append(None)
             elif param.is_array or a is None:
+                number = "" if param.is_array else f", or a number: {type_name(param.type)}"
                 raise ArgumentTypeError(
-                    f"argument {param.name!r} of {self.signature.owner} is {type(a).__name__}\nexpected: a tensor"
+                    f"argument {param.name!r} of {self.signature.owner} is {type(a).__name__}\n"
+                    f"expected: a tensor{number}"
                 )
             else:
                 constants.append(a)

@@ -17,7 +17,7 @@ from ..devices.capture import current_graph, recorded
 from ..devices.cuda import interop
 from ..devices.device import device_of, get_device
 from .array import array
-from .host_memory import TypedMemory, allocate, checked_dtype, normalized_shape
+from .host_memory import TypedMemory, allocate, checked_dtype, normalized_shape, refused
 
 __all__ = [
     "clone", "copy", "dtype_from_numpy", "dtype_to_numpy", "empty", "empty_like", "from_dlpack",
@@ -272,7 +272,8 @@ def from_dlpack(source: Any, dtype: Any = None) -> array:
         memory = _renamed(memory, structs.numpy_dtype(checked_dtype(dtype)).base)
     a = array(memory, dtype=dtype or checked_dtype(memory.dtype.type), device=device_of(memory), copy=False)
     if memory.size and not np.may_share_memory(a._data, memory):
-        raise ArrayError(f"{memory.dtype} memory of shape {memory.shape} cannot be shared as {type_name(a.dtype)}")
+        why = refused(memory, memory.ndim) or f"{memory.dtype} memory of shape {memory.shape}"
+        raise ArrayError(f"cannot be shared as {type_name(a.dtype)}: {why}")
     return a
 
 
