@@ -63,7 +63,7 @@ def test_threads_may_be_all_that_a_kernel_gets():
     assert wp.jax_kernel(fresh)(launch_dims=3)[0].tolist() == [1.0] * 3
 
 
-@pytest.mark.parametrize("others, message", [([], "found: \\[\\]"), (None, "JAX has no cuda:1: Unknown backend")])
+@pytest.mark.parametrize("others, message", [([], r"found: \[\]"), (None, "JAX has no cuda:1: Unknown backend")])
 def test_devices_that_jax_lacks(monkeypatch, others, message):
     class Second:
         shares_host_memory, ordinal = False, 1

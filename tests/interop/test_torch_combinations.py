@@ -150,7 +150,7 @@ def test_integers_and_short_floats():
     y.sum().backward()
     assert m.tolist() == [0, 2, 4, 6] and not m.requires_grad and x.grad.tolist() == [0.0, 1.0, 2.0, 3.0]
     f, x = wp.torch_op(squares), torch.rand(4, dtype=torch.bfloat16, requires_grad=True)
-    for g in (f, torch.compile(f, fullgraph=True, backend="aot_eager")):
+    for g in (f, torch.compile(lambda x: f(x), fullgraph=True, backend="aot_eager")):
         (gradient,) = torch.autograd.grad(g(x).sum(), x)
         torch.testing.assert_close((g(x), gradient), (x * x, 2.0 * x.detach()))
 
@@ -162,6 +162,15 @@ def test_a_failure_in_a_compiled_graph_leaves_the_process_alive():
         with pytest.raises(wp.errors.KernelAssertionError, match=r"too large[\s\S]*in kernel 'picky', thread 0"):
             compiled(torch.ones(3, dtype=torch.float64))
         assert compiled(torch.full((3,), 0.25, dtype=torch.float64)).tolist() == [0.5] * 3
+
+
+def test_operators_compile_after_one_was_refused():
+    """PyTorch gives up a function that raised while it was traced, and would compile what that calls instead."""
+    f, x = wp.torch_op(squares), torch.rand(4, dtype=torch.bfloat16, requires_grad=True)
+    with pytest.raises(wp.errors.ArrayError, match=r"layout torch.sparse_coo"):
+        torch.compile(f, backend="aot_eager")(x.detach().to_sparse())
+    torch.testing.assert_close(torch.compile(f, backend="aot_eager")(x), x * x)
+    torch.testing.assert_close(torch.compile(lambda x: f(x), fullgraph=True, backend="aot_eager")(x), x * x)
 
 
 def test_a_gradient_of_a_number_on_a_tape_is_refused():

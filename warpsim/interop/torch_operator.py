@@ -52,12 +52,22 @@ class TorchOperator(Copied):
     @user_frames
     def __call__(self, *args: Any, launch_dims: Any = None, output_dims: Any = None) -> Any:
         """Results for tensors and numbers, one for every input of the kernel: a tensor, or a tuple of several."""
+        if torch.compiler.is_compiling():
+            return self.results(args, launch_dims, output_dims, compiling=True)
+        return self.eager_results(args, launch_dims, output_dims)
+
+    @torch.compiler.disable
+    def eager_results(self, args: Sequence[Any], launch_dims: Any, output_dims: Any) -> Any:
+        """The results outside of graphs: a compiler that gave this call up must not take its parts up again."""
+        return self.results(args, launch_dims, output_dims, compiling=False)
+
+    def results(self, args: Sequence[Any], launch_dims: Any, output_dims: Any, compiling: bool) -> Any:
+        """As of a call; in graphs the operator of the dispatcher is called."""
         self.signature.check_count(args)
         numbers = self.numbers(args)
         launch_dims = evaluated(self.launch_dims if launch_dims is None else launch_dims, args)
         output_dims = evaluated(self.output_dims if output_dims is None else output_dims, args)
         operands = [a for a in args if isinstance(a, torch.Tensor)]
-        compiling = torch.compiler.is_compiling()
         plain = not compiling and all(type(a) in _PLAIN and not a.is_nested for a in operands)
         if not plain and not compiling:
             self.check_layouts(args)
