@@ -71,6 +71,8 @@ class JaxFunction(Copied):
         """Where the number of outputs was not said, it follows from that of the arguments."""
         signature = self.operator.signature
         pure = len(signature.params) - count
+        if not all(param.is_array for param in signature.params[count:]):
+            return  # an argument is missing: no output
         if self.num_outputs is None and pure > 0 and pure != len(signature.pure):
             self.operator = operator_of(self.subject, pure + len(signature.in_out), self.in_out_argnames)
 
