@@ -254,7 +254,7 @@ def test_dlpack():
     back = wp.from_dlpack(a, dtype=wp.vec2)
     assert (back.ptr, back.shape) == (a.ptr, (3, 2))
     assert wp.from_dlpack(np.arange(3)).dtype is wp.int64
-    with pytest.raises(ArrayError, match=r"float32 memory of shape .* cannot be shared as vec3d"):
+    with pytest.raises(ArrayError, match=r"cannot be shared as vec3d: float32 memory of shape"):
         wp.from_dlpack(np.zeros((2, 3), np.float32), dtype=wp.vec3d)
     with pytest.raises(DeviceError, match="memory of int cannot be shared"):
         wp.from_dlpack(3)
