@@ -44,6 +44,7 @@ RUNS = {
     "soft_identify": ("", 0.0, 1.0),
     "ocean_inverse": ("", 0.0, 1.0),
     "cartpole": ("", 0.0, 1.0),
+    "walker": ("", 0.0, 1.0),
     "radius_aggregation": ("", 0.0, 1.0),
     "pendulums_jax": ("", 0.0, 1.0),
 }
