@@ -251,3 +251,9 @@ def test_an_open_mesh_is_refused_as_an_obstacle():
         else:
             with pytest.raises(ModelError, match="the mesh of shape 0 is open: 3 edges"):
                 builder.finalize()
+
+
+@pytest.mark.parametrize("gravity", [float("nan"), (0.0, 0.0, -9.81), "down"], ids=str)
+def test_gravity_is_one_finite_number(gravity):
+    with pytest.raises(ModelError, match=r"gravity is [\s\S]*one finite number[\s\S]*up_axis"):
+        ModelBuilder(gravity=gravity).finalize("cpu")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,8 +43,11 @@ def check_materials(builder: ModelBuilder) -> None:
     mass, radius = builder.particles["mass"], builder.particles["radius"]
     _need(mass >= 0.0, "particle {} has the mass {:g} kg", mass, "0 or more")
     _need(radius >= 0.0, "particle {} has the radius {:g} m", radius, "0 or more")
-    if not math.isfinite(builder.gravity):
-        raise ModelError(f"gravity is {builder.gravity}\nexpected: a finite acceleration [m/s^2]")
+    if not isinstance(builder.gravity, Real) or not math.isfinite(builder.gravity):
+        raise ModelError(
+            f"gravity is {builder.gravity}\nexpected: one finite number, along {builder.up_axis} [m/s^2]\n"
+            "help: name another axis by up_axis, or write any direction to control.gravity"
+        )
     for name, what in (("q", "position"), ("qd", "velocity")):
         value = builder.particles[name]
         _need(np.isfinite(value).all(axis=1), "particle {} has the " + what + " {}", value, "finite numbers")
