@@ -1,18 +1,14 @@
 """Functions of JAX in combinations: subsets of arguments, of batches and of outputs, empty arrays, control flow."""
 
-import itertools
-
 import numpy as np
 import pytest
-from operator_kernels import F
+from operator_kernels import EACH, pair, repeated, squares
 
 import warpsim as wp
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 jnp = jax.numpy
 pytestmark = pytest.mark.cpu(reason="JAX on the CPU")
-SUBSETS = [n for n in itertools.product((False, True), repeat=3) if any(n)]
-EACH = pytest.mark.parametrize("chosen", SUBSETS, ids=lambda n: "".join("01"[k] for k in n))
 
 
 @pytest.fixture(autouse=True)
@@ -21,26 +17,6 @@ def _wide():
     jax.config.update("jax_enable_x64", True)
     yield
     jax.config.update("jax_enable_x64", before)
-
-
-@wp.kernel
-def pair(a: F, b: F, s: wp.float64, y: F, z: F):
-    i = wp.tid()
-    y[i] = wp.sin(a[i]) * b[i] * s
-    z[i] = a[i] * b[i] * b[i]
-
-
-@wp.kernel
-def squares(x: wp.array(dtype=wp.bfloat16), y: wp.array(dtype=wp.bfloat16)):
-    i = wp.tid()
-    y[i] = x[i] * x[i]
-
-
-@wp.kernel
-def repeated(n: wp.array(dtype=int), x: F, y: F, m: wp.array(dtype=int)):
-    i = wp.tid()
-    y[i] = x[i] * wp.float64(n[i])
-    m[i] = 2 * n[i]
 
 
 def reference(a, b, s):

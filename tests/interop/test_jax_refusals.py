@@ -4,7 +4,7 @@ import types
 
 import numpy as np
 import pytest
-from operator_kernels import F
+from operator_kernels import Pair, number_last, pairs
 
 import warpsim as wp
 
@@ -24,21 +24,6 @@ def scaled(x: wp.array(dtype=float), s: float, y: wp.array(dtype=float)):
 @wp.kernel
 def fresh(y: wp.array(dtype=float)):
     y[wp.tid()] = 1.0
-
-
-@wp.kernel
-def number_last(x: F, y: float):
-    pass
-
-
-@wp.struct
-class Pair:
-    a: float
-
-
-@wp.kernel
-def pairs(x: wp.array(dtype=Pair), y: F):
-    pass
 
 
 def chain(x: wp.array(dtype=float), s: float, y: wp.array(dtype=float)):

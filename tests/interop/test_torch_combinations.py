@@ -1,58 +1,19 @@
 """Operators of PyTorch in combinations: subsets of inputs, of batches and of outputs, modes, checkpoints, dtypes."""
 
-import itertools
-
 import numpy as np
 import pytest
-from operator_kernels import F
+from operator_kernels import EACH, F, Pair, number_last, pair, pairs, repeated, squares
 
 import warpsim as wp
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 checkpoint = pytest.importorskip("torch.utils.checkpoint").checkpoint
 pytestmark = pytest.mark.cpu(reason="tensors of the CPU build of PyTorch")
-SUBSETS = [n for n in itertools.product((False, True), repeat=3) if any(n)]
-EACH = pytest.mark.parametrize("chosen", SUBSETS, ids=lambda n: "".join("01"[k] for k in n))
-
-
-@wp.kernel
-def pair(a: F, b: F, s: wp.float64, y: F, z: F):
-    i = wp.tid()
-    y[i] = wp.sin(a[i]) * b[i] * s
-    z[i] = a[i] * b[i] * b[i]
-
-
-@wp.kernel
-def squares(x: wp.array(dtype=wp.bfloat16), y: wp.array(dtype=wp.bfloat16)):
-    i = wp.tid()
-    y[i] = x[i] * x[i]
-
-
-@wp.kernel
-def repeated(n: wp.array(dtype=int), x: F, y: F, m: wp.array(dtype=int)):
-    i = wp.tid()
-    y[i] = x[i] * wp.float64(n[i])
-    m[i] = 2 * n[i]
 
 
 @wp.kernel
 def fresh(y: F):
     y[wp.tid()] = wp.float64(1.0)
-
-
-@wp.kernel
-def number_last(x: F, y: float):
-    pass
-
-
-@wp.struct
-class Pair:
-    a: float
-
-
-@wp.kernel
-def pairs(x: wp.array(dtype=Pair), y: F):
-    pass
 
 
 @wp.kernel

@@ -79,10 +79,15 @@ def _call(call: Call, times: float, work: Work) -> None:
         work.wide += times * size if size > _NARROW else 0.0
         work.compound += times * size if size > 1 else 0.0
         return
-    size = sum(flat_size(r.type) for r in call.results if not isinstance(r.type, ArrayType))
-    each = _LIBRARY_CALL if call.row.ulps > 1 else 1
-    if call.op.name == "mul" and is_compound(call.args[0].type) and is_compound(call.args[1].type):
-        each = 2 * call.args[0].type.shape[-1]
     if call.op.name in FREE:
         return
-    work.operations += times * size * each
+    each = _LIBRARY_CALL if call.row.ulps > 1 else 1
+    work.operations += times * scalar_operations(call) * each
+
+
+def scalar_operations(call: Call) -> float:
+    """How many scalars a call computes, and for products of compounds how many multiplications and additions."""
+    size = sum(flat_size(r.type) for r in call.results if not isinstance(r.type, ArrayType))
+    if call.op.name == "mul" and all(is_compound(a.type) for a in call.args):
+        return float(size * 2 * call.args[0].type.shape[-1])
+    return size

@@ -6,7 +6,7 @@ another way than the processor guesses: lanes go both ways, and pay nothing for 
 long as that of the slowest lane.
 
 The times were fitted to 50 kernels that gather two or four elements or loop over some, compute with 8 to 150
-operations, and store, or add at two places (Zen 4 at 3.7 GHz, 16 lanes). Measured speeds of lanes are 0.17 to 4.6.
+operations, and store, or add at two places (an AMD EPYC with 16 lanes). Measured speeds of lanes are 0.17 to 4.6.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ...ops.lanes import takes_lanes
 from ...ops.registry import ATOMIC, READ, WRITE
 from ...types import scalars
 from ...types.arrays import ArrayType
-from ...types.compounds import is_compound, scalar_of
+from ...types.compounds import scalar_of
 from ...types.structs import holds_arrays, is_struct
-from .cost import FREE, trips
+from .cost import FREE, scalar_operations, trips
 
 # Nanoseconds of a thread by itself, and of one of 16 lanes.
 _START = (0.0, 2.1)
@@ -92,9 +92,7 @@ class _Cost:
 
     def arithmetic(self, call: Call) -> tuple[float, float]:
         """What a call that only computes takes by itself and in a lane."""
-        size = sum(flat_size(r.type) for r in call.results if not isinstance(r.type, ArrayType))
-        if call.op.name == "mul" and all(is_compound(a.type) for a in call.args):
-            size *= 2 * call.args[0].type.shape[-1]
+        size = scalar_operations(call)
         if call.op.name in _INTEGER_DIVISIONS and _divides_integers(call):
             return _times(size, "integer division")
         alone, together = _times(size, "transcendental" if call.row.ulps > 1 else "operation")
