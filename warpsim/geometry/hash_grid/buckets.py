@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.language import array, empty, float32, float64, int32, launch, max, min, tid, vec3d
+from ...core.language import array, empty, float32, float64, int32, launch, max, min, tid, uint32, vec3d
 from .build import (
     EXACT, INFINITE, LARGEST_INT, SMALLEST_INT, Table, Task, cell_count, cell_of, higher, image_of, layer_of, lower,
     make_plan, most_cells,
@@ -47,7 +47,6 @@ def find_extent(
     high_group[piece] = last
 
 
-
 @EXACT
 def count_buckets(
     points: array(dtype=Any), groups: array(dtype=int32), count: int32, plan: array(dtype=HashGridPlan),
@@ -69,7 +68,7 @@ def count_buckets(
         counts[row + k] = 0
     for k in range(PIECE):
         if begin + k < end:
-            bucket = row + (cells[begin + k] >> p.shift)
+            bucket = uint32(row + (cells[begin + k] >> p.shift))  # unsigned: no index that may count from the end
             counts[bucket] = counts[bucket] + 1
 
 
