@@ -185,16 +185,17 @@ def _reverse(name: str, title: str, goals: tuple[Goal, ...] = _REVERSE) -> Row:
     return Row(f"backward_{name}", f"backward: {title}", f"backward_{name}", goals=goals, relative_to="forward")
 
 
+# Import and first launch share their work as they like: the goals of rows that hold both are sums.
 ROWS: tuple[Row, ...] = (
     Row("import", "import", "import", goals=(Goal(seconds=0.35),)),
-    Row("cold_first", "cold first launch (12-kernel script)", "cold", "first",
-        (Goal(seconds=0.6), Goal(ratio=10.0))),
-    Row("cold_all", "cold, all 12 kernels launched", "cold", "all"),
-    Row("cold_first_forward", "cold first launch, adjoints off", "cold-forward", "first"),
-    Row("cold_all_forward", "cold, all 12 kernels, adjoints off", "cold-forward", "all"),
-    Row("warm_first", "warm first launch (disk cache)", "warm", "first",
-        (Goal(seconds=0.25),)),
-    Row("warm_all", "warm, all 12 kernels launched", "warm", "all"),
+    Row("cold_first", "import and cold first launch (12-kernel script)", "cold", "first",
+        (Goal(seconds=0.95), Goal(ratio=10.0))),
+    Row("cold_all", "import and cold launch of all 12 kernels", "cold", "all"),
+    Row("cold_first_forward", "the same, first launch, adjoints off", "cold-forward", "first"),
+    Row("cold_all_forward", "the same, all 12 kernels, adjoints off", "cold-forward", "all"),
+    Row("warm_first", "import and warm first launch (disk cache)", "warm", "first",
+        (Goal(seconds=0.6),)),
+    Row("warm_all", "import and warm launch of all 12 kernels", "warm", "all"),
     Row("launch_3", "launch, 3 arguments", "launch_3", goals=(Goal(seconds=3.0e-6),)),
     Row("launch_6", "launch, 6 arguments", "launch_6", goals=(Goal(seconds=4.0e-6),)),
     Row("recorded_command", "recorded launch, 3 arguments", "recorded_command"),

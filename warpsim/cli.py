@@ -29,6 +29,7 @@ from .config import config
 from .core.emit import cuda_tools, nvjitlink, nvvm
 from .core.emit.cache import ObjectCache, default_directory
 from .core.runtime.devices.cuda import driver
+from .core.runtime.devices.processor import cores, processor
 from .core.runtime.launches import pool
 from .errors import WarpsimError
 
@@ -173,21 +174,6 @@ def version_of(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return ""
-
-
-def processor() -> str:
-    """The name of the processor, as far as the system tells."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
-
-
-def cores() -> int:
-    """Cores that this process may use: a container may allow fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def threads() -> str:

@@ -1,9 +1,10 @@
 """One start of one framework on the clock: ``benchmarks.startup.clock NAME MODE``.
 
 ``MODE`` is ``import``, ``launch`` or ``launch-forward`` (adjoints off where that is a choice).
-Writes one JSON line: seconds of the import, and from its end to the first finished kernel and to
-the last of twelve. Guarantees that nothing which a framework needs is imported before the watch
-starts, and that the values are looked at only after it stopped.
+Writes one JSON line: seconds of the import, or from its begin to the first finished kernel and to
+the last of twelve: an import that leaves its work to the first launch gains nothing. Guarantees that
+nothing which a framework needs is imported before the watch starts, and that the values are looked at
+only after it stopped.
 """
 
 import importlib
@@ -24,10 +25,10 @@ def imported(name: str) -> dict:
 
 
 def launched(name: str, forward_only: bool) -> dict:
-    """Seconds after the import until the first kernel, and all twelve, have run."""
+    """Seconds from the begin of the import until the first kernel, and all twelve, have run."""
     os.environ["BENCH_LANGUAGE"] = frameworks.MODULES[name]
-    module = frameworks.load(name)
     start = time.perf_counter()
+    module = frameworks.load(name)
     frameworks.prepare(name, module, forward_only=forward_only)
     finish = frameworks.settle(module) or (lambda: None)
     dialect = frameworks.DIALECTS[name]

@@ -15,13 +15,14 @@ import importlib
 import json
 import math
 import pkgutil
-import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+from ..core.runtime.devices.processor import processor
 from ..errors import WarpsimError
 
 FAST, FULL = "fast", "full"
@@ -141,7 +142,7 @@ def chosen(names: Sequence[str] = (), everything: bool = False) -> list[Case]:
 
 @dataclass
 class Result:
-    """One case that ran. seconds: of wall time, compilation included."""
+    """One case that ran. seconds: of wall time, compilation included; ran: the day, and the machine."""
 
     name: str
     solver: str
@@ -150,6 +151,7 @@ class Result:
     source: str
     seconds: float
     measurements: list[Measurement] = field(default_factory=list)
+    ran: str = ""
 
     @property
     def passed(self) -> bool:
@@ -162,7 +164,8 @@ def run_case(one: Case) -> Result:
     begin = time.perf_counter()
     measurements = list(one.measure())
     seconds = time.perf_counter() - begin
-    return Result(one.name, one.solver, one.title, one.tier, one.source, seconds, measurements)
+    ran = f"{date.today().isoformat()}, {processor()}"
+    return Result(one.name, one.solver, one.title, one.tier, one.source, seconds, measurements, ran)
 
 
 def run(names: Sequence[str] = (), everything: bool = False) -> list[Result]:
@@ -206,9 +209,8 @@ def page(results: Sequence[Result]) -> str:
     for solver in dict.fromkeys(r.solver for r in results):
         mine = [r for r in results if r.solver == solver]
         parts.append(f"## {solver}\n\n{table(mine)}\n")
-        parts.append("\n".join(f"- **{r.name}** {r.title} ({r.tier}). {r.source}" for r in mine) + "\n")
-    machine = f"{platform.machine()}, Python {platform.python_version()}"
-    parts.append(f"Run on {machine}; the times include compilation.\n")
+        parts.append("\n".join(f"- **{r.name}** {r.title} ({r.tier}; {r.ran}). {r.source}" for r in mine) + "\n")
+    parts.append("Each case names the day and the machine of its last run; the times include compilation.\n")
     return "\n".join(parts)
 
 

@@ -15,6 +15,7 @@ from pool_scenarios import SCENARIOS, SERIAL_SCENARIOS, WAYS, recorded, run_thre
 
 from warpsim.config import config
 from warpsim.core.emit.cache import ObjectCache
+from warpsim.core.runtime.devices.processor import cores
 from warpsim.core.runtime.launches import pool as pool_module
 from warpsim.core.runtime.launches import pool_code
 from warpsim.core.runtime.launches.pool import KERNEL_PROTOTYPE, Pool, chunk_size, get_pool
@@ -107,6 +108,7 @@ COLD_PROGRAM = """
 import os, threading
 import numpy as np
 import warpsim as wp
+from warpsim.core.runtime.devices.processor import cores
 from warpsim.core.runtime.launches import pool_code
 
 compiled = []
@@ -135,7 +137,7 @@ print(*compiled)
 """
 
 
-@pytest.mark.skipif(pool_module._available_cores() < 2, reason="the only core has kernels to compile")
+@pytest.mark.skipif(cores() < 2, reason="the only core has kernels to compile")
 def test_another_thread_compiles_the_launcher_while_kernels_are_compiled(tmp_path):
     program = tmp_path / "cold.py"
     program.write_text(COLD_PROGRAM)

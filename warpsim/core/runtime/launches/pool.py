@@ -28,6 +28,7 @@ from typing import Any
 
 from ....errors import DeviceError
 from ...emit.build import ON_COLD_START
+from ..devices.processor import cores
 from . import pool_code
 
 KERNEL_PROTOTYPE = ctypes.CFUNCTYPE(
@@ -203,7 +204,7 @@ _cold_starts = itertools.count(1)
 
 def _expect_launches() -> None:
     """Have another core compile the pool while this one compiles kernels: from the second on, lest the first wait."""
-    if next(_cold_starts) == 2 and not _pools and _available_cores() > 1:
+    if next(_cold_starts) == 2 and not _pools and cores() > 1:
         pool_code.begin()
 
 
@@ -229,14 +230,8 @@ if hasattr(os, "register_at_fork"):
 def _initial_thread_count() -> int:
     text = os.environ.get(_THREADS_VARIABLE, "").strip()
     if not text:
-        return _available_cores()
+        return cores()
     return _checked_thread_count(int(text) if text.isdecimal() else text, _THREADS_VARIABLE)
-
-
-def _available_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _checked_thread_count(count: object, source: str) -> int:
