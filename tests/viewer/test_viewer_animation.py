@@ -1,12 +1,16 @@
 """What a stage holds reaches the viewer in metres of the world, frame by frame; damaged stages are refused."""
 
+import socket
+import struct
+import urllib.request
+
 import numpy as np
 import pytest
 from pxr import Usd, UsdGeom
 from usd_scenes import FRAMES, everything
 
 from warpsim.usd import UsdError, UsdWriter
-from warpsim.viewer import Animation
+from warpsim.viewer import Animation, view
 
 
 @pytest.fixture
@@ -60,6 +64,34 @@ def test_bounds_are_those_of_what_moves(scene):
     low, high = scene.bounds()
     np.testing.assert_allclose(low, [0.95, -0.05, -0.05], atol=1e-3)
     np.testing.assert_allclose(high, [1.1, 0.1, 0.45], atol=1e-3)
+
+
+def test_bounds_hold_balls_and_grains_whole(tmp_path):
+    square = np.float32([[-1, 0, -1], [1, 0, -1], [1, 0, 1], [-1, 0, 1]])
+    with UsdWriter(tmp_path / "both.usdc") as usd:
+        for k in range(2):
+            usd.frame()
+            usd.points("balls", np.float32([[0, 0.5, 0], [3, 0.5, k]]), 0.5)
+            tile = (square, [[0, 1, 2], [0, 2, 3]], (1, 0, 0))
+            usd.instances("grains", [tile], np.float32([[1, 5, 0]]), [[0, 0, 0, 1]])
+    low, high = Animation(tmp_path / "both.usdc").bounds()
+    np.testing.assert_allclose(low, [-0.5, 0.0, -np.sqrt(2.0)], atol=1e-6)
+    np.testing.assert_allclose(high, [3.5, 5.0 + np.sqrt(2.0), 1.5], atol=1e-6)
+
+
+def test_a_browser_that_goes_leaves_no_trace(tmp_path, capfd):
+    with UsdWriter(tmp_path / "many.usdc") as usd:
+        for k in range(2):
+            usd.frame()
+            usd.points("grains", np.full((500_000, 3), k, np.float32), 0.1)
+    server = view(Animation(tmp_path / "many.usdc"), browser=False)
+    with socket.create_connection(("127.0.0.1", int(server.url.rsplit(":", 1)[1][:-1]))) as visitor:
+        visitor.sendall(b"GET /frame/1 HTTP/1.0\r\n\r\n")
+        visitor.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, as of a closed tab
+        assert visitor.recv(10)
+    assert urllib.request.urlopen(f"{server.url}frame/0").status == 200
+    server.close()
+    assert capfd.readouterr().err == ""
 
 
 def test_stages_of_our_writer_and_static_ones(tmp_path):

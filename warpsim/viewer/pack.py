@@ -35,7 +35,7 @@ def header_of(animation: Animation, every: int, play: bool) -> dict[str, Any]:
 
 def _described(animation: Animation, body: Body) -> dict[str, Any]:
     first = animation.moment(body, 0)
-    colored = first.color.ndim == 2
+    colored = animation.colored(body)
     return {
         "name": body.name, "kind": body.kind, "moving": body.moving, "count": len(first.points), "colored": colored,
         "color": None if colored else [float(c) for c in first.color],
@@ -49,8 +49,8 @@ def frame_bytes(animation: Animation, bodies: Iterable[Body], frame: int, boxes:
     parts: list[bytes] = []
     for body in bodies:
         moment = animation.moment(body, frame)
-        box = boxes[body.name] if boxes else box_of(*animation.box(body, [frame]))
-        parts += _parts(body, moment, box, animation.moment(body, 0).color.ndim == 2)
+        box = boxes[body.name] if boxes else box_of(*moment.box())
+        parts += _parts(body, moment, box, animation.colored(body))
     return b"".join(parts)
 
 

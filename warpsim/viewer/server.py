@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import webbrowser
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from .animation import Animation
@@ -57,8 +58,9 @@ class Server:
                 self.send_response(200)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
+                with suppress(ConnectionError):  # the browser has gone, or asks for another frame by now
+                    self.end_headers()
+                    self.wfile.write(content)
 
             def log_message(self, *arguments: object) -> None:
                 """Say nothing about requests."""

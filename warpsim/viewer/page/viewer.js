@@ -34,6 +34,7 @@ function remoteFrames() {
         if (!answer.ok) throw new Error(`frame ${number}: ${answer.statusText}`);
         return answer.arrayBuffer();
       }));
+      kept.get(number).catch(() => kept.delete(number)); // to be asked for again
       if (kept.size > 64) kept.delete(kept.keys().next().value);
     }
     return kept.get(number);
@@ -86,6 +87,24 @@ const BALLS = {
     }`,
 };
 
+/** Balls as the sun sees them: their discs, as depths in the shadow map. */
+const BALL_SHADOWS = {
+  vertexShader: `
+    attribute float radius; uniform float pixels;
+    void main() {
+      gl_Position = projectionMatrix * modelViewMatrix * vec4(position, 1.0);
+      gl_PointSize = max(1.0, pixels * radius * projectionMatrix[1][1]);
+    }`,
+  fragmentShader: `
+    void main() {
+      vec2 at = 2.0 * gl_PointCoord - 1.0;
+      if (dot(at, at) > 1.0) discard;
+      gl_FragColor = vec4(1.0);
+    }`,
+};
+const SHADOW_PIXELS = 2048;
+const MOST_SHADOWS = 300000; // balls: more are drawn once a frame, not twice
+
 const scene = new THREE.Scene();
 const camera = new THREE.PerspectiveCamera(40, 1, 0.01, 1000);
 const renderer = new THREE.WebGLRenderer({ canvas: element("scene"), antialias: true, preserveDrawingBuffer: true });
@@ -130,6 +149,8 @@ class PointsBody {
     this.material = new THREE.ShaderMaterial({ ...BALLS, uniforms, vertexColors: true });
     this.object = new THREE.Points(this.geometry, this.material);
     this.object.frustumCulled = false;
+    this.object.castShadow = body.count <= MOST_SHADOWS;
+    this.object.customDepthMaterial = new THREE.ShaderMaterial({ ...BALL_SHADOWS, uniforms: { pixels: { value: SHADOW_PIXELS } } });
     balls.push(this.material);
   }
   show(data) {
@@ -198,18 +219,20 @@ function metres(data) {
 function setUp() {
   const low = new THREE.Vector3(...header.low), high = new THREE.Vector3(...header.high);
   const middle = low.clone().add(high).multiplyScalar(0.5), radius = Math.max(1e-6, 0.5 * low.distanceTo(high));
+  scene.userData.radius = radius;
   renderer.setPixelRatio(Math.min(2, window.devicePixelRatio));
   renderer.shadowMap.enabled = true;
-  renderer.shadowMap.type = THREE.PCFSoftShadowMap;
+  renderer.shadowMap.type = THREE.PCFShadowMap;
   renderer.toneMapping = THREE.ACESFilmicToneMapping;
   scene.background = new THREE.Color(matchMedia("(prefers-color-scheme: dark)").matches ? 0x10151c : 0xdfe5ec);
+  scene.fog = new THREE.Fog(scene.background, 1, 2);
   const sky = new THREE.HemisphereLight(0xffffff, 0x8a8f98, 1.5);
   sky.position.copy(upward);
   const across = header.up === "Z" ? [0.5, -0.4, 0.9] : [0.5, 0.9, 0.4];
   sun.position.copy(middle).addScaledVector(new THREE.Vector3(...across).normalize(), 4 * radius);
   sun.target.position.copy(middle);
   sun.castShadow = true;
-  sun.shadow.mapSize.set(2048, 2048);
+  sun.shadow.mapSize.set(SHADOW_PIXELS, SHADOW_PIXELS);
   sun.shadow.normalBias = 0.01 * radius;
   Object.assign(sun.shadow.camera, { left: -1.6 * radius, right: 1.6 * radius, top: 1.6 * radius, bottom: -1.6 * radius, near: radius, far: 8 * radius });
   scene.add(sky, sun, sun.target);
@@ -222,18 +245,33 @@ function setUp() {
   controls.enableDamping = true;
 }
 
+/** Lines of a floor, one pixel wide at any distance, fading outwards. */
+const GRID = {
+  vertexShader: `
+    varying vec2 at;
+    void main() { at = position.xy; gl_Position = projectionMatrix * modelViewMatrix * vec4(position, 1.0); }`,
+  fragmentShader: `
+    varying vec2 at; uniform float cell; uniform float reach; uniform vec3 ink;
+    void main() {
+      vec2 cells = at / cell, width = fwidth(cells), off = abs(fract(cells - 0.5) - 0.5) / width;
+      float line = 1.0 - min(min(off.x, off.y), 1.0);
+      float seen = line * (1.0 - smoothstep(0.2, 1.0, length(at) / reach)) / max(1.0, 3.0 * max(width.x, width.y));
+      gl_FragColor = vec4(ink, 0.5 * seen);
+      #include <colorspace_fragment>
+    }`,
+};
+
 /** A floor that takes shadows, with a grid, at the lowest point of what moves. */
 function floorAt(middle, low, radius) {
-  const decade = 10 ** Math.floor(Math.log10(radius)), cell = [0.2, 0.5, 1].find((part) => 5 * part * decade >= radius) * decade;
-  const floor = new THREE.Group(), size = 20 * cell;
-  const plane = new THREE.Mesh(new THREE.PlaneGeometry(2 * size, 2 * size), new THREE.ShadowMaterial({ opacity: 0.22 }));
-  const grid = new THREE.GridHelper(2 * size, 40, 0x66717e, 0x8f9aa6);
+  const decade = 10 ** Math.floor(Math.log10(radius));
+  const cell = [0.2, 0.5, 1, 2].find((part) => 5 * part * decade >= radius) * decade;
+  const floor = new THREE.Group(), reach = 20 * cell, form = new THREE.PlaneGeometry(2 * reach, 2 * reach);
+  const plane = new THREE.Mesh(form, new THREE.ShadowMaterial({ opacity: 0.22, depthWrite: false }));
+  const uniforms = { cell: { value: cell }, reach: { value: reach }, ink: { value: new THREE.Color(0x66717e) } };
+  const lines = new THREE.ShaderMaterial({ ...GRID, uniforms, transparent: true, depthWrite: false, side: THREE.DoubleSide });
   plane.receiveShadow = true;
-  grid.material.transparent = true;
-  grid.material.opacity = 0.5;
-  if (header.up === "Z") grid.rotation.x = Math.PI / 2;
-  else plane.rotation.x = -Math.PI / 2;
-  floor.add(plane, grid);
+  floor.add(plane, new THREE.Mesh(form, lines));
+  if (header.up === "Y") floor.rotation.x = -Math.PI / 2;
   floor.position.copy(middle).addScaledVector(upward, upward.dot(low) - upward.dot(middle) - 0.002 * radius);
   return floor;
 }
@@ -252,6 +290,9 @@ function draw() {
     material.uniforms.pixels.value = size.y;
     material.uniforms.sun.value.copy(direction);
   }
+  // What lies far behind the scene fades, from wherever it is looked at: floors have no edge.
+  const away = camera.position.distanceTo(controls.target), beyond = 1.2 * scene.userData.radius;
+  Object.assign(scene.fog, { near: away + beyond, far: 2.2 * away + beyond });
   renderer.render(scene, camera);
 }
 
@@ -325,10 +366,11 @@ async function main() {
       try {
         const reader = new Reader(await frames(wanted));
         for (const found of moving) found.show(reader.body(found.body));
+        const ahead = Math.max(1, wanted - player.shown); // as many frames as this one took
         player.shown = wanted;
         element("message").textContent = "";
         document.body.dataset.shown = wanted;
-        if (!text && player.playing) frames((wanted + 1) % header.frames);
+        if (!text && player.playing) frames((wanted + ahead) % header.frames);
       } catch (error) {
         element("message").textContent = `${error.message}; is the program that shows this page still running?`;
       } finally { waiting = false; }
