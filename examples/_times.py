@@ -15,7 +15,7 @@ SECONDS = {
     "dam_obstacle": (15.7, 37.2),
     "dem_grains": (10.7, 40.8),
     "flag": (16.6, 3.6),
-    "fountain": (20.0, 20.0),
+    "fountain": (28.0, 44.0),
     "garment": (12.4, 3.4),
     "grain_drum": (32.0, 3.6),
     "grains_mpi": (3.9, 0.0),

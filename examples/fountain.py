@@ -16,10 +16,10 @@ from warpsim.solvers import Fluid, FluidStream, ModelBuilder, SolverSPH
 from warpsim.solvers.sph.filling import add_fluid_box
 from warpsim.solvers.sph.surface import Surface as WaterSurface
 
-GRAVITY, RIM, MOUTH = 9.81, 0.08, 0.07  # [m/s^2], height of the basin and of the nozzles [m]
-SIDE, RING = 0.7, 0.05  # of the basin, radius of the ring of nozzles [m]
-SPEED, TILT = 2.1, math.radians(14.0)  # of the jets [m/s], off the vertical
-WATER = Fluid(sound=20.0, alpha=0.03)
+GRAVITY, LEVEL, RIM, MOUTH = 9.81, 0.045, 0.12, 0.12  # [m/s^2], heights of water, basin, and nozzles [m]
+SIDE, RING = 0.8, 0.05  # of the basin, radius of the ring of nozzles [m]
+SPEED, TILT = 1.6, math.radians(8.0)  # of the jets [m/s], off the vertical
+WATER = Fluid(sound=20.0, alpha=0.1)
 BLUE, STONE, BRASS = (0.10, 0.32, 0.50), (0.42, 0.40, 0.37), (0.45, 0.30, 0.08)
 
 
@@ -35,7 +35,7 @@ def build(args):
     """The solver: a little water in the basin, and enough for the jets."""
     dx, half = args.spacing, 0.5 * SIDE
     builder = ModelBuilder(gravity=-GRAVITY)
-    add_fluid_box(builder, (-half, 0.0, -half), (half, 3.0 * dx, half), dx)
+    add_fluid_box(builder, (-half, 0.0, -half), (half, LEVEL, half), dx)  # below what waits in the pipes
     streams = []
     for position, velocity in zip(*jets(args.jets), strict=True):
         layers = math.ceil(SPEED * args.seconds / dx) + 4
@@ -82,7 +82,8 @@ def run(args):
     with Film(seconds=args.seconds, fps=args.fps, metadata=about, azimuth=25.0, elevation=18.0, **files) as film:
         film.stand("basin", basin(dx))
         for k, (end, flow) in enumerate(zip(*jets(args.jets), strict=True)):
-            film.stand(f"pipe_{k}", tube([end - 0.035 * flow / SPEED, end], 1.3 * dx, BRASS))
+            bend = end - 0.035 * flow / SPEED
+            film.stand(f"pipe_{k}", tube([bend * [1.0, 0.0, 1.0], bend, end], 1.3 * dx, BRASS))
         for t in film.frames():
             if t:
                 solver.step(state, state, dt=film.dt)
@@ -92,7 +93,7 @@ def run(args):
             film.show_balls("water", balls, v[there], ids, lambda: Surface(*surface.extract(state), BLUE))
             released.append(sum(nozzle.released(state) for nozzle in solver.streams))
     now = q[there]
-    outside = int((np.abs(now[:, [0, 2]]).max(axis=1) > 0.5 * SIDE + dx).sum())
+    outside = int(((np.abs(now[:, [0, 2]]).max(axis=1) > 0.5 * SIDE + dx) | (now[:, 1] < -0.5 * dx)).sum())
     expected = MOUTH + (SPEED * math.cos(TILT)) ** 2 / (2.0 * GRAVITY)
     error = float(np.abs(solver.statistics(state).compression[there]).mean())
     result = Result(np.array(released), float(np.quantile(now[:, 1], 0.999)), expected, outside, error)
@@ -116,8 +117,8 @@ def main(argv=None):
     parser.add_argument("--jets", type=int, default=6, help="of the fountain")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.spacing, args.seconds, args.fps, args.jets) <= 0 or args.spacing > 0.03:
-        parser.error("--seconds, --fps and --jets must be above zero, --spacing above zero and 0.03 at most")
+    if min(args.spacing, args.seconds, args.fps, args.jets) <= 0 or args.spacing > 0.02:
+        parser.error("--seconds, --fps and --jets must be above zero, --spacing above zero and 0.02 at most")
     return run(args)
 
 

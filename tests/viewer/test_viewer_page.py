@@ -4,6 +4,8 @@ import gzip
 import json
 import re
 import shutil
+import socket
+import struct
 import subprocess
 import urllib.error
 import urllib.request
@@ -132,6 +134,21 @@ def test_a_server_sends_the_page_and_its_frames_and_nothing_else(scene):
         server.close()
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(server.url, timeout=2)
+
+
+def test_a_browser_that_leaves_early_is_no_error(scene, capfd):
+    server = view(scene, browser=False)
+    try:
+        server._page = bytes(50_000_000)
+        host, port = server.url[7:-1].split(":")
+        with socket.create_connection((host, int(port))) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # leaves with a reset
+            connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            connection.recv(1000)
+        assert urllib.request.urlopen(f"{server.url}frame/0").read()
+    finally:
+        server.close()
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.slow
