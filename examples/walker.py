@@ -109,7 +109,7 @@ def learn(walk, rounds):
 
 
 def write(walk, paths, args):
-    """The walk as an animation, and a picture of it: the walker at four moments on its way."""
+    """The walk as an animation, and a picture of it: the walker at four places on its way."""
     with UsdWriter(args.output, fps=1.0 / (5 * DT), metadata={"solver": "XPBD", "version": wp.__version__}) as usd:
         usd.ground(size=6.0)
         for points in progress(paths[::5]):
@@ -117,7 +117,8 @@ def write(walk, paths, args):
             usd.points("masses", points, 0.016, color=BLACK)
             for k, part in enumerate(walk.springs(points)):
                 usd.mesh(f"spring_{k}", part.points, part.triangles, color=part.color)
-    moments = paths[np.linspace(0, len(paths) - 1, 4).astype(int)]
+    way = np.maximum.accumulate(paths[:, :, 0].mean(axis=1))
+    moments = paths[np.searchsorted(way, np.linspace(way[0], way[-1], 4))]  # as far from each other as they can be
     shown = [part for points in moments for part in (*walk.springs(points), Balls(points, 0.016, BLACK))]
     render_meshes(args.picture, [shown], panel=(1100, 420), azimuth=8.0)
 

@@ -28,6 +28,10 @@ def test_the_wheel_runs_without_the_repository(tmp_path):
     run("-m", "twine", "check", "--strict", wheel, source, cwd=tmp_path)
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(tmp_path / "installed")
+        [metadata] = [name for name in packed.namelist() if name.endswith("dist-info/METADATA")]
+        told = packed.read(metadata).decode()
+    assert {"License-File: LICENSE", "License-File: warpsim/viewer/page/three.LICENSE"} <= set(told.split("\n"))
+    assert (tmp_path / "installed" / "warpsim" / "py.typed").exists()
     assert not (tmp_path / "installed" / "tests").exists()
     here = {"PYTHONPATH": str(tmp_path / "installed"), "WARPSIM_CACHE_PATH": str(tmp_path / "cache")}
     place = run("-c", "import warpsim; print(warpsim.__file__)", cwd=tmp_path, **here)
