@@ -17,7 +17,9 @@ def run(chosen: argparse.Namespace) -> int:
         return watch(chosen.file, chosen.port, not chosen.no_browser)
     animation = Animation(chosen.file)
     written = [write_page(animation, chosen.html, every=chosen.every)] if chosen.html else []
-    written += [write_film(animation, chosen.film)] if chosen.film else []
+    if chosen.film:
+        print(f"drawing {animation.seconds:.1f} s, 25 frames each; a frame takes about a second", flush=True)
+        written.append(write_film(animation, chosen.film))
     for path in written:
         print(f"{path}: {path.stat().st_size / 2**20:.1f} MiB")
     return 0
