@@ -61,10 +61,11 @@ class Rollout:
 OPTIONS = [
     {"fluid": dataclasses.replace(WATER, tension=10.0)},
     {"density": "summation", "kernel": "wendland4", "suction": True},
+    {"suction": True, "fluid": dataclasses.replace(WATER, shifting=0.5)},
 ]
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=["continuity", "summation"])
+@pytest.mark.parametrize("options", OPTIONS, ids=["continuity", "summation", "shifting"])
 def test_gradients_are_those_of_differences(options):
     gradients = Rollout(**options).gradients()
     rng = np.random.default_rng(7)

@@ -237,6 +237,11 @@ def block(**options):
             {"fluid": Fluid(tension=1.0e4)},
             r"a tension of 10000 N/m presses .* Pa\nexpected: a speed of sound of at least .*, it is 20; help: larger",
         ),
+        (
+            {"fluid": Fluid(shifting=0.5)},
+            r"shifting of a fluid is 0.5, but it has free surfaces, as suction is False\nexpected: suction=True for",
+        ),
+        ({"fluid": Fluid(shifting=2.0), "suction": True}, r"shifting of a fluid is 2.0\nexpected: 0 to 1; 0.2 to 0.5"),
         ({"period": (1.0, 0.3, 0.0)}, r"period is \(1.0, 0.3, 0.0\) m\nexpected: at least twice the reach"),
         ({"period": (1.0, 1.0)}, r"period is \(1.0, 1.0\)\nexpected: three lengths \[m\], 0 for none"),
     ],

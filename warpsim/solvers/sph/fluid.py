@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import ModelError
 
-DENSITY, SOUND, ALPHA, VISCOSITY, XSPH, DIFFUSION, TENSION = range(7)
+DENSITY, SOUND, ALPHA, VISCOSITY, XSPH, DIFFUSION, TENSION, SHIFTING = range(8)
 """Columns of `SolverSPH.fluid`, in the order of the fields of `Fluid`."""
 
 
@@ -22,7 +22,8 @@ class Fluid:
     alpha: artificial viscosity, 0.01 to 0.2 [-] (J. Monaghan 1992). viscosity: kinematic, of laminar flow [m^2/s]
     (J. Morris 1997). xsph: part of the neighbours' velocity that is taken over in a step, 0 to 0.5 [-] (J. Monaghan
     1989). diffusion: of density, 0.1 is usual [-] (D. Molteni and A. Colagrossi 2009). tension: of the surface [N/m],
-    by cohesion (A. Tartakovsky and A. Panchenko 2016); sound has to be fast enough to bear it.
+    by cohesion (A. Tartakovsky and A. Panchenko 2016); sound has to be fast enough to bear it. shifting: of particles
+    towards where fewer are, 0.2 to 0.5 [-] (R. Xu et al. 2009), for fluids without free surface.
     """
 
     density: float = 1000.0
@@ -32,6 +33,7 @@ class Fluid:
     xsph: float = 0.0
     diffusion: float = 0.1
     tension: float = 0.0
+    shifting: float = 0.0
 
     def __post_init__(self) -> None:
         for field in fields(self):

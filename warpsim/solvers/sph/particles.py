@@ -19,8 +19,9 @@ class Particles:
 
     number: which particle stands k-th, those of walls counted after those of fluid, and slot, its inverse: (total,).
     x [m], v [m/s], rho [kg/m^3], p [Pa], mass [kg]: (total,). pull: forces from outside [N], a: acceleration [m/s^2],
-    mix: change of velocity by XSPH [m/s], new: density a step later: (water,). slip: velocity with which walls make
-    fluid stick [m/s]: (walls,). What kernels read of clusters is longer by one, so that the last one is whole.
+    mix: change of velocity by XSPH [m/s], drift: velocity of shifting [m/s], new: density a step later: (water,).
+    slip: velocity with which walls make fluid stick [m/s]: (walls,). What kernels read of clusters is longer by one, so
+    that the last one is whole.
 
     In the order of the model: force [N], shape and local, the place in its frame [m]: (walls,); first: where the
     particles of each shape begin, (shapes + 1,).
@@ -42,7 +43,7 @@ class Particles:
         self.p, self.rho = zeros(whole, model.dtype, **options), array(np.ones(whole), dtype=model.dtype, **options)
         self.mass = array(np.full(whole, wall_mass), dtype=model.dtype, **options)
         self.pull = zeros(n + SIZE, model.vec3, **options)
-        self.a, self.mix = (zeros(n, model.vec3, **options) for _ in range(2))
+        self.a, self.mix, self.drift = (zeros(n, model.vec3, **options) for _ in range(3))
         self.new = zeros(n, model.dtype, **options)
         self.slip = zeros(self.walls + SIZE, model.vec3, **options)
         self.force, self.local = (zeros(self.walls, model.vec3, **options) for _ in range(2))
@@ -77,7 +78,7 @@ class Particles:
     @property
     def scratch(self) -> list[Any]:
         """What a step fills before it reads it."""
-        arrays = [self.x, self.v, self.rho, self.p, self.mass, self.pull, self.a, self.mix, self.new]
+        arrays = [self.x, self.v, self.rho, self.p, self.mass, self.pull, self.a, self.mix, self.new, self.drift]
         return [*arrays, self.slip, self.force, self.grid]
 
     # ----- neighbours -----------------------------------------------------------------------------

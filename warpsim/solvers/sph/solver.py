@@ -28,6 +28,7 @@ from .fluid import Fluid
 from .forces import drift, force_kernel, kick
 from .particles import Particles, load, store, take_density
 from .sampling import in_world, sample_shapes
+from .shifting import move_shifted, shift_kernel
 from .smoothing import KERNELS, smoothing
 from .start import warn_of_close_starts
 from .statistics import FluidStatistics
@@ -38,6 +39,7 @@ _GRAPHS = 4  # kept at once
 _SKIN = 0.3  # of the spacing: margin of lists of neighbours
 _COLUMN = {2: 4.0, 3: 2.0}  # spacings: clusters of a lattice are then 4 x 4, or 4 x 2 x 2
 _MARGIN = 1.04  # of the support: how much nearer two particles can be half a step later
+_MOST_SHIFTING = 1.0  # particles that shift further in a substep overshoot
 _COMPRESSED = 0.05  # of the density at rest, by cohesion
 THINNEST = 0.998  # the least density without suction, in that at rest: spray does not forget its volume
 
@@ -57,7 +59,7 @@ class SolverSPH:
     Velocities leapfrog: forces at the begin of a step, continuity half-way, positions at the end. States made after the
     solver have `particle_rho`, densities [kg/m^3]. `fluid_numbers` are those of `fluid` as an array that can be
     written between steps and has gradients; laminar viscosity, XSPH and tension that are 0 in `fluid` stay
-    so, unless the model requires gradients. `shape_force`:
+    so, unless the model requires gradients; shifting always stays 0. `shape_force`:
     torque about the origin of each shape [N m] and force on it [N], mean over the last step, (shapes,) spatial vectors;
     of sheets per metre of depth. With streams states know how far each has run, `poured` [m], float64 (streams,), and
     `streams` holds a `FluidNozzle` for each.
@@ -219,13 +221,25 @@ class SolverSPH:
             rates = [model.dtype(THINNEST), fluid, control.gravity, p.x, p.v, p.rho, p.mass, p.new]
             self._run(continuity_kernel(*kind, self.suction, listed), dim, *around, dt, *rates)
             self._run(take_density, p.water, p.new, p.rho)
-        self._run(drift, p.water, dt, p.v, p.x)
+        self._move(dt, listed)
         for nozzle in self.streams:
             nozzle.run_on(h, self._poured)
         self._hold_streams()
         if model.shape_count:
             self._run(advance_shapes, model.shape_count, control.shape_velocity, dt, self._pose)
         self._place_walls(control)
+
+    def _move(self, dt: Any, listed: bool) -> None:
+        """Positions by velocities, and by what keeps particles in order."""
+        p = self.particles
+        if not self.fluid.shifting:
+            self._run(drift, p.water, dt, p.v, p.x)
+            return
+        around, dim = self._around(listed)
+        shift = shift_kernel(self.kernel, self.dim, any(self.period), listed)
+        spacing = self.model.dtype(self.spacing)
+        self._run(shift, dim, *around, spacing, self.fluid_numbers, p.x, p.rho, p.mass, p.drift)
+        self._run(move_shifted, p.water, dt, p.v, p.drift, p.x)
 
     def _around(self, listed: bool) -> tuple[list[Any], Any]:
         """What kernels of fluid find neighbours with, and how many threads they have."""
@@ -384,6 +398,11 @@ def _check_choices(solver: SolverSPH) -> None:
         (bool((mass <= 0.0).any()), f"particle {int(np.argmin(mass)) if mass.size else 0} of a fluid has no mass",
          "above 0 [kg]; walls are shapes"),
         period_problem(solver.period),
+        (solver.fluid.shifting > 0.0 and not solver.suction,
+         f"shifting of a fluid is {solver.fluid.shifting}, but it has free surfaces, as suction is False",
+         "suction=True for fluids without free surface, or shifting=0"),
+        (solver.fluid.shifting > _MOST_SHIFTING, f"shifting of a fluid is {solver.fluid.shifting}",
+         f"0 to {_MOST_SHIFTING:g}; 0.2 to 0.5 is usual"),
     ))  # fmt: skip
 
 
