@@ -1,8 +1,8 @@
 """Shifting: particles move a little towards where fewer are, so that no flow draws them into lines.
 
-After R. Xu et al. 2009, along -grad C, C the sum of volumes times kernel; pairs that are close push harder, (W / W at a spacing)^4 (J. Monaghan
-2000), as they would clump otherwise. By the speed of sound, as the highest speed of the flow is a part of it (P. Sun et
-al. 2017), and in proportion to the time: the same displacement whatever the substep.
+After R. Xu et al. 2009, along -grad C, C the sum of volumes times kernel; pairs that are close push harder, (W / W at a
+spacing)^4 (J. Monaghan 2000), as they would clump otherwise. By the speed of sound, as the highest speed of the flow is
+a part of it (P. Sun et al. 2017), and in proportion to the time: the same displacement whatever the substep.
 """
 
 from __future__ import annotations
