@@ -5237,7 +5237,7 @@ def mesh_query_ray_count_intersections(id: uint64 | int, start: vec3, dir: vec3,
     """How many faces the ray start + t dir crosses at t >= 0; root: as of `mesh_query_ray`.
 
         A ray through an edge or a corner crosses as many of the faces there as a ray beside it, up to an even
-        number: so the count is odd exactly for a start inside a closed mesh.
+        number: so the count is odd exactly for a start inside a closed mesh. At the rim of an open mesh it crosses one.
     """
 def volume_sample_grad_index(id: uint64 | int, uvw: _Vector[Literal[3], _S], sampling_mode: int, voxel_data: array[Any, Any], background: _A, grad: Any) -> None:
     """`volume_sample_index`; `grad` becomes the gradient with respect to `uvw`, which is zero for CLOSEST.

@@ -21,6 +21,7 @@ from ..bvh.nodes import BvhNode, leaf_count, leaf_first
 from ..bvh.traverse import nearest_first, visit_all
 from ...core.lib.bits import lowest_bit
 from .data import LANES, MeshData, TrianglePack, corners_of, face_normal, vec8
+from .rim import rim_count
 
 
 @struct
@@ -143,6 +144,7 @@ class CrossingCount:
     """Faces crossed so far."""
 
     ray: Ray
+    root: int32  # the node below which faces count
     count: int32
 
 
@@ -164,6 +166,24 @@ def count_crossing(data: MeshData, search: CrossingCount, face: int32) -> Crossi
 
 
 @func
+def count_with_rim(data: MeshData, search: CrossingCount, face: int32) -> CrossingCount:
+    """Count a face that is crossed; where the ray meets the rim of the mesh, one face."""
+    a, b, c = corners_of(data, face)
+    hit, t, _, _, _ = ray_triangle(search.ray.frame, search.ray.start, a, b, c)
+    if hit and t >= 0.0:
+        on_rim = rim_count(data, search.root, search.ray.frame, search.ray.start, face, a, b, c)
+        if on_rim == 1 or (on_rim < 0 and ray_crosses(search.ray.frame, search.ray.start, a, b, c)):
+            search.count += 1
+    return search
+
+
+@func
+def look_with_rim(data: MeshData, search: CrossingCount, leaf: int32) -> CrossingCount:
+    """Count the faces of a leaf that are crossed, the rim too."""
+    return look_along(data, search, leaf, count_with_rim)
+
+
+@func
 def look_crossed(data: MeshData, search: CrossingCount, leaf: int32) -> CrossingCount:
     """Count the faces of a leaf that are crossed."""
     return look_along(data, search, leaf, count_crossing)
@@ -173,9 +193,18 @@ def look_crossed(data: MeshData, search: CrossingCount, leaf: int32) -> Crossing
 def crossings(data: MeshData, start: vec3, dir: vec3, root: int32 = -1) -> int32:
     """How many faces below a node (-1: all) the ray crosses at times >= 0; a border shared by two faces belongs to one
     of them."""
-    search = CrossingCount(ray=ray_of(start, dir), count=0)
+    search = CrossingCount(ray=ray_of(start, dir), root=max(root, 0), count=0)
     if is_finite(start) and is_finite(dir):
-        search = visit_all(data, search, enter_crossed, look_crossed, max(root, 0))
+        search = visit_all(data, search, enter_crossed, look_crossed, search.root)
+    return search.count
+
+
+@func(nondiff="a count is a number")
+def crossings_with_rim(data: MeshData, start: vec3, dir: vec3, root: int32) -> int32:
+    """The same, where an edge or a corner that faces do not close up around counts once."""
+    search = CrossingCount(ray=ray_of(start, dir), root=max(root, 0), count=0)
+    if is_finite(start) and is_finite(dir):
+        search = visit_all(data, search, enter_crossed, look_with_rim, search.root)
     return search.count
 
 
@@ -230,6 +259,6 @@ def mesh_query_ray_count_intersections(id: uint64, start: vec3, dir: vec3, root:
     """How many faces the ray start + t dir crosses at t >= 0; root: as of `mesh_query_ray`.
 
     A ray through an edge or a corner crosses as many of the faces there as a ray beside it, up to an even
-    number: so the count is odd exactly for a start inside a closed mesh.
+    number: so the count is odd exactly for a start inside a closed mesh. At the rim of an open mesh it crosses one.
     """
-    return crossings(resolve(id, MeshData), start, dir, root)
+    return crossings_with_rim(resolve(id, MeshData), start, dir, root)

@@ -48,3 +48,34 @@ def test_arguments_that_changed_while_they_were_passed_are_an_error():
     wp.launch(scale, 4, args)
     with pytest.raises(LaunchError, match=r"arguments of kernel '.*scale' changed during the launch\nhelp:"):
         explain(scale.latest["cpu"], args)
+
+
+@wp.kernel
+def shifted(v: wp.vec3, m: wp.mat22h, n: wp.vec3i, out: wp.array(dtype=float)):
+    out[0] = v[0] + float(m[0, 0]) + float(n[0])
+
+
+GOOD = (wp.vec3(1.0), wp.mat22h(1.0), wp.vec3i(1))
+
+
+@pytest.mark.parametrize("position, value, cure", (
+    (0, wp.vec3d(1.0), "vec3f"), (1, wp.mat22(1.0), "mat22h"), (2, wp.vec3(1.5), "vec3i"),
+))  # fmt: skip
+def test_compounds_are_not_rounded_to_another_type_in_silence(position, value, cure):
+    """At launches, at recorded ones, on tapes; with the advice to convert."""
+    out = wp.zeros(1, requires_grad=True)
+    args = [value if k == position else good for k, good in enumerate(GOOD)]
+    with pytest.raises(ArgumentTypeError, match=rf"expected: {cure}\nhelp: pass {cure}\("):
+        wp.launch(shifted, 1, [*args, out])
+    with wp.Tape(), pytest.raises(ArgumentTypeError):
+        wp.launch(shifted, 1, [*args, out])
+    with pytest.raises(ArgumentTypeError):
+        wp.launch(shifted, 1, [*args, out], record_cmd=True)
+
+
+def test_numbers_of_whoever_made_them_are_converted():
+    """Sequences, arrays of NumPy and integers have no precision that is meant; wider types hold every number."""
+    out = wp.zeros(1)
+    for v in ((1.0, 1.0, 1.0), [1, 1, 1], np.ones(3), wp.vec3i(1), wp.vec3h(1.0)):
+        wp.launch(shifted, 1, [v, np.ones((2, 2)), (1, 1, 1), out])
+        assert out.numpy()[0] == 3.0

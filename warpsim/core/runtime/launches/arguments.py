@@ -80,11 +80,19 @@ def compound_packer(t: Any) -> Callable[[Any], bytes]:
 
     def pack(value: Any) -> bytes:
         if value.__class__ is not t:
-            value = t.wrap(np.asarray(value)) if np.size(value) == t.size else _refuse(t, value)
+            fits = np.size(value) == t.size and not loses_digits(value, t)
+            value = t.wrap(np.asarray(value)) if fits else _refuse(t, value)
         memory: np.ndarray = value._data
         return memory.tobytes() + tail
 
     return pack
+
+
+def loses_digits(value: Any, t: Any) -> bool:
+    """Whether a vector or matrix of one scalar type would be rounded to another one: `vec3d` for `vec3`."""
+    if not compounds.is_compound(type(value)) or not scalars.is_float(value.dtype):
+        return False
+    return not scalars.is_float(t.dtype) or scalars.rounding(value.dtype) < scalars.rounding(t.dtype)
 
 
 def _refuse(t: Any, value: Any) -> Any:
