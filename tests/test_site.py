@@ -48,6 +48,12 @@ def test_every_example_is_in_the_gallery(pages):
     assert sorted(shown) == sorted(gallery.examples())
 
 
+def test_every_example_has_a_picture_or_a_reason(pages):
+    cards = re.findall(r"<div markdown>\n(.*?)\n</div>", pages["gallery.md"], re.DOTALL)
+    assert len(cards) == len(gallery.examples())
+    assert [card for card in cards if ("![" in card) == ("*No picture: " in card)] == []
+
+
 def test_the_site_builds_without_a_warning(tmp_path):
     pytest.importorskip("mkdocs", reason="mkdocs-material is not installed: pip install '.[dev]'")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]

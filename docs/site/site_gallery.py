@@ -9,6 +9,10 @@ from warpsim import gallery
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "pictures"
 
+_PRINTS = "No picture: it prints that several processes compute what one does, and the time of both."
+WITHOUT = {"grains_mpi": _PRINTS, "wave_mpi": _PRINTS}
+"""Why some examples have no picture."""
+
 
 def page() -> str:
     """The gallery in Markdown."""
@@ -23,7 +27,8 @@ def card(name: str) -> str:
     """One example: its picture where there is one, the first sentence of its file, the command."""
     path = next((PICTURES / f"{name}{end}" for end in (".webp", ".png") if (PICTURES / f"{name}{end}").exists()), None)
     picture = f"![{name}](pictures/{path.name}){{ loading=lazy }}\n\n" if path else ""
-    return f"<div markdown>\n{picture}{sentence(name)}\n\n`warpsim run {name}`\n</div>"
+    why = f"\n\n*{WITHOUT[name]}*" if name in WITHOUT else ""
+    return f"<div markdown>\n{picture}{sentence(name)}{why}\n\n`warpsim run {name}`\n</div>"
 
 
 def sentence(name: str) -> str:
