@@ -1,6 +1,6 @@
 """A block of water that falls apart in a tank: particle-steps a second of `SolverSPH`.
 
-    python -m benchmarks.sph [particles ...]
+    python -m benchmarks.sph [particles ...] [--smoothing 1.5]
 
 A step is one substep: neighbours, walls, pressure, viscosity, diffusion of density, motion. The least time of several
 runs of ten steps is reported, walls' particles not counted as work done, and the gradient of a step by its own time.
@@ -8,8 +8,8 @@ runs of ten steps is reported, walls' particles not counted as work done, and th
 
 from __future__ import annotations
 
+import argparse
 import math
-import sys
 import time
 
 import numpy as np
@@ -21,7 +21,7 @@ from warpsim.solvers.sph.filling import add_fluid_box
 ROUNDS, STEPS = 7, 10
 
 
-def tank(particles: int):
+def tank(particles: int, smoothing: float):
     """A solver, a state of about so many particles, and a time step [s]."""
     side = round(particles ** (1.0 / 3.0))
     dx = 1.0 / side
@@ -34,7 +34,7 @@ def tank(particles: int):
         builder.add_shape_plane(-normal, (1.0 + axis) * normal)
     model = builder.finalize()
     water = Fluid(sound=10.0 * math.sqrt(2.0 * 9.81), alpha=0.03)
-    solver = SolverSPH(model, water, substeps=1, bounds=((0.0, 0.0, 0.0), (1.0, 1.2, 3.0)))
+    solver = SolverSPH(model, water, smoothing=smoothing, substeps=1, bounds=((0.0, 0.0, 0.0), (1.0, 1.2, 3.0)))
     return solver, model.state(), 0.9 * min(solver.time_step_limits(model.state()).values())
 
 
@@ -64,11 +64,11 @@ def backward(solver, state, dt: float) -> float:
     return min(times)
 
 
-def main(sizes: list[int]) -> None:
+def main(sizes: list[int], smoothing: float) -> None:
     print("| particles | of walls | ms a step | M particle-steps/s | gradient by forward |")
     print("| ---: | ---: | ---: | ---: | ---: |")
     for size in sizes:
-        solver, state, dt = tank(size)
+        solver, state, dt = tank(size, smoothing)
         step = forward(solver, state, dt)
         ratio = backward(solver, state, dt) / step
         n = len(state.particle_q)
@@ -76,4 +76,8 @@ def main(sizes: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    main([int(a) for a in sys.argv[1:]] or [8_000, 62_500])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("particles", type=int, nargs="*", default=[8_000, 62_500])
+    parser.add_argument("--smoothing", type=float, default=1.5, help="length in spacings")
+    options = parser.parse_args()
+    main(options.particles, options.smoothing)

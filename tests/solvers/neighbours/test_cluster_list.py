@@ -88,3 +88,20 @@ def test_serpentine_order_takes_points_that_lie_nowhere():
     serpentine = Serpentine(4, 1.0, (0.0, 2.0, 0.0), None)
     serpentine.update(wp.array(points, dtype=wp.vec3), 2)
     assert sorted(serpentine.order.numpy()[:2]) == [0, 1] and sorted(serpentine.order.numpy()) == [0, 1, 2, 3]
+
+
+def test_rows_grow_when_points_come_together():
+    """None is dropped, and room once made is kept."""
+    apart = np.random.default_rng(6).uniform(0.0, 4.0, (200, 3))
+    x, grid = wp.array(apart, dtype=wp.vec3d), HashGrid(64, 64, 64, dtype=wp.float64)
+    lists, rooms = ClusterList(grid, 0, 200, (0.0, 0.0, 0.0)), []
+    for points in (apart, apart * 0.05, apart):
+        x.assign(points)
+        grid.build(x, REACH)
+        lists.rebuild(x, REACH)
+        rooms.append(lists.ids.shape[1])
+        counts, pairs = lists.counts.numpy(), near(points, (0.0, 0.0, 0.0))
+        for c in range(lists.clusters):
+            neighbours = np.flatnonzero(pairs[c * SIZE : (c + 1) * SIZE].any(axis=0))
+            assert set(neighbours) <= set(lists.ids.numpy()[c, : counts[c]])
+    assert rooms[0] < 200 <= rooms[1] == rooms[2]

@@ -11,6 +11,7 @@ import pytest
 from fluid_scenes import COUNT, run, splash
 
 import warpsim as wp
+from warpsim.core.runtime.arrays import creation
 from warpsim.errors import DivergenceError, ModelError, StateError
 from warpsim.solvers import Fluid, ModelBuilder, SolverSPH, validate
 from warpsim.solvers.sph.filling import add_fluid_box
@@ -194,6 +195,27 @@ def test_lists_of_neighbours_serve_until_something_has_moved_too_far():
         wp.capture_launch(capture.graph)
     np.testing.assert_allclose(other.particle_q.numpy(), theirs.particle_q.numpy(), atol=1e-10)
     assert 2 < len(builds) < 40
+
+
+def test_steps_after_the_first_allocate_nothing(monkeypatch):
+    """No array, while lists of neighbours have room and serve; graphs are made with the first steps."""
+    model, solver = splash(dtype=wp.float32)
+    state, sizes, allocate = model.state(), [], creation.allocate
+    for _ in range(40):
+        solver.step(state, state, dt=2.0e-3)
+
+    def note(shape, *args, **options):
+        sizes.append(shape)
+        return allocate(shape, *args, **options)
+
+    monkeypatch.setattr(creation, "allocate", note)
+    builds, rebuild = [], solver.particles.rebuild
+    monkeypatch.setattr(solver.particles, "rebuild", lambda *args: builds.append(rebuild(*args)))
+    for _ in range(60):
+        solver.step(state, state, dt=2.0e-3)
+    assert builds and not sizes
+    wp.zeros(3)
+    assert sizes  # what allocates is seen
 
 
 def test_rows_of_walls_lie_below_their_surface():
