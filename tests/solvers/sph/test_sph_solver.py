@@ -249,6 +249,8 @@ def block(**options):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"bounds": ((1, 1, 1), (0, 0, 0))}, r"bounds is \(\(1, 1, 1\), .*\nexpected: two corners of three"),
+        ({"bounds": (0, 1)}, r"bounds is \(0, 1\)\nexpected: two corners of three coordinates \[m\], the low"),
         ({"dim": 4}, r"dim is 4\nexpected: 2 or 3"),
         ({"kernel": "poly6"}, r"kernel is 'poly6'\nexpected: one of cubic, wendland2, wendland4, quintic"),
         ({"density": "sum"}, r"density is 'sum'\nexpected: 'continuity' or 'summation'"),
@@ -294,6 +296,8 @@ def test_numbers_of_no_fluid_are_refused():
         Fluid(sound=0.0)
     with pytest.raises(ModelError, match=r"viscosity of a fluid is -1.0\nexpected: 0 or more"):
         Fluid(viscosity=-1.0)
+    with pytest.raises(ModelError, match=r"density of a fluid is water\nexpected: above 0"):
+        Fluid(density="water")
 
 
 def test_particles_without_mass_are_refused():

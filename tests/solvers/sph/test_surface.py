@@ -64,5 +64,7 @@ def test_what_has_no_surface():
         Surface(solver).extract(state)
     with pytest.raises(ModelError, match=r"cell is -1.0\nexpected: above 0 \[m\]"):
         Surface(solver, cell=-1.0)
+    with pytest.raises(ModelError, match=r"blur is 0.0 spacings\nexpected: above 0; 1.3 to 2 is usual"):
+        Surface(solver, blur=0.0)
     with pytest.raises(ModelError, match=r"a sheet of fluid has no surface\nexpected: a solver with dim=3"):
         Surface(SolverSPH(ModelBuilder().finalize(), dim=2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ class Fluid:
     def __post_init__(self) -> None:
         for field in fields(self):
             value, positive = getattr(self, field.name), field.name in ("density", "sound")
-            if not (math.isfinite(value) and (value > 0.0 if positive else value >= 0.0)):
+            if not (isinstance(value, Real) and math.isfinite(value) and (value > 0.0 if positive else value >= 0.0)):
                 expected = "above 0" if positive else "0 or more"
                 raise ModelError(f"{field.name} of a fluid is {value}\nexpected: {expected}")
 

@@ -95,7 +95,7 @@ class SolverSPH:
         self._poured = zeros(len(streams), float64, **options)
         if streams:
             model.add_state_field("poured", float64, len(streams))
-        self.particles = self._make_particles(bounds, streams)
+        self.particles = self._make_particles(None if bounds is None else _corners(bounds), streams)
         self._no_rows = [zeros(0, int32, model.device), zeros((0, 0), int32, model.device)]
         self._graphs: dict[Any, Any] = {}
         self.resting = model.control()
@@ -114,7 +114,7 @@ class SolverSPH:
         model, dx = self.model, self.spacing
         q = without_streams(model.particle_q.numpy().astype(np.float64), streams)
         low = np.concatenate([q, *([s.position] for s in streams)]).min(axis=0) if model.particle_count else np.zeros(3)
-        corner = low - 0.5 * dx if bounds is None else np.array(bounds, dtype=np.float64)[0]
+        corner = low - 0.5 * dx if bounds is None else bounds[0].copy()
         if self.dim == 2:
             corner[2] = low[2]
         self._plane = low[2]
@@ -379,6 +379,19 @@ def _longest(vectors: Any) -> float:
     """The greatest length; NaN where one is."""
     numbers = vectors.numpy().astype(np.float64)
     return float(np.sqrt((numbers**2).sum(axis=1)).max(initial=0.0))
+
+
+def _corners(bounds: Any) -> np.ndarray:
+    """Bounds as an array (2, 3) [m]. Raises `ModelError` for what encloses no box."""
+    try:
+        corners = np.array(bounds, dtype=np.float64)
+    except (TypeError, ValueError):
+        corners = np.empty(0)
+    if corners.shape != (2, 3) or not np.isfinite(corners).all() or (corners[0] > corners[1]).any():
+        raise ModelError(
+            f"bounds is {bounds}\nexpected: two corners of three coordinates [m], the low one first"
+        )
+    return corners
 
 
 def _spacing(model: Model, fluid: Fluid, dim: int) -> float:

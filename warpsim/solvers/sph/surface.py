@@ -38,6 +38,8 @@ class Surface:
         self.solver, self.cell = solver, float(cell or 0.5 * solver.spacing)
         if not (math.isfinite(self.cell) and self.cell > 0.0):
             raise ModelError(f"cell is {cell}\nexpected: above 0 [m]")
+        if not (math.isfinite(blur) and blur > 0.0):
+            raise ModelError(f"blur is {blur} spacings\nexpected: above 0; 1.3 to 2 is usual")
         self.length, self.anisotropic = blur * solver.spacing, anisotropic
         self.grid = HashGrid(1024, 1024, 1024, device=solver.model.device)
         self._balls = empty(0, mat33, solver.model.device)
