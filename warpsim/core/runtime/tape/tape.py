@@ -46,6 +46,7 @@ from ..launches.frames import check_frame, join
 from ..launches.kernel import Kernel
 from .adjoint_launch import Launches, check_aliases
 from .adjoint_needs import Always, have_gradients
+from .constants import hides_gradient, warn_of_constants
 from .copies_report import SnapshotReport, report
 from .entries import AnnouncedWrite, FunctionEntry, WriteEntry
 from .entry import TapeEntry
@@ -102,6 +103,7 @@ class Tape(Unique):
         self._signature: list[Any] = []  # the gradient arrays and the number of copies that steps were made for
         self._copied = 0
         self._marked: list[tuple[array, Any]] = []
+        self._constants: list[WriteEntry] = []  # what set arrays with gradients, until `backward` looks at it
 
     def __del__(self, process_ends: Callable[[], bool] = sys.is_finalizing) -> None:
         if not process_ends():  # else modules are gone: the default argument is what is left of this one
@@ -195,7 +197,10 @@ class Tape(Unique):
         """Record that elements of an array were set from the host; see `WriteEntry`."""
         if source is not None and source.dtype is not dest.dtype and not has_cotangent(source.dtype):
             source = None
-        self.log.append(WriteEntry(dest, select, source, name, CallSite.outside()))
+        entry = WriteEntry(dest, select, source, name, CallSite.outside())
+        self.log.append(entry)
+        if hides_gradient(entry):
+            self._constants.append(entry)
 
     def mark_read(self, a: array) -> None:
         """See `array.mark_read`."""
@@ -257,6 +262,9 @@ class Tape(Unique):
                 "help: a graph is recorded when it is launched there, not when it is captured there"
             )
         self._check_contents()
+        if self._constants:
+            warn_of_constants(self._constants, self.log)
+            self._constants = []
         with saved_contents.Paused():
             self._prepare()
             wrote = [g for a in self._survey()[2] if (g := a._gradient) is not None]
