@@ -48,9 +48,9 @@ def test_a_parameter_that_is_set_on_the_tape_is_told(method, value):
         getattr(x, method)(value)
         wp.launch(squares, 3, [x, loss])
     text = r"(?s)argument 'x' of .*'squares'.*test_constants.*before the tape"
-    with pytest.warns(SetOnTapeWarning, match=text) as told:
+    with pytest.warns(SetOnTapeWarning, match=text) as caught:
         tape.backward(loss)
-    assert len(told) == 1 and not x.grad.numpy().any()
+    assert len(caught) == 1 and not x.grad.numpy().any()
     tape.zero()
     silent(tape, loss)  # it is said once
 

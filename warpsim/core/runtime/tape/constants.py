@@ -19,8 +19,8 @@ from .launch_entry import LaunchEntry
 def hides_gradient(entry: WriteEntry) -> bool:
     """Whether a write gives an array with a gradient values that have none."""
     source = None if entry.source is None else entry.source._array._gradient
-    kept = entry.name not in ("assign", "fill_") or entry.dest._array.retain_grad
-    return entry.dest._array._gradient is not None and source is None and not kept
+    whole = entry.name in ("assign", "fill_") and not entry.dest._array.retain_grad
+    return whole and entry.dest._array._gradient is not None and source is None
 
 
 def warn_of_constants(entries: Sequence[WriteEntry], log: Sequence[TapeEntry]) -> None:
@@ -29,14 +29,14 @@ def warn_of_constants(entries: Sequence[WriteEntry], log: Sequence[TapeEntry]) -
     for entry in log:
         for use in entry.uses():
             uses.get(id(use.array._memory), []).append((entry, use))
-    told = set()
+    warned = set()
     for entry in entries:
         memory = id(entry.dest._array._memory)
-        if memory in told or any(use.writes and not isinstance(e, WriteEntry) for e, use in uses[memory]):
+        if memory in warned or any(use.writes and not isinstance(e, WriteEntry) for e, use in uses[memory]):
             continue
         reader = next(((e, use) for e, use in uses[memory] if isinstance(e, LaunchEntry) and use.reads), None)
         if reader is not None and uses[memory][0][0] is entry:
-            told.add(memory)
+            warned.add(memory)
             warn_of(entry, *reader)
 
 
