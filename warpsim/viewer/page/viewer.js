@@ -234,6 +234,7 @@ function setUp() {
   sun.castShadow = true;
   sun.shadow.mapSize.set(SHADOW_PIXELS, SHADOW_PIXELS);
   sun.shadow.normalBias = 0.01 * radius;
+  sun.shadow.bias = -0.001; // of the depth of the map: normals may point away from the sun, and then do not help
   Object.assign(sun.shadow.camera, { left: -1.6 * radius, right: 1.6 * radius, top: 1.6 * radius, bottom: -1.6 * radius, near: radius, far: 8 * radius });
   scene.add(sky, sun, sun.target);
   if (!header.ground) scene.add(floorAt(middle, low, radius));
