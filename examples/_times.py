@@ -18,6 +18,7 @@ SECONDS = {
     "fountain": (28.0, 44.0),
     "garment": (12.4, 3.4),
     "grain_drum": (32.0, 3.6),
+    "grain_friction": (20.0, 0.0),
     "grains_mpi": (3.9, 0.0),
     "hourglass": (14.2, 17.4),
     "ocean": (11.3, 3.8),

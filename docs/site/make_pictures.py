@@ -41,6 +41,7 @@ RUNS = {
     "grain_drum": ("", 0.0, 1.0),
     "cloth_throw": ("", 0.0, 1.0),
     "ocean_cloth": ("", 0.0, 1.0),
+    "grain_friction": ("", 0.0, 1.0),
     "soft_identify": ("", 0.0, 1.0),
     "ocean_inverse": ("", 0.0, 1.0),
     "cartpole": ("", 0.0, 1.0),
