@@ -83,6 +83,12 @@ def first_not_finite(q: Any, qd: Any) -> int | None:
     return index if index < q.size else None
 
 
+def longest(vectors: Any) -> float:
+    """The greatest length of vectors; NaN where one is."""
+    numbers = vectors.numpy().astype(np.float64)
+    return float(np.sqrt((numbers**2).sum(axis=1)).max(initial=0.0))
+
+
 @kernel
 def _add_up(mass: array(dtype=Any), q: array(dtype=Any), qd: array(dtype=Any), sums: array(dtype=float64)):
     i = tid()

@@ -10,7 +10,7 @@ import warpsim as wp
 from warpsim.errors import DivergenceError, ModelError, StateError
 from warpsim.solvers import Material, ModelBuilder, ShapeConfig, SolverDEM
 from warpsim.solvers.dem.checks import OverlapWarning
-from warpsim.solvers.dem.timestep import TimeStepError
+from warpsim.solvers.dem.timestep import TimeStepError, TimeStepWarning
 
 MASS = DENSITY * 4.0 / 3.0 * math.pi * RADIUS**3
 
@@ -51,6 +51,32 @@ def test_overlaps_are_told_once_or_never(recwarn):
     assert len([w for w in recwarn if w.category is OverlapWarning]) == 1
     with pytest.raises(ModelError, match=r"overlaps is 'no'\nexpected: 'warn', 'error', 'ignore'"):
         loose(DEEP, overlaps="no")
+
+
+def test_grains_that_start_inside_of_walls_are_told():
+    """The middle of one on the floor, as it is easily put; held ones may lie anywhere."""
+    builder = ModelBuilder()
+    points = [(0.0, 0.3, 0.0), (0.1, 0.005, 0.0), (0.2, 0.0, 0.0), (0.5, -0.1, 0.0)]
+    builder.add_particles(points, 0.0, [MASS, MASS, MASS, 0.0], RADIUS)
+    builder.add_shape_sphere([0.0, 0.33, 0.0, 0.0, 0.0, 0.0, 1.0], 0.021)
+    builder.add_ground_plane()
+    model = builder.finalize()
+    solver, state = SolverDEM(model, Material(1.0e6)), model.state()
+    with pytest.warns(OverlapWarning, match="grain 2 and shape 1 start with an overlap of 100% of its radius; above"):
+        solver.step(state, state, dt=1.0e-5)
+    solver, state = SolverDEM(model, Material(1.0e6), overlaps="error"), model.state()
+    with pytest.raises(StateError, match=r"grain 2 and shape 1 start .*\nexpected: at most 10%"):
+        solver.step(state, state, dt=1.0e-5)
+
+
+def test_time_steps_that_miss_impacts_are_told_with_numbers(recwarn):
+    """At a hundred metres a second an impact is shorter than what stress needs over a grain."""
+    solver, state = loose([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0)])
+    solver.step(state, state, dt=5.0e-4)
+    assert not recwarn.list
+    state.particle_qd.assign([(50.0, 0.0, 0.0), (0.0, 0.0, 0.0)])
+    with pytest.warns(TimeStepWarning, match=r"0.0005 s is 24% of an impact at 100 m/s, 0.00206 s; up to 20% is safe"):
+        SolverDEM(solver.model, Material(1.0e6)).step(state, state, dt=5.0e-4)
 
 
 @pytest.mark.parametrize("wrong", [math.nan, math.inf])

@@ -6,11 +6,12 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 
-from ...core.language import array, dot, int32, kernel, launch, max, min, sqrt, tid, zeros
+from ...core.language import array, dot, int32, kernel, launch, max, min, sqrt, tid, uint64, zeros
 from ...core.runtime.devices.capture import current_graph
 from ...errors import DivergenceError, StateError
 from ...geometry.hash_grid.neighbors import nearest_image
 from ..neighbours.verlet_list import position
+from ..shapes import for_shape, to_shape
 from ..statistics import first_not_finite
 
 if TYPE_CHECKING:
@@ -26,26 +27,47 @@ class OverlapWarning(UserWarning):
 
 
 def check_overlaps(solver: SolverDEM, stacklevel: int) -> None:
-    """Warn of the pair of grains that overlap most, or raise `StateError`; pairs of which none can move may overlap."""
+    """Warn of the grains that overlap most with another and with a wall, or raise `StateError`; held ones may overlap."""
     if solver.overlaps == "ignore" or current_graph() is not None or not solver.model.particle_count:
         return
+    for problem in filter(None, (_deepest_pair(solver), _deepest_in_wall(solver))):
+        if solver.overlaps == "error":
+            raise StateError(f"{problem}\nexpected: at most {LARGEST:.0%}")
+        warnings.warn(
+            f"{problem}; above {LARGEST:.0%} they shoot apart, and at one place they never part",
+            OverlapWarning, stacklevel=stacklevel,
+        )  # fmt: skip
+
+
+def _deepest_pair(solver: SolverDEM) -> str | None:
+    """Which grains overlap most, if by more than `LARGEST`; pairs of which none can move do not count."""
     model, grains, rows = solver.model, solver._grains, solver.neighbours.rows
     worst = zeros(model.particle_count, model.dtype, model.device)
     args = [rows.offsets, rows.ids, solver.neighbours.period_vector, grains.q, grains.inv_mass, worst]
     launch(_find_overlaps, model.particle_count, args, device=model.device, record_tape=False)
     parts = worst.numpy()
     if not parts.max() > LARGEST:
-        return
+        return None
     row = int(parts.argmax())
     beside = rows.ids.numpy()[slice(*rows.offsets.numpy()[row : row + 2])]
     i, j = sorted(grains.number.numpy()[[row, beside[parts[beside].argmax()]]].tolist())
-    problem = f"grains {i} and {j} start with an overlap of {parts.max():.0%} of the smaller radius"
-    if solver.overlaps == "error":
-        raise StateError(f"{problem}\nexpected: at most {LARGEST:.0%}")
-    warnings.warn(
-        f"{problem}; above {LARGEST:.0%} they shoot apart, and at one place they never part",
-        OverlapWarning, stacklevel=stacklevel,
-    )  # fmt: skip
+    return f"grains {i} and {j} start with an overlap of {parts.max():.0%} of the smaller radius"
+
+
+def _deepest_in_wall(solver: SolverDEM) -> str | None:
+    """Which grain is deepest in which shape, if by more than `LARGEST`; held ones do not count."""
+    model, grains = solver.model, solver._grains
+    part, row, where = LARGEST, 0, 0
+    parts = zeros(model.particle_count, model.dtype, model.device)
+    for s in range(model.shape_count):
+        shape = [solver._pose, model.shape_margin, model.shape_scale, model.shape_source[s], model.shape_heights[s]]
+        args = [s, *shape, grains.q, grains.inv_mass, parts]
+        launch(_wall_kernel(model.shape_type[s]), model.particle_count, args, device=model.device, record_tape=False)
+        if parts.numpy().max() > part:
+            part, row, where = float(parts.numpy().max()), int(parts.numpy().argmax()), s
+    if part == LARGEST:
+        return None
+    return f"grain {grains.number.numpy()[row]} and shape {where} start with an overlap of {part:.0%} of its radius"
 
 
 def require_finite(solver: SolverDEM, state: State) -> None:
@@ -74,3 +96,22 @@ def _find_overlaps(
         if inv_mass[i] + inv_mass[j] > 0.0:
             deepest = max(deepest, (a[3] + b[3] - sqrt(dot(d, d))) / min(a[3], b[3]))
     worst[i] = deepest
+
+
+@for_shape
+def _wall_kernel(distance: Any) -> Any:
+    @kernel(enable_backward=False)
+    def find_in_wall(
+        s: int32, pose: array(dtype=Any), margin: array(dtype=Any), scale: array(dtype=Any), source: uint64,
+        heights: array(dtype=Any, ndim=2), q: array(dtype=Any), inv_mass: array(dtype=Any), part: array(dtype=Any),
+    ):  # fmt: skip
+        """How deep each grain is in a shape, as a part of its radius; 0 beyond touch."""
+        i = tid()
+        a = q[i]
+        deep = a[3] * 0.0
+        if inv_mass[i] > 0.0:
+            away, _ = distance(to_shape(pose[s], position(a)), scale[s], source, heights, 2.0 * a[3] + margin[s])
+            deep = max((a[3] + margin[s] - away) / a[3], deep)
+        part[i] = deep
+
+    return find_in_wall

@@ -22,6 +22,7 @@ from ..model import Model
 from ..neighbours.verlet_list import VerletList, vector_of
 from ..nozzle import check_streams
 from ..state import State
+from ..statistics import longest
 from . import timestep
 from .adhesion import longest_neck
 from .checks import OVERLAPS, check_overlaps, require_finite
@@ -46,8 +47,9 @@ class SolverDEM:
     `contact`. force_limit: no contact pulls at the end of an impact, which raises restitution above what was asked for
     (T. Schwager and T. Poeschel 2007). period: lengths after which space repeats along x, y, z [m], 0 for none. skin
     [m]: margin of the neighbour lists, None: 0.3 of the mean radius. overlaps: "warn" of grains that start with an
-    overlap above 10 % of their radius, raise an "error", or "ignore" them. check: look for numbers that are not finite
-    after every step, and raise `DivergenceError` (the host waits for each step). streams: of grains that nozzles emit.
+    overlap above 10 % of their radius, with each other or with walls, raise an "error", or "ignore" them. check: look
+    for numbers that are not finite after every step, and raise `DivergenceError` (the host waits for each step).
+    streams: of grains that nozzles emit.
 
     Friction and restitution of walls are those of the shape (`ShapeConfig`), stiffness is that of the grain alone.
     Particles have `particle_w`, angular velocities [rad/s], and `particle_rotation`, quaternions, in states made after
@@ -295,7 +297,9 @@ class SolverDEM:
             if name != "control" and not hasattr(thing, "time" if self.streams else "particle_w"):
                 raise StateError(f"{name} was made before the solver\nhelp: call model.state() after SolverDEM(model)")
         if dt != self._checked_dt:
-            timestep.check(dt / self.substeps, *self.time_step_limit())
+            speed = longest(state_in.particle_qd) if current_graph() is None else 0.0
+            meeting = 2.0 * speed if math.isfinite(speed) else 0.0
+            timestep.check(dt / self.substeps, *self.time_step_limit(meeting))
             self._checked_dt = dt
 
 

@@ -21,6 +21,7 @@ from ..model import Model
 from ..neighbours.cluster_list import ClusterList
 from ..nozzle import check_streams
 from ..state import State
+from ..statistics import longest
 from . import timestep
 from .cohesion import cohesion_pressure
 from .density import continuity_kernel, press_kernel, sum_kernel
@@ -325,8 +326,8 @@ class SolverSPH:
 
     def _pace(self, state: State) -> tuple[float, float]:
         """The highest speed [m/s] and acceleration [m/s^2]."""
-        pull = max(_longest(self.particles.a), _longest(self.model.gravity))
-        return _longest(state.particle_qd), pull
+        pull = max(longest(self.particles.a), longest(self.model.gravity))
+        return longest(state.particle_qd), pull
 
     def pressure(self, state: State) -> np.ndarray:
         """Of every particle by Tait's law, (particles,) [Pa]."""
@@ -373,12 +374,6 @@ class SolverSPH:
                 f"particle {first} is not finite after step {self.steps}\n"
                 "help: a shorter time step, a higher speed of sound, or particles that start less close to each other"
             )
-
-
-def _longest(vectors: Any) -> float:
-    """The greatest length; NaN where one is."""
-    numbers = vectors.numpy().astype(np.float64)
-    return float(np.sqrt((numbers**2).sum(axis=1)).max(initial=0.0))
 
 
 def _corners(bounds: Any) -> np.ndarray:
