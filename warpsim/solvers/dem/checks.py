@@ -27,7 +27,7 @@ class OverlapWarning(UserWarning):
 
 
 def check_overlaps(solver: SolverDEM, stacklevel: int) -> None:
-    """Warn of the grains that overlap most with another and with a wall, or raise `StateError`; held ones may overlap."""
+    """Warn of grains that overlap most with another and with a wall, or raise `StateError`; held ones may overlap."""
     if solver.overlaps == "ignore" or current_graph() is not None or not solver.model.particle_count:
         return
     for problem in filter(None, (_deepest_pair(solver), _deepest_in_wall(solver))):
