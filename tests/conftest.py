@@ -15,6 +15,7 @@ from pathlib import Path
 
 import device_run
 import pytest
+import samples
 from cuda_assembly import every_program
 from cuda_simulator import cufft, simulator
 from hypothesis import settings
@@ -38,6 +39,7 @@ def pytest_addoption(parser):
     parser.addoption("--update-golden", action="store_true", help="rewrite the texts under tests/golden")
     parser.addoption("--simulated-cuda", action="store_true", help='run tests on "cuda:0" of a simulated driver')
     parser.addoption("--nightly", action="store_true", help="tests marked `nightly` too, and all they assemble")
+    parser.addoption("--one-in", type=int, default=1, metavar="N", help="one test in N, the same in every run")
     parser.addoption("--assembly", choices=every_program.CHOICES, default="auto", help="machine code for GPUs as well")
 
 
@@ -65,6 +67,8 @@ def pytest_collection_modifyitems(config, items):
         deselect(config, items, [item for item in items if item.get_closest_marker("nightly")])
     if device_run.on_gpu(config):
         deselect(config, items, device_run.moved_to_gpu(items))
+    if (one_in := config.getoption("--one-in")) > 1:
+        deselect(config, items, [item for item in items if not samples.belongs(item.nodeid, one_in)])
 
 
 def deselect(config, items, resting):

@@ -1,8 +1,9 @@
-"""Every kernel that the tests compile or interpret becomes machine code for GPUs as well, on machines without one.
+"""Kernels that the tests compile or interpret become machine code for GPUs as well, on machines without one.
 
-Whatever a test makes (a kernel, its adjoint, a recording, a tangent; of the library, an example, a test) is compiled by
-NVVM and assembled by nvJitLink for a compute capability of `ARCHS`, by `cuda.machine_codes` as for a launch: for one
-of them, which the program itself decides, and for each with `pytest --nightly`.
+What a test makes (a kernel, its adjoint, a recording, a tangent) is compiled by NVVM and assembled by nvJitLink, by
+`cuda.machine_codes` as for a launch: every kernel of the library and the examples, and one in `OWN_ONE_IN` of those
+that only tests have, for one compute capability of `ARCHS`, which the program itself decides. With `pytest --nightly`
+it is every kernel, for every capability.
 That happens when the test is over; a refusal is an error of the test, with the kernel's name and the compiler's words.
 Equal programs are assembled once in a run: workers of pytest-xdist share a folder with one file for each.
 
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import samples
 from device_run import on_gpu
 
 from warpsim.core import compile as compiler
@@ -37,8 +39,10 @@ from warpsim.core.emit.target import Options
 from warpsim.core.types.arrays import ArrayType
 
 ARCHS = ((9, 0), (12, 0))
-CHOICES = ("auto", "off", "required")
 """One for each dialect of LLVM that NVVM reads: an old one below 10.0, a recent one from there on."""
+CHOICES = ("auto", "off", "required")
+TESTS = Path(__file__).resolve().parents[1]
+OWN_ONE_IN = 3  # of the kernels that tests write for themselves; assembling all takes five minutes of two cores
 
 
 def configure(config: pytest.Config) -> None:
@@ -48,7 +52,7 @@ def configure(config: pytest.Config) -> None:
     wanted = config.getoption("--assembly")
     if wanted == "off" or (wanted == "auto" and on_gpu(config)):  # there kernels run, which says more
         return
-    archs_each = len(ARCHS) if config.getoption("--nightly") else 1
+    nightly = config.getoption("--nightly")
     missing = cuda_tools.missing()
     if missing and wanted == "required":
         raise pytest.UsageError(f"--assembly=required without {', '.join(missing)}: pip install 'warpsim[cuda]'")
@@ -56,9 +60,9 @@ def configure(config: pytest.Config) -> None:
     folder = Path(given["assembly"] if given else tempfile.mkdtemp(prefix="warpsim-assembly-"))
     if given is None:
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-        config.pluginmanager.register(Report(folder, missing, archs_each))
+        config.pluginmanager.register(Report(folder, missing, nightly))
     if not missing:
-        assembly = Assembly(folder, archs_each)
+        assembly = Assembly(folder, nightly)
         assembly.watch()
         config.add_cleanup(assembly.unwatch)
         config.pluginmanager.register(assembly)
@@ -67,8 +71,8 @@ def configure(config: pytest.Config) -> None:
 class Assembly:
     """What one process of the run has made, and its way to machine code; `folder` is shared by all processes."""
 
-    def __init__(self, folder: Path, archs_each: int = 1):
-        self.folder, self.archs_each = folder, archs_each
+    def __init__(self, folder: Path, nightly: bool = False):
+        self.folder, self.nightly = folder, nightly
         self.one_in = 1
         self.expected: str | None = None  # what a refusal says that the test is about
         self.made: dict[int, Program] = {}  # by the identity of their functions: options are not known yet
@@ -143,6 +147,8 @@ class Assembly:
     def assemble(self, program: Program, options: Options, test: str) -> str:
         """Machine code of a program that no one has assembled; returns why there is none, else nothing."""
         key = cache_key(program, options, "CUDA")
+        if not (self.nightly or self.one_in > 1 or is_of_users(program) or samples.belongs(key, OWN_ONE_IN)):
+            return ""
         claim = self.folder / key
         try:
             claim.touch(exist_ok=False)
@@ -161,7 +167,13 @@ class Assembly:
     def archs(self, key: str) -> tuple[tuple[int, int], ...]:
         """For which capabilities a program is assembled: the same in every run."""
         first = zlib.crc32(key.encode()) % len(ARCHS)
-        return (ARCHS[first:] + ARCHS[:first])[: self.archs_each]
+        return (ARCHS[first:] + ARCHS[:first])[: len(ARCHS) if self.nightly else 1]
+
+
+def is_of_users(program: Program) -> bool:
+    """Whether a program is one of the library or an example, not of a test."""
+    place = program.fn.location
+    return place is None or TESTS not in Path(place.file).parents
 
 
 def usual_options(program: Program) -> Options:
@@ -188,7 +200,7 @@ class Report:
 
     folder: Path
     missing: list[str]
-    archs_each: int = 1
+    nightly: bool = False
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -204,10 +216,11 @@ class Report:
         total: Counter[str] = Counter()
         for path in self.folder.iterdir():
             total.update(json.loads(path.read_text() or '{"lost": 1}'))
-        targets = (" or ", " and ")[self.archs_each == len(ARCHS)].join(f"{major}.{minor}" for major, minor in ARCHS)
+        targets = (" and " if self.nightly else " or ").join(f"{major}.{minor}" for major, minor in ARCHS)
         text = f"CUDA: {total['kernels']} kernels and {total['derived']} adjoints and other derived forms compiled and"
         text += f" assembled for compute capability {targets}, {total['refused']} refused"
         text += f", {total['expected']} not meant for CUDA" * bool(total["expected"])
         text += f", {total['lost']} unfinished" * bool(total["lost"])
         text += f", among them {total['chosen']} of {total['random']} random programs" * bool(total["random"])
+        text += f", one in {OWN_ONE_IN} of the tests' own" * (not self.nightly)
         return f"{text} ({total['seconds']:.0f} s)"

@@ -1,7 +1,8 @@
 """The watch over the test suite: what a test makes is assembled once, a refusal fails the test and is told."""
 
 import pytest
-from cuda_assembly.every_program import ARCHS, Assembly, Report, usual_options
+import samples
+from cuda_assembly.every_program import ARCHS, OWN_ONE_IN, Assembly, Report, usual_options
 
 import warpsim as wp
 from warpsim.core.emit import cuda_tools
@@ -29,7 +30,7 @@ def fresh_kernel():
 @pytest.fixture
 def watch(tmp_path):
     """Watches like a nightly run does, into a folder of its own."""
-    watch = Assembly(tmp_path, len(ARCHS))
+    watch = Assembly(tmp_path, nightly=True)
     watch.watch()
     yield watch
     watch.unwatch()
@@ -40,7 +41,7 @@ def make(kernel, form=PRIMAL):
 
 
 def line(watch):
-    return Report(watch.folder, [], watch.archs_each).line().rsplit(" (", 1)[0]
+    return Report(watch.folder, [], watch.nightly).line().rsplit(" (", 1)[0]
 
 
 def test_a_kernel_and_its_adjoint_are_assembled_once_however_often_they_are_made(watch):
@@ -72,6 +73,23 @@ def test_a_run_that_is_not_nightly_takes_one_capability_each_and_meets_all(tmp_p
     assert set(chosen.values()) == {(arch,) for arch in ARCHS}
     assert chosen == {key: Assembly(tmp_path).archs(key) for key in chosen}
     assert "9.0 or 12.0" in Report(tmp_path, []).line()
+
+
+def test_a_run_that_is_not_nightly_takes_all_of_the_library_and_some_of_the_tests_own(tmp_path, monkeypatch):
+    assembled = []
+    monkeypatch.setattr("cuda_assembly.every_program.refusal", lambda *_: assembled.append(1) or "")
+    watch, own = Assembly(tmp_path), make(fresh_kernel())
+    chosen = [key for key in map(str, range(30)) if samples.belongs(key, OWN_ONE_IN)]
+    assert 5 < len(chosen) < 15
+    for key in map(str, range(30)):
+        monkeypatch.setattr("cuda_assembly.every_program.cache_key", lambda *_, key=key: key)
+        watch.assemble(own, usual_options(own), "test")
+    assert len(assembled) == len(chosen)
+    monkeypatch.setattr("cuda_assembly.every_program.TESTS", tmp_path)  # so that the kernel is of somewhere else
+    for key in map(str, range(30)):
+        monkeypatch.setattr("cuda_assembly.every_program.cache_key", lambda *_, key=key: key)
+        watch.assemble(own, usual_options(own), "test")
+    assert len(assembled) == 30
 
 
 @pytest.mark.parametrize("refused", ["NVVM", "the assembler"])
