@@ -169,6 +169,14 @@ def test_kernels_without_a_name_in_a_module_are_not_pickled():
         pickle.dumps(kernel)
 
 
+f = wp.kernel_from_source(ONE.format("5.0"))
+
+
+def test_a_kernel_from_a_string_belongs_to_the_module_of_its_caller():
+    assert f.module is wp.get_module(__name__)
+    assert pickle.loads(pickle.dumps(f)) is f
+
+
 def test_a_string_that_python_ran_is_refused_with_the_cure():
     with pytest.raises(UnsupportedSyntaxError, match="kernel_from_source"):
         exec(ONE.format("1.0"), {"wp": wp})

@@ -307,13 +307,15 @@ def kernel_from_source(
 
     `scope` has the names that the text may use; `wp` is warpsim unless it says otherwise. Functions before the kernel
     may be decorated with `@wp.func`, and the kernel itself with `@wp.kernel`; else `options` are those of `kernel`.
-    Messages show the lines of the text.
+    It belongs to the module of the caller, and is pickled if that has it under its name. Messages show the lines of the
+    text.
 
     Raises `SyntaxError` for a text that is not Python, `KernelNameError` if it has no such function, and `KernelError`
     when something of it is not in the language.
     """
     instance(text, str, "the text of a kernel")
-    space: dict[str, Any] = {"__name__": __name__.partition(".")[0], "wp": sys.modules["warpsim"], **(scope or {})}
+    module = sys._getframe(2).f_globals.get("__name__", "__main__")  # of the caller of `user_frames`
+    space: dict[str, Any] = {"__name__": module, "wp": sys.modules["warpsim"], **(scope or {})}
     file = texts.remember(text, "kernel_from_source")
     exec(compile(text, file, "exec", dont_inherit=True), space)
     names = [node.name for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
