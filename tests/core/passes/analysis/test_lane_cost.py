@@ -93,6 +93,16 @@ def adds_up_pulls_of_the_near(x: Vectors, at: Ints, y: Vectors):
     y[t] = r
 
 
+@with_speed(7.0)
+def adds_up_what_all_read(x: Vectors, at: Ints, y: Vectors):
+    t = wp.tid()
+    r, a = wp.vec3(), x[t]
+    for k in range(64):
+        d = x[at[k]] - a
+        r += x[at[k]] * wp.max(1.0 - wp.dot(d, d), 0.0)
+    y[t] = r
+
+
 @with_speed(0.8)
 def adds_up_some_roots(x: Floats, at: Ints, y: Floats):
     t = wp.tid()
