@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ModelError
+from ..errors import ModelError, StateError, shown
 from . import soft
+from .control import Control
+from .state import State
 
 if TYPE_CHECKING:
     from .builder import ModelBuilder
@@ -28,14 +30,38 @@ def refuse(problems: Iterable[tuple[bool, str, str]]) -> None:
 
 def period_problem(period: Sequence[float]) -> tuple[bool, str, str]:
     """For `refuse`: extents of a periodic box [m] that are none."""
-    bad = len(period) != 3 or not all(math.isfinite(p) and p >= 0.0 for p in period)
-    return bad, f"period is {period}", "three lengths [m], 0 for none"
+    listed = isinstance(period, Sequence | np.ndarray) and len(period) == 3
+    good = listed and all(isinstance(p, Real) and math.isfinite(p) and p >= 0.0 for p in period)
+    return not good, f"period is {shown(period)}", "three lengths [m], 0 for none"
 
 
 def substeps_problem(substeps: Any, automatic: bool = False) -> tuple[bool, str, str]:
     """For `refuse`: a number of substeps that is none. automatic: None lets the solver choose."""
     good = (automatic and substeps is None) or (isinstance(substeps, Integral) and substeps >= 1)
     return not good, f"substeps is {substeps!r}", "an integer, 1 or more" + ", or None" * automatic
+
+
+def check_step(
+    solver: Any, field: str, states: tuple[State, State], control: Control, contacts: Any, dt: Any
+) -> None:  # fmt: skip
+    """Raise `StateError` for arguments of a step of particles that are none.
+
+    field: of states that were made after the solver. states: `state_in` and `state_out`.
+    """
+    if not (isinstance(dt, Real) and math.isfinite(dt) and dt > 0.0):
+        raise StateError(f"dt is {shown(dt)}\nexpected: a time step above 0 [s]")
+    if contacts is not None:
+        raise StateError(f"contacts is {shown(contacts)}\nexpected: None, this solver finds its own neighbours")
+    for name, thing, kind in (*zip(("state_in", "state_out"), states, (State, State), strict=True),
+                              ("control", control, Control)):  # fmt: skip
+        if not isinstance(thing, kind):
+            raise StateError(f"{name} is {shown(thing)}\nexpected: a {kind.__name__} of the solver's model")
+        if thing.model is not solver.model:
+            maker = f"solver.model.{kind.__name__.lower()}()"
+            raise StateError(f"{name} belongs to another model\nhelp: make it with {maker}")
+        if kind is State and not hasattr(thing, field):
+            maker = f"{type(solver).__name__}(model)"
+            raise StateError(f"{name} was made before the solver\nhelp: call model.state() after {maker}")
 
 
 def check_materials(builder: ModelBuilder) -> None:

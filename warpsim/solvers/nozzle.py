@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.language import Vec, array, cross, dot, float64, func, kernel, launch, length, vector
-from ..errors import ModelError
+from ..errors import ModelError, shown
 
 if TYPE_CHECKING:
     from .model import Model
@@ -48,6 +48,8 @@ class Nozzle:
 
 def check_streams(streams: Sequence[Any], kind: type, what: str) -> None:
     """Raise `ModelError` for what are no streams, and for particles that are of two. what: a particle is."""
+    if not isinstance(streams, Sequence):
+        raise ModelError(f"streams is {shown(streams)}\nexpected: a list of {kind.__name__}")
     for number, stream in enumerate(streams):
         if not isinstance(stream, kind):
             raise ModelError(f"stream {number} is {type(stream).__name__}\nexpected: a {kind.__name__}")

@@ -1,9 +1,7 @@
 """`SolverSPH`: the cases of the validation report, what threads, order and device may not change, and refusals."""
 
-import re
 import subprocess
 import sys
-import warnings
 
 import fluid_scenes
 import numpy as np
@@ -12,11 +10,8 @@ from fluid_scenes import COUNT, run, splash
 
 import warpsim as wp
 from warpsim.core.runtime.arrays import creation
-from warpsim.errors import DivergenceError, ModelError, StateError
 from warpsim.solvers import Fluid, ModelBuilder, SolverSPH, validate
 from warpsim.solvers.sph.filling import add_fluid_box
-from warpsim.solvers.sph.start import StartWarning
-from warpsim.solvers.sph.timestep import TimeStepError
 
 
 @pytest.mark.parametrize("name", [c.name for c in validate.chosen(["sph"]) if c.tier == validate.FAST])
@@ -234,146 +229,3 @@ def test_rows_of_walls_lie_below_their_surface():
     assert (shape == 2).sum() == 4 * 5
     depth = 0.43 - np.linalg.norm(x[shape == 3] - [3.0, 0.6, 0.0], axis=1)
     np.testing.assert_allclose(depth % 0.1, 0.05, atol=1e-9)
-
-
-# ----- refusals -----------------------------------------------------------------------------------
-
-
-def block(**options):
-    builder = ModelBuilder()
-    add_fluid_box(builder, (0.0, 0.0, 0.0), (1.0, 1.0, 0.0), 0.1)
-    options = {"dim": 2, **options}
-    return SolverSPH(builder.finalize(), **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"bounds": ((1, 1, 1), (0, 0, 0))}, r"bounds is \(\(1, 1, 1\), .*\nexpected: two corners of three"),
-        ({"bounds": (0, 1)}, r"bounds is \(0, 1\)\nexpected: two corners of three coordinates \[m\], the low"),
-        ({"dim": 4}, r"dim is 4\nexpected: 2 or 3"),
-        ({"kernel": "poly6"}, r"kernel is 'poly6'\nexpected: one of cubic, wendland2, wendland4, quintic"),
-        ({"density": "sum"}, r"density is 'sum'\nexpected: 'continuity' or 'summation'"),
-        ({"substeps": 0}, r"substeps is 0\nexpected: an integer, 1 or more, or None"),
-        ({"smoothing": 0.0}, r"smoothing is 0.0 spacings\nexpected: 0.8 to 4"),
-        ({"spacing": 0.0}, r"spacing is 0.0\nexpected: above 0 \[m\]"),
-        (
-            {"fluid": Fluid(tension=1.0e4)},
-            r"a tension of 10000 N/m presses .* Pa\nexpected: a speed of sound of at least .*, it is 20; help: larger",
-        ),
-        (
-            {"fluid": Fluid(shifting=0.5)},
-            r"shifting of a fluid is 0.5, but it has free surfaces, as suction is False\nexpected: suction=True for",
-        ),
-        ({"fluid": Fluid(shifting=2.0), "suction": True}, r"shifting of a fluid is 2.0\nexpected: 0 to 1; 0.2 to 0.5"),
-        ({"period": (1.0, 0.3, 0.0)}, r"period is \(1.0, 0.3, 0.0\) m\nexpected: at least twice the reach"),
-        ({"period": (1.0, 1.0)}, r"period is \(1.0, 1.0\)\nexpected: three lengths \[m\], 0 for none"),
-    ],
-)
-def test_a_solver_of_no_fluid_is_refused(options, message):
-    with pytest.raises(ModelError, match=message):
-        block(**options)
-
-
-def test_particles_that_start_in_each_other_or_in_walls_warn():
-    builder = ModelBuilder()
-    add_fluid_box(builder, (0.0, -0.2, 0.0), (1.0, 1.0, 0.0), 0.1)
-    builder.add_particles([[0.06, 0.55, 0.0]], 0.0, 10.0)
-    builder.add_ground_plane()
-    model = builder.finalize()
-    with pytest.warns(StartWarning) as found:
-        SolverSPH(model, dim=2, bounds=((0.0, 0.0, 0.0), (1.0, 1.0, 0.0)))
-    texts = [str(w.message) for w in found]
-    close, sunk = r"particles \d+ and \d+ start 0.01 m apart; 2 are", r"particle \d+ and the filling of shape 0"
-    assert re.match(close, texts[0]) and re.match(sunk + " start .* m apart; 20 are less than .* from a wall", texts[1])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        block()
-
-
-def test_numbers_of_no_fluid_are_refused():
-    with pytest.raises(ModelError, match=r"sound of a fluid is 0.0\nexpected: above 0"):
-        Fluid(sound=0.0)
-    with pytest.raises(ModelError, match=r"viscosity of a fluid is -1.0\nexpected: 0 or more"):
-        Fluid(viscosity=-1.0)
-    with pytest.raises(ModelError, match=r"density of a fluid is water\nexpected: above 0"):
-        Fluid(density="water")
-
-
-def test_particles_without_mass_are_refused():
-    builder = ModelBuilder()
-    builder.add_particles(np.eye(3), mass=[1.0, 0.0, 1.0])
-    with pytest.raises(ModelError, match=r"particle 1 of a fluid has no mass\nexpected: above 0 \[kg\]"):
-        SolverSPH(builder.finalize())
-
-
-def test_endless_shapes_need_bounds():
-    builder = ModelBuilder()
-    builder.add_ground_plane()
-    with pytest.raises(ModelError, match=r"shape 0 is a plane, which has no end\nhelp: SolverSPH\(..., bounds="):
-        SolverSPH(builder.finalize())
-    add_fluid_box(builder, (0.0, 0.0, 0.0), (0.1, 0.1, 0.1), 0.01)
-    with pytest.raises(ModelError, match=r"shape 0 needs a lattice of \[.*\] particles\nhelp: narrower bounds"):
-        SolverSPH(builder.finalize(), bounds=((-100.0, 0.0, -100.0), (100.0, 1.0, 100.0)))
-
-
-def test_boxes_that_hold_nothing_are_refused():
-    for arguments, message in (
-        (((0, 0, 0), (1, 1, 0.01), 0.1), "holds no particle with a spacing of 0.1 m"),
-        (((0, 0, 0), (1, 1, 1), 0.0), r"spacing is 0.0\nexpected: above 0"),
-        (((0, 0), (1, 1), 0.1), r"corners of shape \(2,\) and \(2,\)\nexpected: three coordinates each"),
-    ):
-        with pytest.raises(ModelError, match=message):
-            add_fluid_box(ModelBuilder(), *arguments)
-
-
-def test_substeps_that_no_fluid_survives_are_refused():
-    solver = block(substeps=1)
-    state = solver.model.state()
-    with pytest.raises(TimeStepError, match=r"0.1 s is longer than sound allows, 0.00188 s\nhelp: 54 times"):
-        solver.step(state, state, dt=0.1)
-    with pytest.raises(StateError, match=r"dt is 0.0\nexpected: a time step above 0"):
-        solver.step(state, state)
-
-
-def test_states_from_elsewhere_are_refused():
-    solver = block()
-    other = block().model.state()
-    with pytest.raises(StateError, match=r"state_in belongs to another model"):
-        solver.step(other, other, dt=1.0e-3)
-    builder = ModelBuilder()
-    add_fluid_box(builder, (0.0, 0.0, 0.0), (1.0, 1.0, 0.0), 0.1)
-    model = builder.finalize()
-    early, solver = model.state(), SolverSPH(model, dim=2)
-    with pytest.raises(StateError, match=r"state_in was made before the solver\nhelp: call model.state\(\) after"):
-        solver.step(early, early, dt=1.0e-3)
-
-
-def test_a_capture_needs_a_number_of_substeps():
-    solver = block()
-    state = solver.model.state()
-    with pytest.raises(StateError, match=r"the host chooses its substeps\nhelp: SolverSPH\(..., substeps="):
-        with wp.ScopedCapture():
-            solver.step(state, state, dt=1.0e-3)
-
-
-def test_numbers_that_are_not_finite_stop_on_request():
-    solver = block(check=True, substeps=1)
-    state = solver.model.state()
-    v = state.particle_qd.numpy().copy()
-    v[7, 0] = np.nan
-    state.particle_qd.assign(v)
-    with pytest.raises(DivergenceError, match=r"particle \d+ is not finite after step 1\nhelp: a shorter time step"):
-        solver.step(state, state, dt=1.0e-9)
-    with pytest.raises(DivergenceError, match=r"no time step is short enough after step 0"):
-        other = block()
-        start = other.model.state()
-        start.particle_qd.assign(v)
-        other.step(start, start, dt=1.0e-3)
-
-
-def test_a_model_without_particles_steps():
-    solver = SolverSPH(ModelBuilder().finalize())
-    state = solver.model.state()
-    solver.step(state, state, dt=0.1)
-    assert solver.wall_count == 0 and solver.statistics(state).mass == 0.0

@@ -16,7 +16,7 @@ from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
 from ...core.types.compounds import quaternion as quaternion_type
 from ...errors import ModelError, StateError, shown
-from ..checks import period_problem, refuse, substeps_problem
+from ..checks import check_step, period_problem, refuse, substeps_problem
 from ..control import Control
 from ..model import Model
 from ..neighbours.verlet_list import VerletList, vector_of
@@ -133,7 +133,8 @@ class SolverDEM:
         warns with `TimeStepWarning` where it is longer than is exact.
         """
         control = control or self.resting
-        self._check_arguments(state_in, state_out, control, dt)
+        check_step(self, "time" if self.streams else "particle_w", (state_in, state_out), control, contacts, dt)
+        self._check_room_and_time(state_in, dt)
         self._begin(state_in, control)
         for k in range(self.substeps):
             self._sort_if_needed()
@@ -282,22 +283,14 @@ class SolverDEM:
         self._pose = zeros(model.shape_count, model.transform, device=model.device, requires_grad=True)
         self.shape_force = zeros(model.shape_count, model.spatial_vector, device=model.device, requires_grad=True)
 
-    def _check_arguments(self, state_in: State, state_out: State, control: Control, dt: float) -> None:
+    def _check_room_and_time(self, state: State, dt: float) -> None:
         if current_graph() is not None and not self.neighbours.rows.capacity and self.model.particle_count > 1:
             raise StateError(
                 "a step of grains is captured in a graph, and its lists of neighbours have no room\n"
                 "help: call solver.reserve(pairs) before, or step once; lists in a graph cannot grow"
             )
-        if not (isinstance(dt, Real) and math.isfinite(dt) and dt > 0.0):
-            raise StateError(f"dt is {dt}\nexpected: a time step above 0 [s]")
-        for name, thing in (("state_in", state_in), ("state_out", state_out), ("control", control)):
-            if thing.model is not self.model:
-                maker = "control" if name == "control" else "state"
-                raise StateError(f"{name} belongs to another model\nhelp: make it with solver.model.{maker}()")
-            if name != "control" and not hasattr(thing, "time" if self.streams else "particle_w"):
-                raise StateError(f"{name} was made before the solver\nhelp: call model.state() after SolverDEM(model)")
         if dt != self._checked_dt:
-            speed = longest(state_in.particle_qd) if current_graph() is None else 0.0
+            speed = longest(state.particle_qd) if current_graph() is None else 0.0
             meeting = 2.0 * speed if math.isfinite(speed) else 0.0
             timestep.check(dt / self.substeps, *self.time_step_limit(meeting))
             self._checked_dt = dt
@@ -351,7 +344,8 @@ def _check(solver: SolverDEM, radius: Any, number: Any, kinds: int, period: Any,
         (bool(((number < 0) | (number >= kinds)).any()), "particle_material names a material that is not there",
          f"0 to {kinds - 1}"),
         (solver.overlaps not in OVERLAPS, f"overlaps is {solver.overlaps!r}", ", ".join(map(repr, OVERLAPS))),
-        (skin is not None and not skin > 0.0, f"skin is {skin}", "above 0 [m]"),
+        (skin is not None and not (isinstance(skin, Real) and 0.0 < skin < math.inf), f"skin is {shown(skin)}",
+         "above 0 [m]"),
         period_problem(period),
     ))  # fmt: skip
     reach = 2.0 * float(radius.max(initial=0.0))

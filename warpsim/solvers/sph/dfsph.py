@@ -46,17 +46,18 @@ class SolverDFSPH(SolverSPH):
         self, model: Model, fluid: Fluid | None = None, dim: int = 3, kernel: str = "cubic", smoothing: float = 1.3,
         density_error: float = 1.0e-4, divergence_error: float = 1.0e-3, iterations: int = 100, no_slip: bool = False,
         substeps: int | None = None, period: Sequence[float] = (0.0, 0.0, 0.0), bounds: Any = None,
-        spacing: float | None = None, check: bool = False,
+        spacing: float | None = None, overlaps: str = "warn", check: bool = False,
     ):  # fmt: skip
         for name, value in (("density_error", density_error), ("divergence_error", divergence_error)):
             if not 0.0 < value < 1.0:
                 raise ModelError(f"{name} is {value}\nexpected: between 0 and 1")
-        if fluid and fluid.tension:
+        if isinstance(fluid, Fluid) and fluid.tension:
             raise ModelError("an incompressible fluid has surface tension\nexpected: none, or SolverSPH")
         if not iterations >= _LEAST:
             raise ModelError(f"iterations is {iterations}\nexpected: {_LEAST} or more")
         super().__init__(
-            model, fluid, dim, kernel, smoothing, "summation", False, no_slip, substeps, period, bounds, spacing, check
+            model, fluid, dim, kernel, smoothing, "summation", False, no_slip, substeps, period, bounds, spacing,
+            overlaps, check,
         )
         self.density_error, self.divergence_error, self.iterations = density_error, divergence_error, iterations
         n, options = model.particle_count, {"device": model.device, "requires_grad": True}
@@ -135,9 +136,12 @@ class SolverDFSPH(SolverSPH):
         speed, pull = self._pace(state)
         return timestep.incompressible_limits(self.smoothing, self.spacing, speed, pull, self._viscosity)
 
-    def _check_substeps(self, dt: float) -> None:
-        least = timestep.incompressible_limits(self.smoothing, self.spacing, 0.0, 0.0, self._viscosity)
-        timestep.check(dt / self.substeps, least)
+    @property
+    def _fastest(self) -> float:
+        return math.inf
+
+    def _limits_at_rest(self) -> dict[str, float]:
+        return timestep.incompressible_limits(self.smoothing, self.spacing, 0.0, 0.0, self._viscosity)
 
     @property
     def _viscosity(self) -> float:

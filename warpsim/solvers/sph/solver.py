@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.creation import copy
 from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
-from ...errors import DivergenceError, ModelError, StateError
-from ..checks import period_problem, refuse, substeps_problem
+from ...errors import StateError
+from ..checks import check_step
 from ..control import Control, advance_shapes
 from ..model import Model
 from ..neighbours.cluster_list import ClusterList
@@ -23,15 +22,18 @@ from ..nozzle import check_streams
 from ..state import State
 from ..statistics import longest
 from . import timestep
+from .checks import (
+    FASTEST, MARGIN, check_choices, check_lengths, check_tension, corners_of, require_finite, require_pace, spacing_of,
+)  # fmt: skip
 from .cohesion import cohesion_pressure
 from .density import continuity_kernel, press_kernel, sum_kernel
-from .fluid import Fluid
+from .fluid import SOUND, Fluid
 from .forces import drift, force_kernel, kick
 from .particles import Particles, load, store, take_density
 from .sampling import in_world, sample_shapes
 from .shifting import move_shifted, shift_kernel
-from .smoothing import KERNELS, smoothing
-from .start import warn_of_close_starts
+from .smoothing import smoothing
+from .start import check_starts
 from .statistics import FluidStatistics
 from .stream import FluidNozzle, FluidStream, without_streams
 from .walls import place_walls, sum_forces, wall_force_kernel, wall_pressure_kernel
@@ -39,9 +41,6 @@ from .walls import place_walls, sum_forces, wall_force_kernel, wall_pressure_ker
 _GRAPHS = 4  # kept at once
 _SKIN = 0.3  # of the spacing: margin of lists of neighbours
 _COLUMN = {2: 4.0, 3: 2.0}  # spacings: clusters of a lattice are then 4 x 4, or 4 x 2 x 2
-_MARGIN = 1.04  # of the support: how much nearer two particles can be half a step later
-_MOST_SHIFTING = 1.0  # particles that shift further in a substep overshoot
-_COMPRESSED = 0.05  # of the density at rest, by cohesion
 THINNEST = 0.998  # the least density without suction, in that at rest: spray does not forget its volume
 
 
@@ -54,8 +53,10 @@ class SolverSPH:
     negative, as inside a fluid; free surfaces are better without. no_slip: walls hold the fluid by its laminar
     viscosity. substeps: of a step, None: as many as are stable. period: lengths after which space repeats along x, y, z
     [m], 0 for none. bounds: corners (low, high) [m] of where planes and other endless shapes are walls. spacing [m]: of
-    particles, None: the cube root, or square root, of the volume of the largest. check: look for numbers that are not
-    finite after each step, and raise `DivergenceError`. streams: of fluid that nozzles emit.
+    particles, None: the cube root, or square root, of the volume of the largest. overlaps: "warn" of particles that
+    start less than half a spacing from each other or from a wall's filling, raise an "error", or "ignore" them. check:
+    look for numbers that are not finite after each step, and raise `DivergenceError`. streams: of fluid that nozzles
+    emit.
 
     Velocities leapfrog: forces at the begin of a step, continuity half-way, positions at the end. States made after the
     solver have `particle_rho`, densities [kg/m^3]. `fluid_numbers` are those of `fluid` as an array that can be
@@ -74,16 +75,18 @@ class SolverSPH:
         self, model: Model, fluid: Fluid | None = None, dim: int = 3, kernel: str = "wendland2", smoothing: float = 1.5,
         density: str = "continuity", suction: bool = False, no_slip: bool = False, substeps: int | None = None,
         period: Sequence[float] = (0.0, 0.0, 0.0), bounds: Any = None, spacing: float | None = None,
-        check: bool = False, streams: Sequence[FluidStream] = (),
+        overlaps: str = "warn", check: bool = False, streams: Sequence[FluidStream] = (),
     ):  # fmt: skip
         self.model, self.fluid, self.dim, self.kernel = model, fluid or Fluid(), dim, kernel
         self.density, self.suction, self.no_slip, self.substeps = density, suction, no_slip, substeps
-        self.period, self.check, self.steps = tuple(period), check, 0
-        _check_choices(self)
-        self.spacing = _spacing(model, self.fluid, dim) if spacing is None else float(spacing)
+        self.check, self.steps, self._checked_dt = check, 0, 0.0
+        check_choices(self, smoothing, spacing, period, overlaps)
+        self.period = tuple(float(length) for length in period)
+        self.spacing = spacing_of(model, self.fluid, dim) if spacing is None else float(spacing)
         self.smoothing = smoothing * self.spacing
-        _check_lengths(self, smoothing)
-        _check_tension(self)
+        corners = None if bounds is None else corners_of(bounds)
+        check_lengths(self, smoothing, corners)
+        check_tension(self)
         check_streams(streams, FluidStream, "particle")
         self.streams = [FluidNozzle(s, model, self.spacing, dim, number) for number, s in enumerate(streams)]
         model.add_state_field("particle_rho", model.dtype, model.particle_count, self.fluid.density)
@@ -96,7 +99,7 @@ class SolverSPH:
         self._poured = zeros(len(streams), float64, **options)
         if streams:
             model.add_state_field("poured", float64, len(streams))
-        self.particles = self._make_particles(None if bounds is None else _corners(bounds), streams)
+        self.particles = self._make_particles(corners, streams, overlaps)
         self._no_rows = [zeros(0, int32, model.device), zeros((0, 0), int32, model.device)]
         self._graphs: dict[Any, Any] = {}
         self.resting = model.control()
@@ -111,7 +114,7 @@ class SolverSPH:
         """The pressure inside of the fluid that bears its cohesion [Pa]: start from `fluid.density_at` of it."""
         return cohesion_pressure(self.fluid.tension, self.support, self.dim)
 
-    def _make_particles(self, bounds: Any, streams: Sequence[FluidStream]) -> Particles:
+    def _make_particles(self, bounds: Any, streams: Sequence[FluidStream], overlaps: str) -> Particles:
         model, dx = self.model, self.spacing
         q = without_streams(model.particle_q.numpy().astype(np.float64), streams)
         low = np.concatenate([q, *([s.position] for s in streams)]).min(axis=0) if model.particle_count else np.zeros(3)
@@ -122,7 +125,7 @@ class SolverSPH:
         depth = math.ceil(self.support / dx - 1.0e-9) * dx
         local, shape = sample_shapes(model, dx, depth, corner, bounds, self.dim, self.period)
         walls = in_world(model, local, shape)
-        warn_of_close_starts(q, walls, shape, dx)
+        check_starts(q, walls, shape, dx, self.period, overlaps)
         width = dx * _COLUMN[self.dim]
         return Particles(model, local, shape, self.fluid.density * dx**self.dim, width, _SKIN * dx, self.period)
 
@@ -138,7 +141,7 @@ class SolverSPH:
         `DivergenceError` where asked for.
         """
         control = control or self.resting
-        self._check_arguments(state_in, state_out, control, dt)
+        check_step(self, "poured" if self.streams else "particle_rho", (state_in, state_out), control, contacts, dt)
         substeps = self._choose_substeps(state_in, dt)
         self._begin(state_in, control)
         for _ in range(substeps):
@@ -150,7 +153,7 @@ class SolverSPH:
             copy(state_out.poured, self._poured)
         self.steps += 1
         if self.check:
-            self._require_finite(state_out)
+            require_finite(self, state_out)
 
     def _begin(self, state: State, control: Control) -> None:
         """The state and the poses of shapes into the solver's arrays."""
@@ -194,7 +197,7 @@ class SolverSPH:
         if recorded:
             p.build_grid(self.support, self.period)
         elif p.is_outdated:
-            p.rebuild(self.support, _MARGIN * self.support, self.period)
+            p.rebuild(self.support, MARGIN * self.support, self.period)
         return not recorded
 
     def _substep(self, control: Control, h: float, substeps: int, listed: bool) -> None:
@@ -257,7 +260,7 @@ class SolverSPH:
     def _search(self, lists: ClusterList, listed: bool) -> list[Any]:
         """What kernels find neighbours with: rows of clusters, or the grid."""
         rows = [lists.counts, lists.ids] if listed else self._no_rows
-        return [*rows, self.particles.grid.id, self.model.dtype(_MARGIN * self.support), lists.period]
+        return [*rows, self.particles.grid.id, self.model.dtype(MARGIN * self.support), lists.period]
 
     def _place_walls(self, control: Control) -> None:
         """Put wall particles where their shapes are."""
@@ -340,99 +343,24 @@ class SolverSPH:
     def _choose_substeps(self, state: State, dt: float) -> int:
         """How many substeps a step has. Raises `TimeStepError` where the number that was asked for is too small."""
         if self.substeps is not None:
-            self._check_substeps(dt)
+            if dt != self._checked_dt:
+                timestep.check(dt / self.substeps, self._limits_at_rest())
+                self._checked_dt = dt
             return self.substeps
         if current_graph() is not None:
             raise StateError(
                 "a step of a fluid is captured in a graph, but the host chooses its substeps\n"
                 "help: SolverSPH(..., substeps=...) with a number"
             )
-        limit = min(self.time_step_limits(state).values())
-        if not math.isfinite(limit) or not limit > 0.0:
-            raise DivergenceError(f"no time step is short enough after step {self.steps}: a velocity is not finite")
-        return math.ceil(dt / limit - 1.0e-9)
+        require_pace(self, state, self._fastest)
+        return math.ceil(dt / min(self.time_step_limits(state).values()) - 1.0e-9)
 
-    def _check_substeps(self, dt: float) -> None:
-        """Raise `TimeStepError` where the number of substeps that was asked for is far too small."""
-        least = timestep.limits(self.smoothing, self.fluid.sound, 0.0, 0.0, self.fluid.viscosity)
-        timestep.check(dt / self.substeps, least)
+    @property
+    def _fastest(self) -> float:
+        """A speed that nothing which flows has [m/s]."""
+        return FASTEST * float(self.fluid_numbers.numpy()[SOUND])
 
-    def _check_arguments(self, state_in: State, state_out: State, control: Control, dt: float) -> None:
-        if not (isinstance(dt, Real) and math.isfinite(dt) and dt > 0.0):
-            raise StateError(f"dt is {dt}\nexpected: a time step above 0 [s]")
-        for name, thing in (("state_in", state_in), ("state_out", state_out), ("control", control)):
-            if thing.model is not self.model:
-                maker = "control" if name == "control" else "state"
-                raise StateError(f"{name} belongs to another model\nhelp: make it with solver.model.{maker}()")
-            if name != "control" and not hasattr(thing, "poured" if self.streams else "particle_rho"):
-                raise StateError(f"{name} was made before the solver\nhelp: call model.state() after SolverSPH(model)")
-
-    def _require_finite(self, state: State) -> None:
-        first = self.statistics(state).first_not_finite
-        if first is not None:
-            raise DivergenceError(
-                f"particle {first} is not finite after step {self.steps}\n"
-                "help: a shorter time step, a higher speed of sound, or particles that start less close to each other"
-            )
-
-
-def _corners(bounds: Any) -> np.ndarray:
-    """Bounds as an array (2, 3) [m]. Raises `ModelError` for what encloses no box."""
-    try:
-        corners = np.array(bounds, dtype=np.float64)
-    except (TypeError, ValueError):
-        corners = np.empty(0)
-    if corners.shape != (2, 3) or not np.isfinite(corners).all() or (corners[0] > corners[1]).any():
-        raise ModelError(
-            f"bounds is {bounds}\nexpected: two corners of three coordinates [m], the low one first"
-        )
-    return corners
-
-
-def _spacing(model: Model, fluid: Fluid, dim: int) -> float:
-    """Of the largest particle [m]."""
-    return float((model.particle_mass.numpy().max(initial=0.0) / fluid.density) ** (1.0 / dim)) or 1.0
-
-
-def _check_choices(solver: SolverSPH) -> None:
-    """Raise `ModelError` for arguments that name nothing."""
-    mass = solver.model.particle_mass.numpy()
-    refuse((
-        (solver.dim not in (2, 3), f"dim is {solver.dim!r}", "2 or 3"),
-        (solver.kernel not in KERNELS, f"kernel is {solver.kernel!r}", "one of " + ", ".join(KERNELS)),
-        (solver.density not in ("continuity", "summation"), f"density is {solver.density!r}",
-         "'continuity' or 'summation'"),
-        substeps_problem(solver.substeps, automatic=True),
-        (bool((mass <= 0.0).any()), f"particle {int(np.argmin(mass)) if mass.size else 0} of a fluid has no mass",
-         "above 0 [kg]; walls are shapes"),
-        period_problem(solver.period),
-        (solver.fluid.shifting > 0.0 and not solver.suction,
-         f"shifting of a fluid is {solver.fluid.shifting}, but it has free surfaces, as suction is False",
-         "suction=True for fluids without free surface, or shifting=0"),
-        (solver.fluid.shifting > _MOST_SHIFTING, f"shifting of a fluid is {solver.fluid.shifting}",
-         f"0 to {_MOST_SHIFTING:g}; 0.2 to 0.5 is usual"),
-    ))  # fmt: skip
-
-
-def _check_tension(solver: SolverSPH) -> None:
-    """Raise `ModelError` where cohesion compresses the fluid by more than a few per cent."""
-    fluid, pressure = solver.fluid, solver.cohesion_pressure
-    if pressure > _COMPRESSED * fluid.density * fluid.sound**2:
-        least = math.sqrt(pressure / (_COMPRESSED * fluid.density))
-        raise ModelError(
-            f"a tension of {fluid.tension:g} N/m presses particles together with {pressure:.3g} Pa\n"
-            f"expected: a speed of sound of at least {least:.3g} m/s, it is {fluid.sound:g}; help: larger particles"
-        )
-
-
-def _check_lengths(solver: SolverSPH, ratio: float) -> None:
-    """Raise `ModelError` for smoothing lengths of no use."""
-    if not (math.isfinite(solver.spacing) and solver.spacing > 0.0):
-        raise ModelError(f"spacing is {solver.spacing}\nexpected: above 0 [m]")
-    if not 0.8 <= ratio <= 4.0:
-        raise ModelError(f"smoothing is {ratio} spacings\nexpected: 0.8 to 4; 1.2 to 2 is usual")
-    if any(0.0 < length < 2.0 * _MARGIN * solver.support for length in solver.period):
-        raise ModelError(
-            f"period is {solver.period} m\nexpected: at least twice the reach, {2.0 * solver.support:g} m\n"
-            "help: smaller particles, or a larger box"
-        )
+    def _limits_at_rest(self) -> dict[str, float]:
+        """The longest substeps [s] of the fluid as it is now, whatever moves."""
+        sound, viscosity = (float(n) for n in self.fluid_numbers.numpy()[[1, 3]])
+        return timestep.limits(self.smoothing, sound, 0.0, 0.0, viscosity)

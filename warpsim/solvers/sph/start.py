@@ -7,33 +7,60 @@ import warnings
 import numpy as np
 from scipy.spatial import cKDTree
 
+from ...errors import ModelError
+
 CLOSE = 0.5  # spacings between particles below which they warn
+OVERLAPS = ("warn", "error", "ignore")
 
 
 class StartWarning(UserWarning):
     """Particles of a fluid that start so close to each other, or to a wall, that pressure throws them apart."""
 
 
-def warn_of_close_starts(q: np.ndarray, walls: np.ndarray, shape: np.ndarray, spacing: float) -> None:
-    """Warn with the closest pair of fluid (n, 3) [m], and of fluid and wall (m, 3); periodic images do not count."""
-    if not np.isfinite(q).all():
+def check_starts(
+    q: np.ndarray, walls: np.ndarray, shape: np.ndarray, spacing: float, period: tuple[float, ...], overlaps: str
+) -> None:  # fmt: skip
+    """Warn with the closest pair of fluid (n, 3) [m], and of fluid and wall (m, 3), or raise `ModelError`.
+
+    period: lengths after which space repeats [m], 0 for none.
+    """
+    if overlaps == "ignore" or not np.isfinite(q).all():
         return  # the first step finds it
+    problems = []
     if len(q) > 1:
-        gap, near = cKDTree(q).query(q, k=2)
+        gap, near = _tree(q, period).query(_in_box(q, period), k=2)
         i = int(np.argmin(gap[:, 1]))
-        _warn(gap[:, 1], f"particles {i} and {near[i, 1]}", "from each other", spacing)
+        other = near[i, 1] if near[i, 1] != i else near[i, 0]  # two at one place may come in either order
+        problems += _problem(gap[:, 1], f"particles {i} and {other}", "from each other", spacing)
     if len(q) and len(walls):
-        gap, near = cKDTree(walls).query(q)
+        gap, near = _tree(walls, period).query(_in_box(q, period))
         i = int(np.argmin(gap))
-        _warn(gap, f"particle {i} and the filling of shape {shape[near[i]]}", "from a wall", spacing)
+        problems += _problem(gap, f"particle {i} and the filling of shape {shape[near[i]]}", "from a wall", spacing)
+    for problem in problems:
+        if overlaps == "error":
+            raise ModelError(problem)
+        warnings.warn(problem, StartWarning, stacklevel=4)
 
 
-def _warn(gaps: np.ndarray, pair: str, what: str, spacing: float) -> None:
+def _tree(points: np.ndarray, period: tuple[float, ...]) -> cKDTree:
+    return cKDTree(_in_box(points, period), boxsize=period)
+
+
+def _in_box(points: np.ndarray, period: tuple[float, ...]) -> np.ndarray:
+    """Points (n, 3) [m] by their images between 0 and the period."""
+    wrapped = points.copy()
+    for axis, length in enumerate(period):
+        if length > 0.0:
+            wrapped[:, axis] %= length
+            wrapped[wrapped[:, axis] >= length, axis] = 0.0  # what rounding may make of a number just below 0
+    return wrapped
+
+
+def _problem(gaps: np.ndarray, pair: str, what: str, spacing: float) -> list[str]:
     gap, count = float(gaps.min()), int((gaps < CLOSE * spacing).sum())
-    if count:
-        warnings.warn(
-            f"{pair} start {gap:.3g} m apart; {count} are less than half a spacing, {CLOSE * spacing:.3g} m, {what}\n"
-            "help: add_fluid_box places them a spacing apart; leave out those within shapes",
-            StartWarning,
-            stacklevel=5,
-        )
+    if not count:
+        return []
+    return [
+        f"{pair} start {gap:.3g} m apart; {count} are less than half a spacing, {CLOSE * spacing:.3g} m, {what}\n"
+        "help: add_fluid_box places them a spacing apart; leave out those within shapes"
+    ]

@@ -56,7 +56,9 @@ class FluidStatistics(ParticleStatistics):
         return pressures
 
     def front(self, axis: int = 0, quantile: float = 1.0) -> float:
-        """How far the fluid reaches along an axis [m]: half a spacing beyond that part of the particles."""
+        """How far the fluid reaches along an axis [m]: half a spacing beyond that part of particles; NaN of none."""
+        if not len(self._q):
+            return float("nan")
         return float(np.quantile(self._q[:, axis], quantile)) + 0.5 * self.solver.spacing
 
     def level(self, low: Any, high: Any) -> float:
