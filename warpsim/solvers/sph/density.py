@@ -35,15 +35,16 @@ def density_of(fluid: array(dtype=Any), p: Float) -> Float:
 
 @functools.cache
 def press_kernel(suction: bool) -> Any:
-    """The kernel of pressures; without suction none is below zero."""
+    """The kernel of pressures, without suction none below zero, and of what they push with, p / rho^2."""
 
     @kernel
-    def press(fluid: array(dtype=Any), rho: array(dtype=Any), p: array(dtype=Any)):
+    def press(fluid: array(dtype=Any), rho: array(dtype=Any), p: array(dtype=Any), push: array(dtype=Any)):
         i = tid()
         pressure = pressure_of(fluid, rho[i])
         if not suction:
             pressure = max(pressure, pressure * 0.0)
         p[i] = pressure
+        push[i] = pressure / (rho[i] * rho[i])
 
     return press
 
@@ -51,70 +52,110 @@ def press_kernel(suction: bool) -> Any:
 @functools.cache
 def sum_kernel(name: str, dim: int, periodic: bool, listed: bool) -> Any:
     """The kernel that adds up masses near particles."""
-    value, offset = smoothing(name, dim).value, offset_of(periodic)
+    kind, offset = smoothing(name, dim), offset_of(periodic)
+    value, scale = kind.bare_value, kind.value_scale
 
     @kernel
     def sum_density(
         counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
         water: int32, h: Any, x: array(dtype=Any), mass: array(dtype=Any), rho: array(dtype=Any),
     ):  # fmt: skip
-        total = h * 0.0
+        total, inverse = h * 0.0, 1.0 / h
         if listed:
             c, lane = tid()
             i = c * SIZE + lane
+            q = x[i]
             for k in range(counts[c]):
-                total += mass[ids[c, k]] * value(distance(offset(x[i], x[ids[c, k]], period), h), h)
+                j = ids[c, k]
+                total += mass[j] * value(distance(offset(q, x[j], period), h) * inverse)
         else:
             i = tid()
-            for j in hash_grid_neighbors(grid, x[i], reach):
-                total += mass[j] * value(distance(offset(x[i], x[j], period), h), h)
+            q = x[i]
+            for j in hash_grid_neighbors(grid, q, reach):
+                total += mass[j] * value(distance(offset(q, x[j], period), h) * inverse)
         if i < water:
-            rho[i] = total
+            rho[i] = total * scale(h)
 
     return sum_density
+
+
+@func
+def lift_of(fluid: array(dtype=Any), gravity: array(dtype=Any)) -> Any:
+    """By how much the density of water at rest grows [kg/m^4]."""
+    return gravity[0] * (fluid[DENSITY] / (fluid[SOUND] * fluid[SOUND]))
+
+
+@functools.cache
+def halfway_kernel(periodic: bool) -> Any:
+    """The kernel of what continuity reads of every particle: where it is half a step later, and what diffuses.
+
+    That is density without what water at rest would have, `level`; in a periodic box, where positions repeat, all of
+    it. volume: with which it diffuses [m^3], of walls none.
+    """
+
+    @kernel
+    def go_halfway(
+        half: Any, water: int32, fluid: array(dtype=Any), gravity: array(dtype=Any), x: array(dtype=Any),
+        v: array(dtype=Any), rho: array(dtype=Any), mass: array(dtype=Any), middle: array(dtype=Any),
+        level: array(dtype=Any), volume: array(dtype=Any),
+    ):  # fmt: skip
+        i = tid()
+        place = x[i] + v[i] * half
+        middle[i] = place
+        if i < water:
+            density = rho[i]
+            volume[i] = mass[i] / density
+            if not periodic:
+                density -= dot(lift_of(fluid, gravity), place)
+            level[i] = density
+
+    return go_halfway
 
 
 @functools.cache
 def continuity_kernel(name: str, dim: int, periodic: bool, suction: bool, listed: bool) -> Any:
     """The kernel of one step of the equation of continuity, with positions as they are half-way."""
-    slope_of, offset = smoothing(name, dim).slope, offset_of(periodic)
+    kind, offset = smoothing(name, dim), offset_of(periodic)
+    slope_of, scale = kind.bare_slope, kind.slope_scale
 
     @func
-    def pair(apart: Any, u: Any, own: Float, rho: Float, mass: Float, wet: bool, half: Any, h: Any, lift: Any):
-        """What a neighbour adds to the rate of density, and to its diffusion."""
-        d = apart + u * half
-        weighed = mass * slope_of(distance(d, h), h)
-        flow, diffusion = weighed * dot(u, d), h * 0.0
-        if wet:
-            diffusion = weighed * (1.0 / rho) * (own - rho - dot(lift, d))  # lanes share the division
-        return flow, diffusion
+    def pair(d: Any, u: Any, excess: Float, mass: Float, volume: Float, inverse: Any, h: Any, lift: Any):
+        """What a neighbour adds to the rate of density, and to its diffusion, but for the kernel's scale."""
+        slope = slope_of(distance(d, h) * inverse)
+        if periodic:
+            excess = excess - dot(lift, d)
+        return mass * slope * dot(u, d), volume * slope * excess
 
     @kernel
     def change_density(
         counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
         water: int32, h: Any, dt: Any, thinnest: Any, fluid: array(dtype=Any), gravity: array(dtype=Any),
-        x: array(dtype=Any), v: array(dtype=Any), rho: array(dtype=Any), mass: array(dtype=Any), new: array(dtype=Any),
+        x: array(dtype=Any), middle: array(dtype=Any), v: array(dtype=Any), rho: array(dtype=Any),
+        level: array(dtype=Any), mass: array(dtype=Any), volume: array(dtype=Any), new: array(dtype=Any),
     ):  # fmt: skip
-        flow, diffusion = h * 0.0, h * 0.0
-        lift = gravity[0] * (fluid[DENSITY] / (fluid[SOUND] * fluid[SOUND]))
+        flow, diffusion, inverse = h * 0.0, h * 0.0, 1.0 / h
+        lift = lift_of(fluid, gravity)
         if listed:
             c, lane = tid()
             i = c * SIZE + lane
-            q, u, own = x[i], v[i], rho[i]
+            q, u, own = middle[i], v[i], level[i]
             for k in range(counts[c]):
                 j = ids[c, k]
-                one, two = pair(offset(q, x[j], period), u - v[j], own, rho[j], mass[j], j < water, 0.5 * dt, h, lift)
+                d = offset(q, middle[j], period)
+                one, two = pair(d, u - v[j], own - level[j], mass[j], volume[j], inverse, h, lift)
                 flow += one
                 diffusion += two
         else:
             i = tid()
-            q, u, own = x[i], v[i], rho[i]
-            for j in hash_grid_neighbors(grid, q, reach):
-                one, two = pair(offset(q, x[j], period), u - v[j], own, rho[j], mass[j], j < water, 0.5 * dt, h, lift)
+            q, u, own = middle[i], v[i], level[i]
+            for j in hash_grid_neighbors(grid, x[i], reach):
+                d = offset(q, middle[j], period)
+                one, two = pair(d, u - v[j], own - level[j], mass[j], volume[j], inverse, h, lift)
                 flow += one
                 diffusion += two
         if i < water:
-            density = rho[i] + dt * (flow + 2.0 * fluid[DIFFUSION] * fluid[SOUND] * h * diffusion)
+            change = flow + 2.0 * fluid[DIFFUSION] * fluid[SOUND] * h * diffusion
+            density = rho[i] + dt * scale(h) * change
             if not suction:
                 density = max(density, thinnest * fluid[DENSITY])
             new[i] = density

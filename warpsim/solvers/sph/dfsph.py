@@ -86,7 +86,7 @@ class SolverDFSPH(SolverSPH):
         self._act(control, dt, around, dim, listed)
         density = self._correct(False, dt, around, dim, listed)
         self.last_errors, self.last_iterations = zip(divergence, density, strict=True)
-        self._run(press_by, p.water, dt, self._pushed, p.rho, p.p)
+        self._run(press_by, p.water, dt, self._pushed, p.rho, p.p, p.push)
         if p.walls:
             self._push_walls(control, substeps, listed)
         self._run(drift, p.water, dt, p.v, p.x)
@@ -101,9 +101,10 @@ class SolverDFSPH(SolverSPH):
         if p.walls:
             self._press_walls(control, listed)
         p.p.zero_()
+        p.push.zero_()
         slopes = self.model.requires_grad
         terms = [slopes or self.fluid.viscosity > 0.0, slopes or self.fluid.xsph > 0.0, False]
-        forces = [control.gravity, p.x, p.v, p.slip, p.rho, p.p, p.mass, p.pull, p.a, p.mix]
+        forces = [control.gravity, p.x, p.v, p.slip, p.rho, p.push, p.mass, p.pull, p.a, p.mix]
         accelerate = force_kernel(*kind, self.no_slip, *terms, listed)
         self._run(accelerate, dim, *around, self.fluid_numbers, *forces)
         self._run(kick, p.water, dt, p.a, p.mix, p.v)

@@ -5,48 +5,50 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...core.language import Float, array, dot, func, int32, kernel, min, tid, uint64
+from ...core.language import (
+    Float, array, dot, func, int32, kernel, min, sqrt, tid, uint64, where,
+)  # fmt: skip
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors
 from ..neighbours.cluster_list import SIZE
 from .cohesion import cohesion
 from .fluid import ALPHA, DENSITY, SOUND, TENSION, VISCOSITY, XSPH
-from .pairs import distance, offset_of
+from .pairs import offset_of, squared_distance
 from .smoothing import smoothing
 
 
 @functools.cache
 def pair_of(name: str, dim: int, no_slip: bool, viscous: bool, mixing: bool, tense: bool) -> Any:
-    """The kernel function of what a neighbour adds to the acceleration [m/s^2], and to the velocities' mean [m/s].
+    """The kernel function of what a neighbour adds to the acceleration [m/s^2], over minus the scale of the kernel's
+    slope, and to the velocities' mean [m/s].
 
     Pressure in the symmetric form of J. Monaghan 1992: every pair feels equal and opposite forces. Artificial viscosity
     resists approach of particles of fluid, laminar viscosity all relative motion; walls take part in it with the
     velocity that makes the fluid stick to them, `slip` relative to them. Cohesion is among particles of fluid.
     """
     kind = smoothing(name, dim)
-    value, slope_of, attraction = kind.value, kind.slope, cohesion(name, dim)
+    value, slope_of, attraction = kind.value, kind.bare_slope, cohesion(name, dim)
 
     @func
     def pair(
         d: Any, u: Any, slip: Any, own: Float, rho: Float, push: Float, mass: Float, wet: bool, artificial: Float,
-        viscosity: Float, tension: Float, h: Float,
+        viscosity: Float, tension: Float, inverse: Float, h: Float,
     ):  # fmt: skip
-        r = distance(d, h)
-        slope = mass * slope_of(r, h)
+        square = squared_distance(d, h)
+        r = sqrt(square)
+        slope, soft, none = mass * slope_of(r * inverse), square + 0.01 * h * h, h.dtype(0.0)
         both, mixed = own + rho, u * 0.0
-        inverse = 1.0 / ((r * r + 0.01 * h * h) * both)  # division is what costs most here
-        if wet:
-            push = push - artificial * min(dot(u, d), h * 0.0) * inverse
-            if mixing:
-                mixed = u * (-2.0 * mass * value(r, h) / both)
-        total = d * (-push * slope)
+        push = push - where(wet, artificial, none) * min(none, dot(u, d)) / (soft * both)
+        if mixing and wet:
+            mixed = u * (-2.0 * mass * value(r, h) / both)
+        total = d * (push * slope)
         if tense and wet:
-            total -= d * (mass * tension * attraction(r, h))
+            total += d * (mass * tension * attraction(r, h))
         if viscous:
-            drag = viscosity * both * both / (own * rho) * r * r * inverse * slope
+            drag = viscosity * (1.0 / own + 1.0 / rho) * (square / soft) * slope
             if wet:
-                total += u * drag
+                total -= u * drag
             elif no_slip:
-                total += slip * drag
+                total -= slip * drag
         return total, mixed
 
     return pair
@@ -62,6 +64,7 @@ def force_kernel(
     those of cluster lists, or looked up in the grid.
     """
     pair, offset = pair_of(name, dim, no_slip, viscous, mixing, tense), offset_of(periodic)
+    scale = smoothing(name, dim).slope_scale
 
     @func
     def behind(slip: array(dtype=Any), j: int32, water: int32, u: Any) -> Any:
@@ -74,40 +77,39 @@ def force_kernel(
     def accelerate(
         counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
         water: int32, h: Any, fluid: array(dtype=Any), gravity: array(dtype=Any), x: array(dtype=Any),
-        v: array(dtype=Any), slip: array(dtype=Any), rho: array(dtype=Any), p: array(dtype=Any), mass: array(dtype=Any),
-        pull: array(dtype=Any), a: array(dtype=Any), mix: array(dtype=Any),
+        v: array(dtype=Any), slip: array(dtype=Any), rho: array(dtype=Any), push: array(dtype=Any),
+        mass: array(dtype=Any), pull: array(dtype=Any), a: array(dtype=Any), mix: array(dtype=Any),
     ):  # fmt: skip
         total, mixed = gravity[0] * 0.0, gravity[0] * 0.0
         artificial = 2.0 * fluid[ALPHA] * fluid[SOUND] * h
-        tension = fluid[TENSION] / (fluid[DENSITY] * fluid[DENSITY])
+        tension = fluid[TENSION] / (fluid[DENSITY] * fluid[DENSITY] * scale(h))
+        inverse = 1.0 / h
         if listed:
             c, lane = tid()
             i = c * SIZE + lane
-            q, u, own = x[i], v[i], rho[i]
-            press = p[i] / (own * own)
+            q, u, own, press = x[i], v[i], rho[i], push[i]
             for k in range(counts[c]):
                 j = ids[c, k]
-                push = press + p[j] / (rho[j] * rho[j])
                 one, two = pair(
-                    offset(q, x[j], period), u - v[j], u - behind(slip, j, water, u), own, rho[j], push, mass[j],
-                    j < water, artificial, fluid[VISCOSITY], tension, h,
+                    offset(q, x[j], period), u - v[j], u - behind(slip, j, water, u), own, rho[j], press + push[j],
+                    mass[j], j < water, artificial, fluid[VISCOSITY], tension, inverse, h,
                 )  # fmt: skip
                 total += one
-                mixed += two
+                if mixing:
+                    mixed += two
         else:
             i = tid()
-            q, u, own = x[i], v[i], rho[i]
-            press = p[i] / (own * own)
+            q, u, own, press = x[i], v[i], rho[i], push[i]
             for j in hash_grid_neighbors(grid, q, reach):
-                push = press + p[j] / (rho[j] * rho[j])
                 one, two = pair(
-                    offset(q, x[j], period), u - v[j], u - behind(slip, j, water, u), own, rho[j], push, mass[j],
-                    j < water, artificial, fluid[VISCOSITY], tension, h,
+                    offset(q, x[j], period), u - v[j], u - behind(slip, j, water, u), own, rho[j], press + push[j],
+                    mass[j], j < water, artificial, fluid[VISCOSITY], tension, inverse, h,
                 )  # fmt: skip
                 total += one
-                mixed += two
+                if mixing:
+                    mixed += two
         if i < water:
-            a[i] = total + gravity[0] + pull[i] / mass[i]
+            a[i] = gravity[0] + pull[i] / mass[i] - total * scale(h)
             mix[i] = mixed * fluid[XSPH]
 
     return accelerate

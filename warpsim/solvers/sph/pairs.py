@@ -5,16 +5,22 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...core.language import Float, Vec, dot, func, max, sqrt
+from ...core.language import Float, Vec, dot, func, sqrt
 from ...geometry.hash_grid.neighbors import nearest_image
 
 _TINY = 1.0e-12
 
 
 @func
+def squared_distance(d: Vec[3, Float], h: Float) -> Float:
+    """The square of the length of an offset [m^2]; of no offset a little, so that its root has a derivative, 0."""
+    return dot(d, d) + h.dtype(_TINY) * h * h
+
+
+@func
 def distance(d: Vec[3, Float], h: Float) -> Float:
-    """The length of an offset [m], a millionth of h at least: its derivative is then finite, and 0, at no offset."""
-    return sqrt(max(dot(d, d), h.dtype(_TINY) * h * h))
+    """The length of an offset [m], a millionth of h at least."""
+    return sqrt(squared_distance(d, h))
 
 
 @functools.cache

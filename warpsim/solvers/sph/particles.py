@@ -18,10 +18,11 @@ class Particles:
     """Arrays of `water` particles of fluid, then `walls` of walls, each in an order in which neighbours are near.
 
     number: which particle stands k-th, those of walls counted after those of fluid, and slot, its inverse: (total,).
-    x [m], v [m/s], rho [kg/m^3], p [Pa], mass [kg]: (total,). pull: forces from outside [N], a: acceleration [m/s^2],
-    mix: change of velocity by XSPH [m/s], drift: velocity of shifting [m/s], new: density a step later: (water,).
-    slip: velocity with which walls make fluid stick [m/s]: (walls,). What kernels read of clusters is longer by one, so
-    that the last one is whole.
+    x [m], v [m/s], rho [kg/m^3], p [Pa], mass [kg]: (total,). What pairs read in their stead: push, p / rho^2; and of
+    continuity middle, x half a step later, level, the density that diffuses, and volume, of fluid alone: (total,).
+    pull: forces from outside [N], a: acceleration [m/s^2], mix: change of velocity by XSPH [m/s], drift: velocity of
+    shifting [m/s], new: density a step later: (water,). slip: velocity with which walls make fluid stick [m/s]:
+    (walls,). What kernels read of clusters is longer by one, so that the last one is whole.
 
     In the order of the model: force [N], shape and local, the place in its frame [m]: (walls,); first: where the
     particles of each shape begin, (shapes + 1,).
@@ -39,8 +40,9 @@ class Particles:
         n, self.total = self.water, self.water + self.walls
         options: dict[str, Any] = {"device": device, "requires_grad": True}
         whole = self.total + SIZE
-        self.x, self.v = (zeros(whole, model.vec3, **options) for _ in range(2))
-        self.p, self.rho = zeros(whole, model.dtype, **options), array(np.ones(whole), dtype=model.dtype, **options)
+        self.x, self.v, self.middle = (zeros(whole, model.vec3, **options) for _ in range(3))
+        self.p, self.push, self.level, self.volume = (zeros(whole, model.dtype, **options) for _ in range(4))
+        self.rho = array(np.ones(whole), dtype=model.dtype, **options)
         self.mass = array(np.full(whole, wall_mass), dtype=model.dtype, **options)
         self.pull = zeros(n + SIZE, model.vec3, **options)
         self.a, self.mix, self.drift = (zeros(n, model.vec3, **options) for _ in range(3))
@@ -79,7 +81,7 @@ class Particles:
     def scratch(self) -> list[Any]:
         """What a step fills before it reads it."""
         arrays = [self.x, self.v, self.rho, self.p, self.mass, self.pull, self.a, self.mix, self.new, self.drift]
-        return [*arrays, self.slip, self.force, self.grid]
+        return [*arrays, self.push, self.middle, self.level, self.volume, self.slip, self.force, self.grid]
 
     # ----- neighbours -----------------------------------------------------------------------------
 

@@ -149,7 +149,8 @@ def project_kernel(name: str, dim: int, periodic: bool, listed: bool) -> Any:
 
 
 @kernel
-def press_by(dt: Any, pushed: array(dtype=Any), rho: array(dtype=Any), p: array(dtype=Any)):
+def press_by(dt: Any, pushed: array(dtype=Any), rho: array(dtype=Any), p: array(dtype=Any), push: array(dtype=Any)):
     """The pressure [Pa] that would have pushed as much: p / rho^2 = push / dt."""
     i = tid()
     p[i] = pushed[i] * rho[i] * rho[i] / dt
+    push[i] = pushed[i] / dt

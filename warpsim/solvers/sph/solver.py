@@ -26,7 +26,7 @@ from .checks import (
     FASTEST, MARGIN, check_choices, check_lengths, check_tension, corners_of, require_finite, require_pace, spacing_of,
 )  # fmt: skip
 from .cohesion import cohesion_pressure
-from .density import continuity_kernel, press_kernel, sum_kernel
+from .density import continuity_kernel, halfway_kernel, press_kernel, sum_kernel
 from .fluid import SOUND, Fluid
 from .forces import drift, force_kernel, kick
 from .particles import Particles, load, store, take_density
@@ -209,11 +209,11 @@ class SolverSPH:
         if self.density == "summation":
             self._run(sum_kernel(*kind, listed), dim, *around, p.x, p.mass, p.rho)
             self._hold_streams()
-        self._run(press_kernel(self.suction), p.water, fluid, p.rho, p.p)
+        self._run(press_kernel(self.suction), p.water, fluid, p.rho, p.p, p.push)
         if p.walls:
             self._press_walls(control, listed)
             self._push_walls(control, substeps, listed)
-        forces = [control.gravity, p.x, p.v, p.slip, p.rho, p.p, p.mass, p.pull, p.a, p.mix]
+        forces = [control.gravity, p.x, p.v, p.slip, p.rho, p.push, p.mass, p.pull, p.a, p.mix]
         slopes = model.requires_grad  # what is zero has a derivative too
         terms = [slopes or number > 0.0 for number in (self.fluid.viscosity, self.fluid.xsph, self.fluid.tension)]
         accelerate = force_kernel(*kind, self.no_slip, *terms, listed)
@@ -222,9 +222,7 @@ class SolverSPH:
             nozzle.calm(self._poured, p)
         self._run(kick, p.water, dt, p.a, p.mix, p.v)
         if self.density == "continuity":
-            rates = [model.dtype(THINNEST), fluid, control.gravity, p.x, p.v, p.rho, p.mass, p.new]
-            self._run(continuity_kernel(*kind, self.suction, listed), dim, *around, dt, *rates)
-            self._run(take_density, p.water, p.new, p.rho)
+            self._change_density(control, h, listed)
         self._move(dt, listed)
         for nozzle in self.streams:
             nozzle.run_on(h, self._poured)
@@ -232,6 +230,17 @@ class SolverSPH:
         if model.shape_count:
             self._run(advance_shapes, model.shape_count, control.shape_velocity, dt, self._pose)
         self._place_walls(control)
+
+    def _change_density(self, control: Control, h: float, listed: bool) -> None:
+        """Densities by the equation of continuity."""
+        p, dtype, (around, dim) = self.particles, self.model.dtype, self._around(listed)
+        periodic, fluid = any(self.period), [self.fluid_numbers, control.gravity]
+        there = [p.x, p.v, p.rho, p.mass, p.middle, p.level, p.volume]
+        self._run(halfway_kernel(periodic), p.total, dtype(0.5 * h), p.water, *fluid, *there)
+        change = continuity_kernel(self.kernel, self.dim, periodic, self.suction, listed)
+        rates = [p.x, p.middle, p.v, p.rho, p.level, p.mass, p.volume, p.new]
+        self._run(change, dim, *around, dtype(h), dtype(THINNEST), *fluid, *rates)
+        self._run(take_density, p.water, p.new, p.rho)
 
     def _move(self, dt: Any, listed: bool) -> None:
         """Positions by velocities, and by what keeps particles in order."""
@@ -275,14 +284,15 @@ class SolverSPH:
         """Pressures in walls, and the velocities that make fluid stick to them."""
         p, (around, dim) = self.particles, self._around_walls(listed)
         press = wall_pressure_kernel(self.kernel, self.dim, any(self.period), self.suction, listed)
-        here = [p.x, p.v, p.mass, p.rho[: p.water], p.p[: p.water], p.rho[p.water :], p.p[p.water :], p.slip]
-        self._run(press, dim, *around, self.fluid_numbers, control.gravity, *here)
+        water = [p.x, p.v, p.mass, p.rho[: p.water], p.p[: p.water]]
+        walls = [*(a[p.water :] for a in (p.rho, p.p, p.push)), p.slip]
+        self._run(press, dim, *around, self.fluid_numbers, control.gravity, *water, *walls)
 
     def _push_walls(self, control: Control, substeps: int, listed: bool) -> None:
         """Forces on particles of walls, and their sums over shapes."""
         p, (around, dim) = self.particles, self._around_walls(listed)
         push = wall_force_kernel(self.kernel, self.dim, any(self.period), self.no_slip, listed)
-        self._run(push, dim, *around, self.fluid_numbers, p.number, p.x, p.v, p.slip, p.rho, p.p, p.mass, p.force)
+        self._run(push, dim, *around, self.fluid_numbers, p.number, p.x, p.v, p.slip, p.rho, p.push, p.mass, p.force)
         share, frames = self.model.dtype(1.0 / substeps), [p.first, p.slot, self._pose]
         count = self.model.shape_count
         self._run(sum_forces, count, p.water, *frames, share, p.x, p.force, self.shape_force)

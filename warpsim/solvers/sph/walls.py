@@ -6,14 +6,14 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ...core.language import Float, array, cross, dot, func, int32, kernel, max, tid, uint64, vector
+from ...core.language import Float, array, cross, dot, func, int32, kernel, max, sqrt, tid, uint64, vector
 from ...core.lib.transforms import transform_get_translation
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors
 from ..neighbours.cluster_list import SIZE
 from ..shapes import surface_velocity, to_world
 from .density import density_of
 from .fluid import VISCOSITY
-from .pairs import distance, offset_of
+from .pairs import distance, offset_of, squared_distance
 from .smoothing import smoothing
 
 WATER, WALL = 0, 1
@@ -39,16 +39,16 @@ def place_walls(
 def wall_pressure_kernel(name: str, dim: int, periodic: bool, suction: bool, listed: bool) -> Any:
     """The kernel of pressures in walls: the fluid's, as it would be there at rest; and of the velocity that makes fluid
     stick: as much behind the wall's as the fluid is ahead of it."""
-    value, offset = smoothing(name, dim).value, offset_of(periodic)
+    value, offset = smoothing(name, dim).bare_value, offset_of(periodic)
 
     @kernel
     def press_walls(
         counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
         water: int32, walls: int32, h: Any, fluid: array(dtype=Any), gravity: array(dtype=Any), x: array(dtype=Any),
         v: array(dtype=Any), mass: array(dtype=Any), water_rho: array(dtype=Any), water_p: array(dtype=Any),
-        rho: array(dtype=Any), p: array(dtype=Any), slip: array(dtype=Any),
+        rho: array(dtype=Any), p: array(dtype=Any), push: array(dtype=Any), slip: array(dtype=Any),
     ):  # fmt: skip
-        pressure, weight, flow = h * 0.0, h * 0.0, gravity[0] * 0.0
+        pressure, weight, flow, inverse = h * 0.0, h * 0.0, gravity[0] * 0.0, 1.0 / h
         if listed:
             c, lane = tid()
             wall = c * SIZE + lane
@@ -56,7 +56,7 @@ def wall_pressure_kernel(name: str, dim: int, periodic: bool, suction: bool, lis
             for k in range(counts[c]):
                 j = ids[c, k]
                 d = offset(q, x[j], period)
-                w = mass[j] * value(distance(d, h), h)
+                w = mass[j] * value(distance(d, h) * inverse)
                 pressure += w * (water_p[j] + water_rho[j] * dot(gravity[0], d))
                 flow += w * v[j]
                 weight += w
@@ -65,7 +65,7 @@ def wall_pressure_kernel(name: str, dim: int, periodic: bool, suction: bool, lis
             q = x[water + wall]
             for j in hash_grid_neighbors(grid, q, reach, WATER):
                 d = offset(q, x[j], period)
-                w = mass[j] * value(distance(d, h), h)
+                w = mass[j] * value(distance(d, h) * inverse)
                 pressure += w * (water_p[j] + water_rho[j] * dot(gravity[0], d))
                 flow += w * v[j]
                 weight += w
@@ -76,8 +76,10 @@ def wall_pressure_kernel(name: str, dim: int, periodic: bool, suction: bool, lis
                 velocity = 2.0 * velocity - flow / weight
             if not suction:
                 pressure = max(pressure, h * 0.0)
+            density = density_of(fluid, pressure)
             p[wall] = pressure
-            rho[wall] = density_of(fluid, pressure)
+            rho[wall] = density
+            push[wall] = pressure / (density * density)
             slip[wall] = velocity
 
     return press_walls
@@ -86,47 +88,47 @@ def wall_pressure_kernel(name: str, dim: int, periodic: bool, suction: bool, lis
 @functools.cache
 def wall_force_kernel(name: str, dim: int, periodic: bool, no_slip: bool, listed: bool) -> Any:
     """The kernel of forces [N] on wall particles: what they do to the fluid, the other way."""
-    slope_of, offset = smoothing(name, dim).slope, offset_of(periodic)
+    kind, offset = smoothing(name, dim), offset_of(periodic)
+    slope_of, scale = kind.bare_slope, kind.slope_scale
 
     @func
     def pair(
-        d: Any, u: Any, push: Float, own: Float, rho: Float, masses: Float, viscosity: Float, h: Float
+        d: Any, u: Any, push: Float, own: Float, rho: Float, mass: Float, viscosity: Float, inverse: Float, h: Float
     ) -> Any:  # fmt: skip
-        r = distance(d, h)
-        slope = slope_of(r, h) * masses
-        total = d * (-slope * push)
+        """What a neighbour pushes with [N], over minus the mass of the wall's particle and the scale of the slope."""
+        square = squared_distance(d, h)
+        slope = mass * slope_of(sqrt(square) * inverse)
+        total = d * (slope * push)
         if no_slip:
-            total += u * (slope * viscosity * (own + rho) / (own * rho) * r * r / (r * r + 0.01 * h * h))
+            total -= u * (slope * viscosity * (1.0 / own + 1.0 / rho) * (square / (square + 0.01 * h * h)))
         return total
 
     @kernel
     def push_walls(
         counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
         water: int32, walls: int32, h: Any, fluid: array(dtype=Any), number: array(dtype=int32), x: array(dtype=Any),
-        v: array(dtype=Any), slip: array(dtype=Any), rho: array(dtype=Any), p: array(dtype=Any), mass: array(dtype=Any),
-        force: array(dtype=Any),
+        v: array(dtype=Any), slip: array(dtype=Any), rho: array(dtype=Any), push: array(dtype=Any),
+        mass: array(dtype=Any), force: array(dtype=Any),
     ):  # fmt: skip
-        total = fluid[0] * x[0] * 0.0
+        total, inverse, viscosity = fluid[0] * x[0] * 0.0, 1.0 / h, fluid[VISCOSITY]
         if listed:
             c, lane = tid()
             wall = c * SIZE + lane
             i = water + wall
-            q, own, around = x[i], rho[i], slip[wall]
-            press = p[i] / (own * own)
+            q, own, around, press = x[i], rho[i], slip[wall], push[i]
             for k in range(counts[c]):
                 j = ids[c, k]
-                push, masses = press + p[j] / (rho[j] * rho[j]), mass[i] * mass[j]
-                total += pair(offset(q, x[j], period), around - v[j], push, own, rho[j], masses, fluid[VISCOSITY], h)
+                d = offset(q, x[j], period)
+                total += pair(d, around - v[j], press + push[j], own, rho[j], mass[j], viscosity, inverse, h)
         else:
             wall = tid()
             i = water + wall
-            q, own, around = x[i], rho[i], slip[wall]
-            press = p[i] / (own * own)
+            q, own, around, press = x[i], rho[i], slip[wall], push[i]
             for j in hash_grid_neighbors(grid, q, reach, WATER):
-                push, masses = press + p[j] / (rho[j] * rho[j]), mass[i] * mass[j]
-                total += pair(offset(q, x[j], period), around - v[j], push, own, rho[j], masses, fluid[VISCOSITY], h)
+                d = offset(q, x[j], period)
+                total += pair(d, around - v[j], press + push[j], own, rho[j], mass[j], viscosity, inverse, h)
         if wall < walls:
-            force[number[water + wall] - water] = total
+            force[number[water + wall] - water] = total * (-mass[i] * scale(h))
 
     return push_walls
 
