@@ -115,3 +115,28 @@ def test_launches_have_the_bits_of_copies_summed_in_order(dtype, places, threads
     for part in parts[1:]:
         target += part
     assert np.array_equal(out.numpy(), expected)
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("threads", [1, 4])
+def test_sums_in_loops_into_an_array_much_larger_than_the_launch(threads, deterministic):
+    n = 60_000
+    size = 5 * n
+    rng = np.random.default_rng(3)
+    at, value = rng.integers(0, 97, n).astype(np.int32), rng.integers(-8, 9, n).astype(np.float32)
+
+    @wp.kernel
+    def spread(at: wp.array(dtype=int), value: wp.array(dtype=float), out: wp.array(dtype=float)):
+        i = wp.tid()
+        for k in range(at[i] % 5):
+            wp.atomic_add(out, (11 * i + k * at[i]) % out.shape[0], value[i])
+
+    out, expected = wp.zeros(size, dtype=float), np.zeros(size)
+    before = pool.get_pool().threads
+    wp.set_num_threads(threads)
+    wp.launch(spread, n, [at, value, out], deterministic=deterministic)
+    wp.set_num_threads(before)
+    for k in range(4):
+        some = np.flatnonzero(at % 5 > k)
+        np.add.at(expected, (11 * some + k * at[some]) % size, value[some])
+    assert np.array_equal(out.numpy(), expected)

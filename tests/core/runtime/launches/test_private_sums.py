@@ -431,5 +431,6 @@ def test_number_of_copies():
     assert copies(10**6, 1, 10_000) == 25
     assert copies(1000, 2000) == 4
     assert copies(1000, 2001) == 0
+    assert copy_count(1000, [wp.zeros(16000, dtype=float)], rounds=8.0) == 4
     assert copy_count(10**6, [wp.zeros((4, 4), dtype=float)[:, 1]]) == MOST_COPIES
     assert copy_count(10**6, [wp.zeros(4, dtype=Cell)]) == 0

@@ -62,6 +62,22 @@ def _region(region: Region, times: float, work: Work) -> None:
             _region(part, inner, work)
 
 
+def times_run(fn: Function) -> dict[Call, float]:
+    """How often a thread runs each call of a kernel, as far as the program tells."""
+    times: dict[Call, float] = {}
+    _count(fn.body, 1.0, times)
+    return times
+
+
+def _count(region: Region, times: float, counts: dict[Call, float]) -> None:
+    for node in region.nodes:
+        if isinstance(node, Call):
+            counts[node] = times
+        inner = times * trips(node) if isinstance(node, For | While) else times
+        for part in node.regions():
+            _count(part, inner, counts)
+
+
 def trips(node: For | While) -> float:
     """How often a loop runs, as far as the program tells."""
     bounds = (node.start, node.stop, node.step) if isinstance(node, For) else ()

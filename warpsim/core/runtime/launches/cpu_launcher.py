@@ -24,7 +24,7 @@ class CpuLauncher(Launcher):
         self.serial_limit = serial_limit(self.cost)
         if self.has_atomics:
             plan = self.program.plan
-            self.sums = private_sums.SumsOf(plan, self.types)
+            self.sums = private_sums.SumsOf(self.program, self.types)
             if private_sums.scatters(plan):
                 self.serial_limit = max(self.serial_limit, int(private_sums.LEAST_WORK / self.cost))
 

@@ -7,8 +7,8 @@ Where threads only add near their own index, as stencils do in reverse, chunks t
 most: then every second chunk runs, and after these the others, on the array itself.
 All that takes some 20 us a launch and a pass over the copies, so a launch that one thread is thought to be
 through with in 200 us is a single chunk, of plain sums. Copies cost memory traffic, so there are few, and none where
-the array is much larger than the launch: then the chunks use real atomics, or, when the launch must be deterministic,
-run one by one.
+the array is much larger than the launch, by how often its threads add: then the chunks use real atomics, or, when the
+launch must be deterministic, run one by one.
 Sums at addresses that all threads share never depend on scheduling; without copies they are serial.
 Measured on 2 cores with 1 M springs over 260 k vertices: private copies take 0.6 of the serial time,
 real atomics 2.4.
@@ -21,7 +21,9 @@ from itertools import pairwise
 from typing import Any
 
 from ...emit.layout import GATHERED_PRIVATE, SCATTERED_PRIVATE, WORD, argument_offsets
+from ...emit.program import Program
 from ...passes.analysis.atomics import AtomicPlan, Part
+from ...passes.analysis.cost import times_run
 from ...types.compounds import scalar_of, size_of
 from ...types.scalars import is_float
 from ..arrays.array import array
@@ -47,7 +49,8 @@ def scatters(plan: AtomicPlan) -> bool:
 class SumsOf:
     """What the program alone says of its sums: which parts scatter, which are gathered, whether order shows."""
 
-    def __init__(self, plan: AtomicPlan, types: Sequence[Any]):
+    def __init__(self, program: Program, types: Sequence[Any]):
+        plan, times = program.plan, times_run(program.fn)
         parts = plan.summed()
         offsets, _ = argument_offsets(list(types))
         self.words = {(k, gradient): offsets[k] // WORD + gradient for k, gradient in parts}
@@ -56,6 +59,8 @@ class SumsOf:
         self.gathered = [part for part in parts if plan.use(part).gathered]
         self.may_be_near = bool(self.scattered) and not plan.unknown and all(p in plan.reach for p in self.scattered)
         self.is_order_free = order_free(plan)
+        self.rounds = max((times[call] for part in self.scattered for call in plan.use(part).atomics), default=1.0)
+        """How often a thread scatters, as far as the program tells: more than once in loops."""
 
 
 def run_chunks(call: LaunchCall, size: int) -> None:
@@ -64,7 +69,8 @@ def run_chunks(call: LaunchCall, size: int) -> None:
     plan, sums = launcher.program.plan, launcher.sums
     scattered, gathered = sums.scattered, sums.gathered
     near = sums.may_be_near and not any(meets_itself(memory_of_part(args, part)._data) for part in scattered)
-    few, many = (copy_count(total, [memory_of_part(args, part) for part in parts]) for parts in (scattered, gathered))
+    few = copy_count(total, [memory_of_part(args, part) for part in scattered], sums.rounds)
+    many = copy_count(total, [memory_of_part(args, part) for part in gathered])
     exact = (near or few > 0) and sums.is_order_free
     own_elements_meet = bool(plan.injective) and any_overlap(args)
     if many == 0 or own_elements_meet or (call.deterministic and not exact):
@@ -103,15 +109,18 @@ def memory_of_part(args: Sequence[Any], part: tuple[int, bool]) -> Any:
     return (argument if isinstance(argument, array) else argument.data)._gradient
 
 
-def copy_count(total: int, arrays: list[Any]) -> int:
-    """How many private copies pay for themselves; 0 for none. Depends on sizes only."""
+def copy_count(total: int, arrays: list[Any], rounds: float = 1.0) -> int:
+    """How many private copies pay for themselves where each thread adds so many times; 0 for none.
+
+    Depends on sizes and the program only.
+    """
     if not all(isinstance(a, array) and a._data.dtype.names is None for a in arrays):
         return 0  # an indexedarray, or structs, which NumPy cannot add up
     if any(meets_itself(a._data) for a in arrays):
         return 0  # an element of the copies would not be an element of the array
     spans = ((private_copies.span(*private_copies.layout(a._data)), size_of(a.dtype)) for a in arrays)
     elements = max((numbers // size for numbers, size in spans), default=0)
-    if elements > 2 * total:
+    if elements > 2 * total * rounds:
         return 0
     return min(MOST_COPIES, max(4, total // (4 * max(elements, 1))))
 
