@@ -1,4 +1,7 @@
-"""The wheel, outside of the repository: it builds, its description is sound, and its examples run."""
+"""The wheel, outside of the repository: it builds, its description is sound, and its examples run.
+
+By day a stage of `.ci/run` does the same, in environments of their own.
+"""
 
 import os
 import subprocess
@@ -19,7 +22,7 @@ def run(*command, cwd, **environment):
     return done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_wheel_runs_without_the_repository(tmp_path):
     for package in ("build", "twine", "hatchling"):
         pytest.importorskip(package, reason=f"{package} is not installed: pip install '.[dev]'")

@@ -10,12 +10,14 @@ WARPSIM_FUZZ=5000 runs that many random examples instead of the fixed ones of ev
 from __future__ import annotations
 
 import os
+import secrets
 
 import numpy as np
 import plain_python
 import pytest
+import samples
 from fuzz_runs import TYPES, assert_same, inputs, module, on_device
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import HealthCheck, given, note, seed, settings
 from random_kernels import texts
 from random_typed_expressions import SIZE
 
@@ -69,12 +71,17 @@ def _switches():
     wp.config.cache_kernels = False
 
 
-@settings(
-    derandomize=not EXAMPLES, max_examples=EXAMPLES or 150, deadline=None, database=None,
-    suppress_health_check=list(HealthCheck),
-)  # fmt: skip
-@given(texts(most=40 if EXAMPLES else 20))
-def test_random_kernels_mean_the_same_everywhere(text):
-    note(text)
-    wp.config.verify = False
-    check(text)
+@pytest.mark.parametrize("part", samples.parts(1 if EXAMPLES else 3, 1))
+def test_random_kernels_mean_the_same_everywhere(part):
+    @seed(secrets.randbits(32) if EXAMPLES else part)
+    @settings(
+        max_examples=EXAMPLES or 50, deadline=None, database=None, derandomize=False,
+        suppress_health_check=list(HealthCheck),
+    )  # fmt: skip
+    @given(texts(most=40 if EXAMPLES else 20))
+    def every(text):
+        note(text)
+        wp.config.verify = False
+        check(text)
+
+    every()

@@ -1,9 +1,9 @@
 """Kernels that the tests compile or interpret become machine code for GPUs as well, on machines without one.
 
 What a test makes (a kernel, its adjoint, a recording, a tangent) is compiled by NVVM and assembled by nvJitLink, by
-`cuda.machine_codes` as for a launch: every kernel of the library and the examples, and one in `OWN_ONE_IN` of those
-that only tests have, for one compute capability of `ARCHS`, which the program itself decides. With `pytest --nightly`
-it is every kernel, for every capability.
+`cuda.machine_codes` as for a launch: every kernel of the library and the examples, and one in `ONE_IN` of the kernels
+that only tests have and of derived forms, for one compute capability of `ARCHS`, which the program itself decides. With
+`pytest --nightly` it is everything, for every capability.
 That happens when the test is over; a refusal is an error of the test, with the kernel's name and the compiler's words.
 Equal programs are assembled once in a run: workers of pytest-xdist share a folder with one file for each.
 
@@ -42,7 +42,7 @@ ARCHS = ((9, 0), (12, 0))
 """One for each dialect of LLVM that NVVM reads: an old one below 10.0, a recent one from there on."""
 CHOICES = ("auto", "off", "required")
 TESTS = Path(__file__).resolve().parents[1]
-OWN_ONE_IN = 3  # of the kernels that tests write for themselves; assembling all takes five minutes of two cores
+ONE_IN = 3  # of the kernels that tests write for themselves, and of derived forms; all take ten minutes of a core
 
 
 def configure(config: pytest.Config) -> None:
@@ -147,7 +147,7 @@ class Assembly:
     def assemble(self, program: Program, options: Options, test: str) -> str:
         """Machine code of a program that no one has assembled; returns why there is none, else nothing."""
         key = cache_key(program, options, "CUDA")
-        if not (self.nightly or self.one_in > 1 or is_of_users(program) or samples.belongs(key, OWN_ONE_IN)):
+        if not (self.nightly or self.one_in > 1 or self.is_kernel_of_users(program) or samples.belongs(key, ONE_IN)):
             return ""
         claim = self.folder / key
         try:
@@ -163,17 +163,15 @@ class Assembly:
         claim.write_text(json.dumps(found))
         return words
 
-
     def archs(self, key: str) -> tuple[tuple[int, int], ...]:
         """For which capabilities a program is assembled: the same in every run."""
         first = zlib.crc32(key.encode()) % len(ARCHS)
         return (ARCHS[first:] + ARCHS[:first])[: len(ARCHS) if self.nightly else 1]
 
-
-def is_of_users(program: Program) -> bool:
-    """Whether a program is one of the library or an example, not of a test."""
-    place = program.fn.location
-    return place is None or TESTS not in Path(place.file).parents
+    def is_kernel_of_users(self, program: Program) -> bool:
+        """Whether a program is a kernel of the library or an example, not one of a test or derived."""
+        place = program.fn.location
+        return program.fn not in self.derived and (place is None or TESTS not in Path(place.file).parents)
 
 
 def usual_options(program: Program) -> Options:
@@ -222,5 +220,5 @@ class Report:
         text += f", {total['expected']} not meant for CUDA" * bool(total["expected"])
         text += f", {total['lost']} unfinished" * bool(total["lost"])
         text += f", among them {total['chosen']} of {total['random']} random programs" * bool(total["random"])
-        text += f", one in {OWN_ONE_IN} of the tests' own" * (not self.nightly)
+        text += f", one in {ONE_IN} of the tests' own and of derived forms" * (not self.nightly)
         return f"{text} ({total['seconds']:.0f} s)"

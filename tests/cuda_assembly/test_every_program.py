@@ -2,7 +2,7 @@
 
 import pytest
 import samples
-from cuda_assembly.every_program import ARCHS, OWN_ONE_IN, Assembly, Report, usual_options
+from cuda_assembly.every_program import ARCHS, ONE_IN, Assembly, Report, usual_options
 
 import warpsim as wp
 from warpsim.core.emit import cuda_tools
@@ -75,11 +75,11 @@ def test_a_run_that_is_not_nightly_takes_one_capability_each_and_meets_all(tmp_p
     assert "9.0 or 12.0" in Report(tmp_path, []).line()
 
 
-def test_a_run_that_is_not_nightly_takes_all_of_the_library_and_some_of_the_tests_own(tmp_path, monkeypatch):
+def test_a_run_that_is_not_nightly_takes_all_kernels_of_the_library_and_some_of_the_tests_own(tmp_path, monkeypatch):
     assembled = []
     monkeypatch.setattr("cuda_assembly.every_program.refusal", lambda *_: assembled.append(1) or "")
     watch, own = Assembly(tmp_path), make(fresh_kernel())
-    chosen = [key for key in map(str, range(30)) if samples.belongs(key, OWN_ONE_IN)]
+    chosen = [key for key in map(str, range(30)) if samples.belongs(key, ONE_IN)]
     assert 5 < len(chosen) < 15
     for key in map(str, range(30)):
         monkeypatch.setattr("cuda_assembly.every_program.cache_key", lambda *_, key=key: key)

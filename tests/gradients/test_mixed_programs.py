@@ -18,6 +18,7 @@ import mixed_programs
 import mixed_runs
 import numpy as np
 import pytest
+import samples
 import twin
 
 import warpsim as wp
@@ -150,7 +151,7 @@ def device_of(seed):
     return "interp" if not MORE and seed % 2 and mixed_programs.program(seed).threads < 100 else None
 
 
-@pytest.mark.parametrize("chunk", range(-(-COUNT // CHUNK)))
+@pytest.mark.parametrize("chunk", samples.parts(-(-COUNT // CHUNK), MORE or 2))
 def test_values_and_gradients_of_random_simulations(chunk):
     wanted = min(CHUNK, COUNT - chunk * CHUNK)
     first = FIRST + chunk * CHUNK

@@ -16,6 +16,7 @@ from collections import Counter
 import numpy as np
 import program_runs
 import pytest
+import samples
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from random_programs import programs
 
@@ -62,12 +63,7 @@ def described(wrong, gradient, measured):
     return "\n".join(["gradients differ", *lines[:20]])
 
 
-def chunk_of_programs(k):
-    """A part of the programs: all but the first two are for the night, unless they were asked for."""
-    return pytest.param(k, marks=[pytest.mark.nightly] if k >= 2 and not MORE else [])
-
-
-@pytest.mark.parametrize("chunk", [chunk_of_programs(k) for k in range(-(-COUNT // CHUNK))])
+@pytest.mark.parametrize("chunk", samples.parts(-(-COUNT // CHUNK), MORE or 1))
 def test_gradients_of_random_programs(chunk):
     counts: Counter[str] = Counter()
     wanted = min(CHUNK, COUNT - chunk * CHUNK)

@@ -15,6 +15,7 @@ from collections import Counter
 import numpy as np
 import program_runs
 import pytest
+import samples
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from random_programs import programs
 
@@ -95,7 +96,7 @@ def outcome(program, device):
     return "right"
 
 
-@pytest.mark.parametrize("chunk", range(-(-COUNT // CHUNK)))
+@pytest.mark.parametrize("chunk", samples.parts(-(-COUNT // CHUNK), MORE or 2))
 def test_tangents_and_products_of_random_programs(chunk):
     counts: Counter[str] = Counter()
     seen = set()
