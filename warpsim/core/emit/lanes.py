@@ -3,7 +3,8 @@
 What is the same for all threads of a strip stays scalar. A branch on which threads differ runs both arms, each under a
 mask, and skips an arm that no thread takes; a loop runs until the last thread leaves it. Rows that take vectors emit
 one instruction for all lanes, other rows are emitted lane by lane. What a strip does to memory waits until its end, in
-a loop over its threads, which does it as the scalar body would: see `passes/analysis/lanes`.
+a loop over its threads, which does it as the scalar body would; but what all lanes add to one element in a loop is
+added up first, and to the element at once: see `passes/analysis/lanes`.
 
 Guarantees: every lane computes what its thread computes, operation by operation. Lanes outside a mask compute
 too, but they read memory where some lane within it does, and nobody looks at what they found.
@@ -78,6 +79,8 @@ class Lanes(Lowering):
         args = [self.get(a) for a in node.args]
         if node in self.plan.put_off:
             self.put_off(node, args)
+        elif node in self.plan.joint:
+            self.add_jointly(node, args)
         elif node.op.name == "tid":
             indices = [*self.outer, self.threads()]
             self.bind(node.results, [[i] for i in indices])
@@ -285,6 +288,21 @@ class Lanes(Lowering):
         self.bind(node.results, left)
 
     # ----- effects --------------------------------------------------------------------------
+
+    def add_jointly(self, node: Call, args: list[list[Any]]) -> None:
+        """Add what the lanes that run add to one element, all of it at once."""
+        place = 1 + node.args[0].type.ndim
+        self.target.value(node, [*args[:place], *([self.total(x) for x in flat] for flat in args[place:])])
+
+    def total(self, x: Any) -> Any:
+        """The sum over the lanes that run, pair by pair: in an order that depends on nothing but their number."""
+        b, x = self.b, self.vector(x)
+        if self.mask is not None:
+            x = b.select(self.mask, x, ll.Constant(x.type, None))
+        while x.type.count > 1:
+            half = x.type.count // 2
+            x = b.fadd(picked_lanes(b, x, range(half)), picked_lanes(b, x, range(half, 2 * half)))
+        return lane(b, x, 0)
 
     def put_off(self, node: Call, args: list[list[Any]]) -> None:
         """Keep what an effect needs, and which lanes have it, on the stack until the end of the strip."""

@@ -21,10 +21,10 @@ class Particles:
     x [m], v [m/s], rho [kg/m^3], p [Pa], mass [kg]: (total,). What pairs read in their stead: push, p / rho^2; and of
     continuity middle, x half a step later, level, the density that diffuses, and volume, of fluid alone: (total,).
     pull: forces from outside [N], a: acceleration [m/s^2], mix: change of velocity by XSPH [m/s], drift: velocity of
-    shifting [m/s], new: density a step later: (water,). slip: velocity with which walls make fluid stick [m/s]:
-    (walls,). What kernels read of clusters is longer by one, so that the last one is whole.
+    shifting [m/s], new: density a step later: (water,). slip: velocity with which walls make fluid stick [m/s],
+    force: on walls [N]: (walls,). What kernels read of clusters is longer by one, so that the last one is whole.
 
-    In the order of the model: force [N], shape and local, the place in its frame [m]: (walls,); first: where the
+    In the order of the model: shape and local, the place in its frame [m]: (walls,); first: where the
     particles of each shape begin, (shapes + 1,).
 
     around_water, around_walls: cluster lists with a margin `skin` [m], the second of fluid alone. seen: x when they
@@ -68,7 +68,7 @@ class Particles:
         self.around_water = ClusterList(self.grid, 0, n, period)
         self.around_walls = ClusterList(self.grid, n, total, period, WATER)
         arrays = (self.number, self.x, self.v, self.rho, self.mass, self.pull)
-        self._before = [empty(a.size, a.dtype, device) for a in arrays]
+        self._before = [empty(a.size, a.dtype, device, requires_grad=a.requires_grad) for a in arrays]
         self.seen = zeros(total, self.model.vec3, device)
         self.outdated = array([1], dtype=int32, device=device)
 
@@ -107,7 +107,7 @@ class Particles:
         for source, target in zip(before, self._before, strict=True):
             copy(target, source)
         args = [self.serpentine.order, self.water, *self._before, *before, self.slot, self.seen]
-        launch(_reorder, self.total, args, device=self.model.device, record_tape=False)
+        launch(_reorder, self.total, args, device=self.model.device)
         self.build_grid(width, period)
         self.around_water.rebuild(self.x, reach + self.skin)
         self.around_walls.rebuild(self.x, reach + self.skin)
@@ -122,7 +122,7 @@ def _note(x: array(dtype=Any), seen: array(dtype=Any), limit: Any, outdated: arr
         atomic_max(outdated, 0, int32(1))
 
 
-@kernel(enable_backward=False)
+@kernel
 def _reorder(
     order: array(dtype=int32), water: int32, old_number: array(dtype=int32), old_x: array(dtype=Any),
     old_v: array(dtype=Any), old_rho: array(dtype=Any), old_mass: array(dtype=Any), old_pull: array(dtype=Any),

@@ -13,6 +13,7 @@ from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.creation import copy
 from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
+from ...core.runtime.rollout.footprint import LoopTape
 from ...errors import StateError
 from ..checks import check_step
 from ..control import Control, advance_shapes
@@ -175,10 +176,10 @@ class SolverSPH:
             nozzle.hold(self._poured, self.particles, self.fluid_numbers, self.model.dtype(self.support))
 
     def _run_substep(self, control: Control, h: float, substeps: int) -> None:
-        """One substep: as a graph with cluster lists, or recorded, with neighbours looked up in the grid."""
-        p = self.particles
-        if not self._find_neighbours():
-            self._substep(control, h, substeps, False)
+        """One substep: as a graph, or recorded launch by launch."""
+        p, listed = self.particles, self._find_neighbours()
+        if not listed or saved_contents.active():
+            self._substep(control, h, substeps, listed)
             return
         arrays = [control.gravity, control.shape_velocity, p.around_water.ids, p.around_walls.ids]
         key = (h, substeps, *map(id, arrays))  # the graph holds these arrays
@@ -191,14 +192,14 @@ class SolverSPH:
         capture_launch(self._graphs[key])
 
     def _find_neighbours(self) -> bool:
-        """List them where lists are outdated, or build the grid where the step is recorded; whether they are listed."""
+        """List them anew where they must be; in what may run again build the grid instead. Whether they are listed."""
         p = self.particles
-        recorded = saved_contents.active() or current_graph() is not None
-        if recorded:
+        again = current_graph() is not None or any(isinstance(tape, LoopTape) for tape in saved_contents.active())
+        if again:
             p.build_grid(self.support, self.period)
         elif p.is_outdated:
             p.rebuild(self.support, MARGIN * self.support, self.period)
-        return not recorded
+        return not again
 
     def _substep(self, control: Control, h: float, substeps: int, listed: bool) -> None:
         """Forces, velocities, densities, positions."""
@@ -292,7 +293,7 @@ class SolverSPH:
         """Forces on particles of walls, and their sums over shapes."""
         p, (around, dim) = self.particles, self._around_walls(listed)
         push = wall_force_kernel(self.kernel, self.dim, any(self.period), self.no_slip, listed)
-        self._run(push, dim, *around, self.fluid_numbers, p.number, p.x, p.v, p.slip, p.rho, p.push, p.mass, p.force)
+        self._run(push, dim, *around, self.fluid_numbers, p.x, p.v, p.slip, p.rho, p.push, p.mass, p.force)
         share, frames = self.model.dtype(1.0 / substeps), [p.first, p.slot, self._pose]
         count = self.model.shape_count
         self._run(sum_forces, count, p.water, *frames, share, p.x, p.force, self.shape_force)

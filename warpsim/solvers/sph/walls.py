@@ -106,7 +106,7 @@ def wall_force_kernel(name: str, dim: int, periodic: bool, no_slip: bool, listed
     @kernel
     def push_walls(
         counts: array(dtype=int32), ids: array(dtype=int32, ndim=2), grid: uint64, reach: Any, period: Any,
-        water: int32, walls: int32, h: Any, fluid: array(dtype=Any), number: array(dtype=int32), x: array(dtype=Any),
+        water: int32, walls: int32, h: Any, fluid: array(dtype=Any), x: array(dtype=Any),
         v: array(dtype=Any), slip: array(dtype=Any), rho: array(dtype=Any), push: array(dtype=Any),
         mass: array(dtype=Any), force: array(dtype=Any),
     ):  # fmt: skip
@@ -128,7 +128,7 @@ def wall_force_kernel(name: str, dim: int, periodic: bool, no_slip: bool, listed
                 d = offset(q, x[j], period)
                 total += pair(d, around - v[j], press + push[j], own, rho[j], mass[j], viscosity, inverse, h)
         if wall < walls:
-            force[number[water + wall] - water] = total * (-mass[i] * scale(h))
+            force[wall] = total * (-mass[i] * scale(h))
 
     return push_walls
 
@@ -141,6 +141,7 @@ def sum_forces(
     """Add torque about a shape's origin and force on it, from its particles in order."""
     s = tid()
     for k in range(first[s], first[s + 1]):
-        turn = cross(x[slot[water + k]] - transform_get_translation(pose[s]), force[k])
-        f = force[k]
+        i = slot[water + k]
+        f = force[i - water]
+        turn = cross(x[i] - transform_get_translation(pose[s]), f)
         reaction[s] = reaction[s] + share * vector(turn[0], turn[1], turn[2], f[0], f[1], f[2])

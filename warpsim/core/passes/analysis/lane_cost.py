@@ -31,6 +31,7 @@ _PRICES = {
     "neighbouring load": (0.0, 0.05),
     "store": (0.0, 0.2),
     "atomic": (0.25, 0.53),
+    "joint sum": (0.25, 0.2),
     "operation": (0.125, 0.023),
     "division": (0.46, 0.11),  # or root, of all components at once
     "integer division": (1.5, 2.2),  # which processors have for single numbers alone
@@ -47,21 +48,24 @@ _INTEGER_DIVISIONS = ("floordiv", "mod")
 _COMPARISONS = ("lt", "le", "gt", "ge")
 
 
-def gains_from_lanes(fn: Function, width: int, differs: Set[Value], neighbours: Set[Call] = frozenset()) -> bool:
+def gains_from_lanes(
+    fn: Function, width: int, differs: Set[Value], neighbours: Set[Call] = frozenset(), joint: Set[Call] = frozenset()
+) -> bool:  # fmt: skip
     """Whether vectors of `width` lanes are faster than the threads of a kernel, whose calls are inlined, one by one.
 
-    differs: the values that vary between threads; neighbours: the loads of neighbouring elements.
+    differs: the values that vary between threads; neighbours: the loads of neighbouring elements; joint: the sums at
+    elements that lanes share.
     """
-    cost = _Cost(fn, width, differs, neighbours)
+    cost = _Cost(fn, width, differs, neighbours, joint)
     return _BIAS * cost.together < cost.alone
 
 
 class _Cost:
     """The time of a thread by itself, and as a lane [ns]."""
 
-    def __init__(self, fn: Function, width: int, differs: Set[Value], neighbours: Set[Call]):
+    def __init__(self, fn: Function, width: int, differs: Set[Value], neighbours: Set[Call], joint: Set[Call]):
         self.definitions = defining_calls(fn.body)
-        self.wider, self.differs, self.neighbours = 16 / width, differs, neighbours
+        self.wider, self.differs, self.neighbours, self.joint = 16 / width, differs, neighbours, joint
         self.alone, self.together = _START
         self.region(fn.body, 1.0, 1.0)
 
@@ -91,7 +95,8 @@ class _Cost:
         """What a call takes by itself and in a lane, if it differs between threads."""
         array = call.args[0].type if call.args and isinstance(call.args[0].type, ArrayType) else None
         if array is not None and call.op.effect in _ACCESSES:
-            kind = "neighbouring load" if call in self.neighbours else _ACCESSES[call.op.effect]
+            kind = "joint sum" if call in self.joint else _ACCESSES[call.op.effect]
+            kind = "neighbouring load" if call in self.neighbours else kind
             return _times(flat_size(array.dtype), kind)
         if call.op.name in FREE:
             return 0.0, 0.0

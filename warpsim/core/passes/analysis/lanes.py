@@ -2,7 +2,8 @@
 
 A strip of threads runs statement by statement instead of thread by thread. What a strip does to memory is put off to
 its end and done there thread by thread, in order, so that memory sees what it saw before. That is sound where no
-thread of a strip reads what another one writes, which is what `lane_plan` looks for.
+thread of a strip reads what another one writes, which is what `lane_plan` looks for. Sums in loops cannot wait: where
+all threads of a strip add to the same element, they are added up first, and to the element at once.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from itertools import product
 from typing import Any
 
 from ...ir.nodes import Call, For, Function, Region, Value, While, walk
+from ...ops.memory import PRIVATE_ATOMICS
 from ...ops.registry import ATOMIC, PURE, READ, WRITE
 from ...types import scalars, structs
 from ...types.arrays import ArrayType
+from ...types.compounds import scalar_of
 from ...types.structs import holds_arrays
 from .affine import AffineForms, Atom
 from .alias import BaseArray, PointsTo, points_to
@@ -33,6 +36,8 @@ class LanePlan:
     """The values that differ between the threads of a strip; all others are computed once."""
     put_off: frozenset[Call]
     """Stores and atomics, done at the end of a strip."""
+    joint: frozenset[Call]
+    """Sums in loops to elements that are the same for all threads of a strip, done at once for all of them."""
     neighbours: frozenset[Call]
     """Loads of an array's last dimension from neighbouring elements."""
     pays: bool
@@ -51,10 +56,13 @@ def lane_plan(fn: Function, plan: AtomicPlan, width: int) -> LanePlan | None:
     accesses = {call: _only(bases[call.args[0]]) for call in calls if call.op.effect}
     if None in accesses.values() or any(base.holder not in fn.params for base in accesses.values() if base):
         return None
-    put_off = [call for call in calls if call.op.effect in (WRITE, ATOMIC)]
-    if any(result in plan.used for call in put_off for result in call.results) or _in_loops(fn.body, {*put_off}):
+    writes = [call for call in calls if call.op.effect in (WRITE, ATOMIC)]
+    if any(result in plan.used for call in writes for result in call.results):
         return None
-    return _with_order(fn, plan, differs, {c: b for c, b in accesses.items() if b}, put_off, width)
+    looped = _in_loops(fn.body, {*writes})
+    if not all(_is_joint(call, differs) for call in looped):
+        return None
+    return _with_order(fn, plan, differs, {c: b for c, b in accesses.items() if b}, writes, looped, width)
 
 
 def _is_known(call: Call, differs: set[Value]) -> bool:
@@ -78,30 +86,42 @@ def _only(bases: PointsTo) -> BaseArray | None:
     return next(iter(bases)) if len(bases) == 1 else None
 
 
-def _in_loops(region: Region, calls: set[Call]) -> bool:
-    """Whether some of the calls stand in loops."""
+def _in_loops(region: Region, calls: set[Call]) -> set[Call]:
+    """Those of the calls that stand in loops."""
     loops = (node for node in walk(region) if isinstance(node, For | While))
-    return any(inner in calls for loop in loops for part in loop.regions() for inner in walk(part))
+    return {inner for loop in loops for part in loop.regions() for inner in walk(part) if inner in calls}
+
+
+def _is_joint(call: Call, differs: set[Value]) -> bool:
+    """Whether a write is a sum of floats, and all threads of a strip add to the same element."""
+    kind = call.args[0].type
+    place = call.args[: 1 + kind.ndim]
+    floating = not structs.is_struct(kind.dtype) and scalars.is_float(scalar_of(kind.dtype))
+    return call.op.name in PRIVATE_ATOMICS and floating and not any(v in differs for v in place)
 
 
 def _with_order(
-    fn: Function, plan: AtomicPlan, differs: set[Value], accesses: dict[Call, BaseArray], put_off: list[Call],
-    width: int,
+    fn: Function, plan: AtomicPlan, differs: set[Value], accesses: dict[Call, BaseArray], writes: list[Call],
+    joint: set[Call], width: int,
 ) -> LanePlan | None:  # fmt: skip
     """The plan, if no thread reads what another one writes as long as certain arrays lie apart."""
     order = {node: k for k, node in enumerate(walk(fn.body))}
-    written = {accesses[call]: order[call] for call in reversed(put_off)}  # of several, when the first one happens
+    written = {accesses[call]: order[call] for call in reversed(writes)}  # of several, when the first one happens
     read = {base: order[call] for call, base in accesses.items() if call.op.effect == READ}
+    forms = AffineForms(plan.definitions, exact=True)
     for base in written.keys() & read.keys():
-        own = all(_is_own(plan, call) for call, other in accesses.items() if other == base)
+        own = _are_own([call for call, other in accesses.items() if other == base], plan, forms, differs)
         if not own or read[base] > written[base]:
             return None
+    summed = {accesses[call] for call in joint}
+    if any(call not in joint and call.op.name not in PRIVATE_ATOMICS for call in writes if accesses[call] in summed):
+        return None
     apart = tuple((w, r) for w, r in product(written, read) if w != r)
-    forms = AffineForms(plan.definitions, exact=True)
     neighbours = {c for c in accesses if c.op.effect == READ and _steps_by_one(c, forms, differs)}
     scalar = any(_is_scattered(c, forms, differs) for c in accesses) or any(isinstance(n, For | While) for n in order)
-    pays = scalar and gains_from_lanes(fn, width, differs, neighbours)
-    return LanePlan(frozenset(differs), frozenset(put_off), frozenset(neighbours), pays, apart)
+    pays = scalar and gains_from_lanes(fn, width, differs, neighbours, joint)
+    put_off = frozenset(call for call in writes if call not in joint)
+    return LanePlan(frozenset(differs), put_off, frozenset(joint), frozenset(neighbours), pays, apart)
 
 
 def _is_scattered(access: Call, forms: AffineForms, differs: set[Value]) -> bool:
@@ -127,10 +147,21 @@ def _varies(atom: Atom, forms: AffineForms, differs: set[Value]) -> bool:
     return any(atom == ("tid", len(results) - 1) for results in tids)
 
 
-def _is_own(plan: AtomicPlan, call: Call) -> bool:
-    """Whether an access goes to the thread's own element of a parameter or of its gradient."""
-    maker = plan.definitions.get(call.args[0])
-    whole = maker is None or (maker.op.name == "gradient" and maker.args[0] not in plan.definitions)
-    indices = call.args[1 : 1 + call.args[0].type.ndim]
-    thread = plan.definitions.get(indices[0])
-    return whole and thread is not None and thread.op.name == "tid" and thread.results == tuple(indices)
+def _are_own(calls: list[Call], plan: AtomicPlan, forms: AffineForms, differs: set[Value]) -> bool:
+    """Whether accesses to a parameter or its gradient go to one element, which no other thread of a strip reaches."""
+    if not all(_is_whole(plan, call.args[0]) for call in calls):
+        return False
+    places = {call.args[1 : 1 + call.args[0].type.ndim] for call in calls}
+    if len(places) > 1:
+        return False
+    thread = plan.definitions.get(calls[0].args[1])
+    is_tid = thread is not None and thread.op.name == "tid" and (thread.results,) == tuple(places)
+    last = calls[0].args[0].type.ndim
+    from_the_start = not any(plan.ranges.may_count_back(call, last) for call in calls)
+    return is_tid or (from_the_start and _steps_by_one(calls[0], forms, differs))
+
+
+def _is_whole(plan: AtomicPlan, array: Value) -> bool:
+    """Whether an array is a parameter or the gradient of one, and no part of them."""
+    maker = plan.definitions.get(array)
+    return maker is None or (maker.op.name == "gradient" and maker.args[0] not in plan.definitions)
