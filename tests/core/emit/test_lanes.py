@@ -251,6 +251,29 @@ def test_kernels_whose_threads_need_their_order_stay_as_they_are(strips):
     assert not strips
 
 
+@wp.kernel
+def adds_to_a_shared_row(x: Floats, at: Ints, f: Floats):
+    i = wp.tid()
+    for k in range(at.shape[0]):
+        y = x[i] - x[at[k]]
+        if y > 0.5:
+            wp.atomic_add(f, at[k], wp.rint(8.0 * y))
+        wp.atomic_sub(f, k, wp.rint(4.0 * y))
+    wp.atomic_add(f, i, 3.0)
+
+
+@wp.kernel
+def adds_vectors_to_a_shared_row(p: Vectors, at: Ints, f: Vectors):
+    i = wp.tid()
+    for k in range(at.shape[0]):
+        wp.atomic_add(f, at[k], wp.vec3(wp.rint(8.0 * p[i][0]), wp.rint(8.0 * p[at[k]][1]), float(i)))
+
+
+def test_sums_of_whole_numbers_to_an_element_that_all_lanes_share(strips):
+    check(strips, adds_to_a_shared_row, [NUMBERS, INDICES], NUMBERS.round())
+    check(strips, adds_vectors_to_a_shared_row, [POINTS, INDICES], POINTS.round())
+
+
 def test_the_switch_takes_three_words():
     with pytest.raises(WarpsimError, match=r"expected: one of auto, off, always"):
         wp.config.lanes = "on"

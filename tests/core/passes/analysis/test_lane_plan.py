@@ -101,6 +101,28 @@ def writes_in_a_loop(x: Floats, at: Ints):
 
 
 @wp.kernel
+def adds_in_a_loop_where_its_index_says(x: Floats, at: Ints):
+    i = wp.tid()
+    for k in range(at[0]):
+        wp.atomic_add(x, i + k, 1.0)
+
+
+@wp.kernel
+def stores_where_all_add(x: Floats, at: Ints):
+    i = wp.tid()
+    for k in range(at[0]):
+        wp.atomic_add(x, k, 1.0)
+    x[at[i]] = 2.0
+
+
+@wp.kernel
+def reads_where_all_add(x: Floats, at: Ints):
+    i = wp.tid()
+    for k in range(at[0]):
+        wp.atomic_add(x, k, x[i])
+
+
+@wp.kernel
 def prints(x: Floats, at: Ints):
     print(x[wp.tid()])
 
@@ -128,11 +150,49 @@ def test_own_elements_may_be_read_before_they_are_written():
 
 @pytest.mark.parametrize(
     "kernel",
-    [reads_again, gathers_what_it_writes, uses_the_old_value, writes_in_a_loop, prints, on_the_stack],
+    [
+        reads_again, gathers_what_it_writes, uses_the_old_value, writes_in_a_loop, prints, on_the_stack,
+        adds_in_a_loop_where_its_index_says, stores_where_all_add, reads_where_all_add,
+    ],  # fmt: skip
     ids=lambda kernel: kernel.key,
 )
 def test_threads_that_need_their_order_have_no_plan(kernel):
     assert plan(kernel) is None
+
+
+@wp.kernel
+def adds_to_a_shared_row(x: Floats, at: Ints, f: Floats):
+    i = wp.tid()
+    for k in range(at[0]):
+        if x[i] > x[at[k]]:
+            wp.atomic_add(f, at[k], x[i])
+    wp.atomic_add(f, i, x[i])
+
+
+def test_sums_in_loops_to_elements_that_all_share_are_joint():
+    joined = plan(adds_to_a_shared_row)
+    assert len(joined.joint) == 1 and len(joined.put_off) == 1
+    assert {(one.holder.hint, other.holder.hint) for one, other in joined.apart} == {("f", "x"), ("f", "at")}
+
+
+@wp.kernel
+def clears_in_clusters(x: Floats, at: Ints):
+    c, lane = wp.tid()
+    i = 16 * c + lane
+    y = x[i]
+    x[i] = y * wp.float32(at[c])
+
+
+@wp.kernel
+def clears_from_either_end(x: Floats, at: Ints):
+    i = wp.tid() - 3
+    y = x[i]
+    x[i] = 2.0 * y
+
+
+def test_elements_of_a_cluster_are_their_threads_own():
+    assert plan(clears_in_clusters) is not None
+    assert plan(clears_from_either_end) is None, "the last elements may be those of other threads, too"
 
 
 def test_arrays_that_must_lie_apart_are_those_written_and_others_read():
