@@ -7,6 +7,7 @@ import pytest
 from fluid_scenes import WATER, splash
 
 import warpsim as wp
+from warpsim.solvers.sph.particles import Particles
 
 STEPS, DT = 6, 2.0e-3
 
@@ -110,6 +111,18 @@ def test_checkpointed_rollouts_have_the_gradients_of_full_tapes():
         # threads add to neighbours' gradients in any order
         scale = np.abs(gradient).max()
         np.testing.assert_allclose(checkpointed[name], gradient, rtol=1e-9, atol=1e-12 * scale, err_msg=name)
+
+
+def test_lists_that_are_made_anew_on_a_tape_have_the_gradients_of_a_grid(monkeypatch):
+    """Particles change places when lists are made anew; loops with checkpoints look neighbours up in a grid."""
+    builds, rebuild = [], Particles.rebuild
+    monkeypatch.setattr(Particles, "rebuild", lambda self, *args: builds.append(1) or rebuild(self, *args))
+    listed = Rollout(steps=40).gradients()
+    assert len(builds) > 2
+    checkpointed = Rollout(steps=40, checkpointed=True).gradients()
+    for name, gradient in listed.items():
+        scale = np.abs(gradient).max()
+        np.testing.assert_allclose(checkpointed[name], gradient, rtol=1e-6, atol=1e-8 * scale, err_msg=name)
 
 
 def test_the_remainder_of_first_order_falls_with_the_square_of_the_step():

@@ -116,7 +116,7 @@ def halfway_kernel(periodic: bool) -> Any:
 def continuity_kernel(name: str, dim: int, periodic: bool, suction: bool, listed: bool) -> Any:
     """The kernel of one step of the equation of continuity, with positions as they are half-way."""
     kind, offset = smoothing(name, dim), offset_of(periodic)
-    slope_of, scale = kind.bare_slope, kind.slope_scale
+    slope_of, scale, support = kind.bare_slope, kind.slope_scale, kind.support
 
     @func
     def pair(d: Any, u: Any, excess: Float, mass: Float, volume: Float, inverse: Any, h: Any, lift: Any):
@@ -135,6 +135,7 @@ def continuity_kernel(name: str, dim: int, periodic: bool, suction: bool, listed
     ):  # fmt: skip
         flow, diffusion, inverse = h * 0.0, h * 0.0, 1.0 / h
         lift = lift_of(fluid, gravity)
+        end = h.dtype(support * support) * h * h
         if listed:
             c, lane = tid()
             i = c * SIZE + lane
@@ -142,9 +143,10 @@ def continuity_kernel(name: str, dim: int, periodic: bool, suction: bool, listed
             for k in range(counts[c]):
                 j = ids[c, k]
                 d = offset(q, middle[j], period)
-                one, two = pair(d, u - v[j], own - level[j], mass[j], volume[j], inverse, h, lift)
-                flow += one
-                diffusion += two
+                if dot(d, d) < end:  # lanes skip what none of them reaches
+                    one, two = pair(d, u - v[j], own - level[j], mass[j], volume[j], inverse, h, lift)
+                    flow += one
+                    diffusion += two
         else:
             i = tid()
             q, u, own = middle[i], v[i], level[i]

@@ -64,7 +64,8 @@ def force_kernel(
     those of cluster lists, or looked up in the grid.
     """
     pair, offset = pair_of(name, dim, no_slip, viscous, mixing, tense), offset_of(periodic)
-    scale = smoothing(name, dim).slope_scale
+    kind = smoothing(name, dim)
+    scale, support = kind.slope_scale, kind.support
 
     @func
     def behind(slip: array(dtype=Any), j: int32, water: int32, u: Any) -> Any:
@@ -84,19 +85,22 @@ def force_kernel(
         artificial = 2.0 * fluid[ALPHA] * fluid[SOUND] * h
         tension = fluid[TENSION] / (fluid[DENSITY] * fluid[DENSITY] * scale(h))
         inverse = 1.0 / h
+        end = h.dtype(support * support) * h * h
         if listed:
             c, lane = tid()
             i = c * SIZE + lane
             q, u, own, press = x[i], v[i], rho[i], push[i]
             for k in range(counts[c]):
                 j = ids[c, k]
-                one, two = pair(
-                    offset(q, x[j], period), u - v[j], u - behind(slip, j, water, u), own, rho[j], press + push[j],
-                    mass[j], j < water, artificial, fluid[VISCOSITY], tension, inverse, h,
-                )  # fmt: skip
-                total += one
-                if mixing:
-                    mixed += two
+                d = offset(q, x[j], period)
+                if dot(d, d) < end:  # lanes skip what none of them reaches
+                    one, two = pair(
+                        d, u - v[j], u - behind(slip, j, water, u), own, rho[j], press + push[j], mass[j], j < water,
+                        artificial, fluid[VISCOSITY], tension, inverse, h,
+                    )  # fmt: skip
+                    total += one
+                    if mixing:
+                        mixed += two
         else:
             i = tid()
             q, u, own, press = x[i], v[i], rho[i], push[i]

@@ -153,7 +153,7 @@ def test_own_elements_may_be_read_before_they_are_written():
     [
         reads_again, gathers_what_it_writes, uses_the_old_value, writes_in_a_loop, prints, on_the_stack,
         adds_in_a_loop_where_its_index_says, stores_where_all_add, reads_where_all_add,
-    ],  # fmt: skip
+    ],
     ids=lambda kernel: kernel.key,
 )
 def test_threads_that_need_their_order_have_no_plan(kernel):
