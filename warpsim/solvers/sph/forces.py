@@ -55,6 +55,19 @@ def pair_of(name: str, dim: int, no_slip: bool, viscous: bool, mixing: bool, ten
 
 
 @functools.cache
+def behind_of(no_slip: bool) -> Any:
+    """The kernel function of the velocity that walls make fluid stick with [m/s]; any where it does not."""
+
+    @func
+    def behind(slip: array(dtype=Any), j: int32, water: int32, u: Any) -> Any:
+        if no_slip and j >= water:
+            return slip[j - water]
+        return u
+
+    return behind
+
+
+@functools.cache
 def force_kernel(
     name: str, dim: int, periodic: bool, no_slip: bool, viscous: bool, mixing: bool, tense: bool, listed: bool
 ) -> Any:  # fmt: skip
@@ -64,15 +77,8 @@ def force_kernel(
     those of cluster lists, or looked up in the grid.
     """
     pair, offset = pair_of(name, dim, no_slip, viscous, mixing, tense), offset_of(periodic)
-    kind = smoothing(name, dim)
+    kind, behind = smoothing(name, dim), behind_of(no_slip)
     scale, support = kind.slope_scale, kind.support
-
-    @func
-    def behind(slip: array(dtype=Any), j: int32, water: int32, u: Any) -> Any:
-        """The velocity that walls make fluid stick with; any where it does not."""
-        if no_slip and j >= water:
-            return slip[j - water]
-        return u
 
     @kernel
     def accelerate(
