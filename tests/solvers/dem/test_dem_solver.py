@@ -10,6 +10,7 @@ import pytest
 from grain_scenes import heap, run
 
 import warpsim as wp
+from warpsim.core.runtime.arrays import creation
 from warpsim.errors import ModelError, StateError
 from warpsim.solvers import Material, ModelBuilder, SolverDEM, validate
 from warpsim.solvers.dem.timestep import TimeStepError, TimeStepWarning
@@ -247,3 +248,24 @@ def test_grains_without_radius_are_refused():
     builder.add_particle((0.0, 0.0, 0.0), radius=0.0)
     with pytest.raises(ModelError, match="a grain has the radius 0 m"):
         SolverDEM(builder.finalize())
+
+
+def test_steps_after_the_first_allocate_nothing(monkeypatch):
+    """No array, while lists of neighbours have room and serve; graphs are made with the first steps."""
+    model, solver = heap(dtype=wp.float32, rolling="spring")
+    state, control, sizes, allocate = model.state(), model.control(), [], creation.allocate
+    for _ in range(300):
+        solver.step(state, state, control, dt=2.0e-4)
+
+    def note(shape, *args, **options):
+        sizes.append(shape)
+        return allocate(shape, *args, **options)
+
+    monkeypatch.setattr(creation, "allocate", note)
+    sorts, sort = [], solver._grains.sort
+    monkeypatch.setattr(solver._grains, "sort", lambda lists: sorts.append(sort(lists)))
+    for _ in range(600):
+        solver.step(state, state, control, dt=2.0e-4)
+    assert sorts and not sizes
+    wp.zeros(3)
+    assert sizes  # what allocates is seen
