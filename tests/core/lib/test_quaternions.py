@@ -266,6 +266,26 @@ def test_slerp_between_close_rotations(distance):
     assert_same_rotation(found, expected.as_quat(), 1e-14)
 
 
+@wp.kernel
+def blends(a: wp.array(dtype=wp.quatd), b: wp.array(dtype=wp.quatd), t: wp.array(dtype=wp.float64),
+           out: wp.array(dtype=wp.quatd)):  # fmt: skip
+    i = wp.tid()
+    out[i] = wp.quat_slerp(a[i], b[i], t[i])
+
+
+@pytest.mark.parametrize("apart", [None, 1e-2, 1e-4, 1e-9, 0.0])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_gradients_of_slerp_hold_in_every_direction_of_space(apart, sign):
+    """Also across the sphere, for quaternions of any length, equal ones and nearly opposite ones."""
+    rng = np.random.default_rng(15)
+    a, b, t = rng.normal(size=(12, 4)), rng.normal(size=(12, 4)), rng.uniform(-0.5, 1.5, 12)
+    if apart is not None:
+        b = sign * (a + apart * rng.normal(size=a.shape))
+    inputs = [wp.array(x, dtype=d, requires_grad=True) for x, d in ((a, wp.quatd), (b, wp.quatd), (t, wp.float64))]
+    out = wp.zeros(12, dtype=wp.quatd, requires_grad=True)
+    wp.autograd.gradcheck(blends, dim=12, inputs=inputs, outputs=[out], raise_exception=True)
+
+
 @everywhere
 def test_twist_is_the_part_about_the_axis(device, suffix):
     scalar, vec3, quat, _ = TYPES[suffix]

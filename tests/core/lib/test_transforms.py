@@ -99,6 +99,21 @@ def test_products_inverses_and_matrices(device, suffix):
 
 
 @everywhere
+def test_products_turn_as_quat_rotate_does_where_quaternions_are_not_of_length_one(device, suffix):
+    vec3, quat, transform, _, _ = TYPES[suffix]
+    quat = wp.quat if suffix == "f" else wp.quatd
+    a, b = vectors(device, suffix, 8, 7), vectors(device, suffix, 9, 7)
+    q, p, x = a[:, 3:], a[:, :3], b[:, :3]
+    turned = p + apply(wp.quat_rotate, (quat, vec3, vec3), device, q, x)
+    near = {"atol": 20 * tolerance(suffix), "rtol": tolerance(suffix)}
+    both = apply(wp.transform_multiply, (transform, transform, transform), device, a, b)
+    np.testing.assert_allclose(both[:, :3], turned, **near)
+    np.testing.assert_allclose(apply(wp.transform_point, (transform, vec3, vec3), device, a, x), turned, **near)
+    product = apply(wp.mul, (quat, quat, quat), device, q, b[:, 3:])
+    np.testing.assert_allclose(both[:, 3:], product, **near)
+
+
+@everywhere
 def test_twists_and_wrenches_keep_power(device, suffix):
     _, _, transform, _, six = TYPES[suffix]
     t = transforms(device, suffix, 5)

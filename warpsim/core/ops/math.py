@@ -404,14 +404,16 @@ def _lerp_compound(a: Element, b: Element, t: Float) -> Element:
 
 
 def _smoothstep_oracle(a: Any, b: Any, x: Any) -> Any:
-    t = clamped((x - a) / (b - a), type(x)(0), type(x)(1))
+    t = type(x)(x > a) if a == b else clamped((x - a) / (b - a), type(x)(0), type(x)(1))
     return t * t * (3 - 2 * t)
 
 
 @expansion(numpy=_smoothstep_oracle, ulps=8)
 def smoothstep(a: Float, b: Float, x: Float) -> Float:
-    """Hermite blend from 0 at x = a to 1 at x = b; 0 where all three are one number."""
-    t = TABLE["clamp"]((x - a) / (b - a), 0.0, 1.0)
+    """Hermite blend from 0 at x = a to 1 at x = b; a step behind x = a where both are one number."""
+    steep = OPERATORS["=="](a, b)  # has no slope, and its width is not divided by, which would make gradients NaN
+    t = where(steep, 0.0, TABLE["clamp"]((x - a) / where(steep, 1.0, b - a), 0.0, 1.0))
+    t = where(OPERATORS[">"](x, a), where(steep, 1.0, t), t)
     return t * t * (3.0 - 2.0 * t)
 
 
