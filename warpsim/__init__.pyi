@@ -4798,7 +4798,7 @@ def smoothstep(a: float, b: float, x: float) -> float: ...
 def smoothstep(a: float16, b: float16 | float, x: float16 | float) -> float16:
     """smoothstep(a: Float, b: Float, x: Float) -> Float
 
-    Hermite blend from 0 at x = a to 1 at x = b; 0 where all three are one number.
+    Hermite blend from 0 at x = a to 1 at x = b; a step behind x = a where both are one number.
 
     Gradient: yes.
 
