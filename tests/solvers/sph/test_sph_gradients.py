@@ -1,6 +1,9 @@
 """Gradients of a fluid to states, what it is made of, walls and controls: differences, Taylor's test, checkpoints."""
 
 import dataclasses
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -142,3 +145,33 @@ def test_the_remainder_of_first_order_falls_with_the_square_of_the_step():
     rests = [abs(Rollout({"particle_qd": e * direction}, **many).value - rollout.value - e * slope) for e in steps]
     slopes = np.log2(np.array(rests[:-1]) / np.array(rests[1:]))
     assert ((slopes > 1.9) & (slopes < 2.1)).all(), slopes
+
+
+PROGRAM = """
+import hashlib
+import warpsim as wp
+from warpsim.solvers import Fluid, ModelBuilder, SolverSPH
+from warpsim.solvers.sph.filling import add_fluid_box
+builder = ModelBuilder()
+add_fluid_box(builder, (0.0, 0.0, 0.0), (1.0, 1.0, 1.0), 0.06)
+builder.add_ground_plane()
+model = builder.finalize()
+solver = SolverSPH(model, Fluid(sound=30.0), substeps=2, bounds=((-0.2, 0.0, -0.2), (1.2, 1.2, 1.2)))
+state = model.state()
+for array in (state.particle_q, state.particle_qd):
+    array.requires_grad = True
+with wp.Tape() as tape:
+    solver.step(state, state, dt=1.0e-3)
+tape.backward(grads={state.particle_q: wp.ones_like(state.particle_q)})
+gradients = [a.grad.numpy().tobytes() for a in (state.particle_q, state.particle_qd)]
+print(len(state.particle_q), hashlib.md5(b"".join(gradients)).hexdigest())
+"""
+
+
+def test_gradients_of_any_number_of_threads_have_the_same_bits():
+    shown = set()
+    for threads in (1, 2, 4):
+        environment = os.environ | {"WARPSIM_NUM_THREADS": str(threads)}
+        command = [sys.executable, "-c", PROGRAM]
+        shown.add(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
+    assert len(shown) == 1
