@@ -4,7 +4,7 @@
 
 Hertz and Mindlin with damping, the history of sliding, friction, rotation and torque, float32, periodic across. A step
 is one substep, new lists of neighbours included where they are due. Grains start as a shaken lattice that falls
-together; after `SETTLE` steps all programs go on from the same positions and velocities, in turn, and the least time of
+together; after `--settle` steps all programs go on from the same positions and velocities, in turn, and the least time of
 several runs is reported. The gradient of a step is given by its own time.
 """
 
@@ -28,7 +28,7 @@ from warpsim.solvers import Material, ModelBuilder, ShapeConfig, SolverDEM
 RADIUS, SPREAD, DENSITY = 0.005, 0.1, 2500.0  # [m], part by which radii differ, [kg/m^3]
 SAND = Material(youngs_modulus=4.0e6, restitution=0.4, friction=0.5)
 PITCH, SHAKE, SPEED = 2.06, 0.03, 0.3  # of the lattice in radii, of it in pitches, of grains at first [m/s]
-DT, SUBSTEPS, SETTLE = 5.0e-5, 20, 4000  # substep [s], of a step, before times are taken
+DT, SUBSTEPS, SETTLE = 5.0e-5, 20, 4000  # substep [s], of a step, before times are taken unless told otherwise
 ROUNDS, STEPS = 5, 10  # steps of so many substeps
 
 
@@ -141,6 +141,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("grains", type=int, nargs="*", default=[10_000, 65_000, 1_000_000])
     parser.add_argument("--lammps", help="command with which to run it")
+    parser.add_argument("--settle", type=int, default=SETTLE, help="steps before times are taken")
     parser.add_argument("--warp", action="store_true", help="run Warp's example, too")
     args = parser.parse_args(arguments)
     example = WarpExample() if args.warp else None
@@ -149,7 +150,7 @@ def main(arguments: list[str] | None = None) -> None:
     ends = []
     for size in args.grains:
         bed = Bed(size)
-        bed.run(SETTLE)
+        bed.run(args.settle)
         n = len(bed.radius)
         with tempfile.TemporaryDirectory() as folder:
             programs = {"warpsim": bed}

@@ -32,9 +32,8 @@ def test_lammps_is_given_every_grain_inside_of_the_box(bed, tmp_path):
 
 
 def test_sizes_have_rows_and_the_growth_of_cost_is_told(capsys, monkeypatch):
-    monkeypatch.setattr(grains, "SETTLE", 40)
     monkeypatch.setattr(grains, "ROUNDS", 1)
-    grains.main(["27", "64"])
+    grains.main(["27", "64", "--settle", "40"])
     lines = capsys.readouterr().out.split("\n")
     assert [line.split(" | ")[1] for line in lines if line.startswith("| warpsim")] == ["27", "64"]
     assert any(line.startswith("time of a step grows as n^") for line in lines)
