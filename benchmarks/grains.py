@@ -4,8 +4,8 @@
 
 Hertz and Mindlin with damping, the history of sliding, friction, rotation and torque, float32, periodic across. A step
 is one substep, new lists of neighbours included where they are due. Grains start as a shaken lattice that falls
-together; after `--settle` steps all programs go on from the same positions and velocities, in turn, and the least time of
-several runs is reported. The gradient of a step is given by its own time.
+together; after `--settle` steps all programs go on from the same positions and velocities, in turn, and the least time
+of several runs is reported. The gradient of a step is given by its own time.
 """
 
 from __future__ import annotations
