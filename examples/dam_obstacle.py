@@ -8,13 +8,12 @@ hard.
 import math
 import time
 from dataclasses import dataclass
-from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
 
 import warpsim as wp
-from warpsim.plot import Surface, render_meshes, tube
+from warpsim.plot import Surface, box, box_edges, render_meshes
 from warpsim.render import SimulationParser, progress
 from warpsim.solvers import Fluid, ModelBuilder, SolverSPH
 from warpsim.solvers.sph.filling import add_fluid_box
@@ -27,23 +26,9 @@ BOX = np.array([0.72, 0.054, 0.18])  # middle of the obstacle [m]
 HALF = np.array([0.027, 0.054, 0.07])  # its half extents [m]
 GRAVITY = -9.81
 WATER = Fluid(density=1000.0, sound=10.0 * math.sqrt(2.0 * 9.81 * HEIGHT), alpha=0.03)
-RIM = 0.3  # as high as the tank is drawn [m]
-BLUE, WOOD, STEEL = (0.05, 0.22, 0.42), (0.55, 0.38, 0.18), (0.20, 0.22, 0.25)
-
-
-def box():
-    """Corners (24, 3), those of each side for itself, and triangles (12, 3) of the obstacle."""
-    corners = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-    sides = np.array([(0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3)])
-    halves = np.array([(0, 1, 2), (0, 2, 3)])
-    return (BOX + HALF * corners)[sides.ravel()], (4 * np.arange(6)[:, None, None] + halves).reshape(-1, 3)
-
-
-def tank():
-    """The edges of the tank up to RIM, as rods: its walls would hide the water."""
-    corners = np.array(list(product((0.0, LENGTH), (0.0, RIM), (0.0, DEPTH))))
-    pairs = [(a, b) for a, b in combinations(corners, 2) if np.count_nonzero(a - b) == 1]
-    return [tube(pair, 0.004, STEEL) for pair in pairs]
+RIM = 0.3  # as high as the tank is drawn, by its edges: walls would hide the water [m]
+BLUE, WOOD = (0.05, 0.22, 0.42), (0.55, 0.38, 0.18)
+STEEL = 0.004, (0.20, 0.22, 0.25)  # radius of the tank's edges [m], and their color
 
 
 def build(spacing, device):
@@ -76,13 +61,13 @@ class Result:
 def run(args):
     """Simulate, write the animation and the picture; returns a Result."""
     solver, state, obstacle = build(args.spacing, args.device)
-    surface, (corners, sides), rods = WaterSurface(solver), box(), tank()
+    surface = WaterSurface(solver, anisotropic=True)  # which fills the corners of the tank, and draws spray
+    still = {"box": box(BOX - HALF, BOX + HALF, WOOD), "tank": box_edges((0.0, 0.0, 0.0), (LENGTH, RIM, DEPTH), *STEEL)}
     frames, rows, views, spent = max(1, round(args.seconds * args.fps)), [], {}, 0.0
     shown = {round(part * frames) for part in (0.0, 0.4, 0.7, 1.0)}
     with UsdWriter(args.output, fps=args.fps, metadata={"solver": "WCSPH", "version": wp.__version__}) as usd:
-        usd.mesh("box", corners, sides, color=WOOD)
-        for k, rod in enumerate(rods):
-            usd.mesh(f"tank{k}", rod.points, rod.triangles, color=STEEL)
+        for name, thing in still.items():
+            usd.mesh(name, thing.points, thing.triangles, color=thing.color)
         for frame in progress(range(frames + 1)):
             if frame:
                 begin = time.perf_counter()
@@ -97,7 +82,7 @@ def run(args):
             if frame in shown:
                 vertices, triangles = surface.extract(state)
                 water = Surface(vertices, triangles, BLUE)
-                views[f"t = {frame / args.fps:.2f} s"] = [water, Surface(corners, sides, WOOD), *rods]
+                views[f"t = {frame / args.fps:.2f} s"] = [water, *still.values()]
     render_meshes(args.picture, list(views.values()), captions=list(views), azimuth=25.0, elevation=25.0, columns=2)
     rows, edge = np.array(rows), solver.spacing
     rows[:, 3] /= rows[0, 3]

@@ -4,7 +4,8 @@ Grains are balls with Hertz-Mindlin contacts: they press, slide and roll on each
 rolled is remembered until it ends. Radii differ by 10 %, or the heap would stay a crystal.
 
 The grains settle in a pipe, which then is gone, as in the experiments of Lube et al. (2004, J. Fluid Mech. 508): a
-column of aspect ratio a = height / radius below 1.7 spreads by 1.24 a of its radius, a taller one by 1.6 sqrt(a).
+column of aspect ratio a = height / radius below 1.7 spreads by 1.24 a of its radius, a taller one by 1.6 sqrt(a). The
+picture has a ring where that is.
 """
 
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import warpsim as wp
-from warpsim.plot import Balls, render_meshes, sphere
+from warpsim.plot import Balls, render_meshes, sphere, tube
 from warpsim.render import SimulationParser, progress
 from warpsim.solvers import Material, ModelBuilder, ShapeConfig, SolverDEM
 from warpsim.usd import UsdWriter
@@ -26,6 +27,7 @@ GROUND = ShapeConfig(mu=0.5, restitution=0.4)
 GAP, JITTER = 1.06, 0.025  # of the loose lattice to start from, in largest diameters and in pitches
 STEP, SETTLE = 1.0e-4, 0.3  # a sixth of what stress needs over a grain, time in the pipe [s]
 GRAVITY = -9.81
+BLACK = (0.02, 0.02, 0.02)
 BANDS = np.array([(0.55, 0.16, 0.08), (0.86, 0.62, 0.25), (0.20, 0.32, 0.45)])  # linear RGB by height
 
 
@@ -73,6 +75,18 @@ def ball(color):
     return shape.points, shape.triangles, np.where(shape.points[:, :1] > 0.0, 0.75 + 0.25 * color, color)
 
 
+def spread_by_law(height, reach):
+    """How far a column spreads, by its radius."""
+    aspect = height / reach
+    return 1.24 * aspect if aspect < 1.7 else 1.6 * aspect**0.5
+
+
+def ring(radius):
+    """A ring on the floor."""
+    angle = np.linspace(0.0, 2.0 * np.pi, 181)[:, None]
+    return tube(radius * np.concatenate([np.cos(angle), 0.0 * angle, np.sin(angle)], axis=1), 0.3 * RADIUS, BLACK)
+
+
 @dataclass
 class Result:
     """The end: points (n, 3), radii (n,) [m]. Per frame: time [s], height of 99 %, reach of 95 % [m], energy [J]."""
@@ -95,21 +109,25 @@ def run(args):
     grains.run(SETTLE)
     grains.widen_pipe()
     with UsdWriter(args.output, fps=args.fps, metadata={"solver": "DEM", "version": wp.__version__}) as usd:
+        usd.ground(size=20.0 * np.ptp(points[:, 0]))
         for frame in progress(range(frames + 1)):
             usd.frame()
             begin = time.perf_counter()
             grains.run(steps * STEP if frame else 0.0)
             spent += time.perf_counter() - begin
             x, v = (a.numpy().astype(np.float64) for a in (grains.state.particle_q, grains.state.particle_qd))
-            usd.instances("grains", shapes, x, grains.state.particle_rotation.numpy(), radii, kinds=kinds)
+            spins, turned = grains.state.particle_w.numpy(), grains.state.particle_rotation.numpy()
+            usd.instances("grains", shapes, x, turned, radii, kinds=kinds, velocities=v, spins=spins)
             energy = (mass * (0.5 * (v**2).sum(axis=1) - GRAVITY * x[:, 1])).sum()
             most = np.quantile(x[:, 1], 0.99), np.quantile(np.hypot(x[:, 0], x[:, 2]), 0.95)
             rows.append((frame * steps * STEP, *most, energy))
+            law = rows[0][2] * (1.0 + spread_by_law(*rows[0][1:3]))
             if frame in shown:
                 near = np.hypot(x[:, 0], x[:, 2]) < 1.1 * most[1]  # few roll far, and would make the others small
-                views[f"t = {rows[-1][0]:.2f} s"] = [Balls(x[near], radii[near], BANDS[kinds[near]])]
+                views[f"t = {rows[-1][0]:.2f} s"] = [Balls(x[near], radii[near], BANDS[kinds[near]]), ring(law)]
     render_meshes(args.picture, list(views.values()), captions=list(views), elevation=18.0, panel=(560, 380))
     print(f"{args.output}: {len(points)} grains, {frames * steps} steps, {frames * steps / spent:.0f} steps/s")
+    print(f"the column came as far as {rows[-1][2]:.3f} m; by the law of Lube et al. {law:.3f} m")
     return Result(x, radii, np.array(rows))
 
 
@@ -122,8 +140,7 @@ def check(result):
     released, *gains = np.diff(energy) / energy[0]  # in its first frame the column lets go what its weight had pressed
     assert released < 0.02, f"the column let go {released:.1%} of its energy"
     assert max(gains) < 1.0e-4, f"energy grew by {max(gains):g} in a frame"
-    aspect = height[0] / reach[0]
-    expected = 1.24 * aspect if aspect < 1.7 else 1.6 * aspect**0.5
+    expected = spread_by_law(height[0], reach[0])
     spread = reach[-1] / reach[0] - 1.0
     assert 0.6 * expected < spread < 1.4 * expected, f"spread by {spread:.2f} radii instead of about {expected:.2f}"
 

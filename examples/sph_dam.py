@@ -14,6 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import warpsim as wp
+from warpsim.plot import tube
 from warpsim.render import SimulationParser, progress
 from warpsim.solvers import Fluid, ModelBuilder, SolverSPH
 from warpsim.solvers.sph.filling import add_fluid_box
@@ -91,6 +92,8 @@ def run(args):
     shown = {round(part * frames) for part in (0.15, 0.4, 0.65, 1.0)}
     rows, moments, spent = [], [], 0.0
     with UsdWriter(args.output, fps=args.fps, metadata={"solver": "WCSPH", "version": wp.__version__}) as usd:
+        tank = tube([(0.0, TOP, 0.0), (0.0, 0.0, 0.0), (TANK, 0.0, 0.0), (TANK, TOP, 0.0)], 0.2 * dam.dx)
+        usd.mesh("tank", tank.points, tank.triangles)
         for frame in progress(range(frames + 1)):
             if frame:
                 begin = time.perf_counter()

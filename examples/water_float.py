@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import warpsim as wp
-from warpsim.plot import Balls, Surface, box
+from warpsim.plot import Balls, Surface, box, box_edges
 from warpsim.render import Film, SimulationParser, add_film_options
 from warpsim.solvers import Fluid, ModelBuilder, SolverSPH
 from warpsim.solvers.rotations import rotated
@@ -22,7 +22,8 @@ SIDE, DEPTH, TOP, GRAVITY = 0.4, 0.144, 0.3, 9.81  # of the tank, of the water, 
 HALF = np.array([0.08, 0.04, 0.08])  # half extents of the block [m]
 DENSITY = 500.0  # of wood [kg/m^3]
 WATER = Fluid(density=1000.0, sound=14.0, alpha=0.1)
-BLUE, WOOD = (0.10, 0.32, 0.50), (0.50, 0.30, 0.12)
+RIM = 0.22  # as high as the tank is drawn, by its edges [m]
+BLUE, WOOD, STEEL = (0.10, 0.32, 0.50), (0.50, 0.30, 0.12), (0.20, 0.22, 0.25)
 
 
 class Block:
@@ -85,11 +86,12 @@ class Result:
 def run(args):
     """Simulate, write the animation and the picture, print a summary; returns a Result."""
     (solver, state), block, rows = build(args.spacing, args.device), Block(math.radians(args.tilt)), []
-    control, surface = solver.model.control(), WaterSurface(solver)
+    control, surface = solver.model.control(), WaterSurface(solver, anisotropic=True)
     steps = math.ceil(1.0 / (args.fps * 0.25 * solver.smoothing / (WATER.sound + 1.5)))
     about = {"solver": "WCSPH", "version": wp.__version__}
     files = {"output": args.output, "picture": args.picture, "ground": None, "moments": (0.0, 0.15, 0.3, 1.0)}
     with Film(seconds=args.seconds, fps=args.fps, metadata=about, azimuth=25.0, elevation=22.0, **files) as film:
+        film.stand("tank", box_edges((-0.5 * SIDE, 0.0, -0.5 * SIDE), (0.5 * SIDE, RIM, 0.5 * SIDE), 0.003, STEEL))
         for t in film.frames():
             for _ in range(steps if t else 0):
                 pose = {"position": block.position, "rotation": block.rotation}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from warpsim.plot import PlotError, box, coil, tube
+from warpsim.plot import PlotError, box, box_edges, coil, tube
 
 
 def volume(surface):
@@ -64,3 +64,12 @@ def test_a_moving_tube_keeps_its_triangles():
 def test_a_tube_needs_two_points(points):
     with pytest.raises(PlotError, match=r"tube points: found shape .*, expected \(n, 3\) with n > 1"):
         tube(points, 0.1)
+
+
+def test_the_edges_of_a_box_are_twelve_rods():
+    edges = box_edges((0.0, 0.0, 0.0), (3.0, 2.0, 1.0), 0.01)
+    one = tube([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0)], 0.01)
+    assert len(edges.points) == 12 * len(one.points) and len(edges.triangles) == 12 * len(one.triangles)
+    assert edges.triangles.max() == len(edges.points) - 1
+    np.testing.assert_allclose(edges.points.min(axis=0), -0.01, atol=1e-3)
+    np.testing.assert_allclose(edges.points.max(axis=0), [3.01, 2.01, 1.01], atol=1e-3)

@@ -5,6 +5,9 @@ Needs `matplotlib`.  Nothing here touches pyplot or any other state of the proce
 
 from warpsim.plot.picture import mesh_images, render_meshes
 from warpsim.plot.scene import Balls, PlotError, Surface, sphere
-from warpsim.plot.shapes import box, coil, copies, tube
+from warpsim.plot.shapes import box, box_edges, coil, copies, tube
 
-__all__ = ["Balls", "PlotError", "Surface", "box", "coil", "copies", "mesh_images", "render_meshes", "sphere", "tube"]
+__all__ = [
+    "Balls", "PlotError", "Surface", "box", "box_edges", "coil", "copies", "mesh_images", "render_meshes", "sphere",
+    "tube",
+]  # fmt: skip

@@ -5,6 +5,7 @@ tube can be written as one mesh.
 """
 
 import math
+from itertools import combinations, product
 
 import numpy as np
 
@@ -63,6 +64,17 @@ def box(low, high, color=(0.30, 0.33, 0.38)) -> Surface:
             order = [0, 1, 2, 3] if side else [0, 3, 2, 1]
             triangles += [[first + order[0], first + order[k], first + order[k + 1]] for k in (1, 2)]
     return Surface(np.concatenate(corners), np.array(triangles), color)
+
+
+def box_edges(low, high, radius: float, color=(0.30, 0.33, 0.38)) -> Surface:
+    """The edges of a box with corners `low` and `high` (3,) [m] as rods of `radius` [m]: a tank that one looks into."""
+    low, high = (np.asarray(p, dtype=np.float64) for p in (low, high))
+    corners = low + np.array(list(product((0, 1), repeat=3))) * (high - low)
+    ends = [pair for pair in combinations(corners, 2) if np.count_nonzero(pair[0] - pair[1]) == 1]
+    rods = [tube(pair, radius, color) for pair in ends]
+    first = np.cumsum([0, *(len(rod.points) for rod in rods[:-1])])
+    triangles = np.concatenate([k + rod.triangles for k, rod in zip(first, rods, strict=True)])
+    return Surface(np.concatenate([rod.points for rod in rods]), triangles, color)
 
 
 def copies(shapes, positions, rotations, sizes=1.0, kinds=None) -> list[Surface]:
