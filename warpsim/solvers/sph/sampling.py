@@ -18,7 +18,7 @@ from ..model import Model
 from ..shapes import ShapeType, for_shape, to_shape
 from ..rotations import rotated
 
-_CLOSE = 0.6  # of a spacing: particles nearer to each other than this are one
+_CLOSE = 0.3  # of a spacing: particles nearer than this are one; more would leave gaps in edges, where water leaks
 _ENDLESS = (ShapeType.PLANE, ShapeType.HEIGHTFIELD, ShapeType.SDF)
 _LARGEST = 50_000_000  # places of a lattice
 _ROUNDING = 1.0e-4  # of a spacing
