@@ -62,15 +62,23 @@ def check_streams(streams: Sequence[Any], kind: type, what: str) -> None:
 
 def check_stream(stream: Any, what: str, count: int) -> None:
     """Raise `ModelError` for particles that are not there, for places and velocities that are none."""
-    chosen, speed = getattr(stream, f"{what}s"), np.linalg.norm(stream.velocity)
+    chosen = getattr(stream, f"{what}s")
     if not isinstance(chosen, range) or chosen.step != 1 or not len(chosen) or chosen.start < 0 or chosen.stop > count:
         expected = f"a range of some of the model's {count} particles"
         raise ModelError(f"{what}s of a stream are {chosen}\nexpected: {expected}")
-    if np.shape(stream.position) != (3,) or np.shape(stream.velocity) != (3,) or not 0.0 < speed < np.inf:
-        where = f"position {stream.position} m, velocity {stream.velocity} m/s"
-        raise ModelError(f"a stream has {where}\nexpected: three numbers each, and a speed above 0")
+    if not (_is_point(stream.position) and _is_point(stream.velocity) and np.any(stream.velocity)):
+        where = f"position {shown(stream.position)} m, velocity {shown(stream.velocity)} m/s"
+        raise ModelError(f"a stream has {where}\nexpected: three finite numbers each, and a speed above 0")
     if stream.exhausted not in ("error", "stop"):
         raise ModelError(f"exhausted is {stream.exhausted!r}\nexpected: 'error' or 'stop'")
+
+
+def _is_point(numbers: Any) -> bool:
+    """Whether something is three finite numbers."""
+    try:
+        return np.shape(numbers) == (3,) and bool(np.isfinite(np.asarray(numbers, np.float64)).all())
+    except (TypeError, ValueError):
+        return False
 
 
 def axis_of(velocity: Any) -> np.ndarray:

@@ -176,6 +176,8 @@ def test_arguments_that_are_no_grains_are_refused(options, text):
         ({"youngs_modulus": 0.0}, r"youngs_modulus is 0.0\nexpected: above 0"),
         ({"poissons_ratio": 0.6}, r"poissons_ratio is 0.6\nexpected: -1 to 1/2"),
         ({"restitution": 1.5}, r"restitution is 1.5\nexpected: 0 to 1"),
+        ({"friction": "0.5"}, r"friction is '0.5'\nexpected: 0 or more"),
+        ({"youngs_modulus": None}, r"youngs_modulus is None\nexpected: above 0"),
         ({"friction": -0.1}, r"friction is -0.1\nexpected: 0 or more"),
         ({"friction_static": 0.1}, r"sticking is not easier overcome"),
         ({"cohesion": math.nan}, r"cohesion is nan"),
@@ -269,3 +271,10 @@ def test_steps_after_the_first_allocate_nothing(monkeypatch):
     assert sorts and not sizes
     wp.zeros(3)
     assert sizes  # what allocates is seen
+
+
+def test_grains_without_end_are_refused():
+    builder = ModelBuilder()
+    builder.add_particle((0.0, 0.0, 0.0), mass=1.0, radius=math.inf)
+    with pytest.raises(ModelError, match="a grain has the radius inf m\nexpected: a finite number"):
+        SolverDEM(builder.finalize())

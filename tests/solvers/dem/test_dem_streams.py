@@ -130,8 +130,12 @@ def test_nozzles_have_gradients_with_and_without_checkpoints():
     [
         ({"rate": 1.0e4}, r"rate is 10000 grains a second\nexpected: at most 358.2, 7 side by side at 1.04403 m/s"),
         ({"rate": 0.0}, r"a stream has the rate 0.0 1/s, radius 0.032 m\nexpected: above 0"),
-        ({"velocity": (0.0, 0.0, 0.0)}, r"velocity \(0.0, 0.0, 0.0\) m/s\nexpected: three numbers each, and a speed"),
+        ({"velocity": (0.0, 0.0, 0.0)}, r"velocity \(0.0, 0.0, 0.0\) m/s\nexpected: three finite numbers each, and a"),
         ({"position": 0.0}, r"a stream has position 0.0 m"),
+        ({"position": (0.0, math.nan, 0.0)}, r"a stream has position \(0.0, nan, 0.0\) m"),
+        ({"velocity": "down"}, r"velocity 'down' m/s\nexpected: three finite numbers"),
+        ({"velocity": (0.0, "down", 0.0)}, r"velocity \(0.0, 'down', 0.0\) m/s\nexpected: three finite numbers"),
+        ({"position": None}, r"a stream has position None m"),
         ({"exhausted": "wait"}, r"exhausted is 'wait'\nexpected: 'error' or 'stop'"),
     ],
 )

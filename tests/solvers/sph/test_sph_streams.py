@@ -163,7 +163,7 @@ def test_nozzles_have_the_same_gradients_with_checkpoints():
     ("options", "text"),
     [
         ({"radius": -1.0}, r"a stream has the radius -1.0 m\nexpected: 0 or more"),
-        ({"velocity": (0.0, 0.0, 0.0)}, r"velocity \(0.0, 0.0, 0.0\) m/s\nexpected: three numbers each, and a speed"),
+        ({"velocity": (0.0, 0.0, 0.0)}, r"velocity \(0.0, 0.0, 0.0\) m/s\nexpected: three finite numbers each, and a"),
         ({"velocity": (1.0, 0.0, 1.0)}, r"a stream of a sheet has the velocity \(1.0, 0.0, 1.0\) m/s\nexpected: none"),
         ({"position": 0.0}, r"a stream has position 0.0 m"),
         ({"exhausted": "wait"}, r"exhausted is 'wait'\nexpected: 'error' or 'stop'"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from ...core.language import Float, array, func, kernel, launch, log, max, sqrt, tid
-from ...errors import ModelError
+from ...errors import shown
+from ..checks import refuse
 
 YOUNG, SHEAR, DAMPING, SLIDING, STICKING, ROLLING, COHESION, STIFFNESS, ADHESION = range(9)
 """Columns of a pair table."""
@@ -38,24 +40,33 @@ class Material:
     adhesion: float = 0.0
 
     def __post_init__(self) -> None:
-        static = self.friction if self.friction_static is None else self.friction_static
-        for name, value, low, high, expected in (
-            ("youngs_modulus", self.youngs_modulus, 0.0, math.inf, "above 0 [Pa]"),
-            ("stiffness", self.stiffness, 0.0, math.inf, "above 0 [N/m]"),
-        ):
-            if not low < value < high:
-                raise ModelError(f"{name} is {value}\nexpected: {expected}")
-        for name, value, low, high, expected in (
-            ("poissons_ratio", self.poissons_ratio, -1.0, 0.5, "-1 to 1/2"),
-            ("restitution", self.restitution, 0.0, 1.0, "0 to 1"),
-            ("friction", self.friction, 0.0, math.inf, "0 or more"),
-            ("friction_static", static, self.friction, math.inf, "friction or more: sticking is not easier overcome"),
-            ("rolling_friction", self.rolling_friction, 0.0, math.inf, "0 or more"),
-            ("cohesion", self.cohesion, 0.0, math.inf, "0 or more [Pa]"),
-            ("adhesion", self.adhesion, 0.0, math.inf, "0 or more [J/m^2]"),
-        ):
-            if not low <= value <= high:
-                raise ModelError(f"{name} is {value}\nexpected: {expected}")
+        static = "friction or more: sticking is not easier overcome"
+        refuse((not holds, f"{name} is {shown(getattr(self, name))}", expected) for name, holds, expected in (
+            ("youngs_modulus", _is_positive(self.youngs_modulus), "above 0 [Pa]"),
+            ("stiffness", _is_positive(self.stiffness), "above 0 [N/m]"),
+            ("poissons_ratio", _is_between(self.poissons_ratio, -1.0, 0.5), "-1 to 1/2"),
+            ("restitution", _is_between(self.restitution, 0.0, 1.0), "0 to 1"),
+            ("friction", _is_between(self.friction, 0.0), "0 or more"),
+            ("friction_static", self._sticks(), static),
+            ("rolling_friction", _is_between(self.rolling_friction, 0.0), "0 or more"),
+            ("cohesion", _is_between(self.cohesion, 0.0), "0 or more [Pa]"),
+            ("adhesion", _is_between(self.adhesion, 0.0), "0 or more [J/m^2]"),
+        ))  # fmt: skip
+
+    def _sticks(self) -> bool:
+        """Whether static friction is none, or as much as that of sliding."""
+        unknown = self.friction_static is None or not isinstance(self.friction, Real)
+        return unknown or _is_between(self.friction_static, self.friction)
+
+
+def _is_positive(value: Any) -> bool:
+    """Whether something is a finite number above 0."""
+    return isinstance(value, Real) and 0.0 < value < math.inf
+
+
+def _is_between(value: Any, low: float, high: float = math.inf) -> bool:
+    """Whether something is a number from `low` to `high`."""
+    return isinstance(value, Real) and low <= value <= high
 
 
 class Materials:
