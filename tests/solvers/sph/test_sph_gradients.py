@@ -4,6 +4,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -126,6 +127,20 @@ def test_lists_that_are_made_anew_on_a_tape_have_the_gradients_of_a_grid(monkeyp
     for name, gradient in listed.items():
         scale = np.abs(gradient).max()
         np.testing.assert_allclose(checkpointed[name], gradient, rtol=1e-6, atol=1e-8 * scale, err_msg=name)
+
+
+def test_lists_are_made_anew_without_a_warning_where_states_alone_have_gradients():
+    """Of arrays set on a tape, which users are warned of; tests do not show that warning by themselves."""
+    model, solver = splash()
+    state = model.state()
+    for array in (state.particle_q, state.particle_qd, state.particle_rho):
+        array.requires_grad = True
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with wp.Tape() as tape:
+            solver.step(state, state, dt=DT)
+        tape.backward(grads={state.particle_q: wp.ones_like(state.particle_q)})
+    assert np.abs(state.particle_qd.grad.numpy()).max() > 0.0
 
 
 def test_the_remainder_of_first_order_falls_with_the_square_of_the_step():

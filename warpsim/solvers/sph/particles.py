@@ -69,6 +69,7 @@ class Particles:
         self.around_walls = ClusterList(self.grid, n, total, period, WATER)
         arrays = (self.number, self.x, self.v, self.rho, self.mass, self.pull)
         self._before = [empty(a.size, a.dtype, device, requires_grad=a.requires_grad) for a in arrays]
+        self._mass_before = self._before[4]
         self.seen = zeros(total, self.model.vec3, device)
         self.outdated = array([1], dtype=int32, device=device)
 
@@ -82,6 +83,10 @@ class Particles:
         """What a step fills before it reads it."""
         arrays = [self.x, self.v, self.rho, self.p, self.mass, self.pull, self.a, self.mix, self.new, self.drift]
         return [*arrays, self.push, self.middle, self.level, self.volume, self.slip, self.force, self.grid]
+
+    def weigh_as(self, masses: Any) -> None:
+        """Give masses a gradient if those of the model have one: what none asks for is not added up."""
+        self.mass.requires_grad = self._mass_before.requires_grad = masses.requires_grad
 
     # ----- neighbours -----------------------------------------------------------------------------
 

@@ -159,7 +159,7 @@ class SolverSPH:
     def _begin(self, state: State, control: Control) -> None:
         """The state and the poses of shapes into the solver's arrays."""
         p, model = self.particles, self.model
-        p.mass.requires_grad = model.particle_mass.requires_grad  # what none asks for is not added up
+        p.weigh_as(model.particle_mass)
         moving = [state.particle_q, state.particle_qd, state.particle_rho, state.particle_f, model.particle_mass]
         self._run(load, p.water, p.number, *moving, p.x, p.v, p.rho, p.pull, p.mass)
         if model.shape_count:
