@@ -340,15 +340,16 @@ def child_forked_inside_a_launch_computes():
 @scenario
 def child_forked_inside_a_launch_may_leave_it():
     """By the caller or by a worker: what other threads were running is lost to the child, and nobody waits for it."""
-    for where in (None, 3):  # ctypes gives None for 0; the last chunk is a worker's, while the caller sleeps
-        pids = []
+    for where in (None, 3):  # ctypes gives None for 0; the last chunk is a worker's, for which the caller waits
+        pids, forked = [], threading.Event()
 
         @KERNEL_PROTOTYPE
-        def forking(args, begin, end, flags, where=where, pids=pids):
+        def forking(args, begin, end, flags, where=where, pids=pids, forked=forked):
             if begin == where:
                 pids.append(os.fork())
+                forked.set()
             elif begin is None:
-                time.sleep(0.1)
+                forked.wait(30.0)
 
         launch_and_check()
         Command(ctypes.cast(forking, ctypes.c_void_p).value, bytes(8), 4, 1).run()
