@@ -178,6 +178,24 @@ class DeviceMemoryError(DeviceError, MemoryError):
     """A device that has no room for an array; what exists is intact."""
 
 
+class ComponentKeyError(WarpsimError, KeyError):
+    """A key that selects no components of a vector or a matrix: no integer, no slice, or too many of them."""
+
+    __str__ = Exception.__str__
+
+
+class ComponentCountError(WarpsimError, TypeError, ValueError):
+    """Too few or too many components for a vector, a matrix, a quaternion or a transform."""
+
+
+class FieldNameError(WarpsimError, AttributeError):
+    """A field that a struct does not have."""
+
+
+class FieldTypeError(WarpsimError, TypeError):
+    """A value for a field that holds structs of another type."""
+
+
 class ArrayError(WarpsimError, ValueError):
     """Data, shape, strides or dtype that cannot make an array."""
 

@@ -49,7 +49,7 @@ class PrivateCopies:
     def _copied_array(self, original: array) -> array:
         copied = array._wrap(self._doubles.of(original._data), original.dtype, original.device)
         copied._held = original._held
-        copied.retain_grad = original.retain_grad
         if original.grad is not None:
             copied.grad = array._wrap(self._doubles.of(original.grad._data), original.dtype, original.device)
+        copied.retain_grad = original.retain_grad
         return copied

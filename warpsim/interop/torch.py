@@ -68,10 +68,11 @@ def from_torch(
     if return_ctype:
         return a
     storage = t.untyped_storage()
-    a._memory, a.retain_grad = shared_allocation(storage.data_ptr()), retain_grad
+    a._memory = shared_allocation(storage.data_ptr())
     a._room = storage.nbytes() - t.storage_offset() * t.element_size()
     if t.requires_grad if requires_grad is None else requires_grad:
         a.grad = _gradient_of(t, element, grad)
+    a.retain_grad = retain_grad
     return a
 
 

@@ -1,5 +1,7 @@
 """Loops over ranges run as often as in Python, over indices of the same types and values."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from kernel_runs import filled, like_python, module, nodes_of, ran, refused
@@ -146,13 +148,39 @@ def test_the_index_keeps_its_last_value(n):
     like_python(index_afterwards, 2, np.zeros(9, np.int32), n)
 
 
-def test_an_index_that_had_no_value_before_has_its_last_afterwards():
-    head = "@wp.kernel\ndef k(out: wp.array(dtype=float)):\n"
-    kernel = module(head + "    for i in range(3):\n        out[i] = 1.0\n    out[i] = 2.0")["k"]
+@pytest.mark.parametrize("bound", ["3", "n"])
+def test_an_index_that_had_no_value_before_has_its_last_afterwards(bound):
+    head = "@wp.kernel\ndef k(out: wp.array(dtype=float), n: int):\n"
+    kernel = module(head + f"    for i in range({bound}):\n        out[i] = 1.0\n    out[i] = 2.0")["k"]
     out = wp.zeros(3, dtype=float)
-    with pytest.warns(UnassignedLocalWarning, match="'i' may be used here"):
-        wp.launch(kernel, 1, inputs=[out])
+    with pytest.warns(UnassignedLocalWarning, match="'i' may be used here") if bound == "n" else nullcontext():
+        wp.launch(kernel, 1, inputs=[out, 3])
     assert out.list() == [1.0, 1.0, 2.0]
+
+
+@wp.kernel
+def index_known_afterwards(out: Ints):
+    t = wp.tid()
+    for i in range(2):
+        for i in range(9, 0, -4):
+            out[6 * t] += i
+        out[6 * t + 1] += wp.static(i)
+    out[6 * t + 2] = wp.static(i + 1)
+    for j in range(4):
+        if j == 2:
+            break
+        out[6 * t + 3] = j
+    for k in range(3):
+        k = k * t
+        out[6 * t + 4] += k
+    for q in range(3, 3):
+        out[6 * t + 5] = q
+
+
+def test_an_index_is_known_after_a_loop_of_constant_bounds_that_runs_to_its_end():
+    out = wp.zeros(12, dtype=int)
+    wp.launch(index_known_afterwards, 2, inputs=[out])
+    assert out.list() == [30, 2, 2, 1, 0, 0, 30, 2, 2, 1, 3, 0]
 
 
 def test_an_index_that_was_something_else_before_has_no_single_type_afterwards():

@@ -187,3 +187,76 @@ def test_the_value_of_a_struct_describes_its_arrays():
         wanted = np.zeros(2, Owner.numpy_dtype())
         wanted[:] = owner.numpy_value()
         assert made.tobytes() == wanted.tobytes()
+
+
+@wp.struct
+class Part:
+    k: float
+    v: wp.vec3
+    data: wp.array(dtype=float)
+
+
+@wp.struct
+class Whole:
+    part: Part
+    n: int
+    small: wp.uint8
+    d: wp.float64
+    m: wp.mat22
+    t: wp.transform
+    on: bool
+
+
+def test_fields_keep_what_a_value_was_when_it_was_assigned():
+    data, v = wp.zeros(2, dtype=float), wp.vec3(1, 2, 3)
+    part = Part(k=1.0, v=v, data=data)
+    whole = Whole(part=part)
+    part.k, v.x = 5.0, 9.0
+    whole.part.v[1] = -1.0
+    assert (whole.part.k, whole.part.v, part.v) == (1.0, (1, -1, 3), (1, 2, 3))
+    assert whole.part.data is part.data is data  # arrays are shared
+    inner = whole.part
+    inner.k = 7.0
+    assert whole.part.k == 7.0 and whole.part is inner  # what is read is the field itself
+
+
+def test_none_is_zero_in_every_field_but_structs():
+    whole = Whole(n=3, d=1.5, m=wp.mat22(1, 2, 3, 4), on=True)
+    whole.n = whole.d = whole.m = whole.t = whole.on = None
+    assert (whole.n, whole.d, whole.on) == (0, 0.0, False) and whole.m == wp.mat22() and whole.t == (0.0,) * 7
+    with pytest.raises(TypeError, match=r"Whole.part got NoneType\nexpected: Part"):
+        whole.part = None
+    whole.part.data = wp.zeros(1, dtype=float)
+    whole.part.data = None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("n", 2.5), ("n", 2.0), ("n", np.float32(2)), ("n", "2"), ("small", 1.5), ("d", "1"), ("d", wp.vec3()),
+     ("d", (1.0,)), ("n", [1]), ("on", "yes"), ("part", 5), ("m", "abcd"), ("m", (1, 2, 3)), ("t", 1j)],
+)  # fmt: skip
+def test_fields_take_numbers_of_their_kind(name, value):
+    whole = Whole()
+    before = copy.deepcopy(whole)
+    with pytest.raises(TypeError):
+        setattr(whole, name, value)
+    assert whole == before
+    with pytest.raises(TypeError):
+        Whole(**{name: value})
+
+
+@pytest.mark.parametrize("value", [True, 3, np.int64(3), np.float64(2.5), np.array(1.0)])
+def test_floats_take_every_number(value):
+    whole = Whole()
+    whole.d = value
+    assert whole.d == float(value) and type(whole.d) is wp.float64
+
+
+def test_unknown_fields_are_attribute_errors_and_ours():
+    for kind in (AttributeError, RuntimeError):
+        with pytest.raises(kind, match="has no field 'lenght'\nexpected: one of part, n"):
+            Whole().lenght = 1.0
+
+
+def test_structs_show_plain_numbers():
+    assert repr(Part(k=1.5, v=(1, 2, 3))) == "Part(k=1.5, v=vec3f([1.0, 2.0, 3.0]), data=None)"

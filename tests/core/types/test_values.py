@@ -1,11 +1,13 @@
 """Host values of compound types are made of numbers, and of nothing that NumPy would take for one."""
 
+import copy
 import math
 
 import numpy as np
 import pytest
 
 import warpsim as wp
+from warpsim.types import vector
 
 
 @pytest.mark.parametrize("make", [wp.vec3, wp.mat22, wp.quat, wp.transform])
@@ -145,3 +147,91 @@ def test_bytes_are_those_of_memory():
     a = wp.array(np.arange(8.0).reshape(2, 4), dtype=wp.quath)
     assert b"".join(map(bytes, a.list())) == a.numpy().tobytes()
     assert bytes(wp.mat22(1.0, 2.0, 3.0, 4.0)) == np.arange(1, 5, dtype=np.float32).tobytes()
+
+
+# ----- keys and what is written ----------------------------------------------------------------
+
+VALUES = {"vector": wp.vec3(1, 2, 3), "matrix": wp.mat22(1, 2, 3, 4), "quaternion": wp.quat(1, 2, 3, 4),
+          "transform": wp.transform()}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", VALUES)
+@pytest.mark.parametrize("key", [None, "x", 0.5, (0, 0, 0), [0, 1], (), np.array([0, 1]), (0, "x")])
+def test_keys_that_are_no_integers_or_slices_are_refused(kind, key):
+    value = copy.copy(VALUES[kind])
+    with pytest.raises(KeyError, match="expected: an integer"):
+        value[key]
+    with pytest.raises(KeyError, match="expected: an integer"):
+        value[key] = 1.0
+    assert value == VALUES[kind]
+
+
+@pytest.mark.parametrize("kind", VALUES)
+@pytest.mark.parametrize("key", [9, -9])
+def test_keys_outside_are_index_errors(kind, key):
+    value = copy.copy(VALUES[kind])
+    with pytest.raises(IndexError, match="out of bounds"):
+        value[key]
+    with pytest.raises(IndexError, match="out of bounds"):
+        value[key] = 0.0
+
+
+@pytest.mark.parametrize("wrong", ["1.0", None, (1.0,), wp.vec3(), b"1", {}])
+@pytest.mark.parametrize("write", ["v[0] = w", "v.__setitem__(np.int64(1), w)", "m[0, 1] = w", "m[1][0] = w"])
+def test_a_component_takes_one_number(write, wrong):
+    names = {"v": wp.vec3(1, 2, 3), "m": wp.mat22(1, 2, 3, 4), "w": wrong, "np": np}
+    with pytest.raises(TypeError, match="is set to"):
+        exec(write, names)
+    assert names["v"] == (1, 2, 3) and names["m"] == ((1, 2), (3, 4))
+
+
+@pytest.mark.parametrize("write", ["v[:] = w", "v.xy = w", "m[0] = w", "m[:, 1] = w", "t.p = w", "m.set_row(0, w)"])
+@pytest.mark.parametrize("wrong", ["ab", None, ("a", "b", "c")])
+def test_several_components_take_numbers(write, wrong):
+    names = {"v": wp.vec3(1, 2, 3), "m": wp.mat22(1, 2, 3, 4), "t": wp.transform(), "w": wrong}
+    with pytest.raises(TypeError, match="expected: numbers of type float32"):
+        exec(write, names)
+
+
+@pytest.mark.parametrize("write", ["v[:2] = w", "m[0] = w", "m[:, 0] = w", "m.set_col(0, w)", "t.q = w", "t.p = w"])
+def test_several_components_take_as_many_numbers(write):
+    names = {"v": wp.vec3(1, 2, 3), "m": wp.mat22(1, 2, 3, 4), "t": wp.transform(), "w": (1, 2, 3, 4, 5)}
+    with pytest.raises(ValueError, match=r"values of shape \(5,\)\nexpected: "):
+        exec(write, names)
+
+
+@pytest.mark.parametrize("make", [lambda: wp.vec3(1, 2), lambda: wp.mat22((1, 2, 3), (4, 5, 6)), lambda: wp.quat([1])])
+def test_wrong_numbers_of_components_are_type_and_value_errors(make):
+    for kind in (TypeError, ValueError, RuntimeError):
+        with pytest.raises(kind, match="components\nexpected: "):
+            make()
+
+
+@pytest.mark.parametrize("floats", ["1.5", "2.0", "np.float32(2)", "np.array([1.0, 2.0])"])
+def test_integers_take_no_floats(floats):
+    for code in (f"wp.vec2i({floats})", f"v.__setitem__(slice(None), {floats})"):
+        with pytest.raises(TypeError, match="expected: integers"):
+            eval(code, {"wp": wp, "np": np, "v": wp.vec2i(1, 2)})
+    assert wp.vec2i(wp.vec2(1.5, -2.5)) == (1, -2)  # as in kernels
+
+
+def test_bools_are_integers_as_keys_and_as_values():
+    v = wp.vec3(1, 2, 3)
+    v[True] = False
+    assert v == (1, 0, 3) and v[False] == 1.0 and wp.mat22(1, 2, 3, 4)[True, False] == 3.0
+
+
+def test_components_that_are_named_twice_cannot_be_set():
+    with pytest.raises(AttributeError, match="names a component twice"):
+        wp.vec3().xx = (1, 2)
+
+
+@pytest.mark.parametrize("t", [wp.vec3, wp.vec2h, wp.mat22d, wp.quat, wp.transform, wp.vec4ub, vector(3, bool)])
+def test_values_are_read_at_an_address(t):
+    memory = np.arange(t.size).astype(t.dtype)
+    value = t.from_ptr(memory.ctypes.data)
+    memory[:] = 0  # a copy
+    assert value == t(*np.arange(t.size).astype(t.dtype))
+    for nothing in (0, None):
+        with pytest.raises(ValueError, match="expected: an address"):
+            t.from_ptr(nothing)

@@ -45,7 +45,7 @@ class Captured:
         self.globals = function.__globals__
         self.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         self.settled: dict[str, Any] = {}
-        self.statics: dict[ast.AST, Any] = {}
+        self.statics: dict[ast.AST, Any] = {}  # by call, also of calls inside those that wait for the compiler
         paths = list(names.outside(tree))
         self.late = {names.steps(path)[0] for path in paths} | {ast.unparse(path) for path in paths}
         self._settle_statics(tree, {id(_root(path)) for path in paths})
@@ -76,9 +76,12 @@ class Captured:
         self.late.discard(name)
 
     def _settle_statics(self, tree: ast.AST, roots: set[int]) -> None:
-        """Evaluate `wp.static(...)` where every name has a value; the rest waits for the compiler."""
-        for node in ast.walk(tree):
+        """Evaluate `wp.static(...)` where every name has a value, once each; the rest waits for the compiler."""
+        inside: set[int] = set()
+        for node in ast.walk(tree):  # a call comes before those inside it
             if not isinstance(node, ast.Call) or not names.is_path(node.func) or len(node.args) != 1 or node.keywords:
+                continue
+            if id(node) in inside:
                 continue
             if id(_root(node.func)) not in roots or not is_static(self.resolve(node.func)):
                 continue
@@ -88,6 +91,7 @@ class Captured:
                     self.statics[node] = own(eval(ast.unparse(node.args[0]), self.namespace()))
                 except Exception:  # what is wrong is said when the kernel is compiled
                     continue
+                inside.update(id(inner) for inner in ast.walk(node))
 
     # ----- when a compiler asks ---------------------------------------------------------------
 

@@ -167,6 +167,19 @@ def bounds_loop(tr: Translator, node: ast.For, bounds: tuple[Value, Value, Value
     if node.target.id in before and not index_locals:
         reason = f"the loop makes it {type_name(t)}, and before it is {describe(before[node.target.id])}"
         tr.scope[node.target.id] = Unassigned(reason, conflict=True)
+        return
+    last = last_index(tr, node, bounds)
+    if last is not None and t is scalars.int32:
+        tr.bind(node.target.id, last)
+
+
+def last_index(tr: Translator, node: ast.For, bounds: tuple[Value, Value, Value]) -> int | None:
+    """The index after a loop of constant bounds that runs to its end, as Python leaves it."""
+    assert isinstance(node.target, ast.Name)
+    if not all(isinstance(b, Constant) for b in bounds) or names.leaves_loop(node.body):
+        return None
+    turns = range(*(int(b.value) for b in bounds if isinstance(b, Constant)))
+    return turns[-1] if turns and node.target.id not in names_assigned(tr, node.body) else None
 
 
 def needs_copies(tr: Translator, node: ast.For) -> bool:

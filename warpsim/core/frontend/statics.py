@@ -6,6 +6,7 @@ It sees constants, names from outside, and of what only the run will know the ty
 from __future__ import annotations
 
 import ast
+import copy
 from typing import Any
 
 from ...errors import KernelTypeError, KernelValueError
@@ -58,7 +59,8 @@ def static_value(tr: Translator, node: ast.Call) -> Any:
     known = {name: _seen(name, tr.lookup(name)) for name in free_names(node.args[0]) if name in tr.scope}
     text = ast.unparse(node.args[0])
     try:
-        value = eval(text, {**tr.source.captured.namespace(), "type": _type_of, **known})
+        expression = ast.unparse(_with_values(node.args[0], tr.source.captured.statics, known))
+        value = eval(expression, {**tr.source.captured.namespace(), "type": _type_of, **known})
     except KernelValueError as error:
         error.message = f"wp.static({text}) {error.message}"
         raise
@@ -68,6 +70,22 @@ def static_value(tr: Translator, node: ast.Call) -> Any:
     if isinstance(value, Unknown):
         raise KernelValueError(f"wp.static({text}) {_unknown(value._name).message}")
     return value
+
+
+def _with_values(node: Any, statics: dict[ast.AST, Any], names: dict[str, Any]) -> Any:
+    """A copy of syntax with names for the calls of `wp.static` in it that have values already; `names` gets these."""
+    if isinstance(node, list):
+        return [_with_values(part, statics, names) for part in node]
+    if not isinstance(node, ast.AST):
+        return node
+    if node in statics:
+        name = f"static_{len(names)}_"
+        names[name] = statics[node]
+        return ast.Name(name, ast.Load())
+    copied = copy.copy(node)
+    for field, value in ast.iter_fields(node):
+        setattr(copied, field, _with_values(value, statics, names))
+    return copied
 
 
 def _seen(name: str, operand: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import shown
+from ...errors import FieldNameError, FieldTypeError, shown
 from . import arrays, compounds, scalars
 from .arrays import ArrayType, descriptor_words, type_name, without_none
 from .scalars import canonical
@@ -67,7 +67,7 @@ class Struct(metaclass=StructType):
     def __setattr__(self, name: str, value: Any) -> None:
         t = type(self)
         if name not in t.fields:
-            raise AttributeError(f"struct {t.__name__} has no field {name!r}\nexpected: one of {', '.join(t.fields)}")
+            raise FieldNameError(f"struct {t.__name__} has no field {name!r}\nexpected: one of {', '.join(t.fields)}")
         object.__setattr__(self, name, _checked(t.fields[name], value, f"{t.__name__}.{name}"))
 
     def numpy_value(self) -> tuple[Any, ...]:
@@ -85,8 +85,13 @@ class Struct(metaclass=StructType):
     __hash__ = None  # type: ignore[assignment]  # mutable
 
     def __repr__(self) -> str:
-        inner = ", ".join(f"{name}={getattr(self, name)!r}" for name in type(self).fields)
+        inner = ", ".join(f"{name}={_plain(getattr(self, name))!r}" for name in type(self).fields)
         return f"{type(self).__name__}({inner})"
+
+
+def _plain(value: Any) -> Any:
+    """Numbers as Python shows its own."""
+    return value.item() if scalars.is_scalar(type(value)) else value
 
 
 def _numpy_value(value: Any, t: Any) -> Any:
@@ -132,9 +137,9 @@ def _is_method(name: str, member: Any) -> bool:
 
 
 def frozen(value: Any) -> Any:
-    """A value that later changes of a struct by the user do not reach: a copy of a struct, with the same arrays."""
+    """A value that later changes by the user do not reach: a copy of a struct or vector, with the same arrays."""
     if not isinstance(value, Struct):
-        return value
+        return copy(value) if isinstance(value, compounds.Compound) else value
     copied = object.__new__(type(value))
     for name in type(value).fields:
         object.__setattr__(copied, name, frozen(getattr(value, name)))
@@ -215,16 +220,29 @@ def _default(t: Any, default: Any) -> Any:
 
 
 def _checked(t: Any, value: Any, where: str) -> Any:
+    """A value for a field of type `t`, which later changes of `value` do not reach; arrays are shared."""
     if isinstance(t, ArrayType):
         own = getattr(value, "type", None)
         if value is not None and own is not t:
             raise TypeError(f"{where} got {own or type(value).__name__}\nexpected: {t}")
         return value
     if isinstance(value, t):
-        return value
+        return frozen(value)
     if is_struct(t):
-        raise TypeError(f"{where} got {type(value).__name__}\nexpected: {t.__name__}")
-    return t(*value) if compounds.is_compound(t) and np.ndim(value) else t(value)
+        raise FieldTypeError(f"{where} got {type(value).__name__}\nexpected: {t.__name__}")
+    if value is None:
+        return t(0) if scalars.is_scalar(t) else t.wrap(np.zeros(t.shape))
+    if compounds.is_compound(t):
+        return t(*value) if np.ndim(value) else t(value)
+    return _number(t, value, where)
+
+
+def _number(t: Any, value: Any, where: str) -> Any:
+    """A number for a field of a scalar type: integers take no floats, whose fraction would be lost."""
+    is_number = np.ndim(value) == 0 and scalars.holds_numbers(np.asarray(value).dtype)
+    if not is_number or (t in scalars.INTEGERS and np.asarray(value).dtype.kind == "f"):
+        raise TypeError(f"{where} got {shown(value)}\nexpected: {t.__name__}")
+    return t(value)
 
 
 def _equal(a: Any, b: Any) -> bool:

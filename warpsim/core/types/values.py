@@ -7,21 +7,20 @@ with a type; they are mutable through components, as in kernels.
 
 from __future__ import annotations
 
+import ctypes
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ...errors import ComponentCountError
 from . import scalars
 from .buffers import Array, ArrayType, c_type, holds, layout, value_over
-from .precise import host_number
+from .components import Components, check_whole
 
 MAX_SIZE = 1024
-
-_SWIZZLE = {"x": 0, "y": 1, "z": 2, "w": 3}
-
 
 def _or_its_own(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """An operator of values that leaves arrays, and all that is no number, to the operator which they have."""
@@ -74,7 +73,7 @@ def _named_again(bases: tuple[type, ...], body: dict[str, Any]) -> CompoundType 
 _SAYS_NOTHING = {"__module__", "__qualname__", "__doc__", "__firstlineno__", "__static_attributes__"}
 
 
-class Compound(metaclass=CompoundType):
+class Compound(Components, metaclass=CompoundType):
     """Base of all compound types; `compound_type` makes the concrete classes."""
 
     kind: ClassVar[str]
@@ -118,15 +117,22 @@ class Compound(metaclass=CompoundType):
         for part, value in zip(parts, components, strict=True):
             if not scalars.holds_numbers(part.dtype):
                 raise TypeError(f"{cls.__name__} got {value!r}\nexpected: numbers, or a sequence of {cls.size}")
+            if not isinstance(value, Compound):
+                check_whole(cls, part.dtype, value)
         if len(parts) == 1 and parts[0].ndim == 0:
             return np.full(cls.shape, parts[0], cls.dtype)
         flat = np.concatenate([p.ravel() for p in parts])
         if flat.size != cls.size:
-            raise TypeError(
+            raise ComponentCountError(
                 f"{cls.__name__} got {flat.size} components\nexpected: none, one, or {cls.size}"
                 f"\nhelp: {cls.__name__}() is zero; one number fills every component"
             )
         return flat.astype(cls.dtype).reshape(cls.shape)
+
+    @classmethod
+    def _of_kind(cls, shape: tuple[int, ...], kind: str = "") -> type[Compound]:
+        """The class of parts of this one: vectors and matrices by their shape, others by their kind."""
+        return compound_type(kind, shape, cls.dtype) if kind else _type_of_shape(shape, cls.dtype)
 
     @classmethod
     def wrap(cls, data: np.ndarray) -> Compound:
@@ -149,6 +155,16 @@ class Compound(metaclass=CompoundType):
         """A value with the components that a buffer holds, from `offset` bytes on."""
         return cls.wrap(np.frombuffer(source, cls.dtype, cls.size, offset))
 
+    @classmethod
+    def from_ptr(cls, ptr: int) -> Compound:
+        """A value with the components at an address of the host, which nothing checks but that it is not 0.
+
+        Raises `ValueError` for 0 and None.
+        """
+        if not ptr:
+            raise ValueError(f"{cls.__name__}.from_ptr got {ptr!r}\nexpected: an address")
+        return cls.from_buffer_copy((ctypes.c_byte * (cls.size * np.dtype(cls.dtype).itemsize)).from_address(ptr))
+
     # ----- NumPy --------------------------------------------------------------------------
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -161,59 +177,6 @@ class Compound(metaclass=CompoundType):
     def numpy(self) -> np.ndarray:
         """A copy of the components as an array of shape `shape`."""
         return self._data.copy()
-
-    # ----- components ---------------------------------------------------------------------
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __iter__(self) -> Iterator:
-        return (self[i] for i in range(self.shape[0]))
-
-    def __getitem__(self, index: Any) -> Any:
-        part = self._data[index]
-        if isinstance(part, np.ndarray):
-            return _type_of_shape(part.shape, self.dtype).wrap(part)
-        return host_number(part)
-
-    def get_row(self, index: int) -> Any:
-        """A row of a matrix, as a vector."""
-        return self[index]
-
-    def get_col(self, index: int) -> Any:
-        """A column of a matrix, as a vector."""
-        return self[:, index]
-
-    def set_row(self, index: int, value: Any) -> None:
-        """Give a row of a matrix new entries, or one number for all."""
-        self[index] = value
-
-    def set_col(self, index: int, value: Any) -> None:
-        """Give a column of a matrix new entries, or one number for all."""
-        self[:, index] = value
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self._data[index] = np.asarray(value)
-
-    def __getattr__(self, name: str) -> Any:
-        if self.kind == "transform" and name in ("p", "q"):
-            return self[0:3] if name == "p" else compound_type("quaternion", (4,), self.dtype).wrap(self._data[3:])
-        if self.kind in ("vector", "quaternion") and name and all(c in _SWIZZLE for c in name):
-            indices = [_SWIZZLE[c] for c in name]
-            if max(indices) < self.size and len(indices) <= 4:
-                return self[indices[0]] if len(indices) == 1 else self[indices]
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if self.kind == "transform" and name in ("p", "q"):
-            self._data[slice(0, 3) if name == "p" else slice(3, 7)] = np.asarray(value)
-        elif self.kind in ("vector", "quaternion") and name and all(c in _SWIZZLE for c in name):
-            indices = [_SWIZZLE[c] for c in name]
-            if max(indices) >= self.size:
-                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-            self._data[indices] = np.asarray(value)
-        else:
-            object.__setattr__(self, name, value)  # a note of the user's own, which no kernel sees
 
     # ----- comparison and text ------------------------------------------------------------
 

@@ -146,3 +146,18 @@ def test_the_gradient_of_a_view_outlives_its_array():
     del part
     gc.collect()
     assert gone() is None
+
+
+@pytest.mark.parametrize("make", [lambda **o: wp.zeros(2, **o), lambda **o: wp.array([1.0], dtype=float, **o)])
+def test_only_gradients_that_are_there_can_be_retained(make):
+    with pytest.raises(ValueError, match="expected: requires_grad=True as well"):
+        make(retain_grad=True)
+    a = make()
+    with pytest.raises(ValueError, match="expected: requires_grad=True as well"):
+        a.retain_grad = True
+    a.retain_grad = False
+    a.requires_grad = True
+    a.retain_grad = True
+    assert a.retain_grad and make(requires_grad=True, retain_grad=True).retain_grad and not a[:1].retain_grad
+    a.requires_grad = False
+    assert not a.retain_grad

@@ -60,6 +60,7 @@ GOOD = (wp.vec3(1.0), wp.mat22h(1.0), wp.vec3i(1))
 
 @pytest.mark.parametrize("position, value, cure", (
     (0, wp.vec3d(1.0), "vec3f"), (1, wp.mat22(1.0), "mat22h"), (2, wp.vec3(1.5), "vec3i"),
+    (2, (1.5, 2, 3), "vec3i"), (2, np.ones(3), "vec3i"),
 ))  # fmt: skip
 def test_compounds_are_not_rounded_to_another_type_in_silence(position, value, cure):
     """At launches, at recorded ones, on tapes; with the advice to convert."""

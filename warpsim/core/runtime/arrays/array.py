@@ -126,10 +126,11 @@ class array(Differentiable, metaclass=_ArrayMeta):
             self._held.add(held)
         if ndim is not None and ndim != self.ndim:
             raise ArrayError(f"data has rank {self.ndim}\nexpected: rank {ndim}, as ndim says")
-        self.pinned, self.retain_grad, self.deleter = pinned, retain_grad, deleter
+        self.pinned, self.deleter = pinned, deleter
         self.requires_grad = requires_grad
         if grad is not None:
             self.grad = grad
+        self.retain_grad = retain_grad
         if isinstance(data, array) and (saved_contents.active() or current_graph()) and not overlap(self, data):
             self._copied_from(data)
 
@@ -137,7 +138,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
     def _wrap(cls, memory: np.ndarray, element: Any, device: Device, owner: Any = None) -> array:
         """An array over memory that already has the layout of `element`."""
         a = cls.__new__(cls)
-        a.pinned, a.retain_grad, a.deleter = False, False, None
+        a.pinned, a.deleter = False, None
         a._adopt(memory, element, device)
         a._owner = owner
         if owner is not None:

@@ -30,6 +30,7 @@ class Differentiable(Writable):
     _memory: Allocation
     _cut = False  # whether a view was told to have no gradient, whatever its owner has
     _inherited = False  # whether the gradient is a part of the owner's
+    _retained = False
     _views: WeakSet[Differentiable] | None = None
 
     def _pack(self) -> None:
@@ -50,7 +51,7 @@ class Differentiable(Writable):
             raise ArrayError(f"requires_grad is {type(required).__name__}\nexpected: True or False")
         self._cut = not required
         if not required:
-            self._grad, self._inherited = None, False
+            self._grad, self._inherited, self._retained = None, False, False
         elif self._gradient is None and isinstance(self._owner, Differentiable):
             self._owner.requires_grad = True  # one gradient for all views of the memory
             self._inherit()
@@ -61,6 +62,17 @@ class Differentiable(Writable):
             _WITH_GRADIENT.add(self)
         self._pack()
         self._tell_views()
+
+    @property
+    def retain_grad(self) -> bool:
+        """Whether a tape leaves the gradient of what was written last here, instead of that of what was before."""
+        return self._retained
+
+    @retain_grad.setter
+    def retain_grad(self, retained: bool) -> None:
+        if retained and self._gradient is None:
+            raise ArrayError("retain_grad=True for an array without a gradient\nexpected: requires_grad=True as well")
+        self._retained = bool(retained)
 
     @property
     def grad(self) -> Any:

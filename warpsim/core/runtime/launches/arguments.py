@@ -89,8 +89,13 @@ def compound_packer(t: Any) -> Callable[[Any], bytes]:
 
 
 def loses_digits(value: Any, t: Any) -> bool:
-    """Whether a vector or matrix of one scalar type would be rounded to another one: `vec3d` for `vec3`."""
-    if not compounds.is_compound(type(value)) or not scalars.is_float(value.dtype):
+    """Whether a vector or matrix of one scalar type would be rounded to another one: `vec3d` for `vec3`.
+
+    Sequences and arrays of NumPy lose digits where floats are taken for integers.
+    """
+    if not compounds.is_compound(type(value)):
+        return scalars.is_integer(t.dtype) and np.asarray(value).dtype.kind == "f"
+    if not scalars.is_float(value.dtype):
         return False
     return not scalars.is_float(t.dtype) or scalars.rounding(value.dtype) < scalars.rounding(t.dtype)
 
