@@ -200,6 +200,10 @@ class ArrayError(WarpsimError, ValueError):
     """Data, shape, strides or dtype that cannot make an array."""
 
 
+class ArrayTypeError(ArrayError, TypeError):
+    """A type that the memory of an array cannot be seen as."""
+
+
 class OutOfBoundsError(WarpsimError, IndexError):
     """An index outside an array, found by `config.verify` or the interpreter."""
 

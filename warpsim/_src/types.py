@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from ml_dtypes import bfloat16
 
+from ..core.runtime.arrays.host_memory import contiguous_strides
 from ..core.types.compounds import standard_names
+from ..core.types.kinds import type_size_in_bytes
 from ..core.types.scalars import (
     bool_,
     float16,
@@ -26,6 +28,9 @@ from ..core.types.scalars import (
 
 int_types = (int8, uint8, int16, uint16, int32, uint32, int64, uint64)
 float_types = (float16, bfloat16, float32, float64)
+non_atomic_types = (int8, uint8, int16, uint16)
+"""Integers without atomic instructions in Warp; kernels here add to them all the same."""
+
 scalar_types = (*int_types, *float_types)
 scalar_and_bool_types = (*scalar_types, bool_)
 vector_types = tuple(dict.fromkeys(standard_names().values()))
@@ -33,6 +38,11 @@ vector_types = tuple(dict.fromkeys(standard_names().values()))
 
 np_dtype_to_warp_type = {key: t for t in scalar_and_bool_types for key in (t, np.dtype(t))}
 """The type of elements for a scalar class or a dtype of NumPy."""
+
+
+def strides_from_shape(shape: tuple[int, ...], dtype: Any) -> tuple[int, ...]:
+    """Strides [bytes] of packed memory of elements of `dtype`."""
+    return contiguous_strides(shape, type_size_in_bytes(dtype))
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.errors import KernelError
+from warpsim.errors import KernelAssertionError, KernelError
 
 DEVICES = pytest.mark.parametrize("device", ["cpu", "interp"])
 
@@ -146,3 +146,12 @@ def test_what_slices_cannot_do_is_said():
     for body, message in cases.items():
         with pytest.raises(KernelError, match=message):
             wp.launch(made(body, {"wp": wp}), 1, inputs=[wp.zeros(3), wp.zeros((3, 3)), wp.zeros(1)])
+
+
+@DEVICES
+def test_a_step_that_is_zero_at_run_time_ends_the_launch(device):
+    a, out = wp.zeros(7, device=device), wp.zeros((2, 3), device=device)
+    bounds = wp.array([[0, 4, 1], [0, 4, 0]], dtype=int, device=device)
+    with pytest.raises(KernelAssertionError, match="the step of a slice is zero"):
+        wp.launch(dynamic, 2, inputs=[a, bounds, out], device=device)
+        wp.synchronize()

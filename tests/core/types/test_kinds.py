@@ -1,11 +1,13 @@
 """Questions about types and values: each kind answers yes to its own question, scalars and Python numbers included."""
 
+import ctypes
 from typing import Any
 
 import numpy as np
 import pytest
 
 import warpsim as wp
+from warpsim._src.types import strides_from_shape
 
 T = wp.types
 TYPES = {
@@ -81,3 +83,22 @@ def test_constructors_make_patterns_of_what_is_open():
     wp.launch(run, 1, inputs=[a, b])
     assert (a.list(), b.list()) == ([11.0], [0.75])
     assert repr(T.quaternion(Any)) == "Quat[Any]" and repr(T.transformation(wp.Float)) == "Transform[Float]"
+
+
+def test_types_of_c_are_those_of_ctypes():
+    known = {float: ctypes.c_float, int: ctypes.c_int32, wp.int8: ctypes.c_int8, wp.uint64: ctypes.c_uint64,
+             wp.bool: ctypes.c_bool, wp.float16: ctypes.c_uint16, wp.bfloat16: ctypes.c_uint16}  # fmt: skip
+    assert {t: T.type_ctype(t) for t in known} == known
+    assert T.type_ctype(wp.vec3) is wp.vec3 and issubclass(T.type_ctype(wp.mat22), ctypes.Array)
+    with pytest.raises(TypeError, match="has no type of C"):
+        T.type_ctype(wp.array[float])
+
+
+def test_nothing_is_a_tile_yet():
+    assert not any(T.type_is_tile(t) for types in TYPES.values() for t in types) and not T.is_tile(wp.zeros(1))
+
+
+def test_strides_of_packed_memory():
+    for t in (float, wp.vec3, wp.mat22d, Body):
+        for shape in ((4,), (2, 3), (2, 3, 4)):
+            assert strides_from_shape(shape, t) == wp.zeros(shape, dtype=t).strides

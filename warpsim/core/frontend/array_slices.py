@@ -15,6 +15,7 @@ from typing import Any
 from ...errors import KernelTypeError, KernelValueError
 from ..ir.nodes import Constant, Value
 from ..ops import memory
+from ..ops.debug import assert_
 from ..ops.registry import TABLE
 from ..types import scalars
 from ..types.arrays import MAX_NDIM, ArrayType, array_type
@@ -97,6 +98,8 @@ def part_of(tr: Translator, axis: Axis, node: ast.Slice) -> Axis:
     step = typed(1) if step is None else step
     if isinstance(step, Constant) and int(step.value) == 0:
         raise KernelValueError("the step of a slice is zero")
+    if not isinstance(step, Constant):
+        tr.emit(assert_, tr.emit(TABLE["ne"], step, 0), message="the step of a slice is zero")
     n = axis.length
     forwards = int(step.value) > 0 if isinstance(step, Constant) else tr.emit(TABLE["gt"], step, 0)
     least = _either(tr, forwards, typed(0), typed(-1))

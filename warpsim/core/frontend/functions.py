@@ -84,6 +84,11 @@ class Func(Callee, Redefinable, ByName):
         return self.name
 
     @property
+    def func(self) -> Callable[..., Any]:
+        """The Python function that was decorated first."""
+        return self.overloads[0].function
+
+    @property
     def by_reference(self) -> bool:  # type: ignore[override]
         return any(not o.library and o.references for o in self.overloads)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from . import compounds, scalars, structs
+from . import buffers, compounds, scalars, structs
 from .arrays import ArrayType, type_name
 from .compounds import kind_of
 from .scalars import canonical
@@ -56,6 +56,29 @@ def type_is_struct(t: Any) -> bool:
 
 def type_is_array(t: Any) -> bool:
     return isinstance(t, ArrayType)
+
+
+def type_is_tile(t: Any) -> bool:
+    """Whether a type is one of tiles: none is, they come later."""
+    return False
+
+
+def type_ctype(t: Any) -> Any:
+    """How `ctypes` passes values of a type: vectors and matrices are `ctypes` arrays already.
+
+    Floats of 16 bits go as their bits. Raises `TypeError` for other types.
+    """
+    element = canonical(t)
+    if scalars.is_scalar(element):
+        return buffers.c_type(element)
+    if not compounds.is_compound(element):
+        raise TypeError(f"{t!r} has no type of C\nexpected: a scalar, vector, matrix, quaternion or transform type")
+    return element
+
+
+def is_tile(x: Any) -> bool:
+    """Whether a value is a tile: none is, they come later."""
+    return False
 
 
 def is_vector(x: Any) -> bool:

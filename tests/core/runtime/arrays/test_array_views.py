@@ -103,6 +103,16 @@ def test_components_become_extents_and_extents_components():
     assert np.array_equal(every_other.numpy(), v.numpy()[::2])
 
 
+@pytest.mark.parametrize(
+    ("t", "to"), [(wp.vec4d, float), (float, wp.float64), (wp.vec4, wp.int8), (wp.vec3, wp.vec2d), (float, wp.vec2d)]
+)
+def test_views_of_scalars_of_another_size_are_type_errors(t, to):
+    with pytest.raises(TypeError, match="expected: elements of equal size, or vectors, matrices and numbers with"):
+        wp.zeros((2, 4), dtype=t).view(to)
+    with pytest.raises(ValueError, match="expected: elements of equal size"):
+        wp.zeros((2, 4), dtype=t).view(to)
+
+
 def test_gradients_pass_through_views_of_components():
     v = wp.array(np.ones((2, 3), np.float32), dtype=wp.vec3, requires_grad=True)
     with wp.Tape() as tape:

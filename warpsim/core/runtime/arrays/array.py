@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ....errors import ArrayError, OutOfBoundsError, user_frames
+from ....errors import ArrayError, ArrayTypeError, OutOfBoundsError, user_frames
 from ...types import compounds, scalars, structs
 from ...types.arrays import MAX_NDIM, ArrayType, array_type, type_name
 from ..devices.capture import current_graph
@@ -370,18 +370,19 @@ class array(Differentiable, metaclass=_ArrayMeta):
     def view(self, dtype: Any) -> array:
         """The same memory as elements of another type, of equal size or made of scalars of equal size.
 
-        An array of vec3 with n elements is one of floats of shape (n, 3), and back. Raises `ArrayError`.
+        An array of vec3 with n elements is one of floats of shape (n, 3), and back. Raises `ArrayError`, of types that
+        do not fit `ArrayTypeError`, which is a `TypeError` too.
         """
         element = checked_dtype(dtype)
         new, old = structs.numpy_dtype(element), structs.numpy_dtype(self.dtype)
         numbers = new.names is None and old.names is None and new.base.itemsize == old.base.itemsize
         if new.itemsize != old.itemsize and not numbers:
-            raise ArrayError(
+            raise ArrayTypeError(
                 f"{type_name(element)} has {new.itemsize} bytes, {type_name(self.dtype)} {old.itemsize}"
                 "\nexpected: elements of equal size, or vectors, matrices and numbers with scalars of equal size"
             )
         if element is not self.dtype and (structs.holds_arrays(element) or self._held is not None):
-            raise ArrayError(
+            raise ArrayTypeError(
                 f"a view of {type_name(self.dtype)} as {type_name(element)}\nexpected: types without arrays in them, "
                 "as numbers that are taken for an array lead anywhere"
             )

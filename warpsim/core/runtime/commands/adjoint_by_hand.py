@@ -79,7 +79,7 @@ def adjoint_launch(
         more = [extra_by_hand(kernel, extra, sums, as_indexed(dim, program.ndim)) for extra in program.extras]
         ready = prepare(kernel, threads(needs, part, whole, dim), [*whole, *more], device, part, deterministic)
         launch = Launch.of(ready)
-        launch.with_gradient = partial(regraded, needs, program.extras)
+        launch.with_gradient = partial(regraded, needs, names, program.extras)
         launch.check_gradients = partial(check_present, needs, names)
         if record_cmd:
             return launch
@@ -96,14 +96,19 @@ def only_written(needs: Needs) -> set[int]:
     return {k for k, field in needs.written if not field and (k, field) not in touched and k not in shared}
 
 
-def regraded(needs: Needs, extras: Sequence[Any], args: list[Any], k: int, grad: Any) -> list[Any]:
-    """The arguments of an adjoint launch with another gradient of parameter `k`, which had one before."""
+def regraded(
+    needs: Needs, names: frozenset[str], extras: Sequence[Any], args: list[Any], k: int, grad: Any
+) -> list[Any]:
+    """The arguments of an adjoint launch with another gradient of parameter `k`, which had one when it was recorded.
+
+    names: all that had one then.
+    """
     name, t = list(needs.kernel.patterns)[k], needs.types[k]
     what = f"argument {name!r} of kernel {needs.kernel.key!r}"
     check_adjoint(args[k], t, grad, what)
     backs: list[Any] = []
     regraded_args = list(args)
-    if isinstance(t, ArrayType) and args[k]._array._gradient is not None:
+    if isinstance(t, ArrayType) and needs.names[k] in names:
         regraded_args[k] = with_gradient(args[k], grad, backs)
     elif any(e.kind == "sum" and e.position == k for e in extras):
         regraded_args[len(needs.arguments) + [(e.kind, e.position) for e in extras].index(("sum", k))] = grad

@@ -81,6 +81,8 @@ class Launch(Unique):
     """The arguments with another gradient at a position."""
     check_gradients: Callable[[list[Any]], None] | None = None
     """Raises for arguments without the gradients that an adjoint launch adds to."""
+    checked = True
+    """Whether the present arguments have these gradients; arrays are set one by one, gradients after them."""
     unset: frozenset[int] = frozenset()
     """Arrays that were None when it was recorded, although every thread uses them."""
 
@@ -148,9 +150,8 @@ class Launch(Unique):
 
     def _bind(self, dim: Any, args: list[Any]) -> None:
         """Take other dimensions and arguments, or raise and keep the present ones."""
-        if self.check_gradients is not None:
-            self.check_gradients(args)
         self.ready = ReadyLaunch(self.ready.call.rebound(dim, args))
+        self.checked = self.check_gradients is None
 
     def run(self) -> None:
         """Run with the present arguments."""
@@ -214,8 +215,12 @@ class Launch(Unique):
     def launch(self, stream: Any = None) -> None:
         """Run with the present arguments; while a graph is captured, record the launch as it is now.
 
-        Raises `LaunchError` when an array that was None at first is still to be set.
+        Raises `LaunchError` when an array that was None at first is still to be set, `GradientError` when one has no
+        gradient that the adjoint adds to.
         """
+        if not self.checked and self.check_gradients is not None:
+            self.check_gradients(self.args)
+            self.checked = True
         if self.unset:
             names = [name for k, name in enumerate(self.kernel.patterns) if k in self.unset]
             raise LaunchError(f"{', '.join(names)} of kernel {self.kernel.key!r} are not set\nhelp: set_param_by_name")
