@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 from usd_scenes import FRAMES, everything
 
+from warpsim.usd import UsdWriter
 from warpsim.viewer import Animation, ViewError, view, write_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -151,19 +152,44 @@ def test_a_browser_that_leaves_early_is_no_error(scene, capfd):
     assert capfd.readouterr().err == ""
 
 
+def browse(page, *options):
+    """What headless Chromium prints for a page."""
+    drawing = "--headless --no-sandbox --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader".split()
+    window = ["--window-size=640,480", "--virtual-time-budget=5000", f"--user-data-dir={page.parent / 'profile'}"]
+    command = [CHROMIUM, *drawing, *window, *options, page.as_uri()]
+    return subprocess.run(command, check=True, capture_output=True, timeout=300, text=True).stdout
+
+
+def screenshot(page):
+    """A page as Chromium draws it: sRGB (h, w, 3)."""
+    picture = page.with_suffix(".png")
+    browse(page, f"--screenshot={picture}")
+    return np.asarray(Image.open(picture).convert("RGB"), np.int32)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 def test_a_browser_draws_the_page(scene, tmp_path):
-    write_page(scene, tmp_path / "all.html")
-    picture = tmp_path / "all.png"
-    options = "--headless --no-sandbox --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader".split()
-    size, wait = "--window-size=640,480", "--virtual-time-budget=5000"
-    address = (tmp_path / "all.html").as_uri()
-    run = [CHROMIUM, *options, size, wait, f"--user-data-dir={tmp_path / 'profile'}"]
-    subprocess.run([*run, f"--screenshot={picture}", address], check=True, capture_output=True, timeout=300)
-    pixels = np.asarray(Image.open(picture).convert("RGB"), np.int32)
+    page = write_page(scene, tmp_path / "all.html")
+    pixels = screenshot(page)
     red, green, blue = pixels[..., 0], pixels[..., 1], pixels[..., 2]
     assert ((blue > red + 60) & (blue > green)).sum() > 50, "the blue boxes are missing"
     assert len(np.unique(pixels[100:380].reshape(-1, 3), axis=0)) > 200, "nothing is drawn"
-    page = subprocess.run([*run, "--dump-dom", address], check=True, capture_output=True, timeout=300, text=True).stdout
-    assert 'data-shown="' in page and '<p id="message"></p>' in page
+    text = browse(page, "--dump-dom")
+    assert 'data-shown="' in text and '<p id="message"></p>' in text
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
+@pytest.mark.parametrize("up_axis", ["Y", "Z"])
+def test_a_sheet_is_lit_whichever_way_its_triangles_turn(tmp_path, up_axis):
+    across = np.float32([[-1, 0, -1], [1, 0, -1], [1, 0, 1], [-1, 0, 1]])
+    corners = across if up_axis == "Y" else across[:, [0, 2, 1]]
+    seen = []
+    for name, triangles in (("up", [0, 2, 1, 0, 3, 2]), ("down", [0, 1, 2, 0, 2, 3])):
+        with UsdWriter(tmp_path / f"{name}.usda", up_axis=up_axis) as usd:
+            usd.frame()
+            usd.mesh("sheet", corners, np.int32(triangles).reshape(-1, 3), color=(0.6, 0.6, 0.6))
+        page = write_page(Animation(tmp_path / f"{name}.usda"), tmp_path / f"{name}.html")
+        seen.append(screenshot(page)[200:240, 300:340].mean())
+    assert abs(seen[0] - seen[1]) < 2.0 and min(seen) > 170.0

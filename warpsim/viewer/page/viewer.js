@@ -108,8 +108,9 @@ const MOST_SHADOWS = 300000; // balls: more are drawn once a frame, not twice
 const scene = new THREE.Scene();
 const camera = new THREE.PerspectiveCamera(40, 1, 0.01, 1000);
 const renderer = new THREE.WebGLRenderer({ canvas: element("scene"), antialias: true, preserveDrawingBuffer: true });
-const controls = new THREE.OrbitControls(camera, renderer.domElement);
 const upward = header.up === "Z" ? new THREE.Vector3(0, 0, 1) : new THREE.Vector3(0, 1, 0);
+camera.up.copy(upward); // before the controls, which ask once which way is up
+const controls = new THREE.OrbitControls(camera, renderer.domElement);
 const sun = new THREE.DirectionalLight(0xffffff, 2.6);
 const balls = [];
 
@@ -233,17 +234,30 @@ function setUp() {
   sun.target.position.copy(middle);
   sun.castShadow = true;
   sun.shadow.mapSize.set(SHADOW_PIXELS, SHADOW_PIXELS);
-  sun.shadow.normalBias = 0.01 * radius;
-  sun.shadow.bias = -0.001; // of the depth of the map: normals may point away from the sun, and then do not help
+  sun.shadow.bias = -0.002; // of the depth of the map; a bias along normals would darken sheets whose normals point down
   Object.assign(sun.shadow.camera, { left: -1.6 * radius, right: 1.6 * radius, top: 1.6 * radius, bottom: -1.6 * radius, near: radius, far: 8 * radius });
   scene.add(sky, sun, sun.target);
   if (!header.ground) scene.add(floorAt(middle, low, radius));
-  camera.up.copy(upward);
-  const toward = header.up === "Z" ? [0.55, -0.9, 0.45] : [0.55, 0.45, 0.9];
-  camera.position.copy(middle).addScaledVector(new THREE.Vector3(...toward).normalize(), 2.7 * radius);
   Object.assign(camera, { near: 0.02 * radius, far: 60 * radius });
   controls.target.copy(middle);
   controls.enableDamping = true;
+  if (header.ground) controls.maxPolarAngle = 0.495 * Math.PI; // nothing is seen from below a floor
+}
+
+/** Puts the camera where the box around all frames fills the window, with room for the controls. */
+function frameBox() {
+  const toward = new THREE.Vector3(...(header.up === "Z" ? [0.55, -0.9, 0.45] : [0.55, 0.45, 0.9])).normalize();
+  const right = new THREE.Vector3().crossVectors(upward, toward).normalize();
+  const above = new THREE.Vector3().crossVectors(toward, right);
+  const tall = 0.75 * Math.tan((camera.fov * Math.PI) / 360), wide = Math.min(1.5, camera.aspect) * tall;
+  let away = 0.5 * scene.userData.radius;
+  for (let k = 0; k < 8; k++) {
+    const corner = new THREE.Vector3(...[0, 1, 2].map((axis) => (k >> axis & 1 ? header.high : header.low)[axis]));
+    corner.sub(controls.target);
+    const across = Math.max(Math.abs(corner.dot(right)) / wide, Math.abs(corner.dot(above)) / tall);
+    away = Math.max(away, corner.dot(toward) + across);
+  }
+  camera.position.copy(controls.target).addScaledVector(toward, away);
 }
 
 /** Lines of a floor, one pixel wide at any distance, fading outwards. */
@@ -291,9 +305,9 @@ function draw() {
     material.uniforms.pixels.value = size.y;
     material.uniforms.sun.value.copy(direction);
   }
-  // What lies far behind the scene fades, from wherever it is looked at: floors have no edge.
-  const away = camera.position.distanceTo(controls.target), beyond = 1.2 * scene.userData.radius;
-  Object.assign(scene.fog, { near: away + beyond, far: 2.2 * away + beyond });
+  // What lies behind the scene fades, from wherever it is looked at: floors have no edge.
+  const { radius } = scene.userData, behind = camera.position.distanceTo(controls.target) + radius;
+  Object.assign(scene.fog, { near: behind, far: behind + 1.6 * radius });
   renderer.render(scene, camera);
 }
 
@@ -355,7 +369,7 @@ async function main() {
   scene.add(...bodies.map(({ object }) => object));
   const first = new Reader(decode(header.still, Uint8Array).buffer);
   for (const found of still) found.show(first.body(found.body));
-  setUp(); fit(); list(bodies); listen(); go(0, header.play);
+  setUp(); fit(); frameBox(); list(bodies); listen(); go(0, header.play);
   let waiting = false;
   const loop = async (now) => {
     requestAnimationFrame(loop);
