@@ -1,4 +1,4 @@
-"""A shirt without sleeves hangs on a mannequin that sways and turns: cloth on a moving obstacle, by XPBD.
+"""A dress without sleeves hangs on a mannequin that sways and turns: cloth on a moving obstacle, by XPBD.
 
 The garment is a tube of cloth, narrow at the neck and wide at the hem. Nothing holds it but the shoulders and friction;
 when the mannequin turns, the hem flies out.

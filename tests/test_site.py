@@ -43,9 +43,15 @@ def test_examples_show_what_the_call_gives(pages, line):
     assert f"```python\n{line}\n```" in pages["reference/builtins.md"]
 
 
-def test_every_example_is_in_the_gallery(pages):
-    shown = re.findall(r"`warpsim run (\w+)`", pages["gallery.md"])
+def test_every_example_is_in_the_gallery_and_has_a_page_with_its_code(pages):
+    shown = re.findall(r"`warpsim run (\w+)`\]\(gallery/\1\.md\)", pages["gallery.md"])
     assert sorted(shown) == sorted(gallery.examples())
+    for name, path in gallery.examples().items():
+        assert path.read_text(encoding="utf-8").rstrip() in pages[f"gallery/{name}.md"]
+
+
+def test_built_in_functions_begin_with_arithmetic(pages):
+    assert pages["reference/builtins.md"].startswith("# Built-in functions\n\n## Numbers, vectors, matrices")
 
 
 def test_every_example_has_a_picture_or_a_reason(pages):

@@ -31,7 +31,7 @@ def generated() -> dict[str, str]:
         sys.path[:0] = [str(HERE), str(ROOT)]
     gallery, reference = (importlib.import_module(f"site_{name}") for name in ("gallery", "reference"))
     pages = {place: adapted((ROOT / path).read_text(encoding="utf-8"), path, place) for place, path in COPIES.items()}
-    return {**pages, "gallery.md": gallery.page(), **reference.pages()}
+    return {**pages, **gallery.pages(), **reference.pages()}
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:

@@ -53,7 +53,8 @@ def pages() -> dict[str, str]:
     homes = {**names.NAMES, "config": "config DeterministicMode"}
     made, placed = {}, set()
     for name, (title, modules) in PAGES.items():
-        mine = [m for m in homes if m not in placed and any(m == k or m.startswith(f"{k}.") for k in modules)]
+        inside = {k: [m for m in homes if m == k or m.startswith(f"{k}.")] for k in modules}
+        mine = [m for m in dict.fromkeys(m for k in modules for m in inside[k]) if m not in placed]
         placed |= set(mine)
         parts = [f"# {title}"]
         for module in mine:
