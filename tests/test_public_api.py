@@ -264,8 +264,15 @@ def test_the_vectors_and_matrices_of_the_list_are_those_that_exist():
 
 
 def test_a_mistyped_name_is_refused():
-    with pytest.raises(AttributeError, match="has no attribute 'hash_grid_qeury'"):
+    with pytest.raises(AttributeError, match="has no attribute 'hash_grid_qeury'\nhelp: did you mean 'hash_grid_query"):
         _ = wp.hash_grid_qeury
+    with pytest.raises(AttributeError, match=r"has no attribute 'something_else_entirely'$"):
+        _ = wp.something_else_entirely
+
+
+def test_completion_shows_the_parameters_of_built_in_functions():
+    assert str(inspect.signature(wp.sin)) == "(x)"
+    assert str(inspect.signature(wp.lerp)) == "(a, b, t)"
 
 
 def test_the_stub_is_made_from_the_list(request):

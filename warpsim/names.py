@@ -6,8 +6,10 @@ follow what `warpsim` offers, `from warpsim import *`, and the stub that editors
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import os
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -246,7 +248,9 @@ def loader(namespace: dict[str, Any]) -> Callable[[str], Any]:
             return namespace[name]
         else:
             later = next((f": {what} are not here yet" for what, names in LATER.items() if name in names.split()), "")
-            raise AttributeError(f"module {package!r} has no attribute {name!r}{later}")
+            near = difflib.get_close_matches(name, [n for n in dir(sys.modules[package]) if n[:1] != "_"], 1)
+            cure = f"\nhelp: did you mean {near[0]!r}?" if near and not later and name[:1] != "_" else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{later}{cure}")
         namespace[name] = value
         return value
 

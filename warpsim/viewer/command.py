@@ -10,6 +10,8 @@ from .film import write_film
 from .page import write_page
 from .server import view
 
+FILM_RATE = 25.0  # images a second [1/s]
+
 
 def run(chosen: argparse.Namespace) -> int:
     """Write the page and the film that were asked for; show the animation if neither was."""
@@ -18,8 +20,9 @@ def run(chosen: argparse.Namespace) -> int:
     animation = Animation(chosen.file)
     written = [write_page(animation, chosen.html, every=chosen.every)] if chosen.html else []
     if chosen.film:
-        print(f"drawing {animation.seconds:.1f} s, 25 frames each; a frame takes about a second", flush=True)
-        written.append(write_film(animation, chosen.film))
+        images = max(1, round(animation.seconds * FILM_RATE))
+        print(f"drawing a film of {images} images, which takes about a second for each", flush=True)
+        written.append(write_film(animation, chosen.film, fps=FILM_RATE))
     for path in written:
         print(f"{path}: {path.stat().st_size / 2**20:.1f} MiB")
     return 0

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 import pytest
 
 import warpsim as wp
@@ -82,6 +83,12 @@ def test_printf_shows_what_kernels_show(capfd):
 def test_printf_refuses_what_kernels_refuse(values, words):
     with pytest.raises(KernelTypeError, match=words):
         wp.printf(*values)
+
+
+@pytest.mark.parametrize("values", [wp.zeros(3, dtype=float), np.zeros(3)])
+def test_an_array_in_place_of_a_number_is_sent_to_map(values):
+    with pytest.raises(KernelTypeError, match=r"help: .*wp\.map\(wp\.sin, a\) takes the elements of arrays"):
+        wp.sin(values)
 
 
 def test_an_atomic_without_arguments_in_a_kernel():

@@ -201,11 +201,20 @@ def evaluated_annotations(source: Source) -> dict[str, Any]:
             except Exception as error:
                 raise KernelNameError(
                     f"annotation {value!r} of {name!r} cannot be evaluated: {error}", source.whole(),
-                    help="names local to an enclosing function need annotations that are not postponed:"
-                    " drop `from __future__ import annotations` in that file",
+                    help=_help_with(error, name),
                 ) from error  # fmt: skip
         evaluated[name] = without_none(value)
     return evaluated
+
+
+def _help_with(error: Exception, name: str) -> str:
+    """What to do about an annotation in quotes, or a postponed one, that is no Python or names what is not seen."""
+    if isinstance(error, SyntaxError):
+        return f"annotate with types: {name}: float, {name}: wp.array[float]"
+    return (
+        "names local to an enclosing function need annotations that are not postponed:"
+        " drop `from __future__ import annotations` in that file"
+    )
 
 
 def typed_text(source: Source, patterns: dict[str, Any], types: list[Any]) -> str:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from ..types.arrays import type_name
@@ -35,6 +36,15 @@ class Documentation:
 
     def __get__(self, op: Op | None, owner: type) -> str:
         return self.of_class if op is None else documentation(op)
+
+
+class Signature:
+    """The attribute `__signature__` of ops, for completion in consoles and notebooks: that of the first overload."""
+
+    def __get__(self, op: Op | None, owner: type) -> inspect.Signature:
+        if op is None:
+            raise AttributeError("__signature__")
+        return inspect.Signature([p.replace(annotation=p.empty) for p in op.rows[0].params])
 
 
 def documentation(op: Op) -> str:

@@ -36,7 +36,7 @@ from ..types.arrays import type_name
 from ..types.precise import host_result, typed_numbers
 from ..types.signatures import WEAK_FLOAT, Bindings, Weak, match, match_weak, resolve, weak_type
 from ..types.values import Compound
-from .documentation import Documentation
+from .documentation import Documentation, Signature
 
 ATOMIC, OUTPUT, PURE, READ, WRITE = "atomic", "output", "", "read", "write"
 
@@ -142,6 +142,7 @@ class Match:
 @dataclass(eq=False)
 class Op:
     __doc__ = Documentation("A public name and its overloads; calling it traces (Values) or evaluates (host values).")
+    __signature__ = Signature()
 
     name: str
     rows: list[Row] = field(default_factory=list)
@@ -319,6 +320,8 @@ def _hint(name: str, types: list[Any]) -> str:
         return "scalar types do not mix silently: convert one side, for example wp.float64(x)"
     if name == "mul" and all(compounds.kind_of(t) == "vector" for t in types):
         return "the component-wise product is wp.cw_mul, the dot product wp.dot"
+    if any(hasattr(t, "__dlpack__") for t in types):
+        return f"wp.{name} takes single values; wp.map(wp.{name}, a) takes the elements of arrays"
     if WEAK_FLOAT in types and any(scalars.is_integer(t) for t in types):
         return "a float literal does not fit an integer: convert the variable, for example float(i)"
     return ""

@@ -94,6 +94,7 @@ def test_the_name_is_a_type_in_annotations():
         (lambda: wp.array([object()], dtype=int), "holds something that is not a number"),
         (lambda: wp.array(["a"], dtype=int), "expected: numbers"),
         (lambda: wp.array(object(), dtype=int), "data of type object is not numeric"),
+        (lambda: wp.array(float), r"data is the type float\n.*\nhelp: .* wp\.array\[float\] or"),
         (lambda: wp.array(np.zeros(2, complex)), "expected: a scalar, vector"),
         (lambda: wp.array([1], dtype="nonsense"), "dtype 'nonsense'"),
         (lambda: wp.array([1], dtype=list), "expected: a scalar, vector"),

@@ -259,7 +259,12 @@ def as_numpy(data: Any, held: dict[bytes, Any] | None = None) -> tuple[np.ndarra
             return np.asarray(data), None
         if hasattr(data, "__dlpack__"):
             return np.from_dlpack(data), None
-    contents = np.asarray(None if isinstance(data, type) else data)
+    if isinstance(data, type):
+        raise ArrayError(
+            f"data is the type {data.__name__}\nexpected: a list, a NumPy array or the like"
+            f"\nhelp: a parameter of a kernel is annotated wp.array[{data.__name__}] or wp.array(dtype={data.__name__})"
+        )
+    contents = np.asarray(data)
     if contents.dtype == object:
         raise ArrayError(f"data of type {type(data).__name__} is not numeric")
     return contents, None

@@ -129,6 +129,7 @@ class Kernel(ByName):
             raise KernelTypeError(
                 f"parameter {name!r} of kernel {self.key!r} has type {type_name(t)}", self.source.whole(),
                 expected="a scalar, vector, matrix, struct or array type",
+                help=f"say of what: {name}: wp.array[float], {name}: wp.array2d[wp.vec3]" if _holds_data(t) else "",
             )  # fmt: skip
         return t
 
@@ -266,6 +267,11 @@ class Kernel(ByName):
         it is compiled."""
         self.declared.append(overload_types(self.key, self.patterns, types))
         return self
+
+
+def _holds_data(annotation: Any) -> bool:
+    """Whether an annotation is a class of arrays, as `np.ndarray` or a bare `wp.array`, which leaves open of what."""
+    return hasattr(annotation, "__dlpack__")
 
 
 def _contiguous(types: Sequence[Any]) -> tuple[str, ...]:
