@@ -42,6 +42,8 @@ class Config:
 
     verify: bool = field(default_factory=lambda: os.environ.get("WARPSIM_VERIFY", "0") not in ("", "0"))
     """Check indices and ids on compiled devices; an error names kernel, line, array, index, thread."""
+    verify_fp: bool = False
+    """Print what kernels write to arrays and is not finite, with element, thread and place."""
     dump: str = field(default_factory=lambda: os.environ.get("WARPSIM_DUMP", ""))
     """Print compiler stages: a stage name (`source`, `lower`, `inline`, ... `llvm`) or `all`."""
     fast_math: bool = False
@@ -56,6 +58,8 @@ class Config:
     """Loops with a constant trip count up to this are unrolled."""
     enable_backward: bool = True
     """Allow adjoint kernels to be compiled (they are compiled only when a tape asks)."""
+    enable_cpu_blocks: bool = False
+    """Let `block_dim=` of launches count where devices have no blocks of their own; else a block is one thread."""
     tape_snapshots: str = "copy"
     """What a tape does before a recorded launch overwrites what a gradient needs: `copy` it, or raise an `error`."""
     kernel_cache_dir: str = ""
@@ -70,6 +74,8 @@ class Config:
     """Level of the logger named `warpsim`, a number of `logging`; its name, such as `"INFO"`, becomes that number."""
     verify_autograd_array_access: bool = False
     """Kept for scripts that set it: tapes always notice overwrites, and keep what gradients need."""
+    print_launches: bool = False
+    """Print every launch before it runs."""
     quiet: bool = True
     """Kept for scripts that set it: warpsim prints nothing at start-up or launch."""
     load_module_max_workers: int | None = None
@@ -92,7 +98,6 @@ class Config:
     default_grid_stride: bool = True
     deterministic_debug: bool = False
     deterministic_max_records: int = 0
-    enable_cpu_blocks: bool = False
     enable_graph_capture_module_load_by_default: bool = True
     enable_mathdx_fft: bool = True
     enable_mathdx_gemm: bool = True
@@ -100,18 +105,16 @@ class Config:
     enable_mempools_at_init: bool = True
     enable_tiles_in_stack_memory: bool = True
     enable_vector_component_overwrites: bool = False
-    launch_array_access_mode: int = 0
+    launch_array_access_mode: LaunchArrayAccessMode = LaunchArrayAccessMode.RELAXED
     legacy_cpu_linker: bool = False
     legacy_scalar_return_types: bool = False
     line_directives: bool = True
     llvm_cuda: bool = False
     optimization_level: int | None = None
-    print_launches: bool = False
     ptx_target_arch: int | None = None
     use_precompiled_headers: bool = True
     verbose_warnings: bool = False
     verify_cuda: bool = False
-    verify_fp: bool = False
 
     def __setattr__(self, name: str, value: object) -> None:
         if name not in _NAMES:

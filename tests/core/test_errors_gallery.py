@@ -401,7 +401,6 @@ LAUNCHES = {
     "huge": (two_d, (2**32, 2**32), [floats()], DimensionError, "18446744073709551616 threads", "fewer than 2**63"),
     "fraction": (scale, 2.5, [floats(), 1.0], DimensionError, "launch dimensions 2.5", "expected: an integer"),
     "five dims": (scale, (1,) * 5, [floats(), 1.0], DimensionError, "over 5 dimensions", "expected: 1 to 4"),
-    "tid": (two_d, (4, 2, 3), [floats()], DimensionError, "unpacks tid() into 2", "expected: 2", "`i, j, k = wp"),
     "not a kernel": (undecorated, 4, [floats()], LaunchError, "is not a kernel", "help: decorate", "@wp.kernel"),
 }  # fmt: skip
 OF_THE_HOST = {"numpy dtype", "list", "read-only"}  # what a launch on the CPU alone takes, or nearly

@@ -17,7 +17,7 @@ from ..core.language import Kernel, array, get_device
 from ..core.ops.tangents import slots
 from ..core.passes.forward.tangent import Slot, parameter_slots
 from ..core.runtime.launches.arguments import adapted, is_missing
-from ..core.runtime.launches.dimensions import normalized
+from ..core.runtime.launches.dimensions import normalized, rank
 from ..core.runtime.tape.adjoint_needs import needs_of
 from ..core.runtime.tape.tangent_launch import part, run_form
 from ..core.runtime.tape.traffic import of_needs
@@ -36,9 +36,10 @@ class DualLaunch:
         if not isinstance(kernel, Kernel):
             raise LaunchError(f"{kernel!r} is not a kernel\nhelp: decorate the function with @wp.kernel")
         kernel = kernel.current
-        self.kernel, self.device = kernel, get_device(device)
         self.dim: Any = dim if isinstance(dim, int) else normalized(dim)
         self.types = kernel.types_for(list(args))
+        kernel = kernel.over(rank(self.dim), self.types)
+        self.kernel, self.device = kernel, get_device(device)
         names = list(kernel.patterns)
         own = [adapted(a, t, n, kernel.key, self.device) for a, t, n in zip(args, self.types, names, strict=True)]
         self.needs = needs_of(kernel, self.types, kernel.settings())

@@ -10,6 +10,8 @@
         adjoint tangent     the Program of `adjoint` -> tangent -> fold -> dce -> version -> Program
     (clean):  cse -> inline -> [unroll] -> fold -> dce
 
+With `config.verify_fp` each Program goes through one step more, `report`.
+
 `config.dump = "inline"` (or `all`, or the environment variable WARPSIM_DUMP) prints a program after that step; steps
 of a form have its name before theirs, as in "adjoint dce". Derived forms start from `lower` again, because functions
 with gradients of their own stay calls until the adjoint exists. `emit/build` makes machine code of the Program.
@@ -43,6 +45,8 @@ from .passes.simplify.dce import dce
 from .passes.simplify.fold import fold
 from .passes.simplify.handle_params import HandleParam, handle_params, with_handle_params
 from .passes.simplify.inline import inline
+from .passes.simplify.leading import with_leading_indices
+from .passes.simplify.reports import reported
 from .passes.simplify.unify import unified
 from .passes.simplify.unroll import unroll
 from .passes.simplify.versioning import versioned
@@ -64,10 +68,10 @@ def result_types(source: Source, names: list[str], types: list[Any]) -> tuple[An
         return function_results(source, names, types)
 
 
-def finish(fn: Function, max_unroll: int) -> Program:
-    """The final program of a kernel: the same for every target."""
+def finish(fn: Function, max_unroll: int, rank: int = 0) -> Program:
+    """The final program of a kernel: the same for every target. rank: of its launches, where `tid()` has fewer."""
     with compiling, shallow_enough(fn.location):
-        fn = step("inline", inline(fn))
+        fn = step("inline", with_leading_indices(inline(fn), rank))
         fn = step("unroll", unroll(fn, max_unroll))
         fn = step("fold", fold(fn))
         fn = step("dce", dce(fn))
@@ -80,7 +84,8 @@ def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[Ha
         if form.kind == "adjoint tangent":
             reverse = derive(fn, max_unroll, form._replace(kind="adjoint"), ndim, known)
             return with_tangents(*second_order(reverse.fn, reverse.extras, form.gradients), ndim, total=True)
-        fn = step("inline", inline(unified(fn, form.same), keep_gradients=True))
+        fn = with_leading_indices(inline(unified(fn, form.same), keep_gradients=True), ndim)
+        fn = step("inline", fn)
         fn = step("handles", with_handle_params(fn, known))
         fn = step("unroll", unroll(fn, max_unroll))
         fn = step("fold", fold(fn))
@@ -96,6 +101,13 @@ def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[Ha
             return with_tangents(*forward_again(fn, form.gradients, ndim), ndim, total=True)
         whole = cleaned(form.kind, *adjoint(fn, form.gradients, ndim), ndim, max_unroll, total=True)
         return replace(whole, gathered=gathered(whole.fn, whole.extras, whole.plan, ndim))
+
+
+def reporting(program: Program) -> Program:
+    """The program that prints what it writes and is not finite."""
+    with compiling:
+        fn = step("report", inline(reported(program.fn, program.ndim)))
+        return replace(program, fn=fn, plan=analyse(fn))
 
 
 def phase_of(whole: Program, phase: str) -> Program:
@@ -114,7 +126,7 @@ def cleaned(kind: str, fn: Function, extras: Extras, ndim: int, max_unroll: int,
     """The final program of an adjoint or a recording, with the calls in it expanded. total: every loop ends."""
     fn = step(f"{kind} cse", cse(inline(step(kind, fn), keep_gradients=True)))
     calls = any(isinstance(node, Call) and isinstance(node.op, Function) for node in walk(fn.body))
-    fn = step(f"{kind} inline", inline(fn))
+    fn = step(f"{kind} inline", with_leading_indices(inline(fn), ndim))
     fn = step(f"{kind} unroll", unroll(fn, max_unroll)) if calls else fn
     fn = step(f"{kind} fold", fold(fn))
     fn = step(f"{kind} dce", dce(fn, total))

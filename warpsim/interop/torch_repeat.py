@@ -13,7 +13,6 @@ from ..core.runtime.arrays.array import Tag
 from ..core.runtime.devices.capture import current_graph
 from ..core.runtime.devices.device import CPU
 from ..core.runtime.launch import repeat
-from ..core.runtime.launches.dimensions import extent
 from .operator import KernelOperator
 from .signature import Parameter
 
@@ -112,8 +111,8 @@ def repeated_adjoint(evaluation: Evaluation, operands: Sequence[torch.Tensor]) -
     seeded = described_outputs(evaluation, operands[len(evaluation.tensors) :])
     if words is None or seeded is None:
         return None
-    total, header = extent(evaluation.dims, op.operator.subject.key, launcher.ndim)
-    if total > launcher.serial_limit or launcher.reports:
+    total, header = launcher.extent(evaluation.dims)
+    if not 0 <= total <= launcher.serial_limit or launcher.reports:
         return None
     block = launcher.pack(words + seeded[0], header)
     if block is None:

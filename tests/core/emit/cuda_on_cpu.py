@@ -57,7 +57,7 @@ class EmulatedKernel:
         """Run some threads of a launch, which are told their block, its size, their place in it, and the blocks."""
         dims = (dim,) if isinstance(dim, int) else dim
         report = np.zeros(5, np.int64)
-        header = np.array([report.ctypes.data, *dims, *[1] * (4 - len(dims))], np.int64).tobytes()
+        header = np.array([report.ctypes.data, *dims, *[1] * (4 - len(dims)), 1], np.int64).tobytes()
         parts = (a._words if pack is None else pack(a) for a, pack in zip(args, self.packers, strict=True))
         data = ctypes.create_string_buffer(header + b"".join(parts))
         run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(self._native.address(KERNEL))

@@ -52,7 +52,7 @@ def test_a_second_build_comes_from_the_disk_and_is_the_same(built):
     assert found == made
     assert found.code.startswith(b"\x7fELF")
     assert [(s.kind, s.text, s.location.line) for s in found.sites] == [("assert", "a positive scale", half_line() + 3)]
-    assert found.block_bytes == 40 + 32 + 8
+    assert found.block_bytes == 48 + 32 + 8
 
 
 def half_line():

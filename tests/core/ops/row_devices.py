@@ -79,7 +79,7 @@ def descriptor(memory: np.ndarray, rank: int, gradient: np.ndarray | None = None
 
 
 def argument_block(parts: list[bytes], extents: tuple[int, ...]) -> bytes:
-    header = struct.pack(f"<{HEADER_WORDS}Q", 0, *(*extents, 1, 1, 1, 1)[:4])
+    header = struct.pack(f"<{HEADER_WORDS}Q", 0, *(*extents, 1, 1, 1, 1)[:4], 1)
     return header + b"".join(parts)
 
 

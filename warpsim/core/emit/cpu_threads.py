@@ -21,7 +21,7 @@ from ..passes.analysis.splitting import affine_indices, row_tests
 from ..types import structs
 from ..types.arrays import ArrayType
 from .lanes import Lanes
-from .layout import I1, I32, I64, WORD
+from .layout import BLOCK_WORD, I1, I32, I64, WORD
 from .loop_hints import not_vectorized
 from .target import Options, Target
 
@@ -215,7 +215,7 @@ class ThreadLoops(Target):
         return self.indices
 
     def block_dim(self) -> Any:
-        return ll.Constant(I32, 1)
+        return self.builder.trunc(self.header_word(BLOCK_WORD), I32)
 
     def linear_index(self) -> Any:
         b = self.builder

@@ -7,6 +7,7 @@ The argument block of a launch:
 
     word 0      address of the report that failed checks write, or 0
     words 1-4   launch dimensions, unused ones 1
+    word 5      threads of a block, where blocks are no matter of the device's
     then        every parameter at an 8-byte boundary: scalars and compounds in their memory
                 layout, structs with C alignment, arrays as descriptors (see `types.arrays`)
 """
@@ -26,7 +27,9 @@ from ..types.compounds import is_compound
 I1, I8, I32, I64 = ll.IntType(1), ll.IntType(8), ll.IntType(32), ll.IntType(64)
 BYTES = I8.as_pointer()
 WORD = 8
-HEADER_WORDS = 5
+HEADER_WORDS = 6
+BLOCK_WORD = 5
+"""Where the header says how many threads a block has."""
 MAX_DIM = 2**31 - 1
 """The largest launch dimension."""
 CONCURRENT, SCATTERED_PRIVATE, GATHERED_PRIVATE = 1, 2, 4
@@ -35,9 +38,9 @@ CONCURRENT, SCATTERED_PRIVATE, GATHERED_PRIVATE = 1, 2, 4
 _HEADER = struct.Struct(f"<{HEADER_WORDS}Q")
 
 
-def header(dims: tuple[int, ...]) -> bytes:
-    """The first words of an argument block: no report, and up to four launch dimensions."""
-    return _HEADER.pack(0, *(*dims, 1, 1, 1, 1)[: HEADER_WORDS - 1])
+def header(dims: tuple[int, ...], block_dim: int = 1) -> bytes:
+    """The first words of an argument block: no report, up to four launch dimensions, and the threads of a block."""
+    return _HEADER.pack(0, *(*dims, 1, 1, 1, 1)[: BLOCK_WORD - 1], block_dim)
 
 
 def argument_offsets(types: list[Any]) -> tuple[list[int], int]:

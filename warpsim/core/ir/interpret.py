@@ -23,8 +23,8 @@ from .nodes import Call, Constant, For, If, Node, Region, Value, While
 class Interpreter:
     """Evaluates regions; `thread` is the index of the running thread."""
 
-    def __init__(self, check_numbers: bool = True):
-        self.check_numbers = check_numbers
+    def __init__(self, check_numbers: bool = True, block_dim: int = 1):
+        self.check_numbers, self.block_dim = check_numbers, block_dim
         self.thread: tuple[int, ...] = ()
         self.env: dict[Value, Any] = {}
 
@@ -78,7 +78,7 @@ class Interpreter:
         if node.op.name == "tid":
             return tuple(np.int32(i) for i in self.thread)
         if node.op.name == "block_dim":
-            return (np.int32(1),)
+            return (np.int32(self.block_dim),)
         args = [self.get(a) for a in node.args]
         types = tuple(r.type for r in node.results)
         try:

@@ -32,4 +32,4 @@ def _block_dim_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]
 
 @op(_block_dim_value, rule=_block_dim_rule, nondiff="an integer")
 def block_dim() -> int32:
-    """Threads per block: 1 on CPU."""
+    """Threads of a block: those of the launch; on CPUs 1 unless `config.enable_cpu_blocks` is on."""

@@ -22,7 +22,7 @@ from .commands.command import Launch
 from .devices.capture import current_graph
 from .devices.device import Device, get_device
 from .devices.stream import ScopedStream, Stream
-from .launches.dimensions import extent, normalized
+from .launches.dimensions import extent, normalized, threads_of_block
 from .launches.for_device import prepare
 from .launches.kernel import Kernel
 from .launches.launcher import LaunchCall
@@ -41,7 +41,8 @@ def launch(
     and objects with an array protocol. device, stream: where to run. record_cmd: return a `Launch` instead of
     running. deterministic: independence of scheduling for scattered float atomics as well (they are
     summed in private copies or serially; on CUDA always serially, which is slow). block_dim: threads of a
-    block on CUDA, 256 by default; max_blocks: the most blocks of a launch, whose threads then run on.
+    block: on CUDA, 256 by default; on other devices with `config.enable_cpu_blocks`, 1 by default. max_blocks: the
+    most blocks of a launch on CUDA, whose threads then run on.
 
     adjoint: run the adjoint of the kernel instead; adj_inputs, adj_outputs: see `adjoint_launch`.
     record_tape: let active tapes record the launch.
@@ -72,10 +73,14 @@ def launch(
         if not isinstance(kernel, Kernel):
             raise LaunchError(f"{kernel!r} is not a kernel\nhelp: decorate the function with @wp.kernel")
         kernel = kernel.current
+        if config.print_launches:
+            what = f"inputs: {list(inputs)} outputs: {list(outputs)} device: {device}"
+            print(f"kernel: {kernel.key} dim: {dim} {what}", flush=True)
         with on_stream(stream, device):
             if adjoint:
                 by_hand = (inputs, outputs, adj_inputs, adj_outputs)
-                return adjoint_launch(kernel, dim, *by_hand, device, deterministic, record_cmd)
+                blocks = (block_dim, max_blocks)
+                return adjoint_launch(kernel, dim, *by_hand, device, deterministic, record_cmd, blocks)
             if record_cmd:
                 settings = (deterministic, len(inputs), record_tape)
                 return command_of(kernel, dim, args, device, settings, (block_dim, max_blocks))
@@ -91,13 +96,17 @@ def launch_tiled(
 ) -> Any:  # fmt: skip
     """Run `kernel` with a block of threads for each of up to three extents: `launch` with one more, the block's lanes.
 
-    block_dim: threads of a block on CUDA (256 for None); on other devices blocks have one thread, as `block_dim()` says
-    in kernels. The other arguments are those of `launch`.
+    block_dim: threads of a block, as `block_dim()` says in kernels: on CUDA 256 for None; on other devices 1, and what
+    is given if `config.enable_cpu_blocks` is on. A kernel whose `tid()` has no name for the lane does without it. The
+    other arguments are those of `launch`.
 
     Raises `DimensionError` for more than three extents, and what `launch` raises.
     """
     where = get_device(getattr(stream, "device", None) if device is None else device)
-    lanes = block_dim or where.block_threads if where.block_threads > 1 else 1
+    if where.block_threads == 1:
+        lanes = threads_of_block(block_dim, where)
+    else:
+        lanes = where.block_threads if block_dim is None or block_dim <= 0 else block_dim
     extents = normalized(dim)
     extents = (extents,) if isinstance(extents, int) else tuple(extents)
     if len(extents) > 3:
@@ -146,8 +155,8 @@ def repeat(kernel: Kernel, dim: Any, args: Sequence[Any], input_count: int, reco
         return False
     if launcher.generation != config.generation or current_graph() is not None:
         return False
-    total, header = extent(dim, kernel.key, launcher.ndim)
-    block = launcher.pack(args, header)
+    total, header = extent(dim, kernel.key, launcher.threads)
+    block = launcher.pack(args, header) if total >= 0 else None
     if block is None:
         return False
     ordered = launcher.deterministic

@@ -30,7 +30,7 @@ from ..arrays.indexed import indexedarray
 from ..devices.capture import recorded
 from ..devices.device import Device
 from ..launches.arguments import adapted, packer
-from ..launches.dimensions import as_indexed, normalized
+from ..launches.dimensions import as_indexed, normalized, rank
 from ..launches.for_device import prepare
 from ..launches.kernel import Kernel
 from ..tape.adjoint_launch import check_names, phases, threads
@@ -41,15 +41,20 @@ from .command import Launch
 def adjoint_launch(
     kernel: Kernel, dim: Any, inputs: Sequence[Any], outputs: Sequence[Any], adj_inputs: Sequence[Any],
     adj_outputs: Sequence[Any], device: Device, deterministic: bool | None, record_cmd: bool,
+    blocks: tuple[int | None, int] = (None, 0),
 ) -> Any:  # fmt: skip
-    """Run the adjoint of a kernel with gradients given by hand, or return it as a `Launch`."""
+    """Run the adjoint of a kernel with gradients given by hand, or return it as a `Launch`.
+
+    blocks: `block_dim` and `max_blocks` of the launch.
+    """
     if not kernel.option("enable_backward"):
         raise NotDifferentiableError(
             f"kernel {kernel.key!r} has enable_backward=False", help="make it with enable_backward=True"
         )
     gradients = [*adjoints(adj_inputs, inputs, "adj_inputs"), *adjoints(adj_outputs, outputs, "adj_outputs")]
     args = [*inputs, *outputs]
-    types, settings = kernel.types_for(args), kernel.settings()
+    types, settings, dim = kernel.types_for(args), kernel.settings(), normalized(dim)
+    kernel = kernel.over(rank(dim), types)
     named = zip(args, types, kernel.patterns, strict=True)
     args = [adapted(a, t, name, kernel.key, device) for a, t, name in named]
     needs = needs_of(kernel, types, settings)
@@ -68,7 +73,7 @@ def adjoint_launch(
     names = names_given(needs, needs.whole(args), sums)
     check_names(needs, names)
     form = needs.form("adjoint", names)
-    whole, dim = needs.whole(args), normalized(dim)
+    whole = needs.whole(args)
     if record_cmd and backs:
         raise GradientError(
             "record_cmd=True with gradients whose strides differ from those of their arrays\n"
@@ -78,7 +83,7 @@ def adjoint_launch(
         program = kernel.program(types, settings, False, part)
         more = [extra_by_hand(kernel, extra, sums, as_indexed(dim, program.ndim)) for extra in program.extras]
         ready = prepare(kernel, threads(needs, part, whole, dim), [*whole, *more], device, part, deterministic)
-        launch = Launch.of(ready)
+        launch = Launch.of(ready.shaped(*blocks))
         launch.with_gradient = partial(regraded, needs, names, program.extras)
         launch.check_gradients = partial(check_present, needs, names)
         if record_cmd:

@@ -100,11 +100,10 @@ class Launch(Unique):
         if adjoint:
             from .adjoint_by_hand import adjoint_launch  # noqa: PLC0415 - it makes launches of this class
 
-            vars(self).update(vars(adjoint_launch(kernel.current, 0, blanks, (), (), (), place, None, True)))
-            call = self.ready.call
+            blocks = (block_dim, max_blocks)
+            vars(self).update(vars(adjoint_launch(kernel.current, 0, blanks, (), (), (), place, None, True, blocks)))
         else:
-            call = prepare(kernel.current, 0, blanks, place)
-        self.ready = ReadyLaunch(call.shaped(block_dim, max_blocks))
+            self.ready = ReadyLaunch(prepare(kernel.current, 0, blanks, place).shaped(block_dim, max_blocks))
 
     @classmethod
     def of(cls, call: LaunchCall) -> Launch:
@@ -142,6 +141,11 @@ class Launch(Unique):
     @property
     def dim(self) -> Any:
         return self.ready.call.dim
+
+    @property
+    def block_dim(self) -> int:
+        """The threads of a block."""
+        return self.ready.call.launcher.block_dim
 
     @property
     def args(self) -> list[Any]:

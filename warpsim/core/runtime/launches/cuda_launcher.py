@@ -21,20 +21,25 @@ class CudaLauncher(Launcher):
             self.own_types, layouts, self.settings, self.device, self.aliased, self.form
         )
         self.reports = bool(self.code.sites)
-        self.shapes: dict[tuple[int | None, int], CudaLauncher] = {}
+        self.shapes: dict[tuple[int | None, int], CudaLauncher] = {(None, 0): self}
         # Launches that the order of threads may show in are looked at one by one.
         self.serial_limit = -1 if self.program.plan.atomics() else 1 << 63
         self._set_shape(None, 0)
 
     def _set_shape(self, block_dim: int | None, max_blocks: int) -> None:
         self.shape = block_dim, max_blocks
-        self.threads = threads = self.code.checked_block_dim(block_dim, self.kernel.key)
+        threads = self.code.checked_block_dim(block_dim, self.kernel.key)
+        self.threads = self.threads._replace(block_dim=threads)
         run = self.code.run
         self.function = lambda block, begin, total, flags: run(block, total, threads, max_blocks)
 
-    def fitting(self, args: Sequence[Any]) -> tuple[Launcher, list[Any]]:
-        launcher, adapted = super().fitting(args)
+    def fitting(self, args: Sequence[Any], rank: int = 0) -> tuple[Launcher, list[Any]]:
+        launcher, adapted = super().fitting(args, rank)
         return launcher.shaped(*self.shape), adapted
+
+    def like(self, other: Launcher) -> Launcher:
+        assert isinstance(other, CudaLauncher)
+        return self.shaped(*other.shape) if self.asks_for_blocks else self
 
     def shaped(self, block_dim: int | None, max_blocks: int) -> Launcher:
         """The same with another number of threads in a block (None: as usual), or of blocks (0: as many as fit)."""
@@ -44,6 +49,7 @@ class CudaLauncher(Launcher):
         if shape not in self.shapes:
             other = copy.copy(self)
             other._set_shape(*shape)
+            other.reverses = {}
             self.shapes[shape] = other
         return self.shapes[shape]
 

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-import math
 import operator
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
+from ....config import config
 from ....errors import DimensionError
 from ...emit.layout import MAX_DIM, header
+from ..devices.device import Device
+
+MOST_THREADS = 1024
+"""The most threads of a block on devices whose blocks are no matter of theirs, as on GPUs."""
+
+
+class Threads(NamedTuple):
+    """What a launcher knows of its threads: how many indices they have, for launches of at least which rank, and how
+    many are a block."""
+
+    ndim: int
+    least: int = 0
+    block_dim: int = 1
 
 
 @lru_cache(maxsize=4096)
-def extent(dim: int | tuple[int, ...], kernel: str, ndim: int) -> tuple[int, bytes]:
-    """The number of threads and the header of the argument block; checks the dimensions."""
+def extent(dim: int | tuple[int, ...], kernel: str, threads: Threads) -> tuple[int, bytes]:
+    """The number of threads and the header of the argument block; checks the dimensions.
+
+    The number is -1 where a launcher for another rank is wanted.
+    """
     extents = (dim,) if isinstance(dim, int) else dim
     if not 1 <= len(extents) <= 4:
         raise DimensionError(f"kernel {kernel!r} is launched over {len(extents)} dimensions\nexpected: 1 to 4")
@@ -24,25 +40,38 @@ def extent(dim: int | tuple[int, ...], kernel: str, ndim: int) -> tuple[int, byt
         total *= n
     if total >= 2**63:
         raise DimensionError(f"kernel {kernel!r} is launched over {total} threads\nexpected: fewer than 2**63")
-    dims = as_indexed(dim, ndim)
-    if ndim and len(dims) != ndim:
-        names = ", ".join("ijkl"[: len(dims)])
-        raise DimensionError(
-            f"kernel {kernel!r} unpacks tid() into {ndim} indices, launched over dim={dim}\n"
-            f"expected: {ndim} launch dimensions\nhelp: write `{names} = wp.tid()`, or launch with another dim"
-        )
+    dims = as_indexed(dim, threads.ndim)
+    if threads.ndim and not threads.least <= len(extents) <= threads.ndim:
+        return -1, b""
     if max(dims) > MAX_DIM:
         raise DimensionError(f"launch dimension {max(dims)} of kernel {kernel!r}\nexpected: at most 2**31 - 1 each")
-    return total, header(dims)
+    return total, header(dims, threads.block_dim)
+
+
+def rank(dim: int | tuple[int, ...]) -> int:
+    """How many launch dimensions there are."""
+    return 1 if isinstance(dim, int) else len(dim)
 
 
 def as_indexed(dim: int | tuple[int, ...], ndim: int) -> tuple[int, ...]:
-    """Launch dimensions as a kernel whose `tid()` has so many indices sees them.
-
-    Dimensions that are not given have one thread; one index counts all threads, the last dimension fastest.
-    """
+    """Launch dimensions as a kernel whose threads have so many indices sees them: what is not given is one thread."""
     dims = (dim,) if isinstance(dim, int) else dim
-    return (math.prod(dims),) if ndim == 1 else (*dims, *(1,) * (ndim - len(dims)))
+    return (*dims, *(1,) * (ndim - len(dims)))
+
+
+def threads_of_block(block_dim: Any, device: Device) -> int:
+    """Threads of a block on a device whose blocks are no matter of its own: 1 unless `config.enable_cpu_blocks` is on.
+
+    None, zero and less ask for what is usual. Raises `DimensionError` for what is no number, or one above 1024.
+    """
+    try:
+        asked = 0 if block_dim is None else operator.index(block_dim)
+    except TypeError:
+        asked = MOST_THREADS + 1
+    if asked > MOST_THREADS:
+        expected = f"an integer, at most {MOST_THREADS} on CPUs"
+        raise DimensionError(f"block_dim={block_dim!r} on {device}\nexpected: {expected}")
+    return asked if asked > 0 and config.enable_cpu_blocks else 1
 
 
 def normalized(dim: Any) -> int | tuple[int, ...]:

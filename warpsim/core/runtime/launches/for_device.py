@@ -10,7 +10,7 @@ from ...types.structs import frozen
 from ..devices.device import Device
 from .cpu_launcher import CpuLauncher
 from .cuda_launcher import CudaLauncher
-from .dimensions import extent
+from .dimensions import rank
 from .interp import InterpLauncher
 from .kernel import Kernel
 from .launcher import LaunchCall, Launcher
@@ -19,10 +19,10 @@ LAUNCHERS: dict[str, type[Launcher]] = {"cpu": CpuLauncher, "interp": InterpLaun
 
 
 def launcher_for(
-    kernel: Kernel, args: Sequence[Any], device: Device, form: Form = PRIMAL
+    kernel: Kernel, args: Sequence[Any], device: Device, form: Form = PRIMAL, rank: int = 0
 ) -> tuple[Launcher, list[Any]]:
     """The launcher of a kernel's form for arguments, see `Launcher.of`."""
-    return LAUNCHERS[device.kind].of(kernel, args, device, form)
+    return LAUNCHERS[device.kind].of(kernel, args, device, form, rank)
 
 
 def prepare(
@@ -30,8 +30,8 @@ def prepare(
     deterministic: bool | None = None, input_count: int | None = None, record: bool = True,
 ) -> LaunchCall:  # fmt: skip
     """A launch whose arguments are checked and packed, structs as they are now. Raises what `launch` raises."""
-    launcher, args = launcher_for(kernel, [frozen(a) for a in args], device, form)
-    total, header = extent(dim, kernel.key, launcher.ndim)
+    launcher, args = launcher_for(kernel, [frozen(a) for a in args], device, form, rank(dim))
+    total, header = launcher.extent(dim)
     ordered = launcher.deterministic if deterministic is None else deterministic
     count = len(args) if input_count is None else input_count
     return LaunchCall(launcher, dim, total, launcher.packed(args, header), args, count, record, bool(ordered))

@@ -35,7 +35,7 @@ class InterpLauncher(Launcher):
         return [interpreted(a, t, n) for a, t, n in zip(args, self.types, self.names, strict=True)]
 
     def run(self, call: LaunchCall) -> None:
-        machine = Interpreter(config.check_numbers)
+        machine = Interpreter(config.check_numbers, self.block_dim)
         for thread in threads(as_indexed(call.dim, self.ndim)):
             machine.thread = thread
             machine.run(self.program.fn.body, call.block)

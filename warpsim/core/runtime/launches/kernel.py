@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ....config import config
 from ....errors import ArgumentTypeError, KernelNameError, KernelTypeError, instance, user_frames
 from ... import compile as compiler
 from ...emit import build as builder
@@ -47,6 +48,7 @@ class Settings(NamedTuple):
     verify: bool
     max_unroll: int
     lanes: str
+    verify_fp: bool
 
 
 def block_bounds(bounds: int | tuple[int, ...] | None) -> tuple[int, int]:
@@ -96,7 +98,10 @@ class Kernel(ByName):
         self.launchers: dict[Any, Any] = {}
         self.latest: dict[str, Any] = {}  # the launcher used last on each device, tried first
         self.needs: dict[Any, Any] = {}  # what tapes must know of it, by types, see `adjoint_needs`
-        self.face = self._edition = self
+        self.face = self._edition = self._base = self
+        self.rank = 0
+        """Of the launches that it is for, where they have more dimensions than `tid()` has indices."""
+        self._ranked: dict[int, Kernel] = {}
         self._redefinitions = redefinitions()
         self._called: set[Any] | None = None  # what the edition was made with; None before anything was made
         self.module.kernels[self.key] = self
@@ -152,20 +157,22 @@ class Kernel(ByName):
 
     def settings(self) -> Settings:
         """The options that shape code, as they are now."""
-        option = self.option
-        return Settings(bool(option("fast_math")), bool(option("verify")), option("max_unroll"), option("lanes"))
+        option, verify_fp = self.option, config.verify_fp
+        fast = bool(option("fast_math")) and not verify_fp  # fast mathematics takes for granted that all is finite
+        return Settings(fast, bool(option("verify")), option("max_unroll"), option("lanes"), bool(verify_fp))
 
     def program(
         self, types: tuple[Any, ...], settings: Settings | None = None, aliased: bool = False,
         form: Form = PRIMAL,
     ) -> Program:  # fmt: skip
         """The final IR at concrete parameter types; `aliased` as in `Options`."""
-        unroll = (settings or self.settings()).max_unroll
-        key = (types, unroll, form)
+        settings = settings or self.settings()
+        unroll = settings.max_unroll
+        key = (types, unroll, form, settings.verify_fp)
         if key not in self._programs:
             with builder.compiling:  # threads that meet here compile once
                 if key not in self._programs:
-                    self._programs[key] = self._made(types, unroll, form)
+                    self._programs[key] = self._made(types, unroll, form, settings.verify_fp)
         program = self._programs[key]
         return replace(program, plan=program.plan.without_assumptions()) if aliased else program
 
@@ -177,13 +184,16 @@ class Kernel(ByName):
                 self._called = called_by(self.source)
         return self._lowered[types]
 
-    def _made(self, types: tuple[Any, ...], unroll: int, form: Form) -> Program:
+    def _made(self, types: tuple[Any, ...], unroll: int, form: Form, verify_fp: bool = False) -> Program:
+        if verify_fp:
+            silent = self._programs.get((types, unroll, form, False)) or self._made(types, unroll, form)
+            return compiler.reporting(silent)
         if form.phase:
             whole = form._replace(phase="")
-            program = self._programs.get((types, unroll, whole)) or self._made(types, unroll, whole)
+            program = self._programs.get((types, unroll, whole, False)) or self._made(types, unroll, whole)
             return compiler.phase_of(program, form.phase)
         fn = self.lowered(types)
-        forward = self._programs.get((types, unroll, PRIMAL)) or compiler.finish(fn, unroll)
+        forward = self._programs.get((types, unroll, PRIMAL, False)) or compiler.finish(fn, unroll, self.rank)
         return forward if form == PRIMAL else compiler.derive(fn, unroll, form, forward.ndim, forward.handle_params)
 
     def compiled(
@@ -195,7 +205,7 @@ class Kernel(ByName):
         layouts: of all parameters of the form; aliased: as in `Options`.
         """
         options = self._code_options(layouts, settings, aliased)
-        key = (types, options, settings.max_unroll, form, device.alias)
+        key = (types, options, settings.max_unroll, settings.verify_fp, form, device.alias)
         if key not in self._compiled:
             with builder.compiling:
                 if key not in self._compiled:
@@ -216,7 +226,7 @@ class Kernel(ByName):
         settings = self.settings()
         for types in self.known_types():
             options = self._code_options(_contiguous(types), settings)
-            if (types, options, settings.max_unroll, PRIMAL, device.alias) not in self._compiled:
+            if (types, options, settings.max_unroll, settings.verify_fp, PRIMAL, device.alias) not in self._compiled:
                 device.begin(self.program(types, settings), options, threads)
 
     def known_types(self) -> list[tuple[Any, ...]]:
@@ -244,22 +254,40 @@ class Kernel(ByName):
             seen, called = redefinitions(), called_by(self.source)
             if edition._lowered and called != edition._called:
                 self.latest.clear()
-                edition = self.face._edition = object.__new__(type(self))
-                vars(edition).update(vars(self.face))
-                edition._lowered, edition._programs, edition._compiled = {}, {}, {}
-                edition.launchers, edition.needs = {}, {}
+                edition = self.face._edition = self.face._anew()
+                edition._lowered, edition._ranked, edition._base = {}, {}, edition
             edition._redefinitions, edition._called = seen, called
         return edition
+
+    def _anew(self) -> Kernel:
+        """A copy with nothing compiled yet."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        other._programs, other._compiled, other.launchers, other.needs = {}, {}, {}, {}
+        return other
+
+    def over(self, rank: int, types: tuple[Any, ...]) -> Kernel:
+        """The kernel for launches of `rank` dimensions: where `tid()` has fewer indices, one that takes the leading."""
+        base = self._base
+        if rank < 2 or not 0 < base.program(types).ndim < rank:
+            return base
+        if rank not in base._ranked:
+            with builder.compiling:
+                if rank not in base._ranked:
+                    other = base._anew()
+                    other.rank = rank
+                    base._ranked[rank] = other
+        return base._ranked[rank]
 
     @property
     def is_current(self) -> bool:
         """Whether launches of the kernel still run this, see `current`."""
-        return self is self.face._edition
+        return self._base is self.face._edition
 
     def forget(self) -> None:
         """Compile again at the next launch: something that the kernel calls was declared anew."""
         for k in {self, self.face._edition}:
-            for cache in (k._lowered, k._programs, k._compiled, k.launchers, k.needs, k.latest):
+            for cache in (k._lowered, k._programs, k._compiled, k.launchers, k.needs, k.latest, k._ranked):
                 cache.clear()
 
     def add_overload(self, types: Any) -> Kernel:

@@ -7,6 +7,7 @@ A `LaunchCall` is one launch of it: what is passed from `wp.launch` to tapes, gr
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from ....config import config
 from ....errors import LaunchError, StructureIdError
 from ...emit.program import PRIMAL, Form
+from ...ir.nodes import Call, walk
 from ...passes.analysis.demanded import demanded
 from ...passes.analysis.ownership import Reach, reaches
 from ...types.arrays import ArrayType
@@ -33,7 +35,7 @@ from .arguments import (
     unfit,
     written_fields,
 )  # fmt: skip
-from .dimensions import extent
+from .dimensions import Threads, extent, rank, threads_of_block
 from .failed_checks import Report
 from .guards import Guard, guard_of
 from .kernel import Kernel, Settings
@@ -64,20 +66,29 @@ class LaunchCall:
     def rebound(self, dim: Any, args: Sequence[Any]) -> LaunchCall:
         """The same over other threads, with other arguments: structs as they are now. Raises what `launch` raises."""
         launcher, args = self.launcher, [frozen(a) for a in args]
-        total, header = extent(dim, launcher.kernel.key, launcher.ndim)
-        block = launcher.pack(args, header)
+        total, header = launcher.extent(dim)
+        block = launcher.pack(args, header) if total >= 0 else None
         if block is None:
-            launcher, args = launcher.fitting(args)
-            total, header = extent(dim, launcher.kernel.key, launcher.ndim)
+            launcher, args = launcher.fitting(args, rank(dim))
+            total, header = launcher.extent(dim)
             block = launcher.packed(args, header)
         return LaunchCall(launcher, dim, total, block, args, self.input_count, self.record, self.deterministic)
 
     def shaped(self, block_dim: int | None, max_blocks: int) -> LaunchCall:
-        """The same with another number of threads in a block, or of blocks, on devices that have such."""
+        """The same with another number of threads in a block, or of blocks on devices that have such."""
+        return self._on(self.launcher.shaped(block_dim, max_blocks))
+
+    def in_blocks_of(self, launcher: Launcher) -> LaunchCall:
+        """The same in blocks like those of another launch, where the kernel asks how many threads these have."""
+        return self._on(self.launcher.like(launcher))
+
+    def _on(self, launcher: Launcher) -> LaunchCall:
+        if launcher is self.launcher:
+            return self
+        block = launcher.packed(self.args, launcher.extent(self.dim)[1])
         return LaunchCall(
-            self.launcher.shaped(block_dim, max_blocks), self.dim, self.total, self.block, self.args,
-            self.input_count, self.record, self.deterministic,
-        )  # fmt: skip
+            launcher, self.dim, self.total, block, self.args, self.input_count, self.record, self.deterministic
+        )
 
     def with_block(self, block: Any) -> LaunchCall:
         """The same with another argument block."""
@@ -126,11 +137,14 @@ class Launcher:
         if self.guard is not None:
             self.pack = guarded(self.guard, self.pack)  # type: ignore[method-assign]
         self.ndim = self.program.ndim
+        self.threads = Threads(self.ndim, kernel.rank)
         plan = self.program.plan
         self.has_atomics = bool(plan.atomics())
         self.generation = config.generation
         self.deterministic = bool(kernel.option("deterministic"))
         self.needs: Any = None  # what recording a launch has to look at, see `adjoint_needs`
+        self.in_blocks: dict[int, Launcher] = {1: self}
+        """The same in blocks of so many threads, where those are no matter of the device's."""
         self.reverses: dict[Any, tuple[Launcher, ...]] = {}
         """The steps of the adjoint used last, by which arrays have gradients; empty where none passes through."""
         self.load(tuple("C" if _is_contiguous(a, t) else "" for a, t in zip(args, types, strict=True)))
@@ -138,6 +152,20 @@ class Launcher:
     def load(self, layouts: tuple[str, ...]) -> None:
         """Make what runs the program; layouts: of the array parameters, as machine code is made for them."""
         raise NotImplementedError
+
+    @property
+    def block_dim(self) -> int:
+        """The threads of a block."""
+        return self.threads.block_dim
+
+    def extent(self, dim: int | tuple[int, ...]) -> tuple[int, bytes]:
+        """The number of threads and the header of the argument block, see `dimensions.extent`."""
+        return extent(dim, self.kernel.key, self.threads)
+
+    @cached_property
+    def asks_for_blocks(self) -> bool:
+        """Whether the kernel asks how many threads a block has."""
+        return any(isinstance(node, Call) and node.op.name == "block_dim" for node in walk(self.program.fn.body))
 
     @cached_property
     def reaches(self) -> tuple[Reach, ...] | None:
@@ -180,17 +208,18 @@ class Launcher:
 
     @classmethod
     def of(
-        cls, kernel: Kernel, args: Sequence[Any], device: Device, form: Form = PRIMAL
+        cls, kernel: Kernel, args: Sequence[Any], device: Device, form: Form = PRIMAL, rank: int = 0
     ) -> tuple[Launcher, list[Any]]:
         """The launcher for these arguments, made once, and the arguments with foreign arrays wrapped.
 
-        args: those of the kernel, then one for every extra parameter of the form.
+        args: those of the kernel, then one for every extra parameter of the form. rank: of the launch.
         """
         generation = config.generation  # read before the switches: one that changes meanwhile must be seen next time
         names, settings = list(kernel.patterns), kernel.settings()
         own = kernel.types_for(args[: len(names)] if form is not PRIMAL else args)
         adapted_args = [adapted(a, t, n, kernel.key, device) for a, t, n in zip(args, own, names, strict=False)]
         args = [*adapted_args, *args[len(names) :]]
+        kernel = kernel.over(rank, own) if rank else kernel
         program = kernel.program(own, settings, False, form)
         types = tuple(p.type for p in program.fn.params) if form is not PRIMAL else own
         tags = tuple(a._tag if isinstance(t, ArrayType) else None for a, t in zip(args, types, strict=True))
@@ -199,7 +228,8 @@ class Launcher:
         launcher = kernel.launchers.get(key)
         if launcher is None:
             launcher = kernel.launchers[key] = cls(kernel, device, types, args, settings, aliased, form)
-        launcher.generation, launcher.deterministic = generation, bool(kernel.option("deterministic"))
+        launcher.generation = -1 if config.print_launches else generation  # -1: no launch takes the fast path
+        launcher.deterministic = bool(kernel.option("deterministic"))
         refuse_missing([d for d in launcher.demands if not d[1]], args, names, kernel.key)
         for k, use in launcher.program.plan.uses.items():
             if use.written and form.kind != "adjoint":
@@ -208,13 +238,31 @@ class Launcher:
             kernel.latest[device.alias] = launcher
         return launcher, args
 
-    def fitting(self, args: Sequence[Any]) -> tuple[Launcher, list[Any]]:
-        """The launcher of the same form for other arguments, and these as it takes them."""
-        return self.of(self.kernel, args, self.device, self.form)
+    def fitting(self, args: Sequence[Any], rank: int = 0) -> tuple[Launcher, list[Any]]:
+        """The launcher of the same form for other arguments, and these as it takes them. rank: of the launch."""
+        launcher, adapted_args = self.of(self.kernel, args, self.device, self.form, rank)
+        return launcher.like(self), adapted_args
 
     def shaped(self, block_dim: int | None, max_blocks: int) -> Launcher:
-        """The same with another number of threads in a block, or of blocks, on devices that have such."""
-        return self
+        """The same with another number of threads in a block, or of blocks on devices that have such.
+
+        Raises `DimensionError` for a block that cannot be.
+        """
+        return self._of_block(threads_of_block(block_dim, self.device))
+
+    def like(self, other: Launcher) -> Launcher:
+        """The same in blocks like those of another launcher on the device, where the kernel asks for them."""
+        return self._of_block(other.block_dim) if self.asks_for_blocks else self
+
+    def _of_block(self, block_dim: int) -> Launcher:
+        if block_dim == self.block_dim:
+            return self
+        if block_dim not in self.in_blocks:
+            launcher = copy.copy(self)
+            launcher.threads = self.threads._replace(block_dim=block_dim)
+            launcher.reverses = {}
+            self.in_blocks[block_dim] = launcher
+        return self.in_blocks[block_dim]
 
     # ----- runs -------------------------------------------------------------------------------
 

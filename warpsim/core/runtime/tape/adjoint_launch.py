@@ -14,7 +14,7 @@ from ...passes.analysis.mod_ref import NESTED
 from ...types.scalars import int32
 from ..arrays.array import array
 from ..arrays.saved_contents import Read, meets
-from ..launches.dimensions import as_indexed, extent
+from ..launches.dimensions import as_indexed
 from ..launches.for_device import prepare
 from ..launches.launcher import LaunchCall, Launcher
 from ..launches.shared_memory import gradients_meet
@@ -147,7 +147,8 @@ def first_step(entry: LaunchEntry, key: Any, form: Form) -> Step:
         program = needs.kernel.program(needs.types, needs.settings, False, part)
         operands = [*args, *(extra_argument(entry, extra) for extra in program.extras)]
         dim = threads(needs, part, args, entry.dim)
-        calls.append(prepare(needs.kernel, dim, operands, forward.device, part, entry.deterministic))
+        call = prepare(needs.kernel, dim, operands, forward.device, part, entry.deterministic)
+        calls.append(call.in_blocks_of(forward))
     forward.reverses[key] = tuple([call.launcher for call in calls])
     return around(entry, in_turn(calls))
 
@@ -182,7 +183,7 @@ def calls_again(entry: LaunchEntry, launchers: Sequence[Launcher]) -> list[Launc
         if len(launcher.types) > len(args):
             operands = [*args, *(extra_argument(entry, extra) for extra in launcher.program.extras)]
         dim = threads(entry.needs, launcher.form, args, entry.dim)
-        total, header = extent(dim, entry.needs.kernel.key, entry.launcher.ndim)
+        total, header = launcher.extent(dim)
         block = launcher.pack(operands, header)
         if block is None:
             return None

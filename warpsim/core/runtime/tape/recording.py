@@ -225,4 +225,5 @@ def noting(call: LaunchCall, needs: Needs, noted: dict[int, array]) -> LaunchCal
     """The launch in the form of the kernel that fills `noted`."""
     args, form = [*needs.whole(call.args), *noted.values()], recording_form(needs)
     launcher = call.launcher
-    return prepare(launcher.kernel, call.dim, args, launcher.device, form, call.deterministic)
+    ready = prepare(launcher.kernel, call.dim, args, launcher.device, form, call.deterministic)
+    return ready.in_blocks_of(launcher)

@@ -30,6 +30,7 @@ from ..devices.device import Device
 from ..launches.arguments import empty_array
 from ..launches.for_device import prepare
 from ..launches.kernel import Kernel
+from ..launches.launcher import Launcher
 from .adjoint_launch import check_reversible, extra_argument, stand_in_arguments
 from .adjoint_needs import have_gradients
 
@@ -78,7 +79,7 @@ class MovedLaunch:
 
     def run(self, form: Form, further: list[Any]) -> None:
         args = [*stand_in_arguments(self.entry), *further]
-        run_form(self.needs.kernel, self.entry.dim, args, self.entry.device, form)
+        run_form(self.needs.kernel, self.entry.dim, args, self.entry.device, form, self.entry.launcher)
 
     # ----- forward --------------------------------------------------------------------------------
 
@@ -169,14 +170,20 @@ class MovedLaunch:
 # ----- running -----------------------------------------------------------------------------------
 
 
-def run_form(kernel: Kernel, dim: Any, args: list[Any], device: Device, form: Form) -> None:
-    """Run a form of a kernel now, on one thread where its tangents depend on the order of threads."""
+def run_form(
+    kernel: Kernel, dim: Any, args: list[Any], device: Device, form: Form, like: Launcher | None = None
+) -> None:
+    """Run a form of a kernel now, on one thread where its tangents depend on the order of threads.
+
+    like: a launch whose blocks these are.
+    """
     if current_graph() is not None:
         raise LaunchError(
             "derivatives along a direction run at once: the graph that is captured cannot hold them\n"
             "help: end the capture first"
         )
     call = prepare(kernel, dim, args, device, form)
+    call = call if like is None else call.in_blocks_of(like)
     call.launcher.execute(call, in_order=_in_order(call.launcher.program.fn))
 
 

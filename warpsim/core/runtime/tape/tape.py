@@ -158,7 +158,7 @@ class Tape(Unique):
         tapes = saved_contents.active()
         call = prepare(
             kernel, normalized(dim), [*inputs, *outputs], get_device(device), input_count=len(inputs)
-        )
+        ).shaped(block_dim or None, max_blocks)
         needs = needs_for(call.launcher)
         needs = needs.suited(have_gradients(needs, needs.whole(call.args)))
         if needs.own.before or needs.own.recording:

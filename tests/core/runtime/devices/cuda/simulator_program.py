@@ -69,7 +69,7 @@ def run(kernel, dims, *args):
     places = [call("cuMemAlloc", a.nbytes) for a in arrays]
     for a, place in zip(arrays, places, strict=True):
         call("cuMemcpyHtoD", place, a.ctypes.data, a.nbytes)
-    header = np.array([int(places[0]), *dims, *[1] * (4 - len(dims))], np.int64).tobytes()
+    header = np.array([int(places[0]), *dims, *[1] * (4 - len(dims)), 1], np.int64).tobytes()
     rest = iter(zip(arrays[1:], places[1:], strict=True))
     parts = [np.array([int(p), 0, len(a), a.strides[0]], np.int64).tobytes() for a, p in rest]
     parts += [packer(t)(v) for t, v in zip(types, args, strict=True) if not isinstance(v, np.ndarray)]

@@ -61,9 +61,12 @@ class CudaFunction:
         self._most_reducing = _WAVES * device.sm_count
 
     def checked_block_dim(self, block_dim: int | None, kernel: str) -> int:
-        """The threads of a block for a launch. Raises `LaunchError` for a number that cannot be."""
+        """The threads of a block for a launch, by default for None and what is not above 0.
+
+        Raises `LaunchError` for a number that cannot be.
+        """
         most = self.max_threads
-        if block_dim is None:
+        if block_dim is None or (isinstance(block_dim, int) and block_dim <= 0):
             return min(BLOCK_DIM, most)
         if not isinstance(block_dim, int) or not 1 <= block_dim <= most:
             raise LaunchError(
