@@ -3728,7 +3728,7 @@ def bit_xor(a: _MatrixT, b: _MatrixT) -> _MatrixT:
 def block_dim() -> int:
     """block_dim() -> int32
 
-    Threads per block: 1 on CPU.
+    Threads of a block: those of the launch; on CPUs 1 unless `config.enable_cpu_blocks` is on.
 
     Gradient: none, an integer.
     """
@@ -5405,6 +5405,12 @@ from .core.runtime.devices.cuda.access import set_mempool_access_enabled as set_
 from .core.runtime.devices.cuda.access import set_mempool_enabled as set_mempool_enabled
 from .core.runtime.devices.cuda.access import set_mempool_release_threshold as set_mempool_release_threshold
 from .core.runtime.devices.cuda.access import set_peer_access_enabled as set_peer_access_enabled
+from .core.runtime.devices.allocators import ScopedAllocator as ScopedAllocator
+from .core.runtime.devices.allocators import get_device_allocator as get_device_allocator
+from .core.runtime.devices.allocators import set_cuda_allocator as set_cuda_allocator
+from .core.runtime.devices.allocators import set_device_allocator as set_device_allocator
+from .core.runtime.devices.allotted import Allocator as Allocator
+from .core.runtime.devices.memory_kinds import MemoryKind as MemoryKind
 from .core.runtime.devices.device import Device as Device
 from .core.runtime.devices.device import DeviceLike as DeviceLike
 from .core.runtime.devices.device import ScopedDevice as ScopedDevice
@@ -5465,6 +5471,9 @@ from .core.runtime.arrays.memory_tracker import ScopedMemoryTracker as ScopedMem
 from .core.runtime.arrays.memory_tracker import print_memory_report as print_memory_report
 from .core.runtime.launches.kernel import kernel_from_source as kernel_from_source
 from .core.runtime.launches.kernel import overload as overload
+from .core.runtime.launches.kernel_properties import get_cpu_kernel_cache_key as get_cpu_kernel_cache_key
+from .core.runtime.launches.kernel_properties import get_cuda_kernel_properties as get_cuda_kernel_properties
+from .core.runtime.launches.kernel_properties import get_suggested_block_size as get_suggested_block_size
 from .core.runtime.launches.modules import Module as Module
 from .core.runtime.launches.modules import force_load as force_load
 from .core.runtime.launches.modules import get_module as get_module
@@ -5830,6 +5839,12 @@ __all__ = [
     "set_mempool_enabled",
     "set_mempool_release_threshold",
     "set_peer_access_enabled",
+    "ScopedAllocator",
+    "get_device_allocator",
+    "set_cuda_allocator",
+    "set_device_allocator",
+    "Allocator",
+    "MemoryKind",
     "Device",
     "DeviceLike",
     "ScopedDevice",
@@ -5893,6 +5908,9 @@ __all__ = [
     "kernel",
     "kernel_from_source",
     "overload",
+    "get_cpu_kernel_cache_key",
+    "get_cuda_kernel_properties",
+    "get_suggested_block_size",
     "Module",
     "force_load",
     "get_module",

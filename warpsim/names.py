@@ -72,6 +72,11 @@ NAMES = {
         "is_mempool_enabled is_mempool_supported is_peer_access_enabled is_peer_access_supported "
         "set_mempool_access_enabled set_mempool_enabled set_mempool_release_threshold set_peer_access_enabled"
     ),
+    "core.runtime.devices.allocators": (
+        "ScopedAllocator get_device_allocator set_cuda_allocator set_device_allocator"
+    ),
+    "core.runtime.devices.allotted": "Allocator",
+    "core.runtime.devices.memory_kinds": "MemoryKind",
     "core.runtime.devices.device": (
         "Device DeviceLike ScopedDevice get_cuda_device get_cuda_device_count get_cuda_devices get_device get_devices "
         "get_preferred_device is_cpu_available is_cuda_available is_device_available set_device synchronize "
@@ -94,6 +99,9 @@ NAMES = {
     "core.runtime.arrays.memory_tracker": "ScopedMemoryTracker print_memory_report",
     "core.runtime.arrays.indexed": "indexedarray",
     "core.runtime.launches.kernel": "Kernel kernel kernel_from_source overload",
+    "core.runtime.launches.kernel_properties": (
+        "get_cpu_kernel_cache_key get_cuda_kernel_properties get_suggested_block_size"
+    ),
     "core.runtime.launches.modules": (
         "Module force_load get_module get_module_options load_module set_module_options"
     ),

@@ -20,6 +20,7 @@ from ...types.scalars import canonical, holds_numbers, is_bfloat16
 from ..devices.cuda import interop
 from ..devices.device import CPU, Device, device_of, get_cuda_devices
 from ..devices.device_memory import on_host
+from ..devices.memory_kinds import MemoryKind, memory_kind
 from . import memory_tracker
 from .arithmetic import Arithmetic
 from .held import Held, owners_of
@@ -38,6 +39,11 @@ class TypedMemory(Arithmetic):
     def _array(self) -> Any:
         """The array that has the memory: this one, or the one behind an indexedarray."""
         return self
+
+    @property
+    def memory_kind(self) -> MemoryKind:
+        """What kind of memory the elements lie in."""
+        return memory_kind(self._array._data)
 
     def numpy(self) -> np.ndarray:
         raise NotImplementedError

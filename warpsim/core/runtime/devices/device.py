@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from ....errors import DeviceError, instance
 from ...emit import build as builder
 from ...emit.program import Program
 from ...emit.target import Options
+from .allotted import Allocator, DefaultAllocator, buffer_from
 from .cuda import driver
 from .device_memory import DeviceMemory
 
@@ -109,12 +111,34 @@ class Device:
 
     def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         """Fresh packed memory, aligned; its contents are undefined. Raises `MemoryError` when there is no room."""
-        return np.ndarray(shape, dtype, *_aligned(span_of(shape, None, np.dtype(dtype).itemsize), zero=False))
+        return np.ndarray(shape, dtype, *self._room(span_of(shape, None, np.dtype(dtype).itemsize), zero=False))
 
     def zeros(self, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None = None) -> np.ndarray:
         """Fresh aligned memory, zero from the first byte of its elements to the last; packed without `strides`."""
         span = span_of(shape, strides, np.dtype(dtype).itemsize)
-        return np.ndarray(shape, dtype, *_aligned(span, zero=True), strides)
+        return np.ndarray(shape, dtype, *self._room(span, zero=True), strides)
+
+    @property
+    def allocator(self) -> Allocator | None:
+        """Where new arrays come from, if not from the device's own memory: one for all devices that share memory."""
+        return _allocators.get(self.memory_space)
+
+    @allocator.setter
+    def allocator(self, allocator: Allocator | None) -> None:
+        _allocators[self.memory_space] = allocator
+
+    def _room(self, size: int, zero: bool) -> tuple[Any, int]:
+        """A buffer, and the place in it where memory begins."""
+        allocator = self.allocator
+        return _aligned(size, zero) if allocator is None or not size else (buffer_from(allocator, size, zero), 0)
+
+    @cached_property
+    def default_allocator(self) -> Allocator:
+        """The device's own memory as an allocator."""
+        return DefaultAllocator(self.alias, self._own_memory)
+
+    def _own_memory(self, size: int) -> Any:
+        return np.ndarray((size,), np.uint8, *_aligned(size, zero=False))
 
     def view_of(self, addresses: np.ndarray) -> np.ndarray:
         """A NumPy array over addresses of the device as memory of it."""
@@ -160,6 +184,7 @@ def _aligned(size: int, zero: bool) -> tuple[Any, int]:
     return raw.data, -raw.ctypes.data % ALIGNMENT
 
 
+_allocators: dict[str, Allocator | None] = {}  # by memory spaces
 CPU = Device("cpu", "CPU")
 INTERP = Device("interp", "Interpreter")
 _DEVICES = {"cpu": CPU, "interp": INTERP}

@@ -216,10 +216,15 @@ class Kernel(ByName):
         lineinfo = bool(self.option("lineinfo"))
         return Options(layouts, settings.fast_math, settings.verify, aliased, lineinfo, self.bounds, settings.lanes)
 
-    def prepare(self, device: Device) -> None:
-        """Compile for contiguous arrays, as `load_module` asks; a generic kernel at the types that `overload` named."""
+    def prepare(self, device: Device) -> Any:
+        """Compile for contiguous arrays, as `load_module` asks; a generic kernel at the types that `overload` named.
+
+        Gives the machine code at the last of the types.
+        """
+        code = None
         for types in self.known_types():
-            self.compiled(types, _contiguous(types), self.settings(), device)
+            code = self.compiled(types, _contiguous(types), self.settings(), device)
+        return code
 
     def begin(self, device: Device, threads: Executor) -> None:
         """Let other threads do their part of what `prepare` will ask for."""

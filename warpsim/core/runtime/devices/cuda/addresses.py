@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .....errors import DeviceError
 from ..device import get_cuda_devices
+from ..device_memory import DeviceMemory
 from . import driver
 from .driver import call
 
@@ -50,3 +51,19 @@ def _known(address: int, device: Any) -> Any:
     except DeviceError:
         return None
     return asked if kind == _HOST else device_numbered(ordinal)
+
+
+def kind_of(memory: Any) -> str:
+    """What kind of memory an address leads to, by the names of `MemoryKind`."""
+    gpu = memory.device if isinstance(memory, DeviceMemory) else device_numbered(0)
+    gpu.enter()
+    names, address = driver.api().CUpointer_attribute, memory.ctypes.data
+    status, kind = driver.api().cuPointerGetAttribute(names.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address)
+    if status:
+        return "UNKNOWN" if isinstance(memory, DeviceMemory) else "HOST"  # pageable memory is nothing that CUDA knows
+    if call("cuPointerGetAttribute", names.CU_POINTER_ATTRIBUTE_IS_MANAGED, address):
+        return "CUDA_MANAGED"
+    if int(kind) == _HOST:
+        return "PINNED"
+    pool = call("cuPointerGetAttribute", names.CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, address)
+    return "CUDA_MEMPOOL" if int(pool) else "CUDA_DEVICE"

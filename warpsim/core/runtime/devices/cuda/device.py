@@ -27,6 +27,7 @@ from ....emit import build as builder
 from ....emit.program import Program
 from ....emit.target import Options
 from .. import device as devices
+from ..allotted import Allocator, address_from
 from ..device import Device, span_of
 from . import addresses, driver
 from .driver import call, ended
@@ -269,6 +270,12 @@ class CudaDevice(Device):
 
     def allocate(self, size: int) -> Buffer:
         """Memory of undefined contents. Raises `DeviceMemoryError`, after which the program may go on."""
+        if self.allocator is not None and size:
+            self.enter()
+            return Lent(self, self.allocator, size)
+        return self._own_memory(size)
+
+    def _own_memory(self, size: int) -> Buffer:
         self.enter()
         # Memory of a graph that is being made is taken outside of it, and stays as long as the graph.
         stream = self.local.stream if self.local.outside is None else self.local.outside
@@ -293,12 +300,20 @@ class CudaDevice(Device):
             return int(call("cuMemAllocAsync", size, stream))
         return int(call("cuMemAlloc", size))
 
+    def _wait_for_users(self) -> None:
+        for device in (self, *self.readers):
+            device.call("cuCtxSynchronize")
+        self.enter()
+
+    def give_back(self, allocator: Allocator, address: int, size: int) -> None:
+        """Give memory back to the allocator that it is from, once all work that may use it is done."""
+        self._wait_for_users()
+        allocator.deallocate(address, size)
+
     def free(self, address: int, pooled: bool, lent: bool) -> None:
         """Free memory once all work that may use it is done; lent: also work on streams that we do not know."""
         if lent or not pooled:
-            for device in (self, *self.readers):
-                device.call("cuCtxSynchronize")
-            self.enter()
+            self._wait_for_users()
         if not pooled:
             call("cuMemFree", address)
         elif not self.streams and not self.readers:
@@ -392,6 +407,20 @@ class Buffer:
 
     def __del__(self) -> None:
         ended(self.device, partial(self.device.free, self.address, self.pooled, self.lent))
+
+
+class Lent(Buffer):
+    """Memory from an allocator of the user's, which gets it back once all work that may use it is done."""
+
+    __slots__ = ("allocator",)
+
+    def __init__(self, device: CudaDevice, allocator: Allocator, size: int):
+        super().__init__(device, address_from(allocator, size), size, pooled=False)
+        self.allocator = allocator
+
+    def __del__(self) -> None:
+        if hasattr(self, "allocator"):
+            ended(self.device, partial(self.device.give_back, self.allocator, self.address, self.size))
 
 
 def wait_for(waiting: Any, awaited: Any) -> None:

@@ -75,6 +75,21 @@ class CudaFunction:
             )
         return block_dim
 
+    def suggested_block(self) -> tuple[int, int]:
+        """Threads of a block that let the most of them run at a time, and the least blocks that fill the device."""
+        self.device.enter()
+        least_blocks, threads = call("cuOccupancyMaxPotentialBlockSize", self._function, None, 0, self.max_threads)
+        return int(threads), int(least_blocks)
+
+    def properties(self) -> dict[str, int]:
+        """Registers, and bytes of local memory, of each thread."""
+        names = driver.api().CUfunction_attribute
+        asked = {
+            "register_count": names.CU_FUNC_ATTRIBUTE_NUM_REGS,
+            "local_memory_size": names.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+        }
+        return {name: int(call("cuFuncGetAttribute", which, self._function)) for name, which in asked.items()}
+
     def run(self, block: bytes, total: int, block_dim: int, max_blocks: int) -> None:
         """Launch `total` threads on the current stream; raises `DeviceError`."""
         if not total:
