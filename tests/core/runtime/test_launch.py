@@ -433,19 +433,6 @@ def test_device_stream_and_options_for_cuda():
             wp.launch(scale, dim=3, inputs=[line(3), 1.0, y], device=name)
 
 
-@pytest.mark.cpu(reason="names the CPU and the interpreter")
-def test_launches_are_printed_on_request(monkeypatch, capsys):
-    y = wp.zeros(3, dtype=float)
-    for printed in (False, True, False):
-        monkeypatch.setattr(wp.config, "print_launches", printed)
-        for device in ("cpu", "cpu", "interp"):
-            wp.launch(scale, dim=3, inputs=[line(3), 2.0], outputs=[y], device=device)
-            text = capsys.readouterr().out
-            words = ("kernel: scale dim: 3 ", "2.0]", "outputs: [array(", f"device: {device}")
-            assert all(word in text for word in words) if printed else not text
-    assert y.list() == [0, 2, 4]
-
-
 @pytest.mark.cpu(reason="shares memory with NumPy")
 def test_launchers_are_made_once_per_kind_of_argument():
     scale.launchers.clear()

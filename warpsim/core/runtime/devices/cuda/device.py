@@ -17,7 +17,6 @@ import gc
 import os
 import threading
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,10 +26,11 @@ from ....emit import build as builder
 from ....emit.program import Program
 from ....emit.target import Options
 from .. import device as devices
-from ..allotted import Allocator, address_from
+from ..allotted import Allocator
 from ..device import Device, span_of
 from . import addresses, driver
-from .driver import call, ended
+from .buffers import Buffer, Lent
+from .driver import call
 from .function import BLOCK_DIM, CudaFunction
 from .memory import CudaMemory, Pinned, viewed
 
@@ -388,39 +388,6 @@ class _OfThread(threading.local):
     stream: Any = None
     outside: Any = None
     """While the thread makes a graph: the stream that its work went to before."""
-
-
-class Buffer:
-    """Memory on a device, freed when nothing refers to it any more."""
-
-    __slots__ = ("__weakref__", "address", "device", "lent", "pooled", "size")
-
-    def __init__(self, device: CudaDevice, address: int, size: int, pooled: bool):
-        self.device, self.address, self.size, self.pooled = device, address, size, pooled
-        self.lent = False
-        """Whether another framework uses it on a stream that we do not know."""
-
-    @property
-    def __array_interface__(self) -> dict[str, Any]:
-        """For NumPy's arithmetic of shapes and strides only, see `memory`."""
-        return {"data": (self.address, False), "shape": (self.size,), "typestr": "|u1", "version": 3}
-
-    def __del__(self) -> None:
-        ended(self.device, partial(self.device.free, self.address, self.pooled, self.lent))
-
-
-class Lent(Buffer):
-    """Memory from an allocator of the user's, which gets it back once all work that may use it is done."""
-
-    __slots__ = ("allocator",)
-
-    def __init__(self, device: CudaDevice, allocator: Allocator, size: int):
-        super().__init__(device, address_from(allocator, size), size, pooled=False)
-        self.allocator = allocator
-
-    def __del__(self) -> None:
-        if hasattr(self, "allocator"):
-            ended(self.device, partial(self.device.give_back, self.allocator, self.address, self.size))
 
 
 def wait_for(waiting: Any, awaited: Any) -> None:

@@ -14,7 +14,8 @@ from . import driver, strided
 from .driver import call, ended
 
 if TYPE_CHECKING:
-    from .device import Buffer, CudaDevice
+    from .buffers import Buffer
+    from .device import CudaDevice
 
 _SET = {1: "cuMemsetD8Async", 2: "cuMemsetD16Async", 4: "cuMemsetD32Async"}
 
