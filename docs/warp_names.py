@@ -28,7 +28,7 @@ ABSENT = {
     "code compiled ahead of time: the cache on disk is that": (
         r"compile_aot_module|load_aot_module|get_cuda_supported_archs|.*lto_cache|ModuleBuildOptions|build_experimental"
     ),
-    "addresses: kernels have none, pass `wp.ref[T]` or an array": r"address|address_of|indexref|index|array_store",
+    "addresses as numbers: kernels have none, see `wp.address_of`": r"address|indexref|index|array_store",
     "memory shared between processes comes later": r".*ipc_handle",
     "interoperation has modules of its own, see README": r".*(jax|Jax|paddle|torch).*",
 }

@@ -27,7 +27,7 @@ FLOAT_SUFFIXES = ("", "h", "f", "d")
 
 NAMES = {
     "types": """
-        array array1d array2d array3d array4d indexedarray struct constant static overload
+        array array1d array2d array3d array4d indexedarray struct constant static overload address_of
         Scalar Float Int vector matrix matrix_from_rows matrix_from_cols identity quaternion
         transformation types""",
     "scalar functions": """

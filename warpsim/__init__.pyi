@@ -5366,6 +5366,7 @@ from math import pi as pi
 from math import tau as tau
 from .config import DeterministicMode as DeterministicMode
 from .config import config as config
+from .core.frontend.addresses import address_of as address_of
 from .core.frontend.derivatives import grad as grad
 from .core.frontend.forms import adjoint as adjoint
 from .core.frontend.forms import length as len
@@ -5604,6 +5605,7 @@ __all__ = [
     "LOG2E",
     "LOG10E",
     "PHI",
+    "address_of",
     "grad",
     "adjoint",
     "cast",

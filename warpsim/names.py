@@ -17,6 +17,7 @@ from typing import Any
 from .errors import MissingPackageError
 
 NAMES = {
+    "core.frontend.addresses": "address_of",
     "core.frontend.derivatives": "grad",
     "core.frontend.forms": "adjoint cast constant select static len=length print=print_",
     "core.frontend.functions": "Function=Func func",

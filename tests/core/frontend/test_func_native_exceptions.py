@@ -5,6 +5,7 @@ import pytest
 
 import warpsim as wp
 from warpsim.core.emit import snippets
+from warpsim.core.frontend.native import Parameters
 from warpsim.errors import NativeCodeError
 
 Floats = wp.array(dtype=float)
@@ -124,4 +125,4 @@ def test_an_exception_that_the_text_catches_is_its_own_affair():
 def test_text_that_cannot_throw_costs_no_check():
     """The compiler tells: arithmetic cannot; a record for each launch would."""
     for f, throws in ((doubled_always, False), (doubled, True), (doubled_at, True)):
-        assert snippets.throws(f.unit("snippet", f.texts.snippet, (wp.float32,))) == throws
+        assert snippets.throws(f.unit("snippet", f.texts.snippet, Parameters((wp.float32,), ("x",)))) == throws

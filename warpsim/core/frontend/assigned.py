@@ -33,8 +33,13 @@ def rebinds(tr: Translator, target: ast.expr) -> bool:
 
 
 def changed_arguments(tr: Translator, node: ast.Call) -> Iterable[ast.expr]:
-    """The arguments that a call writes to: parameters marked `inout`, where they are given places."""
+    """The arguments that a call writes to: parameters marked `inout`, where they are given places.
+
+    Whose address a call takes, the function that gets it may change.
+    """
     callee = static_callee(tr, node)
+    if getattr(callee, "kernel_form", "") == "address_of":
+        return [a for a in node.args if names.steps(a)[0] in tr.scope]
     if not isinstance(callee, Callee):
         return []
     return [a for a in inout_arguments(callee, node) if a is not None and names.steps(a)[0] in tr.scope]

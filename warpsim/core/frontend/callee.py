@@ -13,6 +13,9 @@ class Callee:
     by_reference = False
     """Whether what it rebinds must be places."""
 
+    takes_addresses = False
+    """Whether it takes `wp.address_of(x)` of locals."""
+
     def call(self, caller: Translator, args: list[Any], keywords: dict[str, Any]) -> Any:
         """Append the call at given operands; returns the operand of the result."""
         raise NotImplementedError

@@ -23,8 +23,9 @@ from ..ops import construct, debug, memory, threads
 from ..ops.registry import TABLE, Op
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
+from .addresses import Address
 from .array_slices import ArraySlice, element_indices
-from .assigned import changed_arguments, inout_arguments
+from .assigned import changed_arguments, inout_arguments, static_callee
 from .callee import Callee
 from .constructors import LOCAL_ARRAYS, call_type, called_type
 from .conversions import truth
@@ -32,7 +33,7 @@ from .forms import FORMS, form
 from .parts import parts_of
 from .scope import describe, is_number, typed
 from .statics import static_value
-from .targets import read, target_of, write
+from .targets import Element, read, target_of, write
 from .translator import Translator, translates
 
 _BY_NAME = {builtins.abs: "abs", builtins.min: "min", builtins.max: "max", builtins.pow: "pow", builtins.round: "rint"}
@@ -70,6 +71,8 @@ def call_expression(tr: Translator, node: ast.Call) -> Any:
     callee = called_type(tr, node.func) if isinstance(node.func, ast.Call) else tr.translate(node.func)
     if callee_form(callee) == "static":
         return static_value(tr, node)
+    if callee_form(callee) == "address_of":
+        return address_in_memory(tr, node)
     if isinstance(callee, Callee):
         return call_callee(tr, callee, node)
     keywords = {str(k.arg): tr.translate(k.value) for k in node.keywords}
@@ -178,6 +181,8 @@ def call_callee(tr: Translator, callee: Callee, node: ast.Call) -> Any:
     def operand(argument: ast.expr) -> Any:
         if isinstance(argument, ast.Starred) and changed:
             raise UnsupportedSyntaxError("argument unpacking with * where the function changes its arguments")
+        if callee.takes_addresses and is_address(tr, argument):
+            return address_of_place(tr, argument)
         if id(argument) not in changed:
             return tr.translate(argument)
         with tr.at(argument):
@@ -203,6 +208,35 @@ def call_callee(tr: Translator, callee: Callee, node: ast.Call) -> Any:
             )  # fmt: skip
     rest = parts[len(rebound) :]
     return rest if len(rest) > 1 else (rest[0] if rest else None)
+
+
+def is_address(tr: Translator, node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and callee_form(static_callee(tr, node)) == "address_of"
+
+
+def address_of_place(tr: Translator, node: Any) -> Address:
+    """`wp.address_of(place)`."""
+    if len(node.args) != 1 or node.keywords or isinstance(node.args[0], ast.Starred):
+        raise KernelTypeError("wp.address_of takes one local, field, component or element of an array")
+    with tr.at(node.args[0]):
+        place = target_of(tr, node.args[0])
+        if not isinstance(place, Element):
+            return Address(place)
+        if not place.is_element or place.several:
+            raise KernelTypeError(
+                f"the address of a part of {type_name(place.array.type)}", expected="one element, field or component",
+                help="a row begins at its first element, an array at a.ptr",
+            )  # fmt: skip
+        return Address(place, None if place.array.type.local_shape else place.array, place.indices)
+
+
+def address_in_memory(tr: Translator, node: ast.Call) -> Address:
+    """An address that a name may hold, or a function pass on: of an element of an array."""
+    address = address_of_place(tr, node)
+    if address.array is None:
+        cure = "call the native function with it here; a function of your own takes wp.ref[T]"
+        raise KernelTypeError("the address of a local goes to a native function only", help=cure)
+    return address
 
 
 def call_python(tr: Translator, callee: Any, args: list[Any], keywords: dict[str, Any]) -> Any:

@@ -43,6 +43,8 @@ def call_type(tr: Translator, callee: type, args: list[Any], keywords: dict[str,
     cure = ""
     if callee.__module__.startswith("warpsim") and "array" in callee.__name__:
         cure = LOCAL_ARRAYS
+        if "ptr" in keywords:
+            cure = "kernels reach the memory of arguments: pass a.reshape(...), a.view(...) or wp.array(ptr=...)"
     raise KernelTypeError(f"{callee.__name__} is not a type of the kernel language", help=cure)
 
 

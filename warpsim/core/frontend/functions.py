@@ -30,6 +30,7 @@ from ..ir.builder import Builder
 from ..ir.nodes import Function, Region, Value
 from ..types.arrays import type_name
 from ..types.precise import host_result, typed_numbers
+from .addresses import Address
 from .array_slices import ArraySlice
 from .bodies import declared, result_with_chain, typed_result
 from .by_name import ByName
@@ -348,10 +349,10 @@ def operand_key(operand: Any) -> Any:
 
 
 def _holds_local(operand: Any) -> bool:
-    """Whether an operand is made of values of the function around it: such a function, or a slice of an array."""
+    """Whether an operand is made of values of the function around it: a function, a slice of an array, an address."""
     if isinstance(operand, tuple):
         return any(map(_holds_local, operand))
-    return isinstance(operand, (LocalFunction, ArraySlice))
+    return isinstance(operand, (LocalFunction, ArraySlice, Address))
 
 
 def _adapts(before: Any, after: Any) -> bool:

@@ -26,9 +26,11 @@ from ..passes.reverse.recompute import UNRECOVERABLE
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
 from ..types.cotangents import has_cotangent
+from .addresses import Address, native_operands
 from .functions import Func, declared_anew
-from .scope import describe
+from .scope import describe, typed
 from .source import Source
+from .targets import read, write
 from .translator import Translator
 
 _RESERVED = frozenset(
@@ -48,14 +50,26 @@ class Texts:
     replay: str | None
 
 
+@dataclass(frozen=True)
+class Parameters:
+    """What the text is given: names, types, those by reference, and a line in front of it that makes addresses."""
+
+    types: tuple[Any, ...]
+    names: tuple[str, ...]
+    refs: tuple[str, ...] = ()
+    prologue: str = ""
+
+
 class NativeFunc(Func):
     """A function whose body is C++ text, made by `func_native`."""
+
+    takes_addresses = True
 
     def __init__(self, function: Callable[..., Any], texts: Texts):
         super().__init__(function)
         self.texts = texts
         self.location = _place(function)
-        self._made: dict[tuple[Any, ...], Function] = {}
+        self._made: dict[Parameters, Function] = {}
         self._check()
 
     def __repr__(self) -> str:
@@ -124,21 +138,51 @@ class NativeFunc(Func):
     def call(self, caller: Translator, args: list[Any], keywords: dict[str, Any]) -> Any:
         """Append a call at the operands' types."""
         _, operands = self.find(args, keywords)
+        if any(isinstance(operand, Address) for operand in operands):
+            return self._call_at(caller, operands)
         for operand in operands:
             if not isinstance(operand, Value):
                 raise KernelTypeError(
                     f"{self.name}: {describe(operand)} does not exist in C++",
                     expected="numbers, vectors, structs and arrays",
                 )  # fmt: skip
-        fn = self.at(tuple(o.type for o in operands))
+        fn = self.at(self._usual(tuple(o.type for o in operands)))
         return caller.builder.call(fn, tuple(operands), fn.result_types)
+
+    def _call_at(self, caller: Translator, operands: list[Any]) -> Any:
+        """The same with addresses; the locals whose addresses are given become what the text left there."""
+        params: list[tuple[str, Value]] = []
+        copies: dict[str, Any] = {}
+        lines = []
+        for name, operand in zip(self._signature.parameters, operands, strict=True):
+            if not isinstance(operand, Address):
+                params.append((name, operand))
+            elif operand.array is None:
+                copies[f"{name}_value"] = operand.place
+                params.append((f"{name}_value", typed(read(caller, operand.place))))
+                lines.append(f"const uint64_t {name} = (uint64_t)&{name}_value;")
+            else:
+                parts, line = native_operands(caller, name, operand)
+                params += parts
+                lines.append(line)
+        usual = self.overloads[0].references.values()
+        refs = tuple(name for name, _ in params if name in copies or name in usual)
+        names, values = zip(*params, strict=True)
+        fn = self.at(Parameters(tuple(v.type for v in values), names, refs, " ".join(lines)))
+        result = caller.builder.call(fn, values, fn.result_types)
+        results = list(result) if isinstance(result, tuple) else [] if result is None else [result]
+        states = dict(zip(refs, results, strict=False))
+        for name, place in copies.items():
+            write(caller, place, states[name])
+        left = [*(states[name] for name in refs if name not in copies), *results[len(refs) :]]
+        return tuple(left) if len(left) > 1 else left[0] if left else None
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Run on host values: numbers, vectors and structs; arrays need a launch."""
         _, operands = self.find(list(args), keywords)
         if not all(isinstance(operand, Constant) for operand in operands):
             raise TypeError(f"{self.name} takes arrays\nhelp: call it in a kernel and launch that")
-        unit = self.unit("snippet", self.texts.snippet, tuple(o.type for o in operands))
+        unit = self.unit("snippet", self.texts.snippet, self._usual(tuple(o.type for o in operands)))
         row = native_row(unit)
         plain = [host_value(o.value, o.type) for o in operands]
         results = row.evaluate(plain, unit.result_types, {})
@@ -146,37 +190,41 @@ class NativeFunc(Func):
 
     # ----- the function at given types ----------------------------------------------------------
 
-    def at(self, types: tuple[Any, ...]) -> Function:
-        """The IR function at parameter types, with the gradient and the replay that the texts give it."""
-        if types not in self._made:
-            row = native_row(self._forward("snippet", self.texts.snippet, types))
-            fn = self._wrapped(row, types)
-            fn.replay = self._replay(row, types)
-            fn.grad = self._gradient(types)
-            self._made[types] = fn
-        return self._made[types]
+    def _usual(self, types: tuple[Any, ...]) -> Parameters:
+        """The declared parameters at given types."""
+        return Parameters(types, tuple(self._signature.parameters), tuple(self.overloads[0].references.values()))
 
-    def _forward(self, part: str, text: str, types: tuple[Any, ...]) -> Unit:
+    def at(self, at: Parameters) -> Function:
+        """The IR function at parameters, with the gradient and the replay that the texts give it."""
+        if at not in self._made:
+            row = native_row(self._forward("snippet", self.texts.snippet, at))
+            fn = self._wrapped(row, at)
+            fn.replay = self._replay(row, at)
+            fn.grad = None if at.prologue else self._gradient(at)
+            self._made[at] = fn
+        return self._made[at]
+
+    def _forward(self, part: str, text: str, at: Parameters) -> Unit:
         """A text with those arrays constant that it seems not to change, if the compiler agrees."""
-        unit = self.unit(part, text, types)
-        constants = frozenset(name for name, t in unit.params if holds_arrays(t) and seems_constant(text, name))
+        unit = self.unit(part, text, at)
+        constants = frozenset(name for name, t in unit.params if holds_arrays(t) and seems_constant(unit.text, name))
         trial = replace(unit, constants=constants)
         return trial if constants and compiler().compiles(trial) else unit
 
-    def unit(self, part: str, text: str, types: tuple[Any, ...]) -> Unit:
-        names = list(self._signature.parameters)
-        for t in types:
+    def unit(self, part: str, text: str, at: Parameters) -> Unit:
+        for t in at.types:
             self._check_fields(t)
-        params = tuple(zip(names, types, strict=True))
-        refs = tuple(self.overloads[0].references.values())
+        params = tuple(zip(at.names, at.types, strict=True))
         for name, t in params:
-            if name in refs and holds_arrays(t):
+            if name in at.refs and holds_arrays(t):
                 what = f"{type_name(t)} by reference, parameter {name!r} of native function {self.name!r}"
                 raise self._error(
                     KernelTypeError, what,
                     expected="a number, vector, matrix or struct without arrays", help="arrays need no wp.ref",
                 )  # fmt: skip
-        return Unit(self.name, part, text, params, self.result_type(), refs=refs, location=self.location)
+        apart = "\n" if text.lstrip().startswith("#") else " "  # the lines of the text keep their numbers
+        whole = at.prologue + apart + text if at.prologue else text
+        return Unit(self.name, part, whole, params, self.result_type(), refs=at.refs, location=self.location)
 
     def _check_fields(self, t: Any) -> None:
         """Refuse structs with fields that have no name in C++."""
@@ -202,14 +250,14 @@ class NativeFunc(Func):
             )  # fmt: skip
         return t
 
-    def _wrapped(self, row: NativeRow, types: tuple[Any, ...]) -> Function:
-        params = self._parameters(types)
+    def _wrapped(self, row: NativeRow, at: Parameters) -> Function:
+        params = self._parameters(at)
         region, builder = self._region(params)
         results = builder.call(row, params, row.unit.result_types if row.unit else ())
         region.yields = results if isinstance(results, tuple) else () if results is None else (results,)
         return Function(self.name, region, self.location)
 
-    def _replay(self, row: NativeRow, types: tuple[Any, ...]) -> Function | None:
+    def _replay(self, row: NativeRow, at: Parameters) -> Function | None:
         """What computes the result again in reverse, where that is not the snippet.
 
         Without a replay text: nothing where nothing is returned, because arrays hold what the launch left
@@ -218,21 +266,21 @@ class NativeFunc(Func):
         assert row.unit is not None
         text, results = self.texts.replay, row.unit.result_types
         if text is not None and (text.strip() or results):
-            return self._wrapped(native_row(self._forward("replay_snippet", text, types)), types)
+            return self._wrapped(native_row(self._forward("replay_snippet", text, at)), at)
         if results and row.effect in (PURE, READ):
             return None
-        region, builder = self._region(self._parameters(types))
+        region, builder = self._region(self._parameters(at))
         what = {"what": f"what native function {self.name!r} returned"}
         region.yields = tuple(builder.call(UNRECOVERABLE, (), (t,), what) for t in results)
         return Function(self.name, region, self.location)
 
-    def _gradient(self, types: tuple[Any, ...]) -> Function | None:
+    def _gradient(self, at: Parameters) -> Function | None:
         """From parameters and the cotangent of the result to those of the parameters."""
         if self.texts.adjoint is None:
             return None
-        unit = self.unit("adj_snippet", self.texts.adjoint, types)
-        row = native_row(replace(unit, reverse=True, constants=frozenset(self._signature.parameters)))
-        params = self._parameters(types)
+        unit = self.unit("adj_snippet", self.texts.adjoint, at)
+        row = native_row(replace(unit, reverse=True, constants=frozenset(at.names)))
+        params = self._parameters(at)
         changed = [(f"new_{name}", t) for name, t in unit.params if name in unit.refs]
         arriving = [Value(t, name) for name, t in changed]
         arriving += [Value(unit.result, "adj_ret")] if has_cotangent(unit.result) else []
@@ -244,8 +292,8 @@ class NativeFunc(Func):
         region.yields = results if isinstance(results, tuple) else () if results is None else (results,)
         return Function(f"adj_{self.name}", region, self.location)
 
-    def _parameters(self, types: tuple[Any, ...]) -> tuple[Value, ...]:
-        return tuple(Value(t, name) for name, t in zip(self._signature.parameters, types, strict=True))
+    def _parameters(self, at: Parameters) -> tuple[Value, ...]:
+        return tuple(Value(t, name) for name, t in zip(at.names, at.types, strict=True))
 
     def _region(self, params: tuple[Value, ...]) -> tuple[Region, Builder]:
         region = Region(params)

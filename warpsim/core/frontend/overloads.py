@@ -10,10 +10,11 @@ from typing import Any
 
 from ...errors import KernelError, UnsupportedSyntaxError
 from ..ir.nodes import Function, Value
-from ..types import compounds, structs
+from ..types import compounds, scalars, structs
 from ..types.arrays import type_name
 from ..types.references import Reference
 from ..types.signatures import WEAK_FLOAT, WEAK_INT, Weak, is_generic, match, match_weak
+from .addresses import Address
 from .array_slices import ArraySlice
 from .captured import Redefinable
 from .scope import is_number, typed
@@ -164,6 +165,8 @@ def _is_function_type(pattern: Any) -> bool:
 
 def takes_static(pattern: Any, operand: Any) -> bool:
     """Whether a parameter takes an operand that exists at compile time only: a function, a type, text."""
+    if isinstance(operand, Address):
+        return pattern is scalars.uint64
     if pattern is Any or takes_function(pattern):
         return True
     return pattern in (str, type) and isinstance(operand, pattern)

@@ -16,6 +16,7 @@ from ..ops import construct, memory
 from ..ops.registry import TABLE
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
+from .addresses import array_address
 from .array_slices import ArraySlice, Shape, element_indices, slice_attribute, sliced_array
 from .captured import MISSING
 from .names import steps
@@ -101,6 +102,8 @@ def array_attribute(tr: Translator, base: Value, name: str) -> Any:
         for k in range(1, base.type.ndim):
             total = tr.emit(TABLE["mul"], total, tr.emit(memory.shape, base, axis=k))
         return total
+    if name == "ptr" and base.type.local_shape is None:
+        return array_address(base)
     raise KernelNameError(f"{type_name(base.type)} has no attribute {name!r}", expected="shape, size, ndim, dtype")
 
 
