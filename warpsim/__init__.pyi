@@ -4320,7 +4320,7 @@ def lshift(a: _MatrixT, b: _MatrixT) -> _MatrixT:
     lshift(a: Vec[N, Int], b: Vec[N, Int]) -> Vec[N, Int]
     lshift(a: Mat[R, C, Int], b: Mat[R, C, Int]) -> Mat[R, C, Int]
 
-    `a` shifted left by `b` modulo the width.
+    `a` shifted left by `b` modulo the width, of 8 and 16 bits modulo 32.
 
     Gradient: none, integers have no derivative.
 
@@ -4710,7 +4710,7 @@ def rshift(a: _MatrixT, b: _MatrixT) -> _MatrixT:
     rshift(a: Vec[N, Int], b: Vec[N, Int]) -> Vec[N, Int]
     rshift(a: Mat[R, C, Int], b: Mat[R, C, Int]) -> Mat[R, C, Int]
 
-    `a` shifted right by `b` modulo the width; signed numbers keep their sign.
+    `a` shifted right by `b` modulo the width, of 8 and 16 bits modulo 32; signed numbers keep their sign.
 
     Gradient: none, integers have no derivative.
 

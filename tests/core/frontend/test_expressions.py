@@ -144,6 +144,33 @@ def test_shift_counts_are_taken_modulo_the_width():
     assert got.tolist() == [16, -16, 2, -128, 4, -64]
 
 
+def shift_kernel(dtype):
+    @wp.kernel
+    def shifted(x: wp.array(dtype=dtype), n: wp.array(dtype=dtype), out: wp.array2d(dtype=dtype)):
+        i = wp.tid()
+        out[0, i] = x[i] << n[i]
+        out[1, i] = x[i] >> n[i]
+
+    return shifted
+
+
+@pytest.mark.parametrize("lanes", ["off", "always"])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
+def test_narrow_numbers_are_shifted_as_numbers_of_32_bits(dtype, lanes, monkeypatch):
+    monkeypatch.setattr(wp.config, "lanes", lanes)
+    info, rng = np.iinfo(dtype), np.random.default_rng(0)
+    x, n = (rng.integers(info.min, info.max, 64, dtype=dtype, endpoint=True) for _ in range(2))
+    n[:48] = np.arange(48)  # C defines counts below 32, of 64 bits below 64
+    counts = [int(count) % max(info.bits, 32) for count in n]
+    left = [((int(a) << count) - info.min) % 2**info.bits + info.min for a, count in zip(x, counts, strict=True)]
+    right = [int(a) >> count for a, count in zip(x, counts, strict=True)]
+    for device in ("cpu", "interp"):
+        out = wp.zeros((2, 64), dtype=dtype, device=device)
+        wp.launch(shift_kernel(dtype), dim=64, inputs=[x, n], outputs=[out], device=device)
+        assert out.numpy().tolist() == [left, right]
+    assert int(wp.lshift(dtype(3), dtype(9))) == dtype(3 << 9 & (2**info.bits - 1))
+
+
 @wp.kernel
 def unsigned(out: wp.array(dtype=wp.uint32), x: wp.array(dtype=wp.uint32)):
     out[0] = x[0] - x[1]

@@ -226,6 +226,19 @@ def test_euler_angles_of_every_sequence(suffix, i, j, k):
     np.testing.assert_array_equal(in_order[200:220, 0], 0.0)  # exactly at gimbal lock
 
 
+@everywhere
+def test_small_angles_between_different_axes_keep_their_digits(device, suffix):
+    """No turn has angles of exactly zero, and a middle angle far below the precision of 1 comes back."""
+    scalar, vec3, quat, _ = TYPES[suffix]
+    half = scalar(1e-9)
+    _, split = euler_kernels(suffix, 0, 1, 2)
+    q = np.array([[0, 0, 0, 1], [0, 0, 0, -2], [0, half, 0, 1], [0, -half, 0, 1]], scalar)
+    angles = launch(split, (quat, vec3), device, q)
+    np.testing.assert_array_equal(angles[:2], 0.0)
+    np.testing.assert_allclose(angles[2:], [[0, 2e-9, 0], [0, -2e-9, 0]], rtol=1e-6)
+    assert np.asarray(wp.quat_to_rpy(quat(*q[0]))).tolist() == [0.0, 0.0, 0.0]
+
+
 def test_euler_axes_chosen_at_run_time():
     @wp.kernel
     def there_and_back(q: wp.array(dtype=wp.quat), axes: wp.array(dtype=int), out: wp.array(dtype=wp.quat)):

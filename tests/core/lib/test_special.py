@@ -86,6 +86,15 @@ def test_outside_of_the_domain(dtype, name, outside):
         evaluate(name, np.array(outside, dtype), "interp")
 
 
+@pytest.mark.parametrize(
+    ("dtype", "expected"), [(np.float16, 3.83250686), (np.float32, 10.0198343), (np.float64, 27.2132932108)]
+)
+def test_the_smallest_number_has_an_inverse(dtype, expected):
+    smallest, tolerance = np.finfo(dtype).smallest_subnormal, max(4 * float(np.finfo(dtype).eps), 1e-11)
+    np.testing.assert_allclose(evaluate("erfcinv", np.array([smallest]), "cpu"), expected, rtol=tolerance)
+    np.testing.assert_allclose(float(wp.erfcinv(smallest)), expected, rtol=tolerance)
+
+
 def test_round_trip_in_double_precision():
     x = np.linspace(-0.999, 0.999, 4001)
     back = np.array([math.erf(y) for y in evaluate("erfinv", x, None)])

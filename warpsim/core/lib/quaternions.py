@@ -202,7 +202,8 @@ def quat_to_euler(q: Quat[Float], i: int, j: int, k: int) -> Vec[3, Float]:
     c, d = where(proper, y, q[3] + y), where(proper, z, z - x)
 
     near, far = sqrt(a * a + b * b), sqrt(c * c + d * d)
-    middle = 2.0 * atan2(far, near)
+    tilt = 2.0 * (q[3] * y - x * z)  # half of far^2 - near^2 where i != k, without what cancels
+    middle = where(proper, 2.0 * atan2(far, near), atan2(tilt, far * near))
     half_sum, half_difference = atan2(b, a), atan2(d, c)
     tolerance = _gimbal_tolerance(a) * (near + far)
     locked_low, locked_high = far < tolerance, near < tolerance
@@ -212,7 +213,6 @@ def quat_to_euler(q: Quat[Float], i: int, j: int, k: int) -> Vec[3, Float]:
         2.0 * half_sum,
         where(locked_high, 2.0 * half_difference, half_sum + half_difference),
     )
-    middle = where(proper, middle, middle - HALF_PI)
     third = where(proper, third, where(odd, -third, third))
     first, third = _wrapped(first), _wrapped(third)
     return vector(

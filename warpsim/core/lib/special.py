@@ -12,6 +12,7 @@ import math
 from ..language import Float, abs, copysign, float16, float32, func, log, min, sqrt
 
 _INFINITY = math.inf
+_LOG_2 = 0.6931471805599453
 _SQRT_HALF = 0.7071067811865476
 
 
@@ -46,7 +47,7 @@ def _inverse(x: Float, tail: Float) -> Float:
         return _SQRT_HALF * _central(0.5 * x)
     if tail == 0.0:
         return x * _INFINITY
-    r = sqrt(-log(0.5 * tail))  # NaN where |x| > 1
+    r = sqrt(_LOG_2 - log(tail))  # of tail / 2, which may be no number any more; NaN where |x| > 1
     quantile = _middle(r - 1.6) if r <= 5.0 else _far(r - 5.0)
     return copysign(_SQRT_HALF * quantile, x)
 

@@ -1,6 +1,6 @@
 """Comparison, logic and bits: the rows behind Python's comparison and bit operators.
 
-Comparisons with NaN are false, except `!=`. Shift counts are taken modulo the width.
+Comparisons with NaN are false, except `!=`. Shift counts are taken modulo the width, of 8 and 16 bits modulo 32.
 """
 
 from __future__ import annotations
@@ -119,18 +119,31 @@ def _invert_matrix(a: Mat[R, C, Int]) -> Mat[R, C, Int]:
     """Bitwise complement of every entry."""
 
 
+def _shift_word(t: type) -> type:
+    """The type whose width counts: numbers of 8 and 16 bits are shifted as numbers of 32, as in C."""
+    if scalars.bits(t) >= 32:
+        return t
+    return int32 if scalars.is_signed(t) else scalars.uint32
+
+
 def _shifted(left: bool) -> Any:
     def scalar_value(target: Any, t: type, x: Any, n: Any) -> Any:
-        count = target.builder.and_(n, ll.Constant(n.type, scalars.bits(t) - 1))
+        b, word = target.builder, _shift_word(t)
+        wide, count = convert(target, t, word, x), convert(target, t, word, n)
+        count = b.and_(count, ll.Constant(count.type, scalars.bits(word) - 1))
         if left:
-            return target.builder.shl(x, count)
-        return (target.builder.ashr if scalars.is_signed(t) else target.builder.lshr)(x, count)
+            return convert(target, word, t, b.shl(wide, count))
+        return convert(target, word, t, (b.ashr if scalars.is_signed(t) else b.lshr)(wide, count))
 
     return elementwise(scalar_value)
 
 
 def _shift_oracle(function: Any) -> Any:
-    return lambda x, n: function(x, np.mod(n, n.dtype.type(scalars.bits(n.dtype.type))))
+    def shifted(x: Any, n: Any) -> Any:
+        word = _shift_word(n.dtype.type)
+        return function(x.astype(word), np.mod(n.astype(word), word(scalars.bits(word)))).astype(n.dtype)
+
+    return shifted
 
 
 def _shift(name: str, left: bool, oracle: Any) -> None:
@@ -139,8 +152,8 @@ def _shift(name: str, left: bool, oracle: Any) -> None:
         def signature(a, b): ...
 
         signature.__annotations__ = {"a": pattern, "b": pattern, "return": pattern}
-        signs = "" if left else "; signed numbers keep their sign"
-        signature.__doc__ = f"`a` shifted {'left' if left else 'right'} by `b` modulo the width{signs}."
+        way, signs = ("left", "") if left else ("right", "; signed numbers keep their sign")
+        signature.__doc__ = f"`a` shifted {way} by `b` modulo the width, of 8 and 16 bits modulo 32{signs}."
         op(_shifted(left), numpy=_shift_oracle(oracle), name=name, nondiff=_NO_BITS)(signature)
 
 
