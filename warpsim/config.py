@@ -56,6 +56,8 @@ class Config:
     """Relate CUDA machine code to source lines, for profilers and debuggers."""
     max_unroll: int = 16
     """Loops with a constant trip count up to this are unrolled."""
+    legacy_scalar_return_types: bool = False
+    """Built-ins, components and functions give Python's numbers on the host for all types, not for 32-bit ones only."""
     enable_backward: bool = True
     """Allow adjoint kernels to be compiled (they are compiled only when a tape asks)."""
     enable_cpu_blocks: bool = False
@@ -107,7 +109,6 @@ class Config:
     enable_vector_component_overwrites: bool = False
     launch_array_access_mode: LaunchArrayAccessMode = LaunchArrayAccessMode.RELAXED
     legacy_cpu_linker: bool = False
-    legacy_scalar_return_types: bool = False
     line_directives: bool = True
     llvm_cuda: bool = False
     optimization_level: int | None = None

@@ -72,9 +72,9 @@ def _word(pattern: Any, numbers: Any) -> str:
         number = 3 + k if pattern.name == "Int" else NUMBERS[k % len(NUMBERS)]
         return "" if pattern.name == "Element" else str(number)
     t = scalars.canonical(pattern)
-    if t in (np.float32, np.int32, np.bool_):
-        return {np.float32: str(NUMBERS[k % len(NUMBERS)]), np.int32: str(k + 1), np.bool_: "True"}[t]
-    if t is np.uint32:
+    if t in (wp.float32, wp.int32, wp.bool):
+        return {wp.float32: str(NUMBERS[k % len(NUMBERS)]), wp.int32: str(k + 1), wp.bool: "True"}[t]
+    if t is wp.uint32:
         return "wp.uint32(42)"
     known = {wp.vec2: "wp.vec2(1.0, 2.0)", wp.vec3: "wp.vec3(1.0, 2.0, 3.0)", wp.vec4: "wp.vec4(1.0, 2.0, 3.0, 4.0)"}
     return known.get(t, "")

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from warpsim.core.frontend.functions import Func
 from warpsim.core.ops.documentation import documentation
 from warpsim.core.ops.registry import Op
@@ -30,11 +28,12 @@ from warpsim.core.types.signatures import (
 )
 
 SCALAR_NAMES = {
-    np.float32: "float", np.float64: "float64", np.float16: "float16", np.int32: "int", np.bool_: "bool",
-    **{t: t.__name__ for t in (np.int8, np.int16, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)},
+    scalars.float32: "float", scalars.float64: "float64", scalars.float16: "float16", scalars.int32: "int",
+    scalars.bool_: "bool",
+    **{t: t.__name__ for t in scalars.INTEGERS if t is not scalars.int32},
 }  # fmt: skip
 COMPOUND_NAMES = {t: name for name, t in reversed(standard_names().items()) if not name.endswith("f")}
-FLOATS = (np.float64, np.float32, np.float16)  # NumPy's float64 is a float: the narrower word stands first
+FLOATS = (scalars.float64, scalars.float32, scalars.float16)  # float64 is a float: the narrower first
 EXTENTS = (2, 3, 4)
 GENERIC = {"vector": "_Vector", "matrix": "_Matrix", "quaternion": "_Quaternion", "transform": "_Transform"}
 
@@ -218,7 +217,7 @@ def _enumerated(signature: Signature, variables: set[TypeVariable]) -> Iterator[
     numbers = [v for v in (Float, Scalar) if v in variables]
     known = len(extents) + len(numbers) == len(variables)
     for sizes in itertools.product(EXTENTS, repeat=len(extents)) if known else ():
-        for t in FLOATS if numbers else (np.float32,):
+        for t in FLOATS if numbers else (scalars.float32,):
             bound = {**dict(zip(extents, sizes, strict=True)), **dict.fromkeys(numbers, t)}
             types = [_concrete(p, bound) for p in signature.patterns]
             if all(not compounds.is_compound(t) or t in COMPOUND_NAMES for t in types):

@@ -232,9 +232,9 @@ def too_large_literal(x: Floats):
     x[i] = 1.0
 
 
-@wrong(KernelTypeError, "wp.uint8(300)", "300 does not fit uint8", "expected: a number from 0 to 255")
+@wrong(KernelTypeError, "wp.uint8(300.0)", "300.0 does not fit uint8", "expected: a number from 0 to 255")
 def too_large_cast(x: Floats):
-    i = wp.uint8(300)
+    i = wp.uint8(300.0)
     x[int(i)] = 1.0
 
 

@@ -47,7 +47,7 @@ def from_jax(jax_array: jax.Array, dtype: Any = None) -> array:
     if not device_from_jax(next(iter(jax_array.devices()))).shares_host_memory:
         return from_dlpack(jax_array, dtype)
     memory = np.asarray(jax_array)
-    element = checked_dtype(memory.dtype.type) if dtype is None else checked_dtype(dtype)
+    element = checked_dtype(memory.dtype) if dtype is None else checked_dtype(dtype)
     layout = structs.numpy_dtype(element)
     inner = layout.shape
     if not memory.ndim:
@@ -118,7 +118,7 @@ def get_jax_device() -> jax.Device:
 
 def dtype_from_jax(jax_dtype: Any) -> Any:
     """The scalar type of a JAX dtype. Raises `ArgumentTypeError` (a `TypeError`) where there is none."""
-    dtype = np.dtype(jax_dtype).type
+    dtype = scalars.scalar_in(np.dtype(jax_dtype))
     if not scalars.is_scalar(dtype):
         raise ArgumentTypeError(f"{jax_dtype} has no scalar type here\nexpected: bool, integers, floats")
     return dtype

@@ -155,7 +155,7 @@ class CpuTarget(ThreadLoops, CpuMath):
         return self.builder.bitcast(module.globals[name], BYTES)
 
     def float_to_int(self, x: Any, source: type, target: type) -> Any:
-        """As LLVM's saturating conversion, but where that vectorises no loop over doubles: their limits are doubles too.
+        """As LLVM's saturating conversion, which loops over doubles do not vectorise: there the limits are doubles too.
 
         Of 16 bits it makes the lowest number of NaN where the processor has arithmetic of 16 bits (LLVM 22).
         """

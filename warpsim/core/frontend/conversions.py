@@ -77,19 +77,15 @@ def converted_scalar(tr: Translator, operand: Any, to: type) -> Any:
 
 
 def whole(number: Any, t: type) -> Any:
-    """A constant converted to an integer type: floats truncate, and all bits of the type may be given.
+    """A constant converted to an integer type: integers wrap, as they do at run time, and floats truncate.
 
-    Raises where the conversion would change the number beyond that: `wp.uint32(-1)` is fine, `int(1.0e20)` is not.
+    Raises where a float does not fit: `wp.uint8(300)` is 44, `int(1.0e20)` an error.
     """
-    limits, width = np.iinfo(t), scalars.bits(t)
-    low, high = min(limits.min, -(1 << (width - 1))), (1 << width) - 1
-    if isinstance(number, (float, np.floating)):
-        low, high = limits.min, limits.max
-    if not np.isfinite(float(number)) or not low <= int(number) <= high:
+    limits = np.iinfo(t)
+    if isinstance(number, (float, np.floating)) and not limits.min <= np.trunc(number) <= limits.max:
         expected = f"a number from {limits.min} to {limits.max}"
         raise KernelTypeError(f"{number} does not fit {type_name(t)}", expected=expected)
-    value = int(number) & ((1 << width) - 1)
-    return t(value - (1 << width) if value > limits.max else value)
+    return t(int(number))
 
 
 def conversion_help(source: Any, target: Any) -> str:

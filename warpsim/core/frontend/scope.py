@@ -75,9 +75,10 @@ def typed(operand: Any, like: Any = None) -> Value:
         kinds = "a number, vector, matrix or struct"
         raise KernelTypeError(f"{describe(operand)} has no value at run time", expected=kinds)
     if isinstance(operand, np.generic):  # NumPy's numbers are typed, np.float64 too
-        if not scalars.is_scalar(type(operand)):
+        t = scalars.canonical(type(operand))
+        if not scalars.is_scalar(t):
             raise KernelTypeError(f"{operand!r} is a {type(operand).__name__}", expected="a scalar type of kernels")
-        return Constant(type(operand), operand)
+        return Constant(t, t(operand))
     if isinstance(operand, bool):
         return Constant(scalars.bool_, np.bool_(operand))
     weak = WEAK_INT if isinstance(operand, int) else WEAK_FLOAT
@@ -144,7 +145,7 @@ def describe(operand: Any) -> str:
 
 def number_type(number: Any) -> Any:
     """The type of a compile-time number: its own, or the default of a literal."""
-    return scalars.PYTHON_SCALARS.get(type(number), type(number))
+    return scalars.canonical(type(number))
 
 
 def placeholder(t: Any) -> Value | None:

@@ -15,7 +15,8 @@ from ...errors import InvalidNumberError, WarpsimError
 from ..types import structs
 from ..types.arrays import type_name
 from ..types.compounds import scalar_of
-from ..types.scalars import holds_floats, is_float, is_integer
+from ..types.scalar_classes import plain
+from ..types.scalars import holds_floats, is_float, is_integer, numpy_class
 from ..types.values import Compound
 from .nodes import Call, Constant, For, If, Node, Region, Value, While
 
@@ -58,7 +59,7 @@ class Interpreter:
         step = int(self.get(node.step))
         bounds = (int(self.get(node.start)), int(self.get(node.stop)), step)
         for i in range(*bounds) if step else ():
-            self.env[node.index] = node.index.type(i)
+            self.env[node.index] = numpy_class(node.index.type)(i)
             self.env.update(zip(node.carried, values, strict=True))
             values = self.region(node.body)
         self.env.update(zip(node.results, values, strict=True))
@@ -116,7 +117,7 @@ def host_value(value: Any, t: Any) -> Any:
         return value.numpy()
     if structs.is_struct(t):
         return {name: host_value(getattr(value, name), field) for name, field in t.fields.items()}
-    return value
+    return plain(value)
 
 
 def _has_nan(value: Any) -> bool:

@@ -75,7 +75,7 @@ def open_handle(number: int, t: Any, what: str = "an id") -> Any:
 
 
 @op(_value, numpy=_oracle, rule=_rule, name="resolve", nondiff="gradients flow through the arrays of the struct")
-def resolve_row(id: np.uint64) -> Any:
+def resolve_row(id: uint64) -> Any:
     """The struct that an id stands for."""
 
 

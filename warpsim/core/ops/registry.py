@@ -34,6 +34,7 @@ from ..ir.nodes import Value
 from ..types import compounds, scalars
 from ..types.arrays import type_name
 from ..types.precise import host_result, typed_numbers
+from ..types.scalar_classes import own, plain
 from ..types.signatures import WEAK_FLOAT, Bindings, Weak, match, match_weak, resolve, weak_type
 from ..types.values import Compound
 from .documentation import Documentation, Signature
@@ -287,15 +288,19 @@ def evaluated(operation: Op, *args: Any, **attributes: Any) -> Any:
         assert row.expansion is not None, row.name
         with typed_numbers():
             return row.expansion(*values)
-    plain = [v.numpy() if isinstance(v, Compound) else v for v in values]
-    results = row.evaluate(plain, chosen.result_types, attributes)
+    results = row.evaluate([_for_oracle(v) for v in values], chosen.result_types, attributes)
     wrapped = tuple(to_host(v, t) for v, t in zip(results, chosen.result_types, strict=True))
     return wrapped if len(wrapped) > 1 else (wrapped[0] if wrapped else None)
 
 
 def to_host(value: Any, t: Any) -> Any:
     """The oracle's representation as a host value of type `t`."""
-    return t.wrap(value) if compounds.is_compound(t) else value
+    return t.wrap(value) if compounds.is_compound(t) else own(value)
+
+
+def _for_oracle(value: Any) -> Any:
+    """A host value as oracles compute with it."""
+    return value.numpy() if isinstance(value, Compound) else plain(value)
 
 
 def as_computed(x: Any) -> Any:
@@ -307,7 +312,8 @@ def as_computed(x: Any) -> Any:
 
 def _as_type(value: Any, t: Any) -> Any:
     if scalars.is_scalar(t):
-        return value if type(value) is t else t(value)
+        cls = scalars.numpy_class(t)
+        return value if type(value) is cls else cls(value)
     if compounds.is_compound(t):
         return np.asarray(value, t.dtype).reshape(t.shape)
     return value

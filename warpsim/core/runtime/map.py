@@ -126,7 +126,7 @@ def _fixed_type(value: Any) -> Any:
         return value.dtype
     if isinstance(value, bool):
         return scalars.bool_
-    return None if type(value) in (int, float) else type(value)
+    return None if type(value) in (int, float) else scalars.canonical(type(value))
 
 
 def _number_types(value: Any, around: list[Any]) -> list[Any]:

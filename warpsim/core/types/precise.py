@@ -1,4 +1,4 @@
-"""Numbers as the host sees them: Python's own for 32-bit types and bool, NumPy's typed scalars for the others.
+"""Numbers as the host sees them: Python's own for 32-bit types and bool, typed scalars for the others.
 
 Inside functions of the library that run on the host every number keeps its type, so that they round and wrap as in
 kernels; what such a function returns becomes Python's.
@@ -11,9 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
+from ...config import config
+from .scalar_classes import OWN, own
 from .scalars import bool_, float32, int32
 
-_PLAIN = (float32, int32, bool_)
+_PLAIN = {float32, int32, bool_, *(t for t in OWN if OWN[t] in (float32, int32))}
 
 
 class _State(threading.local):
@@ -35,7 +39,11 @@ def typed_numbers() -> Iterator[None]:
 
 def host_number(x: Any) -> Any:
     """A scalar for the caller: a Python number of the same value where `float`, `int` and `bool` name its type."""
-    return x.item() if type(x) in _PLAIN and not _state.depth else x
+    if _state.depth:
+        return own(x)
+    if type(x) in _PLAIN or (config.legacy_scalar_return_types and isinstance(x, np.generic)):
+        return x.item()
+    return own(x)
 
 
 def host_result(x: Any) -> Any:

@@ -1,8 +1,7 @@
-"""Scalar types are NumPy's scalar classes; this file names them and answers questions about them.
+"""Scalar types: their names, and questions about them.
 
-`warpsim.float32 is numpy.float32`: host values, annotations and kernel types are one object, and
-NumPy supplies host arithmetic, printing and conversion. `bfloat16` is ml_dtypes' class, which is imported when
-somebody first asks for it.
+One class is host value, annotation and kernel type: that of `scalar_classes`, which is NumPy's with `.value`. `bool_`
+is `numpy.bool_`; `bfloat16` is ml_dtypes' class, which is imported when somebody first asks for it.
 """
 
 from __future__ import annotations
@@ -11,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from .scalar_classes import (
+    OWN, Number, float16, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64,
+)  # fmt: skip
+
 bool_ = np.bool_
-int8, int16, int32, int64 = np.int8, np.int16, np.int32, np.int64
-uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64
-float16, float32, float64 = np.float16, np.float32, np.float64
 
 FLOATS: tuple[type, ...] = (float16, float32, float64)
 SIGNED: tuple[type, ...] = (int8, int16, int32, int64)
@@ -25,6 +25,12 @@ SCALARS = (bool_, *NUMBERS)
 
 # In kernels and annotations Python's own names mean the 32-bit types.
 PYTHON_SCALARS: dict[type, type] = {float: float32, int: int32, bool: bool_}
+
+# What an annotation may say instead of a scalar class.
+_NAMES = PYTHON_SCALARS | OWN
+
+# The classes here and NumPy's, in which oracles compute.
+_EITHER = {group: {*group, *(t for t in OWN if OWN[t] in group)} for group in (FLOATS, SIGNED, INTEGERS, NUMBERS)}
 
 
 def __getattr__(name: str) -> Any:
@@ -43,13 +49,23 @@ SUFFIX: dict[type, str] = {
 
 
 def canonical(annotation: Any) -> Any:
-    """`float`, `int`, `bool` and NumPy dtypes as scalar classes; anything else unchanged."""
+    """`float`, `int`, `bool`, NumPy's classes and dtypes as scalar classes; anything else unchanged."""
     if isinstance(annotation, np.dtype) and annotation.names is None and annotation.subdtype is None:
-        return annotation.type
+        return scalar_in(annotation)
     try:
-        return PYTHON_SCALARS.get(annotation, annotation)
+        return _NAMES.get(annotation, annotation)
     except TypeError:  # unhashable annotations are reported by whoever asked
         return annotation
+
+
+def scalar_in(dtype: np.dtype) -> type:
+    """The scalar class of the elements of a NumPy dtype; NumPy's own where there is none."""
+    return OWN.get(dtype.type, dtype.type)
+
+
+def numpy_class(t: type) -> Any:
+    """The class in which oracles hold numbers of a scalar type: NumPy's, whose arithmetic is the fastest."""
+    return t.plain if issubclass(t, Number) else t
 
 
 def is_scalar(t: Any) -> bool:
@@ -57,11 +73,11 @@ def is_scalar(t: Any) -> bool:
 
 
 def is_number(t: Any) -> bool:
-    return t in NUMBERS or is_bfloat16(t)
+    return t in _EITHER[NUMBERS] or is_bfloat16(t)
 
 
 def is_float(t: Any) -> bool:
-    return t in FLOATS or is_bfloat16(t)
+    return t in _EITHER[FLOATS] or is_bfloat16(t)
 
 
 def is_bfloat16(t: Any) -> bool:
@@ -76,7 +92,7 @@ def register_type(t: type) -> type:
 
 def suffix(t: type) -> str:
     """The suffix of compounds of a scalar type."""
-    return "bf" if is_bfloat16(t) else SUFFIX[t]
+    return "bf" if is_bfloat16(t) else SUFFIX[canonical(t)]
 
 
 def largest(t: type) -> float:
@@ -100,11 +116,11 @@ def holds_numbers(dtype: np.dtype) -> bool:
 
 
 def is_integer(t: Any) -> bool:
-    return t in INTEGERS
+    return t in _EITHER[INTEGERS]
 
 
 def is_signed(t: Any) -> bool:
-    return t in SIGNED
+    return t in _EITHER[SIGNED]
 
 
 def bits(t: type) -> int:

@@ -48,7 +48,7 @@ WEAK_FLOAT = Weak("float literal", float32)
 def weak_type(value: Any) -> Any:
     """The type of a host constant as an argument: weak for Python's own numbers."""
     kind = type(value)  # exactly: np.float64 is a float to isinstance, and it is typed
-    return {bool: bool_, int: WEAK_INT, float: WEAK_FLOAT}.get(kind, kind)
+    return {bool: bool_, int: WEAK_INT, float: WEAK_FLOAT}.get(kind) or scalars.canonical(kind)
 
 
 def weak_fits(weak: Weak, t: Any) -> bool:

@@ -358,4 +358,4 @@ def _as_warp(shape: tuple[int, ...], dtype: type) -> dict[str, Any]:
 
 
 def _restore(kind: str, shape: tuple[int, ...], dtype: str, data: np.ndarray) -> Compound:
-    return compound_type(kind, shape, np.dtype(dtype).type).wrap(data)
+    return compound_type(kind, shape, scalars.scalar_in(np.dtype(dtype))).wrap(data)

@@ -36,7 +36,7 @@ def folded(name, *values, **attributes):
     ("add", (int32(2**31 - 1), int32(1)), int32(-(2**31))), ("mul", (uint8(16), uint8(17)), uint8(16)),
     ("div", (int32(7), int32(0)), int32(0)), ("mod", (int8(-7), int8(0)), int8(-7)),
     ("div", (int8(-128), int8(-1)), int8(-128)), ("floordiv", (int32(-7), int32(2)), int32(-4)),
-    ("mul", (float32(0.1), float32(3)), float32(0.1) * float32(3)), ("sqrt", (float64(2),), np.sqrt(float64(2))),
+    ("mul", (float32(0.1), float32(3)), float32(0.1) * float32(3)), ("sqrt", (float64(2),), float64(np.sqrt(2.0))),
     ("add", (float16(2048), float16(1)), float16(2048)), ("floor", (float32(-0.5),), float32(-1.0)),
     ("lt", (float64(1.0), float64(2.0)), bool_(True)), ("lshift", (int32(1), int32(35)), int32(8)),
     ("where", (bool_(False), int32(1), int32(2)), int32(2)), ("neg", (float32(0.0),), float32(-0.0)),

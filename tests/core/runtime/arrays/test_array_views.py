@@ -36,7 +36,7 @@ def test_slices_are_views():
 def test_elements_are_host_values():
     a = wp.array(grid(), dtype=wp.vec4)
     assert a[1] == a[-2] == wp.vec4(4, 5, 6, 7)
-    assert type(wp.array(grid())[1, 2]) is np.float32
+    assert type(wp.array(grid())[1, 2]) is wp.float32
     assert a.list() == [wp.vec4(0, 1, 2, 3), wp.vec4(4, 5, 6, 7), wp.vec4(8, 9, 10, 11)]
     assert list(wp.array([1, 2], dtype=wp.int8)) == [1, 2]
     assert wp.array(grid()).transpose().list()[:3] == [0.0, 4.0, 8.0]

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-KEYS: tuple[type, ...] = (np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64)
+from ...types.scalars import float32, float64, int32, int64, uint32, uint64
+
+KEYS: tuple[type, ...] = (int32, uint32, int64, uint64, float32, float64)
 _DIGIT = 16
 
 

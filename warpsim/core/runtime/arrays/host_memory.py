@@ -69,7 +69,7 @@ def checked_dtype(dtype: Any) -> Any:
     element = canonical(dtype)
     if isinstance(element, str) or (isinstance(element, np.dtype) and element.names is None):
         try:
-            element = np.dtype(element).type
+            element = canonical(np.dtype(element))
         except TypeError as error:
             raise _not_an_element(dtype) from error
     if not structs.is_field_type(element) or isinstance(element, ArrayType):

@@ -61,7 +61,7 @@ def interpreted(value: Any, t: Any, name: str) -> Any:
         return {field: interpreted(getattr(value, field), ft, f"{name}.{field}") for field, ft in t.fields.items()}
     if compounds.is_compound(t):
         return host_value(value if isinstance(value, t) else t(*value), t)
-    return t(value)
+    return host_value(t(value), t)
 
 
 def host_array(value: Any, name: str) -> HostArray:
