@@ -79,6 +79,9 @@ class Compound(Components, metaclass=CompoundType):
     kind: ClassVar[str]
     shape: ClassVar[tuple[int, ...]]
     dtype: ClassVar[type]
+    memory: ClassVar[np.dtype]
+    """How NumPy holds a component."""
+
     size: ClassVar[int]
     __slots__ = ()
     __array_priority__ = 1000.0  # so that `np.float32(2) * v` asks the vector, not the array
@@ -105,7 +108,7 @@ class Compound(Components, metaclass=CompoundType):
     @classmethod
     def _build(cls, components: tuple) -> np.ndarray:
         if not components:
-            data = np.zeros(cls.shape, cls.dtype)
+            data = np.zeros(cls.shape, cls.memory)
             if cls.kind == "transform":
                 data[6] = 1
             return data
@@ -120,14 +123,14 @@ class Compound(Components, metaclass=CompoundType):
             if not isinstance(value, Compound):
                 check_whole(cls, part.dtype, value)
         if len(parts) == 1 and parts[0].ndim == 0:
-            return np.full(cls.shape, parts[0], cls.dtype)
+            return np.full(cls.shape, parts[0], cls.memory)
         flat = np.concatenate([p.ravel() for p in parts])
         if flat.size != cls.size:
             raise ComponentCountError(
                 f"{cls.__name__} got {flat.size} components\nexpected: none, one, or {cls.size}"
                 f"\nhelp: {cls.__name__}() is zero; one number fills every component"
             )
-        return flat.astype(cls.dtype).reshape(cls.shape)
+        return flat.astype(cls.memory).reshape(cls.shape)
 
     @classmethod
     def _of_kind(cls, shape: tuple[int, ...], kind: str = "") -> type[Compound]:
@@ -137,7 +140,7 @@ class Compound(Components, metaclass=CompoundType):
     @classmethod
     def wrap(cls, data: np.ndarray) -> Compound:
         """A value of this type over a copy of `data`, which must have the right size."""
-        return cls._over(np.array(data, cls.dtype, order="C").reshape(cls.shape))
+        return cls._over(np.array(data, cls.memory, order="C").reshape(cls.shape))
 
     @classmethod
     def from_buffer(cls, source: Any, offset: int = 0) -> Compound:
@@ -145,7 +148,7 @@ class Compound(Components, metaclass=CompoundType):
 
         Raises `ValueError` where the buffer has fewer bytes than the value, or is read-only.
         """
-        data = np.frombuffer(source, cls.dtype, cls.size, offset).reshape(cls.shape)
+        data = np.frombuffer(source, cls.memory, cls.size, offset).reshape(cls.shape)
         if not data.flags.writeable:
             raise ValueError(f"{cls.__name__}.from_buffer got memory that is read-only\nexpected: a writable buffer")
         return cls._over(data)
@@ -153,7 +156,7 @@ class Compound(Components, metaclass=CompoundType):
     @classmethod
     def from_buffer_copy(cls, source: Any, offset: int = 0) -> Compound:
         """A value with the components that a buffer holds, from `offset` bytes on."""
-        return cls.wrap(np.frombuffer(source, cls.dtype, cls.size, offset))
+        return cls.wrap(np.frombuffer(source, cls.memory, cls.size, offset))
 
     @classmethod
     def from_ptr(cls, ptr: int) -> Compound:
@@ -163,7 +166,7 @@ class Compound(Components, metaclass=CompoundType):
         """
         if not ptr:
             raise ValueError(f"{cls.__name__}.from_ptr got {ptr!r}\nexpected: an address")
-        return cls.from_buffer_copy((ctypes.c_byte * (cls.size * np.dtype(cls.dtype).itemsize)).from_address(ptr))
+        return cls.from_buffer_copy((ctypes.c_byte * (cls.size * cls.memory.itemsize)).from_address(ptr))
 
     # ----- NumPy --------------------------------------------------------------------------
 
@@ -201,7 +204,7 @@ class Compound(Components, metaclass=CompoundType):
         return f"{type(self).__name__}({self._data.tolist()})"
 
     def __reduce__(self) -> tuple:
-        return _restore, (self.kind, self.shape, np.dtype(self.dtype).name, self._data)
+        return _restore, (self.kind, self.shape, self.memory.name, self._data)
 
     # ----- arithmetic ---------------------------------------------------------------------
 
@@ -259,7 +262,7 @@ class Compound(Components, metaclass=CompoundType):
     __matmul__ = __mul__
 
     def __rmul__(self, other: Any) -> Any:
-        return self.wrap(self.dtype(other) * self._data)
+        return self.wrap(self._data * self.dtype(other))
 
     @_or_its_own
     def __truediv__(self, other: Any) -> Any:
@@ -267,7 +270,7 @@ class Compound(Components, metaclass=CompoundType):
         return self.wrap(divided)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return self.wrap(self.dtype(other) / self._data)
+        return self.wrap(np.divide(self.dtype(other), self._data))
 
 
 def _matches(data: np.ndarray, other: Any) -> bool:
@@ -311,7 +314,8 @@ def compound_type(kind: str, shape: tuple[int, ...], dtype: type) -> type[Compou
     size = int(np.prod(shape))
     if size > MAX_SIZE:
         raise ValueError(f"a {kind} of shape {shape} has {size} components\nexpected: at most {MAX_SIZE}")
-    attributes = {"kind": kind, "shape": shape, "dtype": dtype, "size": size, "__slots__": ("__dict__", "_data")}
+    facts = {"kind": kind, "shape": shape, "dtype": dtype, "memory": np.dtype(dtype), "size": size}
+    attributes = facts | {"__slots__": ("__dict__", "_data")}
     name = _name(kind, shape, dtype)
     if not holds(dtype):
         return CompoundType(name, (Compound,), attributes | _as_warp(shape, dtype))
