@@ -115,6 +115,7 @@ MEMBERS = {
         CLOSEST LINEAR id load_from_nvdb load_next_grid save_to_nvdb load_from_numpy to_numpy allocate
         allocate_by_tiles allocate_by_voxels dtype is_index array get_grid_info get_voxel_size
         get_tile_count get_tiles get_voxel_count get_voxels get_active_stats get_feature_array_count
+        rebuild is_rebuildable get_rebuild_info RebuildInfo
         get_feature_array_info feature_array GridInfo FeatureArrayInfo ActiveStats""",
     "config": """
         verify dump fast_math kernel_cache_dir enable_backward max_unroll log_level deterministic""",
@@ -235,6 +236,16 @@ def test_the_face_only_gathers():
 def test_an_unknown_switch_is_refused_with_the_known_ones():
     with pytest.raises(wp.errors.WarpsimError, match=r"config has no switch 'verfy'[\s\S]*verify"):
         wp.config.verfy = True
+
+
+def test_the_access_mode_of_launches_is_one_of_its_enumeration(monkeypatch):
+    modes = wp.config.LaunchArrayAccessMode
+    assert wp.config.launch_array_access_mode is modes.RELAXED
+    for mode in (modes.CHECKED, 2):
+        monkeypatch.setattr(wp.config, "launch_array_access_mode", mode)
+        assert wp.config.launch_array_access_mode is modes(mode)
+    with pytest.raises(ValueError):
+        wp.config.launch_array_access_mode = 5
 
 
 def loaded_by(code):

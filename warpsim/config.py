@@ -125,6 +125,8 @@ class Config:
             )
         if name == "tape_snapshots" and value not in ("copy", "error"):
             raise WarpsimError(f"config.tape_snapshots = {value!r}\nexpected: 'copy' or 'error'")
+        if name == "launch_array_access_mode":
+            value = LaunchArrayAccessMode(value)  # raises ValueError for what is none
         if name == "lanes":
             check_lanes(value, "config.lanes")
         if name == "log_level" and name in vars(self):  # the default leaves the logger as the program has set it

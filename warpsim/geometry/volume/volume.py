@@ -1,19 +1,22 @@
 """`Volume`: a sparse grid of values in space, in the NanoVDB format (K. Museth, "NanoVDB", SIGGRAPH 2021 Talks).
 
 Guarantees: bytes from outside were checked before kernels see them; what kernels work on is in the order of the
-format, so it can be saved at any time. The tree of a volume never changes; values do, by `volume_store` and by
-`leaf_values`. The id of a volume that is gone stands for one without voxels, whose background is zero.
+format, so it can be saved at any time. The tree of a volume changes by `rebuild` alone; values do by `volume_store`
+and by `leaf_values`. The id of a volume that is gone stands for one without voxels, whose background is zero.
 """
 
 from __future__ import annotations
 
+import copy
 import zlib
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.language import array, get_device, int32, uint8, vec3i
 from ...core.runtime.arrays.array import array as Array
+from ...core.runtime.devices.capture import recorded
 from ...core.runtime.devices.unique import Unique
 from ...core.runtime.launches.handles import Handle
 from ...core.types.arrays import type_name
@@ -27,8 +30,10 @@ from ..nanovdb.check import check
 from ..nanovdb.grid import Grid, aligned_copy
 from ..nanovdb.layout import ALIGNMENT, LEAF_LOG2, LEAF_SLOTS, GridFlag, GridType
 from ..nanovdb.read import VALUE_TYPES
-from .allocate import box_grid, chosen_points, dense_grid, tile_grid, voxel_grid
+from . import rebuild
+from .allocate import box_grid, dense_grid, tile_grid, voxel_grid
 from .data import leaf_values, present, seen_by_kernels, volume_data, voxel_count
+from .rebuild import Plan, check_status, room_of, tell
 from .sample import CLOSEST, LINEAR
 
 _TYPE_NAMES = {
@@ -49,6 +54,10 @@ class Volume(Unique):
     """
 
     CLOSEST, LINEAR = CLOSEST, LINEAR
+    REBUILD_SUCCESS, REBUILD_INVALID_INPUT = rebuild.SUCCESS, rebuild.NO_POINTS
+    REBUILD_LEAF_CAPACITY_EXCEEDED, REBUILD_LOWER_CAPACITY_EXCEEDED = rebuild.TOO_MANY_LEAVES, rebuild.TOO_MANY_LOWER
+    REBUILD_UPPER_CAPACITY_EXCEEDED, REBUILD_VOXEL_CAPACITY_EXCEEDED = rebuild.TOO_MANY_UPPER, rebuild.TOO_MANY_VOXELS
+    RebuildInfo = rebuild.Room
 
     class GridInfo(NamedTuple):
         """What a grid's header says: world = transform_matrix (3, 3) @ index + translation (3,)."""
@@ -97,6 +106,7 @@ class Volume(Unique):
         self._data = volume_data(self._grid, self.device, shared=shared)
         self._saved = zlib.crc32(self._grid.buffer.data)
         self._handle = Handle(self._data, device=self.device)
+        self._plan: Plan | None = None
         return self
 
     @classmethod
@@ -105,7 +115,7 @@ class Volume(Unique):
 
     def __repr__(self) -> str:
         info = self.get_grid_info()
-        return f"Volume({info.type_str} {info.name!r}, {self.get_tile_count()} tiles, {info.size_in_bytes} bytes)"
+        return f"Volume({info.type_str} {info.name!r}, {len(self._grid.leaves)} tiles, {info.size_in_bytes} bytes)"
 
     # ----- files and arrays -----------------------------------------------------------------------
 
@@ -179,7 +189,9 @@ class Volume(Unique):
     @classmethod
     def allocate_by_tiles(
         cls, tile_points: Any, voxel_size: Any = None, bg_value: Any = 0.0, translation: Any = (0.0, 0.0, 0.0),
-        device: Any = None, transform: Any = None, *, point_mask: Any = None,
+        device: Any = None, transform: Any = None, rebuildable: bool = False, max_tiles: int | None = None,
+        max_lower_nodes: int | None = None, max_upper_nodes: int | None = None, status: Array | None = None,
+        point_mask: Any = None,
     ) -> Volume:  # fmt: skip
         """A volume with the tiles of 8^3 voxels that contain some points.
 
@@ -187,19 +199,86 @@ class Volume(Unique):
         belong to the nearest voxel. They may repeat. voxel_size: a number or three; or transform: (3, 3), with
         world = transform @ index + translation. bg_value: as in `allocate`. point_mask: (n,) integers, which points
         count: those where it is not 0.
+        rebuildable: allow `rebuild`, as each of these does: the most tiles, and the most nodes of 128^3 and of 4096^3
+        voxels, by default as many as there are points. status: (1,) uint32, the flags of `rebuild`; a volume whose
+        points need more than it may have begins without tiles.
         A tile with no other one near costs 300 kB. Raises `VolumeError` as `allocate` does.
         """
-        tile_points = chosen_points(tile_points, point_mask)
-        return cls._of([tile_grid(tile_points, bg_value, voxel_size, transform, translation)], device)
+        background = copy.deepcopy(bg_value)
+        build = partial(
+            tile_grid, bg_value=background, voxel_size=voxel_size, transform=transform, translation=translation
+        )
+        most = {"max_tiles": max_tiles, "max_lower_nodes": max_lower_nodes, "max_upper_nodes": max_upper_nodes}
+        plan = Plan(build, room_of("tiles", tile_points, rebuildable, most))
+        return cls._planned(plan, tile_points, point_mask, status, device)
 
     @classmethod
     def allocate_by_voxels(
         cls, voxel_points: Any, voxel_size: Any = None, translation: Any = (0.0, 0.0, 0.0), device: Any = None,
-        transform: Any = None, *, point_mask: Any = None,
+        transform: Any = None, rebuildable: bool = False, max_active_voxels: int | None = None,
+        max_leaf_nodes: int | None = None, max_lower_nodes: int | None = None, max_upper_nodes: int | None = None,
+        status: Array | None = None, point_mask: Any = None,
     ) -> Volume:  # fmt: skip
         """An index volume with the voxels that contain some points: parameters as of `allocate_by_tiles`."""
-        voxel_points = chosen_points(voxel_points, point_mask)
-        return cls._of([voxel_grid(voxel_points, voxel_size, transform, translation)], device)
+        build = partial(voxel_grid, voxel_size=voxel_size, transform=transform, translation=translation)
+        most = {
+            "max_active_voxels": max_active_voxels, "max_leaf_nodes": max_leaf_nodes,
+            "max_lower_nodes": max_lower_nodes, "max_upper_nodes": max_upper_nodes,
+        }  # fmt: skip
+        plan = Plan(build, room_of("voxels", voxel_points, rebuildable, most))
+        return cls._planned(plan, voxel_points, point_mask, status, device)
+
+    @classmethod
+    def _planned(cls, plan: Plan, points: Any, mask: Any, status: Array | None, device: Any) -> Volume:
+        check_status(status)
+        flags, grid = plan.built(points, mask)
+        tell(status, flags)
+        volume = cls._of([plan.empty if grid is None else grid], device)
+        volume._plan = plan if plan.room is not None else None
+        return volume
+
+    # ----- the same from other points -------------------------------------------------------------
+
+    @property
+    def is_rebuildable(self) -> bool:
+        """Whether the volume was made for `rebuild`."""
+        return self._plan is not None
+
+    def get_rebuild_info(self) -> Volume.RebuildInfo:
+        """The kind of points that `rebuild` takes, "tiles" or "voxels", and the most voxels and nodes there may be.
+
+        None and zeros for a volume that is not made for it.
+        """
+        room = self._plan.room if self._plan is not None else None
+        return room or Volume.RebuildInfo()
+
+    def rebuild(self, points: Any, status: Array | None = None, point_mask: Any = None) -> Array | None:
+        """Give the volume the tiles, or voxels, of other points; its id, map and background stay, values are new.
+
+        points, point_mask: as for the method that made the volume. status: (1,) uint32, gets 0 (`REBUILD_SUCCESS`), or
+        the sum of flags that say why all stays as it was: more nodes or voxels than the volume may have
+        (`REBUILD_LEAF_CAPACITY_EXCEEDED` ...), or no points (`REBUILD_INVALID_INPUT`). Returns `status`.
+        Arrays over the memory of the volume (`array()`, `leaf_values`) are of the grid before. In a graph that is
+        captured, points and mask are read when it runs.
+        Raises `VolumeError` for a volume that is not made for it, and what making volumes raises.
+        """
+        if self._plan is None:
+            raise VolumeError(f"{self!r} is not rebuildable\nhelp: allocate_by_tiles(..., rebuildable=True)")
+        check_status(status)
+        self._handle.note_replaced("Volume.rebuild()", "make a new Volume in the step")
+        recorded(partial(self._rebuild, points, status, point_mask))
+        return status
+
+    def _rebuild(self, points: Any, status: Array | None, mask: Any) -> None:
+        assert self._plan is not None
+        flags, grid = self._plan.built(points, mask)
+        tell(status, flags)
+        if grid is not None:
+            data = volume_data(grid, self.device)
+            data.words.requires_grad = self.requires_grad
+            self._grids, self._grid, self._data = [grid], grid, data
+            self._saved = zlib.crc32(grid.buffer.data)
+            self._handle.update(data)
 
     # ----- what it is -----------------------------------------------------------------------------
 
@@ -250,23 +329,29 @@ class Volume(Unique):
     # ----- voxels ---------------------------------------------------------------------------------
 
     def get_tile_count(self) -> int:
-        """How many blocks of 8^3 voxels there are."""
-        return len(self._grid.leaves)
+        """How many blocks of 8^3 voxels there are; in a volume for `rebuild`, how many there may be."""
+        return len(self._grid.leaves) if self._plan is None else self.get_rebuild_info().max_leaf_node_count
 
     def get_tiles(self, out: Array | None = None) -> Array:
-        """The lowest voxel of each tile, (tiles, 3) int32. `out`: an array of them, or of vec3i, to write to."""
-        return self._given(nanovdb_voxels.tiles(self._grid), out)
+        """The lowest voxel of each tile there is, (tiles, 3) int32. `out`: an array to write them to, or of vec3i.
+
+        In a volume for `rebuild`, `out` may have room for the tiles that there may be, and the first ones are written.
+        """
+        return self._given(nanovdb_voxels.tiles(self._grid), out, self.get_tile_count())
 
     def get_voxel_count(self) -> int:
-        """The number of voxels with an index: all 512 of each tile, in on-index volumes the active ones."""
-        return voxel_count(self._grid)
+        """The number of voxels with an index: all 512 of each tile, in on-index volumes the active ones.
+
+        In a volume for `rebuild`, how many there may be: arrays with an element for each of them serve all builds.
+        """
+        return voxel_count(self._grid) if self._plan is None else self.get_rebuild_info().max_voxel_count
 
     def get_active_stats(self) -> Volume.ActiveStats:
-        """The number of voxels, as `get_voxel_count` counts them, and the numbers of leaves and inner nodes."""
-        return Volume.ActiveStats(self.get_voxel_count(), *self._grid.node_counts)
+        """The numbers of voxels with an index, of leaves, and of inner nodes that there are."""
+        return Volume.ActiveStats(voxel_count(self._grid), *self._grid.node_counts)
 
     def get_voxels(self, out: Array | None = None) -> Array:
-        """The voxels in the order of their indices, (voxels, 3) int32. `out`: an array of them, or of vec3i."""
+        """The voxels in the order of their indices, (voxels, 3) int32. `out`: as of `get_tiles`."""
         grid = self._grid
         if grid.type == GridType.ONINDEX:
             voxels = nanovdb_voxels.active_voxels(grid)
@@ -277,17 +362,18 @@ class Volume(Unique):
             if grid.type == GridType.INDEX:
                 origins = origins[np.argsort(grid.leaves["offset"], kind="stable")]
             voxels = (origins[:, None] + inside).reshape(-1, 3).astype(np.int32)
-        return self._given(voxels, out)
+        return self._given(voxels, out, self.get_voxel_count())
 
-    def _given(self, rows: np.ndarray, out: Array | None) -> Array:
+    def _given(self, rows: np.ndarray, out: Array | None, room: int) -> Array:
         """Coordinates as an array (n, 3) of int32; or in the user's array, which may also be (n,) of vec3i."""
         if out is None:
             return array(rows, dtype=int32, device=self.device)
         instance(out, array, "out")
-        if (out.dtype, out.shape) not in ((vec3i, rows.shape[:1]), (int32, rows.shape)):
+        fits = (out.dtype, out.shape[1:]) in ((vec3i, ()), (int32, (3,))) and out.shape[0] in (len(rows), room)
+        if not fits:
             shown = f"{out.dtype.__name__} of shape {out.shape}"
-            raise VolumeError(f"out is {shown}\nexpected: vec3i of shape {rows.shape[:1]}, or int32 of {rows.shape}")
-        out.assign(rows)
+            raise VolumeError(f"out is {shown}\nexpected: vec3i of shape {(room,)}, or int32 of {(room, 3)}")
+        out[: len(rows)].assign(rows)
         return out
 
     # ----- values ---------------------------------------------------------------------------------

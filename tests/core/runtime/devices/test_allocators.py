@@ -118,6 +118,16 @@ def test_a_device_gives_its_own_memory_by_address(device):
         own.deallocate(address, 64)
 
 
+def test_pinned_memory_by_address():
+    pinned = wp.get_device("cpu").pinned_allocator
+    address = pinned.allocate(64)
+    memory = wp.from_ptr(address, 16, dtype=float, device="cpu")
+    expected = wp.MemoryKind.PINNED if wp.get_device().is_cuda else wp.MemoryKind.HOST
+    assert isinstance(pinned, wp.Allocator) and memory.memory_kind is expected
+    del memory
+    pinned.deallocate(address, 64)
+
+
 def test_kinds_of_memory():
     gpu = wp.get_device().is_cuda
     x = wp.zeros(4)

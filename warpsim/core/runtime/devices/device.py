@@ -137,6 +137,15 @@ class Device:
         """The device's own memory as an allocator."""
         return DefaultAllocator(self.alias, self._own_memory)
 
+    @cached_property
+    def pinned_allocator(self) -> Allocator:
+        """Memory of the host for copies to and from devices, page-locked where there is one that gains by it."""
+        return DefaultAllocator(f"{self.alias} pinned", self._pinned)
+
+    def _pinned(self, size: int) -> Any:
+        gpu = next(iter(find_cuda()), None)
+        return self._own_memory(size) if gpu is None else gpu.pinned((size,), np.uint8, False)
+
     def _own_memory(self, size: int) -> Any:
         return np.ndarray((size,), np.uint8, *_aligned(size, zero=False))
 
