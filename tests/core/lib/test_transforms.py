@@ -306,3 +306,10 @@ def test_gradients_of_products_and_of_rotated_points_agree_where_the_quaternion_
         slopes.append((t.grad.numpy(), v.grad.numpy()))
     for a, b in zip(*slopes, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
+def test_setting_parts_on_the_host():
+    t = wp.transform()
+    assert wp.transform_set_translation(t, wp.vec3(1, 2, 3)) is None
+    assert wp.transform_set_rotation(t, wp.quat(0, 1, 0, 0)) is None
+    assert t == (1, 2, 3, 0, 1, 0, 0)

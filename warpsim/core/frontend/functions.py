@@ -115,8 +115,8 @@ class Func(Callee, Redefinable, ByName):
         if not overload.returned:
             return host_result(result)
         # Python's caller keeps its variables: the new states have nowhere to go.
-        values = result[len(overload.returned) :]
-        return host_result(values if len(values) > 1 else values[0])
+        values = (result if isinstance(result, tuple) else (result,))[len(overload.returned) :]
+        return host_result(values if len(values) > 1 else values[0] if values else None)
 
     def __repr__(self) -> str:
         return f"<func {self.name}>"

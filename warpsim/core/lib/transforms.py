@@ -39,14 +39,14 @@ def transform_get_rotation(xform: Transform[Float]) -> Quat[Float]:
 
 @func(inout=("xform",))
 def transform_set_translation(xform: Transform[Float], p: Vec[3, Float]) -> Transform[Float]:
-    """Give `xform` the position `p`, in place; also returns it."""
+    """Give `xform` the position `p`, in place."""
     xform[0], xform[1], xform[2] = p[0], p[1], p[2]
     return xform
 
 
 @func(inout=("xform",))
 def transform_set_rotation(xform: Transform[Float], q: Quat[Float]) -> Transform[Float]:
-    """Give `xform` the rotation `q`, in place; also returns it."""
+    """Give `xform` the rotation `q`, in place."""
     xform[3], xform[4], xform[5], xform[6] = q[0], q[1], q[2], q[3]
     return xform
 
