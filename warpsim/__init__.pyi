@@ -302,8 +302,12 @@ def empty(shape: Any, dtype: type[_A], device: Any = ..., requires_grad: builtin
 def empty(shape: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., pinned: builtins.bool = ..., retain_grad: builtins.bool = ..., strides: Any = ..., **options: Any) -> array[Any, Any]:
     """An array of undefined contents.
 
-    shape: an integer or extents; `length=n` is accepted too, and `ndim`, which must be theirs. strides: bytes from one
-    element to the next, for each dimension.
+    shape: an integer, or a tuple of up to four extents; `length=n` is accepted too, and `ndim`, if it fits. dtype: of the
+    elements: a number, vector, matrix, quaternion, transform or struct. device: where, default: the current one.
+    requires_grad: with an array of gradients, `.grad`, of zeros. pinned: memory of the host that copies to a GPU need
+    not wait for. strides: bytes from one element to the next, for each dimension.
+
+    Raises `ArrayError` for a shape or dtype that no array has, `DeviceError` for an unknown device.
     """
 @_overload
 def zeros(shape: Any = ..., *, device: Any = ..., requires_grad: builtins.bool = ..., pinned: builtins.bool = ..., retain_grad: builtins.bool = ..., strides: Any = ..., length: int = ...) -> array[float, Any]: ...
@@ -313,7 +317,9 @@ def zeros(shape: Any = ..., *, dtype: type[_A], device: Any = ..., requires_grad
 def zeros(shape: Any, dtype: type[_A], device: Any = ..., requires_grad: builtins.bool = ..., pinned: builtins.bool = ..., retain_grad: builtins.bool = ..., strides: Any = ...) -> array[_A, Any]: ...
 @_overload
 def zeros(shape: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., pinned: builtins.bool = ..., retain_grad: builtins.bool = ..., strides: Any = ..., **options: Any) -> array[Any, Any]:
-    """An array of zeros. In a kernel: a zeroed array of constant shape on the thread's stack.
+    """An array of zeros; arguments and errors are those of `empty`.
+
+    In a kernel, `wp.zeros(shape=8, dtype=float)` is an array of zeros on the stack of the thread; its shape is constant.
     """
 @_overload
 def ones(shape: Any = ..., *, device: Any = ..., requires_grad: builtins.bool = ..., pinned: builtins.bool = ..., retain_grad: builtins.bool = ..., length: int = ...) -> array[float, Any]: ...
@@ -323,45 +329,48 @@ def ones(shape: Any = ..., *, dtype: type[_A], device: Any = ..., requires_grad:
 def ones(shape: Any, dtype: type[_A], device: Any = ..., requires_grad: builtins.bool = ..., pinned: builtins.bool = ..., retain_grad: builtins.bool = ...) -> array[_A, Any]: ...
 @_overload
 def ones(shape: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., pinned: builtins.bool = ..., retain_grad: builtins.bool = ..., **options: Any) -> array[Any, Any]:
-    """An array of ones (every component of every element).
+    """An array whose elements have the value 1 in every component; arguments and errors are those of `empty`.
     """
 @_overload
 def full(shape: Any, value: Any, dtype: type[_A], device: Any = ..., requires_grad: builtins.bool = ..., pinned: builtins.bool = ..., retain_grad: builtins.bool = ...) -> array[_A, Any]: ...
 @_overload
 def full(shape: Any = ..., value: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., pinned: builtins.bool = ..., retain_grad: builtins.bool = ..., **options: Any) -> array[Any, Any]:
-    """An array filled with `value`; without dtype its type is that of the value.
+    """An array filled with `value`; other arguments and errors are those of `empty`.
 
-    A Python int makes int32 and a float float32, a list makes a vector, nested lists a matrix.
+    dtype: default: the type of the value. A Python int makes int32 and a float float32, a list makes a vector, nested
+    lists a matrix.
     """
 @_overload
 def empty_like(src: array[_T, _Rank], device: Any = ..., requires_grad: builtins.bool | None = ..., pinned: builtins.bool | None = ..., retain_grad: builtins.bool = ...) -> array[_T, _Rank]: ...
 @_overload
 def empty_like(src: Any, device: Any = ..., requires_grad: builtins.bool | None = ..., pinned: builtins.bool | None = ..., retain_grad: builtins.bool = ...) -> array[Any, Any]:
-    """Undefined contents in the shape and dtype of `src`.
+    """An array of undefined contents with the shape and dtype of `src`.
+
+    device, requires_grad: default: those of `src`. Raises `ArgumentTypeError` where `src` is no array.
     """
 @_overload
 def zeros_like(src: array[_T, _Rank], device: Any = ..., requires_grad: builtins.bool | None = ..., pinned: builtins.bool | None = ..., retain_grad: builtins.bool = ...) -> array[_T, _Rank]: ...
 @_overload
 def zeros_like(src: Any, device: Any = ..., requires_grad: builtins.bool | None = ..., pinned: builtins.bool | None = ..., retain_grad: builtins.bool = ...) -> array[Any, Any]:
-    """Zeros of the shape and dtype of `src`.
+    """An array of zeros with the shape and dtype of `src`; arguments are those of `empty_like`.
     """
 @_overload
 def ones_like(src: array[_T, _Rank], device: Any = ..., requires_grad: builtins.bool | None = ..., pinned: builtins.bool | None = ..., retain_grad: builtins.bool = ...) -> array[_T, _Rank]: ...
 @_overload
 def ones_like(src: Any, device: Any = ..., requires_grad: builtins.bool | None = ..., pinned: builtins.bool | None = ..., retain_grad: builtins.bool = ...) -> array[Any, Any]:
-    """Ones in the shape and dtype of `src`.
+    """An array of ones with the shape and dtype of `src`; arguments are those of `empty_like`.
     """
 @_overload
 def full_like(src: array[_T, _Rank], value: Any, device: Any = ..., requires_grad: builtins.bool | None = ..., pinned: builtins.bool | None = ..., retain_grad: builtins.bool = ...) -> array[_T, _Rank]: ...
 @_overload
 def full_like(src: Any, value: Any, device: Any = ..., requires_grad: builtins.bool | None = ..., pinned: builtins.bool | None = ..., retain_grad: builtins.bool = ...) -> array[Any, Any]:
-    """`value` everywhere, in the shape and dtype of `src`.
+    """An array filled with `value`, with the shape and dtype of `src`; other arguments are those of `empty_like`.
     """
 @_overload
 def clone(src: array[_T, _Rank], device: Any = ..., requires_grad: builtins.bool | None = ..., pinned: builtins.bool | None = ..., retain_grad: builtins.bool = ...) -> array[_T, _Rank]: ...
 @_overload
 def clone(src: Any, device: Any = ..., requires_grad: builtins.bool | None = ..., pinned: builtins.bool | None = ..., retain_grad: builtins.bool = ...) -> array[Any, Any]:
-    """A contiguous copy of an array, gradient not included.
+    """A contiguous copy of an array, without its gradient; arguments are those of `empty_like`. Tapes record it.
     """
 @_overload
 def from_numpy(arr: Any, dtype: type[_A], shape: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., retain_grad: builtins.bool = ...) -> array[_A, Any]: ...
@@ -3288,7 +3297,7 @@ def transform_set_rotation(xform: transformd, q: quatd) -> None: ...
 def transform_set_rotation(xform: transform, q: quat) -> None: ...
 @_overload
 def transform_set_rotation(xform: transformh, q: quath) -> None:
-    """Give `xform` the rotation `q`, in place; also returns it.
+    """Give `xform` the rotation `q`, in place.
     """
 @_overload
 def transform_set_translation(xform: transformd, p: vec3d) -> None: ...
@@ -3296,7 +3305,7 @@ def transform_set_translation(xform: transformd, p: vec3d) -> None: ...
 def transform_set_translation(xform: transform, p: vec3) -> None: ...
 @_overload
 def transform_set_translation(xform: transformh, p: vec3h) -> None:
-    """Give `xform` the position `p`, in place; also returns it.
+    """Give `xform` the position `p`, in place.
     """
 @_overload
 def transform_to_matrix(xform: transformd) -> mat44d: ...

@@ -17,7 +17,7 @@ from ..core.emit.layout import WORD, argument_offsets
 from ..core.emit.program import Form
 from ..core.language import array
 from ..core.passes.forward.tangent import needs_one_thread, parameter_slots
-from ..core.runtime.commands.adjoint_by_hand import adjoint_launch
+from ..core.runtime.commands.adjoint_by_hand import launch_adjoint
 from ..core.runtime.devices.device import CPU
 from ..core.runtime.launches.for_device import prepare
 from ..core.runtime.launches.launcher import LaunchCall
@@ -220,7 +220,7 @@ def vjp_steps(steps: Steps, operator: KernelOperator, call: Call) -> tuple[Launc
         grads[k] = seeds[n]
     pure = seeds[len(s.in_out) :]
     split = len(s.inputs)
-    recorded = adjoint_launch(kernel, call.dims, args[:split], args[split:], grads, pure, CPU, None, True)
+    recorded = launch_adjoint(kernel, call.dims, args[:split], args[split:], grads, pure, CPU, None, True)
     launch = recorded.ready.call
     offsets = argument_offsets(list(launch.launcher.types))[0]
     point_inputs(steps, offsets)

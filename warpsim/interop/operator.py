@@ -19,7 +19,7 @@ from ..core.emit.program import Form
 from ..core.language import Kernel, array, clone, launch, zeros, zeros_like
 from ..core.passes.analysis.mod_ref import mod_ref
 from ..core.runtime.arrays.saved_contents import Paused, bounds
-from ..core.runtime.commands.adjoint_by_hand import adjoint_launch
+from ..core.runtime.commands.adjoint_by_hand import launch_adjoint
 from ..core.runtime.devices.device import CPU, Device
 from ..core.runtime.launches.launcher import Launcher
 from ..core.runtime.tape.adjoint_needs import Needs, needs_of
@@ -272,7 +272,7 @@ class KernelOperator(Operator):
         args = self.arguments(call, outputs)
         pure = seeds[len(s.in_out) :]
         inputs, rest = args[: len(s.inputs)], args[len(s.inputs) :]
-        adjoint_launch(self.subject.current, call.dims, inputs, rest, grads, pure, call.device, None, False)
+        launch_adjoint(self.subject.current, call.dims, inputs, rest, grads, pure, call.device, None, False)
         return [grads[k] for k in active]
 
     def zero_gradient(self, k: int, call: Call) -> array:

@@ -17,7 +17,7 @@ from ...errors import ArgumentTypeError, DeviceError, DimensionError, LaunchErro
 from ..emit.program import PRIMAL
 from .arrays import saved_contents
 from .arrays.call_site import CallSite
-from .commands.adjoint_by_hand import adjoint_launch
+from .commands.adjoint_by_hand import launch_adjoint
 from .commands.command import Launch
 from .devices.capture import current_graph
 from .devices.device import Device, get_device
@@ -35,23 +35,25 @@ def launch(
     adjoint: bool = False, record_tape: bool = True, record_cmd: bool = False, max_blocks: int = 0,
     block_dim: int | None = None, deterministic: bool | None = None, **misspelt: Any,
 ) -> Any:  # fmt: skip
-    """Run `kernel` on `dim` threads (an integer, or up to four extents).
+    """Run `kernel` on `dim` threads: an integer, or a tuple of up to four extents.
 
-    inputs, outputs: the kernel's arguments in order; arrays, numbers, vectors, structs, NumPy arrays
-    and objects with an array protocol. device, stream: where to run. record_cmd: return a `Launch` instead of
-    running. deterministic: independence of scheduling for scattered float atomics as well (they are
-    summed in private copies or serially; on CUDA always serially, which is slow). block_dim: threads of a
-    block: on CUDA, 256 by default; on other devices with `config.enable_cpu_blocks`, 1 by default. max_blocks: the
-    most blocks of a launch on CUDA, whose threads then run on.
+    inputs, outputs: the arguments of the kernel, those of outputs after those of inputs: arrays, numbers, vectors,
+    structs, NumPy arrays and objects with an array protocol. device, stream: where to run; default: the current ones.
+    record_tape: False hides the launch from active tapes. record_cmd: return a `Launch`, which can run again and again,
+    instead of running. deterministic: True gives float atomics that scatter a fixed order as well (sums in private
+    copies, or serial ones; on CUDA always serial, which is slow). block_dim: threads of a block: on CUDA, default 256; on
+    other devices with `config.enable_cpu_blocks`, default 1. max_blocks: upper limit of the number of blocks on CUDA,
+    whose threads then take several elements each; 0: none.
 
-    adjoint: run the adjoint of the kernel instead; adj_inputs, adj_outputs: see `adjoint_launch`.
-    record_tape: let active tapes record the launch.
+    adjoint: run the adjoint of the kernel in its place, as a tape would. adj_inputs, adj_outputs: the gradients of the
+    arguments: for an array None (its own `.grad`) or an array in the place of that; for a number, vector or struct None
+    or an array of one element, to which its gradient is added.
 
-    Any number of Python threads may launch at once. Atomics are atomic among the threads of one
-    launch: launches that run at the same time must not update one array.
+    Any number of Python threads may launch at once. Atomics are atomic among the threads of one launch: launches that
+    run at the same time must not update the same array.
 
-    A launch on CUDA returns at once, one with `config.verify` waits for its end; what a failed `assert` says is
-    raised by the next call that waits.
+    On CUDA a launch returns before it is done, unless `config.verify` is on; a failed `assert` in the kernel is raised
+    by the next call that waits.
 
     Raises `ArgumentTypeError`, `ArgumentCountError`, `DimensionError`, `ReadOnlyError`,
     `DeviceError`, `GradientError` for gradients that do not fit, or a `KernelError` when the kernel
@@ -80,7 +82,7 @@ def launch(
             if adjoint:
                 by_hand = (inputs, outputs, adj_inputs, adj_outputs)
                 blocks = (block_dim, max_blocks)
-                return adjoint_launch(kernel, dim, *by_hand, device, deterministic, record_cmd, blocks)
+                return launch_adjoint(kernel, dim, *by_hand, device, deterministic, record_cmd, blocks)
             if record_cmd:
                 settings = (deterministic, len(inputs), record_tape)
                 return command_of(kernel, dim, args, device, settings, (block_dim, max_blocks))

@@ -5,7 +5,7 @@ import time
 import pytest
 
 import warpsim as wp
-from warpsim.errors import DeviceError
+from warpsim.errors import ArgumentTypeError, DeviceError
 
 pytestmark = pytest.mark.cpu(reason="streams of the host; those of CUDA have tests of their own")
 
@@ -93,3 +93,11 @@ def test_unknown_devices():
     cure = r"is not available(.|\n)*device=\"cpu\"|does not exist\nexpected: cuda:0"
     with pytest.raises(DeviceError, match=rf"'cuda:99' ({cure})"):
         wp.Event("cuda:99")
+
+
+def test_copies_take_streams_and_refuse_what_is_none():
+    x = wp.zeros(3, dtype=float)
+    wp.copy(x, wp.ones(3, dtype=float), stream=wp.Stream())
+    assert x.numpy().tolist() == [1.0, 1.0, 1.0]
+    with pytest.raises(ArgumentTypeError, match=r"stream is 3 \(int\)\nexpected: warpsim\.Stream"):
+        wp.copy(x, x, stream=3)

@@ -16,6 +16,7 @@ from ...types.arrays import type_name
 from ..devices.capture import current_graph, recorded
 from ..devices.cuda import interop
 from ..devices.device import device_of, get_device
+from ..devices.stream import ScopedStream
 from .array import array
 from .host_memory import TypedMemory, allocate, checked_dtype, normalized_shape, refused
 
@@ -35,8 +36,12 @@ def empty(
 ) -> array:  # fmt: skip
     """An array of undefined contents.
 
-    shape: an integer or extents; `length=n` is accepted too, and `ndim`, which must be theirs. strides: bytes from one
-    element to the next, for each dimension.
+    shape: an integer, or a tuple of up to four extents; `length=n` is accepted too, and `ndim`, if it fits. dtype: of the
+    elements: a number, vector, matrix, quaternion, transform or struct. device: where, default: the current one.
+    requires_grad: with an array of gradients, `.grad`, of zeros. pinned: memory of the host that copies to a GPU need
+    not wait for. strides: bytes from one element to the next, for each dimension.
+
+    Raises `ArrayError` for a shape or dtype that no array has, `DeviceError` for an unknown device.
     """
     return _made(_extents(shape, kwargs), dtype, device, requires_grad, pinned, retain_grad, False, strides)
 
@@ -45,7 +50,10 @@ def zeros(
     shape: Any = None, dtype: Any = float, device: Any = None, requires_grad: bool = False, pinned: bool = False,
     retain_grad: bool = False, strides: Any = None, **kwargs: Any,
 ) -> array:  # fmt: skip
-    """An array of zeros. In a kernel: a zeroed array of constant shape on the thread's stack."""
+    """An array of zeros; arguments and errors are those of `empty`.
+
+    In a kernel, `wp.zeros(shape=8, dtype=float)` is an array of zeros on the stack of the thread; its shape is constant.
+    """
     a = _made(_extents(shape, kwargs), dtype, device, requires_grad, pinned, retain_grad, True, strides)
     if current_graph() is not None:
         a.zero_()
@@ -59,9 +67,10 @@ def full(
     shape: Any = None, value: Any = 0, dtype: Any = None, device: Any = None, requires_grad: bool = False,
     pinned: bool = False, retain_grad: bool = False, **kwargs: Any,
 ) -> array:  # fmt: skip
-    """An array filled with `value`; without dtype its type is that of the value.
+    """An array filled with `value`; other arguments and errors are those of `empty`.
 
-    A Python int makes int32 and a float float32, a list makes a vector, nested lists a matrix.
+    dtype: default: the type of the value. A Python int makes int32 and a float float32, a list makes a vector, nested
+    lists a matrix.
     """
     element = dtype if dtype is not None else _type_of(value)
     a = empty(shape, element, device, requires_grad, pinned, retain_grad, **kwargs)
@@ -73,7 +82,7 @@ def ones(
     shape: Any = None, dtype: Any = float, device: Any = None, requires_grad: bool = False, pinned: bool = False,
     retain_grad: bool = False, **kwargs: Any,
 ) -> array:  # fmt: skip
-    """An array of ones (every component of every element)."""
+    """An array whose elements have the value 1 in every component; arguments and errors are those of `empty`."""
     return full(shape, 1, dtype, device, requires_grad, pinned, retain_grad, **kwargs)
 
 
@@ -127,7 +136,10 @@ def empty_like(
     src: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,
     retain_grad: bool = False,
 ) -> array:  # fmt: skip
-    """Undefined contents in the shape and dtype of `src`."""
+    """An array of undefined contents with the shape and dtype of `src`.
+
+    device, requires_grad: default: those of `src`. Raises `ArgumentTypeError` where `src` is no array.
+    """
     _require_array(src, "src")
     device = src.device if device is None else device
     wants_grad = src.requires_grad if requires_grad is None else requires_grad
@@ -138,7 +150,7 @@ def zeros_like(
     src: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,
     retain_grad: bool = False,
 ) -> array:  # fmt: skip
-    """Zeros of the shape and dtype of `src`."""
+    """An array of zeros with the shape and dtype of `src`; arguments are those of `empty_like`."""
     a = empty_like(src, device, requires_grad, pinned, retain_grad)
     a.zero_()
     return a
@@ -148,7 +160,7 @@ def full_like(
     src: Any, value: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,
     retain_grad: bool = False,
 ) -> array:  # fmt: skip
-    """`value` everywhere, in the shape and dtype of `src`."""
+    """An array filled with `value`, with the shape and dtype of `src`; other arguments are those of `empty_like`."""
     a = empty_like(src, device, requires_grad, pinned, retain_grad)
     a.fill_(value)
     return a
@@ -158,7 +170,7 @@ def ones_like(
     src: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,
     retain_grad: bool = False,
 ) -> array:  # fmt: skip
-    """Ones in the shape and dtype of `src`."""
+    """An array of ones with the shape and dtype of `src`; arguments are those of `empty_like`."""
     return full_like(src, 1, device, requires_grad, pinned, retain_grad)
 
 
@@ -166,7 +178,7 @@ def clone(
     src: Any, device: Any = None, requires_grad: bool | None = None, pinned: bool | None = None,
     retain_grad: bool = False,
 ) -> array:  # fmt: skip
-    """A contiguous copy of an array, gradient not included."""
+    """A contiguous copy of an array, without its gradient; arguments are those of `empty_like`. Tapes record it."""
     cloned = empty_like(src, device, requires_grad, pinned, retain_grad)
     cloned.assign(src)
     return cloned
@@ -178,9 +190,11 @@ def clone(
 def copy(
     dest: Any, src: Any, dest_offset: int = 0, src_offset: int = 0, count: int = 0, stream: Any = None
 ) -> None:
-    """Copy elements of `src` to `dest`: all, or `count` elements between offsets of flat arrays.
+    """Copy all elements of `src` to `dest`, or `count` of them from `src_offset` to `dest_offset`. Tapes record it.
 
-    Raises `ArrayError` when dtypes or extents differ or a range leaves an array, `ReadOnlyError`.
+    Offsets count elements of the flattened arrays; a `count` of 0 stands for all. The arrays may be on different
+    devices. stream: where the copy runs; default: the current streams of the devices. Raises `ArrayError` where dtypes
+    or extents differ or a range leaves an array, `ReadOnlyError` for a destination that may not be written.
     """
     _require_array(dest, "dest")
     _require_array(src, "src")
@@ -189,6 +203,11 @@ def copy(
             f"copy of {type_name(src.dtype)} to {type_name(dest.dtype)}\nexpected: equal dtypes\n"
             "help: wp.utils.array_cast converts"
         )
+    with ScopedStream(stream, sync_enter=False):
+        _copy_elements(dest, src, dest_offset, src_offset, count)
+
+
+def _copy_elements(dest: Any, src: Any, dest_offset: int, src_offset: int, count: int) -> None:
     if dest_offset == src_offset == count == 0 and dest.shape == src.shape:
         dest.assign(src)
         return

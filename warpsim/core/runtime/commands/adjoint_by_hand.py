@@ -38,7 +38,7 @@ from ..tape.adjoint_needs import Needs, arrays_at, needs_of, same_arrays
 from .command import Launch
 
 
-def adjoint_launch(
+def launch_adjoint(
     kernel: Kernel, dim: Any, inputs: Sequence[Any], outputs: Sequence[Any], adj_inputs: Sequence[Any],
     adj_outputs: Sequence[Any], device: Device, deterministic: bool | None, record_cmd: bool,
     blocks: tuple[int | None, int] = (None, 0),

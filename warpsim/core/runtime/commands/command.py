@@ -98,10 +98,10 @@ class Launch(Unique):
         place = get_device(device)
         blanks = [_blank(t, place, adjoint) for t in kernel.patterns.values()]
         if adjoint:
-            from .adjoint_by_hand import adjoint_launch  # noqa: PLC0415 - it makes launches of this class
+            from .adjoint_by_hand import launch_adjoint  # noqa: PLC0415 - it makes launches of this class
 
             blocks = (block_dim, max_blocks)
-            vars(self).update(vars(adjoint_launch(kernel.current, 0, blanks, (), (), (), place, None, True, blocks)))
+            vars(self).update(vars(launch_adjoint(kernel.current, 0, blanks, (), (), (), place, None, True, blocks)))
         else:
             self.ready = ReadyLaunch(prepare(kernel.current, 0, blanks, place).shaped(block_dim, max_blocks))
 

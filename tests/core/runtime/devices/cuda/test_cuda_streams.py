@@ -47,6 +47,17 @@ def test_a_stream_runs_its_work_in_order():
     assert x.numpy()[[0, 9, 10, N - 1]].tolist() == [7.0, 7.0, 30.0, 30.0]
 
 
+@pytest.mark.parametrize("count", [0, N // 2])
+def test_a_copy_follows_the_work_of_the_stream_that_it_names(count):
+    x, y, s = ones(), wp.zeros(N, dtype=float, device="cuda:0"), wp.Stream("cuda:0")
+    wp.synchronize()
+    wp.launch(scale, N, [x, 4.0], stream=s)
+    wp.copy(y, x, count=count, stream=s)
+    wp.launch(scale, N, [x, 100.0], stream=s)
+    wp.synchronize_stream(s)
+    assert y.numpy()[[0, N - 1]].tolist() == [4.0, 0.0 if count else 4.0]
+
+
 def test_streams_wait_for_each_other():
     x, y = ones(), wp.zeros(N, dtype=float, device="cuda:0")
     first, second = wp.Stream("cuda:0"), wp.Stream("cuda:0")
