@@ -302,8 +302,8 @@ def empty(shape: Any, dtype: type[_A], device: Any = ..., requires_grad: builtin
 def empty(shape: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., pinned: builtins.bool = ..., retain_grad: builtins.bool = ..., strides: Any = ..., **options: Any) -> array[Any, Any]:
     """An array of undefined contents.
 
-    shape: an integer, or a tuple of up to four extents; `length=n` is accepted too, and `ndim`, if it fits. dtype: of the
-    elements: a number, vector, matrix, quaternion, transform or struct. device: where, default: the current one.
+    shape: an integer, or a tuple of up to four extents; `length=n` is accepted too, and `ndim`, if it fits. dtype: of
+    the elements: a number, vector, matrix, quaternion, transform or struct. device: where, default: the current one.
     requires_grad: with an array of gradients, `.grad`, of zeros. pinned: memory of the host that copies to a GPU need
     not wait for. strides: bytes from one element to the next, for each dimension.
 
@@ -319,7 +319,7 @@ def zeros(shape: Any, dtype: type[_A], device: Any = ..., requires_grad: builtin
 def zeros(shape: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., pinned: builtins.bool = ..., retain_grad: builtins.bool = ..., strides: Any = ..., **options: Any) -> array[Any, Any]:
     """An array of zeros; arguments and errors are those of `empty`.
 
-    In a kernel, `wp.zeros(shape=8, dtype=float)` is an array of zeros on the stack of the thread; its shape is constant.
+    In a kernel, `wp.zeros(shape=8, dtype=float)` is an array of zeros on the thread's stack; its shape is constant.
     """
 @_overload
 def ones(shape: Any = ..., *, device: Any = ..., requires_grad: builtins.bool = ..., pinned: builtins.bool = ..., retain_grad: builtins.bool = ..., length: int = ...) -> array[float, Any]: ...

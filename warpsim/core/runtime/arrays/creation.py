@@ -36,8 +36,8 @@ def empty(
 ) -> array:  # fmt: skip
     """An array of undefined contents.
 
-    shape: an integer, or a tuple of up to four extents; `length=n` is accepted too, and `ndim`, if it fits. dtype: of the
-    elements: a number, vector, matrix, quaternion, transform or struct. device: where, default: the current one.
+    shape: an integer, or a tuple of up to four extents; `length=n` is accepted too, and `ndim`, if it fits. dtype: of
+    the elements: a number, vector, matrix, quaternion, transform or struct. device: where, default: the current one.
     requires_grad: with an array of gradients, `.grad`, of zeros. pinned: memory of the host that copies to a GPU need
     not wait for. strides: bytes from one element to the next, for each dimension.
 
@@ -52,7 +52,7 @@ def zeros(
 ) -> array:  # fmt: skip
     """An array of zeros; arguments and errors are those of `empty`.
 
-    In a kernel, `wp.zeros(shape=8, dtype=float)` is an array of zeros on the stack of the thread; its shape is constant.
+    In a kernel, `wp.zeros(shape=8, dtype=float)` is an array of zeros on the thread's stack; its shape is constant.
     """
     a = _made(_extents(shape, kwargs), dtype, device, requires_grad, pinned, retain_grad, True, strides)
     if current_graph() is not None:
