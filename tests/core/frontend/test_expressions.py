@@ -283,3 +283,33 @@ def test_a_component_of_a_constant_keeps_its_type():
 def test_wrong_constants(text, kind, message):
     error = refused(f"x = {text}", GRAVITY=GRAVITY, TABLE=TABLE, WIDE=WIDE)
     assert (type(error), error.message) == (kind, message)
+
+
+@wp.kernel
+def by_pythons_names(x: wp.array(dtype=float), out: wp.array2d(dtype=float)):
+    i = wp.tid()
+    out[0, i] = round(x[i])
+    out[1, i] = abs(x[i])
+    out[2, i] = min(x[i], 1.0)
+    out[3, i] = pow(x[i], 2.0)
+
+
+def test_functions_of_python_are_the_built_ins_of_that_name():
+    """`round` too: halves away from zero, as `wp.round`, where Python's goes to the even number."""
+    x = np.array([0.5, -0.5, 1.5, 2.5, -2.5, 2.4], np.float32)
+    for device in ("cpu", "interp"):
+        out = wp.zeros((4, 6), dtype=float, device=device)
+        wp.launch(by_pythons_names, dim=6, inputs=[x], outputs=[out], device=device)
+        assert out.numpy()[0].tolist() == [1, -1, 2, 3, -3, 2]
+        np.testing.assert_array_equal(out.numpy()[1:], [np.abs(x), np.minimum(x, 1), x * x])
+
+
+@wp.kernel
+def add_to_no_component(out: wp.array(dtype=float)):
+    v = wp.vec4(1.0, 2.0, 3.0, 4.0)
+    v[1:1] += 7.0
+    out[0] = v[1]
+
+
+def test_an_empty_slice_of_a_vector_is_changed_by_nothing():
+    assert filled(add_to_no_component, 1, threads=1) == [2.0]

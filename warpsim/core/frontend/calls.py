@@ -36,7 +36,7 @@ from .statics import static_value
 from .targets import Element, read, target_of, write
 from .translator import Translator, translates
 
-_BY_NAME = {builtins.abs: "abs", builtins.min: "min", builtins.max: "max", builtins.pow: "pow", builtins.round: "rint"}
+_BY_NAME = {builtins.abs: "abs", builtins.min: "min", builtins.max: "max", builtins.pow: "pow", builtins.round: "round"}
 _ARRAY_OPERANDS = {
     "atomic_cas": ("compare", "value"), "store": ("value",),
     **{f"atomic_{name}": ("value",) for name in ("add", "sub", "min", "max", "exch", "and", "or", "xor")},

@@ -76,7 +76,7 @@ def _construct_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]
 def _construct_oracle(*parts: Any, to: Any) -> Any:
     if structs.is_struct(to):
         return dict(zip(to.fields, parts, strict=True))
-    flat = np.concatenate([np.ravel(p) for p in parts]).astype(to.dtype)
+    flat = np.concatenate([np.ravel(p) for p in parts] or [np.empty(0)]).astype(to.dtype)
     return np.broadcast_to(flat, (to.size,)).reshape(to.shape) if flat.size == 1 else flat.reshape(to.shape)
 
 
