@@ -18,7 +18,8 @@ def residuals(method, A, b, budget, M=None, restart=31):
         return size < 1e-12 or len(seen) >= budget
 
     x, r = vector(wp.zeros(len(b), dtype=wp.float64)), vector(wp.array(b))
-    system = krylov.System(aslinearoperator(wp.array(A)), M, x.typed, enough)
+    system = krylov.System(aslinearoperator(wp.array(A)), M, krylov.Room(x.typed))
+    system.enough = enough
     return method(system, x, r, restart), seen, x.typed.numpy()
 
 

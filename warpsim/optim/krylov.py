@@ -9,6 +9,7 @@ Preconditioners stand on the right (M approximates the inverse of A), so that re
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -20,19 +21,45 @@ from .operators import LinearOperator
 from .vectors import Vector, combine, inner, norm, run, vector_like
 
 INDEFINITE, BREAKDOWN, NOT_FINITE = "indefinite", "breakdown", "not finite"
+RESTART = "restart"
+"""The cycle was as long as it was asked to be."""
+
 _TINY = 1.0e-30  # an inner product this small beside its factors holds no digit
 
 
-class System:
-    """A, its preconditioner, and when to stop."""
+class Room:
+    """The vectors of iterations: those of one are used again by the next."""
 
-    def __init__(self, A: LinearOperator, M: LinearOperator | None, like: array, enough: Callable[[float], bool]):
-        self.A, self.M, self.enough = A, M, enough
+    def __init__(self, like: array):
         self._like = like
+        self._vectors: list[Vector] = []
+        self._used = 0
+
+    def reuse(self) -> None:
+        """Nobody needs the vectors that were handed out."""
+        self._used = 0
+
+    def new(self) -> Vector:
+        """A vector of zeros."""
+        if self._used == len(self._vectors):
+            self._vectors.append(vector_like(self._like))
+        else:
+            self._vectors[self._used].flat.zero_()
+        self._used += 1
+        return self._vectors[self._used - 1]
+
+
+class System:
+    """A, its preconditioner, room for vectors, and when to stop."""
+
+    enough: Callable[[float], bool]
+
+    def __init__(self, A: LinearOperator, M: LinearOperator | None, room: Room):
+        self.A, self.M, self.room = A, M, room
 
     def new(self, count: int) -> list[Vector]:
         """Vectors of zeros."""
-        return [vector_like(self._like) for _ in range(count)]
+        return [self.room.new() for _ in range(count)]
 
     def apply(self, x: Vector, out: Vector) -> None:
         self.A.matvec(x.typed, out.typed, out.typed, 1.0, 0.0)
@@ -77,13 +104,18 @@ def descend(a: float, p: Vector, q: Vector, x: Vector, r: Vector) -> None:
     run(_descend, x.flat.size, [kind(a), p.flat, q.flat, x.flat, r.flat], x.flat.device)
 
 
-def cg(system: System, x: Vector, r: Vector, restart: int) -> str:
+def _cycle(restart: int | None) -> Any:
+    """Counts the iterations of a cycle: as many as are asked for, or no end of them."""
+    return itertools.count() if restart is None else range(restart)
+
+
+def cg(system: System, x: Vector, r: Vector, restart: int | None) -> str:
     """Conjugate gradients for positive definite A and M (Hestenes and Stiefel 1952)."""
     p, q, room = system.new(3)
     z = system.precondition(r, room)
     copy(z, p)
     rz = inner(r.flat, z.flat)
-    while True:
+    for _ in _cycle(restart):
         if problem := positive(rz):
             return problem
         system.apply(p, q)
@@ -96,9 +128,10 @@ def cg(system: System, x: Vector, r: Vector, restart: int) -> str:
         z = system.precondition(r, room)
         before, rz = rz, inner(r.flat, z.flat)
         combine(p.flat, 1.0, z.flat, rz / before, p.flat)
+    return RESTART
 
 
-def cr(system: System, x: Vector, r: Vector, restart: int) -> str:
+def cr(system: System, x: Vector, r: Vector, restart: int | None) -> str:
     """Conjugate residuals for symmetric A, which may be indefinite, and positive definite M (Stiefel 1955)."""
     z, p, Az, Ap, room = system.new(5)
     copy(system.precondition(r, room), z)
@@ -106,7 +139,7 @@ def cr(system: System, x: Vector, r: Vector, restart: int) -> str:
     system.apply(z, Az)
     copy(Az, Ap)
     zAz = inner(z.flat, Az.flat)
-    while True:
+    for _ in _cycle(restart):
         MAp = system.precondition(Ap, room)
         size = inner(Ap.flat, MAp.flat)
         if problem := positive(size):
@@ -122,9 +155,10 @@ def cr(system: System, x: Vector, r: Vector, restart: int) -> str:
         before, zAz = zAz, inner(z.flat, Az.flat)
         combine(p.flat, 1.0, z.flat, zAz / before, p.flat)
         combine(Ap.flat, 1.0, Az.flat, zAz / before, Ap.flat)
+    return RESTART
 
 
-def bicgstab(system: System, x: Vector, r: Vector, restart: int) -> str:
+def bicgstab(system: System, x: Vector, r: Vector, restart: int | None) -> str:
     """Stabilised biconjugate gradients for any A (van der Vorst 1992)."""
     shadow, p, v, t, room1, room2 = system.new(6)
     copy(r, shadow)
