@@ -42,8 +42,8 @@ def launch(
     record_tape: False hides the launch from active tapes. record_cmd: return a `Launch`, which can run again and again,
     instead of running. deterministic: True gives float atomics that scatter a fixed order as well (sums in private
     copies, or serial ones; on CUDA always serial, which is slow). block_dim: threads of a block: on CUDA, default 256;
-    on other devices with `config.enable_cpu_blocks`, default 1. max_blocks: upper limit of the number of blocks on CUDA,
-    whose threads then take several elements each; 0: none.
+    on other devices with `config.enable_cpu_blocks`, default 1. max_blocks: upper limit of the number of blocks on
+    CUDA, whose threads then take several elements each; 0: none.
 
     adjoint: run the adjoint of the kernel in its place, as a tape would. adj_inputs, adj_outputs: the gradients of the
     arguments: for an array None (its own `.grad`) or an array in the place of that; for a number, vector or struct None
