@@ -63,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     bench = Bench(tuple(frameworks), pythons, chosen.quick, chosen.rounds, chosen.threads, device,
                   tell=lambda line: print(line, file=sys.stderr, flush=True))
     facts = machine.describe(device)
+    if not (chosen.rows or chosen.quick):
+        print("all rows take half an hour or longer; --quick, --rows and --list are shorter", file=sys.stderr)
     with bench:
         bench.start()
         if device != "cpu" and "warpsim" in bench.absent:

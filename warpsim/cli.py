@@ -289,7 +289,10 @@ def list_examples(chosen: argparse.Namespace) -> int:
             takes = f"{rounded(times[name]):>7}" if name in times else " " * 7 * bool(times)
             print(f"{'  ' * bool(topic)}{name:{width}}{takes}  {gallery.first_line(paths[name])}".rstrip())
     if times:
-        print(f"Times are estimates for this machine with {threads()} threads; --help after a name shows settings")
+        print(
+            f"Times are estimates for this machine with {threads()} threads, once kernels are compiled; "
+            "--help after a name shows settings"
+        )
     return 0
 
 
