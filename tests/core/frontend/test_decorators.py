@@ -33,3 +33,21 @@ def test_structs_are_made_of_classes(given):
 def test_options_of_a_module_are_a_dict(given):
     with pytest.raises(ArgumentTypeError, match="expected: dict"):
         wp.set_module_options(given)
+
+
+def test_code_that_belongs_to_no_module_has_functions(tmp_path):
+    path = tmp_path / "script.txt"
+    path.write_text("""@wp.func
+def twice(x: float):
+    return x + x
+
+
+@wp.kernel
+def double(x: wp.array(dtype=float)):
+    x[wp.tid()] = twice(x[wp.tid()])
+""")
+    scope = {"wp": wp}
+    exec(compile(path.read_text(), path, "exec"), scope)  # without __name__
+    x = wp.array([1.0, 2.0], dtype=float)
+    wp.launch(scope["double"], 2, inputs=[x])
+    assert x.list() == [2.0, 4.0] and scope["twice"](2.0) == 4.0 and scope["twice"].key == "twice"

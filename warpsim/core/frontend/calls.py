@@ -252,7 +252,7 @@ def call_python(tr: Translator, callee: Any, args: list[Any], keywords: dict[str
     if getattr(math, name, None) is callee and name in TABLE:
         return call_op(tr, TABLE[name], args, keywords)
     if isinstance(callee, types.FunctionType):
-        ours = callee.__module__.startswith("warpsim")
+        ours = (callee.__module__ or "").startswith("warpsim")
         cure = "this function works on the host only" if ours else f"decorate {name!r} with @wp.func"
         cure = LOCAL_ARRAYS if ours and name in _ARRAY_MAKERS else cure
         raise KernelTypeError(f"{name!r} is a Python function", expected="a function made by @wp.func", help=cure)

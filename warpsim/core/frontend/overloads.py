@@ -35,7 +35,8 @@ class Overload:
         self._source: Source | None = None
         self._patterns: dict[str, Any] | None = None
         self.translated: dict[Any, tuple[Function, Any]] = {}
-        self.library = function.__module__.startswith("warpsim.")
+        module = function.__module__ or ""  # code that `exec` runs may have none
+        self.library = module.startswith("warpsim.")
         self.customs: dict[str, list[Any]] = {"grad": [], "replay": []}  # by field of the IR Function
         self.differentiated = False  # whether a compiler asked for them already
         if not self.library:  # names are settled now, see `captured`

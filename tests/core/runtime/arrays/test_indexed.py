@@ -114,3 +114,13 @@ def test_read_only_memory_stays():
 def test_numpy_cannot_share_a_selection():
     with pytest.raises(ValueError, match="lie apart"):
         wp.array(grid())[[0]].__array__(copy=False)
+
+
+def test_a_selection_goes_to_another_device():
+    a = wp.array(np.arange(9.0).reshape(3, 3), dtype=float, requires_grad=True)
+    picked = wp.indexedarray(a, [wp.array([2, 0], dtype=int), None])
+    assert picked.to(a.device) is picked
+    there = picked.to("interp")
+    assert str(there.device) == "interp" and there.numpy().tolist() == picked.numpy().tolist()
+    there.fill_(5.0)
+    assert a.numpy()[0].tolist() == [0.0, 1.0, 2.0] and there.requires_grad

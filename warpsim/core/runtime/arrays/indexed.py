@@ -19,7 +19,7 @@ from ....errors import ArrayError, DeviceError
 from ...types import scalars
 from ...types.arrays import ArrayType, array_type, type_name
 from ..devices.capture import recorded
-from ..devices.device import CPU, Device
+from ..devices.device import CPU, Device, get_device
 from . import saved_contents
 from .array import Tag, array
 from .host_memory import TypedMemory, allocate, checked_dtype
@@ -120,6 +120,13 @@ class indexedarray(TypedMemory, metaclass=_IndexedMeta):
         copy.assign(self)
         copy.requires_grad = self.requires_grad
         return copy
+
+    def to(self, device: Any) -> indexedarray:
+        """This array if it is on the device already, else the same selection from a copy of the array there."""
+        if get_device(device) is self.device:
+            return self
+        tables = [None if t is None else t.to(device) for t in self.indices]
+        return indexedarray(self.data.to(device), tables)
 
     def assign(self, src: Any) -> None:
         """Copy from an array, NumPy array or list of the same shape into the selected elements."""
