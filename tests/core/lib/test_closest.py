@@ -118,6 +118,14 @@ def test_gaps_are_perpendicular_to_edges_that_they_meet_inside(angle):
         assert np.abs(slope[(weight > 0) & (weight < 1)]).max() < 1e-5
 
 
+def test_of_equally_near_points_of_parallel_edges_those_of_the_first_end_win():
+    starts_and_ends = [(-1.0, 1.0), (1.0, -1.0), (0.5, -0.5), (0.5, 1.0), (-0.5, 0.25), (2.0, 0.5)]
+    points = np.array([[[0, 0, 0], [1, 0, 0], [x, 1, 0], [y, 1, 0]] for x, y in starts_and_ends], np.float32)
+    expected = [(0.0, 0.5), (0.0, 0.5), (0.0, 0.5), (0.5, 0.0), (0.0, 2 / 3), (0.5, 1.0)]
+    results = run(between_edges, points, 1e-5, dtype=wp.vec3)
+    assert results == pytest.approx(np.array([(s, t, 1.0) for s, t in expected]), abs=1e-6)
+
+
 def test_edges_below_epsilon_are_points():
     points = np.array([[[0, 0, 0], [0.01, 0, 0], [1, 1, 0], [1, -1, 0]]], np.float32)
     s, t, distance = run(between_edges, points, 1e-3, dtype=wp.vec3)[0]

@@ -79,8 +79,9 @@ def closest_point_edge_edge(
     """(s, t, distance) of the closest points p1 + s (q1 - p1) and p2 + t (q2 - p2) of two segments.
 
     A segment whose squared length is at most `epsilon` counts as its first point, and has weight 0. Of the
-    common perpendicular, if it meets both segments, and of the four ends, each with its closest point on the other
-    segment, the shortest wins: so parallel segments and nearly parallel ones are as exact as others.
+    common perpendicular, if it meets both segments, and of the four ends p1, p2, q2 and q1, each with its closest point
+    on the other segment, the shortest wins, of several the first: so parallel segments and nearly parallel ones are as
+    exact as others.
     """
     d, e = q1 - p1, q2 - p2
     first, second = dot(d, d) > epsilon, dot(e, e) > epsilon
@@ -92,14 +93,14 @@ def closest_point_edge_edge(
         s, t = dot(cross(r, e), n) / area, dot(cross(r, d), n) / area
         if s >= 0.0 and s <= 1.0 and t >= 0.0 and t <= 1.0:
             return _settled(r, d, e, s, t, first, second)
-    s, t = _weight(r, d, first), zero
+    s, t = zero, _weight(-r, e, second)
     best = _apart(r, d, e, s, t)
     for k in range(3):
         x, y = zero, zero
         if k == 0:
-            x, y = _weight(r + e, d, first), where(second, zero + 1.0, zero)
+            x = _weight(r, d, first)
         elif k == 1:
-            y = _weight(-r, e, second)
+            x, y = _weight(r + e, d, first), where(second, zero + 1.0, zero)
         else:
             x, y = where(first, zero + 1.0, zero), _weight(d - r, e, second)
         squared = _apart(r, d, e, x, y)
