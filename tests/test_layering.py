@@ -50,6 +50,7 @@ FLOORS = {
     "warpsim.geometry.hash_grid": 10.2,
     "warpsim.geometry.marching_cubes": 10.2,
     "warpsim.geometry.nanovdb": 10.2,
+    "warpsim.geometry.triangulation": 10.2,
     "warpsim.geometry.mesh": 10.3,
     "warpsim.geometry.volume": 10.4,
     "warpsim.interop": 10.5,

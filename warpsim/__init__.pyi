@@ -2863,8 +2863,9 @@ def closest_point_edge_edge(p1: vec3h, q1: vec3h, p2: vec3h, q2: vec3h, epsilon:
     """(s, t, distance) of the closest points p1 + s (q1 - p1) and p2 + t (q2 - p2) of two segments.
 
         A segment whose squared length is at most `epsilon` counts as its first point, and has weight 0. Of the
-        common perpendicular, if it meets both segments, and of the four ends, each with its closest point on the other
-        segment, the shortest wins: so parallel segments and nearly parallel ones are as exact as others.
+        common perpendicular, if it meets both segments, and of the four ends p1, p2, q2 and q1, each with its closest point
+        on the other segment, the shortest wins, of several the first: so parallel segments and nearly parallel ones are as
+        exact as others.
     """
 @_overload
 def intersect_tri_tri(v0: vec3, v1: vec3, v2: vec3, u0: vec3, u1: vec3, u2: vec3) -> int: ...

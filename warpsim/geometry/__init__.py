@@ -1,6 +1,7 @@
 """Hash grids, bounding volume hierarchies, meshes and sparse volumes, written in the kernel language.
 
-`IsoSurfaceMarchingCubes`, which is `warpsim.MarchingCubes`, and `IsoSurfaceBase` are here for scripts written for Warp.
+`IsoSurfaceMarchingCubes`, which is `warpsim.MarchingCubes`, and `IsoSurfaceBase` are here for scripts written for Warp,
+and so are neighbours of triangles (`tri_tri_adjacency`) and Delaunay triangulations (`delaunay_edge_flip`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from typing import Any
 _HOME = {
     "IsoSurfaceBase": ("marching_cubes.iso_surface", "IsoSurfaceBase"),
     "IsoSurfaceMarchingCubes": ("marching_cubes.marching_cubes", "MarchingCubes"),
+    "delaunay_edge_flip": ("triangulation.delaunay", "delaunay_edge_flip"),
+    "find_triangle_neighbor_edge_index": ("triangulation.adjacency", "find_triangle_neighbor_edge_index"),
+    "tri_tri_adjacency": ("triangulation.adjacency", "tri_tri_adjacency"),
 }
 _LATER = {
     "surface nets": ("IsoSurfaceNets",),
@@ -18,7 +22,6 @@ _LATER = {
     "swept volumes": (
         "SweptVolumeSignMode", "swept_volume_bounds", "swept_volume_field", "swept_volume_mesh", "swept_volume_sdf",
     ),
-    "Delaunay triangulations": ("delaunay_edge_flip", "find_triangle_neighbor_edge_index", "tri_tri_adjacency"),
 }  # fmt: skip
 """Names of Warp whose part of it is not here yet, for the message that says so."""
 

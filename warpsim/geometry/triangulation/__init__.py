@@ -1,0 +1,1 @@
+"""Triangulations: which triangles are neighbours, and edges flipped until all are Delaunay."""
