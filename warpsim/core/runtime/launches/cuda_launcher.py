@@ -29,7 +29,7 @@ class CudaLauncher(Launcher):
     def _set_shape(self, block_dim: int | None, max_blocks: int) -> None:
         self.shape = block_dim, max_blocks
         threads = self.code.checked_block_dim(block_dim, self.kernel.key)
-        self.threads = self.threads._replace(block_dim=threads)
+        self.threads = self.threads.in_blocks(threads)
         run = self.code.run
         self.function = lambda block, begin, total, flags: run(block, total, threads, max_blocks)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from functools import lru_cache
-from typing import Any, NamedTuple
+from functools import cache, lru_cache
+from typing import Any
 
 from ....config import config
 from ....errors import DimensionError
@@ -15,13 +15,24 @@ MOST_THREADS = 1024
 """The most threads of a block on devices whose blocks are no matter of theirs, as on GPUs."""
 
 
-class Threads(NamedTuple):
+class Threads:
     """What a launcher knows of its threads: how many indices they have, for launches of at least which rank, and how
-    many are a block."""
+    many are a block. Equal ones are one object, as every launch looks its dimensions up by it."""
 
-    ndim: int
-    least: int = 0
-    block_dim: int = 1
+    __slots__ = ("block_dim", "least", "ndim")
+
+    def __init__(self, ndim: int, least: int, block_dim: int):
+        self.ndim, self.least, self.block_dim = ndim, least, block_dim
+
+    def in_blocks(self, block_dim: int) -> Threads:
+        """The same in blocks of so many."""
+        return threads_with(self.ndim, self.least, block_dim)
+
+
+@cache
+def threads_with(ndim: int, least: int = 0, block_dim: int = 1) -> Threads:
+    """The one description of threads with these numbers."""
+    return Threads(ndim, least, block_dim)
 
 
 @lru_cache(maxsize=4096)

@@ -35,7 +35,7 @@ from .arguments import (
     unfit,
     written_fields,
 )  # fmt: skip
-from .dimensions import Threads, extent, rank, threads_of_block
+from .dimensions import extent, rank, threads_of_block, threads_with
 from .failed_checks import Report
 from .guards import Guard, guard_of
 from .kernel import Kernel, Settings
@@ -137,7 +137,7 @@ class Launcher:
         if self.guard is not None:
             self.pack = guarded(self.guard, self.pack)  # type: ignore[method-assign]
         self.ndim = self.program.ndim
-        self.threads = Threads(self.ndim, kernel.rank)
+        self.threads = threads_with(self.ndim, kernel.rank)
         plan = self.program.plan
         self.has_atomics = bool(plan.atomics())
         self.generation = config.generation
@@ -259,7 +259,7 @@ class Launcher:
             return self
         if block_dim not in self.in_blocks:
             launcher = copy.copy(self)
-            launcher.threads = self.threads._replace(block_dim=block_dim)
+            launcher.threads = self.threads.in_blocks(block_dim)
             launcher.reverses = {}
             self.in_blocks[block_dim] = launcher
         return self.in_blocks[block_dim]
