@@ -76,6 +76,9 @@ class Components:
         Raises `IndexError` outside, `KeyError` for other keys, `TypeError` for what is no number of this type,
         `ValueError` for too few or too many.
         """
+        if type(index) is int and type(value) is float and len(self.shape) == 1 and self.dtype in scalars.FLOATS:
+            self._data[index] = value  # the usual case, at once
+            return
         key = self._key(index)
         at = self._data[key]
         new = self._numbers(value, isinstance(at, np.generic))
@@ -87,7 +90,7 @@ class Components:
 
     def _numbers(self, value: Any, one: bool) -> Any:
         """What is written to a component, or to several, as NumPy takes it; or `TypeError`."""
-        if type(value) is float and self.dtype in scalars.FLOATS:
+        if type(value) in (float, int) and self.dtype in scalars.FLOATS:
             return value
         new = np.asarray(value)
         if not scalars.holds_numbers(new.dtype) or (one and new.ndim):

@@ -139,7 +139,7 @@ def _is_method(name: str, member: Any) -> bool:
 def frozen(value: Any) -> Any:
     """A value that later changes by the user do not reach: a copy of a struct or vector, with the same arrays."""
     if not isinstance(value, Struct):
-        return copy(value) if isinstance(value, compounds.Compound) else value
+        return value._copied() if isinstance(value, compounds.Compound) else value
     copied = object.__new__(type(value))
     for name in type(value).fields:
         object.__setattr__(copied, name, frozen(getattr(value, name)))
@@ -239,6 +239,10 @@ def _checked(t: Any, value: Any, where: str) -> Any:
 
 def _number(t: Any, value: Any, where: str) -> Any:
     """A number for a field of a scalar type: integers take no floats, whose fraction would be lost."""
+    if type(value) is float and t in scalars.FLOATS:
+        return t(value)
+    if type(value) is int and t is not scalars.bool_:
+        return t(value)
     is_number = np.ndim(value) == 0 and scalars.holds_numbers(np.asarray(value).dtype)
     if not is_number or (t in scalars.INTEGERS and np.asarray(value).dtype.kind == "f"):
         raise TypeError(f"{where} got {shown(value)}\nexpected: {t.__name__}")

@@ -105,6 +105,10 @@ class Compound(Components, metaclass=CompoundType):
         object.__setattr__(value, "_data", data)
         return value
 
+    def _copied(self) -> Compound:
+        """The same value in memory of its own."""
+        return self._over(self._data.copy())
+
     @classmethod
     def _build(cls, components: tuple) -> np.ndarray:
         if not components:
