@@ -252,13 +252,17 @@ def func(
 ) -> Callable[[Callable[_P, _R]], Function[_P, _R]]:
     """Make a Python function callable from kernels; two of one name are overloads, chosen by argument types."""
 
-def struct(cls: _Class) -> _Class:
+@_overload
+def struct(c: _Class, *, module: Any = ...) -> _Class:
     """Make a struct type of an annotated class; class attributes become defaults, other fields are zero."""
+
+@_overload
+def struct(c: None = ..., *, module: Any = ...) -> Callable[[_Class], _Class]: ...
 
 def constant(x: _A) -> _A:
     """Mark a module-level constant; kernels see any number, vector or matrix of their module anyway."""
 
-def static(expression: _A) -> _A:
+def static(expr: _A) -> _A:
     """In a kernel: evaluate a Python expression when the kernel is compiled. On the host: the value itself."""
 
 def cast(a: Any, dtype: type[_A]) -> _A:

@@ -260,3 +260,15 @@ def test_unknown_fields_are_attribute_errors_and_ours():
 
 def test_structs_show_plain_numbers():
     assert repr(Part(k=1.5, v=(1, 2, 3))) == "Part(k=1.5, v=vec3f([1.0, 2.0, 3.0]), data=None)"
+
+
+def test_the_decorator_may_be_called_first():
+    @wp.struct()
+    class Called:
+        x: float
+
+    @wp.struct(module="unique")
+    class OfModule:
+        x: float = 2.0
+
+    assert Called(1.0).x == 1.0 and OfModule().x == 2.0

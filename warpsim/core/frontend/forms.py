@@ -19,9 +19,9 @@ def form(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return enter
 
 
-def static(expression: Any) -> Any:
+def static(expr: Any) -> Any:
     """In a kernel: evaluate a Python expression when the kernel is compiled. On the host: the value itself."""
-    return expression
+    return expr
 
 
 def constant(x: Any) -> Any:

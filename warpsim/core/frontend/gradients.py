@@ -42,23 +42,23 @@ FORGET: list[Callable[[], None]] = []
 # ----- declarations -------------------------------------------------------------------------
 
 
-def func_grad(forward: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorator: the gradient of the function `forward`, instead of the derived one.
+def func_grad(forward_fn: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorator: the gradient of the function `forward_fn`, instead of the derived one.
 
-    The decorated function has the parameters of `forward` and one adjoint per output, under any names, and
+    The decorated function has the parameters of `forward_fn` and one adjoint per output, under any names, and
     returns nothing: it changes `wp.adjoint[x]` for the inputs `x`. It is used for the overloads whose
     parameters fit. Raises `CustomGradientError` when it fits none.
     """
-    return _declaration(forward, CustomGradient)
+    return _declaration(forward_fn, CustomGradient)
 
 
-def func_replay(forward: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator: what runs in a backward pass to compute the results of the function `forward` again.
+def func_replay(forward_fn: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: what runs in a backward pass to compute the results of the function `forward_fn` again.
 
-    The decorated function has the parameters and results of `forward`. Raises `CustomGradientError` when it
+    The decorated function has the parameters and results of `forward_fn`. Raises `CustomGradientError` when it
     fits no overload.
     """
-    return _declaration(forward, CustomReplay)
+    return _declaration(forward_fn, CustomReplay)
 
 
 def _declaration(forward: Any, kind: type[Custom]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -63,20 +63,20 @@ def type_is_tile(t: Any) -> bool:
     return False
 
 
-def type_ctype(t: Any) -> Any:
+def type_ctype(dtype: Any) -> Any:
     """How `ctypes` passes values of a type: vectors and matrices are `ctypes` arrays already.
 
     Floats of 16 bits go as their bits. Raises `TypeError` for other types.
     """
-    element = canonical(t)
+    element = canonical(dtype)
     if scalars.is_scalar(element):
         return buffers.c_type(element)
     if not compounds.is_compound(element):
-        raise TypeError(f"{t!r} has no type of C\nexpected: a scalar, vector, matrix, quaternion or transform type")
+        raise TypeError(f"{dtype!r} has no type of C\nexpected: a scalar, vector, matrix, quaternion or transform type")
     return element
 
 
-def is_tile(x: Any) -> bool:
+def is_tile(t: Any) -> bool:
     """Whether a value is a tile: none is, they come later."""
     return False
 
@@ -129,17 +129,17 @@ def is_array(x: Any) -> bool:
     return isinstance(x, ArrayType) or isinstance(getattr(x, "type", None), ArrayType)
 
 
-def type_size(t: Any) -> int:
+def type_size(dtype: Any) -> int:
     """The number of components; 1 for a scalar. Raises `TypeError` for other types."""
-    t = canonical(t)
+    t = canonical(dtype)
     if not type_is_value(t):
         raise TypeError(f"the size of {type_name(t)}\nexpected: a scalar, vector, matrix, quaternion or transform type")
     return compounds.size_of(t)
 
 
-def type_size_in_bytes(t: Any) -> int:
+def type_size_in_bytes(dtype: Any) -> int:
     """The size of an element in memory. Raises `TypeError` for types without values."""
-    return structs.numpy_dtype(canonical(t)).itemsize
+    return structs.numpy_dtype(canonical(dtype)).itemsize
 
 
 def type_repr(t: Any) -> str:

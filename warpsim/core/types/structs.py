@@ -104,14 +104,19 @@ def _numpy_value(value: Any, t: Any) -> Any:
     return value
 
 
-def struct(cls: type) -> type[Struct]:
-    """Make a struct type of an annotated class; class attributes become defaults.
+def struct(c: Any = None, *, module: Any = None) -> Any:
+    """Make a struct type of an annotated class; class attributes become defaults. `@struct` and `@struct()` are one.
 
-    A field may have any name that Python does not keep for itself (`__init__`).
+    A field may have any name that Python does not keep for itself (`__init__`). module: taken for scripts written for
+    Warp; here structs belong to no module.
 
     Methods of the class are for the host: kernels do not see them. Raises `TypeError` for a field without a usable
     type or name.
     """
+    return struct if c is None else _struct_of(c)
+
+
+def _struct_of(cls: Any) -> type[Struct]:
     if not isinstance(cls, type):
         raise TypeError(f"@wp.struct is given {shown(cls)}\nexpected: a class with annotated fields")
     # typing.get_type_hints refuses what is no type: before Python 3.11 that is what array types are to it.

@@ -82,6 +82,26 @@ def test_waiting_is_over_at_once():
     assert second.is_complete
 
 
+def test_a_device_makes_itself_current():
+    device = wp.get_device("cpu")
+    assert not device.has_stream
+    with wp.ScopedDevice("interp"):
+        device.make_current()
+        assert wp.get_device() is device
+
+
+def test_parameters_have_the_names_by_which_scripts_for_warp_pass_them():
+    event, other = wp.record_event(event=None, external=False), wp.Stream("cpu")
+    wp.wait_event(event=event, external=False)
+    wp.wait_stream(other_stream=other, event=event, external=False)
+    other.wait_stream(other_stream=wp.get_stream("cpu"))
+    other.record_event(event=event, external=False)
+    other.wait_event(event=event, external=True)
+    wp.synchronize_stream(stream_or_device="cpu")
+    assert wp.get_event_elapsed_time(start_event=event, end_event=wp.record_event(), synchronize=True) >= 0.0
+    assert wp.is_device_available(device="cpu") and not wp.is_device_available(device="tpu")
+
+
 def test_events_that_were_not_recorded():
     with pytest.raises(RuntimeError, match=r"an event was not recorded\nhelp: call wp.record_event"):
         wp.get_event_elapsed_time(wp.Event(), wp.record_event())

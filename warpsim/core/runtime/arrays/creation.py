@@ -325,11 +325,11 @@ def _renamed(memory: np.ndarray, base: np.dtype) -> np.ndarray:
     return memory.view(base) if alike else memory
 
 
-def to_dlpack(a: array) -> Any:
+def to_dlpack(wp_array: array) -> Any:
     """A DLPack capsule of an array's memory, which it keeps alive; `from_dlpack` of any framework takes it once."""
-    if not isinstance(a, array):
-        raise ArrayError(f"to_dlpack: found {shown(a)}\nexpected: an array of warpsim")
-    return a.__dlpack__()
+    if not isinstance(wp_array, array):
+        raise ArrayError(f"to_dlpack: found {shown(wp_array)}\nexpected: an array of warpsim")
+    return wp_array.__dlpack__()
 
 
 def dtype_from_numpy(numpy_dtype: Any) -> Any:
@@ -337,7 +337,7 @@ def dtype_from_numpy(numpy_dtype: Any) -> Any:
     return checked_dtype(np.dtype(numpy_dtype).type)
 
 
-def dtype_to_numpy(dtype: Any) -> Any:
+def dtype_to_numpy(warp_dtype: Any) -> Any:
     """The NumPy dtype of an element type: the scalar class, or a structured dtype for structs."""
-    element = checked_dtype(dtype)
+    element = checked_dtype(warp_dtype)
     return structs.numpy_dtype(element) if structs.is_struct(element) else np.dtype(compounds.scalar_of(element)).type

@@ -67,6 +67,15 @@ class Device:
         self.is_cpu, self.is_cuda, self.is_interp = (self.kind == kind for kind in ("cpu", "cuda", "interp"))
         self.ordinal = int(alias.partition(":")[2] or 0)
 
+    @property
+    def has_stream(self) -> bool:
+        """Whether work is queued, so that streams order it: on CUDA."""
+        return self.is_cuda
+
+    def make_current(self) -> None:
+        """Make this the device of this thread, see `wp.set_device`."""
+        set_device(self)
+
     def __str__(self) -> str:
         return self.alias
 
@@ -263,9 +272,10 @@ def set_device(ident: Any) -> None:
     _current.device = get_device(ident)
 
 
-def is_device_available(ident: Any) -> bool:
+def is_device_available(device: Any) -> bool:
+    """Whether a device, or the name of one, can be used here."""
     try:
-        get_device(ident)
+        get_device(device)
     except DeviceError:
         return False
     return True

@@ -48,25 +48,26 @@ class Stream(Unique):
         """The address of the driver's stream, for other frameworks."""
         return int(self.handle)
 
-    def record_event(self, event: Event | None = None) -> Event:
-        """Note the present end of the queue."""
+    def record_event(self, event: Event | None = None, external: bool = False) -> Event:
+        """Note the present end of the queue. external: in a captured graph, for those outside of it too."""
         noted = Event(self.device, enable_timing=True) if event is None else instance(event, Event, "event")
-        noted._record(self)
+        noted._record(self, external)
         return noted
 
-    def wait_event(self, event: Event) -> None:
-        """Later work of this stream waits for the event."""
+    def wait_event(self, event: Event, external: bool = False) -> None:
+        """Later work of this stream waits for the event. external: in a captured graph, for one from outside of it."""
         if instance(event, Event, "event").handle is None:
             return
         if self.device.is_cuda:
-            self.device.call("cuStreamWaitEvent", self.handle, event.handle, 0)
+            self.device.call("cuStreamWaitEvent", self.handle, event.handle, int(external))
         else:  # its work is done by the calling thread
             synchronize_event(event)
 
-    def wait_stream(self, other: Stream, event: Event | None = None) -> None:
+    def wait_stream(self, other_stream: Stream, event: Event | None = None, external: bool = False) -> None:
         """Later work of this stream waits for the present work of another."""
-        if self.device.is_cuda or instance(other, Stream, "other").device.is_cuda:
-            self.wait_event(other.record_event(event or Event(other.device)))
+        other = instance(other_stream, Stream, "other_stream")
+        if self.device.is_cuda or other.device.is_cuda:
+            self.wait_event(other.record_event(event or Event(other.device), external), external)
 
     def synchronize(self) -> None:
         """Wait for the work of this stream."""
@@ -97,11 +98,13 @@ class Event(Unique):
             kind = flags.CU_EVENT_DEFAULT if enable_timing else flags.CU_EVENT_DISABLE_TIMING
             self.handle = self.device.call("cuEventCreate", kind)
 
-    def _record(self, stream: Stream) -> None:
+    def _record(self, stream: Stream, external: bool) -> None:
         if stream.device is not self.device:
             raise DeviceError(f"the event is one of {self.device}\nexpected: {stream.device}, as the stream")
         self.moment = time.perf_counter()
-        if self.handle is not None:
+        if self.handle is not None and external:
+            self.device.call("cuEventRecordWithFlags", self.handle, stream.handle, 1)
+        elif self.handle is not None:
             self.device.call("cuEventRecord", self.handle, stream.handle)
 
     @property
@@ -161,25 +164,27 @@ def set_stream(stream: Stream, device: Any = None, sync: bool = False) -> None:
         device.set_stream_handle(stream.handle)
 
 
-def record_event(event: Event | None = None) -> Event:
-    """Record an event in the current stream."""
+def record_event(event: Event | None = None, external: bool = False) -> Event:
+    """Record an event in the current stream. external: in a captured graph, for those outside of it too."""
     device = None if event is None else instance(event, Event, "event").device
-    return get_stream(device).record_event(event)
+    return get_stream(device).record_event(event, external)
 
 
-def wait_event(event: Event) -> None:
-    """Let the current stream wait for an event."""
-    get_stream(instance(event, Event, "event").device).wait_event(event)
+def wait_event(event: Event, external: bool = False) -> None:
+    """Let the current stream wait for an event. external: in a captured graph, for one from outside of it."""
+    get_stream(instance(event, Event, "event").device).wait_event(event, external)
 
 
-def wait_stream(other: Stream, event: Event | None = None) -> None:
+def wait_stream(other_stream: Stream, event: Event | None = None, external: bool = False) -> None:
     """Let the current stream wait for another."""
-    get_stream(instance(other, Stream, "other").device).wait_stream(other, event)
+    device = instance(other_stream, Stream, "other_stream").device
+    get_stream(device).wait_stream(other_stream, event, external)
 
 
-def synchronize_stream(stream: Any = None) -> None:
+def synchronize_stream(stream_or_device: Any = None) -> None:
     """Wait for a stream's work; a device stands for its current stream."""
-    (stream if isinstance(stream, Stream) else get_stream(stream)).synchronize()
+    one = stream_or_device
+    (one if isinstance(one, Stream) else get_stream(one)).synchronize()
 
 
 def synchronize_event(event: Event) -> None:
@@ -188,12 +193,12 @@ def synchronize_event(event: Event) -> None:
         event.device.call("cuEventSynchronize", event.handle)
 
 
-def get_event_elapsed_time(start: Event, end: Event, synchronize: bool = True) -> float:
+def get_event_elapsed_time(start_event: Event, end_event: Event, synchronize: bool = True) -> float:
     """Milliseconds between two recorded events, made with `enable_timing=True` on CUDA.
 
     Raises `RuntimeError` for one that was not recorded, `DeviceError` for one without a time.
     """
-    instance(start, Event, "start"), instance(end, Event, "end")
+    start, end = instance(start_event, Event, "start_event"), instance(end_event, Event, "end_event")
     if start.moment is None or end.moment is None:
         raise RuntimeError("an event was not recorded\nhelp: call wp.record_event(event) first")
     if start.handle is None or end.handle is None:
