@@ -186,3 +186,36 @@ def halves(x: Ints, y: Ints):
 def test_overloads_rebind_arguments_of_their_own(device):
     """One overload returns a value, the other writes it to an argument: told apart by the number of arguments."""
     assert ran(halves, [8, 5], device) == [104049, 102022]
+
+
+@wp.func
+def width(x: wp.float64):
+    return 64
+
+
+@wp.func(overload_of=width)
+def width(x: Any):
+    return 0
+
+
+@wp.func
+def both(x: wp.float64, y: wp.float64):
+    return 64
+
+
+@wp.func(overload_of=both)
+def both(x: wp.Float, y: wp.Float):
+    return 0
+
+
+@wp.kernel
+def widths(x: Ints, y: Ints):
+    i = wp.tid()
+    double = wp.float64(x[i])
+    y[i] = 10000 * both(double, 2.0) + 100 * width(double) + width(1.0) + both(1.0, 2.0) + both(float(x[i]), 2.0)
+
+
+def test_literals_prefer_overloads_that_take_them_as_they_are(device):
+    """A literal is float32 and so not for float64, unless another argument makes it that."""
+    assert ran(widths, [3], device) == [646400]
+    assert (width(1.0), width(np.float64(1.0)), both(1.0, 2.0), both(np.float64(1.0), 2.0)) == (0, 64, 0, 64)

@@ -95,6 +95,22 @@ def test_the_smallest_number_has_an_inverse(dtype, expected):
     np.testing.assert_allclose(float(wp.erfcinv(smallest)), expected, rtol=tolerance)
 
 
+@wp.kernel
+def of_literals(out: wp.array(dtype=float)):
+    out[0] = wp.erfinv(0.5)
+    out[1] = wp.erfcinv(0.5)
+
+
+def test_a_python_number_is_of_single_precision():
+    """Not of half precision, for which there is an overload of its own."""
+    expected = [0.476936276204469873] * 2
+    np.testing.assert_allclose([wp.erfinv(0.5), wp.erfcinv(0.5)], expected, rtol=1e-6)
+    for device in DEVICES:
+        out = wp.zeros(2, dtype=float, device=device)
+        wp.launch(of_literals, dim=1, outputs=[out], device=device)
+        np.testing.assert_allclose(out.numpy(), expected, rtol=1e-6)
+
+
 def test_round_trip_in_double_precision():
     x = np.linspace(-0.999, 0.999, 4001)
     back = np.array([math.erf(y) for y in evaluate("erfinv", x, None)])

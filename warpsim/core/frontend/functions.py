@@ -132,14 +132,14 @@ class Func(Callee, Redefinable, ByName):
         return any((bound := o.bind(args, {})) is not None and o.match(bound) is not None for o in self.overloads)
 
     def find(self, args: list[Any], keywords: dict[str, Any]) -> tuple[Overload, list[Any]]:
-        """The overload for the operands: exact ones before generic ones, then the fewest literals of another type."""
+        """The overload for the operands: the fewest literals of another type, then exact ones before generic ones."""
         fits = []
         for order, overload in enumerate(self.overloads):
             operands = overload.bind(args, keywords)
             converted = None if operands is None else overload.match(operands)
             if operands is not None and converted is not None:
                 adapted = sum(_adapts(before, after) for before, after in zip(operands, converted, strict=True))
-                fits.append(((overload.generic, adapted, order), overload, converted))
+                fits.append(((adapted, overload.generic, order), overload, converted))
         if fits:
             _, overload, converted = min(fits, key=lambda fit: fit[0])
             return overload, converted

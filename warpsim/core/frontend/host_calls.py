@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..types.arrays import ArrayType
-from ..types.scalars import canonical, is_scalar
 from ..types.signatures import Weak, match, match_weak
 from .overloads import Overload, Static, operand_pattern_type, takes_static
 
@@ -14,14 +13,19 @@ def overload_for(overloads: list[Overload], args: tuple[Any, ...], keywords: dic
     """The overload that fits best, else the first."""
     fitting = [o for o in overloads if o.bind(list(args), keywords) is not None and fits(o, args)]
     if len(fitting) > 1:
-        fitting.sort(key=lambda o: (o.generic, _retyped(o, args)))
+        fitting.sort(key=lambda o: (_retyped(o, args), o.generic))
     return fitting[0] if fitting else overloads[0]
 
 
 def _retyped(overload: Overload, args: tuple[Any, ...]) -> int:
     """How many of Python's own numbers would take another type than their own."""
-    pairs = ((canonical(p), operand_pattern_type(a)) for p, a in zip(overload.patterns.values(), args, strict=False))
-    return sum(isinstance(t, Weak) and is_scalar(p) and p is not t.default for p, t in pairs)
+    bound: dict[Any, Any] = {}
+    pairs = [(p, operand_pattern_type(a)) for p, a in zip(overload.patterns.values(), args, strict=False)]
+    for pattern, t in pairs:
+        if not isinstance(t, Weak | Static) and not isinstance(pattern, ArrayType):
+            match(pattern, t, bound)
+    weak = [(match_weak(pattern, t, bound), t) for pattern, t in pairs if isinstance(t, Weak) and pattern is not Any]
+    return sum(matched is not t.default for matched, t in weak)
 
 
 def fits(overload: Overload, args: tuple[Any, ...]) -> bool:
