@@ -131,3 +131,37 @@ def test_annotations_are_values():
     assert wp.ref[int] == wp.ref[wp.int32] and wp.ref[float] != wp.ref[int]
     assert {wp.ref[float]: 1}[wp.ref[wp.float32]] == 1
     assert repr(wp.ref[wp.vec3]) == "wp.ref[vec3f]" and wp.ref[wp.vec3].dtype is wp.vec3
+
+
+@wp.func
+def taken(values: wp.ref[wp.array2d[float]], i: int) -> float:
+    row = values[i]
+    return row[1] * row[1]
+
+
+@wp.func_grad(taken)
+def adj_taken(values: wp.ref[wp.array2d[float]], i: int, adj_ret: float):
+    wp.adjoint[values][i, 1] += 10.0 * adj_ret
+
+
+@wp.func
+def filled(values: wp.ref[wp.array2d[float]], i: int):
+    values[i, 0] = 7.0
+
+
+@wp.kernel
+def arrays_by_reference(values: wp.array2d[float], out: wp.array[float]):
+    i = wp.tid()
+    out[i] = taken(values, i)
+    filled(values, i)
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+def test_arrays_are_references_by_themselves(device):
+    values = wp.array([[2.0, 3.0], [4.0, 5.0]], dtype=float, requires_grad=True, device=device)
+    out = wp.zeros(2, dtype=float, requires_grad=True, device=device)
+    with wp.Tape() as tape:
+        wp.launch(arrays_by_reference, 2, inputs=[values], outputs=[out], device=device)
+    assert out.numpy().tolist() == [9.0, 25.0] and values.numpy().tolist() == [[7.0, 3.0], [7.0, 5.0]]
+    tape.backward(grads={out: wp.ones(2, dtype=float, device=device)})
+    assert values.grad.numpy().tolist() == [[0.0, 10.0], [0.0, 10.0]]

@@ -11,12 +11,13 @@ from typing import Any
 from ...errors import KernelError, UnsupportedSyntaxError
 from ..ir.nodes import Function, Value
 from ..types import compounds, scalars, structs
-from ..types.arrays import type_name
+from ..types.arrays import ArrayType, type_name
 from ..types.references import Reference
 from ..types.signatures import WEAK_FLOAT, WEAK_INT, Weak, is_generic, match, match_weak
 from .addresses import Address
 from .array_slices import ArraySlice
 from .captured import Redefinable
+from .names import assigned
 from .scope import is_number, typed
 from .source import Source, evaluated_annotations
 
@@ -56,9 +57,16 @@ class Overload:
             known = evaluated_annotations(self.source)
             patterns = {name: known.get(name, Any) for name in self.signature.parameters}
             self._patterns = {n: t.dtype if isinstance(t, Reference) else t for n, t in patterns.items()}
-            self._references = {k: n for k, (n, t) in enumerate(patterns.items()) if isinstance(t, Reference)}
+            self._references = {k: n for k, (n, t) in enumerate(patterns.items()) if self._is_place(n, t)}
             self._returns = known.get("return")
         return self._patterns
+
+    def _is_place(self, name: str, t: Any) -> bool:
+        """Whether a parameter is a reference to what its caller rebinds; arrays are references by themselves."""
+        if not isinstance(t, Reference) or not isinstance(t.dtype, ArrayType):
+            return isinstance(t, Reference)
+        body = getattr(self.source.tree, "body", [])
+        return isinstance(body, list) and name in assigned(body, lambda call: ())[0]
 
     @property
     def references(self) -> dict[int, str]:
