@@ -56,6 +56,22 @@ def test_all_near_pairs_are_listed_once(device, period, offset):
     assert set(pairs) == near_pairs(q, 0.01, period)
 
 
+def test_long_rows_hold_all_neighbours():
+    """A large ball among small ones has more neighbours than are kept of the first search, in a graph too."""
+    q = random_particles(np.random.default_rng(6), 200, 0.4)
+    q[7] = (0.2, 0.2, 0.2, 0.15)
+    lists, source, target = lists_of(q, 0.02, (0.0, 0.0, 0.0))
+    assert np.diff(lists.rows.offsets.numpy()).max() > 4 * lists._near.shape[1]
+    pairs = pairs_of(lists)
+    assert len(set(pairs)) == len(pairs) and set(pairs) == near_pairs(q, 0.02, (0.0, 0.0, 0.0))
+    with wp.ScopedCapture() as capture:
+        lists.rebuild(source, target)
+    q[:, :3] = q[::-1, :3]
+    source.assign(q)
+    wp.capture_launch(capture.graph)
+    assert set(pairs_of(lists)) == near_pairs(q, 0.02, (0.0, 0.0, 0.0))
+
+
 def test_particles_follow_the_order_of_the_cells():
     q = random_particles(np.random.default_rng(4), 100, 0.5)
     lists, _, target = lists_of(q, 0.01, (0.0, 0.0, 0.0))

@@ -23,6 +23,9 @@ from ...geometry.hash_grid.neighbors import hash_grid_neighbors, nearest_image
 from .cell_sort import CellSort
 
 
+_WIDTH = 16  # neighbours that are kept of a search; a bed has 8 to 12, and those with more are looked for twice
+
+
 @func
 def position(q: Vec[4, Float]) -> Vec[3, Float]:
     """Where a packed particle (x, y, z, radius) is [m]."""
@@ -48,11 +51,6 @@ class Rows:
         """How many neighbours all rows hold; waits for the device."""
         return int(self.offsets.numpy()[-1])
 
-    def assign(self, other: Rows) -> None:
-        """Take over the rows of another list of the same capacity."""
-        copy(self.offsets, other.offsets)
-        copy(self.ids, other.ids)
-
     def widen(self, capacity: int) -> None:
         """Take another array for ids, with those that there are."""
         ids = self.ids
@@ -66,7 +64,8 @@ class VerletList:
     skin [m]: the margin. width: of the cells [m], best twice the largest radius and the skin; lists are right with any.
     period: lengths after which space repeats along each axis [m], 0 for none.
 
-    rows: the present lists. previous: those before, of particles in the order before. sort: how that order changed.
+    rows: the present lists. previous: those before: rows in the order before, of particles by their present numbers.
+    sort: how that order changed.
     outdated: one int32, not zero when a particle has moved so far that the lists may lack a pair. builds: how often
     lists were built.
 
@@ -86,6 +85,7 @@ class VerletList:
         self.builds = 0
         self._points = empty(count, type(self.period_vector), device)
         self._starts = zeros(count + 1, int32, device)
+        self._near = empty((count, _WIDTH), int32, device)
         self._largest = zeros(1, dtype, device)
         self._graphs: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -102,28 +102,30 @@ class VerletList:
     @property
     def scratch(self) -> list[Any]:
         """What a build fills before it reads it."""
-        arrays = [self.previous.offsets, self.previous.ids, self._points, self._starts, self._largest]
+        arrays = [self.previous.offsets, self.previous.ids, self._points, self._starts, self._near, self._largest]
         return [*arrays, self.sort.order, self.sort.rank, self.grid]
 
     def rebuild(self, q: Any, target: Any) -> None:
         """List the neighbours of particles `q`, which go in the order of the grid's cells to `target`."""
         graph = current_graph()
-        self.previous.assign(self.rows)
         self._largest.zero_()
         self._run(_take_points, q, self._points, self._largest)
         self.grid.build(self._points, self.width, period=self.period)
         self.sort.update()
         self.sort.gather(q, target)
+        rows, previous = self.rows, self.previous
+        copy(previous.offsets, rows.offsets)
+        self._run(_renumber, self.sort.rank, rows.offsets, rows.ids, previous.ids)
         search = [self.grid.id, self._largest, self.dtype(self.skin), self.period_vector, q]
-        self._run(_count, *search, self.sort.order, self._starts)
+        search += [self.sort.order, self.sort.rank]
+        self._run(_find, *search, self._starts, self._near)
         array_scan(self._starts, self._starts, inclusive=False)
         if graph is None:
             self._make_room(int(self._starts.numpy()[-1]))
         else:
             self._graphs.add(graph)
-        rows = self.rows
         launch(_limit_rows, self.count + 1, [self._starts, rows.ids, rows.offsets], device=self.device)
-        self._run(_fill, *search, self.sort.order, self.sort.rank, rows.offsets, rows.ids)
+        self._run(_fill, *search, rows.offsets, self._near, rows.ids)
         self.outdated.zero_()
         self.builds += 1
 
@@ -151,8 +153,7 @@ class VerletList:
     def carry(self, source: Any, target: Any) -> None:
         """Hand what is kept per pair on from the previous lists to the present ones; zero for pairs that are new."""
         before, now = self.previous, self.rows
-        orders = [self.sort.order, self.sort.rank]
-        self._run(_carry, *orders, before.offsets, before.ids, now.offsets, now.ids, source, target)
+        self._run(_carry, self.sort.order, before.offsets, before.ids, now.offsets, now.ids, source, target)
 
     def copy_rows(self, source: Any, target: Any) -> None:
         """Copy what is kept per pair, and leave alone what stands behind the last row."""
@@ -192,10 +193,20 @@ def _take_points(q: array(dtype=Any), points: array(dtype=Any), largest: array(d
 
 
 @kernel(enable_backward=False)
-def _count(
-    grid: uint64, largest: array(dtype=Any), skin: Any, period: Any, q: array(dtype=Any), order: array(dtype=int32),
-    counts: array(dtype=int32),
+def _renumber(
+    rank: array(dtype=int32), offsets: array(dtype=int32), ids: array(dtype=int32), renumbered: array(dtype=int32)
 ):  # fmt: skip
+    k = tid()
+    for at in range(offsets[k], offsets[k + 1]):
+        renumbered[at] = rank[ids[at]]
+
+
+@kernel(enable_backward=False)
+def _find(
+    grid: uint64, largest: array(dtype=Any), skin: Any, period: Any, q: array(dtype=Any), order: array(dtype=int32),
+    rank: array(dtype=int32), counts: array(dtype=int32), near: array(dtype=int32, ndim=2),
+):  # fmt: skip
+    """How many neighbours each particle has, and the first ones of them."""
     k = tid()
     i = order[k]
     a = q[i]
@@ -203,6 +214,8 @@ def _count(
     for j in hash_grid_neighbors(grid, position(a), a[3] + largest[0] + skin):
         if j != i:
             if listed(a, q[j], skin, period):
+                if number < near.shape[1]:
+                    near[k, number] = rank[j]
                 number += 1
     counts[k] = number
 
@@ -219,23 +232,28 @@ def _limit_rows(starts: array(dtype=int32), ids: array(dtype=int32), offsets: ar
 @kernel(enable_backward=False)
 def _fill(
     grid: uint64, largest: array(dtype=Any), skin: Any, period: Any, q: array(dtype=Any), order: array(dtype=int32),
-    rank: array(dtype=int32), offsets: array(dtype=int32), ids: array(dtype=int32),
+    rank: array(dtype=int32), offsets: array(dtype=int32), near: array(dtype=int32, ndim=2), ids: array(dtype=int32),
 ):  # fmt: skip
+    """Rows of the lists: copies of what was found, but of those that are longer."""
     k = tid()
+    at, end = offsets[k], offsets[k + 1]
+    if end - at <= near.shape[1]:
+        for n in range(end - at):
+            ids[at + n] = near[k, n]
+        return
     i = order[k]
     a = q[i]
-    at = offsets[k]
     for j in hash_grid_neighbors(grid, position(a), a[3] + largest[0] + skin):
         if j != i:
             if listed(a, q[j], skin, period):
-                if at < offsets[k + 1]:
+                if at < end:
                     ids[at] = rank[j]
                 at += 1
 
 
 @kernel
 def _carry(
-    order: array(dtype=int32), rank: array(dtype=int32), old_offsets: array(dtype=int32), old_ids: array(dtype=int32),
+    order: array(dtype=int32), old_offsets: array(dtype=int32), old_ids: array(dtype=int32),
     offsets: array(dtype=int32), ids: array(dtype=int32), source: array(dtype=Any), target: array(dtype=Any),
 ):  # fmt: skip
     k = tid()
@@ -243,7 +261,7 @@ def _carry(
     for at in range(offsets[k], offsets[k + 1]):
         value = target.dtype()
         for old in range(old_offsets[i], old_offsets[i + 1]):
-            if rank[old_ids[old]] == ids[at]:
+            if old_ids[old] == ids[at]:
                 value = source[old]
         target[at] = value
 
