@@ -1,0 +1,132 @@
+"""Boxes of grains: on a lattice, or packed at random without overlaps.
+
+Packing pushes balls that start anywhere apart until none overlap (W. Jodrey, E. Tory 1985, with radii that stay).
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ...errors import ModelError, shown
+from ..builder import ModelBuilder
+from ..checks import refuse
+
+DENSEST = 0.55
+"""The part of a box that balls fill at random in reasonable time; 0.64 is as dense as they get, away from walls."""
+_SWEEPS = 3000
+_TOUCH = 1.0e-3  # of the smallest radius: overlap that is left
+_FURTHER = 1.05  # than needed, so that it ends
+
+
+def add_grain_lattice(
+    builder: ModelBuilder, low: Any, high: Any, radius: float, density: float = 2500.0, vel: Any = 0.0,
+    shake: float = 0.0, seed: int = 0,
+) -> range:  # fmt: skip
+    """Fill the box from `low` to `high` (3,) [m] with equal grains on a cubic lattice; returns their numbers.
+
+    radius [m]; density of a grain [kg/m^3]; vel [m/s]. Cells divide the box evenly and hold one grain each. shake: part
+    of the room in its cell by which a grain is moved at random, 0 to 1; seed: of that.
+
+    Raises `ModelError` for a box that holds no grain, and for numbers that are none.
+    """
+    low, high = _box(low, high)
+    _check(radius, density, seed)
+    refuse(((not (isinstance(shake, Real) and 0.0 <= shake <= 1.0), f"shake is {shown(shake)}", "0 to 1"),))
+    counts = np.floor((high - low) / (2.0 * radius) + 1.0e-9).astype(int)
+    _need_room(low, high, counts, radius)
+    cell = (high - low) / counts
+    cells = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), axis=-1).reshape(-1, 3)
+    moved = shake * np.random.default_rng(seed).uniform(-1.0, 1.0, cells.shape) * np.maximum(0.5 * cell - radius, 0.0)
+    return builder.add_particles(low + (cells + 0.5) * cell + moved, vel, _mass(radius, density), radius)
+
+
+def add_grain_pack(
+    builder: ModelBuilder, low: Any, high: Any, radius: Any, density: float = 2500.0, fraction: float = 0.5,
+    vel: Any = 0.0, seed: int = 0,
+) -> range:  # fmt: skip
+    """Fill a part of the box from `low` to `high` (3,) [m] with grains at random; returns their numbers.
+
+    radius [m]: of all, or two between which radii are drawn evenly; density of a grain [kg/m^3];
+    fraction: of the box's volume that grains fill, up to `DENSEST`; vel [m/s]; seed: of radii and places. Grains are
+    inside of the box with all of their volume, and overlap by less than a thousandth of a radius.
+
+    Raises `ModelError` for a box that holds no grain, for numbers that are none, and where no place is found for all.
+    """
+    low, high = _box(low, high)
+    smallest, largest = _radii(radius)
+    _check(smallest, density, seed)
+    good = isinstance(fraction, Real) and 0.0 < fraction <= DENSEST
+    refuse(((not good, f"fraction is {shown(fraction)}", f"above 0, and at most {DENSEST}, as balls lie at random"),))
+    _need_room(low, high, np.floor((high - low) / (2.0 * largest) + 1.0e-9), largest)
+    rng, mean = np.random.default_rng(seed), (smallest + largest) * (smallest**2 + largest**2) * math.pi / 3.0
+    count = max(round(fraction * float(np.prod(high - low)) / mean), 1)
+    radii = rng.uniform(smallest, largest, count)
+    points = low + radii[:, None] + rng.random((count, 3)) * (high - low - 2.0 * radii[:, None])
+    return builder.add_particles(_pushed_apart(points, radii, low, high), vel, _mass(radii, density), radii)
+
+
+def _pushed_apart(points: np.ndarray, radii: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Places (n, 3) [m] at which balls do not overlap. Raises `ModelError` where there is no end to pushing."""
+    room, touch = radii[:, None], _TOUCH * radii.min()
+    for _ in range(_SWEEPS):
+        i, j = cKDTree(points).query_pairs(2.0 * radii.max(), output_type="ndarray").reshape(-1, 2).T
+        apart = points[i] - points[j]
+        gap = np.linalg.norm(apart, axis=1)
+        overlap = radii[i] + radii[j] - gap
+        if overlap.max(initial=0.0) < touch:
+            return points
+        near = overlap > 0.0
+        i, j, push = i[near], j[near], apart[near] * (0.5 * _FURTHER * overlap / np.maximum(gap, touch))[near, None]
+        moved = points.copy()
+        np.add.at(moved, i, push)
+        np.add.at(moved, j, -push)
+        points = np.clip(moved, low + room, high - room)
+    raise ModelError(
+        f"{len(points)} grains still overlap by up to {overlap.max() / radii.min():.1%} of the smallest radius\n"
+        "help: a smaller fraction, or a box of more diameters"
+    )
+
+
+# ----- arguments ----------------------------------------------------------------------------------
+
+
+def _mass(radius: Any, density: float) -> Any:
+    """Of balls [kg]."""
+    return density * 4.0 / 3.0 * math.pi * radius**3
+
+
+def _box(low: Any, high: Any) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        corners = np.array([low, high], dtype=np.float64)
+    except (TypeError, ValueError):
+        corners = np.empty(0)
+    if corners.shape != (2, 3) or not np.isfinite(corners).all():
+        raise ModelError(f"the box has corners {shown(low)} and {shown(high)}\nexpected: three coordinates each [m]")
+    return corners[0], corners[1]
+
+
+def _radii(radius: Any) -> tuple[float, float]:
+    """The smallest and the largest radius [m]."""
+    ends = np.asarray(radius, dtype=np.float64) if isinstance(radius, Real | tuple | list) else np.empty(0)
+    if ends.shape not in ((), (2,)) or not (np.isfinite(ends).all() and ends.min() > 0.0):
+        raise ModelError(f"radius is {shown(radius)}\nexpected: above 0 [m], or two between which radii are drawn")
+    return float(ends.min()), float(ends.max())
+
+
+def _check(radius: Any, density: Any, seed: Any) -> None:
+    refuse((
+        (not (isinstance(radius, Real) and 0.0 < radius < math.inf), f"radius is {shown(radius)}", "above 0 [m]"),
+        (not (isinstance(density, Real) and 0.0 < density < math.inf), f"density is {shown(density)}",
+         "above 0 [kg/m^3]"),
+        (not (isinstance(seed, Integral) and seed >= 0), f"seed is {shown(seed)}", "an integer, 0 or more"),
+    ))  # fmt: skip
+
+
+def _need_room(low: np.ndarray, high: np.ndarray, counts: np.ndarray, radius: float) -> None:
+    if (counts < 1).any():
+        raise ModelError(f"a box of {(high - low).tolist()} m holds no grain with a radius of {radius:g} m")
