@@ -175,6 +175,7 @@ def two():
 
 REFUSED = {
     "particle 4 has the mass -1": lambda b: b.add_particle((0, 0, 0), mass=-1.0),
+    "mass of particles is 'heavy'\nexpected: numbers": lambda b: b.add_particle((0, 0, 0), mass="heavy"),
     "pos of particles|q of particles is NaN in row 0": lambda b: b.add_particle((0, float("nan"), 0)),
     "row 0 names particles .0, 9.*0 to 3": lambda b: b.add_spring(0, 9),
     "names a particle twice": lambda b: b.add_spring(2, 2),

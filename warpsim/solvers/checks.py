@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.language import array
 from ..errors import ModelError, StateError, shown
 from . import soft
 from .control import Control
+from .model import Model
 from .state import State
 
 if TYPE_CHECKING:
@@ -41,6 +43,11 @@ def substeps_problem(substeps: Any, automatic: bool = False) -> tuple[bool, str,
     return not good, f"substeps is {substeps!r}", "an integer, 1 or more" + ", or None" * automatic
 
 
+def model_problem(model: Any) -> tuple[bool, str, str]:
+    """For `refuse`: what is no model."""
+    return not isinstance(model, Model), f"model is {shown(model)}", "a Model, as ModelBuilder.finalize() makes it"
+
+
 def check_step(
     solver: Any, field: str, states: tuple[State, State], control: Control, contacts: Any, dt: Any
 ) -> None:  # fmt: skip
@@ -62,6 +69,29 @@ def check_step(
         if kind is State and not hasattr(thing, field):
             maker = f"{type(solver).__name__}(model)"
             raise StateError(f"{name} was made before the solver\nhelp: call model.state() after {maker}")
+        _check_arrays(name, thing, solver)
+
+
+def _check_arrays(name: str, thing: State | Control, solver: Any) -> None:
+    """Raise `StateError` for an array that somebody put into a state or a control, and that is none of its model."""
+    model = solver.model
+    if isinstance(thing, State):
+        fields = [(field, model.vec3, model.particle_count) for field in ("particle_q", "particle_qd", "particle_f")]
+        fields += [(field, dtype, count) for field, (dtype, count, _) in model.state_fields.items()]
+    else:
+        fields = [(field, own.dtype, own.size) for field, own in solver.resting.arrays.items()]
+    for field, dtype, count in fields:
+        there = getattr(thing, field, None)  # a solver that was made later may know of more
+        if there is None:
+            continue
+        if not isinstance(there, array) or there.dtype is not dtype or there.shape != (count,):
+            what = f"{there.dtype.__name__} of shape {there.shape}" if isinstance(there, array) else shown(there)
+            raise StateError(
+                f"{name}.{field} is {what}\nexpected: {dtype.__name__} of shape ({count},)\n"
+                f"help: write numbers into the array that is there, {name}.{field}.assign(...)"
+            )
+        if there.device != model.device:
+            raise StateError(f"{name}.{field} is on {there.device}\nexpected: {model.device}, as the model is")
 
 
 def check_materials(builder: ModelBuilder) -> None:
@@ -130,5 +160,3 @@ def _need(holds: np.ndarray, text: str, values: np.ndarray, expected: str) -> No
     bad = np.flatnonzero(~holds)
     if len(bad):
         raise ModelError(f"{text.format(bad[0], values[bad[0]])}\nexpected: {expected}")
-
-

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +14,9 @@ from ..errors import ModelError, shown
 
 if TYPE_CHECKING:
     from .model import Model
+
+
+_WIDEST = 10_000_000  # places side by side
 
 
 class Nozzle:
@@ -42,8 +47,16 @@ class Nozzle:
 
     def require_particles(self, now: Any) -> None:
         """Make a step fail where the stream has none left at `now`, a float64 of the device."""
-        if self.end < np.inf:
+        if self.end < math.inf:
             launch(_require_particles, 1, [now, self.end], device=self.model.device, record_tape=False)
+
+
+def arrived(nozzles: Sequence[Any], state: Any) -> np.ndarray:
+    """Which particles of a state do not wait behind a nozzle, bool (particles,)."""
+    there = np.ones(state.model.particle_count, dtype=bool)
+    for nozzle in nozzles:
+        there[nozzle.particles[nozzle.released(state) :]] = False
+    return there
 
 
 def check_streams(streams: Sequence[Any], kind: type, what: str) -> None:
@@ -69,8 +82,19 @@ def check_stream(stream: Any, what: str, count: int) -> None:
     if not (_is_point(stream.position) and _is_point(stream.velocity) and np.any(stream.velocity)):
         where = f"position {shown(stream.position)} m, velocity {shown(stream.velocity)} m/s"
         raise ModelError(f"a stream has {where}\nexpected: three finite numbers each, and a speed above 0")
+    if not (isinstance(stream.radius, Real) and 0.0 <= stream.radius < math.inf):
+        raise ModelError(f"a stream has the radius {shown(stream.radius)} m\nexpected: 0 or more")
     if stream.exhausted not in ("error", "stop"):
         raise ModelError(f"exhausted is {stream.exhausted!r}\nexpected: 'error' or 'stop'")
+
+
+def check_room(radius: float, pitch: float) -> None:
+    """Raise `ModelError` for a nozzle so wide [m] that no memory holds its sites, a pitch [m] apart."""
+    if (2.0 * radius / pitch) ** 2 > _WIDEST:
+        raise ModelError(
+            f"a stream has the radius {radius:g} m, with places {pitch:g} m apart\n"
+            f"expected: at most {0.5 * pitch * math.sqrt(_WIDEST):.3g} m"
+        )
 
 
 def _is_point(numbers: Any) -> bool:

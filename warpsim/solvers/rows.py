@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError
+from ..errors import ModelError, shown
 
 
 class Rows:
@@ -47,7 +47,11 @@ class Rows:
         return np.int32 if name in self.integers else np.float64
 
     def _block(self, name: str, count: int, value: Any) -> np.ndarray:
-        values, shape = np.asarray(value, self._dtype(name)), (count, *self._row(name))
+        shape = (count, *self._row(name))
+        try:
+            values = np.asarray(value, self._dtype(name))
+        except (TypeError, ValueError):
+            raise ModelError(f"{name} of {self.what} is {shown(value)}\nexpected: numbers") from None
         try:
             block = np.broadcast_to(values, shape).copy()
         except ValueError:

@@ -19,18 +19,26 @@ if TYPE_CHECKING:
 class ParticleStatistics:
     """What any solver can say of a state, as it was when the numbers were first read.
 
-    Sums are float64 whatever the precision of the model is. Solvers derive from this class and add their own.
+    Sums are float64 whatever the precision of the model is. Solvers derive from this class and add their own. What
+    still waits behind a nozzle does not count.
     """
 
     def __init__(self, model: Model, state: State):
         self.model, self.state = model, state
 
     @cached_property
+    def _there(self) -> np.ndarray | None:
+        """Which particles are in the scene, bool (particles,); None: all."""
+        return None
+
+    @cached_property
     def _sums(self) -> np.ndarray:
         """Mass, m x (3), m v (3), m x cross v (3), m v^2 / 2, (11,)."""
-        model, state = self.model, self.state
+        model, state, mass = self.model, self.state, self.model.particle_mass
+        if self._there is not None:
+            mass = array(mass.numpy() * self._there, dtype=model.dtype, device=model.device)
         sums = zeros(11, float64, model.device)
-        arrays = [model.particle_mass, state.particle_q, state.particle_qd, sums]
+        arrays = [mass, state.particle_q, state.particle_qd, sums]
         launch(_add_up, model.particle_count, arrays, device=model.device, record_tape=False)
         return sums.numpy().copy()
 
@@ -67,7 +75,8 @@ class ParticleStatistics:
     def outside(self, low: Any, high: Any) -> int:
         """How many particles are not between two corners (3,) [m]; those that are not finite are not."""
         q = self.state.particle_q.numpy()
-        return int((~((q >= np.asarray(low)) & (q <= np.asarray(high))).all(axis=1)).sum())
+        left = ~((q >= np.asarray(low)) & (q <= np.asarray(high))).all(axis=1)
+        return int(left.sum() if self._there is None else (left & self._there).sum())
 
     @property
     def diverged(self) -> bool:

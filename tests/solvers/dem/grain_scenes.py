@@ -29,6 +29,14 @@ def heap(
     return model, SolverDEM(model, material, substeps=substeps, **{"overlaps": "ignore", **options})
 
 
+def block(low, high):
+    """A closed mesh: the box between two corners."""
+    corners = np.array([[(low, high)[k >> 2][0], (low, high)[k >> 1 & 1][1], (low, high)[k & 1][2]] for k in range(8)])
+    quads = np.array([[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]])
+    triangles = quads[:, [0, 1, 2, 0, 2, 3]].ravel().astype(np.int32)
+    return wp.Mesh(wp.array(corners.astype(np.float32), dtype=wp.vec3), wp.array(triangles, dtype=wp.int32))
+
+
 def run(model, solver, steps, dt=1.0e-4, control=None):
     """A state after some steps in place."""
     state = model.state()

@@ -12,7 +12,7 @@ from grain_scenes import heap, run
 import warpsim as wp
 from warpsim.core.runtime.arrays import creation
 from warpsim.errors import ModelError, StateError
-from warpsim.solvers import Material, ModelBuilder, SolverDEM, validate
+from warpsim.solvers import Material, ModelBuilder, ShapeConfig, SolverDEM, validate
 from warpsim.solvers.dem.timestep import TimeStepError, TimeStepWarning
 
 FAST = [c.name for c in validate.chosen(["dem"]) if c.tier == validate.FAST]
@@ -126,6 +126,59 @@ def test_grains_meet_their_images_in_a_periodic_box():
     assert state.particle_qd.numpy()[:, 0] == pytest.approx([0.5, -0.5], rel=1e-2)
 
 
+@pytest.mark.parametrize("shape", ["sphere", "mesh", "sdf", "hollow"])
+@pytest.mark.parametrize("periods", [-1, 0, 3])
+def test_grains_meet_the_images_of_shapes_too(shape, periods):
+    """A ball bounces off an obstacle whose frame is beside it, wherever the ball is counted from."""
+    builder, pose = ModelBuilder(gravity=0.0), [0.05, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    cfg = ShapeConfig(restitution=1.0, mu=0.0)
+    builder.add_particle((0.05 + 0.2 * periods, 0.0, 0.0), (1.0, 0.0, 0.0), 0.01, 0.01)
+    corners = (0.05, -0.03, -0.03), (0.09, 0.03, 0.03)
+    if shape == "sphere":
+        builder.add_shape_sphere([0.12, *pose[1:]], 0.02, cfg)
+    elif shape == "hollow":
+        builder.add_shape_sphere(pose, 0.06, cfg, hollow=True)
+    elif shape == "mesh":
+        builder.add_shape_mesh(pose, grain_scenes.block(*corners), cfg=cfg)
+    else:
+        builder.add_shape_sdf(pose, wp.mesh_to_volume(grain_scenes.block(*corners), 0.004), cfg)
+    model = builder.finalize(dtype=wp.float64)
+    solver, state = SolverDEM(model, Material(1.0e6), substeps=5, period=(0.2, 0.0, 0.0)), model.state()
+    for _ in range(65):
+        solver.step(state, state, dt=1.0e-3)
+    assert state.particle_qd.numpy()[0] == pytest.approx([-1.0, 0.0, 0.0], abs=2e-3)
+
+
+def test_planes_have_no_images():
+    builder = ModelBuilder(gravity=0.0)
+    builder.add_particle((0.15, 0.0, 0.0), 0.0, 0.01, 0.01)
+    builder.add_shape_plane((1.0, 0.0, 0.0))
+    model = builder.finalize()
+    solver, state = SolverDEM(model, Material(1.0e6), period=(0.2, 0.0, 0.0), overlaps="error"), model.state()
+    solver.step(state, state, dt=1.0e-4)
+    assert state.particle_qd.numpy()[0].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_gradients_go_through_images_of_shapes():
+    """Those of a ball one period further are those of the ball."""
+    gradients = []
+    for x in (0.0, 0.4):
+        builder = ModelBuilder(gravity=0.0)
+        builder.add_particle((x, 0.001, 0.002), (1.0, 0.1, 0.0), 0.01, 0.01)
+        builder.add_shape_sphere([0.0295, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], 0.02)
+        model = builder.finalize(dtype=wp.float64, requires_grad=True)
+        solver, state = SolverDEM(model, Material(1.0e6), period=(0.2, 0.0, 0.0)), model.state()
+        with wp.Tape() as tape:
+            for _ in range(5):
+                solver.step(state, state, dt=1.0e-4)
+        tape.backward(grads={state.particle_qd: wp.array([[1.0, 2.0, 3.0]], dtype=wp.vec3d)})
+        shape = [solver.resting.shape_transform, model.shape_margin, model.shape_scale]
+        gradients.append([a.grad.numpy() for a in (*shape, model.particle_radius, state.particle_q)])
+    for one, other in zip(*gradients, strict=True):
+        assert np.abs(one).max() > 0.0
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+
+
 def test_a_held_grain_stays():
     builder = ModelBuilder()
     builder.add_particles([(0.0, 0.0, 0.0), (0.0, 0.0195, 0.0)], 0.0, [0.0, 0.01], 0.01)
@@ -211,6 +264,33 @@ def test_states_of_another_model_or_of_before_are_refused():
     early = bare.state()
     with pytest.raises(StateError, match="made before the solver"):
         SolverDEM(bare).step(early, early, dt=1.0e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "text"),
+    [
+        ("particle_q", wp.zeros(10, wp.vec3d), r"vec3d of shape \(10,\)\nexpected: vec3d of shape \(45,\)"),
+        ("particle_rotation", wp.zeros(45, wp.quat), r"quatf of shape \(45,\)\nexpected: quatd of shape \(45,\)"),
+        ("particle_f", np.zeros((45, 3)), r".*\nexpected: vec3d of shape \(45,\)\nhelp: write numbers into the array"),
+        ("particle_qd", wp.zeros(45, wp.vec3d, device="interp"), r"on interp\nexpected: cpu, as the model is"),
+    ],
+)
+def test_arrays_that_are_none_of_the_model_are_refused(name, array, text):
+    model, solver = heap()
+    state = model.state()
+    setattr(state, name, array)
+    with pytest.raises(StateError, match=rf"state_out.{name} is {text}"):
+        solver.step(model.state(), state, dt=1.0e-4)
+    control = model.control()
+    control.shape_velocity = wp.zeros(1, model.spatial_vector)
+    with pytest.raises(StateError, match=r"control.shape_velocity is .* of shape \(1,\)\nexpected: .* \(3,\)"):
+        solver.step(model.state(), model.state(), control, dt=1.0e-4)
+
+
+@pytest.mark.parametrize("model", [None, ModelBuilder()])
+def test_what_is_no_model_is_refused(model):
+    with pytest.raises(ModelError, match=r"model is .*\nexpected: a Model, as ModelBuilder.finalize\(\) makes it"):
+        SolverDEM(model)
 
 
 @pytest.mark.parametrize("dt", [None, 0.0, -1.0, math.nan, "fast"])

@@ -129,7 +129,12 @@ def test_nozzles_have_gradients_with_and_without_checkpoints():
     ("options", "text"),
     [
         ({"rate": 1.0e4}, r"rate is 10000 grains a second\nexpected: at most 358.2, 7 side by side at 1.04403 m/s"),
-        ({"rate": 0.0}, r"a stream has the rate 0.0 1/s, radius 0.032 m\nexpected: above 0"),
+        ({"rate": 0.0}, r"a stream has the rate 0.0 1/s\nexpected: above 0"),
+        ({"rate": "fast"}, r"a stream has the rate 'fast' 1/s\nexpected: above 0"),
+        ({"radius": -1.0}, r"a stream has the radius -1.0 m\nexpected: 0 or more"),
+        ({"radius": None}, r"a stream has the radius None m\nexpected: 0 or more"),
+        ({"radius": 1.0e3}, r"a stream has the radius 1000 m, with places .* m apart\nexpected: at most"),
+        ({"seed": -1}, r"a stream has the seed -1\nexpected: an integer, 0 or more"),
         ({"velocity": (0.0, 0.0, 0.0)}, r"velocity \(0.0, 0.0, 0.0\) m/s\nexpected: three finite numbers each, and a"),
         ({"position": 0.0}, r"a stream has position 0.0 m"),
         ({"position": (0.0, math.nan, 0.0)}, r"a stream has position \(0.0, nan, 0.0\) m"),
@@ -142,6 +147,25 @@ def test_nozzles_have_gradients_with_and_without_checkpoints():
 def test_streams_that_are_none_are_refused(options, text):
     with pytest.raises(ModelError, match=text):
         Pour(**options)
+
+
+def test_a_stream_may_be_as_slow_as_it_likes():
+    pour = Pour(rate=1.0e-9)
+    pour.run()
+    assert pour.nozzle.released(pour.state) == 0
+
+
+def test_grains_that_wait_are_in_no_statistics():
+    pour = Pour()
+    pour.run()
+    came, statistics = pour.nozzle.released(pour.state), pour.solver.statistics(pour.state)
+    there = pour.solver.present(pour.state)
+    mass, velocity = pour.model.particle_mass.numpy(), pour.state.particle_qd.numpy().astype(float)
+    assert 0 < came < len(pour.nozzle.particles) and there.sum() == len(there) - len(pour.nozzle.particles) + came
+    assert statistics.mass == pytest.approx(mass[there].sum(), rel=1e-6)
+    assert statistics.kinetic_energy == pytest.approx(0.5 * (mass * (velocity**2).sum(axis=1))[there].sum(), rel=1e-5)
+    assert statistics.coordination_number == pytest.approx(2.0 * statistics.contacts / there.sum())
+    assert statistics.outside((9.0, 9.0, 9.0), (10.0, 10.0, 10.0)) == there.sum()
 
 
 def test_grains_of_streams_are_there_and_belong_to_one():

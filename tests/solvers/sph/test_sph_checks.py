@@ -98,6 +98,27 @@ def test_images_of_a_periodic_box_may_start_too_close():
         SolverSPH(twice.finalize(), overlaps="error")
 
 
+@pytest.mark.parametrize("solver", [SolverSPH, SolverDFSPH])
+@pytest.mark.parametrize(
+    ("points", "velocity", "up", "text"),
+    [
+        ([(0.0, 0.0, 0.0), (0.0, 0.0, 0.1)], 0.0, "Y", r"particles and nozzles of a sheet lie up to 0.1 m apart"),
+        ([(0.0, 0.0, 0.3)], (0.0, 0.0, 0.1), "Y", r"particles of a sheet move along z\nexpected: no velocity along z"),
+        ([(0.0, 0.0, 0.3)], 0.0, "Z", r"gravity of a sheet is -9.81 m/s\^2 along z\nexpected: none: .*, or dim=3"),
+    ],
+)
+def test_sheets_stay_in_their_plane(solver, points, velocity, up, text):
+    builder = ModelBuilder(up_axis=up)
+    builder.add_particles(points, velocity, 10.0)
+    with pytest.raises(ModelError, match=text):
+        solver(builder.finalize(), dim=2)
+
+
+def test_what_is_no_model_is_refused():
+    with pytest.raises(ModelError, match=r"model is None\nexpected: a Model, as ModelBuilder.finalize"):
+        SolverSPH(None)
+
+
 def test_numbers_of_no_fluid_are_refused():
     with pytest.raises(ModelError, match=r"sound of a fluid is 0.0\nexpected: above 0"):
         Fluid(sound=0.0)

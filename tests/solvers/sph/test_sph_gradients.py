@@ -50,7 +50,7 @@ class Rollout:
 
         with self.tape:
             if checkpointed:
-                carried = [state.particle_q, state.particle_qd, state.particle_rho]
+                carried = [*state.arrays.values()]
                 wp.checkpoint(step, carried, steps, scratch=self.solver.scratch)
             else:
                 for k in range(steps):

@@ -10,7 +10,7 @@ from fluid_scenes import COUNT, run, splash
 
 import warpsim as wp
 from warpsim.core.runtime.arrays import creation
-from warpsim.solvers import Fluid, ModelBuilder, SolverSPH, validate
+from warpsim.solvers import Fluid, FluidStream, ModelBuilder, SolverDFSPH, SolverSPH, validate
 from warpsim.solvers.sph.filling import add_fluid_box
 
 
@@ -101,6 +101,34 @@ def test_a_moving_wall_takes_its_particles_along():
         control.advance(2.0e-3)
     after = solver.walls[solver.particles.shape.numpy() == 1]
     np.testing.assert_allclose(after - before, np.tile([0.0, 1.0e-2, 0.0], (len(after), 1)), atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", [SolverSPH, SolverDFSPH])
+@pytest.mark.parametrize("dim", [2, 3])
+def test_float32_is_as_exact_far_from_the_origin(solver, dim):
+    """Places and sizes are multiples of 1/32 m, which float32 has at 16 km, too: the bits are the same."""
+    ends = []
+    for x in (0.0, 16384.0):
+        builder = ModelBuilder()
+        add_fluid_box(builder, (x, 0.0, 0.0), (x + 0.5, 0.75, 0.375 * (dim == 3)), 0.125)
+        builder.add_shape_plane((0.0, 1.0, 0.0), (x, 0.0, 0.0))
+        builder.add_shape_sphere([x + 0.875, 0.25, 0.0, 0.0, 0.0, 0.0, 1.0], 0.25)
+        streams = {}
+        if solver is SolverSPH:
+            spare = builder.add_particles(np.zeros((12, 3)), 0.0, 1000.0 * 0.125**dim)
+            streams = {"streams": [FluidStream(spare, (x + 0.25, 1.0, 0.0), (0.0, -2.0, 0.0), 0.0, "stop")]}
+        model = builder.finalize()
+        bounds = ((x - 0.25, 0.0, -0.25), (x + 1.0, 1.0, 0.75))
+        far = solver(model, Fluid(sound=15.0), dim=dim, bounds=bounds, **streams)
+        state = model.state()
+        for _ in range(40):
+            far.step(state, state, dt=5.0e-3)
+        q = state.particle_q.numpy().astype(np.float64) + state.particle_rest.numpy() - [x, 0.0, 0.0]
+        ends.append((q, state.particle_qd.numpy(), far.shape_force.numpy(), far.statistics(state).front() - x))
+    for near, there in zip(*(end[:3] for end in ends), strict=True):
+        np.testing.assert_array_equal(near, there)
+    assert ends[0][3] == pytest.approx(ends[1][3], abs=2e-3)
+    assert np.abs(far.walls[:, 0] - x).max() < 2.0
 
 
 def test_particles_meet_their_images_in_a_periodic_box():

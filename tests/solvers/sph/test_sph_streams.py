@@ -61,6 +61,25 @@ def test_as_many_come_as_the_nozzle_lets_through(dim, side):
     np.testing.assert_allclose(jet.state.particle_qd.numpy()[:came], np.tile(VELOCITY, (came, 1)), atol=2.0e-2)
 
 
+def test_those_that_wait_are_in_no_statistics():
+    jet = Jet(position=(0.3, 0.7, 0.0), velocity=(0.0, -1.0, 0.0))
+    jet.run(50)
+    there, statistics = jet.solver.present(jet.state), jet.solver.statistics(jet.state)
+    q = jet.state.particle_q.numpy()[there]
+    assert 12 < there.sum() < len(there)
+    assert statistics.mass == pytest.approx(10.0 * there.sum())
+    assert statistics.potential_energy == pytest.approx(98.1 * q[:, 1].sum(), rel=1e-5)
+    assert statistics.level((-1.0, -1.0, -1.0), (2.0, 9.0, 1.0)) == pytest.approx(q[:, 1].max() + 0.5 * SPACING)
+    assert statistics.front(axis=1) == pytest.approx(q[:, 1].max() + 0.5 * SPACING)
+    behind = [(0.3, 0.85, 0.0)]  # the nozzle: those in line feel no pressure, and show none
+    near = np.linalg.norm(q - behind, axis=1) < jet.solver.support
+    weight = (1.0 - np.linalg.norm(q[near] - behind, axis=1) / jet.solver.support) ** 2
+    pressure = statistics.pressure[there][near]
+    expected = (weight * pressure).sum() / weight.sum() if near.any() else 0.0
+    assert statistics.pressure_at(behind)[0] == pytest.approx(expected)
+    assert statistics.outside((9.0, 9.0, 9.0), (10.0, 10.0, 10.0)) == there.sum()
+
+
 def test_those_that_wait_far_off_are_not_felt():
     """They pass through ground and puddle: whether there are any is all the same."""
     ends = [Jet(count=count, position=(0.3, 0.9, 0.0), velocity=(0.0, 1.0, 0.0)) for count in (12, 60)]
@@ -163,9 +182,12 @@ def test_nozzles_have_the_same_gradients_with_checkpoints():
     ("options", "text"),
     [
         ({"radius": -1.0}, r"a stream has the radius -1.0 m\nexpected: 0 or more"),
+        ({"radius": "wide"}, r"a stream has the radius 'wide' m\nexpected: 0 or more"),
+        ({"radius": 1.0e9}, r"a stream has the radius 1e\+09 m, with places .* m apart\nexpected: at most"),
         ({"velocity": (0.0, 0.0, 0.0)}, r"velocity \(0.0, 0.0, 0.0\) m/s\nexpected: three finite numbers each, and a"),
         ({"velocity": (1.0, 0.0, 1.0)}, r"a stream of a sheet has the velocity \(1.0, 0.0, 1.0\) m/s\nexpected: none"),
         ({"position": 0.0}, r"a stream has position 0.0 m"),
+        ({"position": (0.3, 0.9, 0.2)}, r"particles and nozzles of a sheet lie up to 0.2 m apart along z"),
         ({"exhausted": "wait"}, r"exhausted is 'wait'\nexpected: 'error' or 'stop'"),
         ({"streams": [3]}, r"stream 0 is int\nexpected: a FluidStream"),
         (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,9 @@ from ...core.runtime.devices.capture import current_graph
 from ...errors import DivergenceError, StateError
 from ...geometry.hash_grid.neighbors import nearest_image
 from ..neighbours.verlet_list import position
-from ..shapes import for_shape, to_shape
+from ..shapes import DISTANCE, ShapeType, to_shape
 from ..statistics import first_not_finite
+from .walls import beside, has_images
 
 if TYPE_CHECKING:
     from ..state import State
@@ -60,9 +62,11 @@ def _deepest_in_wall(solver: SolverDEM) -> str | None:
     part, row, where = LARGEST, 0, 0
     parts = zeros(model.particle_count, model.dtype, model.device)
     for s in range(model.shape_count):
+        images = [solver.neighbours.period_vector, solver._middle]
         shape = [solver._pose, model.shape_margin, model.shape_scale, model.shape_source[s], model.shape_heights[s]]
-        args = [s, *shape, grains.q, grains.inv_mass, parts]
-        launch(_wall_kernel(model.shape_type[s]), model.particle_count, args, device=model.device, record_tape=False)
+        args = [s, *images, *shape, grains.q, grains.inv_mass, parts]
+        look = _wall_kernel(model.shape_type[s], has_images(model.shape_type[s], any(solver.neighbours.period)))
+        launch(look, model.particle_count, args, device=model.device, record_tape=False)
         if parts.numpy().max() > part:
             part, row, where = float(parts.numpy().max()), int(parts.numpy().argmax()), s
     if part == LARGEST:
@@ -98,19 +102,25 @@ def _find_overlaps(
     worst[i] = deepest
 
 
-@for_shape
-def _wall_kernel(distance: Any) -> Any:
+@functools.cache
+def _wall_kernel(shape_type: int, imaged: bool) -> Any:
+    distance = DISTANCE[ShapeType(shape_type)]
+
     @kernel(enable_backward=False)
     def find_in_wall(
-        s: int32, pose: array(dtype=Any), margin: array(dtype=Any), scale: array(dtype=Any), source: uint64,
-        heights: array(dtype=Any, ndim=2), q: array(dtype=Any), inv_mass: array(dtype=Any), part: array(dtype=Any),
+        s: int32, period: Any, middle: array(dtype=Any), pose: array(dtype=Any), margin: array(dtype=Any),
+        scale: array(dtype=Any), source: uint64, heights: array(dtype=Any, ndim=2), q: array(dtype=Any),
+        inv_mass: array(dtype=Any), part: array(dtype=Any),
     ):  # fmt: skip
         """How deep each grain is in a shape, as a part of its radius; 0 beyond touch."""
         i = tid()
         a = q[i]
         deep = a[3] * 0.0
         if inv_mass[i] > 0.0:
-            away, _ = distance(to_shape(pose[s], position(a)), scale[s], source, heights, 2.0 * a[3] + margin[s])
+            p = position(a)
+            if imaged:
+                p = beside(p, pose[s], middle[s], period)
+            away, _ = distance(to_shape(pose[s], p), scale[s], source, heights, 2.0 * a[3] + margin[s])
             deep = max((a[3] + margin[s] - away) / a[3], deep)
         part[i] = deep
 

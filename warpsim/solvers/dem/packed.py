@@ -9,6 +9,7 @@ from ...core.runtime.arrays.creation import copy
 from ...core.types.compounds import quaternion as quaternion_type
 from ..mass import inverse_mass
 from ..neighbours.verlet_list import note_moved, position
+from ..origin import from_origin, in_world
 from ..shapes import turned
 from .grains import SOLID
 
@@ -120,7 +121,7 @@ def load(
     """Put a state into the order of the cells."""
     k = tid()
     i = number[k]
-    p = (particle_q[i] - origin) + particle_rest[i]
+    p = from_origin(origin, particle_q[i], particle_rest[i])
     packed = vector(p[0], p[1], p[2], radius[i])
     q[k] = packed
     v[k] = particle_qd[i]
@@ -140,10 +141,9 @@ def store(
     """Put a state back into the order of the model."""
     k = tid()
     i = number[k]
-    p = position(q[k])
-    rounded = p + origin
+    rounded, rest = in_world(origin, position(q[k]))
     particle_q[i] = rounded
-    particle_rest[i] = p - (rounded - origin)
+    particle_rest[i] = rest
     particle_qd[i] = v[k]
     particle_w[i] = w[k]
     particle_rotation[i] = rotation[k]

@@ -9,18 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from ...core.language import float64, launch, zeros
+from ...core.language import array, float64, launch, zeros
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.commands.conditional import capture_if
 from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
 from ...core.types.compounds import quaternion as quaternion_type
 from ...errors import ModelError, StateError, shown
-from ..checks import check_step, period_problem, refuse, substeps_problem
+from ..checks import check_step, model_problem, period_problem, refuse, substeps_problem
 from ..control import Control
 from ..model import Model
 from ..neighbours.verlet_list import VerletList, vector_of
-from ..nozzle import check_streams
+from ..nozzle import arrived, check_streams
+from ..origin import origin_of, place_shapes
 from ..state import State
 from ..statistics import longest
 from . import timestep
@@ -33,7 +34,7 @@ from .materials import COLUMNS, Material, Materials
 from .packed import Packed, integrate, load, store
 from .statistics import GrainStatistics
 from .stream import GrainNozzle, GrainStream, advance_time
-from .walls import move_walls, place_walls, wall_kernel
+from .walls import middles, move_walls, wall_kernel
 
 
 _GRAPHS = 4  # kept at once: both orders of the grains, for two controls
@@ -45,8 +46,9 @@ class SolverDEM:
     materials: one `Material` or several; particle_material: the number of each particle's, (particles,), or of all.
     substeps: of a step. law: "hertz", "linear" or "jkr", see `laws`. rolling: None, "constant" or "spring", see
     `contact`. force_limit: no contact pulls at the end of an impact, which raises restitution above what was asked for
-    (T. Schwager and T. Poeschel 2007). period: lengths after which space repeats along x, y, z [m], 0 for none. skin
-    [m]: margin of the neighbour lists, None: 0.3 of the mean radius. overlaps: "warn" of grains that start with an
+    (T. Schwager and T. Poeschel 2007). period: lengths after which space repeats along x, y, z [m], 0 for none, with
+    all shapes but planes; grains meet the image of a shape whose middle is nearest.
+    skin [m]: margin of the neighbour lists, None: 0.3 of the mean radius. overlaps: "warn" of grains that start with an
     overlap above 10 % of their radius, with each other or with walls, raise an "error", or "ignore" them. check: look
     for numbers that are not finite after every step, and raise `DivergenceError` (the host waits for each step).
     streams: of grains that nozzles emit.
@@ -76,6 +78,7 @@ class SolverDEM:
         period: Sequence[float] = (0.0, 0.0, 0.0), skin: float | None = None, overlaps: str = "warn",
         check: bool = False, streams: Sequence[GrainStream] = (),
     ):  # fmt: skip
+        refuse((model_problem(model),))
         kinds = _listed(materials)
         self.overlaps, self.check = overlaps, check
         self.model, self.substeps, self.law, self.rolling, self.force_limit = model, substeps, law, rolling, force_limit
@@ -91,7 +94,7 @@ class SolverDEM:
         self.streams = [GrainNozzle(stream, model, 0.5 * largest) for stream in streams]
         for stream in streams:
             points[stream.grains.start : stream.grains.stop] = stream.position
-        self.origin = vector_of(_origin(points), model.dtype)
+        self.origin = vector_of(origin_of(points), model.dtype)
         self._add_state_fields()
         if law == "jkr":
             _check_necks(kinds, 0.25 * largest, skin)
@@ -118,6 +121,7 @@ class SolverDEM:
         A bed has about 5 to 6 pairs per grain, more where radii differ much; `contact_count` tells how many there are.
         Raises `StateError` while a graph holds shorter lists.
         """
+        refuse(((not isinstance(pairs, Real), f"pairs is {shown(pairs)}", "a number of pairs"),))
         self.neighbours.reserve(2 * int(pairs))
         self._grains.reserve(self.neighbours.rows.capacity)
 
@@ -153,7 +157,7 @@ class SolverDEM:
         if model.shape_count:
             self.materials.tabulate_walls(model, self._wall_table)
             poses = [self.origin, control.shape_transform, self._pose]
-            launch(place_walls, model.shape_count, poses, device=model.device)
+            launch(place_shapes, model.shape_count, poses, device=model.device)
             self.shape_force.zero_()
         moving = [state.particle_q, state.particle_rest, state.particle_qd, state.particle_w, state.particle_rotation]
         fixed = [model.particle_radius, model.particle_mass, g.seen]
@@ -211,10 +215,12 @@ class SolverDEM:
 
     def _touch_wall(self, s: int, control: Control, dt: Any) -> None:
         model, g = self.model, self._grains
-        wall = [s, self._wall_table, self._pose, control.shape_velocity, model.shape_margin, model.shape_scale]
+        images = [self.neighbours.period_vector, self._middle]
+        wall = [s, self._wall_table, *images, self._pose, control.shape_velocity, model.shape_margin, model.shape_scale]
         surface = [model.shape_source[s], model.shape_heights[s], model.dtype(1.0 / self.substeps), dt]
         grains = [g.q, g.v, g.w, g.inv_mass, g.kind, g.wall_springs[s], g.wall_wound[s], g.force, g.torque]
-        touch = wall_kernel(model.shape_type[s], self.law, self.rolling, self.force_limit)
+        periodic = any(self.neighbours.period)
+        touch = wall_kernel(model.shape_type[s], self.law, self.rolling, self.force_limit, periodic)
         self._run(touch, *wall, *surface, *grains, self.shape_force)
 
     def _run(self, kernel: Any, *args: Any) -> None:
@@ -233,6 +239,10 @@ class SolverDEM:
         """What every step fills before it reads it: for `wp.checkpoint`, see the class."""
         tables = [self._table, self._wall_table, self._pose, self.shape_force]
         return [*self._grains.scratch, *self.neighbours.scratch, *tables]
+
+    def present(self, state: State) -> np.ndarray:
+        """Which grains do not wait behind a nozzle, bool (particles,)."""
+        return arrived(self.streams, state)
 
     def statistics(self, state: State) -> GrainStatistics:
         """What is asked of a state, computed when it is read."""
@@ -280,6 +290,7 @@ class SolverDEM:
         options: dict[str, Any] = {"dtype": model.dtype, "device": model.device, "requires_grad": True}
         self._table = zeros((count, count, COLUMNS), **options)
         self._wall_table = zeros((count, model.shape_count, COLUMNS), **options)
+        self._middle = array(middles(model), dtype=model.vec3, device=model.device)
         self._pose = zeros(model.shape_count, model.transform, device=model.device, requires_grad=True)
         self.shape_force = zeros(model.shape_count, model.spatial_vector, device=model.device, requires_grad=True)
 
@@ -294,16 +305,6 @@ class SolverDEM:
             meeting = 2.0 * speed if math.isfinite(speed) else 0.0
             timestep.check(dt / self.substeps, *self.time_step_limit(meeting))
             self._checked_dt = dt
-
-
-def _origin(points: np.ndarray) -> np.ndarray:
-    """A place near the grains, in whole metres, if they all are far from the origin; else the origin, (3,) [m]."""
-    finite = points[np.isfinite(points).all(axis=1)].astype(np.float64)
-    if not len(finite):
-        return np.zeros(3)
-    low, high = finite.min(axis=0), finite.max(axis=0)
-    centre = 0.5 * (low + high)
-    return np.where(np.abs(centre) > (high - low).max(), np.round(centre), 0.0)
 
 
 def _listed(materials: Any) -> list[Material]:
@@ -337,7 +338,7 @@ def _check_necks(kinds: list[Material], radius: float, skin: float) -> None:
 def _check(solver: SolverDEM, radius: Any, number: Any, kinds: int, period: Any, skin: float | None) -> None:
     """Raise `ModelError` for arguments that are no grains."""
     refuse((
-        (solver.law not in LAWS, f"law is {solver.law!r}", ", ".join(map(repr, LAWS))),
+        (solver.law not in tuple(LAWS), f"law is {solver.law!r}", ", ".join(map(repr, LAWS))),
         (solver.rolling not in ROLLING_MODELS, f"rolling is {solver.rolling!r}", "None, 'constant' or 'spring'"),
         substeps_problem(solver.substeps),
         (bool((radius <= 0.0).any()), f"a grain has the radius {radius.min(initial=1.0):g} m", "above 0"),

@@ -25,6 +25,10 @@ class GrainStatistics(ParticleStatistics):
         super().__init__(solver.model, state)
         self.solver = solver
 
+    @cached_property
+    def _there(self) -> np.ndarray | None:
+        return self.solver.present(self.state) if self.solver.streams else None
+
     @property
     def rotational_energy(self) -> float:
         """Of solid balls [J]."""
@@ -49,7 +53,8 @@ class GrainStatistics(ParticleStatistics):
     @property
     def coordination_number(self) -> float:
         """Contacts with other grains per grain."""
-        return 2.0 * self.contacts / max(self.model.particle_count, 1)
+        count = self.model.particle_count if self._there is None else int(self._there.sum())
+        return 2.0 * self.contacts / max(count, 1)
 
     @property
     def largest_overlap(self) -> float:

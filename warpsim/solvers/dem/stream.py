@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.language import array, float64, int32, kernel, launch, tid, vector
-from ...errors import ModelError
+from ...errors import ModelError, shown
 from ..neighbours.verlet_list import note_moved
-from ..nozzle import Nozzle, axis_of, check_stream, turned_along
+from ..nozzle import Nozzle, axis_of, check_room, check_stream, turned_along
 
 if TYPE_CHECKING:
     from ..model import Model
@@ -74,9 +75,10 @@ def advance_time(state_in: State, state_out: State, dt: float) -> None:
 
 def _check(stream: GrainStream, count: int) -> None:
     check_stream(stream, "grain", count)
-    if not (0.0 < stream.rate < math.inf and 0.0 <= stream.radius < math.inf):
-        how = f"the rate {stream.rate} 1/s, radius {stream.radius} m"
-        raise ModelError(f"a stream has {how}\nexpected: above 0, and 0 or more")
+    if not (isinstance(stream.rate, Real) and 0.0 < stream.rate < math.inf):
+        raise ModelError(f"a stream has the rate {shown(stream.rate)} 1/s\nexpected: above 0")
+    if not (isinstance(stream.seed, Integral) and stream.seed >= 0):
+        raise ModelError(f"a stream has the seed {shown(stream.seed)}\nexpected: an integer, 0 or more")
 
 
 def _schedule(stream: GrainStream, largest: float) -> tuple[np.ndarray, np.ndarray]:
@@ -87,6 +89,7 @@ def _schedule(stream: GrainStream, largest: float) -> tuple[np.ndarray, np.ndarr
     """
     rng, n, pitch = np.random.default_rng(stream.seed), len(stream.grains), 2.0 * ROOM * largest
     speed = float(np.linalg.norm(stream.velocity))
+    check_room(stream.radius, pitch)
     sites = _sites(stream.radius - largest, pitch)
     most = len(sites) * speed / pitch
     if stream.rate > most:
@@ -94,7 +97,7 @@ def _schedule(stream: GrainStream, largest: float) -> tuple[np.ndarray, np.ndarr
             f"rate is {stream.rate:g} grains a second\n"
             f"expected: at most {most:.4g}, {len(sites)} side by side at {speed:g} m/s; help: a faster or wider stream"
         )
-    each = math.ceil(stream.rate * pitch / speed - 1.0e-9)
+    each = max(math.ceil(stream.rate * pitch / speed - 1.0e-9), 1)
     interval = each / stream.rate
     layers = n // each + 1
     due = interval * np.repeat(np.arange(1, layers + 1), each) + (interval - pitch / speed) * rng.random(layers * each)

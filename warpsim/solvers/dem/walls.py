@@ -1,19 +1,59 @@
-"""Contacts of grains with shapes: rigid walls that stand or move, and the forces that they feel."""
+"""Contacts of grains with shapes: rigid walls that stand or move, and the forces that they feel.
+
+Where space repeats, so do shapes: a grain meets the image of a shape whose middle is nearest. Planes have no images.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ...core.language import array, atomic_add, cross, func, int32, kernel, tid, transformation, uint64, vector
+import numpy as np
+
+from ...core.language import array, atomic_add, cross, func, int32, kernel, tid, uint64, vector
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.spatial import spatial_top
 from ...core.lib.transforms import transform_get_rotation, transform_get_translation
+from ...geometry.hash_grid.neighbors import nearest_image
 from ..neighbours.verlet_list import position
-from ..shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape
+from ..shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape, to_world
 from .contact import contact_of
 from .grains import ROLLING
+
+if TYPE_CHECKING:
+    from ..model import Model
+
+_MESHES = (ShapeType.MESH, ShapeType.HOLLOW_MESH)
+
+
+def middles(model: Model) -> np.ndarray:
+    """The middle of each shape in its own frame, (shapes, 3) [m]."""
+    return np.array([_middle(model, s) for s in range(model.shape_count)]).reshape(-1, 3)
+
+
+def _middle(model: Model, s: int) -> np.ndarray:
+    kind, source = model.shape_type[s], model.shape_object[s]
+    if kind in _MESHES:
+        points = source.points.numpy().astype(np.float64)
+        return 0.5 * (points.min(axis=0) + points.max(axis=0)) * model.shape_scale.numpy()[s]
+    if kind is ShapeType.SDF:
+        voxels, grid = source.get_voxels().numpy(), source.get_grid_info()
+        middle = 0.5 * (voxels.min(axis=0) + voxels.max(axis=0))
+        return np.reshape(grid.transform_matrix, (3, 3)) @ middle + np.asarray(grid.translation)
+    return np.zeros(3)
+
+
+@func
+def beside(p: Any, pose: Any, middle: Any, period: Any) -> Any:
+    """The image of a point that is nearest to the middle of a shape."""
+    d = p - to_world(pose, middle)
+    return p + (nearest_image(d, period) - d)
+
+
+def has_images(shape_type: int, periodic: bool) -> bool:
+    """Whether shapes of a type are met as images."""
+    return periodic and shape_type != ShapeType.PLANE
 
 
 @func
@@ -24,22 +64,25 @@ def add_reaction(reaction: array(dtype=Any), s: int, share: Any, force: Any, arm
 
 
 @functools.cache
-def wall_kernel(shape_type: int, law: str, rolling: str | None, limited: bool) -> Any:
+def wall_kernel(shape_type: int, law: str, rolling: str | None, limited: bool, periodic: bool) -> Any:
     """The kernel of contacts between grains and one shape."""
+    imaged = has_images(shape_type, periodic)
     distance, contact = DISTANCE[ShapeType(shape_type)], contact_of(law, rolling, limited)
 
     @kernel
     def touch_wall(
-        s: int32, table: array(dtype=Any, ndim=3), pose: array(dtype=Any), twist: array(dtype=Any),
-        margin: array(dtype=Any), scale: array(dtype=Any), source: uint64, heights: array(dtype=Any, ndim=2),
-        share: Any, dt: Any, q: array(dtype=Any), v: array(dtype=Any), w: array(dtype=Any), inv_mass: array(dtype=Any),
-        kind: array(dtype=int32), springs: array(dtype=Any), wound: array(dtype=Any), force: array(dtype=Any),
-        torque: array(dtype=Any), reaction: array(dtype=Any),
+        s: int32, table: array(dtype=Any, ndim=3), period: Any, middle: array(dtype=Any), pose: array(dtype=Any),
+        twist: array(dtype=Any), margin: array(dtype=Any), scale: array(dtype=Any), source: uint64,
+        heights: array(dtype=Any, ndim=2), share: Any, dt: Any, q: array(dtype=Any), v: array(dtype=Any),
+        w: array(dtype=Any), inv_mass: array(dtype=Any), kind: array(dtype=int32), springs: array(dtype=Any),
+        wound: array(dtype=Any), force: array(dtype=Any), torque: array(dtype=Any), reaction: array(dtype=Any),
     ):  # fmt: skip
         i = tid()
         a = q[i]
         if inv_mass[i] > 0.0:
             p = position(a)
+            if imaged:
+                p = beside(p, pose[s], middle[s], period)
             away, inward = distance(to_shape(pose[s], p), scale[s], source, heights, 2.0 * a[3] + margin[s])
             overlap = a[3] + margin[s] - away
             spring, roll = p * 0.0, p * 0.0
@@ -64,14 +107,6 @@ def wall_kernel(shape_type: int, law: str, rolling: str | None, limited: bool) -
                 wound[i] = roll
 
     return touch_wall
-
-
-@kernel
-def place_walls(origin: Any, transform: array(dtype=Any), pose: array(dtype=Any)):
-    """Poses of shapes from an origin."""
-    s = tid()
-    place = transform_get_translation(transform[s]) - origin
-    pose[s] = transformation(place, transform_get_rotation(transform[s]))
 
 
 @kernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from ..statistics import first_not_finite
 from .fluid import Fluid
 from .smoothing import KERNELS
 from .start import OVERLAPS
+from .stream import FluidStream, without_streams
 
 if TYPE_CHECKING:
     from ..model import Model
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 MARGIN = 1.04  # of the support: how much nearer two particles can be half a step later
 _MOST_SHIFTING = 1.0  # particles that shift further in a substep overshoot
 _COMPRESSED = 0.05  # of the density at rest, by cohesion
+_FLAT = 1.0e-3  # of the spacing
 FASTEST = 20.0  # times the speed of sound: nothing that flows, and substeps without end
 
 
@@ -71,6 +74,22 @@ def check_choices(solver: SolverSPH, smoothing: Any, spacing: Any, period: Any, 
     ))  # fmt: skip
 
 
+def check_sheet(solver: SolverSPH, streams: Sequence[FluidStream]) -> None:
+    """Raise `ModelError` where a fluid of two dimensions is not in one plane, or leaves it."""
+    if solver.dim != 2:
+        return
+    model = solver.model
+    z, speed = (without_streams(a.numpy(), streams)[:, 2] for a in (model.particle_q, model.particle_qd))
+    z = np.array([*z, *(s.position[2] for s in streams)])
+    width, pull = float(np.ptp(z)) if len(z) else 0.0, float(model.gravity.numpy()[0, 2])
+    refuse((
+        (width > _FLAT * solver.spacing, f"particles and nozzles of a sheet lie up to {width:g} m apart along z",
+         "one z for all, or dim=3"),
+        (bool(speed.any()), "particles of a sheet move along z", "no velocity along z, or dim=3"),
+        (pull != 0.0, f"gravity of a sheet is {pull:g} m/s^2 along z", "none: ModelBuilder(up_axis='Y'), or dim=3"),
+    ))  # fmt: skip
+
+
 def check_tension(solver: SolverSPH) -> None:
     """Raise `ModelError` where cohesion compresses the fluid by more than a few per cent."""
     fluid, pressure = solver.fluid, solver.cohesion_pressure
@@ -93,7 +112,8 @@ def check_lengths(solver: SolverSPH, ratio: float, bounds: np.ndarray | None) ->
             f"period is {solver.period} m\nexpected: at least twice the reach, {2.0 * solver.support:g} m\n"
             "help: smaller particles, or a larger box"
         )
-    sides = np.zeros(3) if bounds is None else (bounds[1] - bounds[0])[: solver.dim]
+    unknown = bounds is None or not solver.model.particle_count
+    sides = np.zeros(3) if unknown else (bounds[1] - bounds[0])[: solver.dim]
     if ((sides > 0.0) & (sides < solver.smoothing)).any():
         raise ModelError(
             f"the smoothing length is {solver.smoothing:g} m, bounds are {sides.tolist()} m wide\n"

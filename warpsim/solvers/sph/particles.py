@@ -11,6 +11,7 @@ from ...core.runtime.arrays.creation import copy
 from ...geometry.hash_grid.hash_grid import HashGrid
 from ..neighbours.cluster_list import SIZE, ClusterList
 from ..neighbours.serpentine import Serpentine
+from ..origin import from_origin, in_world
 from .walls import WALL, WATER
 
 
@@ -18,8 +19,9 @@ class Particles:
     """Arrays of `water` particles of fluid, then `walls` of walls, each in an order in which neighbours are near.
 
     number: which particle stands k-th, those of walls counted after those of fluid, and slot, its inverse: (total,).
-    x [m], v [m/s], rho [kg/m^3], p [Pa], mass [kg]: (total,). What pairs read in their stead: push, p / rho^2; and of
-    continuity middle, x half a step later, level, the density that diffuses, and volume, of fluid alone: (total,).
+    x, from the solver's origin [m], v [m/s], rho [kg/m^3], p [Pa], mass [kg]: (total,). What pairs read in their stead:
+    push, p / rho^2; and of continuity middle, x half a step later, level, the density that diffuses, and volume, of
+    fluid alone: (total,).
     pull: forces from outside [N], a: acceleration [m/s^2], mix: change of velocity by XSPH [m/s], drift: velocity of
     shifting [m/s], new: density a step later: (water,). slip: velocity with which walls make fluid stick [m/s],
     force: on walls [N]: (walls,). What kernels read of clusters is longer by one, so that the last one is whole.
@@ -149,14 +151,15 @@ def _reorder(
 
 @kernel
 def load(
-    number: array(dtype=int32), particle_q: array(dtype=Any), particle_qd: array(dtype=Any),
-    particle_rho: array(dtype=Any), particle_f: array(dtype=Any), particle_mass: array(dtype=Any), x: array(dtype=Any),
-    v: array(dtype=Any), rho: array(dtype=Any), pull: array(dtype=Any), mass: array(dtype=Any),
+    origin: Any, number: array(dtype=int32), particle_q: array(dtype=Any), particle_rest: array(dtype=Any),
+    particle_qd: array(dtype=Any), particle_rho: array(dtype=Any), particle_f: array(dtype=Any),
+    particle_mass: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any), rho: array(dtype=Any),
+    pull: array(dtype=Any), mass: array(dtype=Any),
 ):  # fmt: skip
     """Take over a state."""
     k = tid()
     i = number[k]
-    x[k] = particle_q[i]
+    x[k] = from_origin(origin, particle_q[i], particle_rest[i])
     v[k] = particle_qd[i]
     rho[k] = particle_rho[i]
     pull[k] = particle_f[i]
@@ -165,13 +168,16 @@ def load(
 
 @kernel
 def store(
-    number: array(dtype=int32), x: array(dtype=Any), v: array(dtype=Any), rho: array(dtype=Any),
-    particle_q: array(dtype=Any), particle_qd: array(dtype=Any), particle_rho: array(dtype=Any),
+    origin: Any, number: array(dtype=int32), x: array(dtype=Any), v: array(dtype=Any), rho: array(dtype=Any),
+    particle_q: array(dtype=Any), particle_rest: array(dtype=Any), particle_qd: array(dtype=Any),
+    particle_rho: array(dtype=Any),
 ):  # fmt: skip
     """Hand over a state."""
     k = tid()
     i = number[k]
-    particle_q[i] = x[k]
+    rounded, rest = in_world(origin, x[k])
+    particle_q[i] = rounded
+    particle_rest[i] = rest
     particle_qd[i] = v[k]
     particle_rho[i] = rho[k]
 

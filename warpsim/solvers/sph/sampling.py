@@ -15,7 +15,7 @@ from scipy.spatial import cKDTree
 from ...core.language import array, empty, kernel, launch, tid, uint64
 from ...errors import ModelError
 from ..model import Model
-from ..shapes import ShapeType, for_shape, to_shape
+from ..shapes import ShapeType, for_shape
 from ..rotations import rotated
 
 _CLOSE = 0.3  # of a spacing: particles nearer than this are one; more would leave gaps in edges, where water leaks
@@ -119,11 +119,11 @@ def _sample(
 def _distances(model: Model, s: int, points: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
     """Signed distances (n,) [m] and normals of the world (n, 3)."""
     device, n = model.device, len(points)
-    out, normal = empty(n, model.dtype, device), empty(n, model.vec3, device)
-    args = [s, model.shape_transform, model.shape_scale, model.shape_source[s], model.shape_heights[s]]
-    args += [model.dtype(reach), array(points, dtype=model.vec3, device=device), out, normal]
-    launch(_distance_kernel(model.shape_type[s]), n, args, device=device, record_tape=False)
     pose = model.shape_transform.numpy()[s].astype(np.float64)
+    local = array(_local(pose, points), dtype=model.vec3, device=device)
+    out, normal = empty(n, model.dtype, device), empty(n, model.vec3, device)
+    args = [s, model.shape_scale, model.shape_source[s], model.shape_heights[s], model.dtype(reach), local, out, normal]
+    launch(_distance_kernel(model.shape_type[s]), n, args, device=device, record_tape=False)
     return out.numpy().astype(np.float64), rotated(pose[3:], normal.numpy().astype(np.float64))
 
 
@@ -131,11 +131,11 @@ def _distances(model: Model, s: int, points: np.ndarray, reach: float) -> tuple[
 def _distance_kernel(distance: Any) -> Any:
     @kernel(enable_backward=False)
     def measure(
-        s: int, pose: array(dtype=Any), scale: array(dtype=Any), source: uint64, heights: array(dtype=Any, ndim=2),
-        reach: Any, points: array(dtype=Any), out: array(dtype=Any), normal: array(dtype=Any),
+        s: int, scale: array(dtype=Any), source: uint64, heights: array(dtype=Any, ndim=2), reach: Any,
+        local: array(dtype=Any), out: array(dtype=Any), normal: array(dtype=Any),
     ):  # fmt: skip
         i = tid()
-        away, inward = distance(to_shape(pose[s], points[i]), scale[s], source, heights, reach)
+        away, inward = distance(local[i], scale[s], source, heights, reach)
         out[i] = away
         normal[i] = inward
 

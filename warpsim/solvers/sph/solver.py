@@ -15,16 +15,19 @@ from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
 from ...core.runtime.rollout.footprint import LoopTape
 from ...errors import StateError
-from ..checks import check_step
+from ..checks import check_step, model_problem, refuse
 from ..control import Control, advance_shapes
 from ..model import Model
 from ..neighbours.cluster_list import ClusterList
-from ..nozzle import check_streams
+from ..neighbours.verlet_list import vector_of
+from ..nozzle import arrived, check_streams
+from ..origin import origin_of, place_shapes
 from ..state import State
 from ..statistics import longest
 from . import timestep
 from .checks import (
-    FASTEST, MARGIN, check_choices, check_lengths, check_tension, corners_of, require_finite, require_pace, spacing_of,
+    FASTEST, MARGIN, check_choices, check_lengths, check_sheet, check_tension, corners_of, require_finite, require_pace,
+    spacing_of,
 )  # fmt: skip
 from .cohesion import cohesion_pressure
 from .density import continuity_kernel, halfway_kernel, press_kernel, sum_kernel
@@ -60,12 +63,13 @@ class SolverSPH:
     emit.
 
     Velocities leapfrog: forces at the begin of a step, continuity half-way, positions at the end. States made after the
-    solver have `particle_rho`, densities [kg/m^3]. `fluid_numbers` are those of `fluid` as an array that can be
-    written between steps and has gradients; laminar viscosity, XSPH and tension that are 0 in `fluid` stay
-    so, unless the model requires gradients; shifting always stays 0. `shape_force`:
-    torque about the origin of each shape [N m] and force on it [N], mean over the last step, (shapes,) spatial vectors;
-    of sheets per metre of depth. With streams states know how far each has run, `poured` [m], float64 (streams,), and
-    `streams` holds a `FluidNozzle` for each.
+    solver have `particle_rho`, densities [kg/m^3], and `particle_rest` [m], what rounding takes from positions far from
+    the world's origin: the solver measures them from an `origin` among the particles. (Give planes a point near them.)
+    `fluid_numbers` are those of `fluid` as an array that can be written between steps and has gradients; laminar
+    viscosity, XSPH and tension that are 0 in `fluid` stay so, unless the model requires gradients; shifting always
+    stays 0. `shape_force`: torque about the origin of each shape [N m] and force on it [N], mean over the last step,
+    (shapes,) spatial vectors; of sheets per metre of depth. With streams states know how far each has run, `poured`
+    [m], float64 (streams,), and `streams` holds a `FluidNozzle` for each.
 
     On a tape a step is recorded launch by launch: neighbours are integers, found once a substep. With a number of
     substeps it can be captured, and be the step of `wp.checkpoint(..., scratch=solver.scratch)`. Raises `ModelError`
@@ -78,6 +82,7 @@ class SolverSPH:
         period: Sequence[float] = (0.0, 0.0, 0.0), bounds: Any = None, spacing: float | None = None,
         overlaps: str = "warn", check: bool = False, streams: Sequence[FluidStream] = (),
     ):  # fmt: skip
+        refuse((model_problem(model),))
         self.model, self.fluid, self.dim, self.kernel = model, fluid or Fluid(), dim, kernel
         self.density, self.suction, self.no_slip, self.substeps = density, suction, no_slip, substeps
         self.check, self.steps, self._checked_dt = check, 0, 0.0
@@ -90,6 +95,8 @@ class SolverSPH:
         check_tension(self)
         check_streams(streams, FluidStream, "particle")
         self.streams = [FluidNozzle(s, model, self.spacing, dim, number) for number, s in enumerate(streams)]
+        check_sheet(self, streams)
+        model.add_state_field("particle_rest", model.vec3, model.particle_count)
         model.add_state_field("particle_rho", model.dtype, model.particle_count, self.fluid.density)
         options: dict[str, Any] = {"device": model.device, "requires_grad": True}
         self.fluid_numbers = array(
@@ -118,11 +125,14 @@ class SolverSPH:
     def _make_particles(self, bounds: Any, streams: Sequence[FluidStream], overlaps: str) -> Particles:
         model, dx = self.model, self.spacing
         q = without_streams(model.particle_q.numpy().astype(np.float64), streams)
-        low = np.concatenate([q, *([s.position] for s in streams)]).min(axis=0) if model.particle_count else np.zeros(3)
+        there = np.concatenate([q, *([s.position] for s in streams)])
+        low = there.min(axis=0) if len(there) else np.zeros(3)
+        origin = origin_of(there)
+        self.origin = vector_of(origin, model.dtype)
         corner = low - 0.5 * dx if bounds is None else bounds[0].copy()
         if self.dim == 2:
             corner[2] = low[2]
-        self._plane = low[2]
+        self._plane = low[2] - origin[2]
         depth = math.ceil(self.support / dx - 1.0e-9) * dx
         local, shape = sample_shapes(model, dx, depth, corner, bounds, self.dim, self.period)
         walls = in_world(model, local, shape)
@@ -148,8 +158,8 @@ class SolverSPH:
         for _ in range(substeps):
             self._run_substep(control, dt / substeps, substeps)
         p = self.particles
-        into = [state_out.particle_q, state_out.particle_qd, state_out.particle_rho]
-        self._run(store, p.water, p.number, p.x, p.v, p.rho, *into)
+        into = [state_out.particle_q, state_out.particle_rest, state_out.particle_qd, state_out.particle_rho]
+        self._run(store, p.water, self.origin, p.number, p.x, p.v, p.rho, *into)
         if self.streams:
             copy(state_out.poured, self._poured)
         self.steps += 1
@@ -160,10 +170,10 @@ class SolverSPH:
         """The state and the poses of shapes into the solver's arrays."""
         p, model = self.particles, self.model
         p.weigh_as(model.particle_mass)
-        moving = [state.particle_q, state.particle_qd, state.particle_rho, state.particle_f, model.particle_mass]
-        self._run(load, p.water, p.number, *moving, p.x, p.v, p.rho, p.pull, p.mass)
+        moving = [state.particle_q, state.particle_rest, state.particle_qd, state.particle_rho, state.particle_f]
+        self._run(load, p.water, self.origin, p.number, *moving, model.particle_mass, p.x, p.v, p.rho, p.pull, p.mass)
         if model.shape_count:
-            copy(self._pose, control.shape_transform)
+            self._run(place_shapes, model.shape_count, self.origin, control.shape_transform, self._pose)
             self.shape_force.zero_()
         if self.streams:
             copy(self._poured, state.poured)
@@ -174,7 +184,7 @@ class SolverSPH:
 
     def _hold_streams(self) -> None:
         for nozzle in self.streams:
-            nozzle.hold(self._poured, self.particles, self.fluid_numbers, self.model.dtype(self.support))
+            nozzle.hold(self.origin, self._poured, self.particles, self.fluid_numbers, self.model.dtype(self.support))
 
     def _run_substep(self, control: Control, h: float, substeps: int) -> None:
         """One substep: as a graph, or recorded launch by launch."""
@@ -318,14 +328,11 @@ class SolverSPH:
     def walls(self) -> np.ndarray:
         """Where wall particles were at the end of the last step, (walls, 3) [m]."""
         p = self.particles
-        return p.x.numpy()[p.slot.numpy()[p.water :]]
+        return p.x.numpy()[p.slot.numpy()[p.water :]] + np.array(self.origin, p.x.numpy().dtype)
 
     def present(self, state: State) -> np.ndarray:
         """Which particles do not wait behind a nozzle, bool (particles,)."""
-        there = np.ones(self.model.particle_count, dtype=bool)
-        for nozzle in self.streams:
-            there[nozzle.particles[nozzle.released(state) :]] = False
-        return there
+        return arrived(self.streams, state)
 
     def statistics(self, state: State) -> FluidStatistics:
         """What is asked of a state, computed when it is read."""

@@ -23,8 +23,17 @@ class FluidStatistics(ParticleStatistics):
         self.solver = solver
 
     @cached_property
+    def _there(self) -> np.ndarray | None:
+        return self.solver.present(self.state) if self.solver.streams else None
+
+    def _of_those_there(self, values: np.ndarray) -> np.ndarray:
+        """Rows of an array for particles that do not wait behind a nozzle."""
+        return values if self._there is None else values[self._there]
+
+    @cached_property
     def _q(self) -> np.ndarray:
-        return self.state.particle_q.numpy().astype(np.float64)
+        """Where particles are that do not wait behind a nozzle, (n, 3) [m]."""
+        return self._of_those_there(self.state.particle_q.numpy().astype(np.float64))
 
     @cached_property
     def compression(self) -> np.ndarray:
@@ -40,7 +49,7 @@ class FluidStatistics(ParticleStatistics):
     def potential_energy(self) -> float:
         """In the gravity of the model, above the origin [J]."""
         g = self.model.gravity.numpy()[0].astype(np.float64)
-        return float(-(self.model.particle_mass.numpy() * (self._q @ g)).sum())
+        return float(-(self._of_those_there(self.model.particle_mass.numpy()) * (self._q @ g)).sum())
 
     def pressure_at(self, points: Any) -> np.ndarray:
         """Pressure at points (n, 3) [Pa]: the mean of particles near each, by (1 - r / reach)^2; 0 where there is none.
@@ -49,10 +58,11 @@ class FluidStatistics(ParticleStatistics):
         """
         points = np.asarray(points, dtype=np.float64).reshape(-1, 3)
         reach, tree, pressures = self.solver.support, cKDTree(self._q), np.zeros(len(points))
+        pressure = self._of_those_there(self.pressure)
         for k, near in enumerate(tree.query_ball_point(points, reach)):
             if near:
                 weight = (1.0 - np.linalg.norm(self._q[near] - points[k], axis=1) / reach) ** 2
-                pressures[k] = (weight * self.pressure[near]).sum() / max(weight.sum(), 1.0e-300)
+                pressures[k] = (weight * pressure[near]).sum() / max(weight.sum(), 1.0e-300)
         return pressures
 
     def front(self, axis: int = 0, quantile: float = 1.0) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...core.language import array, float64, int32, kernel, launch, length, tid
 from ...errors import ModelError
-from ..nozzle import Nozzle, axis_of, check_stream, turned_along
+from ..nozzle import Nozzle, axis_of, check_room, check_stream, turned_along
 from .fluid import DENSITY
 
 if TYPE_CHECKING:
@@ -64,10 +64,11 @@ class FluidNozzle(Nozzle):
         """Let the stream run for a time [s]."""
         launch(_run_on, 1, [self.velocity, h, poured[self.number :]], device=self.model.device)
 
-    def hold(self, poured: Any, p: Particles, fluid: Any, reach: Any) -> None:
+    def hold(self, origin: Any, poured: Any, p: Particles, fluid: Any, reach: Any) -> None:
         """Put those that wait in line, and give all the mass that is felt."""
         nozzle = [self.position, self.velocity, self.axis, self.offset, self.due, self.model.particle_mass]
-        args = [self.particles.start, poured[self.number :], *nozzle, fluid, reach, p.number, p.x, p.v, p.rho, p.mass]
+        moved = [p.number, p.x, p.v, p.rho, p.mass]
+        args = [origin, self.particles.start, poured[self.number :], *nozzle, fluid, reach, *moved]
         launch(_hold_waiting, p.water, args, device=self.model.device)
 
     def calm(self, poured: Any, p: Particles) -> None:
@@ -86,8 +87,6 @@ def without_streams(points: np.ndarray, streams: Sequence[FluidStream]) -> np.nd
 
 def _check(stream: FluidStream, count: int, dim: int) -> None:
     check_stream(stream, "particle", count)
-    if not 0.0 <= stream.radius < math.inf:
-        raise ModelError(f"a stream has the radius {stream.radius} m\nexpected: 0 or more")
     if dim == 2 and stream.velocity[2] != 0.0:
         raise ModelError(f"a stream of a sheet has the velocity {stream.velocity} m/s\nexpected: none along z")
 
@@ -99,6 +98,7 @@ def _layers(stream: FluidStream, spacing: float, dim: int) -> tuple[np.ndarray, 
     Sites of a square lattice within a circle, or of a row within a slot. Each layer in space is turned against the one
     before it: rows that follow each other would part into as many jets.
     """
+    check_room(stream.radius, spacing)
     half = math.floor(stream.radius / spacing) + 1
     span = spacing * (np.arange(-half, half) + 0.5)
     if 2.0 * stream.radius < spacing:
@@ -123,10 +123,10 @@ def _run_on(velocity: array(dtype=Any), h: float64, poured: array(dtype=float64)
 
 @kernel
 def _hold_waiting(
-    first: int32, poured: array(dtype=float64), position: array(dtype=Any), velocity: array(dtype=Any), axis: Any,
-    offset: array(dtype=Any), due: array(dtype=float64), particle_mass: array(dtype=Any), fluid: array(dtype=Any),
-    reach: Any, number: array(dtype=int32), x: array(dtype=Any), v: array(dtype=Any), rho: array(dtype=Any),
-    mass: array(dtype=Any),
+    origin: Any, first: int32, poured: array(dtype=float64), position: array(dtype=Any), velocity: array(dtype=Any),
+    axis: Any, offset: array(dtype=Any), due: array(dtype=float64), particle_mass: array(dtype=Any),
+    fluid: array(dtype=Any), reach: Any, number: array(dtype=int32), x: array(dtype=Any), v: array(dtype=Any),
+    rho: array(dtype=Any), mass: array(dtype=Any),
 ):  # fmt: skip
     k = tid()
     i = number[k] - first
@@ -137,7 +137,7 @@ def _hold_waiting(
             flow, along = velocity[0], axis
             if length(flow) > 0.0:  # one that is shut points where it did first
                 along = flow / length(flow)
-            x[k] = position[0] + turned_along(offset[i], axis, along) - along * wait
+            x[k] = (position[0] - origin) + turned_along(offset[i], axis, along) - along * wait
             v[k] = flow
             if wait > reach:
                 felt = felt * reach.dtype(_UNFELT)
