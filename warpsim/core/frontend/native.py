@@ -327,6 +327,8 @@ def func_native(
 
     A parameter `x: wp.ref[T]` is a reference, and what the text leaves in it goes to the caller's variable or element.
 
+    A parameter `p: wp.uint64` takes the address of what a kernel names, `wp.address_of(x)` or `a.ptr`, see there.
+
     `adj_snippet` is the derivative. It sees also `adj_<name>` for every parameter (of a number or
     vector a variable that begins at zero; of an array the array of its gradient) and `adj_ret`, the
     cotangent of the result, and adds to them. `adj_x` of a reference begins as the cotangent of the new value and
