@@ -55,6 +55,23 @@ def test_ellipsoids_show_single_drops():
     np.testing.assert_allclose(above.mean(axis=0), [0.5, 1.2, 0.5], atol=0.2 * SPACING)
 
 
+@pytest.mark.parametrize("anisotropic", [False, True])
+def test_surfaces_far_from_the_origin_have_the_same_triangles(anisotropic):
+    """Places are multiples of 1/64 m; only vertices, which are in the world, are rounded there."""
+    off = np.random.default_rng(0).integers(-1, 2, (120, 3)) / 64.0
+    ends = []
+    for x in (0.0, 16384.0):
+        builder = ModelBuilder()
+        grains = add_fluid_box(builder, (x, 0.0, 0.0), (x + 0.3125, 0.25, 0.375), 0.0625)
+        other = ModelBuilder()
+        other.add_particles(builder.particles["q"] + off[: len(grains)], 0.0, 1000.0 * 0.0625**3)
+        solver = SolverSPH(other.finalize())
+        points, triangles = Surface(solver, anisotropic=anisotropic).extract(solver.model.state())
+        ends.append((points - [x, 0.0, 0.0], triangles))
+    np.testing.assert_array_equal(ends[0][1], ends[1][1])
+    np.testing.assert_allclose(ends[0][0], ends[1][0], atol=2.0e-3)
+
+
 def test_what_has_no_surface():
     solver, state = block()
     q = state.particle_q.numpy()

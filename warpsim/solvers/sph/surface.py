@@ -52,7 +52,9 @@ class Surface:
         Raises `ModelError` where particles are so far apart that no memory holds the grid.
         """
         model, there = self.solver.model, self.solver.present(state)
-        q = state.particle_q.numpy()[there].astype(np.float32)
+        origin = np.array(self.solver.origin, dtype=np.float64)
+        world, rest = (a.numpy()[there].astype(np.float64) for a in (state.particle_q, state.particle_rest))
+        q = (world - origin + rest).astype(np.float32)
         if not len(q):
             return np.empty((0, 3)), np.empty((0, 3), dtype=np.int32)
         support = smoothing("wendland2", 3).support * self.length
@@ -60,7 +62,8 @@ class Surface:
         low, high = q.min(axis=0) - reach, q.max(axis=0) + reach
         counts = np.ceil((high - low) / self.cell).astype(int) + 1
         if not np.isfinite(low + high).all() or np.prod(counts.astype(float)) > _LARGEST:
-            raise ModelError(f"particles lie between {low} and {high} m, too far apart for cells of {self.cell:g} m")
+            ends = f"{low + origin} and {high + origin}"
+            raise ModelError(f"particles lie between {ends} m, too far apart for cells of {self.cell:g} m")
         points = array(q, dtype=vec3, device=model.device)
         points, shape = self._ellipsoids(points, support) if self.anisotropic else (points, self._balls)
         self.grid.build(points, reach)
@@ -72,7 +75,8 @@ class Surface:
         launch(fill, tuple(counts), [self.grid.id, *sizes, points, shape, volume, field], device=model.device)
         last = low + self.cell * (counts - 1)
         vertices, indices = MarchingCubes.extract(field, 0.5, lower=low.tolist(), upper=last.tolist())
-        return vertices.numpy(), indices.numpy().reshape(-1, 3)[:, ::-1].copy()  # the field is high inside
+        triangles = indices.numpy().reshape(-1, 3)[:, ::-1].copy()  # the field is high inside
+        return vertices.numpy() + origin.astype(np.float32), triangles
 
     def _ellipsoids(self, points: Any, support: float) -> tuple[Any, Any]:
         """Middles [m] and shapes of particles by those within a distance [m]."""
