@@ -12,13 +12,15 @@ from typing import Any
 _HOME = {
     "IsoSurfaceBase": ("marching_cubes.iso_surface", "IsoSurfaceBase"),
     "IsoSurfaceMarchingCubes": ("marching_cubes.marching_cubes", "MarchingCubes"),
+    "lipschitz_octree": ("marching_cubes.octree", "lipschitz_octree"),
+    "sparse_marching_cubes": ("marching_cubes.sparse", "sparse_marching_cubes"),
+    "sparse_marching_cubes_from_cells": ("marching_cubes.sparse", "sparse_marching_cubes_from_cells"),
     "delaunay_edge_flip": ("triangulation.delaunay", "delaunay_edge_flip"),
     "find_triangle_neighbor_edge_index": ("triangulation.adjacency", "find_triangle_neighbor_edge_index"),
     "tri_tri_adjacency": ("triangulation.adjacency", "tri_tri_adjacency"),
 }
 _LATER = {
     "surface nets": ("IsoSurfaceNets",),
-    "surfaces from sparse grids": ("lipschitz_octree", "sparse_marching_cubes", "sparse_marching_cubes_from_cells"),
     "swept volumes": (
         "SweptVolumeSignMode", "swept_volume_bounds", "swept_volume_field", "swept_volume_mesh", "swept_volume_sdf",
     ),
