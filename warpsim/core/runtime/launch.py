@@ -76,8 +76,7 @@ def launch(
             raise LaunchError(f"{kernel!r} is not a kernel\nhelp: decorate the function with @wp.kernel")
         kernel = kernel.current
         if config.print_launches:
-            what = f"inputs: {list(inputs)} outputs: {list(outputs)} device: {device}"
-            print(f"kernel: {kernel.key} dim: {dim} {what}", flush=True)
+            tell(kernel, dim, inputs, outputs, device)
         with on_stream(stream, device):
             if adjoint:
                 by_hand = (inputs, outputs, adj_inputs, adj_outputs)
@@ -125,6 +124,12 @@ def command_of(
         return prepare(kernel, dim, present, device, PRIMAL, *settings).shaped(*blocks)
 
     return Launch.recorded(kernel, args, device, prepared)
+
+
+def tell(kernel: Kernel, dim: Any, inputs: Sequence[Any], outputs: Sequence[Any], device: Device) -> None:
+    """Print a launch that is about to run."""
+    what = f"inputs: {list(inputs)} outputs: {list(outputs)} device: {device}"
+    print(f"kernel: {kernel.key} dim: {dim} {what}", flush=True)
 
 
 def on_stream(stream: Any, device: Device) -> Any:
