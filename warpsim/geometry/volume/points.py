@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.types import compounds
+from ...core.types import compounds, scalars
 from ...core.types.arrays import type_name
 from ...errors import VolumeError
 from ..nanovdb.layout import GridType
@@ -85,7 +85,7 @@ def background_of(value: Any) -> tuple[GridType, Any]:
     """
     if value is None:
         return GridType.INDEX, 0
-    kind = type(value)
+    kind = scalars.canonical(type(value)) if isinstance(value, np.generic) else type(value)  # float is no float32 here
     if kind in GRID_TYPES:
         return GridType(GRID_TYPES[kind]), np.asarray(value.numpy() if compounds.is_compound(kind) else value)
     if kind in (int, float):

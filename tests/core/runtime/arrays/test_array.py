@@ -198,7 +198,7 @@ def test_numpy_conversion_of_another_dtype():
     assert a.__array__(np.float64).dtype == np.float64
     assert np.shares_memory(a.__array__(copy=False), a.numpy())
     assert not np.shares_memory(a.__array__(copy=True), a.numpy())
-    with pytest.raises(ValueError, match=r"array\(shape=\(3, 4\), dtype=float32\) as float64 needs a copy"):
+    with pytest.raises(ValueError, match=r"array\(shape=\(3, 4\), .*\) as float64 needs a copy"):
         a.__array__(np.float64, copy=False)
 
 

@@ -216,4 +216,6 @@ def test_copies_by_python(again):
 
 def test_text():
     a = wp.array([[1.0, 2.0]], dtype=wp.vec2)
-    assert (str(a), repr(a)) == ("[[1. 2.]]", "array(shape=(1,), dtype=vec2f)")
+    assert (str(a), repr(a)) == ("[[1. 2.]]", "array(shape=(1,), dtype=vec2f, device=cpu)")
+    a.requires_grad = True
+    assert repr(a) == "array(shape=(1,), dtype=vec2f, device=cpu, requires_grad=True)"

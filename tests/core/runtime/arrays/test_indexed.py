@@ -21,7 +21,7 @@ def test_selection_by_tables():
     assert wp.indexedarray(a, [np.array([1]), (0, 3)]).list() == [4.0, 7.0]
     assert wp.indexedarray(a, wp.array([1, 1], dtype=int)).shape == (2, 4)
     assert wp.indexedarray(a, [[], None]).shape == (0, 4)
-    assert repr(picked) == "indexedarray(shape=(2, 4), dtype=float32)"
+    assert repr(picked) == "indexedarray(shape=(2, 4), dtype=float32, device=cpu)"
     assert str(picked) == str(picked.numpy())
 
 

@@ -405,7 +405,8 @@ class array(Differentiable, metaclass=_ArrayMeta):
         return str(self._contents())
 
     def __repr__(self) -> str:
-        return f"array(shape={self.shape}, dtype={type_name(self.dtype)})"
+        gradient = ", requires_grad=True" if self.requires_grad else ""
+        return f"array(shape={self.shape}, dtype={type_name(self.dtype)}, device={self.device}{gradient})"
 
 
 def _restored(contents: np.ndarray, element: Any, device: str, grad: np.ndarray | None) -> array:

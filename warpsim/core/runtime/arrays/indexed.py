@@ -173,7 +173,7 @@ class indexedarray(TypedMemory, metaclass=_IndexedMeta):
         return str(self.numpy())
 
     def __repr__(self) -> str:
-        return f"indexedarray(shape={self.shape}, dtype={type_name(self.dtype)})"
+        return f"indexedarray(shape={self.shape}, dtype={type_name(self.dtype)}, device={self.device})"
 
 
 def _index_table(indices: Any, extent: int, device: Device) -> array | None:

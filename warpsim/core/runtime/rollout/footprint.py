@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....errors import CheckpointError
+from ...types.arrays import type_name
 from ..arrays.array import array
 from ..arrays.call_site import CallSite
 from ..arrays.foreign import memory_at
@@ -194,7 +195,8 @@ def named(a: array, step: Any = None) -> str:
     """An array in words, under the name that the step or the caller knows it by."""
     known = list(_names_of(step)) + caller_names()
     name = next((name for other, name in known if other._memory is a._memory), None)
-    return f"{name!r} ({a!r})" if name is not None else repr(a)
+    shown = f"array(shape={a.shape}, dtype={type_name(a.dtype)})"
+    return f"{name!r} ({shown})" if name is not None else shown
 
 
 def _names_of(step: Any) -> Iterator[tuple[array, str]]:
