@@ -231,9 +231,7 @@ LATER = {
     "graphs in files": "capture_load capture_load_from_bytes capture_save",
     "handles between processes": "event_from_ipc_handle from_ipc_handle",
     "modules compiled ahead of time": "compile_aot_module load_aot_module",
-    "allocators of one's own": (
-        "Allocator CudaManagedAllocator ScopedAllocator get_device_allocator set_cuda_allocator set_device_allocator"
-    ),
+    "allocators of managed memory": "CudaManagedAllocator",
 }
 """Names of Warp whose part of it is not here yet, for the message that says so."""
 
