@@ -48,8 +48,30 @@ def test_arithmetic_with_numbers_of_numpy_and_python_keeps_the_class(t):
     assert t(7) // t(2) == 3 and t(7) % t(4) == 3 and 1 - t(1) == 0 and 6 // t(4) == 1
 
 
-def test_division_of_integers_is_a_float_and_comparisons_are_numpys():
-    assert type(wp.int32(7) / wp.int32(2)) is wp.float64 and wp.int32(7) / 2 == 3.5
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+@pytest.mark.parametrize("t", [wp.int32, wp.int8, wp.uint16, wp.float32, wp.float64])
+@pytest.mark.parametrize("pair", [(7, 2), (-7, 2), (7, -2), (-7, -2), (5, 0), (0, 3), (-128, -1)])
+def test_quotients_and_remainders_are_those_of_kernels(device, t, pair):
+    if wp.types.type_is_float(t) and pair[1] == 0:
+        return  # NumPy warns of it
+    a, b = t(pair[0]), t(pair[1])
+    x = wp.zeros(2, dtype=t, device=device)
+    wp.launch(divided, 1, inputs=[a, b, x], device=device)
+    assert [a / b, a % b] == x.list() and type(a / b) is type(a % b) is t
+
+
+@wp.kernel
+def divided(a: wp.Scalar, b: wp.Scalar, x: wp.array[wp.Scalar]):
+    x[0], x[1] = a / b, a % b
+
+
+def test_integers_divide_as_such_only_among_themselves():
+    assert wp.int32(7) / 2 == 3 == 7 / wp.int32(2) and type(7 / wp.int8(2)) is wp.int8
+    assert wp.int32(7) / 2.0 == 3.5 and (wp.int32(7) / np.arange(1, 3)).tolist() == [7.0, 3.5]
+    assert wp.int16(7) / wp.int64(2) == 3 and type(wp.int16(7) / wp.int64(2)) is wp.int64
+
+
+def test_comparisons_are_numpys():
     assert wp.float32(2) == 2 == wp.float64(2) and wp.int8(3) < 4 and hash(wp.int64(5)) == hash(5)
 
 

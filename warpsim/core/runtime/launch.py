@@ -55,9 +55,8 @@ def launch(
     On CUDA a launch returns before it is done, unless `config.verify` is on; a failed `assert` in the kernel is raised
     by the next call that waits.
 
-    Raises `ArgumentTypeError`, `ArgumentCountError`, `DimensionError`, `ReadOnlyError`,
-    `DeviceError`, `GradientError` for gradients that do not fit, or a `KernelError` when the kernel
-    does not compile.
+    Raises `ArgumentTypeError`, `ArgumentCountError`, `DimensionError`, `ReadOnlyError`, `DeviceError`, `GradientError`
+    for gradients that do not fit, or a `KernelError` when the kernel does not compile.
     """
     try:
         if misspelt or not isinstance(inputs, (list, tuple)) or (outputs and not isinstance(outputs, (list, tuple))):

@@ -83,9 +83,7 @@ def _reduce(self: Any) -> tuple[type, tuple[Any]]:
     return type(self), (self.item(),)
 
 
-def _binary(name: str) -> Callable[[Any, Any], Any]:
-    compute, reflected = getattr(operator, name), f"__r{name.rstrip('_')}__"
-
+def _binary(compute: Callable[[Any, Any], Any], reflected: str) -> Callable[[Any, Any], Any]:
     def forward(self: Any, other: Any) -> Any:
         if not isinstance(other, _COMPUTED) and hasattr(other, reflected):
             return NotImplemented  # vectors and arrays know better, on tapes too
@@ -103,6 +101,23 @@ def _reflected(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return backward
 
 
+def _divided(x: Any, y: Any) -> Any:
+    """x / y; of two integers as in kernels: towards zero, 0 for a divisor of zero."""
+    if not (isinstance(x, _WHOLE) and isinstance(y, _WHOLE)):
+        return x / y
+    dtype, quotient = np.result_type(x, y), abs(int(x)) // abs(int(y)) if y else 0
+    return OWN[dtype.type](-quotient if (x < 0) != (y < 0) else quotient)
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    """x % y as in kernels: with the sign of x; of integers x for a divisor of zero."""
+    if isinstance(x, np.ndarray) or isinstance(y, np.ndarray):
+        return x % y
+    if isinstance(x, _WHOLE) and isinstance(y, _WHOLE) and y == 0:
+        return np.result_type(x, y).type(x)
+    return np.fmod(x, y)
+
+
 def _unary(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def alone(self: Any) -> Any:
         with np.errstate(over="ignore"):
@@ -112,14 +127,16 @@ def _unary(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 _COMPUTED = (int, float, np.generic, np.ndarray)
-_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and_", "or_", "xor", "lshift", "rshift")
+_WHOLE = (int, np.integer)
+_NAMES = ("add", "sub", "mul", "floordiv", "pow", "and_", "or_", "xor", "lshift", "rshift")
+_BINARY = {name.rstrip("_"): getattr(operator, name) for name in _NAMES} | {"truediv": _divided, "mod": _remainder}
 _METHODS: dict[str, Any] = {
     "__slots__": (),
     "__module__": "warpsim",  # where users find the classes, and pickles
     "__repr__": _repr,
     "__reduce__": _reduce,
-    **{f"__{name.rstrip('_')}__": _binary(name) for name in _BINARY},
-    **{f"__r{name.rstrip('_')}__": _reflected(getattr(operator, name)) for name in _BINARY},
+    **{f"__{name}__": _binary(compute, f"__r{name}__") for name, compute in _BINARY.items()},
+    **{f"__r{name}__": _reflected(compute) for name, compute in _BINARY.items()},
     **{f"__{name}__": _unary(getattr(operator, name)) for name in ("neg", "pos", "abs", "invert")},
 }
 
