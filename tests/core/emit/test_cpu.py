@@ -354,7 +354,7 @@ def test_the_symbol_and_its_signature():
     """`void kernel(args, begin, end, flags)`: what the pool calls."""
     artefact = emitted(mark1, wp.array(dtype=int))
     memory = np.zeros(4, np.int32)
-    header = np.array([0, 4, 1, 1, 1, memory.ctypes.data, 0, 4, 4], np.uint64)
+    header = np.array([0, 4, 1, 1, 1, 1, memory.ctypes.data, 0, 4, 4], np.uint64)
     signature = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
     kernel = NativeObject(artefact.code).function(cpu.KERNEL, signature)
     kernel(header.ctypes.data, 1, 3, 0)
