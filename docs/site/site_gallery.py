@@ -9,6 +9,7 @@ from warpsim import gallery
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "pictures"
+PRINTED = ROOT / "docs" / "printed"
 
 _PRINTS = "No picture: it prints that several processes compute what one does, and the time of both."
 WITHOUT = {"grains_mpi": _PRINTS, "wave_mpi": _PRINTS}
@@ -38,12 +39,14 @@ def card(name: str) -> str:
 
 
 def details(name: str) -> str:
-    """One example: its picture, what its file says of it, its code."""
+    """One example: its picture, what its file says of it, what it prints, its code."""
     text = gallery.examples()[name].read_text(encoding="utf-8")
     shown, doc = picture(name), ast.get_docstring(ast.parse(text)) or ""
     image = [f"![{name}](../pictures/{shown})"] if shown else []
     command = f"```sh\nwarpsim run {name} --view\nwarpsim run {name} --copy   # puts the file here, to change it\n```"
-    return "\n\n".join([f"# {name}", *image, doc, command, f"```python\n{text.rstrip()}\n```"]) + "\n"
+    printed = (PRINTED / f"{name}.txt").read_text(encoding="utf-8").rstrip()
+    numbers = f"It prints (times are those of a busy machine):\n\n```text\n{printed}\n```"
+    return "\n\n".join([f"# {name}", *image, doc, command, numbers, f"```python\n{text.rstrip()}\n```"]) + "\n"
 
 
 def picture(name: str) -> str:
