@@ -1,4 +1,4 @@
-"""Keeps what examples print, for the gallery: `python docs/site/make_outputs.py [EXAMPLE ...]` runs them as they are."""
+"""Keeps what examples print, for the gallery: `python docs/site/make_outputs.py [NAME ...]` runs them as they are."""
 
 from __future__ import annotations
 
