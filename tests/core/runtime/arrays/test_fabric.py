@@ -47,6 +47,16 @@ def test_kernels_read_and_write_the_pieces(counts, device):
     assert a.numpy().tolist() == [2.0 * k + 1.0 for k in range(10)]
 
 
+def test_a_program_hangs_on_an_array_in_pieces_what_it_wants_to_keep():
+    f = wp.fabricarray(interface(wp.array(np.arange(10.0), dtype=float), [4, 6]), "x")
+    f.owner_of_memory, before = interface, wp.zeros(10, dtype=float)
+    assert f.owner_of_memory is interface
+    wp.launch(double_in_place, 10, inputs=[f, before])
+    assert before.numpy().tolist() == list(range(10))
+    with pytest.raises(TypeError, match="starts"):
+        f.starts = 3
+
+
 @wp.kernel
 def ends(f: wp.fabricarray[Any], out: wp.array[Any]):
     out[0] = f[-1]

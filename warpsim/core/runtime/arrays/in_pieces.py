@@ -8,7 +8,7 @@ asked for, or when a tape records them: they come from outside, where nobody say
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -32,10 +32,9 @@ class InPieces(Struct):
     pieces: array
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name == "requires_grad":
-            object.__setattr__(self, name, value)
-        else:
-            super().__setattr__(name, value)
+        """Fields are checked; all else is the host's own, like what a program hangs on an array to keep it alive."""
+        setter = super().__setattr__ if name in type(self).fields else partial(object.__setattr__, self)
+        setter(name, value)
 
     @property
     def dtype(self) -> Any:
