@@ -6,6 +6,7 @@ import operator
 
 import numpy as np
 import pytest
+from kernel_text import module
 
 import warpsim as wp
 
@@ -158,6 +159,36 @@ def test_every_form_of_constructor(device):
     out = wp.zeros(3, device=device)
     wp.launch(build, 1, inputs=[out], device=device)
     assert out.list() == [7.0, 7.0, 0.0 + 3.0 + 10.0 + 1.5 + 1.0]
+
+
+@DEVICES
+def test_transforms_are_made_of_a_position_a_rotation_or_both_with_gradients(device):
+    @wp.kernel
+    def build(p: wp.array[wp.vec3], q: wp.array[wp.quat], out: wp.array[wp.transform]):
+        out[0] = wp.transform(p[0])
+        out[1] = wp.transformation(p[0], dtype=wp.float32)
+        out[2] = wp.transform(p[0], q=q[0])
+        out[3] = wp.transform(q=q[0], p=p[0])
+        out[4] = wp.types.transformation(p[0], q[0])
+        out[5] = wp.transform((4.0, 5.0, 6.0))
+
+    p = wp.array([wp.vec3(1.0, 2.0, 3.0)], requires_grad=True, device=device)
+    q = wp.array([wp.quat(0.5, -0.5, 0.5, 0.5)], requires_grad=True, device=device)
+    out = wp.zeros(6, dtype=wp.transform, requires_grad=True, device=device)
+    with wp.Tape() as tape:
+        wp.launch(build, 1, inputs=[p, q, out], device=device)
+    on_host = [wp.transform(p.list()[0]), wp.transform(p.list()[0], q=q.list()[0]), wp.transform((4, 5, 6))]
+    assert [out.list()[k] for k in (0, 1)] == on_host[:1] * 2 and [out.list()[k] for k in (2, 3, 4)] == on_host[1:2] * 3
+    assert out.list()[5] == on_host[2] == (4, 5, 6, 0, 0, 0, 1)
+    tape.backward(grads={out: wp.array(np.arange(42.0).reshape(6, 7), dtype=wp.transform, device=device)})
+    assert p.grad.list() == [wp.vec3(70.0, 75.0, 80.0)] and q.grad.list() == [wp.quat(72.0, 75.0, 78.0, 81.0)]
+
+
+@pytest.mark.parametrize("wrong", ["wp.vec3(1.0), p=wp.vec3()", "wp.vec2(1.0)", "1.0, q=wp.quat()", "q=wp.vec3(), r=1"])
+def test_transforms_of_other_parts_are_refused(wrong):
+    make = module(f"@wp.kernel\ndef make():\n    t = wp.transform({wrong})\n", {"wp": wp})["make"]
+    with pytest.raises(wp.errors.KernelTypeError, match="transformf cannot be made"):
+        wp.launch(make, 1)
 
 
 @DEVICES

@@ -65,12 +65,11 @@ def make_scalar(tr: Translator, t: type, args: list[Any]) -> Any:
 def make_compound(tr: Translator, t: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
     own = {"dtype": t.dtype, "length": t.shape[0], "shape": t.shape}
     keywords = {k: v for k, v in keywords.items() if k not in own or scalars.canonical(v) != own[k]}
+    if t.kind == "transform":
+        args, keywords = pose(t, args, keywords)
     if keywords:
-        if t.kind != "transform" or set(keywords) - {"p", "q"} or args:
-            named = ", ".join(f"{name}=" for name in keywords)
-            raise KernelTypeError(f"{t.__name__} cannot be made with {named}", expected=components_of(t))
-        still = compounds.transformation(t.dtype)()
-        args = [keywords.get("p", typed(still.p)), keywords.get("q", typed(still.q))]
+        named = ", ".join(f"{name}=" for name in keywords)
+        raise KernelTypeError(f"{t.__name__} cannot be made with {named}", expected=components_of(t))
     if not args:
         return typed(t.wrap(np.zeros(t.shape, t.dtype)))  # a transform too: `t()` on the host is the identity
     parts = [typed(part, t.dtype) for a in args for part in (a if isinstance(a, tuple) else (a,))]
@@ -89,6 +88,17 @@ def make_compound(tr: Translator, t: Any, args: list[Any], keywords: dict[str, A
         raise KernelTypeError(
             f"{t.__name__} cannot be made of ({names})", expected=components_of(t), help=cure
         ) from None
+
+
+def pose(t: Any, args: list[Any], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """A position, a rotation or both become two arguments, of which the identity has what is left out; `p` may stand
+    in its place. Arguments of another kind stay as they are."""
+    if len(args) == 1 and _size(args[0]) == 3 and "p" not in keywords:
+        args, keywords = [], {**keywords, "p": args[0]}
+    if args or not keywords or set(keywords) - {"p", "q"}:
+        return args, keywords
+    still = compounds.transformation(t.dtype)()
+    return [keywords.get("p", typed(still.p)), keywords.get("q", typed(still.q))], {}
 
 
 def make_struct(tr: Translator, t: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
@@ -223,7 +233,7 @@ def components_of(t: Any) -> str:
     """What a compound type is made of, as messages say it."""
     scalar = type_name(t.dtype)
     if t.kind == "transform":
-        return f"no value, a position and a rotation, or {t.size} components of {scalar}"
+        return f"no value, a position, a rotation or both, or {t.size} components of {scalar}"
     one = f"one {scalar}, " if t.kind in ("vector", "matrix") else ""
     return f"no value, {one}or {t.size} components of {scalar}"
 
@@ -244,6 +254,8 @@ def _scalar_among(parts: list[Any]) -> type:
 
 
 def _size(part: Any) -> int:
+    if isinstance(part, tuple):
+        return sum(_size(p) for p in part)
     return 1 if is_number(part) else compounds.size_of(typed(part).type)
 
 

@@ -90,6 +90,8 @@ class Compound(Components, metaclass=CompoundType):
 
     def __new__(cls, *components: Any, dtype: Any = None, p: Any = None, q: Any = None) -> Compound:
         if p is not None or q is not None:
+            if p is None and len(components) == 1:
+                p, components = components[0], ()
             if cls.kind != "transform" or components:
                 raise TypeError(f"{cls.__name__} got p= or q=\nexpected: only transforms, without components")
             components = ((0, 0, 0) if p is None else p, (0, 0, 0, 1) if q is None else q)
