@@ -88,8 +88,12 @@ class UnsupportedSyntaxError(KernelError, SyntaxError):
     __str__ = KernelError.__str__
 
 
-class KernelNameError(KernelError, NameError):
+class KernelNameError(KernelError, NameError, KeyError):
     """A name that is not defined, or not defined on every path to its use."""
+
+
+class KernelAttributeError(KernelError, AttributeError):
+    """An attribute that a module, a value or a class does not have, or a field that a struct does not have."""
 
 
 class UnassignedLocalError(KernelNameError):
@@ -110,6 +114,10 @@ class KernelTypeError(KernelError, TypeError):
 
 class KernelValueError(KernelError, ValueError):
     """A constant that cannot be used: out of range, a bad index, a bad `wp.static`."""
+
+
+class KernelLookupError(KernelValueError, IndexError, KeyError):
+    """A constant index or key outside of what it selects from."""
 
 
 class NotDifferentiableError(KernelError, TypeError):
@@ -133,7 +141,13 @@ class RecursionNotSupportedError(KernelError, RecursionError):
 
 
 class KernelErrors(KernelError):
-    """Several independent errors of one kernel, reported at once; `errors` holds them."""
+    """Several independent errors of one kernel, reported at once; `errors` holds them.
+
+    `except` clauses for Python's own classes of the first one catch all of them, as they would catch it alone.
+    """
+
+    def __new__(cls, errors: list[KernelError]) -> KernelErrors:
+        return super().__new__(_several(type(errors[0])), errors)
 
     def __init__(self, errors: list[KernelError]):
         self.errors = errors
@@ -144,6 +158,14 @@ class KernelErrors(KernelError):
 
     def __reduce__(self) -> tuple:
         return KernelErrors, (self.errors,)
+
+
+@functools.cache
+def _several(first: type[KernelError]) -> type[KernelErrors]:
+    """`KernelErrors` that are of the classes of Python that the first error is of."""
+    own = [c for c in first.__mro__ if c.__module__ == "builtins" and not issubclass(KernelErrors, c)]
+    fields = {"__doc__": KernelErrors.__doc__, "__module__": __name__}
+    return type("KernelErrors", (KernelErrors, *own), fields) if own else KernelErrors
 
 
 class CompilerError(WarpsimError):
@@ -158,12 +180,24 @@ class ArgumentTypeError(LaunchError, TypeError):
     """An argument of the wrong dtype, rank or kind."""
 
 
+class ArgumentValueError(ArgumentTypeError, ValueError):
+    """An argument that does not make the vector, matrix, quaternion or transform of a parameter."""
+
+
 class ArgumentCountError(LaunchError, TypeError):
     """Too few or too many arguments."""
 
 
 class DimensionError(LaunchError, ValueError):
     """Launch dimensions that are negative, too large, or do not fit the kernel's `tid()`."""
+
+
+class DimensionTypeError(DimensionError, TypeError):
+    """Launch dimensions that are no integers."""
+
+
+class KernelCallError(LaunchError, TypeError, NotImplementedError):
+    """A kernel that is called as a function, or a function of kernels alone that is called by Python."""
 
 
 class ReadOnlyError(LaunchError, ValueError):
@@ -184,12 +218,20 @@ class ComponentKeyError(WarpsimError, KeyError):
     __str__ = Exception.__str__
 
 
+class OperandError(WarpsimError, TypeError):
+    """Operands of arithmetic on vectors, matrices, quaternions and transforms that do not fit together."""
+
+
 class ComponentCountError(WarpsimError, TypeError, ValueError):
     """Too few or too many components for a vector, a matrix, a quaternion or a transform."""
 
 
 class FieldNameError(WarpsimError, AttributeError):
     """A field that a struct does not have."""
+
+
+class FieldKeywordError(FieldNameError, TypeError):
+    """A keyword of a struct's constructor that names no field."""
 
 
 class FieldTypeError(WarpsimError, TypeError):
@@ -202,6 +244,10 @@ class ArrayError(WarpsimError, ValueError):
 
 class ArrayTypeError(ArrayError, TypeError):
     """A type that the memory of an array cannot be seen as."""
+
+
+class AxisError(ArrayError, IndexError):
+    """An axis that an array does not have."""
 
 
 class OutOfBoundsError(WarpsimError, IndexError):
@@ -266,6 +312,10 @@ class NotConvergedError(WarpsimError, ArithmeticError):
 
 class VolumeError(WarpsimError, ValueError):
     """Values, coordinates or a transform that cannot make a volume, or a volume that cannot do what is asked."""
+
+
+class VolumeTypeError(VolumeError, TypeError):
+    """Points, sizes or backgrounds of volumes that are of another type than numbers."""
 
 
 class VolumeFormatError(VolumeError):

@@ -7,9 +7,9 @@ import pytest
 
 import warpsim as wp
 from warpsim.errors import (
-    ArgumentCountError, ArgumentTypeError, DeviceError, DimensionError, KernelErrors, KernelNameError, KernelTypeError,
-    KernelValueError, LaunchError, ReadOnlyError, RecursionNotSupportedError, UnassignedLocalError,
-    UnsupportedSyntaxError, WarpsimError,
+    ArgumentCountError, ArgumentTypeError, DeviceError, DimensionError, KernelAttributeError, KernelErrors,
+    KernelLookupError, KernelNameError, KernelTypeError, LaunchError, ReadOnlyError,
+    RecursionNotSupportedError, UnassignedLocalError, UnsupportedSyntaxError, WarpsimError,
 )  # fmt: skip
 
 Floats = wp.array(dtype=float)
@@ -163,7 +163,7 @@ def misspelt_local(x: Floats):
     x[0] = velocty * 2.0  # noqa: F821
 
 
-@wrong(KernelNameError, "wp.sqr", "module 'warpsim' has no attribute 'sqr'", "help: did you mean 'sqrt'?")
+@wrong(KernelAttributeError, "wp.sqr", "module 'warpsim' has no attribute 'sqr'", "help: did you mean 'sqrt'?")
 def misspelt_builtin(x: Floats):
     x[0] = wp.sqr(x[0])
 
@@ -248,13 +248,13 @@ def float_index_var(x: Floats):
     x[x[0]] = 1.0
 
 
-@wrong(KernelNameError, "p.mas", "struct Particle has no field 'mas'", "expected: mass")
+@wrong(KernelAttributeError, "p.mas", "struct Particle has no field 'mas'", "expected: mass")
 def unknown_field(x: Floats):
     p = Particle()
     x[0] = p.mas
 
 
-@wrong(KernelValueError, "v[3]", "component 3 of vec3f", "expected: 0 to 2")
+@wrong(KernelLookupError, "v[3]", "component 3 of vec3f", "expected: 0 to 2")
 def wrong_component(x: Floats):
     v = wp.vec3(1.0, 2.0, 3.0)
     x[0] = v[3]
@@ -335,7 +335,7 @@ def test_wrong_kernel(kernel, cls, caret, texts):
 def test_errors_of_one_kernel_are_reported_at_once():
     with pytest.raises(KernelErrors) as caught:
         wp.launch(two_faults, dim=4, inputs=[floats()])
-    assert [type(e) for e in caught.value.errors] == [KernelNameError, KernelTypeError]
+    assert [type(e) for e in caught.value.errors] == [KernelAttributeError, KernelTypeError]
     message = str(caught.value)
     assert "did you mean 'sqrt'?" in message and "help: use wp.sin" in message
     assert message.count(f"--> {__file__}:") == 2

@@ -139,7 +139,7 @@ def test_dimensions_that_are_not_there_have_extent_zero(device):
 def test_what_slices_cannot_do_is_said():
     cases = {
         "    a[1:3] = 1.0": "a slice of an array cannot be assigned",
-        "    out[0] = a[0:2:0][0]": "the step of a slice is zero",
+        "    out[0] = a[0:2:0][0]": "slice step cannot be zero",
         "    out[0] = m[1:][0, 0, 0]": "array takes|takes 2 indices|cannot be indexed",
         "    b = a[1:]\n    if out[0] > 0.0:\n        b = a[2:]\n    out[0] = b[0]": "no single type",
     }
@@ -152,6 +152,6 @@ def test_what_slices_cannot_do_is_said():
 def test_a_step_that_is_zero_at_run_time_ends_the_launch(device):
     a, out = wp.zeros(7, device=device), wp.zeros((2, 3), device=device)
     bounds = wp.array([[0, 4, 1], [0, 4, 0]], dtype=int, device=device)
-    with pytest.raises(KernelAssertionError, match="the step of a slice is zero"):
+    with pytest.raises(KernelAssertionError, match="slice step cannot be zero"):
         wp.launch(dynamic, 2, inputs=[a, bounds, out], device=device)
         wp.synchronize()

@@ -8,7 +8,7 @@ from kernel_runs import filled, like_python, module, nodes_of, ran, refused
 
 import warpsim as wp
 from warpsim.core.ir.nodes import For
-from warpsim.errors import KernelTypeError, UnassignedLocalWarning, UnsupportedSyntaxError
+from warpsim.errors import KernelTypeError, KernelValueError, UnassignedLocalWarning, UnsupportedSyntaxError
 
 Ints = wp.array(dtype=int)
 Floats = wp.array(dtype=float)
@@ -209,7 +209,7 @@ def test_bounds_are_evaluated_once():
     [
         ("range(1.5)", KernelTypeError, "range over 0 (int32), 1.5 (float32), 1 (int32)"),
         ("range(n, u)", KernelTypeError, "range over int32, uint32, 1 (int32)"),
-        ("range(0, 10, 0)", KernelTypeError, "the step of range is zero"),
+        ("range(0, 10, 0)", KernelValueError, "range() arg 3 must not be zero"),
         ("range()", KernelTypeError, "range takes one to three integers"),
         ("range(1, 2, 3, 4)", KernelTypeError, "range takes one to three integers"),
         ("range(u, -1, -1)", KernelTypeError, "-1 does not fit uint32"),

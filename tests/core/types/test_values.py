@@ -137,7 +137,7 @@ def test_a_class_that_only_names_a_type_is_that_type():
 def test_components_that_a_vector_has_not_cannot_be_set():
     v = wp.vec2(1.0, 2.0)
     for name in ("z", "w", "xz"):
-        with pytest.raises(AttributeError, match=f"vec2f has no attribute '{name}'"):
+        with pytest.raises(AttributeError, match=f"'vec2f' object has no attribute '{name}'"):
             setattr(v, name, 9.0)
     v.yx = (3.0, 4.0)
     assert v == wp.vec2(4.0, 3.0) and not hasattr(v, "z")
@@ -235,3 +235,22 @@ def test_values_are_read_at_an_address(t):
     for nothing in (0, None):
         with pytest.raises(ValueError, match="expected: an address"):
             t.from_ptr(nothing)
+
+
+@pytest.mark.parametrize("one", [wp.quat(1.0, -2.0, 3.0, 4.0), wp.transformd(1.0, 2.0, 3.0, 0.5, 0.5, 0.5, 0.5)])
+def test_quaternions_and_transforms_beside_numbers_are_vectors(one):
+    parts = one.numpy()
+    for result, want in [
+        (one + 2.5, parts + 2.5), (2.5 + one, parts + 2.5), (one - 2.5, parts - 2.5), (2.5 - one, 2.5 - parts),
+        (one % 2.0, np.fmod(parts, 2.0)), (7.0 % one, np.fmod(7.0, parts)),
+    ]:  # fmt: skip
+        assert type(result) is wp.types.vector(len(parts), one.dtype)
+        np.testing.assert_array_equal(result.numpy(), want.astype(one.memory))
+    assert type(one + one) is type(one)
+
+
+def test_remainders_of_a_number_by_components():
+    assert 7 % wp.vec3i(2, -4, 5) == wp.vec3i(1, 3, 2)
+    assert -7.5 % wp.vec2(2.0, 4.0) == wp.vec2(-1.5, -3.5)
+    np.testing.assert_array_equal(np.array([7.0, 8.0]) % wp.vec2(2.0, 5.0), [1.0, 3.0])
+    np.testing.assert_array_equal((5.0 % wp.mat22(1.0, 2.0, 3.0, 4.0)).numpy(), [[0.0, 1.0], [2.0, 1.0]])

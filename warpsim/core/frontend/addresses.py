@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...errors import KernelCallError
 from ..ir.nodes import Constant, Value
 from ..ops import memory
 from ..ops.registry import TABLE
@@ -37,7 +38,8 @@ def address_of(x: Any) -> Any:
     (`*(float *)p`); an array's own is `a.ptr`. Other functions hand those of elements on. There are no gradients
     through addresses: `wp.ref[T]` has them.
     """
-    raise TypeError("wp.address_of works inside kernels only\nhelp: array.ptr is the address of an array on the host")
+    cure = "array.ptr is the address of an array on the host"
+    raise KernelCallError(f"wp.address_of works inside kernels only\nhelp: {cure}")
 
 
 def array_address(array: Value) -> Address:

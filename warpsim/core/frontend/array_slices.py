@@ -97,9 +97,9 @@ def part_of(tr: Translator, axis: Axis, node: ast.Slice) -> Axis:
     lower, upper, step = (None if p is None else _int32(tr, tr.translate(p)) for p in bounds)
     step = typed(1) if step is None else step
     if isinstance(step, Constant) and int(step.value) == 0:
-        raise KernelValueError("the step of a slice is zero")
+        raise KernelValueError("slice step cannot be zero")
     if not isinstance(step, Constant):
-        tr.emit(assert_, tr.emit(TABLE["ne"], step, 0), message="the step of a slice is zero")
+        tr.emit(assert_, tr.emit(TABLE["ne"], step, 0), message="slice step cannot be zero")
     n = axis.length
     forwards = int(step.value) > 0 if isinstance(step, Constant) else tr.emit(TABLE["gt"], step, 0)
     least = _either(tr, forwards, typed(0), typed(-1))

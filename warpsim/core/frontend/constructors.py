@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import KernelNameError, KernelTypeError
+from ...errors import KernelAttributeError, KernelTypeError
 from ..ir.nodes import Value
 from ..ops import construct, matrices, memory
 from ..ops.registry import TABLE
@@ -108,7 +108,7 @@ def make_struct(tr: Translator, t: Any, args: list[Any], keywords: dict[str, Any
     keywords = dict(zip(t.fields, args, strict=False)) | keywords
     unknown = sorted(set(keywords) - set(t.fields))
     if unknown:
-        raise KernelNameError(f"struct {t.__name__} has no field {unknown[0]!r}", expected=", ".join(t.fields))
+        raise KernelAttributeError(f"struct {t.__name__} has no field {unknown[0]!r}", expected=", ".join(t.fields))
     value = typed(t())
     for name, operand in keywords.items():
         converted = convert(operand, t.fields[name], f"field {name!r}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...errors import KernelCallError
+
 FORMS: dict[str, Callable[..., Any]] = {}
 """What translates a call of a host function, by its `kernel_form`: from translator, callee, operands and keywords."""
 
@@ -31,7 +33,7 @@ def constant(x: Any) -> Any:
 
 def cast(a: Any, dtype: Any) -> Any:
     """In a kernel: the bits of `a` as a value of the type `dtype`, of the same size. `dtype(a)` converts numbers."""
-    raise TypeError("wp.cast works inside kernels only\nhelp: numpy.ndarray.view does the same on the host")
+    raise KernelCallError("wp.cast works inside kernels only\nhelp: numpy.ndarray.view does the same on the host")
 
 
 def select(cond: Any, value_if_false: Any, value_if_true: Any) -> Any:

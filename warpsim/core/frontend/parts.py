@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import KernelNameError, KernelTypeError, KernelValueError
+from ...errors import KernelAttributeError, KernelLookupError, KernelTypeError, KernelValueError
 from ..ir.nodes import Constant, Value
 from ..ops import construct, memory
 from ..ops.registry import TABLE
@@ -69,10 +69,17 @@ def attribute(tr: Translator, base: Any, name: str) -> Any:
     except AttributeError as error:
         if isinstance(base, types.ModuleType) and base.__name__ == _PACKAGE and name in _PYTHON:
             return _PYTHON[name]
-        what = f"module {base.__name__!r}" if isinstance(base, types.ModuleType) else describe(base)
         cure = suggestion(name, dir(base))
-        raise KernelNameError(f"{what} has no attribute {name!r}", help=cure if "?" in cure else "") from error
+        message = f"{_owner(base)} has no attribute {name!r}"
+        raise KernelAttributeError(message, help=cure if "?" in cure else "") from error
     return component_of(base, member) if name in _SWIZZLE else member
+
+
+def _owner(base: Any) -> str:
+    """What lacks an attribute, as Python says it."""
+    if isinstance(base, types.ModuleType):
+        return f"module {base.__name__!r}"
+    return f"type object {base.__name__!r}" if isinstance(base, type) else f"{type(base).__name__!r} object"
 
 
 def value_attribute(tr: Translator, base: Value, name: str) -> Any:
@@ -83,13 +90,13 @@ def value_attribute(tr: Translator, base: Value, name: str) -> Any:
         return pieces_attribute(tr, base, name)
     if structs.is_struct(t):
         if name not in t.fields:
-            raise KernelNameError(f"struct {t.__name__} has no field {name!r}", expected=", ".join(t.fields))
+            raise KernelAttributeError(f"struct {t.__name__} has no field {name!r}", expected=", ".join(t.fields))
         return tr.emit(construct.field, base, name=name)
     if name == "dtype" and compounds.kind_of(t):
         return compounds.scalar_of(t)
     if compounds.is_compound(t):
         return component_attribute(tr, base, name)
-    raise KernelNameError(f"{type_name(t)} has no attribute {name!r}")
+    raise KernelAttributeError(f"{type_name(t)!r} object has no attribute {name!r}")
 
 
 def array_attribute(tr: Translator, base: Value, name: str) -> Any:
@@ -104,14 +111,15 @@ def array_attribute(tr: Translator, base: Value, name: str) -> Any:
         return total
     if name == "ptr" and base.type.local_shape is None:
         return array_address(base)
-    raise KernelNameError(f"{type_name(base.type)} has no attribute {name!r}", expected="shape, size, ndim, dtype")
+    message = f"{type_name(base.type)!r} object has no attribute {name!r}"
+    raise KernelAttributeError(message, expected="shape, size, ndim, dtype")
 
 
 def component_attribute(tr: Translator, base: Value, name: str) -> Any:
     positions = swizzle(base.type, name)
     if positions is None:
-        message = f"{type_name(base.type)} has no attribute {name!r}"
-        raise KernelNameError(message, expected=_components_of(base.type))
+        message = f"{type_name(base.type)!r} object has no attribute {name!r}"
+        raise KernelAttributeError(message, expected=_components_of(base.type))
     if len(positions) == 1:
         return tr.emit(construct.extract, base, positions[0])
     return selected(tr, base, positions)
@@ -136,7 +144,8 @@ def subscript(tr: Translator, node: ast.Subscript) -> Any:
     try:
         return base[index]
     except (TypeError, IndexError, KeyError) as error:
-        raise KernelValueError(f"{describe(base)} cannot be indexed by {index!r}: {error}") from error
+        refused = KernelTypeError if isinstance(error, TypeError) else KernelLookupError
+        raise refused(f"{describe(base)} cannot be indexed by {index!r}: {error}") from error
 
 
 def constant_element(tr: Translator, base: compounds.Compound, indices: list[Any]) -> Any:
@@ -219,7 +228,7 @@ def check_component(t: Any, indices: list[Any]) -> None:
             raise KernelTypeError(f"index of a {type_name(t)} is {describe(index)}", expected="an integer")
         index = index.value if isinstance(index, Constant) else index
         if is_number(index) and not -t.shape[axis] <= index < t.shape[axis]:
-            raise KernelValueError(f"component {index} of {type_name(t)}", expected=f"0 to {t.shape[axis] - 1}")
+            raise KernelLookupError(f"component {index} of {type_name(t)}", expected=f"0 to {t.shape[axis] - 1}")
 
 
 def constant_slice(tr: Translator, node: ast.Slice) -> slice:
@@ -228,7 +237,7 @@ def constant_slice(tr: Translator, node: ast.Slice) -> slice:
         cure = "the length of a vector is part of its type"
         raise KernelTypeError("slice bounds must be integer constants", help=cure)
     if parts[2] == 0:
-        raise KernelValueError("the step of a slice is zero")
+        raise KernelValueError("slice step cannot be zero")
     return slice(*parts)
 
 

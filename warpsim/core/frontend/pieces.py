@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import KernelNameError
+from ...errors import KernelAttributeError
 from ..ir.nodes import Value
 from ..ops import construct, memory
 from ..ops.registry import TABLE
@@ -36,7 +36,8 @@ def pieces_attribute(tr: Translator, base: Value, name: str) -> Any:
     if name == "ndim":
         return 1
     if name not in ("shape", "size"):
-        raise KernelNameError(f"{type_name(base.type)} has no attribute {name!r}", expected="shape, size, ndim, dtype")
+        message = f"{type_name(base.type)!r} object has no attribute {name!r}"
+        raise KernelAttributeError(message, expected="shape, size, ndim, dtype")
     count = _count(tr, base)
     return Shape([count]) if name == "shape" else count
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import KernelTypeError
+from ...errors import KernelTypeError, KernelValueError
 from ..ir.nodes import Constant, Value
 from ..ops.registry import TABLE
 from ..types import compounds, scalars
@@ -71,7 +71,7 @@ def range_bounds(parts: list[Any], keywords: dict[str, Any]) -> tuple[Value, Val
     t = types.pop() if types else scalars.int32
     bounds = tuple(typed(p, t) for p in parts)
     if isinstance(bounds[2], Constant) and int(bounds[2].value) == 0:
-        raise KernelTypeError("the step of range is zero")
+        raise KernelValueError("range() arg 3 must not be zero")
     return bounds  # type: ignore[return-value]
 
 

@@ -12,7 +12,7 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...errors import KernelNameError, KernelTypeError, UnsupportedSyntaxError
+from ...errors import KernelAttributeError, KernelTypeError, KernelValueError, UnsupportedSyntaxError
 from ..ir.nodes import Value
 from ..ops import construct, memory
 from ..types import compounds, scalars, structs
@@ -193,13 +193,13 @@ def attribute_target(tr: Translator, base: Local | Element, node: ast.Attribute)
     t = target_type(tr, base)
     if structs.is_struct(t):
         if node.attr not in t.fields:
-            raise KernelNameError(f"struct {t.__name__} has no field {node.attr!r}", expected=", ".join(t.fields))
+            raise KernelAttributeError(f"struct {t.__name__} has no field {node.attr!r}", expected=", ".join(t.fields))
         if isinstance(base, Local):
             return Local(base.name, [*base.steps, ("field", node.attr)])
         return Element(tr.emit(memory.field_view, base.array, name=node.attr), base.indices)
     positions = swizzle(t, node.attr) if compounds.is_compound(t) else None
     if positions is None:
-        raise KernelNameError(f"{type_name(t)} has no attribute {node.attr!r} that can be assigned")
+        raise KernelAttributeError(f"{type_name(t)!r} object has no attribute {node.attr!r} that can be assigned")
     return narrowed(tr, base, positions) if len(positions) == 1 else spread(base, positions)
 
 
@@ -294,7 +294,7 @@ def matching_parts(tr: Translator, operand: Any, t: Any, positions: tuple[int, .
         parts = tuple(part for row in parts for part in parts_of(tr, row))
     if len(parts) != len(positions):
         selection = type_name(selection_type(t, positions))
-        raise KernelTypeError(f"{len(parts)} values for {len(positions)} components", expected=selection)
+        raise KernelValueError(f"{len(parts)} values for {len(positions)} components", expected=selection)
     return [convert(part, t.dtype, "the value of the component") for part in parts]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir as ll
 
-from ...errors import StructureIdError
+from ...errors import KernelCallError, StructureIdError
 from ..types import structs
 from ..types.arrays import ArrayType
 from ..types.compounds import is_compound
@@ -84,7 +84,7 @@ def resolve(id: Any, to: Any) -> Any:
 
     On the host, see `runtime.handles`.
     """
-    raise TypeError("resolve works inside kernels only")
+    raise KernelCallError("resolve works inside kernels only")
 
 
 resolve.kernel_form = "resolve"  # type: ignore[attr-defined]

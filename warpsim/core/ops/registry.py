@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import KernelTypeError, WarpsimError
+from ...errors import KernelCallError, KernelTypeError, WarpsimError
 from ..ir.builder import active_builder, constant
 from ..ir.nodes import Value
 from ..types import compounds, scalars
@@ -279,7 +279,7 @@ def emit(builder: Any, operation: Op, args: tuple[Any, ...], attributes: dict[st
 def evaluated(operation: Op, *args: Any, **attributes: Any) -> Any:
     """The value of an op at host values, typed as in kernels."""
     if all(row.needs_kernel for row in operation.rows):
-        raise TypeError(f"wp.{operation.name} works inside kernels only\nhelp: launch a kernel, or use NumPy")
+        raise KernelCallError(f"wp.{operation.name} works inside kernels only\nhelp: launch a kernel, or use NumPy")
     chosen = operation.find([weak_type(a) for a in args], attributes)
     pairs = zip(args, chosen.arg_types, strict=True)
     values = [a if isinstance(a, t) else t(a) for a, t in pairs]

@@ -26,7 +26,15 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentCountError, ArgumentTypeError, ArrayError, KernelError, user_frames
+from ...errors import (
+    ArgumentCountError,
+    ArgumentTypeError,
+    ArgumentValueError,
+    ArrayError,
+    ArrayTypeError,
+    KernelError,
+    user_frames,
+)
 from .. import compile as compiler
 from ..frontend.functions import Func
 from ..frontend.source import Source
@@ -69,7 +77,7 @@ def map(
     operands = [_operand(value, k, device) for k, value in enumerate(inputs)]
     arrays = [value for value in operands if isinstance(value, TypedMemory)]
     if not arrays:
-        raise ArgumentTypeError("map got no array\nexpected: at least one among the inputs")
+        raise ArgumentValueError("map got no array\nexpected: at least one among the inputs")
     shape = _broadcast([a.shape for a in arrays])
     outs = None if out is None else list(out) if isinstance(out, list | tuple) else [out]
     kernel, results = _kernel_for(func, operands, shape, _indexed_flags(outs))
@@ -317,7 +325,7 @@ def _check_outputs(outs: list[Any], results: tuple[Any, ...], shape: tuple[int, 
                 f"out[{k}] of map has dtype {type_name(a.dtype)}\nexpected: {type_name(t)}, which {name} returns"
             )
         if a.shape != shape:
-            raise ArrayError(f"out[{k}] of map has shape {a.shape}\nexpected: {shape}, that of the inputs together")
+            raise ArrayTypeError(f"out[{k}] of map has shape {a.shape}\nexpected: {shape}, that of the inputs together")
 
 
 assert len(_INDICES) == MAX_NDIM

@@ -108,7 +108,7 @@ class Components:
             if max(indices) < self.size and len(indices) <= 4:
                 part = self._data[indices]
                 return self[indices[0]] if len(indices) == 1 else self._of_kind(part.shape).wrap(part)
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self.kind == "transform" and name in ("p", "q"):
@@ -116,7 +116,7 @@ class Components:
         elif self.kind in ("vector", "quaternion") and name and all(c in _SWIZZLE for c in name):
             indices = [_SWIZZLE[c] for c in name]
             if max(indices) >= self.size:
-                raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             if len(set(indices)) != len(indices):
                 raise AttributeError(f"{name!r} names a component twice\nexpected: each once, to set them")
             self._data[indices] = self._numbers(value, False)

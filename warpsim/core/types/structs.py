@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import FieldNameError, FieldTypeError, shown
+from ...errors import FieldKeywordError, FieldNameError, FieldTypeError, shown
 from . import arrays, compounds, scalars
 from .arrays import ArrayType, descriptor_words, type_name, without_none
 from .scalars import canonical
@@ -62,12 +62,14 @@ class Struct(metaclass=StructType):
         for name, field in t.fields.items():
             object.__setattr__(self, name, _default(field, t.__struct__.defaults.get(name)))
         for name, value in values.items():
+            if name not in t.fields:
+                raise FieldKeywordError(_no_field(t, name))
             setattr(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         t = type(self)
         if name not in t.fields:
-            raise FieldNameError(f"struct {t.__name__} has no field {name!r}\nexpected: one of {', '.join(t.fields)}")
+            raise FieldNameError(_no_field(t, name))
         object.__setattr__(self, name, _checked(t.fields[name], value, f"{t.__name__}.{name}"))
 
     def numpy_value(self) -> tuple[Any, ...]:
@@ -214,6 +216,10 @@ def leaves(t: Any, offset: int = 0) -> Iterator[tuple[type, int]]:
     else:
         for name, at in offsets(t).items():
             yield from leaves(t.fields[name], offset + at)
+
+
+def _no_field(t: StructType, name: str) -> str:
+    return f"struct {t.__name__} has no field {name!r}\nexpected: one of {', '.join(t.fields)}"
 
 
 def _default(t: Any, default: Any) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...errors import ComponentCountError
+from ...errors import ArrayError, ComponentCountError, OperandError
 from . import scalars
 from .buffers import Array, ArrayType, c_type, holds, layout, value_over
 from .components import Components, check_whole
@@ -168,10 +168,10 @@ class Compound(Components, metaclass=CompoundType):
     def from_ptr(cls, ptr: int) -> Compound:
         """A value with the components at an address of the host, which nothing checks but that it is not 0.
 
-        Raises `ValueError` for 0 and None.
+        Raises `ArrayError` for 0 and None.
         """
         if not ptr:
-            raise ValueError(f"{cls.__name__}.from_ptr got {ptr!r}\nexpected: an address")
+            raise ArrayError(f"{cls.__name__}.from_ptr got {ptr!r}\nexpected: an address")
         return cls.from_buffer_copy((ctypes.c_byte * (cls.size * cls.memory.itemsize)).from_address(ptr))
 
     # ----- NumPy --------------------------------------------------------------------------
@@ -218,17 +218,23 @@ class Compound(Components, metaclass=CompoundType):
         """The other side of a sum: a value of the same type, or a number that goes with every component."""
         if type(other) is type(self):
             return other._data
-        if isinstance(other, (int, float, np.number)) and self.kind in ("vector", "matrix"):
+        if isinstance(other, (int, float, np.number)):
             return self.dtype(other)
-        raise TypeError(f"{type(self).__name__} {symbol} {type(other).__name__}\nexpected: two of one type")
+        raise OperandError(f"{type(self).__name__} {symbol} {type(other).__name__}\nexpected: two of one type")
+
+    def _beside(self, other: Any, result: np.ndarray) -> Compound:
+        """What arithmetic with `other` gives: a quaternion or a transform beside a number is no rotation any more."""
+        if type(other) is type(self) or self.kind in ("vector", "matrix"):
+            return self.wrap(result)
+        return self._of_kind(self.shape).wrap(result)
 
     @_or_its_own
     def __add__(self, other: Any) -> Any:
-        return self.wrap(self._data + self._same(other, "+"))
+        return self._beside(other, self._data + self._same(other, "+"))
 
     @_or_its_own
     def __sub__(self, other: Any) -> Any:
-        return self.wrap(self._data - self._same(other, "-"))
+        return self._beside(other, self._data - self._same(other, "-"))
 
     def __radd__(self, other: Any) -> Any:
         return other + self._data if isinstance(other, np.ndarray) else self + other
@@ -236,12 +242,17 @@ class Compound(Components, metaclass=CompoundType):
     def __rsub__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
             return other - self._data
-        return self.wrap(self._same(other, "-") - self._data)
+        return self._beside(other, self._same(other, "-") - self._data)
 
     @_or_its_own
     def __mod__(self, other: Any) -> Any:
         """Remainders with the sign of the dividend, as in kernels."""
-        return self.wrap(np.fmod(self._data, self._same(other, "%")))
+        return self._beside(other, np.fmod(self._data, self._same(other, "%")))
+
+    def __rmod__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return other % self._data
+        return self._beside(other, np.fmod(self._same(other, "%"), self._data))
 
     def __neg__(self) -> Any:
         return self.wrap(-self._data)
@@ -257,10 +268,11 @@ class Compound(Components, metaclass=CompoundType):
             return self.wrap(hamilton_product(self._data, other._data))
         if self.kind == "transform" and type(other) is type(self):
             return self.wrap(_compose(self._data, other._data))
-        if "matrix" in (self.kind, other.kind) and other.kind in ("vector", "matrix"):
+        fits = self.shape[-1] == other.shape[0]
+        if "matrix" in (self.kind, other.kind) and other.kind in ("vector", "matrix") and fits:
             product = self._data @ other._data
             return _type_of_shape(product.shape, self.dtype).wrap(product)
-        raise TypeError(
+        raise OperandError(
             f"{type(self).__name__} * {type(other).__name__}\nexpected: a scalar, or matrices and vectors that fit"
             "\nhelp: component-wise product is wp.cw_mul, dot product is wp.dot"
         )

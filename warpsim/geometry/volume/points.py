@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.types import compounds, scalars
 from ...core.types.arrays import type_name
-from ...errors import VolumeError
+from ...errors import VolumeError, VolumeTypeError
 from ..nanovdb.layout import GridType
 from ..nanovdb.read import GRID_TYPES, VALUE_TYPES
 
@@ -60,12 +60,12 @@ def affine(voxel_size: Any, transform: Any, translation: Any) -> tuple[np.ndarra
     """
     if (voxel_size is None) == (transform is None):
         which = "none of them" if voxel_size is None else "both"
-        raise VolumeError(f"the size of voxels\nfound: {which}\nexpected: either voxel_size= or transform=")
-    shift = np.asarray(translation, np.float64)
+        raise VolumeTypeError(f"the size of voxels\nfound: {which}\nexpected: either voxel_size= or transform=")
+    shift = _numbers(translation, "translation")
     if transform is not None:
-        matrix = np.asarray(transform, np.float64)
+        matrix = _numbers(transform, "transform")
     else:
-        size = np.asarray(voxel_size, np.float64)
+        size = _numbers(voxel_size, "voxel_size")
         if size.shape not in ((), (3,)) or not (np.isfinite(size).all() and (size > 0.0).all()):
             raise VolumeError(f"voxel_size is {voxel_size!r}\nexpected: a positive number, or three")
         matrix = np.diag(np.ones(3) * size)
@@ -75,6 +75,17 @@ def affine(voxel_size: Any, transform: Any, translation: Any) -> tuple[np.ndarra
     if np.linalg.matrix_rank(matrix) < 3:
         raise VolumeError(f"transform {matrix.tolist()} has no inverse\nhelp: its rows must be independent")
     return matrix, shift
+
+
+def _numbers(value: Any, name: str) -> np.ndarray:
+    """Numbers, vectors or sequences of them in double precision. Raises `VolumeTypeError` for what holds none."""
+    try:
+        numbers = np.asarray(value)
+        if numbers.dtype.kind in "biuf":
+            return numbers.astype(np.float64)
+    except ValueError:  # rows of different lengths
+        pass
+    raise VolumeTypeError(f"{name} is {value!r} ({type(value).__name__})\nexpected: a number, or numbers")
 
 
 def background_of(value: Any) -> tuple[GridType, Any]:
@@ -94,4 +105,5 @@ def background_of(value: Any) -> tuple[GridType, Any]:
     if numbers.dtype.kind in "iuf" and numbers.shape in ((3,), (4,)):
         return (GridType.VEC3F if numbers.size == 3 else GridType.VEC4F), numbers.astype(np.float32)
     known = ", ".join(map(type_name, VALUE_TYPES.values()))
-    raise VolumeError(f"bg_value is {value!r}\nexpected: a number, 3 or 4 numbers, a value of one of {known}, or None")
+    expected = f"a number, 3 or 4 numbers, a value of one of {known}, or None"
+    raise VolumeTypeError(f"bg_value is {value!r}\nexpected: {expected}")

@@ -108,7 +108,6 @@ def test_the_name_is_a_type_in_annotations():
         (lambda: wp.array(shape=2.5, dtype=float), "expected: an integer or a tuple of integers"),
         (lambda: wp.array(shape=(1,) * 5, dtype=float), "has 5 dimensions\nexpected: 1 to 4"),
         (lambda: wp.array(np.zeros((1,) * 5), dtype=float), "rank 5\nexpected: 1 to 4"),
-        (lambda: wp.array(grid(), dtype=float, ndim=1), "data has rank 2\nexpected: rank 1, as ndim says"),
         (lambda: wp.array(shape=2**31, dtype=wp.uint8), "extent of 2\\*\\*31 or more"),
         (lambda: wp.array(shape=(2**31 - 1,) * 3, dtype=wp.mat44), "more than 2\\*\\*63 bytes"),
         (lambda: wp.array([1.0], dtype=float, strides=(8,)), "describe memory given by ptr="),
@@ -120,6 +119,21 @@ def test_the_name_is_a_type_in_annotations():
 def test_data_that_makes_no_array_is_refused(make, message):
     with pytest.raises(ArrayError, match=message):
         make()
+
+
+def test_data_has_a_rank_of_its_own():
+    assert wp.array(grid(), dtype=float, ndim=1).shape == grid().shape
+    assert wp.array([1.0, 2.0], dtype=float, ndim=3).shape == (2,)
+    assert wp.array1d(grid(), dtype=float).ndim == 2
+
+
+def test_axes_count_from_the_end():
+    a = wp.array(np.arange(24.0).reshape(2, 3, 4), dtype=float)
+    np.testing.assert_array_equal(a.transpose((-1, 0, -2)).numpy(), a.numpy().transpose(2, 0, 1))
+    with pytest.raises(ArrayError, match="axis -4 is out of bounds for array of dimension 3"):
+        a.transpose((-4, 0, 1))
+    with pytest.raises(ArrayError, match="expected: an order of"):
+        a.transpose((0, -3, 1))
 
 
 def test_unknown_devices_are_refused():

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ....errors import ArrayError, ArrayTypeError, OutOfBoundsError, user_frames
+from ....errors import ArrayError, ArrayTypeError, AxisError, OutOfBoundsError, user_frames
 from ...types import compounds, scalars, structs
 from ...types.arrays import MAX_NDIM, ArrayType, array_type, type_name
 from ..devices.capture import current_graph
@@ -124,8 +124,6 @@ class array(Differentiable, metaclass=_ArrayMeta):
             self._memory, self._room = foreign_allocation(memory), capacity
         if self._held is not None:
             self._held.add(held)
-        if ndim is not None and ndim != self.ndim:
-            raise ArrayError(f"data has rank {self.ndim}\nexpected: rank {ndim}, as ndim says")
         self.pinned, self.deleter = pinned, deleter
         self.requires_grad = requires_grad
         if grad is not None:
@@ -282,7 +280,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
             if isinstance(k, bool) or not (
                 isinstance(k, slice | int | np.integer) or _is_table(k)
             ):
-                raise TypeError(f"index {k!r}\nexpected: integers, slices or arrays of integers")
+                raise ArrayTypeError(f"index {k!r}\nexpected: integers, slices or arrays of integers")
             if isinstance(k, slice) and k.step is not None and k.step < 0:
                 raise ArrayError("negative strides\nhelp: copy the data first: wp.array(a.numpy()[::-1])")
         return keys
@@ -339,9 +337,13 @@ class array(Differentiable, metaclass=_ArrayMeta):
         return self.reshape((self.size,))
 
     def transpose(self, axes: Sequence[int] | None = None) -> array:
-        """The same memory with dimensions in another order (reversed by default)."""
+        """The same memory with dimensions in another order (reversed by default); negative axes count from the end."""
         order = tuple(axes) if axes is not None else tuple(reversed(range(self.ndim)))
-        if sorted(order) != list(range(self.ndim)):
+        for axis in order:
+            if isinstance(axis, int) and not -self.ndim <= axis < self.ndim:
+                raise AxisError(f"axis {axis} is out of bounds for array of dimension {self.ndim}")
+        order = tuple(axis + self.ndim if isinstance(axis, int) and axis < 0 else axis for axis in order)
+        if set(order) != set(range(self.ndim)) or len(order) != self.ndim:
             raise ArrayError(f"axes {order}\nexpected: an order of {tuple(range(self.ndim))}")
         full = (*order, *range(self.ndim, self._data.ndim))
         return self._view(self._data.transpose(full), lambda g: g.transpose(full))

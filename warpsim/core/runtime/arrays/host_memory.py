@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import ArrayError
+from ....errors import ArrayError, ArrayTypeError
 from ...types import compounds, structs
 from ...types.arrays import MAX_NDIM, ArrayType, type_name
 from ...types.scalars import canonical, holds_numbers, is_bfloat16
@@ -77,8 +77,8 @@ def checked_dtype(dtype: Any) -> Any:
     return element
 
 
-def _not_an_element(dtype: Any) -> ArrayError:
-    return ArrayError(f"dtype {dtype!r}\nexpected: a scalar, vector, matrix, quaternion, transform or struct type")
+def _not_an_element(dtype: Any) -> ArrayTypeError:
+    return ArrayTypeError(f"dtype {dtype!r}\nexpected: a scalar, vector, matrix, quaternion, transform or struct type")
 
 
 def element_rank(element: Any) -> int:
@@ -95,7 +95,7 @@ def normalized_shape(shape: Any) -> tuple[int, ...] | None:
     except TypeError:
         extents = (shape,)
     if isinstance(shape, bytes | bytearray) or not all(isinstance(n, int | np.integer) for n in extents):
-        raise ArrayError(f"shape {shape!r}\nexpected: an integer or a tuple of integers")
+        raise ArrayTypeError(f"shape {shape!r}\nexpected: an integer or a tuple of integers")
     if any(n < -1 for n in extents) or sum(n == -1 for n in extents) > 1:
         raise ArrayError(f"shape {shape!r} has a negative extent")
     if not 1 <= len(extents) <= MAX_NDIM:

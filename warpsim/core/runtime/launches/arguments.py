@@ -13,7 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import ArgumentTypeError, ArrayError, DeviceError, ReadOnlyError, StructureIdError, WarpsimError, shown
+from ....errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    ArrayError,
+    DeviceError,
+    ReadOnlyError,
+    StructureIdError,
+    WarpsimError,
+    shown,
+)  # fmt: skip
 from ...emit.layout import WORD
 from ...frontend.overloads import operand_pattern_type
 from ...ir.nodes import Function
@@ -260,7 +269,8 @@ def unfit(value: Any, t: Any, name: str, kernel: str, error: Exception) -> Argum
     """The error for a number, vector or struct that packing refused with `error`."""
     what = f"{shown(value)} ({type(value).__name__})"
     cure = str(error) if isinstance(error, WarpsimError) else _cure(value, t, name)
-    return ArgumentTypeError(
+    refused = ArgumentValueError if compounds.is_compound(t) else ArgumentTypeError
+    return refused(
         f"argument {name!r} of kernel {kernel!r} is {what}\nexpected: {type_name(t)}" + (cure and f"\nhelp: {cure}")
     )
 

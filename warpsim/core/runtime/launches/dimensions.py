@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from ....config import config
-from ....errors import DimensionError
+from ....errors import DimensionError, DimensionTypeError
 from ...emit.layout import MAX_DIM, header
 from ..devices.device import Device
 
@@ -96,4 +96,4 @@ def normalized(dim: Any) -> int | tuple[int, ...]:
             return tuple(operator.index(n) for n in dim)
     except TypeError:
         pass
-    raise DimensionError(f"launch dimensions {dim!r}\nexpected: an integer or up to four integers")
+    raise DimensionTypeError(f"launch dimensions {dim!r}\nexpected: an integer or up to four integers")

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....config import config
-from ....errors import ArgumentTypeError, KernelNameError, KernelTypeError, instance, user_frames
+from ....errors import ArgumentTypeError, KernelCallError, KernelNameError, KernelTypeError, instance, user_frames
 from ... import compile as compiler
 from ...emit import build as builder
 from ...emit.program import PRIMAL, Form, Program
@@ -111,7 +111,7 @@ class Kernel(ByName):
         return f"Kernel({self.key!r})"
 
     def __call__(self, *args: Any, **keywords: Any) -> None:
-        raise TypeError(f"kernel {self.key!r} is not called\nhelp: wp.launch({self.key}, dim=n, inputs=[...])")
+        raise KernelCallError(f"kernel {self.key!r} is not called\nhelp: wp.launch({self.key}, dim=n, inputs=[...])")
 
     # ----- parameters -----------------------------------------------------------------------
 
