@@ -204,10 +204,10 @@ def test_pictures_of_errors():
     arguments = wrong_arguments()
     subject = subject_of(wrong, 2, arguments["inputs"], arguments["outputs"], {})
     found = compare_gradients(subject, None, None, None, None)
-    (axes,) = (a for a in found.figure(relative=True).axes if a.get_title())
+    (axes,) = (a for a in found.figure(relative=True).axes if a.get_xlabel())
     shown = axes.images[0].get_array()
     np.testing.assert_allclose(shown[[1, 3], [0, 1]], 0.5, rtol=1e-2)
-    (axes,) = (a for a in found.figure(relative=False).axes if a.get_title())
+    (axes,) = (a for a in found.figure(relative=False).axes if a.get_xlabel())
     np.testing.assert_allclose(axes.images[0].get_array()[[1, 3], [0, 1]], np.cos([0.5, -1.0]), rtol=1e-2)
 
 

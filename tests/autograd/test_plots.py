@@ -6,7 +6,14 @@ import pytest
 from matplotlib import pyplot
 
 import warpsim as wp
-from warpsim.autograd import FunctionMetadata, jacobian_fd, jacobian_plot, plot_kernel_jacobians
+from warpsim.autograd import (
+    FunctionMetadata,
+    gradcheck,
+    jacobian,
+    jacobian_fd,
+    jacobian_plot,
+    plot_kernel_jacobians,
+)  # fmt: skip
 from warpsim.errors import JacobianError
 
 
@@ -26,8 +33,18 @@ def jacobians(**options):
     return jacobian_fd(blend, dim=2, inputs=[a, b], outputs=outs, **options)
 
 
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    pyplot.close("all")
+
+
 def panels(figure):
-    return {axes.get_title(): axes for axes in figure.axes if axes.get_title()}
+    """Panels by the names that stand below their column and left of their row."""
+    drawn = [(axes.get_subplotspec(), axes) for axes in figure.axes if axes.images and axes.get_subplotspec()]
+    below = {place.colspan.start: axes.get_xlabel() for place, axes in drawn if axes.get_xlabel()}
+    left = {place.rowspan.start: axes.get_ylabel() for place, axes in drawn if axes.get_ylabel()}
+    return {f"{left[place.rowspan.start]} by {below[place.colspan.start]}": axes for place, axes in drawn}
 
 
 def lines(axes):
@@ -49,6 +66,8 @@ def test_one_panel_for_every_pair_inputs_across_outputs_down():
     assert corner["out1 by a"].x0 < corner["out1 by b"].x0
     assert corner["out1 by a"].y0 > corner["out2 by a"].y0
     assert figure.get_suptitle() == "all"
+    assert [axes.get_xlabel() for axes in found.values()] == ["", "", "a", "b"]  # names once, at the border
+    assert [axes.get_ylabel() for axes in found.values()] == ["out1", "", "out2", ""]
     assert found["out2 by b"].images[0].get_array().shape == (8, 6)
 
 
@@ -63,8 +82,8 @@ def test_the_title_is_the_name_of_what_was_differentiated_where_that_is_known():
 def test_thick_lines_between_elements_thin_ones_between_components():
     axes = panels(plot_kernel_jacobians(jacobians()))["out1 by b"]
     assert lines(axes) == {"thick x": [2.5], "thin x": [0.5, 1.5, 3.5, 4.5], "thick y": [1.5], "thin y": [0.5, 2.5]}
-    assert [t.get_text() for t in axes.get_xticklabels()] == ["0", "1"]
     np.testing.assert_array_equal(axes.get_xticks(), [1.0, 4.0])
+    assert axes.xaxis.get_major_formatter().format_ticks([1.0, 4.0]) == ["0", "1"]
 
 
 def test_one_scale_for_all_panels_or_one_each():
@@ -89,22 +108,67 @@ def test_magnitudes_on_a_logarithmic_scale():
     np.testing.assert_array_equal(axes.images[0].get_array(), [[1e-3, 100.0], [1e-3, 1.0]])
 
 
-def test_errors_are_drawn_from_zero():
-    axes = panels(plot_kernel_jacobians({("x", "y"): np.array([[0.0, 0.5]])}))["y by x"]
-    assert axes.images[0].get_clim() == (0.0, 0.5)
+@pytest.mark.parametrize(
+    ("colormap", "lowest"), [("Reds", 0.0), ("viridis_r", 0.0), ("coolwarm", -0.5), ("RdBu_r", -0.5)]
+)
+def test_magnitudes_are_drawn_from_zero_unless_the_colors_have_a_middle(colormap, lowest):
+    axes = panels(plot_kernel_jacobians({("x", "y"): np.array([[0.0, 0.5]])}, colormap=colormap))["y by x"]
+    assert axes.images[0].get_clim() == (lowest, 0.5)
+
+
+def test_panels_are_as_large_as_they_have_numbers_and_pairs_left_out_stay_empty():
+    figure = plot_kernel_jacobians(jacobians(input_output_mask=[("b", "out1"), ("a", "out2")]))
+    assert [axes.axison for axes in figure.axes] == [False, True, True, False, True]  # the last is the bar of colors
+    shares = figure.axes[0].get_gridspec()
+    assert shares.get_width_ratios() == [2, 6] and shares.get_height_ratios() == [4, 8]
+    found = panels(figure)
+    assert {name: (axes.get_xlabel(), axes.get_ylabel()) for name, axes in found.items()} == {
+        "out1 by b": ("b", "out1"), "out2 by a": ("a", "out2"),
+    }  # fmt: skip
+
+
+def test_a_small_panel_beside_a_large_one_can_be_read():
+    figure = plot_kernel_jacobians({("x", "y"): np.ones((1, 1)), ("x", "z"): np.ones((600, 1))})
+    figure.canvas.draw()
+    size = panels(figure)["y by x"].get_window_extent()
+    assert min(size.width, size.height) > 20.0
+
+
+def test_bars_of_colors_have_one_width(tmp_path):
+    figure = plot_kernel_jacobians(jacobians(), scale_colors_per_submatrix=True)
+    figure.savefig(tmp_path / "each.png")
+    bars = [child for axes in panels(figure).values() for child in axes.child_axes]
+    assert len(bars) == 4
+    widths = [bar.get_window_extent().width for bar in bars]
+    assert max(widths) < 1.5 * min(widths)
+    assert plot_kernel_jacobians(jacobians(), show_colorbar=False).axes[-1].images
+
+
+def test_pictures_of_errors_name_what_they_show():
+    x, y = (wp.array([1.0, 2.0], dtype=float, requires_grad=True) for _ in "xy")
+
+    @wp.kernel
+    def cube(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+        i = wp.tid()
+        y[i] = x[i] * x[i] * x[i]
+
+    assert gradcheck(cube, 2, [x], [y], plot_relative_error=True, plot_absolute_error=True, show_summary=False)
+    titles = [pyplot.figure(number).get_suptitle() for number in pyplot.get_fignums()]
+    assert titles == [f"{cube.key} kernel Jacobian {kind} error" for kind in ("relative", "absolute")]
 
 
 def test_large_matrices_have_no_lines_but_sparse_ticks():
     axes = panels(plot_kernel_jacobians({("x", "y"): np.eye(300)}))["y by x"]
-    assert len(axes.lines) == 0 and len(axes.get_xticks()) <= 30
+    assert len(axes.lines) == 0 and len(axes.get_xticks()) <= 45
 
 
 def test_matrices_by_position_with_a_kernel_and_its_arguments():
     named = jacobians()
     a, b = (wp.zeros(2, dtype=t) for t in (float, wp.vec3))
     outs = [wp.zeros(2, dtype=t) for t in (wp.vec2, wp.quat)]
-    figure = jacobian_plot({(1, 0): named["b", "out1"]}, blend, [a, b], outs)
-    assert lines(panels(figure)["0 by 1"])["thick x"] == [2.5]
+    figure = jacobian_plot({(1, 0): named["b", "out1"]}, blend, [a, b], outputs=outs)
+    assert lines(panels(figure)["out1 by b"])["thick x"] == [2.5]
+    assert list(panels(jacobian_plot({(1, 0): named["b", "out1"]}))) == ["0 by 1"]
 
 
 def test_layout_given_as_metadata():
@@ -120,22 +184,21 @@ def test_nothing_to_draw():
         plot_kernel_jacobians({("x", "y"): np.zeros(3)})
 
 
-def test_without_a_display_nothing_opens_and_nothing_waits(tmp_path, monkeypatch):
+def test_without_a_display_nothing_waits_and_the_picture_is_the_current_one(tmp_path):
     assert matplotlib.get_backend().lower() == "agg"
-    monkeypatch.setattr(pyplot, "show", lambda: pytest.fail("waits for a window"))
-    before = pyplot.get_fignums()
     figure = jacobians(plot_jacobians=True).figure
-    assert pyplot.get_fignums() == before
-    figure.savefig(tmp_path / "picture.png")
+    assert pyplot.gcf() is figure
+    pyplot.savefig(tmp_path / "picture.png")
     assert (tmp_path / "picture.png").stat().st_size > 1000
 
 
-def test_with_a_display_the_window_is_shown(monkeypatch):
+@pytest.mark.parametrize("take", [jacobian, jacobian_fd])
+def test_pictures_are_shown_once_unless_told_otherwise(monkeypatch, take):
     shown = []
-    monkeypatch.setattr(matplotlib, "get_backend", lambda: "QtAgg")
-    monkeypatch.setattr(pyplot, "show", lambda: shown.append(pyplot.get_fignums()))
-    figure = plot_kernel_jacobians({("x", "y"): np.ones((1, 1))})
-    pyplot.close(figure)
-    assert shown == [[figure.number]]
-    plot_kernel_jacobians({("x", "y"): np.ones((1, 1))}, show_plot=False)
+    monkeypatch.setattr(pyplot, "show", lambda: shown.append(pyplot.gcf()))
+    x = wp.array([0.5, 2.0], dtype=float, requires_grad=True)
+    result = take(lambda x: wp.map(wp.sin, x), inputs=[x], plot_jacobians=True)
+    assert shown == [result.figure]
+    assert list(panels(result.figure)) == ["output_0 by x"]
+    plot_kernel_jacobians(result, show_plot=False)
     assert len(shown) == 1

@@ -112,8 +112,7 @@ class GradientComparison:
     def figure(self, relative: bool = True, show_plot: bool = False) -> Any:
         """A picture of the errors, relative or absolute."""
         errors = {pair: p.relative if relative else p.absolute for pair, p in self.pairs.items()}
-        kind = "Relative" if relative else "Absolute"
-        title = f"{kind} errors of the gradients of {self.title}"
+        title = f"{self.metadata.key} kernel Jacobian {'relative' if relative else 'absolute'} error"
         return plot_kernel_jacobians(errors, self.metadata, show_plot=show_plot, title=title, colormap="Reds")
 
 

@@ -84,7 +84,7 @@ def jacobian(
         subject.find_outputs()
         pairs = chosen_pairs(subject, input_output_mask)
         rows = adjoint_rows(subject, pairs, max_outputs_per_var)
-    return _result(subject, rows, plot_jacobians, "adjoint")
+    return _result(subject, rows, plot_jacobians)
 
 
 @user_frames
@@ -109,7 +109,7 @@ def jacobian_fd(
         pairs = chosen_pairs(subject, input_output_mask)
         columns = central_differences(subject, pairs, max_inputs_per_var, eps)
     matrices = {pair: differences.values for pair, differences in columns.items()}
-    return _result(subject, matrices, plot_jacobians, "finite differences")
+    return _result(subject, matrices, plot_jacobians)
 
 
 def adjoint_rows(subject: Subject, pairs: Collection[Pair], limit: int) -> Matrices:
@@ -165,7 +165,7 @@ def _limited(count: int, limit: int) -> int:
     return count if limit <= 0 else min(limit, count)
 
 
-def _result(subject: Subject, matrices: Matrices, plot: bool, method: str) -> Jacobians:
+def _result(subject: Subject, matrices: Matrices, plot: bool) -> Jacobians:
     arrays = {}
     for (source, target), values in matrices.items():
         out = subject.outputs[target]
@@ -173,5 +173,5 @@ def _result(subject: Subject, matrices: Matrices, plot: bool, method: str) -> Ja
         arrays[source, target] = array(values, dtype=np.result_type(np.float32, *types).type, device=out.device)
     jacobians = Jacobians(arrays, subject.metadata())
     if plot:
-        jacobians.figure = plot_kernel_jacobians(jacobians, title=f"Jacobians of {subject.key} by {method}")
+        jacobians.figure = plot_kernel_jacobians(jacobians)
     return jacobians

@@ -7,20 +7,23 @@ hatched.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import matplotlib.pyplot
 import numpy as np
-from matplotlib import colormaps
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib import colormaps, pyplot
 from matplotlib.colors import LogNorm, Normalize
-from matplotlib.figure import Figure
 
-_CELL, _PANEL = 0.22, (1.2, 5.0)  # [inch]: of a cell, and the least and largest extent of a panel
+_CELL, _SIDE = 0.3, (2.0, 9.0)  # [inch] of a cell, and the least and largest extent of all panels along one side
+_SMALLEST_PANEL, _MOST_UNEQUAL = 0.6, 12  # [inch]; a panel is at least one part in so many of the largest
+_BAR = 0.9  # [inch] of a bar of colors with its numbers
 _SMALLEST_CELL = 0.06  # [inch] cells that are smaller get no lines
-_WINDOWLESS = {"agg", "cairo", "pdf", "pgf", "ps", "svg", "template"}
+_DIVERGING = {
+    "BrBG", "PRGn", "PiYG", "PuOr", "RdBu", "RdGy", "RdYlBu", "RdYlGn", "Spectral", "berlin", "bwr", "coolwarm",
+    "managua", "seismic", "vanimo",
+}  # fmt: skip  # colormaps whose middle stands for zero
 
 
 @dataclass
@@ -29,7 +32,6 @@ class Style:
 
     input_strides: Mapping[Any, int]
     output_strides: Mapping[Any, int]
-    windowed: bool
     colorbar: bool
     scale_each: bool
     title: str | None
@@ -37,69 +39,72 @@ class Style:
     log_scale: bool
 
 
-def draw(panels: Mapping[tuple[Any, Any], np.ndarray], style: Style) -> Any:
-    """One panel for every pair of an input (column) and an output (row)."""
-    sources = list(dict.fromkeys(source for source, _ in panels))
-    targets = list(dict.fromkeys(target for _, target in panels))
-    widths = [_extent(m.shape[1] for (s, _), m in panels.items() if s == source) for source in sources]
-    heights = [_extent(m.shape[0] for (_, t), m in panels.items() if t == target) for target in targets]
-    figure = _figure((sum(widths) + 1.0 * len(widths) + 1.4, sum(heights) + 0.7 * len(heights) + 0.8), style.windowed)
-    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)
+def draw(
+    panels: Mapping[tuple[Any, Any], np.ndarray], sources: Sequence[Any], targets: Sequence[Any], style: Style
+) -> Any:
+    """One panel for every pair of an input (column) and an output (row), each as large as it has numbers."""
+    widths = _shares([max(m.shape[1] for (s, _), m in panels.items() if s == source) for source in sources])
+    heights = _shares([max(m.shape[0] for (_, t), m in panels.items() if t == target) for target in targets])
+    width, height = (_extent(sum(shares), len(shares)) for shares in (widths, heights))
+    bars = 0 if not style.colorbar else len(widths) if style.scale_each else 1
+    size = (width + 0.4 * len(widths) + _BAR * bars + 0.5, height + 0.4 * len(heights) + 0.8)
+    figure = pyplot.figure(figsize=size, layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
     ratios = {"width_ratios": widths, "height_ratios": heights}
     grid = figure.subplots(len(targets), len(sources), squeeze=False, gridspec_kw=ratios)
-    shared = None if style.scale_each else _scale(list(panels.values()), style.log_scale)
-    drawn = []
+    shared = None if style.scale_each else _scale(list(panels.values()), style)
     for row, target in enumerate(targets):
         for column, source in enumerate(sources):
             axes, matrix = grid[row][column], panels.get((source, target))
             if matrix is None:
                 axes.set_axis_off()
                 continue
-            drawn.append((_panel(axes, matrix, shared or _scale([matrix], style.log_scale), style), axes))
-            strides = (style.input_strides.get(source, 1), style.output_strides.get(target, 1))
-            _lines(axes, matrix.shape, strides, (widths[column], heights[row]))
-            axes.set_title(f"{target} by {source}", fontsize=10)
+            image = _panel(axes, matrix, shared or _scale([matrix], style), style)
+            extent = (width * widths[column] / sum(widths), height * heights[row] / sum(heights))
+            _lines(
+                axes, matrix.shape, (style.input_strides.get(source, 1), style.output_strides.get(target, 1)), extent
+            )
+            lowest = not any((source, below) in panels for below in targets[row + 1 :])
+            leftmost = not any((left, target) in panels for left in sources[:column])
+            _labels(axes, source if lowest else None, target if leftmost else None)
+            if style.colorbar and style.scale_each:
+                _own_colorbar(figure, image, axes, extent[0])
     if style.title:
         figure.suptitle(style.title)
-    if style.colorbar:
-        _colorbars(figure, drawn, grid, shared=not style.scale_each)
+    if style.colorbar and not style.scale_each:
+        figure.colorbar(image, ax=list(grid.ravel()), fraction=0.05, pad=0.02, aspect=25)
     return figure
 
 
-def _figure(size: tuple[float, float], windowed: bool) -> Any:
-    """A figure with a window where one is wanted and possible, else one that only files know."""
-    if windowed and _has_windows():
-        return matplotlib.pyplot.figure(figsize=size, layout="constrained")
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
+def show() -> None:
+    """Open the windows of pyplot, or show its pictures in a notebook; a backend that cannot says nothing."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Figure.* cannot be shown", UserWarning)
+        pyplot.show()
 
 
-def show(figure: Any) -> None:
-    """Open the window of a figure, if it has one."""
-    if _has_windows() and getattr(figure, "number", None) in matplotlib.pyplot.get_fignums():
-        matplotlib.pyplot.show()
+def _shares(numbers: list[int]) -> list[int]:
+    """Relative sizes of panels: their numbers, but none so small beside the largest that it cannot be read."""
+    return [max(n, -(-max(numbers) // _MOST_UNEQUAL)) for n in numbers]
 
 
-def _has_windows() -> bool:
-    return str(matplotlib.get_backend()).lower() not in _WINDOWLESS
+def _extent(cells: int, panels: int) -> float:
+    """Size of all panels along one side [inch]."""
+    least, most = _SIDE
+    return min(max(_CELL * cells, least, _SMALLEST_PANEL * panels), most)
 
 
-def _extent(cells: Any) -> float:
-    """Size of a panel along one side [inch]."""
-    return float(min(max(_CELL * max(cells), _PANEL[0]), _PANEL[1]))
-
-
-def _scale(matrices: list[np.ndarray], log_scale: bool) -> tuple[float, float]:
-    """The range of colors: symmetric about zero, from zero for magnitudes, from the least for logarithms."""
+def _scale(matrices: list[np.ndarray], style: Style) -> tuple[float, float]:
+    """The range of colors: symmetric about zero, or from zero for magnitudes; from the least for logarithms."""
     values = np.concatenate([m.ravel() for m in matrices])
     values = values[np.isfinite(values)]
-    if log_scale:
+    if style.log_scale:
         values = np.abs(values[values != 0.0])
         return (float(values.min()), float(values.max())) if values.size else (0.1, 1.0)
     largest = float(np.abs(values).max()) if values.size else 0.0
     largest = largest or 1.0
-    return (0.0 if values.size and values.min() >= 0.0 else -largest), largest
+    two_sided = style.colormap.removesuffix("_r") in _DIVERGING or (values.size and values.min() < 0.0)
+    return (-largest if two_sided else 0.0), largest
 
 
 def _panel(axes: Any, matrix: np.ndarray, scale: tuple[float, float], style: Style) -> Any:
@@ -133,9 +138,14 @@ def _lines(axes: Any, shape: tuple[int, ...], strides: tuple[int, int], size: tu
         axis.set_tick_params(length=0, labelsize=8)
 
 
-def _colorbars(figure: Any, drawn: list[tuple[Any, Any]], grid: np.ndarray, shared: bool) -> None:
-    if shared:
-        figure.colorbar(drawn[0][0], ax=list(grid.ravel()), fraction=0.05, pad=0.02)
-        return
-    for image, axes in drawn:
-        figure.colorbar(image, ax=axes, fraction=0.05, pad=0.02)
+def _labels(axes: Any, source: Any, target: Any) -> None:
+    """Names and numbers of elements below and to the left, where there are none already."""
+    axes.set_xlabel("" if source is None else str(source))
+    axes.set_ylabel("" if target is None else str(target))
+    axes.tick_params(labelbottom=source is not None, labelleft=target is not None)
+
+
+def _own_colorbar(figure: Any, image: Any, axes: Any, width: float) -> None:
+    """A bar of the same width beside every panel, however narrow that is [inch]."""
+    bar = axes.inset_axes((1.0 + 0.08 / width, 0.0, 0.12 / width, 1.0))
+    figure.colorbar(image, cax=bar).ax.tick_params(labelsize=8)
