@@ -61,7 +61,7 @@ def test_a_thousand_launches_are_one_box():
     x, loss, items = chain(1000)
     graph = drawn(items, names=[*((a, f"x[{k}]") for k, a in enumerate(x)), (loss, "loss")])
     (box,) = graph.clusters
-    assert box.attributes["label"] == "repeated 1,000 times"
+    assert box.attributes["label"] == "repeated 1,000x"
     assert len(graph.all_nodes()) == 5
     whole = "x[1] \u2026 x[1000]\n1,000 arrays"
     within = ["x[0] -> k.a", f"k.z -> {whole}", f"{whole} -> sum.a", "sum.z -> loss"]
@@ -149,7 +149,7 @@ def test_scopes_that_repeat():
     items = [Group("step", [step([x[k]], [x[k + 1]])]) for k in range(30)]
     graph = drawn(items)
     (repeat,) = graph.clusters
-    assert repeat.attributes["label"] == "repeated 30 times"
+    assert repeat.attributes["label"] == "repeated 30x"
     assert repeat.clusters[0].attributes["label"] == "step"
     assert repeat.nodes == {} or all(n["shape"] == "ellipse" for n in repeat.nodes.values())
 
@@ -231,3 +231,14 @@ def test_options_that_do_not_fit():
     ):
         with pytest.raises(TapeError, match=message):
             tape.visualize(**options)
+
+
+def test_ports_say_what_their_arrays_are():
+    table = wp.zeros((2, 3), dtype=wp.vec3)
+    strange = wp.zeros(2, dtype=wp.types.vector(length=5, dtype=wp.float64))
+    (box,) = (n for n in drawn([step([table], [strange])]).nodes.values() if n["shape"] == "plain")
+    about = {cell.get("port"): cell.get("title") for cell in box["label"].iter("td") if cell.get("port")}
+    assert about == {
+        "reads0": "array: dtype=vec3f, ndim=2",
+        "writes0": "array: dtype=vec5d, ndim=1",
+    }

@@ -230,9 +230,10 @@ def _edge(out: DotText, port: str, side: str, node: Ellipse, later: bool) -> Non
 
 def _write_step(out: DotText, name: str, step: Step) -> None:
     """A grey box: the name on top, arrays read on the left, arrays written on the right."""
-    left = [(f"reads{k}", label) for k, (label, _) in enumerate(step.reads)]
-    left += [(f"linked{k}", label) for k, (label, _) in enumerate(step.linked)]
-    right = [(f"writes{k}", label) for k, (label, _) in enumerate(step.writes)]
+    sides: dict[str, list[tuple[str, str, Any]]] = {"reads": [], "writes": [], "linked": []}
+    for side, k, a in step.ports():
+        sides[side].append((f"{side}{k}", getattr(step, side)[k][0], a))
+    left, right = sides["reads"] + sides["linked"], sides["writes"]
     rows = []
     for k in range(max(len(left), len(right))):
         cells = [_cell(*side[k], align) if k < len(side) else '<td border="0"></td>'
@@ -245,15 +246,16 @@ def _write_step(out: DotText, name: str, step: Step) -> None:
     out.node(name, label=label, shape="plain", tooltip=about)
 
 
-def _cell(port: str, label: str, align: str) -> str:
-    return f'<td port="{port}" align="{align}" bgcolor="#c8c8c8">{escaped(label)}</td>'
+def _cell(port: str, label: str, a: Any, align: str) -> str:
+    about = escaped(f"array: dtype={type_name(a.dtype)}, ndim={a.ndim}")
+    return f'<td port="{port}" align="{align}" bgcolor="#c8c8c8" title="{about}">{escaped(label)}</td>'
 
 
 def _cluster_style(item: Group | Repeat) -> dict[str, str]:
     if isinstance(item, Group):
         label, fill, line, text = item.name, "#7cc66f22", "#5a9e4e", "#2f5a27"
     else:
-        label, fill, line, text = f"repeated {len(item.rounds):,} times", "#2f6fae18", _BLUE, _BLUE
+        label, fill, line, text = f"repeated {len(item.rounds):,}x", "#2f6fae18", _BLUE, _BLUE
     return {"label": label, "style": "rounded,filled", "fillcolor": fill, "color": line, "fontcolor": text}
 
 
