@@ -22,6 +22,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from ..errors import NotDifferentiableError
 from .emit.build import compiling
 from .emit.program import Form, Program
 from .frontend.function import function_results, kernel_function, thread_rank
@@ -33,7 +34,7 @@ from .passes.analysis.atomics import analyse
 from .passes.analysis.cost import estimate
 from .passes.analysis.stack import check_stack
 from .passes.forward.derived import forward_again, forward_mode, second_order
-from .passes.reverse.adjoint import adjoint, chosen
+from .passes.reverse.adjoint import adjoint, chosen, shows_adjoints
 from .passes.reverse.adjoint_stencils import gathered
 from .passes.reverse.assumptions import asserted
 from .passes.reverse.primal_reads import ExtraParam, without_unread
@@ -99,8 +100,19 @@ def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[Ha
         fn = step("promote", fold(dce(inline(fn, keep_gradients=True))))
         if form.kind == "recomputed tangent":
             return with_tangents(*forward_again(fn, form.gradients, ndim), ndim, total=True)
-        whole = cleaned(form.kind, *adjoint(fn, form.gradients, ndim), ndim, max_unroll, total=True)
+        whole = in_reverse(fn, form, max_unroll, ndim)
         return replace(whole, gathered=gathered(whole.fn, whole.extras, whole.plan, ndim))
+
+
+def in_reverse(fn: Function, form: Form, max_unroll: int, ndim: int) -> Program:
+    """The adjoint; one that prints no cotangents where only printing them needs what is lost."""
+    prints = any(map(shows_adjoints, walk(fn.body)))
+    try:
+        return cleaned(form.kind, *adjoint(fn, form.gradients, ndim, prints), ndim, max_unroll, total=True)
+    except NotDifferentiableError:
+        if not prints:
+            raise
+    return cleaned(form.kind, *adjoint(fn, form.gradients, ndim, prints=False), ndim, max_unroll, total=True)
 
 
 def reporting(program: Program) -> Program:

@@ -342,7 +342,8 @@ def form_print(tr: Translator, callee: Any, args: list[Any], keywords: dict[str,
         text, shown = printed(tr, a)
         pieces.append(text)
         values.extend(shown)
-    tr.emit(debug.printf, *values, format=_literal(options["sep"]).join(pieces) + _literal(options["end"]))
+    text = _literal(options["sep"]).join(pieces) + _literal(options["end"])
+    tr.emit(debug.printf, *values, format=text, shows_adjoints=True)
 
 
 def printed(tr: Translator, operand: Any) -> tuple[str, list[Value]]:

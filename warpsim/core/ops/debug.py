@@ -57,7 +57,7 @@ def _print_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     return []
 
 
-def _print_oracle(*values: Any, format: str) -> None:
+def _print_oracle(*values: Any, format: str, shows_adjoints: bool = False) -> None:
     flat = [x.item() for v in values for x in np.ravel(v)]
     pairs = zip(conversions(format), flat, strict=True)
     values = tuple(x % 2 ** _UNSIGNED[letter] if letter in _UNSIGNED else x for letter, x in pairs)
@@ -67,7 +67,22 @@ def _print_oracle(*values: Any, format: str) -> None:
 
 @op(_print_value, numpy=_print_oracle, rule=_print_rule, effect=OUTPUT, nondiff=_REPORT, name="printf")
 def printf(*values: Any) -> None:
-    """Print `values` by the C conversions of the constant `format`."""
+    """Print `values` by the C conversions of the constant `format`; `shows_adjoints`: see `print_adjoints`."""
+
+
+def print_adjoints(format: str, types: Sequence[Any], cotangents: Sequence[Any]) -> None:
+    """Print the cotangents of what a `print` showed, as it showed that; None of a value shows as "-"."""
+    matches = (match for match in _CONVERSION.finditer(format) if match[1])
+    text, end = "adj: ", 0
+    for t, cotangent in zip(types, cotangents, strict=True):
+        shown = print_format(t)
+        start = next(matches).start() - shown.index("%")
+        for _ in range(shown.count("%") - 1):
+            next(matches)
+        text += format[end:start] + ("-" if cotangent is None else shown)
+        end = start + len(shown)
+    text += format[end:].rstrip() + "\n"
+    printf(*(cotangent for cotangent in cotangents if cotangent is not None), format=text)
 
 
 def _printf_on_host(format: str, *values: Any) -> None:

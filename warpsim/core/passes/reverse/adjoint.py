@@ -24,6 +24,7 @@ from ...ir.builder import Builder, constant
 from ...ir.def_use import captured
 from ...ir.nodes import Call, Function, If, Node, Region, Value
 from ...ops import memory
+from ...ops.debug import print_adjoints
 from ...ops.registry import ATOMIC, READ, WRITE
 from ...types.arrays import ArrayType, array_type
 from ...types.cotangents import has_cotangent
@@ -44,8 +45,8 @@ from .recompute import PrimalSource, Recompute, refuse_unrecoverable
 class Reverser(Loops):
     """Emits recomputation and reverse sweeps into the open region of `builder`."""
 
-    def __init__(self, builder: Builder, active: Activity, budget: int):
-        self.builder, self.active, self.budget = builder, active, budget
+    def __init__(self, builder: Builder, active: Activity, budget: int, prints: bool = False):
+        self.builder, self.active, self.budget, self.prints = builder, active, budget, prints
 
     def both_ways(self, nodes: list[Node], primals: Recompute, cotangents: Cotangents) -> None:
         """Recompute the nodes, then reverse them. `cotangents` holds those of the nodes' results."""
@@ -73,6 +74,9 @@ class Reverser(Loops):
         if isinstance(call.op, Function):
             self.reverse_function(call, primals, cotangents, arrived)
             return
+        if self.prints and shows_adjoints(call):
+            self.print_adjoints(call, cotangents)
+            return
         status = self.active.about(call)
         if not self.matters(call, arrived, status):
             return
@@ -81,6 +85,12 @@ class Reverser(Loops):
             self.reverse_if_gradient(call, primals, cotangents)
         else:
             self.apply_rule(call, primals, cotangents)
+
+    def print_adjoints(self, call: Call, cotangents: Cotangents) -> None:
+        """Print the cotangents that values had where the kernel prints the values themselves."""
+        seen = [cotangents.so_far(arg) if arg in self.active else None for arg in call.args]
+        if any(cotangent is not None for cotangent in seen):
+            print_adjoints(call.attributes["format"], [arg.type for arg in call.args], seen)
 
     def matters(self, call: Call, arrived: bool, status: str) -> bool:
         """Whether a call moves cotangents: an access does where the array has a gradient."""
@@ -171,7 +181,7 @@ class Reverser(Loops):
         seeds = [cotangents.take(r) if r in cotangents else None for r in node.results]
         arms, cotangents_of_arms = [], []
         for region in node.regions():
-            arm, inner = Region(), Cotangents()
+            arm, inner = Region(), Cotangents(around=cotangents)
             for value, seed in zip(region.yields, seeds, strict=True):
                 if value in self.active:
                     inner.contribute(value, seed)
@@ -203,11 +213,19 @@ def refused_local(call: Call, checkpoint: bool) -> NotDifferentiableError:
     )  # fmt: skip
 
 
-def adjoint(fn: Function, gradients: frozenset[str], ndim: int) -> tuple[Function, tuple[ExtraParam, ...]]:
+def shows_adjoints(node: Node) -> bool:
+    """Whether a node is a `print`, which shows the cotangents of its values in the adjoint."""
+    return isinstance(node, Call) and bool(node.attributes.get("shows_adjoints"))
+
+
+def adjoint(
+    fn: Function, gradients: frozenset[str], ndim: int, prints: bool = False
+) -> tuple[Function, tuple[ExtraParam, ...]]:
     """The adjoint of a kernel, and its parameters after those of the kernel.
 
     gradients: names of array parameters that have a gradient, of arrays in struct parameters
-    (`"s.x"`), and of other parameters whose gradient is wanted. ndim: the indices of a thread.
+    (`"s.x"`), and of other parameters whose gradient is wanted. ndim: the indices of a thread. prints: show the
+    cotangents of what the kernel prints.
     """
     with_gradient, sources = chosen(fn, gradients)
     active = Activity(fn, with_gradient, sources, ())
@@ -216,7 +234,7 @@ def adjoint(fn: Function, gradients: frozenset[str], ndim: int) -> tuple[Functio
     builder, cotangents = Builder(region), Cotangents()
     primals = Recompute(dict(zip(fn.params, region.params, strict=True)), contents, builder)
     with builder.active():
-        Reverser(builder, active, budget_of(fn.body, active)).both_ways(fn.body.nodes, primals, cotangents)
+        Reverser(builder, active, budget_of(fn.body, active), prints).both_ways(fn.body.nodes, primals, cotangents)
         extras = dict(contents.params)
         for k, p in enumerate(fn.params):
             if p in sources:

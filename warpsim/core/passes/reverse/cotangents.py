@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
+
 from ...ir.nodes import Constant, Value
 from ...ops import construct
 from ...ops.arith import add
@@ -10,7 +12,18 @@ from ...types.cotangents import has_cotangent
 
 
 class Cotangents(dict[Value, Value]):
-    """The cotangent of each value, by the name it has in the original program."""
+    """The cotangent of each value, by the name it has in the original program.
+
+    around: in a branch, those that arrived before it was entered. beyond: values from outside of a loop, whose
+    cotangents nobody knows in an iteration: other iterations contribute to them, too.
+    """
+
+    def __init__(
+        self, values: Mapping[Value, Value] | Iterable[tuple[Value, Value]] = (), around: Cotangents | None = None,
+        beyond: Collection[Value] = (),
+    ):  # fmt: skip
+        super().__init__(values)
+        self.around, self.beyond = around, beyond
 
     def contribute(self, value: Value, contribution: Value | None) -> None:
         """Add a contribution to the cotangent of a value."""
@@ -21,6 +34,15 @@ class Cotangents(dict[Value, Value]):
         """The cotangent, zero when nothing arrived; it is spent."""
         cotangent = self.pop(value, None)
         return construct.zero(value) if cotangent is None else cotangent
+
+    def so_far(self, value: Value) -> Value | None:
+        """The cotangent by all that was reversed yet, not spent; None where it is not known here."""
+        here = self.get(value)
+        if self.around is not None:
+            before = self.around.so_far(value)
+        else:
+            before = None if value in self.beyond else construct.zero(value)
+        return before if here is None or before is None else accumulated(before, here)
 
 
 def accumulated(a: Value, b: Value) -> Value:

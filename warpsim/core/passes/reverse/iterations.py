@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...ir.builder import Builder
+from ...ir.def_use import captured
 from ...ir.nodes import For, Node, Region, Value, While
 from ...ops import construct
 from ...ops.choice import cast
@@ -63,7 +64,7 @@ class Iterations:
 
     def arriving(self, after: CarriedCotangents) -> Cotangents:
         """Cotangents of what an iteration yields."""
-        cotangents = Cotangents()
+        cotangents = Cotangents(beyond=captured(self.node))
         for k, cotangent in after.items():
             if self.node.body.yields[k] in self.loops.active:
                 cotangents.contribute(self.node.body.yields[k], cotangent)
@@ -91,7 +92,7 @@ class Iterations:
         """Recompute and reverse iteration `k`: cotangents of its start, and of values from outside."""
         raise NotImplementedError
 
-    def forwards(self, seeds: CarriedCotangents, captured: list[Value]) -> tuple[CarriedCotangents, Cotangents]:
+    def forwards(self, seeds: CarriedCotangents, outside: list[Value]) -> tuple[CarriedCotangents, Cotangents]:
         """Recompute and reverse all iterations in forward order."""
         raise NotImplementedError
 
@@ -130,7 +131,7 @@ class ForIterations(Iterations):
         self.loops.both_ways(self.node.body.nodes, self.inner(k, state), cotangents)
         return self.leaving(cotangents), cotangents
 
-    def forwards(self, seeds: CarriedCotangents, captured: list[Value]) -> tuple[CarriedCotangents, Cotangents]:
+    def forwards(self, seeds: CarriedCotangents, outside: list[Value]) -> tuple[CarriedCotangents, Cotangents]:
         index, state = Value(self.start.type), self.fresh_state()
         region, builder = Region(), self.loops.builder
         with builder.inside(region):
@@ -138,7 +139,7 @@ class ForIterations(Iterations):
             primals.mapping[self.node.index] = index
             contributions = self.arriving(seeds)
             self.loops.both_ways(self.node.body.nodes, primals, contributions)
-            live = [v for v in captured if v in contributions]
+            live = [v for v in outside if v in contributions]
             sums = tuple(Value(v.type) for v in live)
             region.params = (index, *state, *sums)
             totals = (accumulated(s, contributions[v]) for s, v in zip(sums, live, strict=True))
@@ -196,7 +197,7 @@ class WhileIterations(Iterations):
         return self.leaving(cotangents), cotangents
 
     def through_last_test(self, at_end: State, seeds: CarriedCotangents) -> tuple[CarriedCotangents, Cotangents]:
-        cotangents = Cotangents()
+        cotangents = Cotangents(beyond=captured(self.node))
         self.through_test(self.tested(at_end), seeds, cotangents)
         return self.leaving(cotangents), cotangents
 
@@ -206,7 +207,7 @@ class WhileIterations(Iterations):
                 cotangents.contribute(self.node.passed[j], cotangent)
         self.loops.reverse(self.node.before.nodes, primals, cotangents)
 
-    def forwards(self, seeds: CarriedCotangents, captured: list[Value]) -> tuple[CarriedCotangents, Cotangents]:
+    def forwards(self, seeds: CarriedCotangents, outside: list[Value]) -> tuple[CarriedCotangents, Cotangents]:
         """The test has nothing active: reductions go through it unchanged."""
         at_end = Cotangents()
         for j, cotangent in seeds.items():
@@ -218,7 +219,7 @@ class WhileIterations(Iterations):
             primals = self.primals.inner(dict(zip(self.node.body.params, passed, strict=True)))
             contributions = self.arriving(fixed)
             self.loops.both_ways(self.node.body.nodes, primals, contributions)
-            live = [v for v in captured if v in contributions]
+            live = [v for v in outside if v in contributions]
             sums = tuple(Value(v.type) for v in live)
             body.params = (*passed, *sums)
             totals = (accumulated(s, contributions[v]) for s, v in zip(sums, live, strict=True))
