@@ -74,7 +74,7 @@ def to_jax(warp_array: array) -> jax.Array:
     check_width(warp_array._data.dtype, f"an array of {type_name(warp_array.dtype)}")
     if not warp_array._tag.writable:
         return jax.numpy.array(warp_array._data)
-    warp_array._memory.lend(warp_array.ptr)
+    warp_array._memory.lend(warp_array._address)
     return jax.dlpack.from_dlpack(warp_array.contiguous())
 
 

@@ -136,7 +136,7 @@ def _tensor_over(a: array) -> paddle.Tensor:
     dtype = dtype_to_paddle(a.dtype)
     is_bfloat16 = dtype == paddle.bfloat16
     bits = np.dtype("int16" if is_bfloat16 else str(dtype).rpartition(".")[2])
-    a._memory.lend(a.ptr)
+    a._memory.lend(a._address)
     tensor = paddle.utils.dlpack.from_dlpack(a._data.view(bits) if a.device.shares_host_memory else a)
     return tensor.view(dtype) if tensor.dtype != dtype else tensor
 

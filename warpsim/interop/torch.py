@@ -162,7 +162,7 @@ def _tensor_over(a: array) -> torch.Tensor:
         return torch.as_tensor(a, device=device_to_torch(a.device))
     if not a._tag.writable:
         raise ReadOnlyError("the array is read-only memory, and tensors are written to\nhelp: pass a copy: wp.clone(a)")
-    a._memory.lend(a.ptr)
+    a._memory.lend(a._address)
     memory = a._data
     if memory.dtype == scalars.bfloat16:
         return torch.from_numpy(memory.view(np.int16)).view(torch.bfloat16)

@@ -21,7 +21,7 @@ def interface(a, counts, role="", components=1):
 
 def row_interface(rows):
     """An interface over arrays of any length, in two pieces."""
-    tables = [wp.array([getattr(r, name) for r in rows], dtype=wp.uint64) for name in ("ptr", "size")]
+    tables = [wp.array([getattr(r, name) or 0 for r in rows], dtype=wp.uint64) for name in ("ptr", "size")]
     ptrs, lengths = ([t.ptr, t.ptr + 8] for t in tables)
     about = {
         "type": (True, "f4", 1, 1, ""), "access": 2, "counts": [1, len(rows) - 1], "pointers": ptrs,

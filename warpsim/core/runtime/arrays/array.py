@@ -160,7 +160,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
         if any(n >= 2**31 for n in self.shape):
             raise ArrayError(f"shape {self.shape} has an extent of 2**31 or more")
         self.size = math.prod(self.shape)
-        self.ptr = memory.ctypes.data
+        self._address = memory.ctypes.data
         self.is_contiguous = memory.flags.c_contiguous
         self.type = array_type(element, ndim)
         apart = self.is_contiguous or not meets_itself(memory)
@@ -173,18 +173,28 @@ class array(Differentiable, metaclass=_ArrayMeta):
 
     def _pack(self) -> None:
         """Refresh the descriptor that launches pass to kernels."""
-        grad = self._grad.ptr if self._grad is not None else 0
-        self._words = _WORDS[self.ndim].pack(self.ptr, grad, *self.shape, *self.strides)
+        grad = self._grad._address if self._grad is not None else 0
+        self._words = _WORDS[self.ndim].pack(self._address, grad, *self.shape, *self.strides)
+
+    @property
+    def ptr(self) -> int | None:
+        """Address of the first element; None where there is no memory: of empty arrays that are no views of others."""
+        return self._address if self.size or self._whole().size else None
 
     @property
     def capacity(self) -> int:
         """Bytes from the first element to the end of the memory, which is that of the array this one is a view of."""
+        whole = self._whole()
+        memory = whole._data
+        room = span_of(memory.shape, memory.strides, memory.itemsize) if whole._room is None else whole._room
+        return whole._address + room - self._address
+
+    def _whole(self) -> array:
+        """The array that this one is a view of, or itself."""
         whole = self
         while isinstance(whole._owner, array):
             whole = whole._owner
-        memory = whole._data
-        room = span_of(memory.shape, memory.strides, memory.itemsize) if whole._room is None else whole._room
-        return whole.ptr + room - self.ptr
+        return whole
 
     # ----- NumPy and other frameworks ---------------------------------------------------------
 
@@ -227,7 +237,10 @@ class array(Differentiable, metaclass=_ArrayMeta):
         if not self.device.shares_host_memory:
             raise AttributeError(f"an array on {self.device} has no __array_interface__\nhelp: a.numpy() copies it")
         self._memory.expose(self._data)
-        return self._data.__array_interface__
+        interface = self._data.__array_interface__
+        if not self.size:  # NumPy would make up strides
+            interface["strides"] = self._data.strides
+        return interface
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:

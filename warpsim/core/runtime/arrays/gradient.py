@@ -148,7 +148,7 @@ class Differentiable(Writable):
         whole = self._owner._gradient
         if whole is None:
             return
-        place = whole.ptr + (self.ptr - self._owner.ptr)
+        place = whole._address + (self._address - self._owner._address)
         layout = (self.dtype, self.shape, self.strides, None, None, self.device, whole._data)
         part = memory_at(place, *layout) if self.size else allocate_like(self._data)
         self._grad, self._inherited = self._wrap(part, self.dtype, self.device, owner=whole), True

@@ -174,4 +174,4 @@ def _is_view(words: bytes, a: Any) -> bool:
     """Whether a descriptor may be that of a view of an array."""
     start, base = int.from_bytes(words[:8], "little"), a._array
     reach = sum((n - 1) * step for n, step in zip(base.shape, base.strides, strict=True))
-    return bool(base.size and base.ptr <= start <= base.ptr + reach)
+    return bool(base.size and base._address <= start <= base._address + reach)

@@ -148,8 +148,8 @@ def allocate(
     if size >= 2**63:
         raise ArrayError(f"shape {shape} of {type_name(element)} needs more than 2**63 bytes")
     home = CPU if device is None else device
-    if strides is not None:
-        steps = checked_strides(strides, shape)
+    if strides is not None or not size:  # NumPy's strides of nothing are not those of packed memory
+        steps = checked_strides(strides, shape) if strides is not None else contiguous_strides(shape, layout.itemsize)
         memory = home.zeros((*shape, *inner), base, (*steps, *contiguous_strides(inner, base.itemsize)))
     elif pinned and home.shares_host_memory and (gpu := next(iter(get_cuda_devices()), None)) is not None:
         memory = gpu.pinned((*shape, *inner), base, zero)

@@ -75,9 +75,9 @@ class indexedarray(TypedMemory, metaclass=_IndexedMeta):
     @property
     def _words(self) -> bytes:
         """The descriptor that launches pass to kernels; made anew, as the gradient may change."""
-        grad = self.data._gradient.ptr if self.data._gradient is not None else 0
-        words = [self.data.ptr, grad, *self.shape, *self.data.strides]
-        words += [0 if t is None else t.ptr for t in self.indices]
+        grad = self.data._gradient._address if self.data._gradient is not None else 0
+        words = [self.data._address, grad, *self.shape, *self.data.strides]
+        words += [0 if t is None else t._address for t in self.indices]
         words += self.data.shape
         return struct.pack(f"<{len(words)}Q", *words)
 

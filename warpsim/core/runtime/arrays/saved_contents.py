@@ -379,7 +379,7 @@ def span(a: Any) -> tuple[int, int]:
     """The bounds of an array."""
     reach: tuple[int, int] | None = a._span
     if reach is None:
-        reach = a._span = (a.ptr, a.ptr + a._data.nbytes) if a.is_contiguous else bounds(a._data)
+        reach = a._span = (a._address, a._address + a._data.nbytes) if a.is_contiguous else bounds(a._data)
     return reach
 
 

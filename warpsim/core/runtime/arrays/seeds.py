@@ -129,7 +129,7 @@ def _part(copy: np.ndarray, grad: Any, whole: Any) -> np.ndarray:
     """The part of the copy that lies as a view of gradients lies in them all."""
     if grad is whole:
         return copy
-    place = copy.ctypes.data + (grad.ptr - whole.ptr)
+    place = copy.ctypes.data + (grad._address - whole._address)
     return memory_at(place, grad.dtype, grad.shape, grad.strides, None, None, grad.device)
 
 

@@ -221,7 +221,7 @@ def _traced(entry: TapeEntry, use: ArrayUse) -> _Trace:
     owner = a._data
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
-    layout = (a.ptr, a.dtype, a.shape, a.strides, a.device)
+    layout = (a._address, a.dtype, a.shape, a.strides, a.device)
     return _Trace(weakref.ref(owner), weakref.ref(a), layout, described(entry, use))
 
 

@@ -276,7 +276,7 @@ def same_arrays(needs: Needs, args: Any) -> Same:
         a = args[k]
         if not isinstance(t, ArrayType) or t.indexed or not a.size:
             continue
-        first = positions.setdefault((a.ptr, a.shape, a.strides, t), k)
+        first = positions.setdefault((a._address, a.shape, a.strides, t), k)
         if first != k:
             pairs.append((first, k))
     written = {k for k, field in needs.written if not field}

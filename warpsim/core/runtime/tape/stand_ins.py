@@ -19,7 +19,7 @@ def stand_in(a: array, contents: np.ndarray, grad: bool = True) -> array:
     """An array with other contents and the gradient of `a`; without grad, with none."""
     replacement = array.__new__(array)
     replacement.__dict__.update(a.__dict__)  # all but what follows is the same: contents lie as those of `a` do
-    replacement._data, replacement.ptr = contents, contents.ctypes.data
+    replacement._data, replacement._address = contents, contents.ctypes.data
     replacement._span, replacement._memory = None, Allocation()
     if not grad:
         replacement._grad = None
