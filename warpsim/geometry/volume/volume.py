@@ -96,7 +96,8 @@ class Volume(Unique):
             self._adopt(nanovdb_file.read(memory.tobytes()), 0, device)
         elif not device.shares_host_memory and isinstance(data, array) and data.device is device:
             if data._address % ALIGNMENT or not data.is_contiguous:
-                raise VolumeError(f"data of a volume at {data._address:#x}\nexpected: bytes in a row, at a multiple of 32")
+                where = f"data of a volume at {data._address:#x}"
+                raise VolumeError(f"{where}\nexpected: bytes in a row, at a multiple of 32")
             self._adopt([check(aligned_copy(memory))], 0, device, data)
         else:
             self._adopt([check(memory)], 0, device)
