@@ -1,5 +1,7 @@
 """`config.verify_fp`: what kernels write and is not finite is printed, with its element, number, thread and place."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -148,3 +150,56 @@ def test_fast_mathematics_sees_what_is_not_finite(reports):
     fast = wp.kernel(inverse.function, fast_math=True)
     wp.launch(fast, 1, inputs=[wp.zeros(1)], outputs=[wp.zeros(1)])
     assert len(reports()) == 1
+
+
+@wp.kernel
+def pile(x: wp.array[float], parts: wp.array[Part], total: wp.array[wp.vec2], sums: wp.array[float]):
+    i = wp.tid()
+    parts[0].mass += x[i]
+    parts[0].speed[1] -= x[i]
+    total[1] += wp.vec2(x[i], 1.0)
+    wp.atomic_add(sums, i, x[i])
+    wp.atomic_max(sums, 2, x[i])
+
+
+@DEVICES
+def test_sums_that_overflow_in_memory(reports, device):
+    x = wp.full(2, 3.0e38, dtype=float, device=device)
+    arrays = (
+        wp.zeros(1, dtype=Part, device=device),
+        wp.zeros(2, dtype=wp.vec2, device=device),
+        wp.zeros(3, device=device),
+    )
+    wp.launch(pile, 2, inputs=[x, *arrays], device=device)
+    lines = sorted(re.sub(r"thread \d", "a thread", line) for line in reports())  # whichever was second
+    by = "written by a thread of kernel pile"
+    assert lines == [f"parts[0].mass = inf, {by}", f"parts[0].speed[1] = -inf, {by}", f"total[1] = [inf 2], {by}"]
+    wp.launch(pile, 1, inputs=[x, *arrays], device=device)
+    assert [line.split(",")[0] for line in reports()] == ["sums[0] = inf"]  # the others were infinite before
+    np.testing.assert_array_equal(arrays[1].numpy(), [[0.0, 0.0], [np.inf, 3.0]])
+
+
+@DEVICES
+def test_gradients_that_overflow_in_memory(reports, device):
+    @wp.kernel
+    def gather(x: wp.array[float], out: wp.array[float]):
+        out[wp.tid()] = 2.0 * x[0]
+
+    x, out = wp.zeros(1, requires_grad=True, device=device), wp.zeros(2, requires_grad=True, device=device)
+    with wp.Tape() as tape:
+        wp.launch(gather, 2, inputs=[x], outputs=[out], device=device)
+    tape.backward(grads={out: wp.full(2, 1.5e38, dtype=float, device=device)})
+    (line,) = reports()
+    assert line.startswith("x.grad[0] = inf, written by thread ")
+
+
+@pytest.mark.parametrize(("dtype", "large"), [(wp.float16, 6.0e4), (wp.float32, 3.0e38), (wp.float64, 1.7e308)])
+@DEVICES
+def test_every_precision_overflows_at_its_own_size(reports, device, dtype, large):
+    @wp.kernel
+    def twice(out: wp.array[dtype]):
+        wp.atomic_add(out, 0, out.dtype(large))
+        wp.atomic_add(out, 0, out.dtype(large))
+
+    wp.launch(twice, 1, inputs=[wp.zeros(1, dtype=dtype, device=device)], device=device)
+    assert [line.split(",")[0] for line in reports()] == ["out[0] = inf"]
