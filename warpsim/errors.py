@@ -392,6 +392,8 @@ def trimmed(error: WarpsimError) -> WarpsimError:
     while at is not None and id(at) not in seen:
         seen.add(id(at))
         at.__traceback__ = _outside(at.__traceback__)
+        for part in at.errors if isinstance(at, KernelErrors) else ():
+            trimmed(part)
         below = at.__cause__ or (None if at.__suppress_context__ else at.__context__)
         if below is not None and _outside(below.__traceback__) is None:
             at.__cause__, at.__suppress_context__, below = None, True, None
@@ -407,6 +409,7 @@ def user_frames(function: _Function) -> _Function:
         try:
             return function(*args, **keywords)
         except WarpsimError as error:
+            del args, keywords  # this frame stays with the error, and whoever keeps that should not keep a kernel
             raise trimmed(error)  # noqa: B904
 
     return called  # type: ignore[return-value]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...config import config
-from ...errors import ArgumentTypeError, DeviceError, DimensionError, LaunchError, WarpsimError, trimmed
+from ...errors import ArgumentTypeError, DeviceError, DimensionError, LaunchError, WarpsimError, trimmed, user_frames
 from ..emit.program import PRIMAL
 from .arrays import saved_contents
 from .arrays.call_site import CallSite
@@ -87,9 +87,11 @@ def launch(
             call = prepare(kernel, dim, args, device, PRIMAL, deterministic, len(inputs), record_tape)
             return issue(call.shaped(block_dim, max_blocks))
     except WarpsimError as error:
+        del kernel  # this frame stays with the error, and whoever keeps that should not keep the kernel
         raise trimmed(error)  # noqa: B904
 
 
+@user_frames
 def launch_tiled(
     kernel: Kernel, dim: int | Sequence[int], *lists: Sequence[Any], block_dim: int | None, device: Any = None,
     stream: Any = None, **options: Any,

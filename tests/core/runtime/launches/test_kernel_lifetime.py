@@ -1,10 +1,12 @@
 """Kernels that nobody holds leave nothing behind: neither machine code nor mappings nor Python objects."""
 
 import gc
+import linecache
 import os
 import subprocess
 import sys
 import threading
+import types
 import weakref
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import warpsim as wp
 from warpsim.core.emit import build as builder
 from warpsim.core.emit import code_memory, linker
 from warpsim.core.runtime.launches.pool import get_pool
-from warpsim.errors import DeviceMemoryError
+from warpsim.errors import DeviceMemoryError, KernelError
 
 pytestmark = pytest.mark.cpu(reason="counts machine code of the CPU")
 
@@ -328,3 +330,55 @@ def test_the_table_is_weak():
     launched(scaled(1161))
     gc.collect()
     assert len(builder._present) == before
+
+
+# ----- kernels that do not compile ----------------------------------------------------------------
+
+
+def cell(body):
+    """A module as a cell of a notebook leaves it: a kernel `k` that does not compile."""
+    module = types.ModuleType("a_cell_of_a_notebook")
+    lines = ["import warpsim as wp", "@wp.kernel", "def k(x: wp.array(dtype=float)):", *body]
+    text = "\n".join(lines) + "\n"
+    name = f"<cell {abs(hash(text))}>"
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    exec(compile(text, name, "exec"), module.__dict__)
+    return module
+
+
+def frames_of(error):
+    """What IPython keeps of an error for `%debug` and its display: the local variables of all frames."""
+    kept, traceback = [], error.__traceback__
+    while traceback is not None:
+        kept.append(dict(traceback.tb_frame.f_locals))
+        traceback = traceback.tb_next
+    return kept
+
+
+ONE = ["    x[0] = wp.vec3(1.0, 2.0, 3.0)"]
+TWO = ["    import os", "    try:", "        pass", "    finally:", "        pass"]
+FAILS = {
+    "launch": lambda m, x: wp.launch(m.k, 1, [x]),
+    "launch on the interpreter": lambda m, x: wp.launch(m.k, 1, [wp.clone(x, device="interp")], device="interp"),
+    "launch_tiled": lambda m, x: wp.launch_tiled(m.k, 1, [x], block_dim=1),
+    "a recorded launch": lambda m, x: wp.launch(m.k, 1, [x], record_cmd=True),
+    "an adjoint launch": lambda m, x: wp.launch(m.k, 1, [x], adjoint=True, adj_inputs=[x]),
+    "load_module": lambda m, x: wp.load_module(m),
+    "load_module with threads": lambda m, x: wp.load_module(m, max_workers=2),
+    "force_load": lambda m, x: wp.force_load(modules=[m]),
+    "gradcheck": lambda m, x: wp.autograd.gradcheck(m.k, dim=1, inputs=[x], outputs=[]),
+}
+
+
+@pytest.mark.parametrize("body", [ONE, TWO], ids=["one error", "several errors"])
+@pytest.mark.parametrize("call", FAILS.values(), ids=FAILS.keys())
+def test_an_error_that_is_kept_does_not_keep_the_kernel(call, body):
+    module = cell(body)
+    with pytest.raises(KernelError) as caught:
+        call(module, wp.zeros(1, dtype=float, requires_grad=True))
+    kept = [caught.value, frames_of(caught.value)]  # until the end
+    trace = weakref.ref(module.k)
+    module.k = None  # the cell runs again
+    caught._excinfo = None
+    gc.collect()
+    assert trace() is None and kept

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from ....config import config
-from ....errors import KernelError, KernelErrors, LaunchError, instance
+from ....errors import KernelError, KernelErrors, LaunchError, instance, user_frames
 from ...emit.build import threads_for
 from ...frontend.functions import Func
 from ...frontend.gradients import FORGET
@@ -176,6 +176,7 @@ def _named(module: Any) -> Module:
     return module if isinstance(module, Module) else get_module(module)
 
 
+@user_frames
 def _load(modules: Iterable[Module], device: Any, max_workers: int | None) -> None:
     """Compile all kernels of modules; raises at the end what is wrong with broken ones."""
     places = [get_device(d) for d in (device if isinstance(device, (list, tuple)) else (device,))]
