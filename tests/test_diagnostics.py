@@ -3,6 +3,7 @@
 import importlib.metadata
 import logging
 
+import numpy as np
 import pytest
 
 import warpsim as wp
@@ -56,7 +57,19 @@ def test_facts_of_the_host():
     assert 0 < cpu.free_memory <= cpu.total_memory
     with wp.ScopedCapture(device="cpu"):
         assert cpu.is_capturing and not wp.get_device("interp").is_capturing
-    assert wp.can_access("cpu", wp.zeros(1, device="interp")) and wp.can_access("cpu", cpu)
+    for array in (wp.zeros(1, device="interp"), wp.indexedarray(wp.zeros(2), [wp.array([1], dtype=int)])):
+        assert wp.can_access("cpu", array)
+    assert cpu.can_access(cpu) and cpu.can_access(wp.get_device("interp"))
+
+
+@pytest.mark.parametrize(
+    "resource", [wp.array(dtype=float), wp.array[float], wp.indexedarray[wp.vec3], "cpu", None, 3.0, [1.0], np.zeros(2)]
+)
+def test_only_arrays_are_somewhere(resource):
+    with pytest.raises(TypeError, match="expected: an array"):
+        wp.can_access("cpu", resource)
+    with pytest.raises(TypeError, match="expected: an array"):
+        wp.can_access("cpu", wp.get_device("cpu"))
 
 
 def test_timers_and_profilers_of_cuda_do_no_harm_elsewhere(capsys):

@@ -91,6 +91,7 @@ LATE_IMPORTS = {
     ("warpsim.core.emit.cuda_tools", "importlib.metadata"): "it takes 15 ms, and CUDA alone needs it",
     ("warpsim.core.runtime.devices.cuda.driver", "cuda.bindings.driver"): "optional: machines with a GPU have it",
     ("warpsim.core.runtime.algorithms.cuda.compute", "cuda.compute"): "optional: large arrays on CUDA alone need it",
+    ("warpsim.interop.rmm", "rmm"): "optional: who takes memory from RAPIDS has it",
     ("warpsim.fft.cufft", "nvmath.bindings.cufft"): "optional: CUDA alone needs it",
     ("warpsim.autograd.plots", "warpsim.autograd.pictures"): "matplotlib is loaded by the first picture",
     ("warpsim.core.types.scalars", "ml_dtypes"): "bfloat16 is loaded when somebody asks for it",

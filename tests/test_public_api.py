@@ -241,11 +241,13 @@ def test_an_unknown_switch_is_refused_with_the_known_ones():
 def test_the_access_mode_of_launches_is_one_of_its_enumeration(monkeypatch):
     modes = wp.config.LaunchArrayAccessMode
     assert wp.config.launch_array_access_mode is modes.RELAXED
-    for mode in (modes.CHECKED, 2):
+    for mode in modes:
         monkeypatch.setattr(wp.config, "launch_array_access_mode", mode)
-        assert wp.config.launch_array_access_mode is modes(mode)
-    with pytest.raises(ValueError):
-        wp.config.launch_array_access_mode = 5
+        assert wp.config.launch_array_access_mode is mode
+    for other in (0, 1, 2, 5, False, "checked", None, wp.config.DeterministicMode.RUN_TO_RUN):
+        with pytest.raises(ValueError, match="launch_array_access_mode"):
+            wp.config.launch_array_access_mode = other
+    assert wp.config.launch_array_access_mode is mode
 
 
 def loaded_by(code):

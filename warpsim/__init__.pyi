@@ -5425,6 +5425,7 @@ from .core.runtime.devices.allocators import get_device_allocator as get_device_
 from .core.runtime.devices.allocators import set_cuda_allocator as set_cuda_allocator
 from .core.runtime.devices.allocators import set_device_allocator as set_device_allocator
 from .core.runtime.devices.allotted import Allocator as Allocator
+from .core.runtime.devices.cuda.managed import CudaManagedAllocator as CudaManagedAllocator
 from .core.runtime.devices.memory_kinds import MemoryKind as MemoryKind
 from .core.runtime.devices.device import Device as Device
 from .core.runtime.devices.device import DeviceLike as DeviceLike
@@ -5860,6 +5861,7 @@ __all__ = [
     "set_cuda_allocator",
     "set_device_allocator",
     "Allocator",
+    "CudaManagedAllocator",
     "MemoryKind",
     "Device",
     "DeviceLike",

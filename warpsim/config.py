@@ -126,7 +126,7 @@ class Config:
         if name == "tape_snapshots" and value not in ("copy", "error"):
             raise WarpsimError(f"config.tape_snapshots = {value!r}\nexpected: 'copy' or 'error'")
         if name == "launch_array_access_mode":
-            value = LaunchArrayAccessMode(value)  # raises ValueError for what is none
+            check_access_mode(value)
         if name == "lanes":
             check_lanes(value, "config.lanes")
         if name == "log_level" and name in vars(self):  # the default leaves the logger as the program has set it
@@ -151,6 +151,13 @@ def check_lanes(value: object, what: str) -> None:
     """Raise `WarpsimError` for what is no value of the switch `lanes`."""
     if value not in LANES:
         raise WarpsimError(f"{what} is {value!r}\nexpected: one of {', '.join(LANES)}")
+
+
+def check_access_mode(value: object) -> None:
+    """Raise `ValueError` for what is no `LaunchArrayAccessMode`."""
+    if not isinstance(value, LaunchArrayAccessMode):
+        known = ", ".join(f"config.LaunchArrayAccessMode.{mode.name}" for mode in LaunchArrayAccessMode)
+        raise ValueError(f"config.launch_array_access_mode = {value!r}\nexpected: one of {known}")
 
 
 _generations = itertools.count()  # never the same number twice, whichever threads ask

@@ -77,6 +77,7 @@ NAMES = {
         "ScopedAllocator get_device_allocator set_cuda_allocator set_device_allocator"
     ),
     "core.runtime.devices.allotted": "Allocator",
+    "core.runtime.devices.cuda.managed": "CudaManagedAllocator",
     "core.runtime.devices.memory_kinds": "MemoryKind",
     "core.runtime.devices.device": (
         "Device DeviceLike ScopedDevice get_cuda_device get_cuda_device_count get_cuda_devices get_device get_devices "
@@ -231,7 +232,6 @@ LATER = {
     "graphs in files": "capture_load capture_load_from_bytes capture_save",
     "handles between processes": "event_from_ipc_handle from_ipc_handle",
     "modules compiled ahead of time": "compile_aot_module load_aot_module",
-    "allocators of managed memory": "CudaManagedAllocator",
 }
 """Names of Warp whose part of it is not here yet, for the message that says so."""
 

@@ -6,8 +6,10 @@ from .core.runtime.algorithms.coloring import (
 from .core.runtime.algorithms.primitives import (
     array_cast, array_inner, array_scan, array_sum, radix_sort_pairs, runlength_encode, segmented_sort_pairs,
 )  # fmt: skip
+from .interop.rmm import AllocatorRmm
 
 __all__ = [
+    "AllocatorRmm",
     "GraphColoringAlgorithm",
     "array_cast",
     "array_inner",

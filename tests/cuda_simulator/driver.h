@@ -86,7 +86,7 @@ struct block {
     region *home;
     CUmemoryPool pool;  /* NULL: of cuMemAlloc */
     CUgraph owner;      /* of memory that a graph allocates */
-    bool live, freed_by_owner;
+    bool live, freed_by_owner, managed;
 };
 
 /* Address space of one device: half of the regions hold pools, the other half cuMemAlloc's memory. */

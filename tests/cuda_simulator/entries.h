@@ -43,6 +43,7 @@
     X("cuCtxDisablePeerAccess", 4000, cuCtxDisablePeerAccess)                                                         \
     X("cuMemGetInfo", 3020, cuMemGetInfo_v2)                                                                          \
     X("cuMemAlloc", 3020, cuMemAlloc_v2)                                                                              \
+    X("cuMemAllocManaged", 6000, cuMemAllocManaged)                                                                   \
     X("cuMemFree", 3020, cuMemFree_v2)                                                                                \
     X("cuMemAllocAsync", 11020, cuMemAllocAsync)                                                                      \
     X("cuMemAllocFromPoolAsync", 11020, cuMemAllocFromPoolAsync)                                                      \

@@ -126,7 +126,7 @@ static bool pointer_attribute(void *data, int attribute, CUdeviceptr address, CU
         case 3: *(CUdeviceptr *)data = start != 0 ? address : 0; break;
         case 4: *(void **)data = h != NULL ? (void *)address : NULL; break;
         case 7: *(uint64_t *)data = start / 256; break;
-        case 8: *(unsigned char *)data = 0; break;
+        case 8: *(unsigned char *)data = b != NULL && b->managed; break;
         case 9: *(int *)data = start != 0 ? device : -2; break;
         case 10: *(unsigned char *)data = 0; break;
         case 11: *(CUdeviceptr *)data = start; break;

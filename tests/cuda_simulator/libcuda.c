@@ -243,7 +243,7 @@ static const struct { int attribute, value; } attributes[] = {
     {12, 65536}, {13, 1000000}, {14, 512}, {15, 1},    /* registers, clock, alignment, overlap */
     {16, 4}, {19, 1}, {31, 1}, {36, 1000000}, {37, 256}, /* multiprocessors, mapping, concurrency, memory */
     {38, 1 << 20}, {39, 2048}, {40, 2}, {41, 1},       /* L2, threads of a multiprocessor, unified addresses */
-    {78, 1}, {79, 1}, {80, 1}, {81, 102400}, {82, 65536}, /* priorities, caches, per multiprocessor */
+    {78, 1}, {79, 1}, {80, 1}, {81, 102400}, {82, 65536}, {83, 1}, /* priorities, caches, per multiprocessor, managed */
     {91, 1}, {95, 1}, {96, 1}, {97, 49152}, {99, 1}, {106, 16}, {115, 1}, /* host pointers, cooperation, pools */
 };
 

@@ -246,6 +246,20 @@ API CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size) {
     return SUCCESS;
 }
 
+/* Managed memory lies where that of cuMemAlloc does: the host cannot reach it here, which is no worse than required
+ * of a program that also runs where managed memory is not concurrent. */
+API CUresult cuMemAllocManaged(CUdeviceptr *address, size_t size, unsigned flags) {
+    ENTER_CONTEXT(cuMemAllocManaged);
+    REQUIRE(address != NULL && size > 0 && (flags == 1 || flags == 2), INVALID_VALUE);
+    TRY(unsafe_call());
+    block *b;
+    TRY(allocate(ctx->device, NULL, size, &b));
+    b->managed = true;
+    memory_begin(b);
+    *address = b->address;
+    return SUCCESS;
+}
+
 API CUresult cuMemFree_v2(CUdeviceptr address) {
     ENTER_CONTEXT(cuMemFree_v2);
     if (address == 0) return SUCCESS;

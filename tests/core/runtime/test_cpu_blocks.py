@@ -74,6 +74,15 @@ def test_blocks_that_cannot_be(monkeypatch, switch, asked):
         seen("cpu", block_dim=asked)
     with pytest.raises(ValueError):
         wp.launch_tiled(widths, 4, [wp.zeros(4, dtype=int)], block_dim=asked, device="cpu")
+    loads = (
+        lambda: wp.Launch(widths, "cpu", block_dim=asked),
+        lambda: wp.force_load(device=["cpu", "interp"], modules=[], block_dim=asked),
+        lambda: wp.load_module(__name__, device="interp", block_dim=asked),
+        lambda: widths.module.load(device="cpu", block_dim=asked),
+    )
+    for load in loads:
+        with pytest.raises(ValueError, match="at most 1024 on CPUs"):
+            load()
 
 
 @pytest.mark.cpu

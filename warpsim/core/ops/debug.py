@@ -67,11 +67,11 @@ def _print_oracle(*values: Any, format: str, shows_adjoints: bool = False) -> No
 
 @op(_print_value, numpy=_print_oracle, rule=_print_rule, effect=OUTPUT, nondiff=_REPORT, name="printf")
 def printf(*values: Any) -> None:
-    """Print `values` by the C conversions of the constant `format`; `shows_adjoints`: see `print_adjoints`."""
+    """Print `values` by the C conversions of the constant `format`."""
 
 
 def print_adjoints(format: str, types: Sequence[Any], cotangents: Sequence[Any]) -> None:
-    """Print the cotangents of what a `print` showed, as it showed that; None of a value shows as "-"."""
+    """Print the cotangents of what a `print` showed (a printf with `shows_adjoints`); None of a value shows as "-"."""
     matches = (match for match in _CONVERSION.finditer(format) if match[1])
     text, end = "adj: ", 0
     for t, cotangent in zip(types, cotangents, strict=True):

@@ -9,7 +9,9 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
-from ...errors import DeviceError, LaunchError, instance
+from ...errors import ArgumentTypeError, DeviceError, LaunchError, instance, shown
+from .arrays.host_memory import TypedMemory
+from .arrays.in_pieces import InPieces
 from .devices.cuda.device import CudaDevice
 from .devices.device import Device, get_device, get_devices, synchronize
 
@@ -126,5 +128,11 @@ def is_cubql_available() -> bool:
 
 
 def can_access(device: Any, resource: Any) -> bool:
-    """Whether kernels on a device may use an array, or the memory of another device, where it is."""
-    return get_device(device).can_access(get_device(getattr(resource, "device", resource)))
+    """Whether kernels on a device may use an array where it is; `Device.can_access` tells it of all memory of another.
+
+    Raises `ArgumentTypeError` for what is no array.
+    """
+    place = get_device(device)
+    if not isinstance(resource, TypedMemory | InPieces):
+        raise ArgumentTypeError(f"resource is {shown(resource)} ({type(resource).__name__})\nexpected: an array")
+    return place.can_access(resource.device)

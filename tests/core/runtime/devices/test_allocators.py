@@ -139,3 +139,31 @@ def test_kinds_of_memory():
     if gpu:
         with wp.ScopedMempool(None, False):
             assert wp.zeros(4).memory_kind is wp.MemoryKind.CUDA_DEVICE
+
+
+@pytest.mark.device
+@pytest.mark.skipif(not wp.is_cuda_available(), reason="needs a GPU, or --simulated-cuda")
+def test_managed_memory():
+    managed = wp.CudaManagedAllocator()
+    assert isinstance(managed, wp.Allocator)
+    x = wp.array([1.0, 2.0, 3.0], dtype=float, device="cuda:0")
+    with wp.ScopedAllocator("cuda:0", managed):
+        out = wp.zeros(3, device="cuda:0")
+    assert out.memory_kind is wp.MemoryKind.CUDA_MANAGED and x.memory_kind is not wp.MemoryKind.CUDA_MANAGED
+    wp.launch(squares, 3, inputs=[x], outputs=[out], device="cuda:0")
+    assert out.list() == [1, 4, 9]
+    address = out.ptr
+    del out
+    gc.collect()
+    with pytest.raises(DeviceError, match="cuMemFree"):
+        managed.deallocate(address, 12)
+
+
+@pytest.mark.cpu
+def test_managed_memory_without_a_gpu():
+    if wp.is_cuda_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(DeviceError, match="CUDA is not available"):
+        wp.CudaManagedAllocator().allocate(64)
+    with wp.ScopedAllocator("cpu", wp.CudaManagedAllocator()), pytest.raises(DeviceError, match="is not available"):
+        wp.zeros(3, device="cpu")

@@ -19,6 +19,7 @@ from ...frontend.functions import Func
 from ...frontend.gradients import FORGET
 from ...types.structs import StructType
 from ..devices.device import get_device
+from .dimensions import threads_of_block
 from .options import Defaults, check_options
 from .pool import thread_count
 
@@ -48,9 +49,9 @@ class Module:
 
         max_workers: threads that compile at a time, 0 or 1 for the calling one alone; by default
         `config.load_module_max_workers`, else as many as launches use. They share LLVM's part of the work on the CPU,
-        which is most of it. Code does not depend on it, nor on `block_dim`, which is accepted and has no effect.
+        which is most of it. Code does not depend on it, nor on `block_dim`, which is checked as launches check it.
         """
-        _load([self], device, max_workers)
+        _load([self], device, max_workers, block_dim)
 
     def unload(self) -> None:
         """Forget compiled code: kernels compile again at their next launch. Recorded and captured ones still run."""
@@ -152,7 +153,7 @@ def load_module(
     below = [m for m in _MODULES.values() if recursive and m.name.startswith(chosen.name + ".")]
     if isinstance(module, (str, python_types.ModuleType)) and not below:
         _require_content(chosen)
-    _load([chosen, *below], device, max_workers)
+    _load([chosen, *below], device, max_workers, block_dim)
 
 
 def _require_content(module: Module) -> None:
@@ -169,7 +170,7 @@ def force_load(
     device: Any = None, modules: Any = None, block_dim: int | None = None, max_workers: int | None = None
 ) -> None:
     """Compile the kernels of all (or the given) modules now, see `Module.load`."""
-    _load(list(_EVERY) if modules is None else map(_named, modules), device, max_workers)
+    _load(list(_EVERY) if modules is None else map(_named, modules), device, max_workers, block_dim)
 
 
 def _named(module: Any) -> Module:
@@ -177,9 +178,12 @@ def _named(module: Any) -> Module:
 
 
 @user_frames
-def _load(modules: Iterable[Module], device: Any, max_workers: int | None) -> None:
+def _load(modules: Iterable[Module], device: Any, max_workers: int | None, block_dim: int | None) -> None:
     """Compile all kernels of modules; raises at the end what is wrong with broken ones."""
     places = [get_device(d) for d in (device if isinstance(device, (list, tuple)) else (device,))]
+    for place in places:
+        if place.block_threads == 1:
+            threads_of_block(block_dim, place)
     pairs = [(kernel.current, place) for module in modules for kernel in list(module.all) for place in places]
     errors = []
     with threads_for(_worker_count(max_workers)) as threads:
