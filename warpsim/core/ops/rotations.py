@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..types.signatures import Float, Quat, Transform
-from ..types.values import _compose, hamilton_product
+from ..types.value_operators import compose, hamilton_product
 from .construct import components, rebuild
 from .registry import expansion
 
@@ -38,7 +38,7 @@ def _mul_quaternions(a: Quat[Float], b: Quat[Float]) -> Quat[Float]:
     return rebuild(a, _hamilton(components(a), components(b)))
 
 
-@expansion(numpy=_compose, name="mul", ulps=8)
+@expansion(numpy=compose, name="mul", ulps=8)
 def _mul_transforms(a: Transform[Float], b: Transform[Float]) -> Transform[Float]:
     """The transform that applies `b`, then `a`."""
     left, right = components(a), components(b)

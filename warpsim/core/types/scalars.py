@@ -6,6 +6,7 @@ is `numpy.bool_`; `bfloat16` is ml_dtypes' class, which is imported when somebod
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,15 @@ def holds_floats(dtype: np.dtype) -> bool:
 def holds_numbers(dtype: np.dtype) -> bool:
     """Whether memory of a NumPy dtype holds numbers or truth values."""
     return dtype.kind in "biuf" or is_bfloat16(dtype.type)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is an integer to Python, as an index is."""
+    try:
+        index(value)
+    except TypeError:
+        return False
+    return True
 
 
 def is_integer(t: Any) -> bool:

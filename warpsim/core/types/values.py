@@ -9,31 +9,18 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ...errors import ArrayError, ComponentCountError, OperandError
+from ...errors import ArrayError, ComponentCountError
 from . import scalars
 from .buffers import Array, ArrayType, c_type, holds, layout, value_over
 from .components import Components, check_whole
+from .value_operators import Operators
 
 MAX_SIZE = 1024
-
-def _or_its_own(operator: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """An operator of values that leaves arrays, and all that is no number, to the operator which they have."""
-    reflected = operator.__name__.replace("__", "__r", 1)
-
-    @wraps(operator)
-    def chosen(self: Any, other: Any) -> Any:
-        if not isinstance(other, Compound) and not hasattr(other, "__float__") and hasattr(other, reflected):
-            return NotImplemented
-        return operator(self, other)
-
-    return chosen
-
 
 class CompoundType(type):
     """The class of compound types. A class that only gives one a name, `class vec9(vector(9, float)): pass`, is it."""
@@ -73,7 +60,7 @@ def _named_again(bases: tuple[type, ...], body: dict[str, Any]) -> CompoundType 
 _SAYS_NOTHING = {"__module__", "__qualname__", "__doc__", "__firstlineno__", "__static_attributes__"}
 
 
-class Compound(Components, metaclass=CompoundType):
+class Compound(Components, Operators, metaclass=CompoundType):
     """Base of all compound types; `compound_type` makes the concrete classes."""
 
     kind: ClassVar[str]
@@ -84,7 +71,6 @@ class Compound(Components, metaclass=CompoundType):
 
     size: ClassVar[int]
     __slots__ = ()
-    __array_priority__ = 1000.0  # so that `np.float32(2) * v` asks the vector, not the array
 
     _data: np.ndarray
 
@@ -192,12 +178,14 @@ class Compound(Components, metaclass=CompoundType):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, list | tuple):
             return _matches(self._data, other)
-        if type(other) is not type(self):
+        if isinstance(other, np.ndarray):
+            return _matches(self._data, other)
+        if not isinstance(other, Compound) or (other.kind, other.shape) != (self.kind, self.shape):
             return NotImplemented
         return bool(np.array_equal(self._data, other._data))
 
     def __hash__(self) -> int:
-        return hash((type(self), self._data.tobytes()))
+        return hash((self.kind, *self._data.ravel().tolist()))
 
     def __bytes__(self) -> bytes:
         """The components as memory holds them."""
@@ -212,84 +200,6 @@ class Compound(Components, metaclass=CompoundType):
     def __reduce__(self) -> tuple:
         return _restore, (self.kind, self.shape, self.memory.name, self._data)
 
-    # ----- arithmetic ---------------------------------------------------------------------
-
-    def _same(self, other: Any, symbol: str) -> Any:
-        """The other side of a sum: a value of the same type, or a number that goes with every component."""
-        if type(other) is type(self):
-            return other._data
-        if isinstance(other, (int, float, np.number)):
-            return self.dtype(other)
-        raise OperandError(f"{type(self).__name__} {symbol} {type(other).__name__}\nexpected: two of one type")
-
-    def _beside(self, other: Any, result: np.ndarray) -> Compound:
-        """What arithmetic with `other` gives: a quaternion or a transform beside a number is no rotation any more."""
-        if type(other) is type(self) or self.kind in ("vector", "matrix"):
-            return self.wrap(result)
-        return self._of_kind(self.shape).wrap(result)
-
-    @_or_its_own
-    def __add__(self, other: Any) -> Any:
-        return self._beside(other, self._data + self._same(other, "+"))
-
-    @_or_its_own
-    def __sub__(self, other: Any) -> Any:
-        return self._beside(other, self._data - self._same(other, "-"))
-
-    def __radd__(self, other: Any) -> Any:
-        return other + self._data if isinstance(other, np.ndarray) else self + other
-
-    def __rsub__(self, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
-            return other - self._data
-        return self._beside(other, self._same(other, "-") - self._data)
-
-    @_or_its_own
-    def __mod__(self, other: Any) -> Any:
-        """Remainders with the sign of the dividend, as in kernels."""
-        return self._beside(other, np.fmod(self._data, self._same(other, "%")))
-
-    def __rmod__(self, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
-            return other % self._data
-        return self._beside(other, np.fmod(self._same(other, "%"), self._data))
-
-    def __neg__(self) -> Any:
-        return self.wrap(-self._data)
-
-    def __pos__(self) -> Any:
-        return self.wrap(self._data)
-
-    @_or_its_own
-    def __mul__(self, other: Any) -> Any:
-        if not isinstance(other, Compound):
-            return self.wrap(self._data * self.dtype(other))
-        if self.kind == "quaternion" and type(other) is type(self):
-            return self.wrap(hamilton_product(self._data, other._data))
-        if self.kind == "transform" and type(other) is type(self):
-            return self.wrap(_compose(self._data, other._data))
-        fits = self.shape[-1] == other.shape[0]
-        if "matrix" in (self.kind, other.kind) and other.kind in ("vector", "matrix") and fits:
-            product = self._data @ other._data
-            return _type_of_shape(product.shape, self.dtype).wrap(product)
-        raise OperandError(
-            f"{type(self).__name__} * {type(other).__name__}\nexpected: a scalar, or matrices and vectors that fit"
-            "\nhelp: component-wise product is wp.cw_mul, dot product is wp.dot"
-        )
-
-    __matmul__ = __mul__
-
-    def __rmul__(self, other: Any) -> Any:
-        return self.wrap(self._data * self.dtype(other))
-
-    @_or_its_own
-    def __truediv__(self, other: Any) -> Any:
-        divided = self._data / self.dtype(other)
-        return self.wrap(divided)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self.wrap(np.divide(self.dtype(other), self._data))
-
 
 def _matches(data: np.ndarray, other: Any) -> bool:
     """Whether nested sequences hold these numbers."""
@@ -299,28 +209,6 @@ def _matches(data: np.ndarray, other: Any) -> bool:
         return bool(np.array_equal(data, np.asarray(other)))
     except ValueError:  # ragged
         return False
-
-
-def hamilton_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The product of two quaternions (x, y, z, w)."""
-    x1, y1, z1, w1 = a
-    x2, y2, z2, w2 = b
-    return np.array(
-        [
-            w1 * x2 + x1 * w2 + y1 * z2 - z1 * y2,
-            w1 * y2 - x1 * z2 + y1 * w2 + z1 * x2,
-            w1 * z2 + x1 * y2 - y1 * x2 + z1 * w2,
-            w1 * w2 - x1 * x2 - y1 * y2 - z1 * z2,
-        ],
-        dtype=a.dtype,
-    )
-
-
-def _compose(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The transform that applies `b`, then `a`."""
-    q, u, w, v = a[3:], a[3:6], a[6], b[:3]
-    moved = (2 * w * w - 1) * v + 2 * w * np.cross(u, v) + 2 * (u @ v) * u
-    return np.concatenate([a[:3] + moved, hamilton_product(q, b[3:])])
 
 
 # ----- the classes ------------------------------------------------------------------------
