@@ -22,6 +22,7 @@ from .value_operators import Operators
 
 MAX_SIZE = 1024
 
+
 class CompoundType(type):
     """The class of compound types. A class that only gives one a name, `class vec9(vector(9, float)): pass`, is it."""
 

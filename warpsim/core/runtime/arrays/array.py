@@ -30,7 +30,6 @@ from .foreign import memory_at
 from .gradient import Differentiable
 from .held import Held
 from .host_memory import (
-    TypedMemory,
     allocate,
     checked_dtype,
     element_rank,
@@ -41,6 +40,7 @@ from .host_memory import (
     refused,
     reinterpreted,
 )
+from .keys import is_table, keys_of, table_of
 from .saved_contents import Allocation, foreign_allocation
 
 _WORDS = [struct.Struct(f"<{2 + 2 * n}Q") for n in range(MAX_NDIM + 1)]
@@ -273,8 +273,8 @@ class array(Differentiable, metaclass=_ArrayMeta):
 
         Raises `OutOfBoundsError` for an index outside, `ArrayError` for a negative step.
         """
-        keys = self._keys(key)
-        if any(_is_table(k) for k in keys):
+        keys = keys_of(key, self.ndim)
+        if any(is_table(k) for k in keys):
             return self._gathered(keys)
         try:
             part = self._data[keys]
@@ -284,27 +284,13 @@ class array(Differentiable, metaclass=_ArrayMeta):
             return host_element(on_host(part), self.dtype, self._held)
         return self._view(part, lambda g: g[keys])
 
-    def _keys(self, key: Any) -> tuple:
-        """Indices and slices that are allowed, as a tuple."""
-        keys = key if isinstance(key, tuple) else (key,)
-        if len(keys) > self.ndim:
-            raise OutOfBoundsError(f"{len(keys)} indices for an array of rank {self.ndim}")
-        for k in keys:
-            if isinstance(k, bool) or not (
-                isinstance(k, slice | int | np.integer) or _is_table(k)
-            ):
-                raise ArrayTypeError(f"index {k!r}\nexpected: integers, slices or arrays of integers")
-            if isinstance(k, slice) and k.step is not None and k.step < 0:
-                raise ArrayError("negative strides\nhelp: copy the data first: wp.array(a.numpy()[::-1])")
-        return keys
-
     def _gathered(self, keys: tuple) -> Any:
         """An indexedarray: index tables stay, integers take a view first, slices become tables."""
         numbers = [isinstance(k, int | np.integer) for k in keys]
         view = tuple(k if number else slice(None) for k, number in zip(keys, numbers, strict=True))
         base = self[view] if any(numbers) else self
         rest = [k for k, number in zip(keys, numbers, strict=True) if not number]
-        tables = [_table_of(k, n) for k, n in zip(rest, base.shape, strict=False)]
+        tables = [table_of(k, n) for k, n in zip(rest, base.shape, strict=False)]
         made_of_this = import_module("warpsim.core.runtime.arrays.indexed")
         return made_of_this.indexedarray(base, tables)
 
@@ -435,17 +421,6 @@ def _restored(contents: np.ndarray, element: Any, device: str, grad: np.ndarray 
 def _given(**options: Any) -> dict[str, Any]:
     """Options that were named: NumPy before 2.1 knows none of them."""
     return {name: value for name, value in options.items() if value is not None}
-
-
-def _is_table(key: Any) -> bool:
-    return isinstance(key, TypedMemory | np.ndarray | list)
-
-
-def _table_of(key: Any, extent: int) -> Any:
-    """A slice beside index tables as a table; None for the whole dimension."""
-    if not isinstance(key, slice):
-        return key
-    return None if key == slice(None) else np.arange(*key.indices(extent))
 
 
 def overlap(a: Any, b: Any) -> bool:

@@ -23,6 +23,7 @@ from ..devices.device_memory import DeviceMemory, on_host
 from . import saved_contents
 from .held import Held, owners_of
 from .host_memory import TypedMemory, as_numpy, check_range, record_of
+from .keys import keys_of
 from .seeds import forget_left
 
 Select = Callable[[np.ndarray], np.ndarray]
@@ -56,7 +57,7 @@ class Writable(TypedMemory):
         Raises `ReadOnlyError`, `OutOfBoundsError`, and `ArrayError` for values that do not fit.
         """
         self._require_writable()
-        keys = self._keys(key)
+        keys = keys_of(key, self.ndim)
         if not all(isinstance(k, slice | int | np.integer) for k in keys):
             raise TypeError(
                 "elements at index tables are not set by brackets\nhelp: a[indices].assign(values)"
@@ -66,9 +67,6 @@ class Writable(TypedMemory):
         except IndexError as error:
             raise OutOfBoundsError(f"{error}, for an array of shape {self.shape}") from None
         self._write(target, value, "__setitem__", lambda grad: grad[(*keys, ...)])
-
-    def _keys(self, key: Any) -> tuple:
-        raise NotImplementedError
 
     def fill_(self, value: Any) -> None:
         """Set every element to `value`: a number for all components, or one element.
