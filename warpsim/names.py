@@ -221,19 +221,27 @@ OPTIONAL = (*_FRAMEWORKS,)
 
 LATER = {
     "tiles": (
-        "tile tile_stack BvhQueryTiled MeshQueryAABBTiled dense_chol dense_chol_batched dense_gemm dense_gemm_batched "
-        "dense_solve dense_solve_batched dense_subs"
+        "tile tile_* untile BvhQueryTiled MeshQueryAABBTiled dense_chol dense_chol_batched dense_gemm "
+        "dense_gemm_batched dense_solve dense_solve_batched dense_subs"
     ),
     "textures": (
         "GLTextureResource RegisteredGLBuffer Texture TextureAddressMode TextureFilterMode TextureResourceFlags "
-        "texture_sample"
+        "texture_*"
     ),
     "sparse matrices and finite elements": "sparse fem",
     "graphs in files": "capture_load capture_load_from_bytes capture_save",
     "handles between processes": "event_from_ipc_handle from_ipc_handle",
     "modules compiled ahead of time": "compile_aot_module load_aot_module",
 }
-"""Names of Warp whose part of it is not here yet, for the message that says so."""
+"""Names of Warp whose part of it is not here yet, and how such names begin, for the message that says so."""
+
+
+def not_yet(name: str) -> str:
+    """What a message adds for a name of Warp that comes later; nothing for other names."""
+    for what, names in LATER.items():
+        if any(name == known or (known[-1] == "*" and name.startswith(known[:-1])) for known in names.split()):
+            return f": {what} are not here yet"
+    return ""
 
 
 def loader(namespace: dict[str, Any]) -> Callable[[str], Any]:
@@ -254,7 +262,7 @@ def loader(namespace: dict[str, Any]) -> Callable[[str], Any]:
             namespace.update(_module("core.types.compounds").standard_names())
             return namespace[name]
         else:
-            later = next((f": {what} are not here yet" for what, names in LATER.items() if name in names.split()), "")
+            later = not_yet(name)
             near = difflib.get_close_matches(name, [n for n in dir(sys.modules[package]) if n[:1] != "_"], 1)
             cure = f"\nhelp: did you mean {near[0]!r}?" if near and not later and name[:1] != "_" else ""
             raise AttributeError(f"module {package!r} has no attribute {name!r}{later}{cure}")

@@ -108,3 +108,15 @@ def long_vector(out: Floats, v: vector(6, float)):
 
 def test_vectors_of_other_lengths():
     assert filled(long_vector, 6, vector(6, float)(*range(6))) == [5, 6, 7, 8, 9, 10]
+
+
+@wp.kernel
+def loads_a_tile(x: Floats):
+    t = wp.tile_load(x, shape=8)
+    wp.tile_store(x, t)
+
+
+def test_kernels_are_told_which_names_come_later():
+    with pytest.raises(wp.errors.KernelErrors, match="'tile_load': tiles are not here yet") as refusal:
+        wp.launch(loads_a_tile, 1, inputs=[wp.zeros(8)])
+    assert "'tile_store': tiles are not here yet" in str(refusal.value) and "did you mean" not in str(refusal.value)

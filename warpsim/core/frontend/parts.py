@@ -69,17 +69,18 @@ def attribute(tr: Translator, base: Any, name: str) -> Any:
     except AttributeError as error:
         if isinstance(base, types.ModuleType) and base.__name__ == _PACKAGE and name in _PYTHON:
             return _PYTHON[name]
-        cure = suggestion(name, dir(base))
-        message = f"{_owner(base)} has no attribute {name!r}"
-        raise KernelAttributeError(message, help=cure if "?" in cure else "") from error
+        raise _missing(base, name, error) from error
     return component_of(base, member) if name in _SWIZZLE else member
 
 
-def _owner(base: Any) -> str:
-    """What lacks an attribute, as Python says it."""
+def _missing(base: Any, name: str, error: AttributeError) -> KernelAttributeError:
+    """The error for an attribute that a module, a class or a value lacks. Modules know best what became of a name."""
     if isinstance(base, types.ModuleType):
-        return f"module {base.__name__!r}"
-    return f"type object {base.__name__!r}" if isinstance(base, type) else f"{type(base).__name__!r} object"
+        message, _, cure = str(error).partition("\nhelp: ")
+    else:
+        owner = f"type object {base.__name__!r}" if isinstance(base, type) else f"{type(base).__name__!r} object"
+        message, cure = f"{owner} has no attribute {name!r}", suggestion(name, dir(base))
+    return KernelAttributeError(message, help=cure if "?" in cure else "")
 
 
 def value_attribute(tr: Translator, base: Value, name: str) -> Any:
