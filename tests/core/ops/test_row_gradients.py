@@ -181,7 +181,7 @@ def test_the_slope_at_a_kink_is_a_documented_choice(name, operands, want):
         and all(compounds.scalar_of(t) is float64 for t in c.types)
     )  # fmt: skip
     seeds = [np.ones(shape_of(t)) for t in case.results]
-    found = interpreted(adjoint(called(case)), (*map(float64, operands), *map(float64, seeds)))
+    found = interpreted(adjoint(called(case)), (*map(np.float64, operands), *map(np.float64, seeds)))
     for w, f in zip(want, found, strict=True):
         np.testing.assert_array_equal(f, w)
 

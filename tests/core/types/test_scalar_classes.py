@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import warpsim as wp
 from warpsim.core.types import scalars
+from warpsim.errors import ComponentCountError
 
 INTEGERS = {t.__name__: getattr(ctypes, f"c_{t.__name__}") for t in scalars.INTEGERS}
 OPERATORS = ["+", "-", "*", "&", "|", "^"]
@@ -178,3 +179,11 @@ def test_host_values_keep_their_types_but_where_the_switch_asks_for_pythons(monk
     monkeypatch.setattr(wp.config, "legacy_scalar_return_types", True)
     for t, made in values.items():
         assert {type(x) for x in made()} == {float if scalars.is_float(t) else int}
+
+
+@pytest.mark.parametrize("value", [[1, 2], (1.5,), np.array([2.0]), wp.vec2(1.0, 2.0), []])
+@pytest.mark.parametrize("cls", [wp.float16, wp.float32, wp.float64, wp.int8, wp.uint64])
+def test_several_numbers_are_not_one(cls, value):
+    with pytest.raises(ComponentCountError, match=rf"{cls.__name__} got .*\nexpected: one number"):
+        cls(value)
+    assert isinstance(cls(np.array(3)), cls) and cls(np.array(3)) == 3

@@ -13,6 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...errors import ComponentCountError, shown
+
 
 class Number:
     """Base of the scalar classes, beside NumPy's.
@@ -64,15 +66,29 @@ def _new_integer(cls: Any, value: Any = 0) -> Any:
         value = int(value)
         if not cls.lowest <= value <= cls.largest:
             value = (value - cls.lowest) % (cls.largest - cls.lowest + 1) + cls.lowest
-    return cls.plain.__new__(cls, value)
+        return cls.plain.__new__(cls, value)
+    return _one(cls, value)
 
 
 def _new_float(cls: Any, value: Any = 0) -> Any:
     """A float of fixed width: what is too large is infinite."""
-    if not isinstance(value, float) or cls.lowest <= value <= cls.largest:
+    if not isinstance(value, float):
+        return _one(cls, value)
+    if cls.lowest <= value <= cls.largest:
         return cls.plain.__new__(cls, value)
     with np.errstate(over="ignore"):  # which takes longer than all else
         return cls.plain.__new__(cls, value)
+
+
+def _one(cls: Any, value: Any) -> Any:
+    """A number of what NumPy makes one of. Raises `ComponentCountError` where that is an array of them."""
+    number = cls.plain.__new__(cls, value)
+    if type(number) is cls:
+        return number
+    raise ComponentCountError(
+        f"{cls.__name__} got {shown(value)} ({type(value).__name__})\nexpected: one number"
+        f"\nhelp: wp.array(x, dtype=wp.{cls.__name__}), or a vector such as wp.vec3(x, y, z)"
+    )
 
 
 def _repr(self: Any) -> str:
