@@ -3,6 +3,7 @@
 import itertools
 import math
 import operator
+import textwrap
 
 import numpy as np
 import pytest
@@ -246,3 +247,33 @@ def test_results_go_into_variables_of_the_caller(device):
     wp.launch(decompose, 1, inputs=args, device=device)
     np.testing.assert_allclose(out.numpy(), [a, a], atol=1e-5)
     np.testing.assert_allclose(turn.numpy(), [[0.0, 0.42, 0.56]], atol=1e-5)
+
+
+BOOLS = {
+    "b == 1": lambda b, n, x: b == 1, "1 == b": lambda b, n, x: b == 1, "b == 0.0": lambda b, n, x: not b,
+    "b != n": lambda b, n, x: b != n, "n == b": lambda b, n, x: b == n, "b < 2": lambda b, n, x: True,
+    "b >= x": lambda b, n, x: b >= x, "x < b": lambda b, n, x: x < b, "b == 2": lambda b, n, x: False,
+    "True == n": lambda b, n, x: n == 1, "x == True": lambda b, n, x: x == 1, "b < True": lambda b, n, x: b < True,
+    "b == (n > 0)": lambda b, n, x: b == (n > 0), "b <= (n > 0)": lambda b, n, x: b <= (n > 0),
+    "wp.uint8(1) == b": lambda b, n, x: b == 1, "wp.bool(True) == wp.int64(1)": lambda b, n, x: True,
+    "0 < b < n": lambda b, n, x: 0 < b < n,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("device", ["cpu", "interp"])
+@pytest.mark.parametrize("text", BOOLS)
+def test_truth_values_meet_numbers_as_0_and_1(text, device):
+    text_of_kernel = f"""
+        @wp.kernel
+        def k(ns: wp.array(dtype=int), xs: wp.array(dtype=float), out: wp.array(dtype=int)):
+            i = wp.tid()
+            n, x = ns[i], xs[i]
+            b = n > 1
+            out[i] = int({text})
+    """
+    kernel = wp.kernel_from_source(textwrap.dedent(text_of_kernel))
+    n, x = [0, 1, 2, 3, -1], [0.0, 1.0, 0.5, 1.0, 2.0]
+    out = wp.zeros(5, dtype=int, device=device)
+    inputs = [wp.array(n, dtype=int, device=device), wp.array(x, dtype=float, device=device), out]
+    wp.launch(kernel, dim=5, inputs=inputs, device=device)
+    assert out.list() == [int(BOOLS[text](a > 1, a, y)) for a, y in zip(n, x, strict=True)]

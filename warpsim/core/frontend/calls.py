@@ -157,12 +157,24 @@ def call_on_literals(tr: Translator, op: Op, numbers: list[Any]) -> Any:
 
 def in_order(tr: Translator, op: Op, args: list[Any], keywords: dict[str, Any]) -> list[Any]:
     """Positional arguments for keywords, or `KernelTypeError`."""
-    ordered = op.in_order(args, keywords)
+    if op.name in _ARRAY_OPERANDS:
+        ordered = on_named_elements(op, args, keywords)
+    else:
+        ordered = op.in_order(args, {"cond" if n == "arr" else n: v for n, v in keywords.items()})
     if ordered is not None:
         return ordered
     known = "; ".join(row.signature() for row in op.rows)
     unknown = ", ".join(keywords)
     raise KernelTypeError(f"{op.name} has no parameters {unknown}", expected=known, help="check the spelling")
+
+
+def on_named_elements(op: Op, args: list[Any], keywords: dict[str, Any]) -> list[Any] | None:
+    """`atomic_add(arr=a, i=0, value=x)`: the array, an index for each dimension, and values, by position."""
+    array = args[0] if args else keywords.get("arr")
+    t = array.view_type if isinstance(array, ArraySlice) else getattr(array, "type", None)
+    names = ("arr", *"ijkl"[: t.ndim], *_ARRAY_OPERANDS[op.name]) if isinstance(t, ArrayType) else ()
+    rest = names[len(args) :]
+    return [*args, *(keywords[n] for n in rest)] if rest and set(rest) == set(keywords) else None
 
 
 def emit_tid(tr: Translator, ndim: int) -> Any:

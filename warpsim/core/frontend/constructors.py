@@ -16,6 +16,7 @@ import numpy as np
 from ...errors import KernelAttributeError, KernelTypeError
 from ..ir.nodes import Value
 from ..ops import construct, matrices, memory
+from ..ops.constructors import parts_by_name
 from ..ops.registry import TABLE
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
@@ -37,6 +38,8 @@ def call_type(tr: Translator, callee: type, args: list[Any], keywords: dict[str,
     if compounds.is_compound(t):
         return make_compound(tr, t, args, keywords)
     if scalars.is_scalar(t) or issubclass(callee, int):  # IntEnum classes
+        if not args and set(keywords) == {"a"}:
+            args, keywords = [keywords["a"]], {}
         if len(args) > 1 or keywords:
             raise KernelTypeError(f"{type_name(t)} takes one value, got {len(args) + len(keywords)}")
         return make_scalar(tr, t if scalars.is_scalar(t) else scalars.int32, args)
@@ -67,6 +70,8 @@ def make_compound(tr: Translator, t: Any, args: list[Any], keywords: dict[str, A
     keywords = {k: v for k, v in keywords.items() if k not in own or scalars.canonical(v) != own[k]}
     if t.kind == "transform":
         args, keywords = pose(t, args, keywords)
+    if keywords and (ordered := parts_by_name(_kind_of_parts(t), args, keywords)) is not None:
+        args, keywords = ordered, {}
     if keywords:
         named = ", ".join(f"{name}=" for name in keywords)
         raise KernelTypeError(f"{t.__name__} cannot be made with {named}", expected=components_of(t))
@@ -88,6 +93,11 @@ def make_compound(tr: Translator, t: Any, args: list[Any], keywords: dict[str, A
         raise KernelTypeError(
             f"{t.__name__} cannot be made of ({names})", expected=components_of(t), help=cure
         ) from None
+
+
+def _kind_of_parts(t: Any) -> str:
+    """Whose names the parts of a type have."""
+    return "vec6" if t.kind == "vector" and t.size == 6 else t.kind
 
 
 def pose(t: Any, args: list[Any], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -130,8 +140,8 @@ def form_construct(tr: Translator, callee: Callable[..., Any], args: list[Any], 
     dtype = scalars.canonical(keywords.get("dtype"))
     parts = [p for a in args for p in (a if isinstance(a, tuple) else (a,))]
     name = callee.__name__
-    poses = {k: keywords[k] for k in ("p", "q") if keywords.get(k) is not None}
-    scalar = dtype or _scalar_among([*parts, *poses.values()])
+    named = {k: v for k, v in keywords.items() if k not in ("dtype", "length", "shape") and v is not None}
+    scalar = dtype or _scalar_among([*parts, *named.values()])
     if name == "matrix":
         shape: Any = constant_shape(keywords["shape"], "matrix") if keywords.get("shape") else _shape_of(parts)
         return make_compound(tr, compounds.matrix(shape, scalar), parts, {})
@@ -140,7 +150,7 @@ def form_construct(tr: Translator, callee: Callable[..., Any], args: list[Any], 
         [extent] = constant_shape(length, "vector")
         return make_compound(tr, compounds.vector(extent, scalar), parts, {})
     make = {"quaternion": compounds.quaternion, "transformation": compounds.transformation}[name]
-    return make_compound(tr, make(scalar), parts, poses)
+    return make_compound(tr, make(scalar), parts, named)
 
 
 @form("matrix_from_rows")

@@ -98,6 +98,8 @@ class Func(Callee, Redefinable, ByName):
         known = inspect.signature(function).parameters
         usual = self.overloads[0].returned.values() if self.overloads else ()
         new = Overload(function, inout or tuple(n for n in usual if n in known), nondiff)
+        if new.library and self.overloads:
+            new.aliases = dict(zip(self.overloads[0].signature.parameters, known, strict=False))
         same = [written_annotations(o) == written_annotations(new) for o in self.overloads]
         overloads = [new if replaced else o for o, replaced in zip(self.overloads, same, strict=True)]
         self.overloads = overloads if any(same) else [*overloads, new]
@@ -105,13 +107,13 @@ class Func(Callee, Redefinable, ByName):
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Run in Python: the overload that a kernel would choose for the arguments."""
         overload = overload_for(self.overloads, args, keywords)
-        if overload.library and not fits(overload, args):
+        if overload.library and not fits(overload, args, keywords):
             shown = ", ".join(type_name(type(a)) for a in args)
             known = "; ".join(o.describe() for o in self.overloads)
             raise KernelTypeError(f"{self.name}: no overload for ({shown})", expected=known)
         precise = typed_numbers() if overload.library else nullcontext()
         with np.errstate(over="ignore"), precise:  # integers wrap in kernels
-            result = overload.function(*args, **keywords)
+            result = overload.function(*args, **overload.renamed(keywords))
         if not overload.returned:
             return host_result(result)
         # Python's caller keeps its variables: the new states have nowhere to go.

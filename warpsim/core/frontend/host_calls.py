@@ -11,16 +11,17 @@ from .overloads import Overload, Static, operand_pattern_type, takes_static
 
 def overload_for(overloads: list[Overload], args: tuple[Any, ...], keywords: dict[str, Any]) -> Overload:
     """The overload that fits best, else the first."""
-    fitting = [o for o in overloads if o.bind(list(args), keywords) is not None and fits(o, args)]
+    fitting = [o for o in overloads if fits(o, args, keywords)]
     if len(fitting) > 1:
-        fitting.sort(key=lambda o: (_retyped(o, args), o.generic))
+        fitting.sort(key=lambda o: (_retyped(o, args, keywords), o.generic))
     return fitting[0] if fitting else overloads[0]
 
 
-def _retyped(overload: Overload, args: tuple[Any, ...]) -> int:
+def _retyped(overload: Overload, args: tuple[Any, ...], keywords: dict[str, Any]) -> int:
     """How many of Python's own numbers would take another type than their own."""
     bound: dict[Any, Any] = {}
-    pairs = [(p, operand_pattern_type(a)) for p, a in zip(overload.patterns.values(), args, strict=False)]
+    named = overload.named(args, keywords) or {}
+    pairs = [(overload.patterns[name], operand_pattern_type(a)) for name, a in named.items()]
     for pattern, t in pairs:
         if not isinstance(t, Weak | Static) and not isinstance(pattern, ArrayType):
             match(pattern, t, bound)
@@ -28,11 +29,14 @@ def _retyped(overload: Overload, args: tuple[Any, ...]) -> int:
     return sum(matched is not t.default for matched, t in weak)
 
 
-def fits(overload: Overload, args: tuple[Any, ...]) -> bool:
+def fits(overload: Overload, args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     """Whether an overload takes arguments of these types; arrays are not looked at."""
+    named = overload.named(args, keywords)
+    if named is None:
+        return False
     bound: dict[Any, Any] = {}
-    for pattern, arg in zip(overload.patterns.values(), args, strict=False):
-        t = operand_pattern_type(arg)
+    for name, arg in named.items():
+        pattern, t = overload.patterns[name], operand_pattern_type(arg)
         if isinstance(t, Static) and not isinstance(pattern, ArrayType):
             if not takes_static(pattern, arg):
                 return False

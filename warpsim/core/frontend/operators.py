@@ -204,6 +204,7 @@ def compared(tr: Translator, kind: type[ast.AST], left: Any, right: Any) -> Any:
     name, python = _COMPARE[kind]
     if isinstance(left, tuple) and isinstance(right, tuple) and kind in (ast.Eq, ast.NotEq):
         return tuples_compared(tr, kind, left, right)
+    left, right = without_bools(tr, name, left, right)
     for operand, other in ((left, right), (right, left)):
         if isinstance(operand, Value) and not (isinstance(other, Value) or has_value(other)):
             raise KernelTypeError(f"{describe(operand)} is compared with {describe(other)}", expected="a value")
@@ -215,6 +216,21 @@ def compared(tr: Translator, kind: type[ast.AST], left: Any, right: Any) -> Any:
         return bool(python(scalars.canonical(left), scalars.canonical(right)))
     except TypeError as error:
         raise KernelTypeError(f"{describe(left)} is compared with {describe(right)}", help=str(error)) from error
+
+
+def without_bools(tr: Translator, name: str, left: Any, right: Any) -> tuple[Any, Any]:
+    """Operands of a comparison, truth values as 0 and 1 where they meet numbers or are put in order."""
+    types = [scalars.canonical(a.type if isinstance(a, Value) else type(a)) for a in (left, right)]
+    equality = types == [scalars.bool_] * 2 and name in ("eq", "ne")
+    if scalars.bool_ not in types or equality or not all(map(scalars.is_scalar, types)):
+        return left, right
+
+    def number(operand: Any, t: Any) -> Any:
+        if t is not scalars.bool_:
+            return operand
+        return converted_scalar(tr, operand, scalars.int32) if isinstance(operand, Value) else int(operand)
+
+    return number(left, types[0]), number(right, types[1])
 
 
 def numbers_compared(tr: Translator, name: str, left: Any, right: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +38,9 @@ class Overload:
         self.translated: dict[Any, tuple[Function, Any]] = {}
         module = function.__module__ or ""  # code that `exec` runs may have none
         self.library = module.startswith("warpsim.")
+        self.aliases: dict[str, str] = {}
+        """Parameters of overloads of the library, by what they are called in the first one of the name."""
+
         self.customs: dict[str, list[Any]] = {"grad": [], "replay": []}  # by field of the IR Function
         self.differentiated = False  # whether a compiler asked for them already
         if not self.library:  # names are settled now, see `captured`
@@ -93,12 +96,24 @@ class Overload:
 
     def bind(self, args: list[Any], keywords: dict[str, Any]) -> list[Any] | None:
         """Operands in parameter order with defaults filled in, or None when they do not fit."""
-        try:
-            bound = self.signature.bind(*args, **keywords)
-        except TypeError:
+        named = self.named(args, keywords)
+        if named is None:
             return None
+        bound = inspect.BoundArguments(self.signature, named)  # type: ignore[arg-type]
         bound.apply_defaults()
         return list(bound.arguments.values())
+
+    def named(self, args: Sequence[Any], keywords: dict[str, Any]) -> dict[str, Any] | None:
+        """Arguments by the names of parameters, or None when they do not fit."""
+        try:
+            return self.signature.bind(*args, **self.renamed(keywords)).arguments
+        except TypeError:
+            return None
+
+    def renamed(self, keywords: dict[str, Any]) -> dict[str, Any]:
+        """Keywords by the names of parameters: those of the first overload stand for the same parameters here."""
+        known = self.signature.parameters
+        return {name if name in known else self.aliases.get(name, name): x for name, x in keywords.items()}
 
     def match(self, operands: list[Any]) -> list[Any] | None:
         """Operands converted to what the annotations ask, or None."""

@@ -142,15 +142,32 @@ def _slope(state: uint32, position: Vec[N, float32]) -> Vec[N, float32]:
 @func
 def noise(state: uint32, x: float) -> float32:
     """1-D noise in [-1/2, 1/2]."""
-    return noise(state, vec1(x))
+    return _field(state, vec1(x))
 
 
 @func(overload_of=noise)
-def noise(state: uint32, xyzt: Vec[N, float32]) -> float32:
-    """2-D, 3-D and 4-D noise within sqrt(n)/2 of zero."""
-    corner = _floor(xyzt)
-    low = _CELL[len(xyzt)](corner)
-    return _value(state, low, low + type(low)(1), xyzt - corner)
+def noise(state: uint32, xy: vec2) -> float32:
+    """2-D noise within sqrt(2)/2 of zero."""
+    return _field(state, xy)
+
+
+@func(overload_of=noise)
+def noise(state: uint32, xyz: vec3) -> float32:
+    """3-D noise within sqrt(3)/2 of zero."""
+    return _field(state, xyz)
+
+
+@func(overload_of=noise)
+def noise(state: uint32, xyzt: vec4) -> float32:
+    """4-D noise within 1 of zero."""
+    return _field(state, xyzt)
+
+
+@func
+def _field(state: uint32, p: Vec[N, float32]) -> float32:
+    corner = _floor(p)
+    low = _CELL[len(p)](corner)
+    return _value(state, low, low + type(low)(1), p - corner)
 
 
 @func

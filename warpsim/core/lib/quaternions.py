@@ -107,12 +107,12 @@ def quat_from_matrix(mat: Mat[3, 3, Float]) -> Quat[Float]:
 
 
 @func(overload_of=quat_from_matrix)
-def _quat_from_matrix44(m: Mat[4, 4, Float]) -> Quat[Float]:
+def _quat_from_matrix44(mat: Mat[4, 4, Float]) -> Quat[Float]:
     """The unit quaternion of the rotation in the upper left 3x3 block."""
     return _quat_from_rows(
-        vector(m[0, 0], m[0, 1], m[0, 2]),
-        vector(m[1, 0], m[1, 1], m[1, 2]),
-        vector(m[2, 0], m[2, 1], m[2, 2]),
+        vector(mat[0, 0], mat[0, 1], mat[0, 2]),
+        vector(mat[1, 0], mat[1, 1], mat[1, 2]),
+        vector(mat[2, 0], mat[2, 1], mat[2, 2]),
     )
 
 

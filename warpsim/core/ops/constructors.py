@@ -6,11 +6,12 @@ the front end translates them by their `kernel_form`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ...errors import ComponentCountError
 from ..ir.nodes import Value
 from ..types import compounds, scalars
 from ..types.compounds import scalar_of
@@ -44,6 +45,24 @@ def _form(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return mark
 
 
+PARTS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "quaternion": (("quat",), ("ijk", "real"), ("x", "y", "z", "w")),
+    "vec6": (("w", "v"), ("wx", "wy", "wz", "vx", "vy", "vz")),
+}
+"""Names of what a value is made of, by kind; those of six components are for spatial vectors."""
+
+
+def parts_by_name(kind: str, parts: Sequence[Any], named: dict[str, Any]) -> list[Any] | None:
+    """Parts in their order, of which the last ones are named; None for names that the kind does not have."""
+    if not named:
+        return list(parts)
+    for names in PARTS.get(kind, ()):
+        rest = names[len(parts) :]
+        if set(rest) == set(named):
+            return [*parts, *(named[n] for n in rest)]
+    return None
+
+
 @_form("construct")
 def vector(*parts: Any, length: int | None = None, dtype: Any = None) -> Any:
     """A vector of its components; `length` and `dtype` are for one value that fills it."""
@@ -58,16 +77,24 @@ def matrix(*parts: Any, shape: tuple[int, int] | None = None, dtype: Any = None)
 
 
 @_form("construct")
-def quaternion(*parts: Any, dtype: Any = None) -> Any:
-    """A quaternion of x, y, z, w, or of a vector and w."""
-    return _build(compounds.quaternion(_scalar_of(parts, dtype)), parts)
+def quaternion(*parts: Any, dtype: Any = None, **named: Any) -> Any:
+    """A quaternion of x, y, z, w, of a vector `ijk` and a number `real`, or of another one, `quat`."""
+    ordered = parts_by_name("quaternion", parts, named)
+    if ordered is None:
+        known = ", or ".join(", ".join(names) for names in PARTS["quaternion"])
+        raise ComponentCountError(f"quaternion got {', '.join(named)}\nexpected: {known}")
+    return _build(compounds.quaternion(_scalar_of(tuple(ordered), dtype)), tuple(ordered))
 
 
 @_form("construct")
 def transformation(*parts: Any, p: Any = None, q: Any = None, dtype: Any = None) -> Any:
     """A rigid transform of a position and a rotation."""
-    components = parts or ((p, q) if p is not None else ())
-    return _build(compounds.transformation(_scalar_of(components, dtype)), components)
+    poses = tuple(part for part in (p, q) if part is not None)
+    to = compounds.transformation(_scalar_of(parts or poses, dtype))
+    if not parts and len(poses) == 1:
+        still = to()
+        poses = (still.p if p is None else p, still.q if q is None else q)
+    return _build(to, parts or poses)
 
 
 @_form("matrix_from_rows")
