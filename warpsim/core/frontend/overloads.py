@@ -99,7 +99,7 @@ class Overload:
         named = self.named(args, keywords)
         if named is None:
             return None
-        bound = inspect.BoundArguments(self.signature, named)  # type: ignore[arg-type]
+        bound = inspect.BoundArguments(self.signature, named)
         bound.apply_defaults()
         return list(bound.arguments.values())
 
