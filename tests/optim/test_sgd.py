@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.errors import ArgumentCountError, ArgumentTypeError, ArrayError
-from warpsim.optim import SGD
+from warpsim.errors import ArgumentCountError, ArgumentTypeError, ArrayError, ArrayTypeError
+from warpsim.optim import SGD, Adam
 
 RULES = {
     "plain": {},
@@ -86,7 +86,6 @@ def test_reset_makes_the_next_step_a_first_one():
 
 def test_parameters_may_come_later():
     optimizer = SGD(lr=1.0)
-    optimizer.step([])
     x = wp.zeros(1, dtype=float)
     optimizer.set_params([x])
     optimizer.step([wp.ones(1, dtype=float)])
@@ -134,8 +133,9 @@ def test_what_does_not_fit_is_refused():
         optimizer.step([])
     with pytest.raises(ArrayError, match=r"grad\[0\] has shape \(2,\).*\n.*those of params\[0\]"):
         optimizer.step([wp.zeros(2, dtype=float)])
-    with pytest.raises(ArrayError, match="dtype float64\n"):
-        optimizer.step([wp.zeros(3, dtype=wp.float64)])
+    for other in (wp.zeros(3, dtype=wp.float64), wp.zeros(2, dtype=wp.vec3)):
+        with pytest.raises(ArrayTypeError, match=r"dtype (float64|vec3f)\n"):  # TypeError and ValueError
+            optimizer.step([other])
     with pytest.raises(ArgumentTypeError, match=r"grad\[0\] is ndarray"):
         optimizer.step([np.zeros(3)])
     with pytest.raises(ArgumentTypeError, match=r"params\[0\] has dtype int32\nexpected: floats"):
@@ -144,3 +144,22 @@ def test_what_does_not_fit_is_refused():
         SGD([wp.zeros(6, dtype=float)[::2]])
     with pytest.raises(ArgumentTypeError, match="params is int\nexpected: a list of arrays"):
         SGD(3)
+
+
+@pytest.mark.parametrize("optimizer", [SGD(), SGD(None), Adam(), Adam(None)])
+def test_a_step_without_parameters(optimizer):
+    assert optimizer.params is None
+    for grads in ([], [wp.zeros(3, dtype=float)]):
+        with pytest.raises(ArgumentCountError, match=r"without parameters\nexpected: set_params"):
+            optimizer.step(grads)
+    assert optimizer.t == 0
+    optimizer.reset_internal_state()
+    x = wp.ones(2, dtype=float)
+    optimizer.set_params([x])
+    optimizer.step([wp.ones(2, dtype=float)])
+    assert (x.numpy() < 1.0).all()
+    optimizer.set_params([])  # nothing to learn is no mistake
+    optimizer.step([])
+    optimizer.set_params(None)
+    with pytest.raises(ArgumentCountError, match="without parameters"):
+        optimizer.step([])

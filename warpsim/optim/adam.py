@@ -35,8 +35,8 @@ class Adam:
     x = x - lr m / (sqrt(v) + eps). `betas` is (beta1, beta2), each at least 0 and below 1.
 
     params: arrays of floats, vectors or matrices of any rank; float16 ones keep m and v and compute in float32.
-    Raises `ValueError` for hyperparameters out of range, `ArgumentTypeError` or `ArrayError` for parameters and
-    gradients that do not fit.
+    Raises `ValueError` for hyperparameters out of range, `ArgumentTypeError`, `ArgumentCountError` or `ArrayError`
+    (`ArrayTypeError`, a TypeError too, for another dtype) for parameters and gradients that do not fit.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Adam:
         self.set_params(params)
 
     def set_params(self, params: Sequence[array] | None) -> None:
-        """Choose the arrays to optimise; None for none yet.
+        """Choose the arrays to optimise; None for none yet, which no step can be made with.
 
         Where one has the size and precision of the one before in its place, its moments stay, on its device.
         `reset_internal_state` forgets them.

@@ -37,8 +37,8 @@ class SGD:
     x = x - lr (g + momentum b).
 
     params: arrays of floats, vectors or matrices of any rank; float16 ones keep b and compute in float32.
-    Raises `ValueError` for hyperparameters out of range, `ArgumentTypeError` or `ArrayError` for parameters and
-    gradients that do not fit.
+    Raises `ValueError` for hyperparameters out of range, `ArgumentTypeError`, `ArgumentCountError` or `ArrayError`
+    (`ArrayTypeError`, a TypeError too, for another dtype) for parameters and gradients that do not fit.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class SGD:
         self.set_params(params)
 
     def set_params(self, params: Sequence[array] | None) -> None:
-        """Choose the arrays to optimise; None for none yet.
+        """Choose the arrays to optimise; None for none yet, which no step can be made with.
 
         Where one has the size and precision of the one before in its place, its momentum stays, on its device.
         `reset_internal_state` forgets it.

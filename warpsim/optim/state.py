@@ -11,10 +11,10 @@ from ..errors import ArgumentCountError
 from .vectors import as_list, check_alike, components
 
 
-def split_parameters(params: Sequence[array] | None) -> tuple[list[array], list[array]]:
-    """The checked parameters, and their flat views."""
-    parameters = [] if params is None else as_list(params, "params")
-    return parameters, [components(x) for x in parameters]
+def split_parameters(params: Sequence[array] | None) -> tuple[list[array] | None, list[array]]:
+    """The checked parameters, and their flat views; None stays None."""
+    parameters = None if params is None else as_list(params, "params")
+    return parameters, [components(x) for x in parameters or ()]
 
 
 def moments(flat: list[array], before: Sequence[array] = ()) -> list[array]:
@@ -30,8 +30,10 @@ def kept(flat: list[array], before: Sequence[array]) -> list[bool]:
             for k, x in enumerate(flat)]  # fmt: skip
 
 
-def checked_grads(grad: Any, params: list[array]) -> list[array]:
+def checked_grads(grad: Any, params: list[array] | None) -> list[array]:
     """One gradient for every parameter, alike in shape, dtype and device."""
+    if params is None:
+        raise ArgumentCountError("a step without parameters\nexpected: set_params(arrays) before, or params=arrays")
     grads = as_list(grad, "grad")
     if len(grads) != len(params):
         raise ArgumentCountError(f"{len(grads)} gradients\nexpected: {len(params)}, one for every parameter, in order")

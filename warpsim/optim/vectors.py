@@ -14,7 +14,7 @@ from ..core.language import array, empty, float64, kernel, launch, tid, zeros
 from ..core.runtime.algorithms.cuda import primitives as on_device
 from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
-from ..errors import ArgumentTypeError, ArrayError, GradientError
+from ..errors import ArgumentTypeError, ArrayError, ArrayTypeError, GradientError
 
 BLOCK = 2048  # elements that one thread sums: long enough to amortise it, short enough for many threads
 
@@ -50,7 +50,7 @@ def check_alike(a: Any, like: array, name: str, of: str) -> None:
     """Raise unless `a` is a float array with the shape, dtype and device of `like`, which is called `of`."""
     check_floats(a, name)
     if a.shape != like.shape or a.dtype is not like.dtype:
-        raise ArrayError(
+        raise (ArrayError if a.dtype is like.dtype else ArrayTypeError)(
             f"{name} has shape {a.shape} and dtype {type_name(a.dtype)}\n"
             f"expected: shape {like.shape} and dtype {type_name(like.dtype)}, those of {of}"
         )
