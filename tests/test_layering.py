@@ -101,6 +101,7 @@ LATE_IMPORTS = {
     ("warpsim.core.runtime.devices.device", "warpsim.core.runtime.devices.cuda.device"): (
         "asking after a GPU loads what knows them; it stands on this module"
     ),
+    ("warpsim.core.runtime.devices.device", "warpsim.core.runtime.devices.stream"): "it stands on this module",
     ("warpsim.cli", "warpsim.viewer.command"): "pxr takes as long to load as all of warpsim",
     ("warpsim.viewer.film", "imageio.v3"): "optional: videos alone need it",
     ("warpsim.names", "<computed: f'.{path}'>"): "a public name loads its module",

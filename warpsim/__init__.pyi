@@ -5565,8 +5565,11 @@ from .interop.paddle import stream_from_paddle as stream_from_paddle
 from .interop.from_numba import from_numba as from_numba
 from .interop.to_numba import to_numba as to_numba
 from .interop.jax_frames import register_ffi_callback as register_ffi_callback
-from .interop.jax_kernel import jax_kernel as jax_kernel
+from .interop.jax_kernel import clear_jax_callable_graph_cache as clear_jax_callable_graph_cache
 from .interop.jax_kernel import jax_callable as jax_callable
+from .interop.jax_kernel import jax_kernel as jax_kernel
+from .interop.jax_modes import JaxCallableGraphMode as JaxCallableGraphMode
+from .interop.jax_modes import JaxModulePreloadMode as JaxModulePreloadMode
 from . import autograd as autograd
 from . import types as types
 from . import utils as utils

@@ -187,7 +187,8 @@ FRAMEWORKS = {
     "interop.from_numba": "from_numba",
     "interop.to_numba": "to_numba",
     "interop.jax_frames": "register_ffi_callback",
-    "interop.jax_kernel": "jax_kernel jax_callable",
+    "interop.jax_kernel": "clear_jax_callable_graph_cache jax_callable jax_kernel",
+    "interop.jax_modes": "JaxCallableGraphMode JaxModulePreloadMode",
 }
 """The same of modules that import another framework; `from warpsim import *` leaves them out."""
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..core.runtime.devices.device import CPU
+from ..core.runtime.launches.dimensions import threads_of_block
 from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
-from ..errors import ArgumentTypeError, ArrayError, user_frames
+from ..errors import ArgumentTypeError, ArrayError, instance, user_frames
 from .copied import Copied
 from .forms import VALUE
 from .jax import check_width
 from .jax_evaluation import Evaluation
+from .jax_modes import JaxCallableGraphMode, JaxModulePreloadMode, check_staged
 from .jax_primitive import evaluate
 from .operator import operator_of
 from .signature import Parameter, evaluated
@@ -29,14 +32,18 @@ class JaxFunction(Copied):
 
     def __init__(
         self, subject: Any, num_outputs: int | None, in_out_argnames: Any, launch_dims: Any, output_dims: Any,
-        enable_backward: bool,
+        enable_backward: bool, has_side_effect: bool, block_dim: int | None = None,
+        graph_mode: JaxCallableGraphMode = JaxCallableGraphMode.JAX,
     ):  # fmt: skip
         super().__init__(
-            JaxFunction, subject, num_outputs, in_out_argnames, launch_dims, output_dims, enable_backward
-        )
+            JaxFunction, subject, num_outputs, in_out_argnames, launch_dims, output_dims, enable_backward,
+            has_side_effect, block_dim, graph_mode,
+        )  # fmt: skip
         self.subject, self.num_outputs, self.in_out_argnames = subject, num_outputs, in_out_argnames
         self.launch_dims, self.output_dims, self.enable_backward = launch_dims, output_dims, enable_backward
-        self.operator = operator_of(subject, num_outputs or 1, in_out_argnames)
+        self.has_side_effect, self.block_dim, self.graph_mode = bool(has_side_effect), block_dim, graph_mode
+        threads_of_block(block_dim, CPU)  # raises for what is none
+        self.operator = operator_of(subject, num_outputs or 1, in_out_argnames, block_dim)
         self.__name__ = getattr(subject, "key", None) or subject.__name__
 
     def __repr__(self) -> str:
@@ -74,7 +81,8 @@ class JaxFunction(Copied):
         if not all(param.is_array for param in signature.params[count:]):
             return  # an argument is missing: no output
         if self.num_outputs is None and pure > 0 and pure != len(signature.pure):
-            self.operator = operator_of(self.subject, pure + len(signature.in_out), self.in_out_argnames)
+            count = pure + len(signature.in_out)
+            self.operator = operator_of(self.subject, count, self.in_out_argnames, self.block_dim)
 
 
 def check_method(vmap_method: Any) -> None:
@@ -123,8 +131,9 @@ def constant(a: Any, param: Parameter, owner: str) -> Any:
 @user_frames
 def jax_kernel(
     kernel: Any, num_outputs: int | None = None, vmap_method: str = _DEFAULT, launch_dims: Any = None,
-    output_dims: Any = None, in_out_argnames: Any = None, module_preload_mode: Any = None,
-    enable_backward: bool = True,
+    output_dims: Any = None, in_out_argnames: Any = None,
+    module_preload_mode: JaxModulePreloadMode = JaxModulePreloadMode.CURRENT_DEVICE, enable_backward: bool = True,
+    has_side_effect: bool = False, block_dim: int | None = None,
 ) -> JaxFunction:  # fmt: skip
     """A kernel as a function of JAX, which returns a list of its outputs.
 
@@ -140,28 +149,52 @@ def jax_kernel(
     outputs, by default those of the launch: one for all, or a dict by name; both may be functions of the arguments,
     and may be given to a call. vmap_method: accepted; every method gives the results of one call after the other.
     module_preload_mode: accepted; a kernel is compiled when a program that calls it is. enable_backward: whether it
-    has derivatives.
+    has derivatives. has_side_effect: a program launches the kernel also where it does not need the results.
+    block_dim: as of `wp.launch`.
 
-    Raises `ArgumentTypeError` for parameters that JAX has no values for; calls raise it for other dtypes, `ArrayError`
-    for shapes that do not fit and 64-bit numbers that JAX is not told to have, and `DeviceError` in programs for
-    devices other than the CPU. What fails later is an error of JAX.
+    Raises `ArgumentTypeError` for parameters that JAX has no values for, `ValueError` for modes that there are not;
+    calls raise it for other dtypes, `ArrayError` for shapes that do not fit and 64-bit numbers that JAX is not told to
+    have, and `DeviceError` in programs for devices other than the CPU. What fails later is an error of JAX.
     """
     check_method(vmap_method)
-    return JaxFunction(kernel, num_outputs, in_out_argnames, launch_dims, output_dims, enable_backward)
+    JaxModulePreloadMode(module_preload_mode)
+    return JaxFunction(
+        kernel, num_outputs, in_out_argnames, launch_dims, output_dims, enable_backward, has_side_effect, block_dim
+    )
 
 
 @user_frames
 def jax_callable(
-    func: Callable[..., None], num_outputs: int | None = None, graph_compatible: bool = True,
-    vmap_method: str = _DEFAULT, output_dims: Any = None, in_out_argnames: Any = None, graph_mode: Any = None,
-    module_preload_mode: Any = None, enable_backward: bool = True,
+    func: Callable[..., None], num_outputs: int | None = None,
+    graph_mode: JaxCallableGraphMode = JaxCallableGraphMode.JAX, vmap_method: str = _DEFAULT, output_dims: Any = None,
+    in_out_argnames: Any = None, stage_in_argnames: Sequence[str] | None = None,
+    stage_out_argnames: Sequence[str] | None = None, graph_cache_max: int | None = 32,
+    module_preload_mode: JaxModulePreloadMode = JaxModulePreloadMode.CURRENT_DEVICE, has_side_effect: bool = False,
+    enable_backward: bool = True,
 ) -> JaxFunction:  # fmt: skip
     """A Python function that launches kernels as a function of JAX, which returns a list of its outputs.
 
     The function is annotated like a kernel and gets arrays and numbers. Derivatives come from a tape: arrays that it
     makes between inputs and outputs need `requires_grad=True`. output_dims: shapes of outputs, by default the extents
-    of the first array. graph_compatible, graph_mode: whether and by whom it is captured in CUDA graphs. The other
-    arguments, and what is raised, are as of `jax_kernel`.
+    of the first array. graph_mode: who captures the launches in a CUDA graph; on the CPU nobody does, and modes other
+    than NONE and JAX are refused. stage_in_argnames, stage_out_argnames, graph_cache_max: of such graphs; the names
+    are checked, none has an effect. The other arguments, and what is raised, are as of `jax_kernel`.
     """
     check_method(vmap_method)
-    return JaxFunction(func, num_outputs, in_out_argnames, None, output_dims, enable_backward)
+    JaxModulePreloadMode(module_preload_mode)
+    mode = JaxCallableGraphMode(graph_mode)
+    options = (None, output_dims, enable_backward, has_side_effect, None, mode)
+    function = JaxFunction(func, num_outputs, in_out_argnames, *options)
+    arrays = [param.name for param in function.operator.signature.params if param.is_array]
+    check_staged(stage_in_argnames, arrays, "stage_in_argnames")
+    check_staged(stage_out_argnames, arrays, "stage_out_argnames")
+    return function
+
+
+def clear_jax_callable_graph_cache(callable: JaxFunction | None = None) -> None:
+    """Forget the CUDA graphs of one function of `jax_callable`, or of all: there are none, see `jax_modes`.
+
+    Raises `ArgumentTypeError` for what is no function of JAX made here.
+    """
+    if callable is not None:
+        instance(callable, JaxFunction, "callable")

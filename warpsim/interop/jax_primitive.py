@@ -7,7 +7,7 @@ order follow the calculus of `forms`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import jax
@@ -18,6 +18,7 @@ from jax.interpreters import ad, batching, mlir
 from ..errors import DeviceError, NotDifferentiableError
 from .forms import GIVES_TANGENTS, GROUPS, PULLED, PUSHED, VALUE, arranged, joined, rule
 from .jax_evaluation import Evaluation
+from .jax_modes import check_captured
 from .jax_plans import plans
 
 operator_p = Primitive("warpsim_operator")
@@ -54,19 +55,34 @@ def compiled(evaluation: Evaluation) -> Callable[..., Any]:
     return jax.jit(lambda *operands: operator_p.bind(*operands, evaluation=evaluation))
 
 
-@operator_p.def_abstract_eval
-def _(*operands: Any, evaluation: Evaluation) -> list[Any]:
+@operator_p.def_effectful_abstract_eval
+def _(*operands: Any, evaluation: Evaluation) -> tuple[list[Any], Any]:
     results = evaluation.results(evaluation.own_shapes([a.shape for a in operands])[: len(evaluation.operands)])
     lead = () if evaluation.batch is None else (evaluation.batch,)
     like = jax.typeof(jnp.zeros(())) if not operands else operands[0]
-    return [like.update(shape=(*lead, *shape), dtype=param.dtype, weak_type=False) for param, shape in results]
+    abstract = [like.update(shape=(*lead, *shape), dtype=param.dtype, weak_type=False) for param, shape in results]
+    return abstract, launch_effects() if stays(evaluation) else frozenset()
+
+
+def stays(evaluation: Evaluation) -> bool:
+    """Whether a program runs the call also where nobody needs its results."""
+    return bool(evaluation.op.has_side_effect) and evaluation.form == VALUE
+
+
+@cache
+def launch_effects() -> frozenset[Any]:
+    """The effects that JAX gives a foreign function with side effects: it knows what may be around them."""
+    call = jax.ffi.ffi_call("warpsim_native", (), has_side_effect=True)
+    return frozenset(jax.make_jaxpr(call)().effects)
 
 
 def lowered(ctx: Any, *operands: Any, evaluation: Evaluation) -> Any:
     """The call in a program of XLA."""
     shapes = evaluation.own_shapes([a.shape for a in ctx.avals_in])
+    check_captured(evaluation.op.graph_mode, evaluation.operator.signature.owner)
     target, plan = plans().plan(evaluation, shapes)
-    return jax.ffi.ffi_lowering(target, operand_output_aliases=aliases(evaluation))(ctx, *operands, plan=plan)
+    options = {"operand_output_aliases": aliases(evaluation), "has_side_effect": stays(evaluation)}
+    return jax.ffi.ffi_lowering(target, **options)(ctx, *operands, plan=plan)
 
 
 def refused(ctx: Any, *_: Any, evaluation: Evaluation) -> Any:

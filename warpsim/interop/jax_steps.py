@@ -88,7 +88,7 @@ def native(evaluation: Evaluation, shapes: Sequence[Shape]) -> tuple[np.ndarray,
     operator = evaluation.operator
     if not isinstance(operator, KernelOperator) or operator.needs.reaches:
         return None
-    if evaluation.form not in (VALUE, JVP, VJP):
+    if evaluation.form not in (VALUE, JVP, VJP) or (operator.in_blocks and evaluation.form != VALUE):
         return None
     if evaluation.form == VJP and not operator.direct(evaluation.active):
         return None
@@ -157,7 +157,7 @@ def output_stand_ins(operator: KernelOperator, call: Call) -> list[array]:
 def value_steps(steps: Steps, operator: KernelOperator, call: Call) -> tuple[LaunchCall, bytes | None]:
     """The kernel itself."""
     args = operator.arguments(call, output_stand_ins(operator, call))
-    launch = prepare(operator.subject.current, call.dims, args, CPU)
+    launch = prepare(operator.subject.current, call.dims, args, CPU).shaped(operator.block_dim, 0)
     offsets = argument_offsets(list(launch.launcher.types))[0]
     point_inputs(steps, offsets)
     outputs_at(steps, operator, offsets, [(_RESULT, k) for k in range(len(call.shapes))])

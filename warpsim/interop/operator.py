@@ -21,6 +21,7 @@ from ..core.passes.analysis.mod_ref import mod_ref
 from ..core.runtime.arrays.saved_contents import Paused, bounds
 from ..core.runtime.commands.adjoint_by_hand import launch_adjoint
 from ..core.runtime.devices.device import CPU, Device
+from ..core.runtime.launches.dimensions import threads_of_block
 from ..core.runtime.launches.launcher import Launcher
 from ..core.runtime.tape.adjoint_needs import Needs, needs_of
 from ..core.runtime.tape.tape import Tape
@@ -194,14 +195,20 @@ class KernelOperator(Operator):
 
     subject: Kernel
 
-    def __init__(self, subject: Any, signature: Signature):
+    def __init__(self, subject: Any, signature: Signature, block_dim: int | None):
         super().__init__(subject, signature)
+        self.block_dim = block_dim
         self._state: Any = None
         self._saved: dict[Active, frozenset[int]] = {}
         self._adjoints: dict[Active, Launcher | None] = {}
 
     def launch(self, call: Call, args: list[Any], record: bool) -> None:
-        launch(self.subject, call.dims, args, device=call.device, record_tape=record)
+        launch(self.subject, call.dims, args, device=call.device, record_tape=record, block_dim=self.block_dim)
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether threads of the CPU run in blocks: derivatives of such launches are taken on a tape."""
+        return threads_of_block(self.block_dim, CPU) > 1
 
     @property
     def needs(self) -> Needs:
@@ -211,7 +218,7 @@ class KernelOperator(Operator):
 
     def direct(self, active: Active) -> bool:
         """Whether the adjoint needs nothing of a launch but its inputs."""
-        return adjoint_reads(self.needs, self.names(active)) is not None
+        return not self.in_blocks and adjoint_reads(self.needs, self.names(active)) is not None
 
     def names(self, active: Active) -> frozenset[str]:
         """The parameters that have gradients."""
@@ -251,6 +258,8 @@ class KernelOperator(Operator):
         return named
 
     def jvp(self, call: Call, active: Active, t: Sequence[array]) -> list[array]:
+        if self.in_blocks:
+            return super().jvp(call, active, t)
         outputs = self.outputs(call)
         args = self.arguments(call, outputs)
         tangents = jvp(self.subject, call.dims, args, tangents=self.by_name(active, t), device=call.device)
@@ -286,6 +295,8 @@ class KernelOperator(Operator):
         return self.output(k, call) if seed is None else array._wrap(seed._data, seed.dtype, seed.device, owner=seed)
 
     def hvp(self, call: Call, active: Active, w: Sequence[array], u: Sequence[array]) -> list[array]:
+        if self.in_blocks:
+            return super().hvp(call, active, w, u)
         s = self.signature
         args = self.arguments(call, self.outputs(call))
         seeds = {s.outputs[k].name: c for k, c in zip(s.float_outputs, w, strict=True)}
@@ -309,8 +320,9 @@ def adjoint_reads(needs: Needs, names: frozenset[str]) -> frozenset[int] | None:
     return frozenset(read | numbers)
 
 
-def operator_of(subject: Any, num_outputs: int, in_out_argnames: Any) -> Operator:
-    """The operator of a kernel or of an annotated function."""
+def operator_of(subject: Any, num_outputs: int, in_out_argnames: Any, block_dim: int | None = None) -> Operator:
+    """The operator of a kernel or of an annotated function. block_dim: of launches of the kernel."""
     signature = Signature(subject, num_outputs, in_out_argnames or ())
-    kind = KernelOperator if isinstance(subject, Kernel) else FunctionOperator
-    return kind(subject, signature)
+    if isinstance(subject, Kernel):
+        return KernelOperator(subject, signature, block_dim)
+    return FunctionOperator(subject, signature)
