@@ -121,3 +121,25 @@ def test_copies_take_streams_and_refuse_what_is_none():
     assert x.numpy().tolist() == [1.0, 1.0, 1.0]
     with pytest.raises(ArgumentTypeError, match=r"stream is 3 \(int\)\nexpected: warpsim\.Stream"):
         wp.copy(x, x, stream=3)
+
+
+@pytest.mark.parametrize("name", ["cpu", "interp"])
+def test_a_device_has_a_current_stream(name):
+    device, first = wp.get_device(name), wp.get_stream(name)
+    assert device.stream is first
+    other = wp.Stream(name)
+    try:
+        device.set_stream(other)
+        assert device.stream is other is wp.get_stream(name)
+        with wp.ScopedStream(third := wp.Stream(name)):
+            assert device.stream is third
+        device.stream = first
+        assert wp.get_stream(name) is first
+        device.set_stream(other, sync=False)
+    finally:
+        device.set_stream(first)
+    with pytest.raises(DeviceError, match="expected"):
+        device.set_stream(wp.Stream("interp" if name == "cpu" else "cpu"))
+    with pytest.raises(ArgumentTypeError, match="stream is None"):
+        device.stream = None
+    assert device.stream is first

@@ -72,6 +72,26 @@ class Device:
         """Whether work is queued, so that streams order it: on CUDA."""
         return self.is_cuda
 
+    @property
+    def stream(self) -> Any:
+        """The current stream of the device in this thread, see `wp.get_stream`; what is assigned becomes that."""
+        from . import stream  # noqa: PLC0415
+
+        return stream.get_stream(self)
+
+    @stream.setter
+    def stream(self, stream: Any) -> None:
+        self.set_stream(stream)
+
+    def set_stream(self, stream: Any, sync: bool = True) -> None:
+        """Make a stream the current one of the device in this thread. sync: its work waits for that of the last one.
+
+        Raises `DeviceError` for a stream of another device.
+        """
+        from .stream import set_stream  # noqa: PLC0415
+
+        set_stream(stream, self, sync)
+
     def make_current(self) -> None:
         """Make this the device of this thread, see `wp.set_device`."""
         set_device(self)

@@ -14,9 +14,11 @@ class ScopedTimer:
     """`with ScopedTimer("step"):` prints the time of the block in milliseconds.
 
     active: measure at all. print: print the result. detailed: also print a profile of Python calls.
-    dict: append the time to the list under `name`. synchronize: wait for devices before and after. cuda_filter:
-    accepted; pieces of work on CUDA devices are not told apart, so `timing_results` stays empty, and `report_func` is
-    called with that and the indentation.
+    dict: append the time to the list under `name`. synchronize: wait for devices before and after. skip_tape: open no
+    scope on tapes. Accepted without effect: use_nvtx and color, of NVIDIA's profilers, and cuda_filter and report_func,
+    of pieces of work on CUDA devices, which are not told apart here, so that `timing_results` stays empty.
+
+    elapsed: the time [ms], known when the block is over. extra_msg: what is printed behind it.
     """
 
     indent = 0
@@ -27,9 +29,10 @@ class ScopedTimer:
         synchronize: bool = False, cuda_filter: int = 0, report_func: Any = None, skip_tape: bool = False,
     ):  # fmt: skip
         self.name, self.active, self.print, self.dict = name, active, print, dict
-        self.synchronize, self.report_func = synchronize, report_func
+        self.detailed, self.synchronize, self.skip_tape = detailed, synchronize, skip_tape
+        self.use_nvtx, self.color, self.cuda_filter, self.report_func = use_nvtx, color, cuda_filter, report_func
         self.profile = cProfile.Profile() if detailed and active else None
-        self.elapsed, self.skip_tape = 0.0, skip_tape
+        self.elapsed, self.extra_msg = 0.0, ""
         self.timing_results: list[Any] = []
         self.tapes: tuple[Any, ...] = ()
 
@@ -60,7 +63,6 @@ class ScopedTimer:
             self.profile.print_stats(sort="tottime")
         if self.dict is not None:
             self.dict.setdefault(self.name, []).append(self.elapsed)
-        if self.report_func is not None:
-            self.report_func(self.timing_results, "    " * ScopedTimer.indent)
         if self.print:
-            print(f"{'    ' * ScopedTimer.indent}{self.name} took {self.elapsed:.2f} ms")
+            text = f"{'    ' * ScopedTimer.indent}{self.name} took {self.elapsed:.2f} ms {self.extra_msg}"
+            print(text.rstrip())
