@@ -210,6 +210,17 @@ def test_identity_decomposes_exactly(name):
         np.testing.assert_array_equal(factor[0], np.ones(3) if factor.ndim == 2 else np.eye(3))
 
 
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("suffix", SCALARS)
+def test_diagonal_matrices_decompose_exactly(suffix, device):
+    dtype = {"f": np.float32, "d": np.float64}[suffix]
+    diagonals = np.random.default_rng(3).integers(-9, 10, (12, 3)) * np.array([[1.0], [1e-3], [3e20]]).repeat(4, axis=0)
+    matrices = (np.eye(3) * diagonals[:, None, :]).astype(dtype)
+    for name, values in (("svd3", np.sort(abs(diagonals))[:, ::-1]), ("eig3", np.sort(diagonals))):
+        result = decompose(name, matrices, device)[1]
+        np.testing.assert_array_equal(abs(result) if name == "svd3" else result, values.astype(dtype))
+
+
 @pytest.mark.parametrize(("name", "n"), [("svd2", 2), ("svd3", 3), ("qr3", 3), ("eig3", 3)])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_not_a_number_in_gives_not_a_number_out(name, n, bad):

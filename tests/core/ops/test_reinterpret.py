@@ -94,6 +94,10 @@ def test_gradients_stop_at_bits():
     assert x.grad.numpy().tolist() == [1.0, 2.0]
 
 
-def test_the_host_has_none():
-    with pytest.raises(TypeError, match="inside kernels"):
-        wp.cast(1.0, wp.int32)
+def test_bits_on_the_host():
+    assert wp.cast(1.0, int) == 0x3F800000 and wp.cast(0x3F800000, float) == 1.0
+    assert wp.cast(wp.float64(-0.0), wp.uint64) == wp.uint64(1 << 63)
+    assert wp.cast(wp.vec2(1.0, 2.0), wp.uint64) == wp.uint64(0x400000003F800000)
+    assert wp.cast(wp.uint32(0x04030201), wp.vec4ub) == wp.vec4ub(1, 2, 3, 4)
+    with pytest.raises(KernelTypeError, match="no overload"):
+        wp.cast(1.0, wp.float64)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import KernelCallError
+from ..ops.registry import TABLE, evaluated
+from ..types import scalars
+from ..types.precise import host_result
+from .scope import typed
 
 FORMS: dict[str, Callable[..., Any]] = {}
 """What translates a call of a host function, by its `kernel_form`: from translator, callee, operands and keywords."""
@@ -32,8 +35,13 @@ def constant(x: Any) -> Any:
 
 
 def cast(a: Any, dtype: Any) -> Any:
-    """In a kernel: the bits of `a` as a value of the type `dtype`, of the same size. `dtype(a)` converts numbers."""
-    raise KernelCallError("wp.cast works inside kernels only\nhelp: numpy.ndarray.view does the same on the host")
+    """The bits of `a` as a value of the type `dtype`, of the same size. `dtype(a)` converts numbers.
+
+    Raises `KernelTypeError` for types of other sizes, or that hold arrays.
+    """
+    operand = typed(a)
+    result = evaluated(TABLE["reinterpret"], operand.value, source=operand.type, to=scalars.canonical(dtype))  # type: ignore[attr-defined]
+    return host_result(result)
 
 
 def select(cond: Any, value_if_false: Any, value_if_true: Any) -> Any:

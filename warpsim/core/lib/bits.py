@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..language import bit_count, float32, float64, func, int32
+from ..frontend.forms import cast
+from ..language import bit_count, float32, float64, func, int32, max, min, uint32, uint64
 
 
 @func
@@ -28,3 +29,16 @@ def unit_for(length: float64) -> float64:
     if length < 2.0**-400:
         return float64(2.0**600)
     return float64(1.0)
+
+
+@func
+def power_of_two(x: float32) -> float32:
+    """The power of two at or below x >= 0, between 2^-126 and 2^126: what divides by it rounds nothing."""
+    return min(max(cast(cast(x, uint32) & uint32(0x7F800000), float32), 2.0**-126), 2.0**126)
+
+
+@func(overload_of=power_of_two)
+def power_of_two(x: float64) -> float64:
+    """The same between 2^-1022 and 2^1022."""
+    power = cast(cast(x, uint64) & uint64(0x7FF0000000000000), float64)
+    return min(max(power, float64(2.0**-1022)), float64(2.0**1022))

@@ -23,6 +23,7 @@ from ..language import (
     matrix_from_rows, max, sqrt, transpose, vector, where,
 )  # fmt: skip
 from ..types.compounds import standard_names
+from .bits import power_of_two
 
 # Cyclic Jacobi on 3x3 converges fast at the end: the largest relative off-diagonal after 9, 10,
 # 11 and 12 rotations, over 20 million matrices of all kinds: 2e-5, 2e-8, 6e-13, 1e-20.
@@ -46,21 +47,15 @@ mat22h, mat33h, vec2h, vec3h = TYPES["mat22h"], TYPES["mat33h"], TYPES["vec2h"],
 
 
 @func
-def _unit_scale(largest: Float) -> tuple[Float, Float]:
-    """The scale, and the factor to multiply *twice* by: 1/scale overflows for subnormal scales."""
-    scale = where(largest > 0.0, largest, 1.0)
-    return scale, 1.0 / sqrt(scale)
-
-
-@func
 def _unit2(x: Float, y: Float) -> tuple[Float, Float, Float]:
     """Direction (cos, sin) and length of (x, y), however small; zero has direction (1, 0)."""
     largest = max(abs(x), abs(y))
     some = largest > 0.0
-    size = where(some, largest, 1.0)
-    x, y = where(some, x / size, 1.0), y / size
+    size = power_of_two(largest)
+    unit = 1.0 / size
+    x, y = where(some, x * unit, 1.0), y * unit
     n = sqrt(x * x + y * y)
-    return x / n, y / n, n * largest
+    return x / n, y / n, where(largest == 0.0, 0.0, n * size)
 
 
 @func
@@ -68,10 +63,11 @@ def _unit3(v: Vec[3, Float]) -> tuple[Vec[3, Float], Float]:
     """Direction and length of `v`, however small; zero has direction x."""
     largest = max(abs(v))
     some = largest > 0.0
-    v = v / where(some, largest, 1.0)
+    size = power_of_two(largest)
+    v = v * (1.0 / size)
     v = vector(where(some, v[0], 1.0), v[1], v[2])
     n = length(v)
-    return v / n, n * largest
+    return v / n, where(largest == 0.0, 0.0, n * size)
 
 
 @func
@@ -176,8 +172,8 @@ def svd2(A: Mat[2, 2, Float]) -> tuple[Mat[2, 2, Float], Vec[2, Float], Mat[2, 2
 
     sigma[0] >= sigma[1] >= 0; V is a rotation; U is one unless det A < 0.
     """
-    scale, h = _unit_scale(max(max(abs(A[0]), abs(A[1]))))
-    B = A * h * h
+    scale = power_of_two(max(max(abs(A[0]), abs(A[1]))))
+    B = A * (1.0 / scale)
     cu, su, s0, s1, cv, sv = _svd2(B[0, 0], B[0, 1], B[1, 0], B[1, 1])
     across = vector(-su, cu)
     U = matrix_from_cols(vector(cu, su), where(s1 < 0.0, -across, across))
@@ -206,8 +202,8 @@ def svd3(A: Mat[3, 3, Float]) -> tuple[Mat[3, 3, Float], Vec[3, Float], Mat[3, 3
     Only the largest singular vector is taken from A^T A, whose squared condition spoils the small
     ones; the other two come from an exact 2x2 decomposition of what is left of A.
     """
-    scale, h = _unit_scale(max(max(abs(A[0]), max(abs(A[1]), abs(A[2])))))
-    B = A * h * h
+    scale = power_of_two(max(max(abs(A[0]), max(abs(A[1]), abs(A[2])))))
+    B = A * (1.0 / scale)
     a, b, r, u, v, w = _diagonalized(transpose(B) * B)
     first = a >= max(b, r)
     second = b >= r  # asked only where the first is not the largest
@@ -247,8 +243,8 @@ def qr3(A: Mat[3, 3, Float]) -> tuple[Mat[3, 3, Float], Mat[3, 3, Float]]:
 
     R[0, 0] and R[1, 1] are not negative; R[2, 2] has the sign of det A.
     """
-    scale, h = _unit_scale(max(max(abs(A[0]), max(abs(A[1]), abs(A[2])))))
-    C = transpose(A * h * h)
+    scale = power_of_two(max(max(abs(A[0]), max(abs(A[1]), abs(A[2])))))
+    C = transpose(A * (1.0 / scale))
     first, r00 = _unit3(C[0])
     p, q = _completed(first)
     c, s, r11 = _unit2(dot(p, C[1]), dot(q, C[1]))
@@ -294,8 +290,8 @@ def eig3(A: Mat[3, 3, Float]) -> tuple[Mat[3, 3, Float], Vec[3, Float]]:
     A matrix that is not symmetric is replaced by its symmetric part. Cyclic Jacobi (Golub & Van
     Loan, Matrix Computations, 8.5) with a fixed number of rotations.
     """
-    scale, h = _unit_scale(max(max(abs(A[0]), max(abs(A[1]), abs(A[2])))))
-    B = A * h * h
+    scale = power_of_two(max(max(abs(A[0]), max(abs(A[1]), abs(A[2])))))
+    B = A * (1.0 / scale)
     a, b, r, u, v, w = _diagonalized(0.5 * (B + transpose(B)))
     a, b, u, v = _ascending(a, b, u, v)
     b, r, v, w = _ascending(b, r, v, w)

@@ -66,10 +66,10 @@ class Operators:
 
     def _number(self, other: Any, symbol: str, left: bool = False) -> Any:
         """A number of this scalar type; `OperandError` for all else, and for fractions where there are integers."""
-        if type(other) is float and self.dtype in scalars.FLOATS:
+        if type(other) is float and scalars.is_float(self.dtype):
             return self.dtype(other)
         is_number = hasattr(other, "__float__") and not isinstance(other, (bool, np.bool_)) and not np.ndim(other)
-        if is_number and (self.dtype in scalars.FLOATS or scalars.is_whole(other)):
+        if is_number and (scalars.is_float(self.dtype) or scalars.is_whole(other)):
             return self.dtype(other)
         raise self._refused(other, symbol, left)
 
