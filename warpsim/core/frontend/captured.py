@@ -138,11 +138,16 @@ class Captured:
     def _followed(self, path: str) -> Any:
         meaning = self.settled[path]
         if isinstance(meaning, Redefinable):
-            name, *attributes = path.split(".")
-            now = self.present(name)
-            for attribute in attributes:
-                now = _attribute(now, attribute)
+            now = self.now(path)
             return now if meaning.replaced_by(now) else meaning
+        return meaning
+
+    def now(self, path: str) -> Any:
+        """What a name or a path means now, or `MISSING`."""
+        name, *attributes = path.split(".")
+        meaning = self.present(name)
+        for attribute in attributes:
+            meaning = _attribute(meaning, attribute)
         return meaning
 
     def functions(self) -> list[Any]:

@@ -85,7 +85,7 @@ class Kernel(ByName):
         self.bounds = block_bounds(launch_bounds)
         self.function = func
         self.key = key or func.__qualname__.replace("<locals>.", "")
-        self.module = module_of(module, func, module_options)
+        self.module = module_of(module, func, module_options, key)
         self.options = dict(options or {})
         self.declared: list[tuple[Any, ...]] = []  # types that `overload` named
         self.__doc__, self.__name__, self.__module__ = func.__doc__, func.__name__, func.__module__

@@ -17,6 +17,7 @@ from ....errors import KernelError, KernelErrors, LaunchError, instance, user_fr
 from ...emit.build import threads_for
 from ...frontend.functions import Func
 from ...frontend.gradients import FORGET
+from ...frontend.reached import meanings
 from ...types.structs import StructType
 from ..devices.device import get_device
 from .dimensions import threads_of_block
@@ -61,12 +62,14 @@ class Module:
     def hash_module(self) -> bytes:
         """A digest of what the kernels do: their programs at the types that they have, and all options.
 
-        Names of types and of kernels count, places in files do not. Raises what is wrong with a broken kernel.
+        Names of types and of kernels count, places in files do not; so does what constants and functions mean now
+        that kernels reach by their names, also where that is not what the programs were made with. Raises what is
+        wrong with a broken kernel.
         """
         digest = hashlib.sha256(repr(sorted(self._resolved().items(), key=str)).encode())
         for kernel in sorted(self.all, key=lambda kernel: (kernel.key, ast.dump(kernel.source.tree))):
             digest.update(repr((kernel.key, kernel.bounds, sorted(kernel.options.items(), key=str))).encode())
-            for text in kernel.current.texts():
+            for text in (*kernel.current.texts(), *meanings(kernel.source)):
                 digest.update(text.encode())
         return digest.digest()
 
@@ -91,13 +94,13 @@ def get_module(name: str | python_types.ModuleType) -> Module:
     return _MODULES.setdefault(key, Module(key))
 
 
-def module_of(module: Any, function: Any, options: dict[str, Any] | None = None) -> Module:
+def module_of(module: Any, function: Any, options: dict[str, Any] | None = None, name: str | None = None) -> Module:
     """The module that `module=` of a decorator means: that of the function where it says nothing.
 
     Raises `ValueError` for options of a module that others share.
     """
     if module == UNIQUE:
-        own = Module(function.__name__)
+        own = Module(name or function.__name__)
         check_options(options or {})
         own.given.update(options or {})
         return own
