@@ -9,6 +9,7 @@ from __future__ import annotations
 from ...emit.cuda_code import KERNEL
 from . import pool, private_sums
 from .launcher import LaunchCall, Launcher
+from .ways import InChunks, InOrder, Way
 
 
 class CpuLauncher(Launcher):
@@ -29,14 +30,18 @@ class CpuLauncher(Launcher):
                 self.serial_limit = max(self.serial_limit, int(private_sums.LEAST_WORK / self.cost))
 
     def run(self, call: LaunchCall) -> None:
-        if call.total <= self.serial_limit:
-            self.function(call.block, 0, call.total, 0)
-            return
-        size = pool.chunk_size(call.total, self.cost)
-        if self.has_atomics:
-            private_sums.run_chunks(call, size)
+        way = self.way_of(call)
+        if isinstance(way, InOrder):
+            self.run_in_order(call)
         else:
-            pool.get_pool().run(self._command(call, size), 1)
+            way.run(self.code, call.block, call.total)
+
+    def way_of(self, call: LaunchCall) -> Way:
+        """How a launch runs, which its arguments decide."""
+        if call.total <= self.serial_limit:
+            return InOrder()
+        size = pool.chunk_size(call.total, self.cost)
+        return private_sums.way_of(call, size) if self.has_atomics else InChunks(size)
 
     def run_in_order(self, call: LaunchCall) -> None:
         self.function(call.block, 0, call.total, 0)

@@ -11,6 +11,7 @@ from ..devices.device import Device
 from . import private_sums
 from .failed_checks import unread
 from .launcher import LaunchCall, Launcher
+from .ways import ONE_THREAD, InGrid, Way
 
 
 class CudaLauncher(Launcher):
@@ -32,6 +33,7 @@ class CudaLauncher(Launcher):
         self.threads = self.threads.in_blocks(threads)
         run = self.code.run
         self.function = lambda block, begin, total, flags: run(block, total, threads, max_blocks)
+        self.grid = InGrid(threads, max_blocks)
 
     def fitting(self, args: Sequence[Any], rank: int = 0) -> tuple[Launcher, list[Any]]:
         launcher, adapted = super().fitting(args, rank)
@@ -60,16 +62,16 @@ class CudaLauncher(Launcher):
             super().execute(call, in_order)
 
     def run(self, call: LaunchCall) -> None:
-        """Run a launch: by one thread, one element after the other, where the order of threads would show."""
+        self.way_of(call).run(self.code, call.block, call.total)
+
+    def way_of(self, call: LaunchCall) -> Way:
+        """By one thread, one element after the other, where the order of threads would show."""
         plan = self.program.plan
         ordered = call.deterministic and private_sums.is_ordered(plan)
-        if ordered or (plan.injective and private_sums.any_overlap(call.args)):
-            self.run_in_order(call)
-        else:
-            self.function(call.block, 0, call.total, 0)
+        return ONE_THREAD if ordered or (plan.injective and private_sums.any_overlap(call.args)) else self.grid
 
     def run_in_order(self, call: LaunchCall) -> None:
-        self.code.run(call.block, call.total, 1, 1)
+        ONE_THREAD.run(self.code, call.block, call.total)
 
     @property
     def stream_device(self) -> Device | None:

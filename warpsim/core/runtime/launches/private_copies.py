@@ -15,7 +15,6 @@ import numpy as np
 
 from ..devices.device import ALIGNMENT
 from . import pool
-from .launcher import LaunchCall
 
 _MOST_SPARE, _MOST_KEPT = 1 << 25, 4  # bytes, blocks
 _LEAST_SUMS, _MOST_PIECES = 4096, 64  # numbers of a piece of a sum that one core takes, and how many there are
@@ -25,19 +24,21 @@ Layout = tuple[tuple[int, ...], tuple[int, ...], int]
 """Shape, strides [bytes] and bytes of a number."""
 
 
-def run(call: LaunchCall, targets: Sequence[tuple[int, np.ndarray]], chunk: int, flags: int, waves: int = 1) -> None:
+def run(
+    kernel: int, block: bytes, total: int, targets: Sequence[tuple[int, np.ndarray]], chunk: int, flags: int,
+    waves: int = 1,
+) -> None:  # fmt: skip
     """Run chunks in turns, each with an argument block that points at its own copies.
 
-    targets: the words of the argument block that point at arrays, with the memory of these. The first chunk has the
-    arrays themselves.
+    kernel: its address. targets: the words of the argument block that point at arrays, with the memory of these. The
+    first chunk has the arrays themselves.
     """
-    block, total = call.block, call.total
     count, own = -(-total // chunk), pool.get_pool()
     offsets, size = places(tuple(layout(target) for _, target in targets))
     spare = _take((count - 1) * size)
     arrays = [number for (word, _), offset in zip(targets, offsets, strict=True) for number in (word, offset)]
     numbers = (len(block), spare.first, size, chunk, len(targets), *arrays)
-    head = struct.pack(f"{2 + len(numbers)}Q", call.launcher.code.address, pool.address_of(block), *numbers)
+    head = struct.pack(f"{2 + len(numbers)}Q", kernel, pool.address_of(block), *numbers)
     entry = (own.copy_addresses["ws_into_copy"], pool.address_of(head), 0, total, chunk)
     commands = [pool.COMMAND.pack(*entry, flags | pool.every(waves, turn)) for turn in range(waves)]
     alive, left = [], []

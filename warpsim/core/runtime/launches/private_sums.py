@@ -30,9 +30,10 @@ from ..arrays.array import array
 from ..arrays.host_memory import meets_itself
 from ..arrays.indexed import indexedarray
 from ..arrays.saved_contents import span
-from . import pool, private_copies
+from . import private_copies
 from .dimensions import as_indexed
 from .launcher import LaunchCall
+from .ways import InChunks, InCopies, InOrder, Way
 
 MOST_COPIES = 64
 LEAST_WORK = 200_000.0  # estimated time [ns] of a launch whose sums are worth several chunks
@@ -63,8 +64,8 @@ class SumsOf:
         """How often a thread scatters, as far as the program tells: more than once in loops."""
 
 
-def run_chunks(call: LaunchCall, size: int) -> None:
-    """Run a launch of several chunks whose kernel has atomics."""
+def way_of(call: LaunchCall, size: int) -> Way:
+    """How a launch of several chunks runs whose kernel has atomics."""
     launcher, total, args = call.launcher, call.total, call.args
     plan, sums = launcher.program.plan, launcher.sums
     scattered, gathered = sums.scattered, sums.gathered
@@ -74,20 +75,17 @@ def run_chunks(call: LaunchCall, size: int) -> None:
     exact = (near or few > 0) and sums.is_order_free
     own_elements_meet = bool(plan.injective) and any_overlap(args)
     if many == 0 or own_elements_meet or (call.deterministic and not exact):
-        launcher.run_in_order(call)
-        return
+        return InOrder()
     flags = (SCATTERED_PRIVATE if near or few else 0) | (GATHERED_PRIVATE if many else 0)
     copied = [*(scattered if few and not near else ()), *gathered]
     private = [part for part in copied if memory_of_part(args, part).size]
     if near:
         reach = max(plan.reach[part] for part in scattered)
         size = max(size, -(-total // (many if private else total)), (2 * reach + 1) * _row(call))
-        private_copies.run(call, _targets(call, private), size, flags, waves=2)
-    elif private:
-        private_copies.run(call, _targets(call, private), -(-total // min(few or many, many)), flags)
-    else:
-        command = pool.COMMAND.pack(launcher.code.address, pool.address_of(call.block), 0, total, size, flags)
-        pool.get_pool().run(command, 1)
+        return InCopies(_targets(call, private), size, flags, waves=2)
+    if private:
+        return InCopies(_targets(call, private), -(-total // min(few or many, many)), flags)
+    return InChunks(size, flags)
 
 
 def _targets(call: LaunchCall, parts: list[Part]) -> list[tuple[int, Any]]:
