@@ -39,6 +39,7 @@ FLOORS = {
     "warpsim.core.runtime.algorithms": 8.7,
     "warpsim.core.runtime.rollout": 8.7,
     "warpsim.core.runtime.map": 8.7,
+    "warpsim.core.graph_files": 8.8,
     "warpsim.core.language": 8.9,
     "warpsim.core.lib": 9,
     "warpsim.usd": 9,

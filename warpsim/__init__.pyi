@@ -5478,11 +5478,16 @@ from .core.runtime.profiling import timing_begin as timing_begin
 from .core.runtime.profiling import timing_end as timing_end
 from .core.runtime.profiling import timing_print as timing_print
 from .core.runtime.profiling import unmap_cuda_device as unmap_cuda_device
+from .core.runtime.commands.capture_mode import CaptureMode as CaptureMode
+from .core.runtime.commands.dot import capture_debug_dot_print as capture_debug_dot_print
 from .core.runtime.commands.graph import Graph as Graph
 from .core.runtime.commands.graph import ScopedCapture as ScopedCapture
 from .core.runtime.commands.graph import capture_begin as capture_begin
 from .core.runtime.commands.graph import capture_end as capture_end
 from .core.runtime.commands.graph import capture_launch as capture_launch
+from .core.graph_files.files import capture_load as capture_load
+from .core.graph_files.files import capture_load_from_bytes as capture_load_from_bytes
+from .core.graph_files.files import capture_save as capture_save
 from .core.runtime.arrays.fabric import fabricarray as fabricarray
 from .core.runtime.arrays.fabric import indexedfabricarray as indexedfabricarray
 from .core.runtime.arrays.fabric_rows import fabricarrayarray as fabricarrayarray
@@ -5917,11 +5922,16 @@ __all__ = [
     "timing_end",
     "timing_print",
     "unmap_cuda_device",
+    "CaptureMode",
+    "capture_debug_dot_print",
     "Graph",
     "ScopedCapture",
     "capture_begin",
     "capture_end",
     "capture_launch",
+    "capture_load",
+    "capture_load_from_bytes",
+    "capture_save",
     "fabricarray",
     "indexedfabricarray",
     "fabricarrayarray",

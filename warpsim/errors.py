@@ -330,6 +330,14 @@ class VolumeFormatError(VolumeError):
         return "\n".join([*lines, f"help: {self.help}"] if self.help else lines)
 
 
+class GraphFileError(WarpsimError, ValueError):
+    """A graph that cannot be written into a file, a file that holds none or one for another machine, a wrong name."""
+
+
+class MissingGraphFileError(GraphFileError, FileNotFoundError):
+    """A file of a graph, or of its machine code, that does not exist."""
+
+
 class ModelError(WarpsimError, ValueError):
     """Particles, constraints, shapes or materials that cannot make a model for solvers."""
 

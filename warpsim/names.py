@@ -95,7 +95,10 @@ NAMES = {
         "get_cuda_toolkit_version is_cubql_available map_cuda_device timing_begin timing_end timing_print "
         "unmap_cuda_device"
     ),
+    "core.runtime.commands.capture_mode": "CaptureMode",
+    "core.runtime.commands.dot": "capture_debug_dot_print",
     "core.runtime.commands.graph": "Graph ScopedCapture capture_begin capture_end capture_launch",
+    "core.graph_files.files": "capture_load capture_load_from_bytes capture_save",
     "core.runtime.arrays.fabric": "fabricarray indexedfabricarray",
     "core.runtime.arrays.fabric_rows": "fabricarrayarray indexedfabricarrayarray",
     "core.runtime.arrays.memory_tracker": "ScopedMemoryTracker print_memory_report",
@@ -230,7 +233,6 @@ LATER = {
         "texture_*"
     ),
     "sparse matrices and finite elements": "sparse fem",
-    "graphs in files": "capture_load capture_load_from_bytes capture_save",
     "handles between processes": "event_from_ipc_handle from_ipc_handle",
     "modules compiled ahead of time": "compile_aot_module load_aot_module",
 }

@@ -40,7 +40,8 @@ PAGES = {
     "types": ("Types and arrays", ("core.types", "core.runtime.arrays", "core.lib.textures")),
     "kernels": ("Kernels and tapes", (
         "core.frontend", "core.runtime.launch", "core.runtime.launches", "core.runtime.map", "core.runtime.tape",
-        "core.runtime.rollout", "core.runtime.commands", "core.runtime.logger", "diagnostics", "errors", "config",
+        "core.runtime.rollout", "core.runtime.commands", "core.graph_files", "core.runtime.logger", "diagnostics",
+        "errors", "config",
     )),
     "devices": ("Devices", ("core.runtime.devices", "core.runtime.profiling")),
     "geometry": ("Geometry", ("geometry",)),

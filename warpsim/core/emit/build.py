@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -75,13 +75,17 @@ def build(program: Program, options: Options) -> Compiled:
         if compiled is None:
             begun = _begun.pop(key, None)
             compile_ = partial(compile_native, program, options) if begun is None else begun.result
-            header, code = unpack(cached(key, program, compile_))
-            libraries = snippets.libraries(program.fn)
-            callees = {name: library.address for name, library in libraries.items()}
-            native = NativeObject(code, {**callees, TABLE_NAME: ROWS.ctypes.data}, callees=tuple(libraries.values()))
-            compiled = Compiled(native.address(KERNEL), tuple(site_of(s) for s in header), native)
+            sites, code = unpack(cached(key, program, compile_))
+            compiled = linked(code, [site_of(s) for s in sites], snippets.libraries(program.fn))
             _present[key] = compiled
         return compiled
+
+
+def linked(code: bytes, sites: Iterable[Site], libraries: Mapping[str, Any]) -> Compiled:
+    """Object code of a kernel in this process. libraries: what it calls by symbols, each with an `address`."""
+    callees = {name: library.address for name, library in libraries.items()}
+    native = NativeObject(code, {**callees, TABLE_NAME: ROWS.ctypes.data}, callees=tuple(libraries.values()))
+    return Compiled(native.address(KERNEL), tuple(sites), native)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import platform
 import sys
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import llvmlite
@@ -139,6 +140,24 @@ def host_signature() -> str:
             _CODE_MODEL,
         )
     )
+
+
+def requirements() -> dict[str, Any]:
+    """What object code of this process asks of another one that is to run it: see `unmet`."""
+    features = sorted(feature for feature in _host_features().split(",") if feature.startswith("+"))
+    return {"triple": llvm.get_process_triple(), "features": features, "libmvec": vector_math_library()}
+
+
+def unmet(triple: str, features: Sequence[str], libmvec: bool) -> str:
+    """What this process lacks to run object code with these requirements; nothing if it can."""
+    here = requirements()
+    if triple != here["triple"]:
+        return f"code for {triple}, and this is {here['triple']}"
+    missing = sorted(str(feature).removeprefix("+") for feature in set(features) - set(here["features"]))
+    if missing:
+        return f"code for a processor with {', '.join(missing)}, which this one lacks"
+    without = libmvec and not here["libmvec"]
+    return "code that calls libmvec, the vector mathematics of glibc, which is not here" if without else ""
 
 
 @functools.cache

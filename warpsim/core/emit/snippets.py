@@ -82,7 +82,7 @@ def load(unit: Unit) -> Library:
     loaded = _loaded.get(unit.symbol)
     if loaded is None:
         # Threads that meet here do the same work twice, and one result stays.
-        loaded = _loaded.setdefault(unit.symbol, _load(library(unit), unit.symbol))
+        loaded = _loaded.setdefault(unit.symbol, load_library(library(unit), unit.symbol))
         _recent.append(loaded)
     return loaded
 
@@ -173,8 +173,8 @@ def _about(file: str, said: str) -> Iterator[str]:
             yield line if own else match["text"]
 
 
-def _load(code: bytes, symbol: str) -> Library:
-    """Load a library from a file that is there only meanwhile, in a folder of this user's alone."""
+def load_library(code: bytes, symbol: str) -> Library:
+    """Load a library with a function from a file that is there only meanwhile, in a folder of this user's alone."""
     reasons = []
     for place in _places():
         try:
@@ -182,12 +182,19 @@ def _load(code: bytes, symbol: str) -> Library:
                 path = Path(folder) / "unit.library"
                 path.write_bytes(code)
                 loaded = ctypes.CDLL(str(path))
-                where = ctypes.cast(loaded[symbol], ctypes.c_void_p).value
+                where = ctypes.cast(_function(loaded, symbol), ctypes.c_void_p).value
                 assert where is not None
                 return Library(loaded._handle, where)
         except OSError as error:  # also a folder from which nothing may be executed
             reasons.append(str(error))
     raise CompilerError(f"the library of a native function cannot be loaded: {'; '.join(reasons)}")
+
+
+def _function(library: ctypes.CDLL, symbol: str) -> Any:
+    try:
+        return library[symbol]
+    except AttributeError as error:
+        raise CompilerError(f"the library of a native function has no {symbol!r}") from error
 
 
 def _places() -> Iterator[Path]:

@@ -10,7 +10,6 @@ import math
 import operator
 import threading
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from ...core.language import (
 from ...core.runtime.arrays.creation import copy
 from ...core.runtime.devices.capture import recorded
 from ...core.runtime.devices.unique import Unique
-from ...core.runtime.launches.handles import Handle
+from ...core.runtime.launches.handles import Handle, Publication
 from ...core.types.arrays import type_name
 from ...core.types.scalars import canonical
 from ...errors import ArgumentTypeError, DeviceError, HashGridError
@@ -122,7 +121,7 @@ class HashGrid(Unique):
             size = (flat.size, kinds is not None)
             if size != self._size:
                 self._size, self._present = size, self._data(*size)
-            recorded(partial(self._show, self._present))
+            recorded(Publication(self._handle, self._present))
 
     def _flat(self, positions: Any) -> Any:
         """An array as one dimension, points of float16 as float32 ones. A graph does again at every launch what must
@@ -137,11 +136,6 @@ class HashGrid(Unique):
         wide = empty(flat.size, vec3f, self.device)
         launch(_widen, flat.size, [flat, wide], device=self.device)
         return wide
-
-    def _show(self, data: HashGridData) -> None:
-        """Let the id stand for `data`. A graph does so at every launch, as it fills the arrays of its capture."""
-        if self._handle.data is not data:
-            self._handle.update(data)
 
     def own_arrays(self) -> list[Any]:
         """The arrays that a build fills, for loops with checkpoints: `scratch=[grid]`."""

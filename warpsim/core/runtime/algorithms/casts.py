@@ -18,6 +18,7 @@ class Cast(ArrayStep):
     """Convert the first `count` elements, or of arrays with other elements (not `same`) numbers."""
 
     name = "array_cast"
+    settings = ("count", "same", "whole")
 
     def __init__(self, source: Any, target: array, count: int, same: bool, device: Device | None):
         super().__init__([target], [source], device)

@@ -22,6 +22,7 @@ class Scan(ArrayStep):
     """Running sums of all elements in order."""
 
     name = "array_scan"
+    settings = ("inclusive",)
 
     def __init__(self, results: Sequence[array], operands: Sequence[Any], inclusive: bool, device: Device | None):
         super().__init__(results, operands, device)
@@ -46,12 +47,17 @@ class Scan(ArrayStep):
 class Reduction(ArrayStep):
     """What the first `count` elements along an axis (None: of all in order) are reduced to."""
 
+    settings = ("axis", "count")
+
     def __init__(
         self, results: Sequence[array], operands: Sequence[Any], axis: int | None, count: int, device: Device | None
     ):
         super().__init__(results, operands, device)
         self.axis, self.count = axis, count
-        self.kept = (*[slice(None)] * (axis or 0), slice(count))
+
+    @property
+    def kept(self) -> tuple[slice, ...]:
+        return (*[slice(None)] * (self.axis or 0), slice(self.count))
 
     def run(self) -> None:
         (target,), first = self.results, self.operands[0]

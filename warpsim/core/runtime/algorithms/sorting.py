@@ -59,6 +59,7 @@ class Sort(Movement):
 
 class RadixSort(Sort):
     name = "radix_sort_pairs"
+    settings = ("count", "begin", "end")
 
     def __init__(self, keys: array, values: array, count: int, begin: int, end: int, device: Device | None):
         super().__init__([keys, values], [keys, values], device)
@@ -72,6 +73,7 @@ class SegmentedSort(Sort):
     """A sort within segments. operands: keys, values, starts of segments, and ends if there are such."""
 
     name = "segmented_sort_pairs"
+    settings = ("count",)
 
     def __init__(self, keys: array, values: array, count: int, bounds: Sequence[array], device: Device | None):
         super().__init__([keys, values], [keys, values, *bounds], device)
@@ -113,6 +115,7 @@ class RunLengths(Movement):
     """The first `count` elements as runs of equal ones. results: one of each run, lengths, number of runs."""
 
     name = "runlength_encode"
+    settings = ("count",)
 
     def __init__(self, results: Sequence[array], values: Any, count: int, device: Device | None):
         super().__init__(results, [values], device)

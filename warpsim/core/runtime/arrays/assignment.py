@@ -20,6 +20,7 @@ from ..devices.capture import recorded
 from ..devices.cuda import interop
 from ..devices.device import CPU
 from ..devices.device_memory import DeviceMemory, on_host
+from ..devices.transfer import Move, Transfer
 from . import saved_contents
 from .held import Held, owners_of
 from .host_memory import TypedMemory, as_numpy, check_range, record_of
@@ -87,7 +88,7 @@ class Writable(TypedMemory):
         """Set every element to zero. Raises `ReadOnlyError`."""
         self._require_writable()
         nothing = np.zeros((), self._data.dtype)
-        self._change(lambda: self._store(self._data, nothing, None), self._data, "zero_", _whole)
+        self._change(lambda: self._store(self._data, nothing, None), nothing, self._data, "zero_", _whole)
 
     def assign(self, src: Any) -> None:
         """Copy from an array, NumPy array or list of the same number of elements.
@@ -109,7 +110,7 @@ class Writable(TypedMemory):
             raise ArrayError(f"assign from shape {source.shape} to shape {self.shape}")
         shape = self._data.shape
         step = lambda: self._store(self._data, source._source().reshape(shape), source._held)  # noqa: E731
-        self._change(step, self._data, "assign", _whole, source)
+        self._change(step, source, self._data, "assign", _whole, source)
 
     def _write(self, target: np.ndarray, value: Any, what: str, select: Select) -> None:
         """Copy a value into a part of the memory, which `select` finds in the gradient."""
@@ -124,20 +125,21 @@ class Writable(TypedMemory):
                 f"expected: {type_name(self.dtype)}, or an array of them"
             )
         if isinstance(value, TypedMemory):  # read when the copy is made, which may be in a later replay
-            self._change(lambda: self._store(target, value._source(), value._held), target, what, select, value)
+            self._change(lambda: self._store(target, value._source(), value._held), value, target, what, select, value)
         else:
-            self._change(lambda: self._store(target, source, owners), target, what, select)
+            self._change(lambda: self._store(target, source, owners), source, target, what, select)
 
     def _change(
-        self, step: Callable[[], None], target: np.ndarray, what: str, select: Select, source: Any = None
-    ) -> None:
-        """Write to a part of the memory; tapes record it."""
+        self, store: Callable[[], None], values: Any, target: np.ndarray, what: str, select: Select, source: Any = None
+    ) -> None:  # fmt: skip
+        """Write values to a part of the memory; tapes record it. source: the array that has them, None for others."""
         device = self.device if source is None or source.device is self.device else None
         if self._memory.left is not None:
             forget_left(self._memory)
         if saved_contents.alert:
             saved_contents.about_to_write(self, target, what, recorded)
-        recorded(step, device, lambda: self._change(step, target, what, select, source))
+        step = Transfer(store, lambda: [Move(target, values)])
+        recorded(step, device, lambda: self._change(store, values, target, what, select, source))
         for tape in saved_contents.active():
             tape.record_write(self, select, source, what)
 

@@ -24,6 +24,7 @@ from ....errors import TapeOverwriteError
 from ..devices.capture import current_graph
 from ..devices.device import span_of
 from ..devices.device_memory import DeviceMemory, on_host
+from ..devices.transfer import copying
 from .call_site import CallSite
 from .host_memory import allocate_like
 
@@ -197,7 +198,7 @@ class Read:
             )
         view = self.view
         contents = np.empty_like(view) if view.flags.c_contiguous else allocate_like(view)
-        run(lambda: np.copyto(contents, view))
+        run(copying(contents, view))
         self.copy, self.writer = contents, writer
         if held is not None:
             self.owners = held.arrays()

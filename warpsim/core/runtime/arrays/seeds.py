@@ -17,6 +17,7 @@ from ....errors import GradientError
 from ...types.scalars import holds_floats
 from ..devices.capture import current_graph, recorded
 from ..devices.device_memory import on_host
+from ..devices.transfer import Move, Transfer, bookkeeping
 from .foreign import memory_at
 from .host_memory import allocate_like
 
@@ -53,7 +54,8 @@ class Left:
             _spoil(self.copy)
         self.written = False
         if grad.size:
-            recorded(partial(_copy, self.copy, _part(self.copy, grad, whole), grad._data), grad.device)
+            copy = partial(_copy, self.copy, _part(self.copy, grad, whole), grad._data)
+            recorded(bookkeeping(copy), grad.device)
 
 
 def show(grad: Any) -> None:
@@ -72,6 +74,11 @@ def keep_left(grad: Any) -> None:
         grad._memory.left = Left(shown=False)
     elif left.shown:
         left.keep(grad)
+
+
+def clearing(grad: Any) -> Transfer:
+    """The step that zeroes a gradient array at the start of a backward pass."""
+    return Transfer(partial(clear, grad), lambda: [Move(grad._data, np.zeros((), grad._data.dtype))])
 
 
 def clear(grad: Any) -> None:

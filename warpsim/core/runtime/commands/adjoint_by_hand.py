@@ -29,6 +29,7 @@ from ..arrays.host_memory import allocate_like
 from ..arrays.indexed import indexedarray
 from ..devices.capture import recorded
 from ..devices.device import Device
+from ..devices.transfer import copying
 from ..launches.arguments import adapted, packer
 from ..launches.dimensions import as_indexed, normalized, rank
 from ..launches.for_device import prepare
@@ -90,7 +91,7 @@ def launch_adjoint(
             return launch
         launch.launch()
     for target, source in backs:
-        recorded(partial(np.copyto, target._data, source))
+        recorded(copying(target._data, source))
     return None
 
 
@@ -178,7 +179,7 @@ def with_gradient(arg: Any, grad: array, backs: list[tuple[array, np.ndarray]], 
         regraded_array._grad = grad
     else:
         memory = allocate_like(owner._data)
-        recorded(partial(np.copyto, memory, grad._data), owner.device)
+        recorded(copying(memory, grad._data), owner.device)
         regraded_array._grad = array._wrap(memory, owner.dtype, owner.device)
         if not copied:
             backs.append((grad, memory))

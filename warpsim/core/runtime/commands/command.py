@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -23,6 +22,7 @@ from ..arrays.indexed import indexedarray
 from ..devices.capture import current_graph, recorded
 from ..devices.device import Device, get_device
 from ..devices.stream import ScopedStream
+from ..devices.transfer import copying
 from ..devices.unique import Unique
 from ..launches import pool
 from ..launches.anchors import anchors
@@ -261,4 +261,4 @@ class Launch(Unique):
         other.plain, other.noted = self.plain or self, noted
         other.submit()
         for number, own in self.noted.items():
-            recorded(partial(np.copyto, own._data, noted[number]._data))
+            recorded(copying(own._data, noted[number]._data))

@@ -36,8 +36,7 @@ def capture_if(
     if current_graph() is None:
         run(on_true if holds(condition) else on_false, kwargs)
         return
-    graphs = {True: captured(on_true, kwargs), False: captured(on_false, kwargs)}
-    as_step(lambda: run(graphs[holds(condition)], {}))
+    as_step(Branch(condition, captured(on_true, kwargs), captured(on_false, kwargs)))
 
 
 def capture_while(
@@ -48,8 +47,31 @@ def capture_while(
     if current_graph() is None:
         repeat(condition, partial(run, while_body, kwargs))
         return
-    graph = captured(while_body, kwargs)
-    as_step(lambda: repeat(condition, partial(run, graph, {})))
+    as_step(Loop(condition, captured(while_body, kwargs)))
+
+
+class Branch:
+    """The step that chooses one of two graphs, of which each may be missing."""
+
+    name = "capture_if"
+
+    def __init__(self, condition: array, on_true: Graph | None, on_false: Graph | None):
+        self.condition, self.on_true, self.on_false = condition, on_true, on_false
+
+    def __call__(self) -> None:
+        run(self.on_true if holds(self.condition) else self.on_false, {})
+
+
+class Loop:
+    """The step that runs a graph as long as a condition holds."""
+
+    name = "capture_while"
+
+    def __init__(self, condition: array, body: Graph | None):
+        self.condition, self.body = condition, body
+
+    def __call__(self) -> None:
+        repeat(self.condition, partial(run, self.body, {}))
 
 
 def checked(condition: Any) -> None:

@@ -81,14 +81,28 @@ class Loop:
 
     def block(self) -> bytes:
         """The argument block of `ws_strips`; those of the launches must live as long."""
-        words = [word for call in self.calls for word in (call.launcher.code.address, pool.address_of(call.block))]
-        return struct.pack(f"@{2 + len(words)}Q", len(self.calls), self.strip, *words)
+        return block_of_strips([(call.launcher.code.address, call.block) for call in self.calls], self.strip)
+
+    @property
+    def chunk(self) -> int:
+        """How many threads a core takes at a time."""
+        cost = sum(max(0.25, call.launcher.program.nanoseconds) for call in self.calls)
+        return pool.chunk_size(self.calls[0].total, cost)
 
     def command(self, block: bytes) -> bytes:
         """The loop as a command for the pool of threads, with its argument block, which must live as long."""
-        total = self.calls[0].total
-        size = pool.chunk_size(total, sum(max(0.25, call.launcher.program.nanoseconds) for call in self.calls))
-        return pool.COMMAND.pack(pool.get_pool().strips_address, pool.address_of(block), 0, total, size, 0)
+        return command_of_strips(block, self.calls[0].total, self.chunk)
+
+
+def block_of_strips(launches: Sequence[tuple[int, bytes]], strip: int) -> bytes:
+    """The argument block of `ws_strips` for launches: addresses of machine code, and blocks that live as long."""
+    words = [word for address, block in launches for word in (address, pool.address_of(block))]
+    return struct.pack(f"@{2 + len(words)}Q", len(launches), strip, *words)
+
+
+def command_of_strips(block: bytes, total: int, chunk: int) -> bytes:
+    """A loop as a command for the pool of threads; chunk: how many of its threads a core takes at a time."""
+    return pool.COMMAND.pack(pool.get_pool().strips_address, pool.address_of(block), 0, total, chunk, 0)
 
 
 def loops(calls: Iterable[LaunchCall]) -> Iterator[Loop]:

@@ -22,6 +22,7 @@ from ..devices.stream import ScopedStream
 from ..devices.unique import Unique
 from ..launches.frames import Stay
 from ..launches.launcher import LaunchCall
+from .capture_mode import CaptureMode
 from .command import Launch
 from .fusion import Commands
 from .graph_report import GraphReport, parts_of
@@ -108,20 +109,51 @@ class Graph(Unique):
             batch()
 
     def _batched(self) -> Iterator[Callable[[], None]]:
-        for kind, steps in self._groups():
+        for kind, steps in self.groups():
             runs = [step.run for step in steps]
             if kind is True:
                 yield Commands(steps)
             else:
                 yield from runs if kind is False else graphs.sections(kind, runs)
 
-    def _groups(self) -> Iterator[tuple[Any, list[Any]]]:
-        """Neighbouring steps that run together, with what they have in common."""
+    # ----- parameters, of graphs out of files alone -------------------------------------------
+
+    is_loaded = False
+    """Whether the graph came out of a file, see `capture_load`."""
+
+    @property
+    def params(self) -> dict[str, dict[str, int]]:
+        """The named arrays of a graph out of a file, each with its `size` [bytes]; of another graph none."""
+        return {}
+
+    def set_param(self, name: str, arr: Any) -> None:
+        """Copy an array into a named array of a graph out of a file. Raises `LaunchError` for another graph."""
+        raise self._has_no_params("set_param")
+
+    def get_param(self, name: str, arr: Any) -> None:
+        """Copy a named array of a graph out of a file into an array. Raises `LaunchError` for another graph."""
+        raise self._has_no_params("get_param")
+
+    def get_param_ptr(self, name: str) -> int | None:
+        """The address of a named array of a graph out of a file. Raises `LaunchError` for another graph."""
+        raise self._has_no_params("get_param_ptr")
+
+    def _has_no_params(self, method: str) -> LaunchError:
+        return LaunchError(
+            f"{method} of a graph that was captured in this process\nexpected: one that capture_load returned\n"
+            "help: this graph works on the arrays that it was captured with: write to them, a.assign(values)"
+        )
+
+    # ----- what it is -------------------------------------------------------------------------
+
+    def groups(self) -> Iterator[tuple[Any, list[Any]]]:
+        """Neighbouring steps that run together, with what they have in common: True native launches, a device that
+        all of them are work for, or False for nothing."""
         return ((kind, list(steps)) for kind, steps in itertools.groupby(self.steps, _kind))
 
     def report(self) -> GraphReport:
         """How the graph runs: which launches are one loop, and why others are not. `print(graph.report())`."""
-        return GraphReport(tuple(part for kind, steps in self._groups() for part in parts_of(kind, steps)))
+        return GraphReport(tuple(part for kind, steps in self.groups() for part in parts_of(kind, steps)))
 
 
 def _kind(step: Launch | HostWork) -> Any:
@@ -131,12 +163,15 @@ def _kind(step: Launch | HostWork) -> Any:
 
 def capture_begin(
     device: Any = None, stream: Any = None, force_module_load: bool | None = None, external: bool = False,
-    apic: bool = False, capture_mode: Any = None,
+    apic: bool = False, capture_mode: CaptureMode = CaptureMode.THREAD_LOCAL,
 ) -> None:  # fmt: skip
     """Start recording launches and array operations of this thread instead of running them.
 
-    The options after `stream` are for CUDA. Raises `LaunchError` when a capture is running already.
+    The options after `stream` have no effect: every graph can be written into a file (`apic`, see `capture_save`), and
+    calls of other libraries are never in the way of a capture (`capture_mode`). Raises `LaunchError` when a capture is
+    running already, `ValueError` for what is no `CaptureMode`.
     """
+    CaptureMode(capture_mode)
     if current_graph() is not None:
         raise LaunchError("a capture is already running on this thread\nhelp: call capture_end() first")
     graph = Graph(get_device(device))
@@ -177,13 +212,13 @@ class ScopedCapture:
 
     def __init__(
         self, device: Any = None, stream: Any = None, force_module_load: bool | None = None, external: bool = False,
-        apic: bool = False, capture_mode: Any = None,
+        apic: bool = False, capture_mode: CaptureMode = CaptureMode.THREAD_LOCAL,
     ):  # fmt: skip
-        self.device = device
+        self.device, self.capture_mode = device, CaptureMode(capture_mode)
         self.graph: Graph | None = None
 
     def __enter__(self) -> ScopedCapture:
-        capture_begin(self.device)
+        capture_begin(self.device, capture_mode=self.capture_mode)
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 
 from ....errors import DeviceError, instance
 from ...emit import build as builder
+from ...emit import native, portable
 from ...emit.program import Program
 from ...emit.target import Options
 from .allotted import Allocator, DefaultAllocator, buffer_from
@@ -198,6 +199,22 @@ class Device:
     def begin(self, program: Program, options: Options, threads: Executor) -> None:
         """Let other threads do their part of `build`, which is to follow."""
         builder.begin(program, options, threads)
+
+    def given_out(self, program: Program, options: Options) -> bytes:
+        """What `build` makes, as bytes that `taken` makes machine code of in another process."""
+        return portable.given_out(program, options)
+
+    def taken(self, payload: bytes) -> Any:
+        """Machine code out of bytes, ready to be launched. Raises `CompilerError` for what is none."""
+        return portable.taken(payload)
+
+    def requirements(self) -> dict[str, Any]:
+        """What code of this device asks of one that is to run it, see `unmet`."""
+        return native.requirements()
+
+    def unmet(self, requirements: dict[str, Any]) -> str:
+        """What is missing here to run code with these requirements, nothing if it runs. Raises `TypeError`."""
+        return native.unmet(**requirements)
 
 
 def _system_memory(pages: str) -> int:

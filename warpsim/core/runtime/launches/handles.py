@@ -20,12 +20,13 @@ import numpy as np
 
 from ....errors import DeviceError, StructureIdError
 from ...types import structs
+from ...types.arrays import WORD
 from ...types.handles import ADDRESS_BITS, HEADER, LIVE, ROW_BITS, ROWS, digest, structure_name
 from ...types.scalars import uint8
 from ..arrays import saved_contents
 from ..arrays.host_memory import allocate, write_struct
 from ..devices.cuda.driver import ended
-from ..devices.device import get_device
+from ..devices.device import Device, get_device
 from ..devices.unique import Unique
 from .interp import interpreted
 
@@ -40,19 +41,14 @@ _unused_rows = iter(range(1, 1 << ROW_BITS))
 """Rows of the table of ids that structures left, and those that none had yet."""
 
 
-class Handle(Unique):
-    """A struct under an id. `data` is the struct, `id` what kernels are given.
+class Record(Unique):
+    """The bytes that an id leads kernels to. kind: the digest of the type of struct that they are."""
 
-    device: where the arrays of the struct are, by default the current one. Safe to make and close from several
-    threads. Raises `StructureIdError` for the use of a closed handle.
-    """
-
-    def __init__(self, data: structs.Struct, device: Any = None):
-        self.type, self.device = type(data), get_device(device)
-        layout = structs.numpy_dtype(self.type)
-        self._memory = np.zeros(HEADER + layout.itemsize + layout.alignment, np.uint8)
+    def __init__(self, size: int, kind: int, device: Device):
+        self.device = device
+        self._memory = np.zeros(HEADER + size + WORD, np.uint8)
         self._words = self._memory[:HEADER].view(np.uint64)
-        self._record = self._memory[HEADER : HEADER + layout.itemsize].view(layout)
+        self.content = self._memory[HEADER : HEADER + size]
         with _lock:
             number = next(_numbers)
         self._there: np.ndarray = self._memory
@@ -66,21 +62,56 @@ class Handle(Unique):
         else:
             self._row = _free_row()
             self._id = number << ROW_BITS | self._row
-        self._words[:] = self._id, digest(self.type)
-        self._write(data)
+        self._words[:] = self._id, kind
+
+    @property
+    def id(self) -> int:
+        """What stands for the bytes in kernels."""
+        return self._id
+
+    def publish(self) -> None:
+        """Bring the bytes to where kernels read them."""
+        if self._there is not self._memory:
+            self._there[...] = self._memory
         if self._row:
-            ROWS[self._row] = self._id, digest(self.type), self._record.ctypes.data, 0
+            ROWS[self._row] = self._id, self._words[1], self.content.ctypes.data, 0
+
+    def close(self) -> None:
+        """Let the id stand for nothing. Closing twice does no harm."""
+        if self._words[0]:
+            if self._row:
+                ROWS[self._row] = 0
+                _rows.append(self._row)
+            self._memory[:] = 0
+            if self._there is not self._memory:
+                ended(self.device, partial(self._there.fill, 0))
+            _resting.append(self._there)
+
+    def __del__(self, process_ends: Callable[[], bool] = sys.is_finalizing) -> None:
+        # When the process ends, modules are gone, and there is nobody to give the id back to.
+        if not process_ends() and hasattr(self, "_id"):
+            self.close()
+
+
+class Handle(Record):
+    """A struct under an id. `data` is the struct, `id` what kernels are given.
+
+    device: where the arrays of the struct are, by default the current one. Safe to make and close from several
+    threads. Raises `StructureIdError` for the use of a closed handle.
+    """
+
+    def __init__(self, data: structs.Struct, device: Any = None):
+        self.type = type(data)
+        layout = structs.numpy_dtype(self.type)
+        super().__init__(layout.itemsize, digest(self.type), get_device(device))
+        self._record = self.content.view(layout)
+        self._write(data)
         LIVE[self._id] = self
 
     def _write(self, data: structs.Struct) -> None:
         write_struct(self._record, 0, data)
         self._data, self._arrays = data, structs.frozen(data)  # the record has the addresses of these arrays
-        self._publish()
-
-    def _publish(self) -> None:
-        """Bring the record to where kernels read it."""
-        if self._there is not self._memory:
-            self._there[...] = self._memory
+        self.publish()
 
     @property
     def id(self) -> int:
@@ -108,13 +139,7 @@ class Handle(Unique):
         if self.is_open:
             del self._data, self._arrays
             LIVE.pop(self._id, None)
-            if self._row:
-                ROWS[self._row] = 0
-                _rows.append(self._row)
-            self._memory[:] = 0
-            if self._there is not self._memory:
-                ended(self.device, partial(self._there.fill, 0))
-            _resting.append(self._there)
+            super().close()
 
     def note_filled(self, arrays: Iterable[Any]) -> None:
         """Tell loops with checkpoints that a build is about to fill arrays of the structure's own."""
@@ -145,9 +170,18 @@ class Handle(Unique):
                 "help: make a new one"
             )
 
-    def __del__(self, process_ends: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not process_ends():  # else modules are gone, and there is nobody to give the id back to
-            self.close()
+
+class Publication:
+    """The step after which the id of a structure stands for a struct: graphs fill the arrays of their capture."""
+
+    name = "new arrays of a structure"
+
+    def __init__(self, handle: Handle, data: structs.Struct):
+        self.handle, self.data = handle, data
+
+    def __call__(self) -> None:
+        if self.handle.data is not self.data:
+            self.handle.update(self.data)
 
 
 def _free_row() -> int:

@@ -41,6 +41,7 @@ from .guards import Guard, guard_of
 from .kernel import Kernel, Settings
 from .shared_memory import alias_test
 from .struct_bytes import RefusedField
+from .ways import Way
 
 
 class LaunchCall:
@@ -147,7 +148,8 @@ class Launcher:
         """The same in blocks of so many threads, where those are no matter of the device's."""
         self.reverses: dict[Any, tuple[Launcher, ...]] = {}
         """The steps of the adjoint used last, by which arrays have gradients; empty where none passes through."""
-        self.load(tuple("C" if _is_contiguous(a, t) else "" for a, t in zip(args, types, strict=True)))
+        self.layouts = tuple("C" if _is_contiguous(a, t) else "" for a, t in zip(args, types, strict=True))
+        self.load(self.layouts)
 
     def load(self, layouts: tuple[str, ...]) -> None:
         """Make what runs the program; layouts: of the array parameters, as machine code is made for them."""
@@ -283,6 +285,15 @@ class Launcher:
     def run_in_order(self, call: LaunchCall) -> None:
         """The same, one thread after the other."""
         raise NotImplementedError
+
+    def way_of(self, call: LaunchCall) -> Way:
+        """How `run` runs a launch; for devices that have machine code."""
+        raise NotImplementedError
+
+    def given_out(self) -> bytes:
+        """The machine code as bytes for another process. Raises `CompilerError` where it is of this process alone."""
+        layouts, settings = self.layouts, self.settings
+        return self.kernel.given_out(self.own_types, layouts, settings, self.device, self.aliased, self.form)
 
     def command(self, call: LaunchCall) -> bytes | None:
         """The launch as a command for the pool of threads, or None where that is not all there is to do."""

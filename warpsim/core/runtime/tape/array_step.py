@@ -45,9 +45,19 @@ class ArrayStep(ABC):
     """Whether derivatives look at what the operands held."""
     bilinear = False
     """Whether results are sums of products of elements of two operands."""
+    settings: tuple[str, ...] = ()
+    """The attributes, numbers or None, that say with results and operands what is to be done."""
 
     def __init__(self, results: Sequence[array], operands: Sequence[Any], device: Device | None = None):
         self.results, self.operands, self.device = list(results), list(operands), device
+
+    @classmethod
+    def again(cls, results: Sequence[array], operands: Sequence[Any], settings: Mapping[str, Any]) -> ArrayStep:
+        """The operation that has these settings, on the host."""
+        step = object.__new__(cls)
+        step.results, step.operands, step.device = list(results), list(operands), None
+        vars(step).update({name: settings[name] for name in cls.settings})
+        return step
 
     def on(self, results: Sequence[array], operands: Sequence[Any]) -> ArrayStep:
         """The same operation on other arrays."""

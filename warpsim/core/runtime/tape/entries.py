@@ -13,6 +13,7 @@ from ..arrays.call_site import CallSite
 from ..arrays.indexed import indexedarray
 from ..arrays.mirrors import Mirror
 from ..arrays.saved_contents import Read
+from ..devices.transfer import Move, Transfer
 from .entry import ArrayUse, MovedEntry, Step, TapeEntry, gradient_in
 from .host_gradients import add_to, frozen_picks, last_writes, narrowed
 from .stand_ins import Restored
@@ -38,7 +39,22 @@ class WriteEntry(TapeEntry):
 
     @property
     def step(self) -> Step | None:  # type: ignore[override]
-        return self.run if has_cotangent(self.dest.dtype) else None
+        return Transfer(self.run, self.moves) if has_cotangent(self.dest.dtype) else None
+
+    def moves(self) -> list[Move] | None:
+        """What `run` comes down to: None where elements are picked by tables, or were repeated."""
+        grad = self.dest._array._gradient
+        if grad is None:
+            return []
+        if self.picks is not None or self.source_picks is not None:
+            return None
+        part, source = self.select(grad._data), None if self.source is None else self.source._array._gradient
+        clear = Move(part, np.zeros((), part.dtype))
+        if source is None:
+            return [clear]
+        if source._data.size != part.size or np.may_share_memory(source._data, part):
+            return None
+        return [Move(source._data, part, adds=True), clear]
 
     def run(self) -> None:
         """Move the gradient of the written elements to where they came from."""

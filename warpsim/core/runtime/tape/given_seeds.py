@@ -13,6 +13,7 @@ from ...types.arrays import type_name
 from ...types.cotangents import has_cotangent
 from ..arrays.array import array
 from ..devices.capture import recorded
+from ..devices.transfer import Move, Transfer, copying
 
 Seeds = list[tuple[array, np.ndarray]]
 
@@ -71,8 +72,13 @@ def check_seed(a: Any, grad: Any) -> None:
 def held(values: np.ndarray) -> np.ndarray:
     """A copy, taken when the step runs."""
     copy = np.empty_like(values)
-    recorded(partial(np.copyto, copy, values))
+    recorded(copying(copy, values))
     return copy
+
+
+def setting(target: np.ndarray, values: np.ndarray) -> Transfer:
+    """The step that sets seeds."""
+    return Transfer(partial(set_values, target, values), lambda: [Move(target, values)])
 
 
 def set_values(target: np.ndarray, values: np.ndarray) -> None:

@@ -36,9 +36,10 @@ from ..arrays.call_site import CallSite
 from ..arrays.in_pieces import InPieces
 from ..arrays.indexed import indexedarray
 from ..arrays.notebook import table
-from ..arrays.seeds import clear, keep_left, may_be_seeded, refuse_seeds
+from ..arrays.seeds import clearing, keep_left, may_be_seeded, refuse_seeds
 from ..devices.capture import current_graph, recorded
 from ..devices.device import get_device
+from ..devices.transfer import bookkeeping, copying
 from ..devices.unique import Unique
 from ..launches.dimensions import normalized
 from ..launches.for_device import prepare
@@ -50,7 +51,7 @@ from .constants import hides_gradient, warn_of_constants
 from .copies_report import SnapshotReport, report
 from .entries import AnnouncedWrite, FunctionEntry, WriteEntry
 from .entry import TapeEntry
-from .given_seeds import given_seeds, held, refuse_nothing, set_values
+from .given_seeds import given_seeds, held, refuse_nothing, setting
 from .launch_entry import LaunchEntry
 from .picture.graph import visualize
 from .picture.items import items_of
@@ -271,7 +272,7 @@ class Tape(Unique):
             self._start(seeds, wrote if seeds else [])  # without seeds, gradients are what the arrays hold
             retained = self._run(watch)
             for grad, values in retained:
-                recorded(partial(np.copyto, grad._data, values), grad.device)
+                recorded(copying(grad._data, values), grad.device)
             for g in wrote:
                 keep_left(g)
 
@@ -284,7 +285,7 @@ class Tape(Unique):
             capture.keep((list(self.log), [a._gradient for a in self.arrays()]))
             if session.frame is None:  # what is written before the graph runs is known only then
                 capture.pin(session)
-                recorded(session.check)
+                recorded(bookkeeping(session.check))
 
     def _prepare(self) -> None:
         """Make the reverse steps, or make them anew when arrays got other gradients."""
@@ -307,12 +308,12 @@ class Tape(Unique):
         values = [held(v) if own else v for _, v in seeds]
         for g in wrote:
             if g._memory.reads or current_graph() is not None:
-                recorded(partial(clear, g), g.device)
+                recorded(clearing(g), g.device)
             else:
                 g._data.fill(0)  # what `zero_` comes down to
         for (a, _), value in zip(seeds, values, strict=True):
             assert a._gradient is not None
-            recorded(partial(set_values, a._gradient._data, value), a.device)
+            recorded(setting(a._gradient._data, value), a.device)
 
     def _run(self, watch: Callable[[TapeEntry], None] | None) -> list[tuple[array, np.ndarray]]:
         """Run all steps; returns the gradients to keep of arrays with `retain_grad`, and their values."""
@@ -326,7 +327,7 @@ class Tape(Unique):
                     open_ones.remove(a)
                     assert a._gradient is not None
                     values = np.empty_like(a._gradient._data)
-                    recorded(partial(np.copyto, values, a._gradient._data), a.device)
+                    recorded(copying(values, a._gradient._data), a.device)
                     retained.append((a._gradient, values))
             step = entry.step if watch is None else partial(watch, entry)
             if step and capture is None:

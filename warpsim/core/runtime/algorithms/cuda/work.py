@@ -15,6 +15,7 @@ import numpy as np
 from ...arrays.array import array
 from ...devices.capture import current_graph
 from ...devices.device_memory import DeviceMemory
+from ...devices.transfer import Move, Transfer
 from ...launch import launch
 
 Step = Callable[[], None]
@@ -66,6 +67,7 @@ class Later(Now):
     def __init__(self, device: Any):
         super().__init__(device)
         self.steps: list[Step] = []
+        self.parts: list[Any] = []  # the same as launches and transfers, where they are such
         self.streamed = True
         """Whether all that is to do is work for the device's stream."""
 
@@ -74,13 +76,17 @@ class Later(Now):
             command = launch(kernel, dim, inputs, device=self.device, record_tape=False, record_cmd=True)
             self.streamed &= command.device is not None
             self.steps.append(command.run)
+            self.parts.append(command)
 
     def copy(self, target: DeviceMemory, source: Any) -> None:
-        self.steps.append(lambda: target.put(source))
+        values = source if isinstance(source, np.ndarray) else np.asarray(source)
+        self.steps.append(Transfer(lambda: target.put(source), lambda: [Move(target, values)]))
+        self.parts.append(self.steps[-1])
 
     def on_host(self, step: Step) -> None:
         self.streamed = False
         self.steps.append(step)
+        self.parts.append(step)
 
     def run(self) -> None:
         """Do what was prepared. Raises `NeedsHost`, before anything is done, where a graph cannot hold it."""

@@ -23,6 +23,7 @@ import numpy as np
 
 from .....errors import DeviceError, DeviceMemoryError
 from ....emit import build as builder
+from ....emit import portable
 from ....emit.program import Program
 from ....emit.target import Options
 from .. import device as devices
@@ -234,6 +235,25 @@ class CudaDevice(Device):
 
     def begin(self, program: Program, options: Options, threads: Executor) -> None:
         """Nothing: NVIDIA's compilers take one program at a time, in `build`."""
+
+    def given_out(self, program: Program, options: Options) -> bytes:
+        """What `build` loads, as bytes that `taken` loads in another process."""
+        return portable.cuda_given_out(builder.build_cuda(program, options, self.arch))
+
+    def taken(self, payload: bytes) -> CudaFunction:
+        """Machine code out of bytes, ready to be launched. Raises `CompilerError` for what is none."""
+        return CudaFunction(portable.cuda_taken(payload), self)
+
+    def requirements(self) -> dict[str, Any]:
+        """The compute capability that code is made for."""
+        return {"arch": list(self.arch)}
+
+    def unmet(self, requirements: dict[str, Any]) -> str:
+        """Code runs on GPUs of its own generation from its own revision on."""
+        major, minor = requirements["arch"]
+        if major == self.arch[0] and minor <= self.arch[1]:
+            return ""
+        return f"code for compute capability {major}.{minor}, and {self} has {self.arch[0]}.{self.arch[1]}"
 
     # ----- memory -----------------------------------------------------------------------------
 

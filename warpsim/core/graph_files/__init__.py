@@ -1,0 +1,1 @@
+"""Captured graphs in files, which run in another process without the Python of their kernels."""
