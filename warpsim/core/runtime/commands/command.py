@@ -14,7 +14,7 @@ from ...types import compounds
 from ...types.arrays import ArrayType
 from ...types.cotangents import has_cotangent
 from ...types.signatures import is_generic
-from ...types.structs import StructType
+from ...types.structs import Struct, StructType
 from ..arrays import saved_contents
 from ..arrays.call_site import CallSite
 from ..arrays.creation import zeros
@@ -30,6 +30,7 @@ from ..launches.dimensions import normalized
 from ..launches.for_device import prepare
 from ..launches.kernel import Kernel
 from ..launches.launcher import LaunchCall
+from ..launches.struct_bytes import RefusedField, struct_packer
 from ..tape.recording import run_generally
 
 
@@ -71,7 +72,8 @@ class Launch(Unique):
     all whose arrays gradients belong: those of the arrays that are set, else what `set_param_by_name(adjoint=True)`
     says; numbers have none. Raises `LaunchError` for a generic kernel.
 
-    A change that does not fit raises what `wp.launch` would raise, and leaves the launch as it was.
+    Fields of a struct that change after it was given change the launch. A change that does not fit raises what
+    `wp.launch` would raise, and leaves the launch as it was.
     """
 
     ready: ReadyLaunch
@@ -83,6 +85,9 @@ class Launch(Unique):
     """Raises for arguments without the gradients that an adjoint launch adds to."""
     checked = True
     """Whether the present arguments have these gradients; arrays are set one by one, gradients after them."""
+    live: tuple[tuple[int, Struct, Callable[[Struct], bytes], bytes], ...] = ()
+    """The structs as the user has them: position, struct, how it is packed, and the bytes that the launch has of it.
+    Adjoint launches have copies alone."""
     unset: frozenset[int] = frozenset()
     """Arrays that were None when it was recorded, although every thread uses them."""
 
@@ -118,6 +123,15 @@ class Launch(Unique):
 
         ready: the call for a list of arguments.
         """
+        command = cls._with_blanks(kernel, args, device, ready)
+        command._watch(args)
+        return command
+
+    @classmethod
+    def _with_blanks(
+        cls, kernel: Kernel, args: Sequence[Any], device: Device, ready: Callable[..., LaunchCall]
+    ) -> Launch:
+        """The launch with empty arrays for those that every thread uses and that are None."""
         pairs = list(zip(args, kernel.patterns.values(), strict=False))
         absent = {k for k, (a, t) in enumerate(pairs) if a is None and isinstance(t, ArrayType) and not is_generic(t)}
         if not absent:
@@ -149,13 +163,33 @@ class Launch(Unique):
 
     @property
     def args(self) -> list[Any]:
-        """The present arguments; structs as they were when they were given."""
-        return list(self.ready.call.args)
+        """The present arguments; of adjoint launches structs as they were when they were given."""
+        args = list(self.ready.call.args)
+        for position, struct, _, _ in self.live:
+            args[position] = struct
+        return args
 
     def _bind(self, dim: Any, args: list[Any]) -> None:
         """Take other dimensions and arguments, or raise and keep the present ones."""
         self.ready = ReadyLaunch(self.ready.call.rebound(dim, args))
+        self._watch(args)
         self.checked = self.check_gradients is None
+
+    def _watch(self, args: Sequence[Any]) -> None:
+        """Keep the structs among the arguments, to see before each run whether they changed."""
+        launcher = self.ready.call.launcher
+        structs = [(k, a) for k, a in enumerate(args) if isinstance(a, Struct) and launcher.form.kind != "adjoint"]
+        packers = [(k, a, struct_packer(type(a), launcher.device)) for k, a in structs]
+        self.live = tuple((k, a, pack, pack(a)) for k, a, pack in packers)
+
+    def _take_changes(self) -> None:
+        """Take structs anew whose fields changed."""
+        try:
+            same = all([pack(struct) == known for _, struct, pack, known in self.live])
+        except RefusedField:  # which is said with the name of the argument
+            same = False
+        if not same:
+            self._bind(self.dim, self.args)
 
     def run(self) -> None:
         """Run with the present arguments."""
@@ -222,6 +256,8 @@ class Launch(Unique):
         Raises `LaunchError` when an array that was None at first is still to be set, `GradientError` when one has no
         gradient that the adjoint adds to.
         """
+        if self.live:
+            self._take_changes()
         if not self.checked and self.check_gradients is not None:
             self.check_gradients(self.args)
             self.checked = True
