@@ -186,7 +186,7 @@ def test_a_change_that_does_not_fit_is_told_at_the_next_launch():
     setup, out = setup_of("cpu"), wp.zeros(3, dtype=float)
     command = wp.launch(advance, 3, [setup, 2.0, out], record_cmd=True)
     setup.source = None
-    with pytest.raises(WarpsimError, match="argument 'setup' of (.|\n)*an array in it is None"):
+    with pytest.raises(WarpsimError, match=r"argument 'setup' of (.|\n)*an array in it is None"):
         command.launch()
     setup.source = wp.ones(3, dtype=float)
     command.launch()

@@ -185,7 +185,7 @@ class Launch(Unique):
     def _take_changes(self) -> None:
         """Take structs anew whose fields changed."""
         try:
-            same = all([pack(struct) == known for _, struct, pack, known in self.live])
+            same = [known for _, _, _, known in self.live] == [pack(struct) for _, struct, pack, _ in self.live]
         except RefusedField:  # which is said with the name of the argument
             same = False
         if not same:
