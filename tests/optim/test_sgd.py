@@ -163,3 +163,44 @@ def test_a_step_without_parameters(optimizer):
     optimizer.set_params(None)
     with pytest.raises(ArgumentCountError, match="without parameters"):
         optimizer.step([])
+
+
+@pytest.mark.parametrize("dtype", [wp.float16, wp.float32, wp.float64, wp.vec3, wp.mat22])
+@pytest.mark.parametrize("kind", ["adam", "sgd", "nesterov"])
+def test_single_steps_are_those_of_an_optimiser(kind, dtype):
+    """With the state in arrays of one's own, flat or like the parameters."""
+    x = wp.ones((2, 3), dtype=dtype)
+    y, master = wp.clone(x), wp.float32 if dtype is wp.float16 else dtype
+    state = [wp.zeros(x.shape, dtype=master) for _ in range(2)]
+    if kind == "adam":
+        optimizer, rule = Adam([x], lr=0.1, betas=(0.8, 0.9)), (0.1, 0.8, 0.9)
+    else:
+        numbers = state[0].numpy()
+        state = [wp.full(numbers.size, 7.0, dtype=numbers.dtype.type)]  # what is there does not count at first
+        options = {"momentum": 0.5, "weight_decay": 0.1, "dampening": 0.0 if kind == "nesterov" else 0.2}
+        optimizer = SGD([x], lr=0.1, nesterov=kind == "nesterov", **options)
+    for t in range(4):
+        g = wp.zeros(x.shape, dtype=dtype)
+        g.assign(np.cos(np.arange(g.numpy().size) + t).reshape(g.numpy().shape))
+        optimizer.step([g])
+        if kind == "adam":
+            Adam.step_detail(g, *state, *rule, t, 1e-8, y)
+        else:
+            SGD.step_detail(g, *state, 0.1, 0.5, options["dampening"], 0.1, kind == "nesterov", t, y)
+        np.testing.assert_array_equal(x.numpy(), y.numpy())
+
+
+def test_state_that_does_not_fit_a_single_step():
+    x, g = wp.zeros(3, dtype=wp.vec3), wp.ones(3, dtype=wp.vec3)
+    fits = wp.zeros(9, dtype=float)
+    for m, error in (
+        (wp.zeros(8, dtype=float), ArrayError), (wp.zeros(3, dtype=wp.vec3d), ArrayTypeError),
+        (np.zeros(9), ArgumentTypeError), (None, ArgumentTypeError),
+    ):  # fmt: skip
+        with pytest.raises(error):
+            Adam.step_detail(g, m, fits, 0.1, 0.9, 0.99, 0, 1e-8, x)
+        with pytest.raises(error):
+            SGD.step_detail(g, m, 0.1, 0.9, 0.0, 0.0, False, 0, x)
+    with pytest.raises(ArrayTypeError):
+        Adam.step_detail(fits, fits, fits, 0.1, 0.9, 0.99, 0, 1e-8, x)
+    assert not x.numpy().any() and not fits.numpy().any()

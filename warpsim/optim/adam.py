@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.language import array, kernel, sqrt, tid
-from .state import checked_grads, in_range, kept, moments, split_parameters
-from .vectors import components, run
+from .state import checked_grads, checked_moment, in_range, kept, moments, split_parameters
+from .vectors import check_alike, components, run
 
 
 @kernel
@@ -77,6 +77,25 @@ class Adam:
         grads = checked_grads(grad, self.params)
         self.t += 1
         for x, g, m, v, since in zip(self._flat, grads, self.m, self.v, self._since, strict=True):
-            left = (1.0 - beta ** (self.t - since) for beta in (self.beta1, self.beta2))
-            rule = (self.lr, self.beta1, self.beta2, *left, self.eps)
-            run(_adapt, x.size, [x, components(g), m, v, *map(m.dtype, rule)], x.device)
+            self._move(x, components(g), m, v, (self.lr, self.beta1, self.beta2, self.eps), self.t - since)
+
+    @staticmethod
+    def step_detail(
+        g: array, m: array, v: array, lr: float, beta1: float, beta2: float, t: int, eps: float, params: array
+    ) -> None:
+        """One step of one array of parameters without an optimiser, whose moments `m` and `v` are kept elsewhere.
+
+        t: how many steps were made before. m, v: as many numbers as the parameters have, float32 for float16 ones,
+        which move along. Raises what `step` raises.
+        """
+        check_alike(g, params, "g", "params")
+        flat = components(params)
+        rule = (lr, beta1, beta2, eps)
+        Adam._move(flat, components(g), checked_moment(m, flat, "m"), checked_moment(v, flat, "v"), rule, t + 1)
+
+    @staticmethod
+    def _move(x: array, g: array, m: array, v: array, rule: tuple[float, float, float, float], age: int) -> None:
+        """age: how many steps the moments have seen after this one."""
+        lr, beta1, beta2, eps = rule
+        numbers = (lr, beta1, beta2, 1.0 - beta1**age, 1.0 - beta2**age, eps)
+        run(_adapt, x.size, [x, g, m, v, *map(m.dtype, numbers)], x.device)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.language import array, kernel, tid
-from .state import checked_grads, in_range, kept, moments, split_parameters
-from .vectors import components, run
+from .state import checked_grads, checked_moment, in_range, kept, moments, split_parameters
+from .vectors import check_alike, components, run
 
 
 @kernel
@@ -74,8 +74,32 @@ class SGD:
     def step(self, grad: Sequence[array]) -> None:
         """Move every parameter against its gradient; `grad` has an array for each, alike in shape and dtype."""
         grads = checked_grads(grad, self.params)
+        rule = (self.lr, self.momentum, self.dampening, self.weight_decay)
         for x, g, b in zip(self._flat, grads, self.b, strict=True):
-            dampening = self.dampening if self.t else 0.0  # the first step has nothing to dampen
-            rule = [b.dtype(v) for v in (self.lr, self.momentum, dampening, self.weight_decay)]
-            run(_descend, x.size, [x, components(g), b, *rule, int(self.nesterov)], x.device)
+            self._move(x, components(g), b, rule, self.nesterov, first=not self.t)
         self.t += 1
+
+    @staticmethod
+    def step_detail(
+        g: array, b: array, lr: float, momentum: float, dampening: float, weight_decay: float, nesterov: bool, t: int,
+        params: array,
+    ) -> None:  # fmt: skip
+        """One step of one array of parameters without an optimiser, whose momentum `b` is kept elsewhere.
+
+        t: how many steps were made before; at the first, `b` becomes the gradient whatever it holds. b: as many
+        numbers as the parameters have, float32 for float16 ones. Raises what `step` raises.
+        """
+        check_alike(g, params, "g", "params")
+        flat = components(params)
+        moment = checked_moment(b, flat, "b")
+        if not t:
+            moment.zero_()
+        SGD._move(flat, components(g), moment, (lr, momentum, dampening, weight_decay), nesterov, first=not t)
+
+    @staticmethod
+    def _move(
+        x: array, g: array, b: array, rule: tuple[float, float, float, float], nesterov: bool, first: bool
+    ) -> None:
+        lr, momentum, dampening, weight_decay = rule
+        numbers = (lr, momentum, 0.0 if first else dampening, weight_decay)  # the first step has nothing to dampen
+        run(_descend, x.size, [x, g, b, *map(b.dtype, numbers), int(nesterov)], x.device)

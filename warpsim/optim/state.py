@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.language import array, float16, float32, zeros
-from ..errors import ArgumentCountError
-from .vectors import as_list, check_alike, components
+from ..core.types.arrays import type_name
+from ..errors import ArgumentCountError, ArrayError, ArrayTypeError
+from .vectors import as_list, check_alike, check_floats, components
 
 
 def split_parameters(params: Sequence[array] | None) -> tuple[list[array] | None, list[array]]:
@@ -40,6 +41,18 @@ def checked_grads(grad: Any, params: list[array] | None) -> list[array]:
     for k, (g, x) in enumerate(zip(grads, params, strict=True)):
         check_alike(g, x, f"grad[{k}]", f"params[{k}]")
     return grads
+
+
+def checked_moment(moment: Any, flat: array, name: str) -> array:
+    """Numbers of a moment that somebody else keeps, as many as a flat parameter has, in the precision of its state."""
+    check_floats(moment, name)
+    numbers, dtype = components(moment), master_dtype(flat.dtype)
+    if numbers.size != flat.size or numbers.dtype is not dtype:
+        raise (ArrayError if numbers.dtype is dtype else ArrayTypeError)(
+            f"{name} has {numbers.size} numbers of {type_name(numbers.dtype)}\n"
+            f"expected: {flat.size} of {type_name(dtype)}, as params"
+        )
+    return numbers
 
 
 def master_dtype(dtype: type) -> type:

@@ -82,6 +82,14 @@ def test_waiting_is_over_at_once():
     assert second.is_complete
 
 
+def test_a_stream_knows_whether_a_graph_of_its_device_is_captured():
+    stream, other = wp.Stream("cpu"), wp.Stream("interp")
+    assert not stream.is_capturing
+    with wp.ScopedCapture("cpu"):
+        assert stream.is_capturing and wp.get_stream("cpu").is_capturing and not other.is_capturing
+    assert not stream.is_capturing
+
+
 def test_a_device_makes_itself_current():
     device = wp.get_device("cpu")
     assert not device.has_stream

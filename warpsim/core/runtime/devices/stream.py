@@ -76,6 +76,11 @@ class Stream(Unique):
             self.device.look()
 
     @property
+    def is_capturing(self) -> bool:
+        """Whether this thread captures a graph of work on its device."""
+        return self.device.is_capturing
+
+    @property
     def is_complete(self) -> bool:
         """Whether all work has been done."""
         return not self.device.is_cuda or _is_done(self.device, "cuStreamQuery", self.handle)
