@@ -1,11 +1,14 @@
-"""Free variables: what the names mean that a function captures from outside, settled when it is defined.
+"""Free variables: what the names mean that a function captures from outside.
 
-Code made of a function must not depend on when it is first asked for. So a name keeps the value that it has when
-`@kernel` or `@func` runs; numbers, vectors, structs and lists are copied. Two kinds of names look further:
+A name keeps what it means when `@kernel` or `@func` runs; `wp.static` is evaluated then. Three kinds look further:
 
-- One without a value at that time is looked up when a compiler first meets it, in the scope that Python says: a
-  closure variable in its cell, never among the globals.
-- One bound to a function that is defined again is followed to the new definition.
+- A constant has the value that it has when the function is first compiled, so that a script can read its settings
+  after its kernels are defined. It is copied then, and the same in every form of the program. Where one `def` makes
+  several functions, a constant that differs between these belongs to each definition: kernels made in a loop, or by
+  a function, keep their own.
+- A name without a value is looked up when a compiler first meets it, in the scope that Python says: a closure variable
+  in its cell, never among the globals.
+- A name bound to a function that is defined again is followed to the new definition.
 """
 
 from __future__ import annotations
@@ -14,8 +17,9 @@ import ast
 import builtins
 import copy
 import sys
+import weakref
 from collections.abc import Callable
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -35,10 +39,39 @@ class Redefinable:
         raise NotImplementedError
 
 
+class Definitions:
+    """All functions that one `def` has made, and which constants differ between them."""
+
+    def __init__(self) -> None:
+        self.functions: weakref.WeakSet[Captured] = weakref.WeakSet()
+        self.differing: set[str] = set()
+
+    def add(self, captured: Captured) -> None:
+        """Note one more, and close the constants that differ from those of the ones before."""
+        known = next(iter(self.functions), captured)  # any: they agree in all that does not differ
+        paths = (captured.constants.keys() | known.constants.keys()) - self.differing
+        fresh = {path for path in paths if not _agree(path, captured, known)}
+        self.differing |= fresh
+        self.functions.add(captured)
+        for each in self.functions if fresh else (captured,):
+            each.open -= self.differing
+
+
+_DEFINITIONS: dict[int, Definitions] = {}  # by the code object, as long as there is one
+
+
+def definitions_of(code: CodeType) -> Definitions:
+    """What one `def` has made so far."""
+    if id(code) not in _DEFINITIONS:
+        weakref.finalize(code, _DEFINITIONS.pop, id(code), None).atexit = False
+    return _DEFINITIONS.setdefault(id(code), Definitions())
+
+
 class Captured:
     """The names that a function takes from outside, with what they mean to it.
 
-    settled: by name, and by path (`"module.part.x"`) for what is reached through modules and objects.
+    settled: by name, and by path (`"module.part.x"`) for what is reached through modules and objects. constants: what
+    those meant at the definition that are values. open: those of them that the first compilation looks up again.
     """
 
     def __init__(self, function: Callable[..., Any], tree: ast.FunctionDef | ast.Lambda):
@@ -48,36 +81,43 @@ class Captured:
         self.statics: dict[ast.AST, Any] = {}  # by call, also of calls inside those that wait for the compiler
         paths = list(names.outside(tree))
         self.late = {names.steps(path)[0] for path in paths} | {ast.unparse(path) for path in paths}
-        self._settle_statics(tree, {id(_root(path)) for path in paths})
-        inside = {id(node) for call in self.statics for node in ast.walk(call)}
-        for path in paths:
-            if id(path) not in inside:
-                self._settle(path)
+        waiting = self._settle_statics(tree, {id(_root(path)) for path in paths})
+        static = {id(node) for call in self.statics for node in ast.walk(call)}
+        ends = [(self._settle(path), path) for path in paths if id(path) not in static]
+        read = {name: self.settled.get(name, MISSING) for name, path in ends if id(path) not in waiting}
+        self.constants = {name: meaning for name, meaning in read.items() if _is_constant(meaning)}
+        self.open = set(self.constants)
+        definitions_of(function.__code__).add(self)
 
     # ----- when the function is defined -------------------------------------------------------
 
-    def _settle(self, path: ast.Name | ast.Attribute) -> None:
-        """Keep what a name means, and what its attributes mean up to the first value."""
+    def _settle(self, path: ast.Name | ast.Attribute) -> str:
+        """Keep what a name means, and what its attributes mean up to the first value, whose path is returned."""
         name, attributes = names.steps(path)
         meaning = self.settled.get(name, MISSING)
         if meaning is MISSING:
             meaning = self.present(name)
             if meaning is MISSING:
-                return
+                return name
             self.settled[name] = meaning = own(meaning)
         for step in attributes:
             if isinstance(meaning, _VALUES) or _is_ours(meaning):
-                return
+                return name
             name = f"{name}.{step.attr}"  # type: ignore[union-attr]
             meaning = _attribute(meaning, step.attr)  # type: ignore[union-attr]
             if meaning is MISSING:
-                return
+                return name
             self.settled.setdefault(name, own(meaning))
         self.late.discard(name)
+        return name
 
-    def _settle_statics(self, tree: ast.AST, roots: set[int]) -> None:
-        """Evaluate `wp.static(...)` where every name has a value, once each; the rest waits for the compiler."""
+    def _settle_statics(self, tree: ast.AST, roots: set[int]) -> set[int]:
+        """Evaluate `wp.static(...)` where every name has a value, once each; the rest waits for the compiler.
+
+        Returns the nodes of those that wait, by their ids.
+        """
         inside: set[int] = set()
+        waiting: set[int] = set()
         for node in ast.walk(tree):  # a call comes before those inside it
             if not isinstance(node, ast.Call) or not names.is_path(node.func) or len(node.args) != 1 or node.keywords:
                 continue
@@ -85,6 +125,7 @@ class Captured:
                 continue
             if id(_root(node.func)) not in roots or not is_static(self.resolve(node.func)):
                 continue
+            waiting.update(id(inner) for inner in ast.walk(node))
             used = names.free_names(node.args[0])
             if all(id(n) in roots for n in ast.walk(node.args[0]) if isinstance(n, ast.Name) and n.id in used):
                 try:
@@ -92,8 +133,17 @@ class Captured:
                 except Exception:  # what is wrong is said when the kernel is compiled
                     continue
                 inside.update(id(inner) for inner in ast.walk(node))
+        return waiting - inside
 
     # ----- when a compiler asks ---------------------------------------------------------------
+
+    def settle_constants(self) -> None:
+        """Give constants the values that they have now, for good. A name that is gone keeps what it meant."""
+        opened, self.open = self.open, set()
+        for path in opened:
+            now = self.now(path)
+            if now is not MISSING:
+                self.settled[path] = own(now)
 
     def present(self, name: str) -> Any:
         """What a name is bound to now, or `MISSING`."""
@@ -181,6 +231,26 @@ def own(value: Any) -> Any:
     if type(value) is dict:
         return {key: own(part) for key, part in value.items()}
     return value
+
+
+def _is_constant(meaning: Any) -> bool:
+    """Whether this is a value to kernels, of which a script may set another before they are compiled."""
+    return meaning is None or isinstance(meaning, _VALUES)
+
+
+def _agree(path: str, one: Captured, other: Captured) -> bool:
+    """Whether a path led two functions to equal constants when they were defined."""
+    return _same(one.constants.get(path, MISSING), other.constants.get(path, MISSING))
+
+
+def _same(a: Any, b: Any) -> bool:
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, list | tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    return np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b)
 
 
 def _root(node: ast.expr) -> ast.expr:

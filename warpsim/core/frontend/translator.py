@@ -87,6 +87,7 @@ class Translator:
         self, source: Source, builder: Builder, scope: Scope, caller: Translator | None = None,
         key: Any = None, session: dict[Any, Any] | None = None, kernel: bool = False, node: Any = None,
     ):  # fmt: skip
+        source.captured.settle_constants()
         self.source, self.builder, self.scope, self.caller = source, builder, scope, caller
         self.key, self.kernel = key, kernel
         self.session: dict[Any, Any] = session if session is not None else {}

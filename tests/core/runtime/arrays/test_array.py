@@ -238,6 +238,14 @@ class Interface:
         self.__array_interface__ = a.__array_interface__
 
 
+class OnBoth(Interface):
+    """What describes memory of the host to devices as well, such as memory that both reach."""
+
+    def __init__(self, a):
+        super().__init__(a)
+        self.__cuda_array_interface__ = self.__array_interface__
+
+
 class Capsule:
     def __init__(self, a):
         self.a = a
@@ -250,14 +258,14 @@ class Capsule:
 
 
 @pytest.mark.cpu(reason="shares memory with NumPy")
-@pytest.mark.parametrize("wrap", [Interface, Capsule])
+@pytest.mark.parametrize("wrap", [Interface, OnBoth, Capsule])
 def test_protocols_both_ways(wrap):
     x = grid()
     shared = wp.array(wrap(x), dtype=wp.vec4, copy=False)
     assert (shared.ptr, shared.shape, shared.dtype) == (x.ctypes.data, (3,), wp.vec4)
     assert wp.array(wrap(x)).ptr != x.ctypes.data
     exported = wrap(wp.array(x, copy=False))
-    again = np.asarray(exported) if wrap is Interface else np.from_dlpack(exported)
+    again = np.from_dlpack(exported) if wrap is Capsule else np.asarray(exported)
     assert np.shares_memory(again, x)
 
 

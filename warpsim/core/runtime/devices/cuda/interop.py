@@ -109,7 +109,7 @@ def memory_of(value: Any, device: Any = None) -> CudaMemory | None:
         return value if isinstance(value, CudaMemory) else None
     if isinstance(value, type):
         return None  # it has the protocols of its instances
-    described = _interface_of(value)
+    described = _interface_of(value, device)
     if described is not None and (described.get("stream") is not None or not hasattr(value, "__dlpack__")):
         return _by_interface(value, described, device)
     kind = device_kind(value)
@@ -119,9 +119,11 @@ def memory_of(value: Any, device: Any = None) -> CudaMemory | None:
     return _as_memory(dlpack.taken(_capsule(value, kind[0], home)), home, value)
 
 
-def _interface_of(value: Any) -> dict[str, Any] | None:
+def _interface_of(value: Any, device: Any = None) -> dict[str, Any] | None:
+    """What a value says of memory on a CUDA device. With an interface for the host as well, only such a device asks."""
     try:
-        return None if isinstance(value, np.ndarray) else getattr(value, "__cuda_array_interface__", None)
+        on_host = isinstance(value, np.ndarray) or (not is_gpu(device) and hasattr(value, "__array_interface__"))
+        return None if on_host else getattr(value, "__cuda_array_interface__", None)
     except Exception as error:  # what a framework says of arrays that it does not share
         raise ArrayError(f"{type(value).__name__} does not share its memory: {error}") from error
 
