@@ -19,7 +19,7 @@ HERE = "here"
 
 ABSENT = {
     "tiles come later": (
-        r"tile|tile_.*|dense_.*|BvhQueryTiled|MeshQueryAABBTiled|bvh_query_.*_tiled"
+        r"tile|tile_.*|BvhQueryTiled|MeshQueryAABBTiled|bvh_query_.*_tiled"
         r"|mesh_query_aabb_tiled|mesh_query_aabb_next_tiled"
     ),
     "types of fields that stay empty: sampling textures comes later": r"Texture[123]D",

@@ -2859,6 +2859,39 @@ def svd3(A: mat33h, U: mat33h, sigma: vec3h, V: mat33h) -> None:
         ones; the other two come from an exact 2x2 decomposition of what is left of A.
     """
 @_overload
+def dense_chol(n: int, A: array[Any, Any], regularization: float64 | float, L: array[Any, Any]) -> None: ...
+@_overload
+def dense_chol(n: int, A: array[Any, Any], regularization: float, L: array[Any, Any]) -> None: ...
+@_overload
+def dense_chol(n: int, A: array[Any, Any], regularization: float16 | float, L: array[Any, Any]) -> None:
+    """The lower factor of A + regularization * identity = L L^T, where A is symmetric and positive definite.
+
+        Reads the lower triangle of A and writes that of L.
+    """
+@_overload
+def dense_chol_batched(A_start: array[Any, Any], A_dim: array[Any, Any], A: array[Any, Any], regularization: float64 | float, L: array[Any, Any]) -> None: ...
+@_overload
+def dense_chol_batched(A_start: array[Any, Any], A_dim: array[Any, Any], A: array[Any, Any], regularization: float, L: array[Any, Any]) -> None: ...
+@_overload
+def dense_chol_batched(A_start: array[Any, Any], A_dim: array[Any, Any], A: array[Any, Any], regularization: float16 | float, L: array[Any, Any]) -> None:
+    """The factor of the thread: where its matrix begins in A and its factor in L, and how many rows they have.
+    """
+def dense_gemm(m: int, n: int, p: int, t1: int, t2: int, A: array[Any, Any], B: array[Any, Any], C: array[Any, Any]) -> None:
+    """C = A B, of m rows and n columns, as sums of p products; t1, t2: whether A, B are stored as their transposes.
+    """
+def dense_gemm_batched(m: array[Any, Any], n: array[Any, Any], p: array[Any, Any], t1: int, t2: int, A_start: array[Any, Any], B_start: array[Any, Any], C_start: array[Any, Any], A: array[Any, Any], B: array[Any, Any], C: array[Any, Any]) -> None:
+    """The product of the thread: its extents, and where its matrices begin in the arrays.
+    """
+def dense_solve(n: int, A: array[Any, Any], L: array[Any, Any], b: array[Any, Any], x: array[Any, Any]) -> None:
+    """x of A x = b, where A is symmetric and L its lower factor: the gradient reaches A instead of L.
+    """
+def dense_solve_batched(b_start: array[Any, Any], A_start: array[Any, Any], A_dim: array[Any, Any], A: array[Any, Any], L: array[Any, Any], b: array[Any, Any], x: array[Any, Any]) -> None:
+    """The solution of the thread: where its vectors begin in b and x, its matrices in A and L, and their rows.
+    """
+def dense_subs(n: int, L: array[Any, Any], b: array[Any, Any], x: array[Any, Any]) -> None:
+    """x of L L^T x = b, for the lower factor of a matrix of n rows.
+    """
+@_overload
 def closest_point_edge_edge(p1: vec3d, q1: vec3d, p2: vec3d, q2: vec3d, epsilon: float64 | float) -> vec3d: ...
 @_overload
 def closest_point_edge_edge(p1: vec3, q1: vec3, p2: vec3, q2: vec3, epsilon: float) -> vec3: ...
@@ -5400,6 +5433,7 @@ from .core.ops import matrix as matrix
 from .core.ops import matrix_from_cols as matrix_from_cols
 from .core.ops import matrix_from_rows as matrix_from_rows
 from .core.ops import quaternion as quaternion
+from .core.ops import transform_expand as transform_expand
 from .core.ops import transformation as transformation
 from .core.ops import vector as vector
 from .core.runtime.arrays.creation import copy as copy
@@ -5650,6 +5684,13 @@ __all__ = [
     "qr3",
     "svd2",
     "svd3",
+    "dense_chol",
+    "dense_chol_batched",
+    "dense_gemm",
+    "dense_gemm_batched",
+    "dense_solve",
+    "dense_solve_batched",
+    "dense_subs",
     "closest_point_edge_edge",
     "intersect_tri_tri",
     "curlnoise",
@@ -5814,6 +5855,7 @@ __all__ = [
     "tanh",
     "tid",
     "trace",
+    "transform_expand",
     "transformation",
     "transpose",
     "trunc",

@@ -24,6 +24,9 @@ NAMES = {
     "core.frontend.gradients": "func_grad func_replay",
     "core.frontend.native": "func_native",
     "core.lib.decompose": "eig3 qr3 svd2 svd3",
+    "core.lib.dense": (
+        "dense_chol dense_chol_batched dense_gemm dense_gemm_batched dense_solve dense_solve_batched dense_subs"
+    ),
     "core.lib.closest": "closest_point_edge_edge",
     "core.lib.intersect": "intersect_tri_tri",
     "core.lib.noise": "curlnoise noise pnoise",
@@ -55,8 +58,8 @@ NAMES = {
         "floordiv frac get_diag identity inverse invert isfinite isinf isnan length length_sq lerp load log log10 log2 "
         "lshift matrix matrix_from_cols matrix_from_rows max min mod mul neg nonzero norm_huber norm_l1 norm_l2 "
         "norm_pseudo_huber normalize outer pos pow printf quaternion radians rint round rshift sign sin sinh skew "
-        "smooth_normalize smoothstep sqrt step store sub tan tanh tid trace transformation transpose trunc unot vector "
-        "view where breakpoint=breakpoint_ div_approx=div inverse_approx=inverse"
+        "smooth_normalize smoothstep sqrt step store sub tan tanh tid trace transform_expand transformation transpose "
+        "trunc unot vector view where breakpoint=breakpoint_ div_approx=div inverse_approx=inverse"
     ),
     "core.runtime.arrays.annotations": (
         "array1d array2d array3d array4d fixedarray indexedarray1d indexedarray2d indexedarray3d indexedarray4d"

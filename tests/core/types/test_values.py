@@ -254,3 +254,11 @@ def test_remainders_of_a_number_by_components():
     assert -7.5 % wp.vec2(2.0, 4.0) == wp.vec2(-1.5, -3.5)
     np.testing.assert_array_equal(np.array([7.0, 8.0]) % wp.vec2(2.0, 5.0), [1.0, 3.0])
     np.testing.assert_array_equal((5.0 % wp.mat22(1.0, 2.0, 3.0, 4.0)).numpy(), [[0.0, 1.0], [2.0, 1.0]])
+
+
+def test_transforms_of_seven_numbers():
+    t = wp.transform((1.0, 2.0, 3.0), (0.0, 0.0, 0.6, 0.8))
+    for source in (t, t.numpy(), list(t), wp.transformd(*t)):
+        assert wp.transform_expand(source) == t and type(wp.transform_expand(source)) is wp.transform
+    with pytest.raises(TypeError, match="2 components"):
+        wp.transform_expand([1.0, 2.0])

@@ -4,7 +4,7 @@ from .arith import add, div, floordiv, mod, mul, neg, pos, sub
 from .choice import cast, clamp, max, min, stop_gradient, where
 from .construct import extract, insert
 from .constructors import (
-    identity, matrix, matrix_from_cols, matrix_from_rows, quaternion, transformation, vector,
+    identity, matrix, matrix_from_cols, matrix_from_rows, quaternion, transform_expand, transformation, vector,
 )  # fmt: skip
 from .debug import assert_, breakpoint_, expect_eq, expect_near, expect_neq, printf
 from .finite import isfinite, isinf, isnan
@@ -43,5 +43,6 @@ __all__ = [
     "outer", "pos", "pow", "printf", "quaternion", "radians", "reinterpret", "resolve",
     "rint", "rotate", "round", "rshift", "sign",
     "sin", "sinh", "skew", "smooth_normalize", "smoothstep", "sqrt", "step", "stop_gradient", "store", "sub", "tan",
-    "tanh", "tid", "trace", "transformation", "transpose", "trunc", "unot", "vector", "view", "where",
+    "tanh", "tid", "trace", "transform_expand", "transformation", "transpose", "trunc", "unot", "vector", "view",
+    "where",
 ]  # fmt: skip

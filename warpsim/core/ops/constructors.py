@@ -117,3 +117,8 @@ def identity(n: int, dtype: Any = float) -> Any:
     """The identity matrix of side `n`."""
     t = compounds.matrix((n, n), dtype)
     return t.wrap(np.eye(n, dtype=t.dtype))
+
+
+def transform_expand(t: Any) -> Any:
+    """On the host: the transform in single precision that has the seven components of another one, or of a sequence."""
+    return compounds.transformation(scalars.float32)(*np.ravel(np.asarray(t)))
