@@ -12,7 +12,12 @@ import pytest
 from graph_file_cases import axpy, numbers, value_of
 
 import warpsim as wp
+from warpsim.core.emit import cuda_code
+from warpsim.core.emit import layout as emitted
 from warpsim.core.graph_files import layout
+from warpsim.core.runtime.launches import failed_checks, pool
+from warpsim.core.types import handles
+from warpsim.core.types.arrays import array_type, descriptor_words
 from warpsim.errors import ArgumentTypeError, DeviceError, GraphFileError, MissingGraphFileError
 
 
@@ -212,6 +217,17 @@ def test_machine_code_that_is_none(saved):
         file = forged(data, lambda d, fake=fake: put(d, ("modules", 0, "sha256"), sha256(fake).hexdigest()))
         with pytest.raises(GraphFileError, match="does not run here"):
             wp.capture_load_from_bytes(file, {name: fake})
+
+
+def test_what_the_version_of_the_format_stands_for():
+    """Code in files agrees with launches about all this: who changes it raises FORMAT, and then these numbers."""
+    assert layout.FORMAT == 1
+    assert (emitted.HEADER_WORDS, emitted.BLOCK_WORD, emitted.WORD) == (6, 5, 8)
+    assert (emitted.CONCURRENT, emitted.SCATTERED_PRIVATE, emitted.GATHERED_PRIVATE) == (1, 2, 4)
+    assert [descriptor_words(array_type(wp.float32, 3, indexed)) for indexed in (False, True)] == [8, 14]
+    assert (handles.HEADER, handles.ROW_BITS, handles.TABLE_NAME, handles.ROWS.shape) == (
+        16, 20, "warpsim_structures", (1 << 20, 4))  # fmt: skip
+    assert (failed_checks._WORDS, pool.COMMAND.format, cuda_code.KERNEL) == (5, "@QQqqqq", "warpsim_kernel")
 
 
 def test_another_version_of_the_format(saved, monkeypatch):

@@ -1,7 +1,7 @@
 """Graphs that cannot be saved: errors that say what is in the way, and what to do."""
 
 import pytest
-from graph_file_cases import axpy, numbers
+from graph_file_cases import axpy, numbers, value_of
 
 import warpsim as wp
 from warpsim.core.runtime.devices.capture import recorded
@@ -47,6 +47,35 @@ def test_an_id_out_of_memory(tmp_path):
     with wp.ScopedCapture() as capture:
         wp.launch(of_an_id_in_memory, dim=1, inputs=[ids, out])
     refused(capture, "takes the id of a Bvh.* out of memory\nhelp: pass the id to the kernel", tmp_path)
+
+
+@wp.kernel
+def of_an_id(tree: wp.uint64, out: wp.array(dtype=float)):
+    query, k = wp.bvh_query_aabb(tree, wp.vec3(0.0), wp.vec3(1.0)), int(0)
+    if wp.bvh_query_next(query, k):
+        out[0] = 1.0
+
+
+def test_a_structure_that_is_gone(tmp_path):
+    tree, out = wp.Bvh(numbers(3, dtype=wp.vec3), numbers(3, 1, dtype=wp.vec3)), wp.zeros(1, dtype=float)
+    with wp.ScopedCapture() as capture:
+        wp.launch(of_an_id, dim=1, inputs=[tree.id, out])
+        wp.launch(of_an_id, dim=1, inputs=[0, out])
+    wp.capture_save(capture.graph, tmp_path / "tree", outputs={"out": out})  # the launch keeps the arrays alive
+    graph = wp.capture_load(tmp_path / "tree")
+    wp.capture_launch(graph)
+    wp.capture_launch(capture.graph)
+    assert value_of(graph, "out", out).tolist() == out.numpy().tolist()
+    tree._handle.close()
+    refused(capture, "kernel 'of_an_id' with a .* that is closed", tmp_path)
+
+
+def test_a_launch_on_another_device_than_that_of_the_capture(tmp_path):
+    x, y = (wp.zeros(3, dtype=float, device="cpu") for _ in range(2))
+    with wp.ScopedCapture(device="interp") as capture:
+        wp.launch(axpy, dim=3, inputs=[x, y, 1.0], device="cpu")
+    message = "kernel 'axpy' on cpu in a graph of interp\nhelp: capture it with device='cpu'"
+    refused(capture, message, tmp_path)
 
 
 def test_the_interpreter_has_no_machine_code(tmp_path):

@@ -81,8 +81,10 @@ def test_graphs_run_in_a_process_that_has_nothing_else(tmp_path):
         np.savez(tmp_path / f"{name}.npz", **data)
     environment = {**os.environ, "WARPSIM_CACHE_PATH": str(tmp_path / "cache")}
     command = [sys.executable, "-W", "error", str(THERE), str(tmp_path), str(TIMES)]
-    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
+    for threads in ("1", "3"):
+        environment["WARPSIM_NUM_THREADS"] = threads
+        run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stderr
     assert not (tmp_path / "cache").exists() or not list((tmp_path / "cache").rglob("*axpy*"))
 
 

@@ -1,7 +1,9 @@
 """Graphs out of files: parameters, launches, what they share and what not."""
 
+import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -9,13 +11,16 @@ from graph_file_cases import numbers, value_of
 from graph_file_structures import neighbours
 
 import warpsim as wp
+from warpsim.core.emit import toolchain
 from warpsim.errors import (
     ArgumentTypeError,
     GraphFileError,
     KernelAssertionError,
     LaunchError,
+    NoCompilerError,
     ReadOnlyError,
     TapeError,
+    TapeOverwriteError,
 )
 
 
@@ -120,6 +125,157 @@ def below(x: wp.array(dtype=float), limit: float):
     i = wp.tid()
     assert x[i] < limit, "too large"
     x[i] = x[i] + 1.0
+
+
+@wp.struct
+class Part:
+    x: wp.array(dtype=float)
+    k: int
+
+
+@wp.kernel
+def sum_of_parts(parts: wp.array(dtype=Part), out: wp.array(dtype=float)):
+    i = wp.tid()
+    for j in range(len(parts[i].x)):
+        out[i] += parts[i].x[j] * float(parts[i].k)
+
+
+@pytest.mark.cpu(reason="constants that refer to arrays are copied on the host")
+def test_elements_that_refer_to_arrays_are_written_in_the_graph(tmp_path):
+    """Fills, items and copies of them: the loaded graph has the arrays that they refer to."""
+    one, two = numbers(3), numbers(5, 1)
+    first, second = Part(x=one, k=1), Part(x=two, k=2)
+    parts, out = wp.array([first] * 4, dtype=Part), wp.zeros(4, dtype=float)
+    spare = wp.array([first, second], dtype=Part)
+    with wp.ScopedCapture() as capture:
+        out.zero_()
+        wp.launch(sum_of_parts, dim=4, inputs=[parts, out])
+        parts.fill_(second)
+        parts[1] = first
+        wp.copy(parts, spare, dest_offset=2, count=2)
+        parts[0:1].zero_()
+        wp.launch(sum_of_parts, dim=4, inputs=[parts, out])
+    wp.capture_save(capture.graph, tmp_path / "parts", {"one": one, "two": two}, {"out": out})
+    graph = wp.capture_load(tmp_path / "parts")
+    for _ in range(2):
+        wp.capture_launch(capture.graph)
+        wp.capture_launch(graph)
+        np.testing.assert_array_equal(value_of(graph, "out", out), out.numpy())
+    with pytest.raises(GraphFileError, match="'one' is given"):
+        graph.set_param("one", spare)
+
+
+def test_a_name_for_memory_that_refers_to_arrays(tmp_path):
+    parts, out = wp.array([Part(x=numbers(3), k=1)], dtype=Part), wp.zeros(1, dtype=float)
+    with wp.ScopedCapture() as capture:
+        wp.launch(sum_of_parts, dim=1, inputs=[parts, out])
+    with pytest.raises(GraphFileError, match="array 'parts' refers to other arrays\nhelp: name these"):
+        wp.capture_save(capture.graph, tmp_path / "parts", {"parts": parts})
+
+
+@wp.struct
+class Pair:
+    a: float
+    b: wp.vec2
+
+
+@wp.kernel
+def swap(pairs: wp.array(dtype=Pair)):
+    i = wp.tid()
+    pairs[i] = Pair(pairs[i].b[0], wp.vec2(pairs[i].b[1], pairs[i].a))
+
+
+def test_structs_are_parameters(tmp_path):
+    pairs = wp.array([Pair(1.0, wp.vec2(2.0, 3.0)), Pair(4.0, wp.vec2(5.0, 6.0))], dtype=Pair)
+    with wp.ScopedCapture() as capture:
+        wp.launch(swap, dim=2, inputs=[pairs])
+    wp.capture_save(capture.graph, tmp_path / "pairs", {"pairs": pairs})
+    graph = wp.capture_load(tmp_path / "pairs")
+    wp.capture_launch(graph)
+    assert value_of(graph, "pairs", pairs)["a"].tolist() == [2.0, 5.0]
+    graph.set_param("pairs", wp.array([Pair(7.0, wp.vec2(8.0, 9.0))] * 2, dtype=Pair))
+    wp.capture_launch(graph)
+    assert value_of(graph, "pairs", pairs)["b"].tolist() == [[9.0, 7.0]] * 2
+    with pytest.raises(GraphFileError, match="'pairs' is given float32"):
+        graph.set_param("pairs", wp.zeros(6, dtype=float))
+
+
+def test_a_tape_outside_of_the_capture(tmp_path):
+    """Its copies go along; what it cannot answer for is not saved."""
+    x, out = numbers(4, requires_grad=True), wp.zeros(4, dtype=float, requires_grad=True)
+    weights = numbers(4, 3)
+    with wp.Tape() as tape:
+        wp.launch(square, dim=4, inputs=[x, out])
+        x.fill_(5.0)
+    with wp.ScopedCapture() as capture:
+        x.grad.zero_()
+        tape.backward(grads={out: weights})
+    wp.capture_save(capture.graph, tmp_path / "tape", {"weights": weights}, {"grad": x.grad})
+    wp.capture_launch(capture.graph)
+    graph = wp.capture_load(tmp_path / "tape")
+    wp.capture_launch(graph)
+    np.testing.assert_array_equal(value_of(graph, "grad", x), x.grad.numpy())
+    y = numbers(4, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(square, dim=4, inputs=[y, out])
+    with wp.ScopedCapture() as capture:
+        tape.backward(grads={out: weights})
+    y.fill_(1.0)
+    with pytest.raises(TapeOverwriteError):
+        wp.capture_save(capture.graph, tmp_path / "spoiled")
+
+
+@wp.kernel
+def square(x: wp.array(dtype=float), out: wp.array(dtype=float)):
+    i = wp.tid()
+    out[i] = x[i] * x[i] * x[i]
+
+
+def test_several_threads_each_with_a_graph_of_its_own(saved):
+    graphs = [wp.capture_load(saved) for _ in range(4)]
+
+    def work(k):
+        graphs[k].set_param("x", wp.full(6, float(k), dtype=float, device=graphs[k].device))
+        for _ in range(200):
+            wp.capture_launch(graphs[k])
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for k, graph in enumerate(graphs):
+        assert value_of(graph, "y", numbers(6)).tolist() == [400.0 * k] * 6
+
+
+@pytest.mark.cpu(reason="native text for the CPU")
+def test_native_functions_go_along(tmp_path):
+    try:
+        toolchain.find()
+    except NoCompilerError:
+        pytest.skip("no C++ compiler")
+
+    @wp.func_native("return x * 3.0f + 1.0f;")
+    def line(x: float) -> float: ...
+
+    @wp.kernel
+    def follow(x: wp.array(dtype=float)):
+        i = wp.tid()
+        x[i] = line(x[i])
+
+    x = numbers(5)
+    with wp.ScopedCapture() as capture:
+        wp.launch(follow, dim=5, inputs=[x])
+    wp.capture_save(capture.graph, tmp_path / "native", {"x": x})
+    code = (
+        "import sys, numpy as np, warpsim as wp; g = wp.capture_load(sys.argv[1]); wp.capture_launch(g); "
+        "x = wp.zeros(5, dtype=float); g.get_param('x', x); print(x.numpy().tolist())"
+    )
+    environment = {**os.environ, "WARPSIM_CACHE_PATH": str(tmp_path / "cache"), "PATH": ""}
+    command = [sys.executable, "-c", code, str(tmp_path / "native")]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    wp.capture_launch(capture.graph)
+    assert run.stdout.strip() == str(x.numpy().tolist()), run.stderr
 
 
 def test_failed_checks_are_raised_from_loaded_graphs(tmp_path):

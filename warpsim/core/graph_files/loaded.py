@@ -14,7 +14,7 @@ from ..runtime.arrays.array import array
 from ..runtime.commands.graph import Graph
 from ..runtime.commands.graph_report import GraphPart, GraphReport
 from ..runtime.devices.capture import current_graph, recorded
-from ..runtime.devices.device import Device
+from ..runtime.devices.device import Device, device_of
 from ..runtime.devices.transfer import copying
 from ..types.arrays import type_name
 from .steps import Batches, LoadedLaunch, LoadedLoop
@@ -26,12 +26,13 @@ class Parameter:
     def __init__(self, name: str, memory: np.ndarray, element: str):
         self.name, self.memory, self.element = name, memory, element
 
-    def check(self, a: Any, device: Device) -> None:
+    def check(self, a: Any) -> None:
         """Raise unless an array can be copied from or to this one."""
         if not isinstance(a, array):
             raise ArgumentTypeError(f"parameter {self.name!r} is given {type(a).__name__}\nexpected: an array")
-        if a.device.memory_space != device.memory_space:
-            raise DeviceError(f"parameter {self.name!r} is given an array on {a.device}\nexpected: one on {device}")
+        home = device_of(self.memory)
+        if a.device.memory_space != home.memory_space:
+            raise DeviceError(f"parameter {self.name!r} is given an array on {a.device}\nexpected: one on {home}")
         if not self._fits(a):
             raise GraphFileError(
                 f"parameter {self.name!r} is given {type_name(a.dtype)} of shape {a.shape}\n"
@@ -94,13 +95,13 @@ class LoadedGraph(Graph):
         `ArgumentTypeError` for what is no array, `DeviceError` for one on another device.
         """
         parameter = self._param(name)
-        parameter.check(arr, self.device)
+        parameter.check(arr)
         parameter.copied_from(arr)
 
     def get_param(self, name: str, arr: Any) -> None:
         """Copy a named array into an array, as `set_param` does the other way; raises the same."""
         parameter = self._param(name)
-        parameter.check(arr, self.device)
+        parameter.check(arr)
         parameter.copied_to(arr)
 
     def get_param_ptr(self, name: str) -> int | None:

@@ -156,6 +156,9 @@ class Saved:
         if launcher.code is None:
             what = f"a launch of kernel {launcher.kernel.key!r} on {launcher.device}, which has no machine code"
             raise _refused(what, 'capture it on "cpu" or "cuda"')
+        if launcher.device is not self.device:
+            what = f"a launch of kernel {launcher.kernel.key!r} on {launcher.device} in a graph of {self.device}"
+            raise _refused(what, f"capture it with device={str(launcher.device)!r}")
         self._check_reach(call)
         points = self._points(pointers_of_arguments(list(launcher.types), call.block))
         way = launcher.way_of(call)
@@ -295,7 +298,8 @@ class Saved:
     def _moves(self, work: Transfer) -> Iterator[Json]:
         moves = work.moves()
         if moves is None:
-            raise _refused("the reverse of a write that picks elements by index tables, or repeats them")
+            what = "the reverse of a write that picks elements by index tables or repeats them"
+            raise _refused(f"{what}, or constants on a GPU that refer to arrays")
         return (self._move(move) for move in moves)
 
     def _move(self, move: Move) -> Json:
@@ -311,6 +315,8 @@ class Saved:
                 f"array {name!r} is none that the graph reaches\nexpected: an array of its launches and copies, or a "
                 "view of one\nhelp: name the very array that was passed in the capture, not a copy of it"
             )
+        if structs.holds_arrays(a.dtype):
+            raise GraphFileError(f"array {name!r} refers to other arrays\nhelp: name these, which are stored as well")
         view = self._view(a._data)
         return {"name": name, "view": view, "element": full_name(a.dtype)}
 

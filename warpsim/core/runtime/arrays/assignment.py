@@ -16,7 +16,7 @@ from ....errors import ArrayError, OutOfBoundsError, ReadOnlyError
 from ...types import structs
 from ...types.arrays import type_name
 from ...types.scalars import holds_numbers
-from ..devices.capture import recorded
+from ..devices.capture import current_graph, recorded
 from ..devices.cuda import interop
 from ..devices.device import CPU
 from ..devices.device_memory import DeviceMemory, on_host
@@ -133,15 +133,27 @@ class Writable(TypedMemory):
         self, store: Callable[[], None], values: Any, target: np.ndarray, what: str, select: Select, source: Any = None
     ) -> None:  # fmt: skip
         """Write values to a part of the memory; tapes record it. source: the array that has them, None for others."""
-        device = self.device if source is None or source.device is self.device else None
         if self._memory.left is not None:
             forget_left(self._memory)
         if saved_contents.alert:
             saved_contents.about_to_write(self, target, what, recorded)
-        step = Transfer(store, lambda: [Move(target, values)])
-        recorded(step, device, lambda: self._change(store, values, target, what, select, source))
+        if current_graph() is None:
+            store()
+        else:
+            device = self.device if source is None or source.device is self.device else None
+            step = Transfer(store, lambda: self._moves(target, values))
+            recorded(step, device, lambda: self._change(store, values, target, what, select, source))
         for tape in saved_contents.active():
             tape.record_write(self, select, source, what)
+
+    def _moves(self, target: np.ndarray, values: Any) -> list[Move] | None:
+        """What `_change` comes down to. Constants that refer to arrays are arrays themselves, on the host alone."""
+        if self._held is None or isinstance(values, TypedMemory) or not values.tobytes().strip(b"\0"):
+            return [Move(target, values)]
+        if not self.device.shares_host_memory:
+            return None
+        constant: Any = type(self)
+        return [Move(target, constant._wrap(np.atleast_1d(values), self.dtype, self.device))]
 
     def _source_of(self, value: Any, owners: dict[bytes, Any]) -> np.ndarray:
         """A copy of a value as it is now; `references` gets the arrays that structs in it refer to."""

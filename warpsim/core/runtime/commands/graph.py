@@ -216,10 +216,14 @@ class ScopedCapture:
     ):  # fmt: skip
         self.device, self.capture_mode = device, CaptureMode(capture_mode)
         self.graph: Graph | None = None
+        self.active = False
+        """Whether the capture is running."""
 
     def __enter__(self) -> ScopedCapture:
         capture_begin(self.device, capture_mode=self.capture_mode)
+        self.active = True
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self.active = False
         self.graph = capture_end(self.device)

@@ -43,6 +43,16 @@ def bookkeeping(act: Callable[[], None]) -> Transfer:
     return Transfer(act, list)
 
 
+def checking(check: Callable[[], None]) -> Transfer:
+    """A step that raises where something is wrong in this process: so does whoever asks what it moves."""
+
+    def moves() -> list[Move]:
+        check()
+        return []
+
+    return Transfer(check, moves)
+
+
 def name_of(step: Any) -> str:
     """A step in words."""
     if isinstance(step, Transfer):

@@ -39,7 +39,7 @@ from ..arrays.notebook import table
 from ..arrays.seeds import clearing, keep_left, may_be_seeded, refuse_seeds
 from ..devices.capture import current_graph, recorded
 from ..devices.device import get_device
-from ..devices.transfer import bookkeeping, copying
+from ..devices.transfer import checking, copying
 from ..devices.unique import Unique
 from ..launches.dimensions import normalized
 from ..launches.for_device import prepare
@@ -285,7 +285,7 @@ class Tape(Unique):
             capture.keep((list(self.log), [a._gradient for a in self.arrays()]))
             if session.frame is None:  # what is written before the graph runs is known only then
                 capture.pin(session)
-                recorded(bookkeeping(session.check))
+                recorded(checking(session.check))
 
     def _prepare(self) -> None:
         """Make the reverse steps, or make them anew when arrays got other gradients."""
