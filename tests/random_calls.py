@@ -40,8 +40,8 @@ MADE |= {"GradientComparison", "GradientReport", "Jacobians", "FunctionMetadata"
 USED = {
     "Kernel": ["key", "module", "options", "patterns", "__call__"], "Func": ["key", "__call__", "overloads"], "Module":
     ["load", "name"], "Launch": ["launch", "set_dim", "set_param_at_index", "set_param_by_name", "set_params",
-    "set_param_at_index_from_ctype"], "Graph": ["launch"], "Tape": ["backward", "zero", "reset", "gradients",
-    "visualize", "report", "record_func", "__enter__", "mark_read"],
+    "set_param_at_index_from_ctype"], "Graph": ["launch", "set_param", "get_param", "get_param_ptr", "params"],
+    "Tape": ["backward", "zero", "reset", "gradients", "visualize", "report", "record_func", "__enter__", "mark_read"],
     "Device": ["alias", "arch", "can_access", "context", "free_memory", "is_capturing", "is_cuda", "is_primary", "name",
     "sm_count", "synchronize", "total_memory", "uuid"],
 }

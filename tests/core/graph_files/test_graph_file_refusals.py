@@ -28,6 +28,11 @@ def test_arrays_that_the_graph_does_not_reach(tmp_path):
         wp.capture_save(capture.graph, tmp_path / "g", [x])
     with pytest.raises(ArgumentTypeError, match="graph"):
         wp.capture_save("graph", tmp_path / "g")
+    for path in ("", ".wrp", f"{tmp_path}/"):
+        with pytest.raises(GraphFileError, match="names no file"):
+            wp.capture_save(capture.graph, path)
+        with pytest.raises(GraphFileError, match="names no file"):
+            wp.capture_load(path)
     with pytest.raises(ArgumentTypeError, match="path"):
         wp.capture_save(capture.graph, 3)
 

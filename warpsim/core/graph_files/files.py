@@ -87,6 +87,8 @@ def _places(path: str | os.PathLike[str]) -> tuple[Path, Path]:
     """The file of a graph, and the folder of its machine code."""
     text = os.fspath(instance(path, (str, os.PathLike), "path"))
     stem = text.removesuffix(_SUFFIX)
+    if not os.path.basename(stem):
+        raise GraphFileError(f"path {text!r} names no file\nexpected: that of a graph, with or without {_SUFFIX}")
     return Path(stem + _SUFFIX), Path(stem + "_modules")
 
 

@@ -109,7 +109,9 @@ class Loader:
         return self.records[number]
 
     def _param(self, part: Fields) -> Parameter:
-        return Parameter(part.text("name"), self.memory.view(part.part("view")), part.text("element"))
+        memory = self.memory.view(part.part("view"))
+        shape = memory.shape[: part.integer("rank", high=memory.ndim)]
+        return Parameter(part.text("name"), memory, part.text("element"), shape)
 
     # ----- steps ------------------------------------------------------------------------------
 

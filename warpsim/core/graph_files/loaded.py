@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentTypeError, DeviceError, GraphFileError, TapeError
+from ...errors import ArgumentTypeError, DeviceError, GraphFileError, TapeError, instance
 from ..emit.program import full_name
 from ..runtime.arrays import saved_contents
 from ..runtime.arrays.array import array
@@ -21,10 +21,10 @@ from .steps import Batches, LoadedLaunch, LoadedLoop
 
 
 class Parameter:
-    """A named array of a graph. element: its dtype in words, structs with their fields."""
+    """A named array of a graph. element: its dtype in words, structs with their fields; shape: of the array."""
 
-    def __init__(self, name: str, memory: np.ndarray, element: str):
-        self.name, self.memory, self.element = name, memory, element
+    def __init__(self, name: str, memory: np.ndarray, element: str, shape: tuple[int, ...]):
+        self.name, self.memory, self.element, self.shape = name, memory, element, shape
 
     def check(self, a: Any) -> None:
         """Raise unless an array can be copied from or to this one."""
@@ -36,7 +36,7 @@ class Parameter:
         if not self._fits(a):
             raise GraphFileError(
                 f"parameter {self.name!r} is given {type_name(a.dtype)} of shape {a.shape}\n"
-                f"expected: {self}\nhelp: an array of the same numbers in another shape fits, too"
+                f"expected: {self}, or as many numbers of the same type in another shape"
             )
 
     def _fits(self, a: array) -> bool:
@@ -61,8 +61,7 @@ class Parameter:
         recorded(copying(self.memory, values), a.device)
 
     def __str__(self) -> str:
-        kind = self.element.partition("{")[0]
-        return f"{kind}, in memory {self.memory.dtype} of shape {self.memory.shape}"
+        return f"{self.element.partition('{')[0]} of shape {self.shape}"
 
 
 def _copy(target: np.ndarray, values: np.ndarray) -> None:
@@ -106,11 +105,11 @@ class LoadedGraph(Graph):
 
     def get_param_ptr(self, name: str) -> int | None:
         """The address of a named array, which is good as long as the graph lives; None for a name it does not have."""
-        parameter = self._named.get(name)
+        parameter = self._named.get(instance(name, str, "name"))
         return None if parameter is None else int(parameter.memory.ctypes.data)
 
     def _param(self, name: str) -> Parameter:
-        if name not in self._named:
+        if instance(name, str, "name") not in self._named:
             names = ", ".join(map(repr, self._named)) or "none: inputs= and outputs= of capture_save name arrays"
             raise GraphFileError(f"the graph has no parameter {name!r}\nexpected: {names}")
         return self._named[name]

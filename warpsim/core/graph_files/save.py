@@ -14,7 +14,7 @@ The description is an object with
     structures          what kernels reach by ids: digest, record (hexadecimal), points
     steps               in order, by `do`: "launch", "loop" (launches fused), "move", "operation" (of
                         `wp.utils`), "publish" (arrays of a structure), "branch", "repeat"
-    params              named arrays: name, view, element
+    params              named arrays: name, view, element, rank (dimensions that are not of an element)
 
 A place is [region, offset, bytes], a view {place, shape, strides, dtype}, with `tables` where index tables pick its
 elements. `points` and `ids` are pairs: where an address, or an id, stands in bytes, and the place or the structure.
@@ -318,7 +318,7 @@ class Saved:
         if structs.holds_arrays(a.dtype):
             raise GraphFileError(f"array {name!r} refers to other arrays\nhelp: name these, which are stored as well")
         view = self._view(a._data)
-        return {"name": name, "view": view, "element": full_name(a.dtype)}
+        return {"name": name, "view": view, "element": full_name(a.dtype), "rank": a.ndim}
 
 
 # ----- what is told of arrays and steps -----------------------------------------------------------
