@@ -177,6 +177,19 @@ def test_layout_given_as_metadata():
     assert lines(panels(figure)["y by x"])["thick x"] == [1.5]
 
 
+def test_layout_given_as_lists_in_the_order_of_the_labels():
+    """As in scripts for Warp, whose strides are steps in memory."""
+    layout = FunctionMetadata(
+        "f", ["a", "k", "b"], ["out"], [(4,), None, (24, 12)], [(8,)], [wp.float32, None, wp.vec3], [wp.vec2]
+    )
+    figure = plot_kernel_jacobians({(2, 0): np.ones((2, 6)), (0, 0): np.ones((2, 1))}, layout)
+    assert list(panels(figure)) == ["out by a", "out by b"] and figure.get_suptitle() == "f kernel Jacobian"
+    assert lines(panels(figure)["out by b"])["thick x"] == [2.5]
+    assert lines(panels(figure)["out by b"])["thin y"] == [0.5]
+    with pytest.raises(JacobianError, match="1 dtypes for 2 labels"):
+        FunctionMetadata("f", ["a", "b"], input_dtypes=[wp.vec3])
+
+
 def test_nothing_to_draw():
     with pytest.raises(JacobianError, match="no Jacobians to draw"):
         plot_kernel_jacobians({})

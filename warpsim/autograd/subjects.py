@@ -8,7 +8,8 @@ copies; a Python function gets the caller's own arrays, whose contents and gradi
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +18,8 @@ from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.arrays.saved_contents import Paused
 from ..core.runtime.tape.adjoint_needs import needs_of
 from ..core.runtime.tape.traffic import arrays_in, traffic
+from ..core.types import scalars
+from ..core.types.compounds import is_compound
 from ..errors import JacobianError, instance
 from .bound import BoundArguments
 from .components import Components
@@ -27,18 +30,41 @@ class FunctionMetadata:
     """Names and layouts of the inputs and outputs of a function, for tables and pictures.
 
     key: its name. input_labels, output_labels: names of the arguments and results, in order.
-    input_strides, output_strides: numbers per array element, by label. input_dtypes, output_dtypes:
-    element types, by label.
+    input_dtypes, output_dtypes: element types, by label, or in the order of the labels. input_strides,
+    output_strides: numbers per array element, by label; those that are missing follow from the types. In a list
+    they are steps in memory, as Warp has them, and nothing is drawn by them.
     """
 
     def __init__(
         self, key: str | None = None, input_labels: list[str] | None = None, output_labels: list[str] | None = None,
-        input_strides: dict[str, int] | None = None, output_strides: dict[str, int] | None = None,
-        input_dtypes: dict[str, Any] | None = None, output_dtypes: dict[str, Any] | None = None,
+        input_strides: Mapping[str, int] | Sequence[Any] | None = None,
+        output_strides: Mapping[str, int] | Sequence[Any] | None = None,
+        input_dtypes: Mapping[str, Any] | Sequence[Any] | None = None,
+        output_dtypes: Mapping[str, Any] | Sequence[Any] | None = None,
     ):  # fmt: skip
         self.key, self.input_labels, self.output_labels = key, input_labels, output_labels
-        self.input_strides, self.output_strides = input_strides or {}, output_strides or {}
-        self.input_dtypes, self.output_dtypes = input_dtypes or {}, output_dtypes or {}
+        self.input_dtypes = _by_label(input_dtypes, input_labels)
+        self.output_dtypes = _by_label(output_dtypes, output_labels)
+        self.input_strides = _numbers_per_element(input_strides, self.input_dtypes)
+        self.output_strides = _numbers_per_element(output_strides, self.output_dtypes)
+
+
+def _by_label(dtypes: Mapping[str, Any] | Sequence[Any] | None, labels: list[str] | None) -> dict[str, Any]:
+    """Element types by label; None is the type of what is no array."""
+    if dtypes is None or isinstance(dtypes, Mapping):
+        return dict(dtypes or {})
+    if len(dtypes) != len(labels or []):
+        raise JacobianError(f"{len(dtypes)} dtypes for {len(labels or [])} labels\nexpected: one for each, in order")
+    return {label: dtype for label, dtype in zip(labels or [], dtypes, strict=True) if dtype is not None}
+
+
+def _numbers_per_element(known: Mapping[str, int] | Sequence[Any] | None, dtypes: Mapping[str, Any]) -> dict[str, int]:
+    numbers = {}
+    for label, dtype in dtypes.items():
+        element = scalars.canonical(dtype)
+        if is_compound(element):
+            numbers[label] = math.prod(element.shape)
+    return {**numbers, **(known if isinstance(known, Mapping) else {})}
 
 
 class Subject:

@@ -268,3 +268,87 @@ def test_gradients_inside_of_kernels_print_nothing_more(device, capfd):
     wp.launch(slope, 1, [wp.array([2.0], dtype=float, device=device)], [y], device=device)
     assert y.numpy()[0] == 24.0
     assert "adj" not in capfd.readouterr().out
+
+
+# ----- loops: the oracle has a number for every iteration ------------------------------------------------
+
+
+@wp.kernel
+def reduced(x: Floats, n: Ints, e: Floats, y: Floats):
+    s = float(0.0)
+    for k in range(n[0]):
+        v = x[0] * float(k + 1)
+        print(v)
+        v = v + e[k]
+        s = s + wp.sin(v)
+    y[0] = s
+
+
+@wp.kernel
+def recurrent(x: Floats, n: Ints, e: Floats, y: Floats):
+    v = x[0]
+    for k in range(n[0]):
+        print(v)
+        v = v + e[k]
+        v = 0.9 * wp.sin(v) + 0.1
+    y[0] = v
+
+
+@wp.kernel
+def awhile(x: Floats, n: Ints, e: Floats, y: Floats):
+    v, k = x[0], int(0)
+    while k < n[0]:
+        if k == 2:
+            k = k + 1
+            continue
+        print(v)
+        v = v + e[k]
+        v = v * wp.cos(v)
+        k = k + 1
+    y[0] = v
+
+
+@wp.kernel
+def nested(x: Floats, n: Ints, e: Floats, y: Floats):
+    s = float(0.0)
+    for a in range(n[0]):
+        v = x[0] + float(a)
+        for b in range(n[0]):
+            if b > a:
+                break
+            w = v * float(b + 1)
+            print(w)
+            w = w + e[a * n[0] + b]
+            s = s + w * w
+    y[0] = s
+
+
+@wp.kernel
+def left_early(x: Floats, n: Ints, e: Floats, y: Floats):
+    s = float(0.0)
+    for k in range(10):
+        v = x[0] * float(k)
+        if k == n[0]:
+            y[0] = s
+            return
+        print(v)
+        v = v + e[k]
+        s = s + v * v * v
+
+
+@pytest.mark.parametrize(
+    ("kernel", "printed"),
+    [(reduced, [0, 1, 2, 3]), (recurrent, [0, 1, 2, 3]), (awhile, [0, 1, 3]), (left_early, [0, 1, 2, 3]),
+     (nested, [0, 4, 5, 8, 9, 10, 12, 13, 14, 15])],
+    ids=["reduction", "recurrence", "while", "return", "nested"],
+)  # fmt: skip
+@devices
+def test_every_iteration_prints_its_own(kernel, printed, device, capfd):
+    with wp.ScopedDevice(device):
+        x = wp.array([0.7], dtype=float, requires_grad=True)
+        e, y = wp.zeros(16, dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(kernel, 1, [x, wp.array([4], dtype=int), e], [y])
+        capfd.readouterr()
+        tape.backward(y)
+    agree(capfd.readouterr().out.splitlines(), e.grad.numpy()[printed])
