@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...config import config
-from ...errors import ArgumentTypeError, DeviceError, DimensionError, LaunchError, WarpsimError, trimmed, user_frames
+from ...errors import ArgumentTypeError, DeviceError, DimensionError, LaunchError, WarpsimError, trimmed
 from ..emit.program import PRIMAL
 from .arrays import saved_contents
 from .arrays.call_site import CallSite
@@ -91,7 +91,6 @@ def launch(
         raise trimmed(error)  # noqa: B904
 
 
-@user_frames
 def launch_tiled(
     kernel: Kernel, dim: int | Sequence[int], *lists: Sequence[Any], block_dim: int | None, device: Any = None,
     stream: Any = None, **options: Any,
@@ -113,7 +112,11 @@ def launch_tiled(
     extents = (extents,) if isinstance(extents, int) else tuple(extents)
     if len(extents) > 3:
         raise DimensionError(f"launch_tiled over {len(extents)} extents\nexpected: at most 3, the lanes are the fourth")
-    return launch(kernel, (*extents, lanes), *lists, device=where, stream=stream, block_dim=lanes, **options)
+    try:
+        return launch(kernel, (*extents, lanes), *lists, device=where, stream=stream, block_dim=lanes, **options)
+    except WarpsimError as error:
+        del kernel  # as in `launch`
+        raise trimmed(error)  # noqa: B904
 
 
 def command_of(
