@@ -1,8 +1,8 @@
 """Small dense systems in arrays, each solved by one thread: products, Cholesky factors, substitution.
 
 Matrices lie row by row in arrays of one dimension. Those of a batch lie one behind the other, and thread k of the
-launch works on matrix k. The gradient of a factor is that of Murray 2016 (Differentiation of the Cholesky Decomposition);
-gradients of solutions are solutions for their gradients, in the memory of these.
+launch works on matrix k. The gradient of a factor is that of Murray 2016 (Differentiation of the Cholesky
+Decomposition); gradients of solutions are solutions for their gradients, in the memory of these.
 """
 
 from __future__ import annotations
