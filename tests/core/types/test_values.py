@@ -262,3 +262,29 @@ def test_transforms_of_seven_numbers():
         assert wp.transform_expand(source) == t and type(wp.transform_expand(source)) is wp.transform
     with pytest.raises(TypeError, match="2 components"):
         wp.transform_expand([1.0, 2.0])
+
+
+@pytest.mark.parametrize("suffix", ["b", "ub", "s", "us", "i", "ui", "l", "ul"])
+def test_integers_are_divided_as_in_kernels(suffix):
+    vec = getattr(wp, f"vec4{suffix}")
+    least, largest = vec.dtype.lowest, vec.dtype.largest
+    vectors = [vec(least, largest, 7, 0), vec(5, 3, 2, largest), vec(1, 0, 2, 3)]
+    numbers = [0, 1, 3, largest] + ([-1, -2] if least < 0 else [])
+    pairs = [(v, n) for v in vectors for n in numbers]
+
+    @wp.kernel(module="unique")
+    def divided(x: wp.array(dtype=vec), n: wp.array(dtype=vec.dtype), out: wp.array2d(dtype=vec)):
+        i = wp.tid()
+        out[0, i], out[1, i], out[2, i] = x[i] / n[i], x[i] % vec(n[i]), vec(n[i]) % x[i]
+
+    out = wp.zeros((3, len(pairs)), dtype=vec)
+    x, n = (wp.array(list(side), dtype=t) for side, t in zip(zip(*pairs, strict=True), (vec, vec.dtype), strict=True))
+    wp.launch(divided, len(pairs), [x, n, out])
+    for k, (v, number) in enumerate(pairs):
+        assert [v / number, v % number, number % v] == [vec(*out.numpy()[i, k]) for i in range(3)], (v, number)
+
+
+def test_large_integers_keep_all_bits():
+    v = wp.vec3ul(2**64 - 1, 2**63 + 1, 7)
+    assert [int(x) for x in v] == [2**64 - 1, 2**63 + 1, 7]
+    assert [int(x) for x in wp.vec2l(2**62 + 1, wp.uint8(3))] == [2**62 + 1, 3]

@@ -96,7 +96,7 @@ class Operators:
     @_or_its_own
     def __mod__(self, other: Any) -> Any:
         """Remainders with the sign of the dividend, as in kernels."""
-        return self._beside(other, np.fmod(self._data, self._same(other, "%")))
+        return self._beside(other, _remainders(self._data, self._same(other, "%")))
 
     @_or_numpys
     def __radd__(self, other: Any) -> Any:
@@ -108,7 +108,7 @@ class Operators:
 
     @_or_numpys
     def __rmod__(self, other: Any) -> Any:
-        return self._beside(other, np.fmod(self._same(other, "%", left=True), self._data))
+        return self._beside(other, _remainders(self._same(other, "%", left=True), self._data))
 
     def __neg__(self) -> Any:
         return self.wrap(-self._data)
@@ -147,15 +147,31 @@ class Operators:
 
     @_or_its_own
     def __truediv__(self, other: Any) -> Any:
-        return self.wrap(self._data / self._number(other, "/"))
+        return self.wrap(_quotients(self._data, self._number(other, "/")))
 
     @_or_numpys
     def __rtruediv__(self, other: Any) -> Any:
-        return self.wrap(np.divide(self._number(other, "/", left=True), self._data))
+        return self.wrap(_quotients(self._number(other, "/", left=True), self._data))
 
     @_or_numpys
     def __rfloordiv__(self, other: Any) -> Any:
         raise self._refused(other, "//", left=True)
+
+
+def _quotients(x: Any, y: Any) -> Any:
+    """x / y as in kernels: of integers towards zero, and 0 for a divisor of zero."""
+    if not np.issubdtype(np.asarray(x).dtype, np.integer):
+        return np.divide(x, y)
+    divisors = np.where(y == 0, np.ones_like(y), y)
+    with np.errstate(over="ignore"):  # the least integer by -1 wraps
+        return np.where(y == 0, np.zeros_like(y), (x - np.fmod(x, divisors)) // divisors)
+
+
+def _remainders(x: Any, y: Any) -> Any:
+    """x % y as in kernels: with the sign of x; of integers x for a divisor of zero."""
+    if not np.issubdtype(np.asarray(x).dtype, np.integer):
+        return np.fmod(x, y)
+    return np.where(y == 0, x, np.fmod(x, np.where(y == 0, np.ones_like(y), y)))
 
 
 def hamilton_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -117,13 +117,13 @@ class Compound(Components, Operators, metaclass=CompoundType):
                 check_whole(cls, part.dtype, value)
         if len(parts) == 1 and parts[0].ndim == 0:
             return np.full(cls.shape, parts[0], cls.memory)
-        flat = np.concatenate([p.ravel() for p in parts])
+        flat = np.concatenate([p.ravel() for p in parts], dtype=cls.memory, casting="unsafe")  # each on its own
         if flat.size != cls.size:
             raise ComponentCountError(
                 f"{cls.__name__} got {flat.size} components\nexpected: none, one, or {cls.size}"
                 f"\nhelp: {cls.__name__}() is zero; one number fills every component"
             )
-        return flat.astype(cls.memory).reshape(cls.shape)
+        return flat.reshape(cls.shape)
 
     @classmethod
     def _of_kind(cls, shape: tuple[int, ...], kind: str = "") -> type[Compound]:
