@@ -25,6 +25,7 @@ class Transform(ArrayStep):
     """A transform along axes. Work is done by `host` or `cufft`, whose functions have one meaning."""
 
     home = "wp.fft"
+    settings = ("axes", "norm")
 
     def __init__(
         self, results: Sequence[array], operands: Sequence[Any], axes: tuple[int, ...], norm: str,
@@ -62,6 +63,7 @@ class ComplexTransform(Transform):
     """Complex to complex."""
 
     name = "fft"
+    settings = ("axes", "norm", "inverse")
 
     def __init__(self, *arguments: Any, inverse: bool):
         super().__init__(*arguments)

@@ -187,3 +187,25 @@ def algorithms_over_arrays():
         wp.utils.array_cast(sums, wide)
     results = {"sums": sums, "total": total_of_v, "inner": inner, "keys": keys, "values": values, "runs": runs}
     return capture.graph, {"x": x, "v": v, "ints": ints}, {**results, "lengths": lengths, "count": count, "wide": wide}
+
+
+@case
+def gradients_of_algorithms():
+    """A tape over what `wp.utils` and `wp.fft` do on the host: transposes, with what operands held."""
+    n = 12
+    x, w = numbers(n, requires_grad=True, device="cpu"), numbers(n, 1, requires_grad=True, device="cpu")
+    sums, cast = (wp.zeros(n, dtype=t, requires_grad=True, device="cpu") for t in (float, wp.float64))
+    keys, values = numbers(2 * n, 2, device="cpu"), numbers(2 * n, 3, requires_grad=True, device="cpu")
+    signal = numbers(8, 4, wp.vec2, requires_grad=True, device="cpu")
+    loss, weights = wp.zeros(1, dtype=float, requires_grad=True, device="cpu"), numbers(8, 5, wp.vec2, device="cpu")
+    with wp.ScopedCapture(device="cpu") as capture:
+        x.grad.zero_()
+        with wp.Tape() as tape:
+            wp.utils.array_scan(x, sums)
+            wp.utils.array_inner(sums, w, out=loss)
+            wp.utils.array_cast(sums, cast)
+            wp.utils.radix_sort_pairs(keys, values, n)
+            spectrum = wp.fft.ifft(wp.fft.fft(signal))
+        tape.backward(grads={loss: wp.ones(1, dtype=float, device="cpu"), spectrum: weights})
+    results = {"loss": loss, "dx": x.grad, "dw": w.grad, "signal": signal.grad, "spectrum": spectrum, "cast": cast}
+    return capture.graph, {"x": x, "w": w}, results

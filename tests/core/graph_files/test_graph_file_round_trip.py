@@ -29,7 +29,7 @@ def run_here(graph, inputs, outputs):
     for _ in range(TIMES):
         wp.capture_launch(graph)
     for k, a in enumerate(inputs.values()):
-        a.assign(wp.array(other(a, k), dtype=a.dtype))
+        a.assign(wp.array(other(a, k), dtype=a.dtype, device=a.device))
     for _ in range(TIMES):
         wp.capture_launch(graph)
     return {name: a.numpy() for name, a in outputs.items()}
@@ -42,7 +42,7 @@ def run_loaded(graph, inputs, outputs):
     for k, (name, a) in enumerate(inputs.items()):
         before = wp.empty_like(a)
         graph.get_param(name, before)
-        graph.set_param(name, wp.array(other(before, k), dtype=a.dtype))
+        graph.set_param(name, wp.array(other(before, k), dtype=a.dtype, device=a.device))
     for _ in range(TIMES):
         wp.capture_launch(graph)
     results = {}
@@ -57,7 +57,7 @@ def run_loaded(graph, inputs, outputs):
 def test_a_loaded_graph_computes_what_the_captured_one_does(name, tmp_path):
     graph, inputs, outputs = CASES[name]()
     wp.capture_save(graph, tmp_path / "graph", inputs, outputs)
-    loaded = [wp.capture_load(tmp_path / "graph.wrp") for _ in range(2)]
+    loaded = [wp.capture_load(tmp_path / "graph.wrp", device=graph.device) for _ in range(2)]
     here = run_here(graph, inputs, outputs)
     for copy in loaded:  # one after the other: each has memory of its own
         there = run_loaded(copy, inputs, outputs)

@@ -182,6 +182,9 @@ class Loader:
     def _make_operation(self, part: Fields) -> LoadedOperation:
         return LoadedOperation(operations.taken(part, self.memory, self.device))
 
+    def _make_transpose(self, part: Fields) -> LoadedOperation:
+        return LoadedOperation(operations.taken_transpose(part, self.memory, self.device))
+
     def _make_publish(self, part: Fields) -> LoadedPublication:
         record = self._structure(part, part.integer("structure"))
         content = self.memory.block(part.content("record"), part)
@@ -202,4 +205,4 @@ class Loader:
         return memory
 
 
-_KINDS = ("launch", "loop", "move", "operation", "publish", "branch", "repeat")
+_KINDS = ("launch", "loop", "move", "operation", "transpose", "publish", "branch", "repeat")

@@ -12,8 +12,8 @@ The description is an object with
                         `at` it holds zeros
     patches             addresses in memory: pairs of places, of the address and of what it leads to
     structures          what kernels reach by ids: digest, record (hexadecimal), points
-    steps               in order, by `do`: "launch", "loop" (launches fused), "move", "operation" (of
-                        `wp.utils`), "publish" (arrays of a structure), "branch", "repeat"
+    steps               in order, by `do`: "launch", "loop" (launches fused), "move", "operation" and
+                        "transpose" (of `wp.utils` and `wp.fft`), "publish" (arrays of a structure), "branch", "repeat"
     params              named arrays: name, view, element, rank (dimensions that are not of an element)
 
 A place is [region, offset, bytes], a view {place, shape, strides, dtype}, with `tables` where index tables pick its

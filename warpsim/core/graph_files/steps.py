@@ -18,6 +18,7 @@ from ..runtime.launches.handles import Record
 from ..runtime.launches.ways import Way
 from ..runtime.tape.array_step import ArrayStep
 from ..runtime.tape.host_gradients import add_to
+from .operations import Transpose
 
 
 class Named(NamedTuple):
@@ -120,11 +121,11 @@ class LoadedMove:
 
 
 class LoadedOperation:
-    """An operation on whole arrays that the host does."""
+    """An operation on whole arrays that the host does, or its transpose."""
 
     command = device = None
 
-    def __init__(self, operation: ArrayStep):
+    def __init__(self, operation: ArrayStep | Transpose):
         self.operation, self.what = operation, operation.name
 
     def __call__(self) -> None:

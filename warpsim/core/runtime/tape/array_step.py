@@ -31,6 +31,10 @@ Contents = list[np.ndarray]
 """What operands held before the operation."""
 
 
+STORED: dict[str, type[ArrayStep]] = {}
+"""Operations that files can hold, by name: those that have settings and a name of their own."""
+
+
 class ArrayStep(ABC):
     """An operation that computes arrays, its results, from whole arrays, its operands, of which it may write some.
 
@@ -46,7 +50,12 @@ class ArrayStep(ABC):
     bilinear = False
     """Whether results are sums of products of elements of two operands."""
     settings: tuple[str, ...] = ()
-    """The attributes, numbers or None, that say with results and operands what is to be done."""
+    """The attributes, numbers or None, that say with results and operands what is to be done on the host."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "name" in vars(cls) and cls.settings:
+            STORED[cls.name] = cls
 
     def __init__(self, results: Sequence[array], operands: Sequence[Any], device: Device | None = None):
         self.results, self.operands, self.device = list(results), list(operands), device
