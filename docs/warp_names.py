@@ -22,8 +22,7 @@ ABSENT = {
         r"tile|tile_.*|BvhQueryTiled|MeshQueryAABBTiled|bvh_query_.*_tiled"
         r"|mesh_query_aabb_tiled|mesh_query_aabb_next_tiled"
     ),
-    "types of fields that stay empty: sampling textures comes later": r"Texture[123]D",
-    "textures come later": r"[Tt]exture.*|GLTextureResource|RegisteredGLBuffer",
+    "buffers and textures of OpenGL come later": r"TextureResourceFlags|GLTextureResource|RegisteredGLBuffer",
     "sparse matrices and finite elements come later": r"sparse|fem",
     "code compiled ahead of time: the cache on disk is that": (
         r"compile_aot_module|load_aot_module|get_cuda_supported_archs|.*lto_cache|ModuleBuildOptions|build_experimental"
@@ -38,7 +37,7 @@ ABSENT = {
 def state_of(name: str) -> str:
     """Whether warpsim has a name of Warp, or why not."""
     try:
-        if hasattr(warpsim, name) and not re.fullmatch(r"Texture[123]D", name):
+        if hasattr(warpsim, name):
             return HERE
     except warpsim.errors.MissingPackageError:  # of a framework that this machine lacks
         return HERE

@@ -29,7 +29,6 @@ import warpsim.optim.linear
 from warpsim.errors import CompilerError, WarpsimError
 
 ALLOWED = (WarpsimError, TypeError, ValueError, OverflowError, IndexError, KeyError, MemoryError, OSError)
-ALLOWED += (NotImplementedError,)  # of textures with contents
 """And never a `CompilerError`. An `AttributeError` tells that an object of the user lacks a name; one that comes from a
 line of warpsim is a failure, unless it says what was expected."""
 SECONDS, BYTES = 30, 6 << 30

@@ -51,6 +51,7 @@ FLOORS = {
     "warpsim.geometry.hash_grid": 10.2,
     "warpsim.geometry.marching_cubes": 10.2,
     "warpsim.geometry.nanovdb": 10.2,
+    "warpsim.geometry.texture": 10.2,
     "warpsim.geometry.triangulation": 10.2,
     "warpsim.geometry.mesh": 10.3,
     "warpsim.geometry.volume": 10.4,

@@ -400,18 +400,6 @@ def from_ptr(ptr: int, length: int, dtype: Any = ..., shape: Any = ..., device: 
 
 # ----- structures that kernels get
 
-class Texture1D:
-    """A texture in 1-D, of which only the empty one, `Texture1D()`, is here."""
-    id: uint64
-
-class Texture2D:
-    """A texture in 2-D, of which only the empty one, `Texture2D()`, is here."""
-    id: uint64
-
-class Texture3D:
-    """A texture in 3-D, of which only the empty one, `Texture3D()`, is here."""
-    id: uint64
-
 class MeshData:
     """A triangle mesh as kernels see it; `wp.mesh_get(id)` returns it."""
     points: array[vec3, Literal[1]]
@@ -5290,6 +5278,24 @@ def mesh_query_ray_count_intersections(id: uint64 | int, start: vec3, dir: vec3,
         A ray through an edge or a corner crosses as many of the faces there as a ray beside it, up to an even
         number: so the count is odd exactly for a start inside a closed mesh. At the rim of an open mesh it crosses one.
     """
+@_overload
+def texture_sample(tex: Texture1D, u: float, dtype: Any, lod: float = ...) -> Any: ...
+@_overload
+def texture_sample(tex: Texture2D, uv: vec2, dtype: Any, lod: float = ...) -> Any: ...
+@_overload
+def texture_sample(tex: Texture2D, u: float, v: float, dtype: Any, lod: float = ...) -> Any: ...
+@_overload
+def texture_sample(tex: Texture3D, uvw: vec3, dtype: Any, lod: float = ...) -> Any: ...
+@_overload
+def texture_sample(tex: Texture3D, u: float, v: float, w: float, dtype: Any, lod: float = ...) -> Any:
+    """The numbers, of type `dtype`, of a texture at a coordinate; zero where there is no texture.
+
+        u: from 0 to 1 along the texture, where it has normalized coordinates; else in texels. The centre of texel i of n is
+        at (i + 1/2) / n, or at i + 1/2.
+        dtype: float, vec2f or vec4f: channels that the texture lacks are zero.
+        lod: the level of detail, 0 the finest. Numbers below 0 count as 0, those above the coarsest level as that. Between
+        levels `mip_filter_mode` counts.
+    """
 def volume_sample_grad_index(id: uint64 | int, uvw: _Vector[Literal[3], _S], sampling_mode: int, voxel_data: array[Any, Any], background: _A, grad: Any) -> None:
     """`volume_sample_index`; `grad` becomes the gradient with respect to `uvw`, which is zero for CLOSEST.
 
@@ -5576,6 +5582,12 @@ from .geometry.marching_cubes.marching_cubes import MarchingCubes as MarchingCub
 from .geometry.mesh.mesh import Mesh as Mesh
 from .geometry.mesh.files import load_mesh as load_mesh
 from .geometry.mesh.files import mesh_from_file as mesh_from_file
+from .geometry.texture.modes import TextureAddressMode as TextureAddressMode
+from .geometry.texture.modes import TextureFilterMode as TextureFilterMode
+from .geometry.texture.texture import Texture as Texture
+from .geometry.texture.texture import Texture1D as Texture1D
+from .geometry.texture.texture import Texture2D as Texture2D
+from .geometry.texture.texture import Texture3D as Texture3D
 from .geometry.volume.from_mesh import mesh_to_volume as mesh_to_volume
 from .geometry.volume.volume import Volume as Volume
 from .interop.torch import from_torch as from_torch
@@ -5739,9 +5751,6 @@ __all__ = [
     "velocity_at_point",
     "erfcinv",
     "erfinv",
-    "Texture1D",
-    "Texture2D",
-    "Texture3D",
     "transform_compose",
     "transform_decompose",
     "transform_from_matrix",
@@ -6094,6 +6103,13 @@ __all__ = [
     "mesh_query_ray",
     "mesh_query_ray_anyhit",
     "mesh_query_ray_count_intersections",
+    "TextureAddressMode",
+    "TextureFilterMode",
+    "texture_sample",
+    "Texture",
+    "Texture1D",
+    "Texture2D",
+    "Texture3D",
     "mesh_to_volume",
     "Volume",
     "volume_sample_grad_index",

@@ -318,6 +318,10 @@ class VolumeTypeError(VolumeError, TypeError):
     """Points, sizes or backgrounds of volumes that are of another type than numbers."""
 
 
+class TextureError(WarpsimError, ValueError):
+    """Data, sizes or modes that make no texture, or a copy between a texture and what does not fit it."""
+
+
 class VolumeFormatError(VolumeError):
     """NanoVDB bytes that break a rule of the format: `field` names what was read, then found and expected."""
 

@@ -45,7 +45,6 @@ NAMES = {
         "spatial_adjoint spatial_bottom spatial_cross spatial_cross_dual spatial_dot spatial_top velocity_at_point"
     ),
     "core.lib.special": "erfcinv erfinv",
-    "core.lib.textures": "Texture1D Texture2D Texture3D",
     "core.lib.transforms": (
         "transform_compose transform_decompose transform_from_matrix transform_get_rotation transform_get_translation "
         "transform_identity transform_inverse transform_multiply transform_point transform_set_rotation "
@@ -160,6 +159,9 @@ NAMES = {
         "mesh_query_point_sign_normal mesh_query_point_sign_parity mesh_query_point_sign_winding_number"
     ),
     "geometry.mesh.ray": "MeshQueryRay mesh_query_ray mesh_query_ray_anyhit mesh_query_ray_count_intersections",
+    "geometry.texture.modes": "TextureAddressMode TextureFilterMode",
+    "geometry.texture.sample": "texture_sample",
+    "geometry.texture.texture": "Texture Texture1D Texture2D Texture3D",
     "geometry.volume.from_mesh": "mesh_to_volume",
     "geometry.volume.volume": "Volume",
     "geometry.volume.index": "volume_sample_grad_index volume_sample_index",
@@ -231,10 +233,7 @@ LATER = {
         "tile tile_* untile BvhQueryTiled MeshQueryAABBTiled dense_chol dense_chol_batched dense_gemm "
         "dense_gemm_batched dense_solve dense_solve_batched dense_subs"
     ),
-    "textures": (
-        "GLTextureResource RegisteredGLBuffer Texture TextureAddressMode TextureFilterMode TextureResourceFlags "
-        "texture_*"
-    ),
+    "buffers and textures of OpenGL": "GLTextureResource RegisteredGLBuffer TextureResourceFlags",
     "sparse matrices and finite elements": "sparse fem",
     "handles between processes": "event_from_ipc_handle from_ipc_handle",
     "modules compiled ahead of time": "compile_aot_module load_aot_module",

@@ -37,7 +37,7 @@ SECTIONS = {
 }
 PAGES = {
     "builtins": ("Built-in functions", tuple(SECTIONS)),
-    "types": ("Types and arrays", ("core.types", "core.runtime.arrays", "core.lib.textures")),
+    "types": ("Types and arrays", ("core.types", "core.runtime.arrays")),
     "kernels": ("Kernels and tapes", (
         "core.frontend", "core.runtime.launch", "core.runtime.launches", "core.runtime.map", "core.runtime.tape",
         "core.runtime.rollout", "core.runtime.commands", "core.graph_files", "core.runtime.logger", "diagnostics",

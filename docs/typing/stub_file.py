@@ -16,7 +16,7 @@ from warpsim import names
 from warpsim.core.frontend.functions import Func
 from warpsim.core.ops.registry import Op
 from warpsim.core.types.compounds import standard_names
-from warpsim.core.types.structs import StructType
+from warpsim.core.types.structs import Struct, StructType
 
 PACKAGE = Path(__file__).resolve().parents[2] / "warpsim"
 HEAD = Path(__file__).with_name("head.pyi")
@@ -35,7 +35,7 @@ def stub() -> str:
     stub_functions.STRUCTS |= {n for n in names.HOME if isinstance(getattr(wp, n), StructType)}
     functions = {n: v for n, v in found.items() if isinstance(v, Op | Func)}
     created = _creation()
-    structs = {n: v for n, v in found.items() if isinstance(v, StructType)}
+    structs = {n: v for n, v in found.items() if isinstance(v, StructType) and _is_plain(v)}
     covered = {*written, *functions, *structs, *_declared("\n".join(created))}
     lines = [head, *created, "", "# ----- structures that kernels get", ""]
     lines += [line for name, t in structs.items() for line in _struct(name, t)]
@@ -130,6 +130,11 @@ def _creation_from_memory() -> Iterator[str]:
 
 def _doc(name: str) -> str:
     return str(getattr(wp, name).__doc__).strip()
+
+
+def _is_plain(t: StructType) -> bool:
+    """Whether a struct is its fields and nothing more: others are imported."""
+    return bool(t.fields) and t.__init__ is Struct.__init__  # type: ignore[misc]
 
 
 def _struct(name: str, t: StructType) -> Iterator[str]:

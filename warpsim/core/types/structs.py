@@ -171,6 +171,11 @@ def is_in_pieces(t: Any) -> bool:
     return is_struct(t) and hasattr(t, "located")
 
 
+def none_is_empty(t: Any) -> bool:
+    """Whether None stands for the empty value of a struct type, in fields and in launches: textures."""
+    return is_struct(t) and getattr(t, "none_is_empty", False) is True
+
+
 @cache
 def holds_arrays(t: Any) -> bool:
     """Whether values of the type are, or contain, arrays."""
@@ -240,6 +245,8 @@ def _checked(t: Any, value: Any, where: str) -> Any:
     if isinstance(value, t):
         return frozen(value)
     if is_struct(t):
+        if value is None and none_is_empty(t):
+            return t()
         raise FieldTypeError(f"{where} got {type(value).__name__}\nexpected: {t.__name__}")
     if value is None:
         return t(0) if scalars.is_scalar(t) else t.wrap(np.zeros(t.shape))

@@ -165,7 +165,7 @@ def block_packer(tags: list[Any], packers: list[Callable[[Any], bytes] | None]) 
 def adapted(value: Any, t: Any, name: str, kernel: str, device: Device) -> Any:
     """A launch argument as the kernel wants it; foreign arrays are wrapped. Raises `ArgumentTypeError`."""
     if not isinstance(t, ArrayType):
-        return value
+        return t() if value is None and structs.none_is_empty(t) else value
     if value is None:
         return empty_array(t, device)
     if isinstance(value, array | indexedarray):
@@ -285,6 +285,8 @@ def _cure(value: Any, t: Any, name: str) -> str:
         return f"pass a number up to {scalars.largest(t)}"
     if scalars.is_scalar(t):
         return f"pass one number; for an array annotate the parameter {name}: wp.array(dtype={type_name(t)})"
+    if structs.none_is_empty(t):
+        return f"pass a {t.__name__}, or None"
     if structs.is_struct(t):
         return f"pass {t.__name__}({', '.join(f'{field}=...' for field in t.fields)})"
     return f"pass {type_name(t)}(...), or {t.size} numbers"
