@@ -8,6 +8,7 @@ import pytest
 
 import warpsim as wp
 from warpsim._src.types import strides_from_shape
+from warpsim.core.types.compounds import standard_names
 
 T = wp.types
 TYPES = {
@@ -102,3 +103,10 @@ def test_strides_of_packed_memory():
     for t in (float, wp.vec3, wp.mat22d, Body):
         for shape in ((4,), (2, 3), (2, 3, 4)):
             assert strides_from_shape(shape, t) == wp.zeros(shape, dtype=t).strides
+
+
+@pytest.mark.parametrize("name", sorted(standard_names()))
+def test_public_types_have_their_public_names(name):
+    t = getattr(wp, name)
+    assert t is standard_names()[name] and getattr(wp, t.__name__) is t
+    assert t.__name__ == name or t.__name__ == f"{name}f"

@@ -234,19 +234,22 @@ def _type_of_shape(shape: tuple[int, ...], dtype: type) -> type[Compound]:
     return compound_type("vector" if len(shape) == 1 else "matrix", shape, dtype)
 
 
-_FIXED = {"quat": ("quaternion", (4,)), "transform": ("transform", (7,))}
+_FIXED = {
+    "quat": ("quaternion", (4,)), "transform": ("transform", (7,)), "spatial_vector": ("vector", (6,)),
+    "spatial_matrix": ("matrix", (6, 6)),
+}  # fmt: skip
+_STEMS = {facts: stem for stem, facts in _FIXED.items()}
 _NAME = re.compile(
-    r"(?:(?P<fixed>quat|transform)|vec(?P<n>\d+)|mat(?P<rows>\d)(?P<columns>\d)|mat(?P<r>\d+)x(?P<c>\d+))(?P<suffix>[a-z]+)"
+    r"(?:(?P<fixed>quat|transform|spatial_vector|spatial_matrix)|vec(?P<n>\d+)|mat(?P<rows>\d)(?P<columns>\d)|mat(?P<r>\d+)x(?P<c>\d+))(?P<suffix>[a-z]+)"
 )
 
 
 def _name(kind: str, shape: tuple[int, ...], dtype: type) -> str:
-    if kind == "vector":
-        stem = f"vec{shape[0]}"
-    elif kind == "matrix":
-        stem = f"mat{shape[0]}{shape[1]}" if max(shape) < 10 else f"mat{shape[0]}x{shape[1]}"
-    else:
-        stem = {"quaternion": "quat", "transform": "transform"}[kind]
+    """The public name where there is one: that of spatial vectors and matrices for those of floats."""
+    stem = _STEMS.get((kind, shape), "")
+    if not stem or (kind in ("vector", "matrix") and dtype not in scalars.FLOATS):
+        sizes = shape if kind == "vector" or max(shape) < 10 else (f"{shape[0]}x{shape[1]}",)
+        stem = {"vector": "vec", "matrix": "mat"}[kind] + "".join(map(str, sizes))
     return stem + scalars.suffix(dtype)
 
 
