@@ -1,15 +1,17 @@
 """Files of graphs: where they go, and what is said of missing and of damaged ones."""
 
+import itertools
 import json
 import os
 import pickle
 import shutil
 import stat
+import threading
 from hashlib import sha256
 
 import numpy as np
 import pytest
-from graph_file_cases import axpy, numbers, value_of
+from graph_file_cases import axpy, combine, numbers, value_of
 
 import warpsim as wp
 from warpsim.core.emit import cuda_code
@@ -113,6 +115,36 @@ def test_a_graph_takes_the_place_of_another_one_at_once(saved, tmp_path):
         x.fill_(1.0)
     wp.capture_save(capture.graph, saved, {"x": x})
     assert list(wp.capture_load(saved).params) == ["x"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["graph.wrp", "graph_modules"]
+
+
+def test_who_reads_while_another_writes_has_one_graph_or_the_other(tmp_path):
+    x, y = wp.full(6, 1.0, dtype=float), wp.zeros(6, dtype=float)
+    graphs = []
+    for kernel in (axpy, combine):
+        with wp.ScopedCapture() as capture:
+            wp.launch(kernel, dim=6, inputs=[x, y, 2.0] if kernel is axpy else [x, y])
+        graphs.append(capture.graph)
+    wp.capture_save(graphs[0], tmp_path / "graph", outputs={"y": y})
+    sums, stop = set(), threading.Event()
+
+    def write():
+        for k in itertools.count():
+            wp.capture_save(graphs[k % 2], tmp_path / "graph", outputs={"y": y})
+            if stop.is_set():
+                return
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(60):
+            graph = wp.capture_load(tmp_path / "graph")
+            wp.capture_launch(graph)
+            sums.add(float(value_of(graph, "y", y).sum()))
+    finally:
+        stop.set()
+        writer.join()
+    assert sums <= {12.0, 6.0}
     assert sorted(p.name for p in tmp_path.iterdir()) == ["graph.wrp", "graph_modules"]
 
 
