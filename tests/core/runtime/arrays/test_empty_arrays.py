@@ -67,6 +67,7 @@ def test_empty_views_lie_in_their_array():
     assert wp.zeros(0, dtype=float)[0:0].ptr is None
 
 
+@pytest.mark.cpu(reason="shares memory with other frameworks")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_numpy_takes_nothing_with_its_strides(shape):
     a = wp.zeros(shape, dtype=wp.vec2)
@@ -80,6 +81,7 @@ def test_numpy_takes_nothing_with_its_strides(shape):
         assert back.shape == shape and back.ptr is None
 
 
+@pytest.mark.cpu(reason="shares memory with other frameworks")
 def test_frameworks_take_nothing_and_give_it_back():
     torch = pytest.importorskip("torch")
     a = wp.zeros((0, 3), dtype=float, requires_grad=True)
@@ -90,6 +92,7 @@ def test_frameworks_take_nothing_and_give_it_back():
     assert wp.from_dlpack(a).shape == (0, 3)
 
 
+@pytest.mark.cpu(reason="shares memory with other frameworks")
 def test_jax_takes_nothing():
     pytest.importorskip("jax")
     x = wp.to_jax(wp.zeros((0, 3), dtype=float))

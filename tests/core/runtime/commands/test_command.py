@@ -183,7 +183,7 @@ def test_graphs_and_tapes_hold_a_struct_as_it_was(device):
 
 
 def test_a_change_that_does_not_fit_is_told_at_the_next_launch():
-    setup, out = setup_of("cpu"), wp.zeros(3, dtype=float)
+    setup, out = setup_of(None), wp.zeros(3, dtype=float)
     command = wp.launch(advance, 3, [setup, 2.0, out], record_cmd=True)
     setup.source = None
     with pytest.raises(WarpsimError, match=r"argument 'setup' of (.|\n)*an array in it is None"):
@@ -194,7 +194,7 @@ def test_a_change_that_does_not_fit_is_told_at_the_next_launch():
 
 
 def test_recorded_adjoints_hold_a_struct_as_it_was():
-    setup = setup_of("cpu", requires_grad=True)
+    setup = setup_of(None, requires_grad=True)
     out = wp.zeros(3, dtype=float, requires_grad=True)
     command = wp.launch(advance, 3, [setup, 2.0], [out], adjoint=True, record_cmd=True)
     setup.rates.step = 100.0
