@@ -32,6 +32,7 @@ from ..nanovdb.layout import ALIGNMENT, LEAF_LOG2, LEAF_SLOTS, GridFlag, GridTyp
 from ..nanovdb.read import VALUE_TYPES
 from . import rebuild
 from .allocate import box_grid, dense_grid, tile_grid, voxel_grid
+from .at_address import grid_at
 from .data import leaf_values, present, seen_by_kernels, volume_data, voxel_count
 from .rebuild import Plan, check_status, room_of, tell
 from .sample import CLOSEST, LINEAR
@@ -96,8 +97,7 @@ class Volume(Unique):
             self._adopt(nanovdb_file.read(memory.tobytes()), 0, device)
         elif not device.shares_host_memory and isinstance(data, array) and data.device is device:
             if data._address % ALIGNMENT or not data.is_contiguous:
-                where = f"data of a volume at {data._address:#x}"
-                raise VolumeError(f"{where}\nexpected: bytes in a row, at a multiple of 32")
+                raise VolumeError(f"data of a volume at {data._address:#x}\nexpected: packed, at a multiple of 32")
             self._adopt([check(aligned_copy(memory))], 0, device, data)
         else:
             self._adopt([check(memory)], 0, device)
@@ -128,6 +128,11 @@ class Volume(Unique):
         Raises `VolumeFormatError` for what is not a sound NanoVDB file, OSError where it cannot be opened.
         """
         return cls._of(nanovdb_file.read(file_or_buffer), device)
+
+    @classmethod
+    def load_from_address(cls, grid_ptr: int, buffer_size: int = 0, device: Any = None) -> Volume:
+        """A volume over a grid in memory, without a copy; `buffer_size` and errors as of `at_address.grid_at`."""
+        return cls(grid_at(grid_ptr, buffer_size, get_device(device)), copy=False)
 
     def load_next_grid(self) -> Volume | None:
         """The grid after this one in the file or buffer, None behind the last."""
