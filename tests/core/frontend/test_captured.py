@@ -199,7 +199,7 @@ def test_a_constant_that_is_deleted_keeps_its_value(notebook):
     assert value(names.k) == 4.0
 
 
-def test_a_table_in_a_static_that_waits_for_the_compiler_is_the_one_of_the_definition(notebook):
+def test_a_table_in_a_static_that_waits_for_the_compiler_is_the_one_of_the_first_compilation(notebook):
     names = notebook.run("""
         table = [1.0, 2.0, {"x": np.array([4.0])}]
         @wp.kernel
@@ -207,7 +207,24 @@ def test_a_table_in_a_static_that_waits_for_the_compiler_is_the_one_of_the_defin
             i = 1
             a[wp.tid()] = wp.static(table[i] + float(table[2]["x"][0]) + table[0])
     """)
-    notebook.run("table[0] = 50.0; table[2]['x'][0] = 50.0; del table[1]")
+    notebook.run("table[0] = 50.0; table[2]['x'][0] = 70.0; table[1] = 3.0")
+    assert value(names.k) == 123.0
+    notebook.run("table.clear()")
+    assert value(names.k, "interp") == 123.0
+
+
+def test_a_table_of_functions_is_filled_after_the_kernel_is_defined(notebook):
+    names = notebook.run("""
+        table = [None, None]
+        @wp.kernel
+        def k(a: wp.array(dtype=float)):
+            total = 1.0
+            for i in range(2):
+                total = wp.static(table[i])(total)
+            a[wp.tid()] = total
+        table[0] = wp.func(lambda x: x * 3.0)
+        table[1] = wp.func(lambda x: x + 4.0)
+    """)
     assert value(names.k) == 7.0
 
 

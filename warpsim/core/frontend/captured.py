@@ -1,6 +1,7 @@
 """Free variables: what the names mean that a function captures from outside.
 
-A name keeps what it means when `@kernel` or `@func` runs; `wp.static` is evaluated then. Three kinds look further:
+A name keeps what it means when `@kernel` or `@func` runs, and `wp.static` is evaluated then, unless it needs what only
+the compiler knows. Three kinds of names look further:
 
 - A constant has the value that it has when the function is first compiled, so that a script can read its settings
   after its kernels are defined. It is copied then, and the same in every form of the program. Where one `def` makes
@@ -81,11 +82,11 @@ class Captured:
         self.statics: dict[ast.AST, Any] = {}  # by call, also of calls inside those that wait for the compiler
         paths = list(names.outside(tree))
         self.late = {names.steps(path)[0] for path in paths} | {ast.unparse(path) for path in paths}
-        waiting = self._settle_statics(tree, {id(_root(path)) for path in paths})
-        static = {id(node) for call in self.statics for node in ast.walk(call)}
-        ends = [(self._settle(path), path) for path in paths if id(path) not in static]
-        read = {name: self.settled.get(name, MISSING) for name, path in ends if id(path) not in waiting}
-        self.constants = {name: meaning for name, meaning in read.items() if _is_constant(meaning)}
+        self._settle_statics(tree, {id(_root(path)) for path in paths})
+        inside = {id(node) for call in self.statics for node in ast.walk(call)}
+        ends = {self._settle(path) for path in paths if id(path) not in inside}
+        meanings = {name: self.settled.get(name, MISSING) for name in ends}
+        self.constants = {name: meaning for name, meaning in meanings.items() if _is_constant(meaning)}
         self.open = set(self.constants)
         definitions_of(function.__code__).add(self)
 
@@ -111,13 +112,9 @@ class Captured:
         self.late.discard(name)
         return name
 
-    def _settle_statics(self, tree: ast.AST, roots: set[int]) -> set[int]:
-        """Evaluate `wp.static(...)` where every name has a value, once each; the rest waits for the compiler.
-
-        Returns the nodes of those that wait, by their ids.
-        """
+    def _settle_statics(self, tree: ast.AST, roots: set[int]) -> None:
+        """Evaluate `wp.static(...)` where every name has a value, once each; the rest waits for the compiler."""
         inside: set[int] = set()
-        waiting: set[int] = set()
         for node in ast.walk(tree):  # a call comes before those inside it
             if not isinstance(node, ast.Call) or not names.is_path(node.func) or len(node.args) != 1 or node.keywords:
                 continue
@@ -125,7 +122,6 @@ class Captured:
                 continue
             if id(_root(node.func)) not in roots or not is_static(self.resolve(node.func)):
                 continue
-            waiting.update(id(inner) for inner in ast.walk(node))
             used = names.free_names(node.args[0])
             if all(id(n) in roots for n in ast.walk(node.args[0]) if isinstance(n, ast.Name) and n.id in used):
                 try:
@@ -133,7 +129,6 @@ class Captured:
                 except Exception:  # what is wrong is said when the kernel is compiled
                     continue
                 inside.update(id(inner) for inner in ast.walk(node))
-        return waiting - inside
 
     # ----- when a compiler asks ---------------------------------------------------------------
 
