@@ -103,3 +103,8 @@ def test_a_loaded_graph_is_not_saved_again(saved, tmp_path):
     with wp.ScopedCapture() as capture:
         wp.capture_launch(loaded)
     refused(capture, "a graph out of a file, work of the host", tmp_path)
+    going = wp.zeros(1, dtype=int)
+    for choose in (wp.capture_if, wp.capture_while):
+        with wp.ScopedCapture() as capture:
+            choose(going, loaded)
+        refused(capture, "a graph out of a file, as a branch", tmp_path)

@@ -108,6 +108,8 @@ class Saved:
 
     def _steps(self, graph: Graph | None) -> list[Json]:
         """The steps of a graph; those of no graph are none."""
+        if graph is not None and graph.is_loaded:
+            raise _refused("a graph out of a file, as a branch or the body of a loop")
         groups = () if graph is None else graph.groups()
         return [step for kind, steps in groups for step in self._group(kind, steps)]
 
