@@ -190,8 +190,7 @@ class Saved:
     def _way(self, way: Way) -> Json:
         """How a launch runs."""
         if isinstance(way, InCopies):
-            targets = [[word, self._view(target)] for word, target in way.targets]
-            copies = [{"word": word, "view": view} for word, view in targets]
+            copies = [{"word": word, "view": self._view(target)} for word, target in way.targets]
             return {"way": "copies", "copies": copies, "size": way.chunk, "flags": way.flags, "waves": way.waves}
         if isinstance(way, InGrid):
             return {"way": "grid", "block_dim": way.block_dim, "max_blocks": way.max_blocks}
