@@ -229,10 +229,7 @@ OPTIONAL = (*_FRAMEWORKS,)
 
 
 LATER = {
-    "tiles": (
-        "tile tile_* untile BvhQueryTiled MeshQueryAABBTiled dense_chol dense_chol_batched dense_gemm "
-        "dense_gemm_batched dense_solve dense_solve_batched dense_subs"
-    ),
+    "tiles": "tile tile_* untile BvhQueryTiled MeshQueryAABBTiled",
     "buffers and textures of OpenGL": "GLTextureResource RegisteredGLBuffer TextureResourceFlags",
     "sparse matrices and finite elements": "sparse fem",
     "handles between processes": "event_from_ipc_handle from_ipc_handle",
