@@ -125,10 +125,9 @@ class Loader:
 
     def _step(self, part: Fields) -> Any:
         kind = part.text("do")
-        make = getattr(self, f"_make_{kind}", None) if kind in _KINDS else None
-        if make is None:
+        if kind not in _MAKERS:
             raise damaged(part.place, f"a step of the kind {kind!r}")
-        return make(part)
+        return _MAKERS[kind](self, part)
 
     def _make_launch(self, part: Fields) -> LoadedLaunch:
         block = self.memory.block(part.content("block"), part)
@@ -205,4 +204,14 @@ class Loader:
         return memory
 
 
-_KINDS = ("launch", "loop", "move", "operation", "transpose", "publish", "branch", "repeat")
+_MAKERS: dict[str, Callable[[Loader, Fields], Any]] = {
+    "launch": Loader._make_launch,
+    "loop": Loader._make_loop,
+    "move": Loader._make_move,
+    "operation": Loader._make_operation,
+    "transpose": Loader._make_transpose,
+    "publish": Loader._make_publish,
+    "branch": Loader._make_branch,
+    "repeat": Loader._make_repeat,
+}
+"""What makes a step, by the word for it in the description."""

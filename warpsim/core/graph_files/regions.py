@@ -73,9 +73,7 @@ class Regions:
 
     def contents(self, region: Region) -> bytes:
         """What is in a region now."""
-        home, size = CPU if region.on_host else self.device, region.high - region.low
-        memory: np.ndarray[Any, Any] = on_host(memory_at(region.low, uint8, (size,), None, None, device=home))
-        return memory.tobytes()
+        return bytes_at(region.low, region.high - region.low, CPU if region.on_host else self.device)
 
 
 def merged(pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -87,6 +85,12 @@ def merged(pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             ranges.append((low, high))
     return ranges
+
+
+def bytes_at(address: int, size: int, device: Device) -> bytes:
+    """What is in memory of a device now."""
+    memory: np.ndarray[Any, Any] = on_host(memory_at(address, uint8, (size,), None, None, device=device))
+    return memory.tobytes()
 
 
 def space_of(home: Device, device: Device, what: str) -> bool:

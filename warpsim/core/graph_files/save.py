@@ -35,15 +35,13 @@ from ..emit.program import full_name
 from ..passes.simplify.handle_params import resolved, with_handle_params
 from ..runtime.algorithms.cuda.work import Later
 from ..runtime.arrays.array import array
-from ..runtime.arrays.foreign import memory_at
 from ..runtime.arrays.host_memory import TypedMemory, record_of
 from ..runtime.arrays.indexed import indexedarray
 from ..runtime.commands.command import Launch
-from ..runtime.commands.conditional import Branch, Loop
+from ..runtime.commands.conditional import Branch, Repeat
 from ..runtime.commands.fusion import loops
 from ..runtime.commands.graph import Graph
 from ..runtime.devices.device import Device, device_of, span_of
-from ..runtime.devices.device_memory import on_host
 from ..runtime.devices.transfer import Move, Transfer, name_of
 from ..runtime.launches.guards import arrays_in
 from ..runtime.launches.handles import Handle, Publication
@@ -52,11 +50,11 @@ from ..runtime.launches.ways import InCopies, InGrid, InOrder, Way
 from ..runtime.tape.adjoint_launch import Launches
 from ..types import structs
 from ..types.handles import LIVE, digest, structure_name
-from ..types.scalars import is_bfloat16, uint8
+from ..types.scalars import is_bfloat16
 from .layout import pack
 from .operations import described, operation_of
 from .pointers import Pointer, elements, pointers, pointers_of_arguments
-from .regions import PHASE, Place, Regions, space_of
+from .regions import PHASE, Place, Regions, bytes_at, space_of
 
 Json = dict[str, Any]
 
@@ -146,7 +144,7 @@ class Saved:
         elif isinstance(work, Branch):
             yield {"do": "branch", "if": self._view(work.condition._data), "then": self._steps(work.on_true),
                    "else": self._steps(work.on_false)}  # fmt: skip
-        elif isinstance(work, Loop):
+        elif isinstance(work, Repeat):
             yield {"do": "repeat", "while": self._view(work.condition._data), "steps": self._steps(work.body)}
         else:
             raise _refused(f"{name_of(work)}, work of the host that only this process can do")
@@ -236,7 +234,7 @@ class Saved:
         self._nested.add(key)
         size = structs.numpy_dtype(pointer.element).itemsize
         for address in elements(pointer):
-            content = _bytes_at(address, size, self.device)
+            content = bytes_at(address, size, self.device)
             for inner in pointers(pointer.element, content, 0):
                 self._patches.append([Place(address + inner.at, WORD, False), self._reached(inner)])
 
@@ -327,10 +325,6 @@ class Saved:
 
 def _is_in_pieces(t: Any) -> bool:
     return structs.is_struct(t) and (structs.is_in_pieces(t) or any(map(_is_in_pieces, t.fields.values())))
-
-
-def _bytes_at(address: int, size: int, device: Device) -> bytes:
-    return bytes(on_host(memory_at(address, uint8, (size,), None, None, device=device)).tobytes())
 
 
 def _dtype_text(kind: np.dtype[Any]) -> str:

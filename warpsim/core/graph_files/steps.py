@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..runtime.commands.fusion import block_of_strips, command_of_strips
+from ..runtime.commands.conditional import holds
+from ..runtime.commands.fusion import Packed, block_of_strips, command_of_strips
 from ..runtime.devices.cuda import graphs
 from ..runtime.devices.device import Device
 from ..runtime.devices.device_memory import DeviceMemory, on_host
@@ -192,21 +193,6 @@ class Batches:
         for kind, group in groupby(self.steps, lambda step: step.command is not None or step.device or False):
             steps = list(group)
             if kind is True:
-                yield Commands(b"".join(step.command for step in steps), len(steps))
+                yield Packed(b"".join(step.command for step in steps), len(steps))
             else:
                 yield from steps if kind is False else graphs.sections(kind, steps)
-
-
-class Commands:
-    """Commands for the pool of threads, packed."""
-
-    def __init__(self, packed: bytes, count: int):
-        self.packed, self.count = packed, count
-
-    def __call__(self) -> None:
-        pool.get_pool().run(self.packed, self.count)
-
-
-def holds(condition: np.ndarray) -> bool:
-    """Whether the first number is not zero now."""
-    return bool(on_host(condition).reshape(-1)[0])

@@ -10,10 +10,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from ....errors import ArgumentTypeError, LaunchError
 from ..arrays import saved_contents
 from ..arrays.array import array
 from ..devices.capture import current_graph, recorded, set_current_graph
+from ..devices.device_memory import on_host
 from .graph import Graph, capture_begin, capture_end
 
 
@@ -34,7 +37,7 @@ def capture_if(
     """
     checked(condition)
     if current_graph() is None:
-        run(on_true if holds(condition) else on_false, kwargs)
+        run(on_true if holds(condition._data) else on_false, kwargs)
         return
     as_step(Branch(condition, captured(on_true, kwargs), captured(on_false, kwargs)))
 
@@ -47,7 +50,7 @@ def capture_while(
     if current_graph() is None:
         repeat(condition, partial(run, while_body, kwargs))
         return
-    as_step(Loop(condition, captured(while_body, kwargs)))
+    as_step(Repeat(condition, captured(while_body, kwargs)))
 
 
 class Branch:
@@ -59,10 +62,10 @@ class Branch:
         self.condition, self.on_true, self.on_false = condition, on_true, on_false
 
     def __call__(self) -> None:
-        run(self.on_true if holds(self.condition) else self.on_false, {})
+        run(self.on_true if holds(self.condition._data) else self.on_false, {})
 
 
-class Loop:
+class Repeat:
     """The step that runs a graph as long as a condition holds."""
 
     name = "capture_while"
@@ -80,9 +83,9 @@ def checked(condition: Any) -> None:
         raise ArgumentTypeError(f"condition is {condition!r}\nexpected: an array of one integer")
 
 
-def holds(condition: array) -> bool:
-    """Whether the first number of an array is not zero now."""
-    return bool(condition._contents().reshape(-1)[0])
+def holds(condition: np.ndarray) -> bool:
+    """Whether the first number in memory, of any device, is not zero now."""
+    return bool(on_host(condition).reshape(-1)[0])
 
 
 def run(branch: Callable[..., Any] | Graph | None, kwargs: dict[str, Any]) -> None:
@@ -95,7 +98,7 @@ def run(branch: Callable[..., Any] | Graph | None, kwargs: dict[str, Any]) -> No
 
 def repeat(condition: array, body: Callable[[], None]) -> None:
     """Run a body as long as a condition holds."""
-    while holds(condition):
+    while holds(condition._data):
         body()
 
 

@@ -127,7 +127,17 @@ def loops(calls: Iterable[LaunchCall]) -> Iterator[Loop]:
         yield loop
 
 
-class Commands:
+class Packed:
+    """Commands for the pool of threads, one behind the other: one call of the pool."""
+
+    def __init__(self, packed: bytes, count: int):
+        self.packed, self.count = packed, count
+
+    def __call__(self) -> None:
+        pool.get_pool().run(self.packed, self.count)
+
+
+class Commands(Packed):
     """Native launches as one call of the pool of threads, fused where that changes nothing."""
 
     def __init__(self, launches: Sequence[Launch]):
@@ -139,10 +149,7 @@ class Commands:
             else:
                 self.kept.append(loop.block())
                 packed.append(loop.command(self.kept[-1]))
-        self.count, self.packed = len(packed), b"".join(filter(None, packed))
-
-    def __call__(self) -> None:
-        pool.get_pool().run(self.packed, self.count)
+        super().__init__(b"".join(filter(None, packed)), len(packed))
 
 
 def why_alone(call: LaunchCall) -> str:
