@@ -84,7 +84,8 @@ def test_missing_files_are_named(saved, tmp_path):
         os.mkdir(tmp_path / "folder.wrp")
         wp.capture_load(tmp_path / "folder")
     shutil.rmtree(tmp_path / "graph_modules")
-    with pytest.raises(MissingGraphFileError, match=r"there is no machine code .*graph_modules.axpy_"):
+    missing = r"there is no machine code .*graph_modules.axpy_.*\nhelp: copy the folder graph_modules"
+    with pytest.raises(MissingGraphFileError, match=missing):
         wp.capture_load(saved)
 
 

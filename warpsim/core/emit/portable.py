@@ -1,8 +1,8 @@
 """Machine code of a kernel as bytes that another process links: object code, libraries of native functions, checks.
 
-Guarantees: `taken` of what `given_out` made runs as the kernel that was compiled here, on a machine that meets the
-`requirements`; bytes that are something else raise `CompilerError` before anything of them is linked, as far as they
-do not look like an object. They are code: who loads them must trust them as a library.
+Guarantees: `deserialize` of what `serialize` made runs as the kernel that was compiled here, on a machine that meets
+the `requirements`; bytes that are something else raise `CompilerError` before anything of them is linked, as far as
+they do not look like an object. They are code: who loads them must trust them as a library.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .target import Options
 _LARGEST_HEADER = 1 << 26
 
 
-def given_out(program: Program, options: Options) -> bytes:
+def serialize(program: Program, options: Options) -> bytes:
     """What `build` links of a program for this CPU, from the disk or compiled, and the libraries that it calls.
 
     Raises `CompilerError` for a program that calls functions which others compiled.
@@ -37,7 +37,7 @@ def given_out(program: Program, options: Options) -> bytes:
     return pack([sites, len(code), parts], b"".join([code, *libraries.values()]))
 
 
-def taken(payload: bytes) -> Compiled:
+def deserialize(payload: bytes) -> Compiled:
     """A kernel of another process in this one. Raises `CompilerError` for bytes that are none."""
     header, rest = _unpacked(payload)
     try:
@@ -54,14 +54,14 @@ def taken(payload: bytes) -> Compiled:
         return linked(code, places, loaded)
 
 
-def cuda_given_out(code: CudaCode) -> bytes:
+def serialize_cuda(code: CudaCode) -> bytes:
     """Machine code for a GPU as bytes."""
     sites = [site_words(s) for s in code.sites]
     return pack([sites, code.block_bytes, code.reduces, code.max_threads], code.code)
 
 
-def cuda_taken(payload: bytes) -> CudaCode:
-    """What `cuda_given_out` made bytes of. Raises `CompilerError` for bytes that are something else."""
+def deserialize_cuda(payload: bytes) -> CudaCode:
+    """What `serialize_cuda` made bytes of. Raises `CompilerError` for bytes that are something else."""
     header, code = _unpacked(payload)
     try:
         sites, block_bytes, reduces, max_threads = header

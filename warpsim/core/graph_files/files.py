@@ -15,7 +15,7 @@ from typing import Any
 from ...errors import ArgumentTypeError, GraphFileError, MissingGraphFileError, instance
 from ..runtime.arrays.array import array
 from ..runtime.commands.graph import Graph
-from .load import loaded
+from .load import load_graph
 from .loaded import LoadedGraph
 from .save import Saved
 
@@ -63,7 +63,8 @@ def capture_load(path: str | os.PathLike[str], device: Any = None) -> LoadedGrap
     damaged, of another version or for another kind of processor, `DeviceError` for another kind of device.
     """
     file, folder = _places(path)
-    return loaded(_read(file, "graph"), lambda name: _read(folder / name, "machine code"), device, str(file))
+    cure = f"copy the folder {folder.name} together with the file"
+    return load_graph(_read(file, "graph"), lambda name: _read(folder / name, "machine code", cure), device, str(file))
 
 
 def capture_load_from_bytes(data: Any, modules: Mapping[str, Any] | None = None, device: Any = None) -> LoadedGraph:
@@ -80,7 +81,7 @@ def capture_load_from_bytes(data: Any, modules: Mapping[str, Any] | None = None,
         if not isinstance(name, str):
             raise ArgumentTypeError(f"a name of modules is {type(name).__name__}\nexpected: a str, the name of a file")
         files[name] = _bytes(module, f"modules[{name!r}]")
-    return loaded(content, partial(_module, files), device, "data")
+    return load_graph(content, partial(_module, files), device, "data")
 
 
 def _places(path: str | os.PathLike[str]) -> tuple[Path, Path]:
@@ -125,11 +126,11 @@ def _bytes(value: Any, name: str) -> memoryview:
     return view.cast("B") if view.nbytes else memoryview(b"")
 
 
-def _read(path: Path, what: str) -> bytes:
+def _read(path: Path, what: str, cure: str = "") -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError as error:
-        raise MissingGraphFileError(f"there is no {what} {path}") from error
+        raise MissingGraphFileError(f"there is no {what} {path}" + (cure and f"\nhelp: {cure}")) from error
     except OSError as error:
         raise GraphFileError(f"{what} {path} cannot be read: {error}") from error
 

@@ -43,7 +43,7 @@ Module = Callable[[str], bytes | memoryview]
 """The contents of a file of machine code, by its name."""
 
 
-def loaded(data: bytes | memoryview, module: Module, device: Any, where: str) -> LoadedGraph:
+def load_graph(data: bytes | memoryview, module: Module, device: Any, where: str) -> LoadedGraph:
     """The graph in the bytes of a file. Raises `GraphFileError`, `DeviceError` for a device of another kind."""
     value, contents = unpack(data, where)
     try:
@@ -93,7 +93,7 @@ class Loader:
                 "expected: the file that was saved with it\nhelp: it was altered: copy both again"
             )
         try:
-            return LoadedKernel(Named(key), self.device.taken(payload), self.device)
+            return LoadedKernel(Named(key), self.device.deserialize(payload), self.device)
         except (CompilerError, DeviceError) as error:
             raise GraphFileError(f"machine code {name!r} of {self.where} does not run here: {error}") from error
 
@@ -179,10 +179,10 @@ class Loader:
         return Picked(memory, tables)
 
     def _make_operation(self, part: Fields) -> LoadedOperation:
-        return LoadedOperation(operations.taken(part, self.memory, self.device))
+        return LoadedOperation(operations.read_operation(part, self.memory, self.device))
 
     def _make_transpose(self, part: Fields) -> LoadedOperation:
-        return LoadedOperation(operations.taken_transpose(part, self.memory, self.device))
+        return LoadedOperation(operations.read_transpose(part, self.memory, self.device))
 
     def _make_publish(self, part: Fields) -> LoadedPublication:
         record = self._structure(part, part.integer("structure"))

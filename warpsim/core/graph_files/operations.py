@@ -45,7 +45,7 @@ def operation_of(work: Any) -> ArrayStep | StepEntry | None:
     return owner if type(operation) is _kind(type(operation).name, operation.home) else None
 
 
-def described(step: ArrayStep | StepEntry, view: View) -> dict[str, Any]:
+def describe(step: ArrayStep | StepEntry, view: View) -> dict[str, Any]:
     """An operation, or the transpose of one, as a part of a description. Raises `GraphFileError`."""
     operation = step.operation if isinstance(step, StepEntry) else step
     part = _operation(operation, view)
@@ -90,21 +90,21 @@ class Transpose:
             self.operation.pull(self.results, self.operands, self.contents)
 
 
-def taken(part: Fields, memory: Memory, device: Device) -> ArrayStep:
+def read_operation(part: Fields, memory: Memory, device: Device) -> ArrayStep:
     """The operation of a part of a description."""
     kind, settings = _kind(part.text("name"), part.text("home")), _settings(part.part("settings").value)
     if kind is None or settings is None or set(settings) != set(kind.settings):
         raise damaged(part.place, f"an operation {part.text('name')!r} that is not known")
-    results = [_taken_array(p, memory, device) for p in part.parts("results")]
-    operands = [_taken_array(p, memory, device) for p in part.parts("operands")]
+    results = [_read_array(p, memory, device) for p in part.parts("results")]
+    operands = [_read_array(p, memory, device) for p in part.parts("operands")]
     return kind.again(results, operands, settings)
 
 
-def taken_transpose(part: Fields, memory: Memory, device: Device) -> Transpose:
+def read_transpose(part: Fields, memory: Memory, device: Device) -> Transpose:
     """The transpose of a part of a description."""
-    operation = taken(part.part("of"), memory, device)
+    operation = read_operation(part.part("of"), memory, device)
     results, operands = (
-        [None if p is None else _taken_array(p, memory, device) for p in part.optional_parts(side)]
+        [None if p is None else _read_array(p, memory, device) for p in part.optional_parts(side)]
         for side in ("results", "operands")
     )
     contents = [memory.view(p) for p in part.parts("contents")]
@@ -120,7 +120,7 @@ def _settings(values: dict[str, Any]) -> Mapping[str, Any] | None:
     return settings if all(type(x) in (int, bool, str, type(None)) for x in flat) else None
 
 
-def _taken_array(part: Fields, memory: Memory, device: Device) -> array:
+def _read_array(part: Fields, memory: Memory, device: Device) -> array:
     view = memory.view(part.part("view"))
     rank = part.integer("rank", low=1, high=view.ndim)
     scalar, inner = scalars.canonical(view.dtype), view.shape[rank:]

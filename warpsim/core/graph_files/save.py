@@ -52,7 +52,7 @@ from ..types import structs
 from ..types.handles import LIVE, digest, structure_name
 from ..types.scalars import is_bfloat16
 from .layout import pack
-from .operations import described, operation_of
+from .operations import describe, operation_of
 from .pointers import Pointer, elements, pointers, pointers_of_arguments
 from .regions import PHASE, Place, Regions, bytes_at, space_of
 
@@ -135,7 +135,7 @@ class Saved:
         elif isinstance(work, Transfer):
             yield from self._moves(work)
         elif (operation := operation_of(work)) is not None:
-            yield described(operation, self._view)
+            yield describe(operation, self._view)
         elif isinstance(prepared := getattr(work, "__self__", None), Later):
             for part in prepared.parts:
                 yield from self._work(part)
@@ -198,7 +198,7 @@ class Saved:
         """The number of the machine code of a launcher."""
         if id(launcher) not in self._code:
             try:
-                payload = launcher.given_out()
+                payload = launcher.serialize_code()
             except CompilerError as error:
                 raise _refused(str(error)) from error
             self._code[id(launcher)] = launcher, self._file(launcher.kernel.key, payload)

@@ -126,11 +126,11 @@ def _adj_factor(n: int32, at: int32, A: Array[Float, 1], regularization: Float, 
         adjoint[L][at + j * n + j] *= 0.5
     for i in range(n):
         for j in range(i + 1):
-            share = adjoint[L][at + i * n + j]
+            contribution = adjoint[L][at + i * n + j]
             adjoint[L][at + i * n + j] = 0.0  # before the other is added to, which may be the same memory
-            adjoint[A][at + i * n + j] += share
+            adjoint[A][at + i * n + j] += contribution
             if i == j:
-                adjoint[regularization] += share
+                adjoint[regularization] += contribution
 
 
 # ----- solutions ------------------------------------------------------------------------------
@@ -187,6 +187,6 @@ def _adj_solution(
             for i in range(k, n):
                 adjoint[L][at + i * n + k] -= adjoint[x][start + i] * along_x + x[start + i] * along_g
     for i in range(n):
-        share = adjoint[x][start + i]
+        contribution = adjoint[x][start + i]
         adjoint[x][start + i] = 0.0  # before the other is added to, which may be the same memory
-        adjoint[b][start + i] += share
+        adjoint[b][start + i] += contribution

@@ -200,13 +200,13 @@ class Device:
         """Let other threads do their part of `build`, which is to follow."""
         builder.begin(program, options, threads)
 
-    def given_out(self, program: Program, options: Options) -> bytes:
-        """What `build` makes, as bytes that `taken` makes machine code of in another process."""
-        return portable.given_out(program, options)
+    def serialize(self, program: Program, options: Options) -> bytes:
+        """What `build` makes, as bytes that `deserialize` makes machine code of in another process."""
+        return portable.serialize(program, options)
 
-    def taken(self, payload: bytes) -> Any:
+    def deserialize(self, payload: bytes) -> Any:
         """Machine code out of bytes, ready to be launched. Raises `CompilerError` for what is none."""
-        return portable.taken(payload)
+        return portable.deserialize(payload)
 
     def requirements(self) -> dict[str, Any]:
         """What code of this device asks of one that is to run it, see `unmet`."""

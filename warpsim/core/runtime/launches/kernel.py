@@ -212,13 +212,13 @@ class Kernel(ByName):
                     self._compiled[key] = device.build(self.program(types, settings, aliased, form), options)
         return self._compiled[key]
 
-    def given_out(
+    def serialize_code(
         self, types: tuple[Any, ...], layouts: tuple[str, ...], settings: Settings, device: Device, aliased: bool,
         form: Form,
     ) -> bytes:  # fmt: skip
-        """The same machine code as bytes for another process, see `Device.given_out`."""
+        """The same machine code as bytes for another process, see `Device.serialize`."""
         options = self._code_options(layouts, settings, aliased)
-        return device.given_out(self.program(types, settings, aliased, form), options)
+        return device.serialize(self.program(types, settings, aliased, form), options)
 
     def _code_options(self, layouts: tuple[str, ...], settings: Settings, aliased: bool = False) -> Options:
         lineinfo = bool(self.option("lineinfo"))

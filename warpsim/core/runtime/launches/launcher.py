@@ -290,10 +290,10 @@ class Launcher:
         """How `run` runs a launch; for devices that have machine code."""
         raise NotImplementedError
 
-    def given_out(self) -> bytes:
+    def serialize_code(self) -> bytes:
         """The machine code as bytes for another process. Raises `CompilerError` where it is of this process alone."""
         layouts, settings = self.layouts, self.settings
-        return self.kernel.given_out(self.own_types, layouts, settings, self.device, self.aliased, self.form)
+        return self.kernel.serialize_code(self.own_types, layouts, settings, self.device, self.aliased, self.form)
 
     def command(self, call: LaunchCall) -> bytes | None:
         """The launch as a command for the pool of threads, or None where that is not all there is to do."""

@@ -236,13 +236,13 @@ class CudaDevice(Device):
     def begin(self, program: Program, options: Options, threads: Executor) -> None:
         """Nothing: NVIDIA's compilers take one program at a time, in `build`."""
 
-    def given_out(self, program: Program, options: Options) -> bytes:
-        """What `build` loads, as bytes that `taken` loads in another process."""
-        return portable.cuda_given_out(builder.build_cuda(program, options, self.arch))
+    def serialize(self, program: Program, options: Options) -> bytes:
+        """What `build` loads, as bytes that `deserialize` loads in another process."""
+        return portable.serialize_cuda(builder.build_cuda(program, options, self.arch))
 
-    def taken(self, payload: bytes) -> CudaFunction:
+    def deserialize(self, payload: bytes) -> CudaFunction:
         """Machine code out of bytes, ready to be launched. Raises `CompilerError` for what is none."""
-        return CudaFunction(portable.cuda_taken(payload), self)
+        return CudaFunction(portable.deserialize_cuda(payload), self)
 
     def requirements(self) -> dict[str, Any]:
         """The compute capability that code is made for."""
