@@ -78,7 +78,7 @@ def test_a_call_whose_results_nobody_needs(stays):
 
 
 @pytest.mark.parametrize("stays", [False, True])
-def test_side_effects_of_kernels(stays, capfd):
+def test_a_kernel_with_side_effects_runs_though_nobody_needs_its_results(stays, capfd):
     jax.jit(unused(wp.jax_kernel(telling, has_side_effect=stays)))(X).block_until_ready()
     jax.effects_barrier()
     assert sorted(capfd.readouterr().out.split()) == ["1", "2", "3"] * stays
@@ -110,7 +110,7 @@ def test_blocks_that_cannot_be(block_dim):
         wp.jax_kernel(twice, block_dim=block_dim)
 
 
-def test_graph_modes():
+def test_graph_modes_of_this_package_are_refused_on_the_cpu():
     modes = wp.JaxCallableGraphMode
     assert [int(m) for m in modes] == [0, 1, 2, 3, 4]
     for mode in (modes.NONE, modes.JAX, 0, 1):
@@ -134,7 +134,7 @@ def test_names_of_staged_arrays(option):
         assert wp.jax_callable(counted, **{option: names})(X)[0][0] == 2.0
 
 
-def test_preloading():
+def test_modes_of_preloading_change_no_result():
     modes = wp.JaxModulePreloadMode
     for mode in (*modes, 0, 2):
         assert wp.jax_kernel(twice, module_preload_mode=mode)(X)[0][2] == 6.0

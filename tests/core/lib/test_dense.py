@@ -83,7 +83,7 @@ def difference(f, x, step=1e-6):
 @DEVICES
 @DTYPES
 @pytest.mark.parametrize(("t1", "t2"), [(0, 0), (0, 1), (1, 0), (1, 1)])
-def test_products(t1, t2, dtype, device):
+def test_products_and_their_gradients(t1, t2, dtype, device):
     m, n, p = 2, 3, 4
     A, B, weights = numbers(m, p), numbers(p, n, seed=2), numbers(m, n, seed=3)
     a, b = array(A.T if t1 else A, dtype, device), array(B.T if t2 else B, dtype, device)
@@ -98,7 +98,7 @@ def test_products(t1, t2, dtype, device):
 
 @DEVICES
 @DTYPES
-def test_factors(dtype, device):
+def test_factors_and_their_gradients(dtype, device):
     n, lower = 4, np.tril(np.ones((4, 4)))
     A, weights = positive(n), np.tril(numbers(n, n, seed=4))
     a, factor = array(A, dtype, device), array(np.full((n, n), UNTOUCHED), dtype, device)
@@ -118,7 +118,7 @@ def test_factors(dtype, device):
 @DEVICES
 @DTYPES
 @pytest.mark.parametrize("graded", ["L b x", "L x", "b x", "x", ""])
-def test_substitution(graded, dtype, device):
+def test_solutions_from_a_factor_and_the_gradients_that_are_wanted(graded, dtype, device):
     n = 4
     L, b, weights = np.linalg.cholesky(positive(n)), numbers(n), numbers(n, seed=5)
     args = [array(v, dtype, device, name in graded) for name, v in (("L", L), ("b", b), ("x", np.full(n, UNTOUCHED)))]
@@ -177,7 +177,7 @@ def test_a_factor_and_a_solution_in_one_launch_or_two(name, device):
 
 @DEVICES
 @DTYPES
-def test_batches(dtype, device):
+def test_every_thread_of_a_batch_has_its_own_matrices(dtype, device):
     by_name, dims = KERNELS[dtype], [3, 1, 2]
     matrices, vectors = [positive(n, seed=n) for n in dims], [numbers(n, seed=n) for n in dims]
     starts, heads = np.cumsum([0, *(n * n for n in dims)])[:3], np.cumsum([0, *dims])[:3]

@@ -18,7 +18,7 @@ def contents(texture):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_shapes(device):
+def test_data_gives_a_texture_its_extents_and_channels(device):
     for texture, shape, sizes in (
         (wp.Texture1D, (4,), (4, 1, 1, 1)), (wp.Texture1D, (4, 1), (4, 1, 1, 1)), (wp.Texture1D, (4, 2), (4, 1, 1, 2)),
         (wp.Texture2D, (3, 4), (4, 3, 1, 1)), (wp.Texture2D, (3, 4, 4), (4, 3, 1, 4)),
@@ -32,7 +32,7 @@ def test_shapes(device):
             assert t.shape == (shape if shape[-1] > 1 else shape[:-1])
 
 
-def test_what_a_texture_says():
+def test_attributes_say_how_a_texture_is_read():
     t = wp.Texture2D(DATA)
     assert (t.filter_mode, t.mip_filter_mode, t.address_mode_u, t.address_mode_w) == (LINEAR, LINEAR, CLAMP, CLAMP)
     assert t.normalized_coords and not t.is_mipmapped and t.num_mip_levels == 1 and t.dtype is wp.float32 and t.id
@@ -50,7 +50,7 @@ def test_what_a_texture_says():
 
 
 @pytest.mark.parametrize("texture", [wp.Texture1D, wp.Texture2D, wp.Texture3D])
-def test_the_empty_texture(texture):
+def test_an_empty_texture_has_no_contents(texture):
     t = texture()
     assert t == texture() and (t.width, t.num_mip_levels, t.id, t.device) == (0, 0, 0, None)
     assert repr(t) == f"{texture.__name__}()"
@@ -91,13 +91,13 @@ def test_the_empty_texture(texture):
         (lambda: wp.Texture1D(np.ones(4, np.uint32), mip_filter_mode=LINEAR, num_mip_levels=0), "32-bit integers"),
     ],
 )  # fmt: skip
-def test_refusals(make, message):
+def test_data_sizes_and_modes_that_make_no_texture(make, message):
     with pytest.raises(TextureError, match=message):
         make()
     assert issubclass(TextureError, ValueError)
 
 
-def test_fields_are_not_set():
+def test_attributes_cannot_be_set():
     t = wp.Texture2D(DATA)
     with pytest.raises(AttributeError, match="make another texture"):
         t.width = 100

@@ -370,7 +370,7 @@ def test_no_texture_is_zero_everywhere(device):
     tape.backward(grads={out: wp.ones(4, dtype=float, device=device)})
 
 
-def test_graphs_and_verification(monkeypatch):
+def test_a_graph_fills_a_texture_anew_at_every_launch_with_checks_on(monkeypatch):
     monkeypatch.setattr(wp.config, "verify", True)
     data = np.arange(6, dtype=np.float32).reshape(2, 3)
     source = wp.array(data, dtype=float)

@@ -1,11 +1,11 @@
-"""Captured graphs as text for Graphviz, and the modes of captures."""
+"""Captured graphs as text for Graphviz."""
 
 import re
 
 import pytest
 
 import warpsim as wp
-from warpsim.errors import ArgumentTypeError, LaunchError
+from warpsim.errors import ArgumentTypeError
 
 
 @wp.kernel
@@ -85,20 +85,3 @@ def test_an_empty_graph_and_no_graph(tmp_path):
         wp.capture_debug_dot_print(None, tmp_path / "none.dot")
     with pytest.raises(OSError, match="folder"):
         wp.capture_debug_dot_print(capture.graph, tmp_path / "folder" / "graph.dot")
-
-
-def test_modes_of_captures_have_the_numbers_of_cuda(tmp_path):
-    assert {mode.name: int(mode) for mode in wp.CaptureMode} == {"GLOBAL": 0, "THREAD_LOCAL": 1, "RELAXED": 2}
-    x = wp.zeros(3, dtype=float)
-    for mode in (*wp.CaptureMode, 2):
-        with wp.ScopedCapture(capture_mode=mode, apic=True, external=False) as capture:
-            x.fill_(float(mode))
-        wp.capture_launch(capture.graph)
-        assert x.numpy().tolist() == [float(mode)] * 3
-        wp.capture_begin(capture_mode=mode, apic=True)
-        wp.capture_end()
-    for start in (wp.capture_begin, wp.ScopedCapture):
-        with pytest.raises(ValueError, match="is not a valid CaptureMode"):
-            start(capture_mode=7)
-    with pytest.raises(LaunchError, match="no capture is running"):
-        wp.capture_end()
