@@ -54,6 +54,7 @@ FLOORS = {
     "warpsim.geometry.texture": 10.2,
     "warpsim.geometry.triangulation": 10.2,
     "warpsim.geometry.mesh": 10.3,
+    "warpsim.geometry.swept_volume": 10.4,
     "warpsim.geometry.volume": 10.4,
     "warpsim.interop": 10.5,
     "warpsim.optim": 10,

@@ -1,7 +1,8 @@
 """Hash grids, bounding volume hierarchies, meshes and sparse volumes, written in the kernel language.
 
 `IsoSurfaceMarchingCubes`, which is `warpsim.MarchingCubes`, and `IsoSurfaceBase` are here for scripts written for Warp,
-and so are neighbours of triangles (`tri_tri_adjacency`) and Delaunay triangulations (`delaunay_edge_flip`).
+and so are neighbours of triangles (`tri_tri_adjacency`), Delaunay triangulations (`delaunay_edge_flip`) and swept
+volumes (`swept_volume_mesh`).
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ _HOME = {
     "lipschitz_octree": ("marching_cubes.octree", "lipschitz_octree"),
     "sparse_marching_cubes": ("marching_cubes.sparse", "sparse_marching_cubes"),
     "sparse_marching_cubes_from_cells": ("marching_cubes.sparse", "sparse_marching_cubes_from_cells"),
+    "SweptVolumeSignMode": ("swept_volume.distance", "SweptVolumeSignMode"),
+    "swept_volume_bounds": ("swept_volume.swept_volume", "swept_volume_bounds"),
+    "swept_volume_field": ("swept_volume.swept_volume", "swept_volume_field"),
+    "swept_volume_mesh": ("swept_volume.swept_volume", "swept_volume_mesh"),
+    "swept_volume_sdf": ("swept_volume.distance", "swept_volume_sdf"),
     "delaunay_edge_flip": ("triangulation.delaunay", "delaunay_edge_flip"),
     "find_triangle_neighbor_edge_index": ("triangulation.adjacency", "find_triangle_neighbor_edge_index"),
     "tri_tri_adjacency": ("triangulation.adjacency", "tri_tri_adjacency"),
 }
 _LATER = {
     "surface nets": ("IsoSurfaceNets",),
-    "swept volumes": (
-        "SweptVolumeSignMode", "swept_volume_bounds", "swept_volume_field", "swept_volume_mesh", "swept_volume_sdf",
-    ),
-}  # fmt: skip
+}
 """Names of Warp whose part of it is not here yet, for the message that says so."""
 
 

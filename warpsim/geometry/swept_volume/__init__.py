@@ -1,0 +1,1 @@
+"""Swept volumes: what moving meshes pass through."""
