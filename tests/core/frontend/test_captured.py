@@ -171,6 +171,43 @@ def test_a_constant_that_all_kernels_of_one_def_share_counts_when_they_are_compi
     assert [value(k) for k in (names.one, names.two)] == [23.0, 24.0]
 
 
+@pytest.mark.parametrize(
+    ("zeros", "expression"),
+    [
+        ("(0.0, -0.0)", "v"), ("map(wp.float64, (0.0, -0.0))", "float(v)"), ("[(x, 1.0) for x in (0.0, -0.0)]", "v[0]"),
+        ("[wp.vec2(x, 1.0) for x in (0.0, -0.0)]", "v[0]"), ("[S(k=x) for x in (0.0, -0.0)]", "v.k"),
+    ],
+    ids=["float", "float64", "tuple", "vector", "struct"],
+)  # fmt: skip
+def test_zeros_of_either_sign_are_different_constants(notebook, zeros, expression):
+    kernels = notebook.run(f"""
+        kernels = []
+        @wp.struct
+        class S:
+            k: float
+        for v in {zeros}:
+            @wp.kernel
+            def k(a: wp.array(dtype=float)):
+                a[wp.tid()] = wp.copysign(1.0, {expression})
+            kernels.append(k)
+    """).kernels
+    assert [value(k) for k in kernels] == [1.0, -1.0]
+
+
+def test_a_constant_that_is_nan_is_the_same_in_all_kernels_of_one_def(notebook):
+    names = notebook.run("""
+        G = (float("nan"), wp.vec2(wp.nan, 0.0))
+        def make():
+            @wp.kernel
+            def k(a: wp.array(dtype=float)):
+                a[wp.tid()] = G[0] + G[1][0]
+            return k
+        one, two = make(), make()
+        G = (1.0, wp.vec2(2.0, 0.0))
+    """)
+    assert [value(k) for k in (names.one, names.two)] == [3.0, 3.0]
+
+
 def test_a_constant_of_the_enclosing_function_counts_when_it_was_changed_before_the_launch():
     def script(n):
         gain = 1.0

@@ -239,13 +239,19 @@ def _agree(path: str, one: Captured, other: Captured) -> bool:
 
 
 def _same(a: Any, b: Any) -> bool:
+    """Whether two constants are one to a program: numbers by their bits, as 0.0 is not -0.0 and NaN is NaN."""
     if type(a) is not type(b):
         return False
     if isinstance(a, list | tuple):
         return len(a) == len(b) and all(map(_same, a, b))
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
-    return np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b)
+    if isinstance(a, structs.Struct):
+        return all(_same(getattr(a, name), getattr(b, name)) for name in type(a).fields)
+    if isinstance(a, float | complex | np.generic | np.ndarray | compounds.Compound):
+        x, y = np.asarray(a), np.asarray(b)
+        return (x.dtype, x.shape, x.tobytes()) == (y.dtype, y.shape, y.tobytes())
+    return a is b or bool(a == b)
 
 
 def _root(node: ast.expr) -> ast.expr:
