@@ -1,8 +1,8 @@
 """Jacobian matrices as colored cells: what `plots` asks matplotlib to draw.
 
 Thick lines separate array elements, thin dashed lines the components of an element, where the cells are
-large enough to tell them apart. Zero is in the middle of the scale, cells that were not evaluated are
-hatched.
+large enough to tell them apart. Zero is in the middle of the scale, or at its beginning where a colormap of one
+side shows magnitudes; cells that were not evaluated are hatched.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _SMALLEST_CELL = 0.06  # [inch] cells that are smaller get no lines
 _DIVERGING = {
     "BrBG", "PRGn", "PiYG", "PuOr", "RdBu", "RdGy", "RdYlBu", "RdYlGn", "Spectral", "berlin", "bwr", "coolwarm",
     "managua", "seismic", "vanimo",
-}  # fmt: skip  # colormaps whose middle stands for zero
+}  # fmt: skip
+"""Colormaps whose middle stands for zero."""
 
 
 @dataclass
@@ -52,23 +53,22 @@ def draw(
     figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)
     ratios = {"width_ratios": widths, "height_ratios": heights}
     grid = figure.subplots(len(targets), len(sources), squeeze=False, gridspec_kw=ratios)
+    for axes in grid.ravel():
+        axes.set_axis_off()
     shared = None if style.scale_each else _scale(list(panels.values()), style)
-    for row, target in enumerate(targets):
-        for column, source in enumerate(sources):
-            axes, matrix = grid[row][column], panels.get((source, target))
-            if matrix is None:
-                axes.set_axis_off()
-                continue
-            image = _panel(axes, matrix, shared or _scale([matrix], style), style)
-            extent = (width * widths[column] / sum(widths), height * heights[row] / sum(heights))
-            _lines(
-                axes, matrix.shape, (style.input_strides.get(source, 1), style.output_strides.get(target, 1)), extent
-            )
-            lowest = not any((source, below) in panels for below in targets[row + 1 :])
-            leftmost = not any((left, target) in panels for left in sources[:column])
-            _labels(axes, source if lowest else None, target if leftmost else None)
-            if style.colorbar and style.scale_each:
-                _own_colorbar(figure, image, axes, extent[0])
+    for (source, target), matrix in panels.items():
+        column, row = sources.index(source), targets.index(target)
+        axes = grid[row][column]
+        axes.set_axis_on()
+        image = _panel(axes, matrix, shared or _scale([matrix], style), style)
+        extent = (width * widths[column] / sum(widths), height * heights[row] / sum(heights))
+        strides = (style.input_strides.get(source, 1), style.output_strides.get(target, 1))
+        _lines(axes, matrix.shape, strides, extent)
+        lowest = not any((source, below) in panels for below in targets[row + 1 :])
+        leftmost = not any((left, target) in panels for left in sources[:column])
+        _labels(axes, source if lowest else None, target if leftmost else None)
+        if style.colorbar and style.scale_each:
+            _own_colorbar(figure, image, axes, extent[0])
     if style.title:
         figure.suptitle(style.title)
     if style.colorbar and not style.scale_each:

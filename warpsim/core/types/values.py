@@ -177,9 +177,7 @@ class Compound(Components, Operators, metaclass=CompoundType):
     # ----- comparison and text ------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, list | tuple):
-            return _matches(self._data, other)
-        if isinstance(other, np.ndarray):
+        if isinstance(other, list | tuple | np.ndarray):
             return _matches(self._data, other)
         if not isinstance(other, Compound) or (other.kind, other.shape) != (self.kind, self.shape):
             return NotImplemented
@@ -203,7 +201,7 @@ class Compound(Components, Operators, metaclass=CompoundType):
 
 
 def _matches(data: np.ndarray, other: Any) -> bool:
-    """Whether nested sequences hold these numbers."""
+    """Whether an array, or nested sequences, hold these numbers."""
     if len(other) != len(data):
         return False
     try:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.types import compounds, scalars
 from ...core.types.arrays import type_name
-from ...errors import VolumeError, VolumeTypeError
+from ...errors import VolumeError, VolumeTypeError, shown
 from ..nanovdb.layout import GridType
 from ..nanovdb.read import GRID_TYPES, VALUE_TYPES
 
@@ -85,7 +85,7 @@ def _numbers(value: Any, name: str) -> np.ndarray:
             return numbers.astype(np.float64)
     except ValueError:  # rows of different lengths
         pass
-    raise VolumeTypeError(f"{name} is {value!r} ({type(value).__name__})\nexpected: a number, or numbers")
+    raise VolumeTypeError(f"{name} is {shown(value)} ({type(value).__name__})\nexpected: a number, or numbers")
 
 
 def background_of(value: Any) -> tuple[GridType, Any]:
