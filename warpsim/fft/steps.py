@@ -41,7 +41,7 @@ class Transform(ArrayStep):
     def ready(self) -> Step:
         if self.device is not None:
             cufft.bindings()  # says what is missing when the transform is asked for, not when a graph comes to it
-        return self.run
+        return self
 
     def run(self) -> None:
         (operand,), (result,) = self.operands, self.results

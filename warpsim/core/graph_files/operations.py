@@ -14,7 +14,7 @@ from ...errors import GraphFileError
 from ..runtime.arrays.array import array
 from ..runtime.arrays.indexed import indexedarray
 from ..runtime.devices.device import Device
-from ..runtime.tape.array_step import STORED, ArrayStep, StepEntry
+from ..runtime.tape.array_step import STORED, ArrayStep, StepEntry, TransposedStep
 from ..types import compounds, scalars
 from .fields import Fields, damaged
 from .memory import Memory
@@ -36,13 +36,11 @@ def _kind(name: str, home: str) -> type[ArrayStep] | None:
 
 def operation_of(work: Any) -> ArrayStep | StepEntry | None:
     """The operation that a step of the host does, or that it transposes; None for another step."""
-    if getattr(work, "__name__", "") != "run":
-        return None
-    owner = getattr(work, "__self__", None)
-    operation = owner.operation if isinstance(owner, StepEntry) else owner
+    step = work.entry if isinstance(work, TransposedStep) else work
+    operation = step.operation if isinstance(step, StepEntry) else step
     if not isinstance(operation, ArrayStep) or operation.device is not None:
         return None
-    return owner if type(operation) is _kind(type(operation).name, operation.home) else None
+    return step if type(operation) is _kind(type(operation).name, operation.home) else None
 
 
 def describe(step: ArrayStep | StepEntry, view: View) -> dict[str, Any]:

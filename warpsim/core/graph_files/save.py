@@ -136,8 +136,8 @@ class Saved:
             yield from self._moves(work)
         elif (operation := operation_of(work)) is not None:
             yield describe(operation, self._view)
-        elif isinstance(prepared := getattr(work, "__self__", None), Later):
-            for part in prepared.parts:
+        elif isinstance(work, Later):
+            for part in work.parts:
                 yield from self._work(part)
         elif isinstance(work, Publication):
             yield {"do": "publish", "structure": self._structure(work.handle), **self._record(work.data)}

@@ -78,9 +78,12 @@ class ArrayStep(ABC):
     def run(self) -> None:
         """Do it on the host."""
 
+    def __call__(self) -> None:
+        self.run()
+
     def ready(self) -> Step:
         """What does it now, or in the graph that is captured now."""
-        return self.run
+        return self
 
     def needs_contents(self) -> bool:
         """Whether to keep what the operands hold, as gradients may be asked for."""
@@ -126,7 +129,7 @@ class StepEntry(TapeEntry):
 
     @property
     def step(self) -> Step | None:  # type: ignore[override]
-        return self.run
+        return TransposedStep(self)
 
     def passes_gradient(self) -> bool:
         return any(a._gradient is not None for a in self.results if has_cotangent(a.dtype))
@@ -149,6 +152,16 @@ class StepEntry(TapeEntry):
         if any(a is not None for a in results):
             self.operation.push(results, operands, self.contents())
         return moved
+
+
+class TransposedStep:
+    """The step that moves gradients through a recorded operation."""
+
+    def __init__(self, entry: StepEntry):
+        self.entry, self.name = entry, entry.name
+
+    def __call__(self) -> None:
+        self.entry.run()
 
 
 class MovedStep:

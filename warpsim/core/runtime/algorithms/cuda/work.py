@@ -62,7 +62,7 @@ class Now:
 
 
 class Later(Now):
-    """Gets everything ready; `run` does it, as often as wanted."""
+    """Gets everything ready; a call does it, as often as wanted."""
 
     def __init__(self, device: Any):
         super().__init__(device)
@@ -88,7 +88,7 @@ class Later(Now):
         self.steps.append(step)
         self.parts.append(step)
 
-    def run(self) -> None:
+    def __call__(self) -> None:
         """Do what was prepared. Raises `NeedsHost`, before anything is done, where a graph cannot hold it."""
         if not self.streamed:
             self.device.needs_host()
@@ -102,4 +102,4 @@ def stepped(device: Any, build: Callable[[Now], None]) -> Step:
         return lambda: build(Now(device))
     prepared = Later(device)
     build(prepared)
-    return prepared.run
+    return prepared
