@@ -2,6 +2,7 @@
 
 import enum
 import textwrap
+import threading
 
 import pytest
 from notebooks import Notebook, value
@@ -133,6 +134,88 @@ def test_forward_and_adjoint_have_the_same_constants(notebook):
         tape.backward(y)
     """)
     assert names.y.list() == names.x.grad.list() == [2.0]
+
+
+@pytest.mark.parametrize("changed", ["gradient", "replay", "what the gradient calls"])
+def test_gradients_and_replays_of_users_have_the_constants_of_their_function(notebook, changed):
+    factor = "helped(x)" if changed == "what the gradient calls" else "2.0 * C * x"
+    names = notebook.run(f"""
+        C = 1.0
+        @wp.func
+        def helped(x: float):
+            return 2.0 * C * x
+        @wp.func
+        def f(x: float):
+            return C * x * x
+        @wp.func_{"replay" if changed == "replay" else "grad"}(f)
+        def custom(x: float{"" if changed == "replay" else ", adj: float"}):
+            {"return C * x * x" if changed == "replay" else f"wp.adjoint[x] += {factor} * adj"}
+        @wp.kernel
+        def k(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+            a = f(x[0])
+            y[0] = a * a
+        C = 2.0
+        x, y = (wp.full(1, 3.0, dtype=float, requires_grad=True) for _ in range(2))
+        wp.launch(k, 1, inputs=[x, y])
+        C = 5.0
+        with wp.Tape() as tape:
+            wp.launch(k, 1, inputs=[x, y])
+        y.grad.fill_(1.0)
+        tape.backward()
+    """)
+    assert (names.y.list(), names.x.grad.list()) == ([18.0**2], [2 * 18.0 * 12.0])
+
+
+@pytest.mark.parametrize("others", [(), (1.0,), (5.0,), (1.0, 5.0)])
+def test_a_number_that_a_factory_assigns_again_counts_whatever_other_calls_gave(others):
+    def make(x):
+        @wp.kernel
+        def k(a: wp.array(dtype=float)):
+            a[wp.tid()] = x
+
+        x += 1.0
+        return k
+
+    before = [make(x) for x in others]
+    assert value(make(1.0)) == 2.0
+    assert [value(k) for k in before] == [x + 1.0 for x in others]
+
+
+def test_a_list_or_an_object_that_a_factory_is_given_again_counts_as_it_was(notebook):
+    names = notebook.run("""
+        def make(v, o):
+            @wp.kernel
+            def k(a: wp.array(dtype=float)):
+                a[wp.tid()] = 10.0 * v[0] + o.k
+            return k
+        v, o, kernels = [0.0], type("O", (), {})(), []
+        for x in (1.0, 2.0):
+            v[0] = o.k = x
+            kernels.append(make(v, o))
+    """)
+    assert [value(k) for k in names.kernels] == [11.0, 22.0]
+
+
+def test_threads_define_and_compile_kernels_of_one_def_at_once():
+    def make(x):
+        @wp.kernel
+        def k(a: wp.array(dtype=float)):
+            a[wp.tid()] = x
+
+        return k
+
+    values, barrier = [], threading.Barrier(8)
+
+    def work(x):
+        barrier.wait()
+        values.extend((x, value(k)) for k in [make(x) for _ in range(4)])
+
+    threads = [threading.Thread(target=work, args=(float(x % 4),)) for x in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(values) == 32 and all(a == b for a, b in values)
 
 
 def test_a_constant_that_differs_between_the_kernels_of_one_def_belongs_to_each(notebook):

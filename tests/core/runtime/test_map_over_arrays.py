@@ -2,6 +2,8 @@
 
 import importlib
 import math
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -285,6 +287,39 @@ def test_what_differs_gets_another_kernel(made):
     for shapes in ((3, 1), (1, 3), (3, 3)):
         wp.map(wp.add, line(9)[: shapes[0]], line(9)[: shapes[1]])
     assert len(made) == 10
+
+
+def test_what_python_functions_take_from_their_module_is_read_at_each_call(made, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "SETTINGS", types.SimpleNamespace(k=1.0), raising=False)
+    monkeypatch.setattr(sys.modules[__name__], "SHIFT", wp.vec2(0.0, 0.0), raising=False)
+
+    def scaled(x):
+        return SETTINGS.k * x + SHIFT[1]  # noqa: F821
+
+    for k, shift in ((1.0, 0.0), (2.0, 0.0), (2.0, 5.0), (2.0, 5.0)):
+        SETTINGS.k, SHIFT[1] = k, shift  # noqa: F821
+        assert wp.map(scaled, line()).numpy()[3] == 3.0 * k + shift
+        assert wp.map(lambda x: SETTINGS.k * x, line()).numpy()[3] == 3.0 * k  # noqa: F821
+    assert len(made) == 3 + 2
+    constant = wp.func(scaled)
+    assert wp.map(constant, line()).numpy()[3] == 11.0
+    SETTINGS.k = 7.0  # noqa: F821
+    assert wp.map(constant, line()).numpy()[3] == 11.0  # a function of kernels keeps its own
+
+
+def test_other_functions_of_that_name_are_called(made, monkeypatch):
+    module = sys.modules[__name__]
+    for name in ("sin", "cos", "sin"):
+        monkeypatch.setattr(module, "chosen", getattr(wp, name), raising=False)
+        assert wp.map(lambda x: chosen(x), line()).numpy()[0] == {"sin": 0.0, "cos": 1.0}[name]  # noqa: F821
+
+
+def test_a_python_function_that_calls_itself_is_refused_by_the_compiler():
+    def fact(x):
+        return fact(x - 1.0) if x > 1.0 else 1.0
+
+    with pytest.raises(KernelError, match="fact"):
+        wp.map(fact, line())
 
 
 def test_new_overloads_are_followed(made):

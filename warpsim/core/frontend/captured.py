@@ -5,8 +5,8 @@ the compiler knows. Three kinds of names look further:
 
 - A constant has the value that it has when the function is first compiled, so that a script can read its settings
   after its kernels are defined. It is copied then, and the same in every form of the program. Where one `def` makes
-  several functions, a constant that differs between these belongs to each definition: kernels made in a loop, or by
-  a function, keep their own.
+  several functions, a constant that differs between these belongs to each definition: kernels made in a loop keep
+  their own. A number in a variable of each call of a factory is each one's own anyway.
 - A name without a value is looked up when a compiler first meets it, in the scope that Python says: a closure variable
   in its cell, never among the globals.
 - A name bound to a function that is defined again is followed to the new definition.
@@ -18,6 +18,7 @@ import ast
 import builtins
 import copy
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from types import CodeType, ModuleType
@@ -30,6 +31,7 @@ from ..types import compounds, structs
 from . import names
 
 MISSING = object()
+_IMMUTABLE = (bool, int, float, complex, str, bytes, np.generic, type(None))
 _VALUES = (bool, int, float, complex, str, bytes, np.generic, compounds.Compound, structs.Struct, tuple, list, dict)
 
 
@@ -45,20 +47,26 @@ class Definitions:
 
     def __init__(self) -> None:
         self.functions: weakref.WeakSet[Captured] = weakref.WeakSet()
+        self.paths: set[str] = set()  # of all constants
         self.differing: set[str] = set()
 
     def add(self, captured: Captured) -> None:
         """Note one more, and close the constants that differ from those of the ones before."""
-        known = next(iter(self.functions), captured)  # any: they agree in all that does not differ
-        paths = (captured.constants.keys() | known.constants.keys()) - self.differing
-        fresh = {path for path in paths if not _agree(path, captured, known)}
+        self.paths |= captured.constants.keys()
+        fresh = {path for path in self.paths - self.differing if not self._agree(path, captured)}
         self.differing |= fresh
         self.functions.add(captured)
         for each in self.functions if fresh else (captured,):
             each.open -= self.differing
 
+    def _agree(self, path: str, captured: Captured) -> bool:
+        """Whether a path led to equal constants before; any function tells, as all agree in what does not differ."""
+        known = next((each for each in self.functions if not captured.is_apart(each, path)), captured)
+        return _same(captured.constants.get(path, MISSING), known.constants.get(path, MISSING))
+
 
 _DEFINITIONS: dict[int, Definitions] = {}  # by the code object, as long as there is one
+_settling = threading.RLock()  # threads define and compile at once
 
 
 def definitions_of(code: CodeType) -> Definitions:
@@ -88,7 +96,8 @@ class Captured:
         meanings = {name: self.settled.get(name, MISSING) for name in ends}
         self.constants = {name: meaning for name, meaning in meanings.items() if _is_constant(meaning)}
         self.open = set(self.constants)
-        definitions_of(function.__code__).add(self)
+        with _settling:
+            definitions_of(function.__code__).add(self)
 
     # ----- when the function is defined -------------------------------------------------------
 
@@ -134,11 +143,23 @@ class Captured:
 
     def settle_constants(self) -> None:
         """Give constants the values that they have now, for good. A name that is gone keeps what it meant."""
-        opened, self.open = self.open, set()
-        for path in opened:
-            now = self.now(path)
-            if now is not MISSING:
-                self.settled[path] = own(now)
+        with _settling:
+            opened, self.open = self.open, set()
+            for path in opened:
+                now = self.now(path)
+                if now is not MISSING:
+                    self.settled[path] = own(now)
+
+    def is_apart(self, other: Captured, path: str) -> bool:
+        """Whether a name is another variable here than there, whose values cannot be changed but by assignment."""
+        here, there = self.cells.get(path), other.cells.get(path)
+        if here is None or there is None or here is there:
+            return False
+        return all(isinstance(each.constants.get(path, MISSING), _IMMUTABLE) for each in (self, other))
+
+    def is_current(self) -> bool:
+        """Whether names still mean what was kept of them."""
+        return all(_is_kept(meaning, self.now(path)) for path, meaning in self.settled.items())
 
     def present(self, name: str) -> Any:
         """What a name is bound to now, or `MISSING`."""
@@ -233,9 +254,10 @@ def _is_constant(meaning: Any) -> bool:
     return meaning is None or isinstance(meaning, _VALUES)
 
 
-def _agree(path: str, one: Captured, other: Captured) -> bool:
-    """Whether a path led two functions to equal constants when they were defined."""
-    return _same(one.constants.get(path, MISSING), other.constants.get(path, MISSING))
+def _is_kept(meaning: Any, now: Any) -> bool:
+    """Whether what a name meant is what it means now; a name that is gone keeps its meaning."""
+    is_copied = isinstance(meaning, (*_VALUES, set, np.ndarray))
+    return now is MISSING or now is meaning or (is_copied and _same(meaning, now))
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -267,6 +267,7 @@ def translated_from(
     region = Region(params)
     builder = Builder(region)
     inner = Translator(overload.source, builder, scope, tr, (overload, key), tr.session)
+    settle_customs(overload)
     inner.start_with(zeros)
     inner.expected = declared(overload.returns)
     with builder.active():
@@ -280,6 +281,14 @@ def translated_from(
         with builder.active():
             region.yields = tuple(map(as_constant, region.yields))
     return fn, template
+
+
+def settle_customs(overload: Overload) -> None:
+    """Read the constants of gradients and replays with those of their function, which may be compiled long before."""
+    for custom in (custom for customs in overload.customs.values() for custom in customs):
+        for each in (custom.own, *called_by(custom.own.source)):
+            if not each.library:
+                each.source.captured.settle_constants()
 
 
 def with_references(overload: Overload, inner: Translator, operands: list[Any], result: Any) -> Any:

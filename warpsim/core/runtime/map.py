@@ -8,7 +8,8 @@ For `map(f, a, 2.0)` with a two-dimensional `a` the kernel is
 
 with the types of the arguments; a dimension of extent 1 that is broadcast is indexed by 0. The
 types of the results are those that the front end finds for `f`. Kernels are kept by function and
-types; functions that are made anew with the same code and the same captured values count as one.
+types; functions that are made anew with the same code and the same captured values count as one. A Python function
+whose names from outside have changed since is read again; a `wp.func` keeps its own.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ def _number_types(value: Any, around: list[Any]) -> list[Any]:
 # ----- kernels ----------------------------------------------------------------------------------
 
 
-_kernels: OrderedDict[Any, tuple[Kernel, tuple[Any, ...]]] = OrderedDict()
+_kernels: OrderedDict[Any, tuple[Any, Kernel, tuple[Any, ...]]] = OrderedDict()  # with the function
 _lock = threading.Lock()
 _numbers = itertools.count()
 
@@ -163,19 +164,25 @@ def _kernel_for(
     key = (_identity(func), types, kinds, forms, len(shape), indexed)
     with _lock:
         if key in _kernels:
-            _kernels.move_to_end(key)
-            return _kernels[key]
+            before, kernel, results = _kernels[key]
+            if not _is_plain(func) or _is_current(before):
+                _kernels.move_to_end(key)
+                return kernel, results
     callee = Func(func) if _is_plain(func) else func
     chosen, results = _inferred(callee, types)
     params = [t if kind is None else kind for t, kind in zip(chosen, kinds, strict=True)]
     flags = indexed if indexed is not None and len(indexed) == len(results) else (False,) * len(results)
     params += [array_type(t, len(shape), flag) for t, flag in zip(results, flags, strict=True)]
-    entry = (_written(callee, forms, params, len(shape), len(results)), results)
+    kernel = _written(callee, forms, params, len(shape), len(results))
     with _lock:
-        _kernels[key] = entry
+        _kernels[key] = callee, kernel, results
         while len(_kernels) > _MOST_KERNELS:
             _kernels.popitem(last=False)
-    return entry
+    return kernel, results
+
+
+def _is_current(callee: Func) -> bool:
+    return all(overload.source.captured.is_current() for overload in callee.overloads)
 
 
 def _access(value: Any, shape: tuple[int, ...]) -> str:
@@ -276,29 +283,34 @@ def _is_plain(func: Any) -> bool:
     return inspect.isfunction(func) and not getattr(func, "kernel_form", "")
 
 
-def _identity(func: Any) -> Any:
-    """A key for a function: a lambda in a loop is a new object each time, but the same function."""
+def _identity(func: Any, around: tuple[Any, ...] = ()) -> Any:
+    """A key for a function: a lambda in a loop is a new object each time, but the same function.
+
+    around: the functions whose closures lead here.
+    """
+    if func in around:
+        return around.index(func)
     if isinstance(func, Func):
         return _Same(func), tuple(func.overloads)
     if not _is_plain(func):
         return _Same(func)
-    cells = tuple(_captured(cell) for cell in func.__closure__ or ())
+    cells = tuple(_captured(cell, (*around, func)) for cell in func.__closure__ or ())
     defaults = (*(func.__defaults__ or ()), *(func.__kwdefaults__ or {}).items())
     return func.__code__, _Same(func.__globals__), cells, tuple(_value_key(v) for v in defaults)
 
 
-def _captured(cell: Any) -> Any:
+def _captured(cell: Any, around: tuple[Any, ...]) -> Any:
     try:
-        return _value_key(cell.cell_contents)
+        return _value_key(cell.cell_contents, around)
     except ValueError:  # a name that is not assigned yet
         return None
 
 
-def _value_key(value: Any) -> Any:
+def _value_key(value: Any, around: tuple[Any, ...] = ()) -> Any:
     if isinstance(value, bool | int | float | str | np.generic):
         return type(value), repr(value)
     if isinstance(value, Func) or _is_plain(value):
-        return _identity(value)
+        return _identity(value, around)
     return _Same(value)
 
 
