@@ -181,7 +181,7 @@ class ArgumentTypeError(LaunchError, TypeError):
 
 
 class ArgumentValueError(ArgumentTypeError, ValueError):
-    """An argument that does not make the vector, matrix, quaternion or transform of a parameter."""
+    """An argument that does not make the value of a parameter, such as a vector, or inputs among which is no array."""
 
 
 class ArgumentCountError(LaunchError, TypeError):

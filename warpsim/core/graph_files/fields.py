@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...errors import GraphFileError
+from .refusals import damaged
 
 _MOST = 1 << 62
 
@@ -83,11 +83,6 @@ def in_range(value: Any, low: int, high: int, place: str) -> int:
     if type(value) is not int or not low <= value <= high:
         raise damaged(place, f"{value!r}, and no number from {low} to {high}")
     return value
-
-
-def damaged(place: str, what: str) -> GraphFileError:
-    """The error for a description that says what cannot be."""
-    return GraphFileError(f"the graph is damaged: {place} is {what}\nhelp: capture and save it again")
 
 
 def _integers(values: list[Any], place: str) -> list[int]:

@@ -17,10 +17,11 @@ from ..runtime.devices.device import Device, get_device
 from ..runtime.launches.handles import Record
 from ..runtime.launches.ways import InChunks, InCopies, InGrid, InOrder, Way
 from . import operations
-from .fields import Fields, damaged
+from .fields import Fields
 from .layout import unpack
 from .loaded import LoadedGraph, Parameter
 from .memory import Memory, put_word
+from .refusals import damaged
 from .steps import (
     Batches,
     LoadedBranch,

@@ -12,7 +12,8 @@ from ..runtime.devices.device import CPU, Device, span_of
 from ..types import scalars
 from ..types.arrays import WORD
 from ..types.scalars import uint8
-from .fields import Fields, damaged
+from .fields import Fields
+from .refusals import damaged
 from .regions import NOWHERE, PHASE
 
 _MOST_DIMENSIONS = 8  # four of an array, two of its elements, and room

@@ -10,14 +10,14 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ...errors import GraphFileError
 from ..runtime.arrays.array import array
 from ..runtime.arrays.indexed import indexedarray
 from ..runtime.devices.device import Device
 from ..runtime.tape.array_step import STORED, ArrayStep, StepEntry, TransposedStep
 from ..types import compounds, scalars
-from .fields import Fields, damaged
+from .fields import Fields
 from .memory import Memory
+from .refusals import damaged, unsavable
 
 View = Callable[[Any], Any]
 """Describes memory."""
@@ -67,7 +67,7 @@ def _operation(operation: ArrayStep, view: View) -> dict[str, Any]:
 def _array(a: Any, name: str, view: View) -> dict[str, Any]:
     if isinstance(a, indexedarray) or a._data.dtype.names is not None:
         what = "elements that index tables pick" if isinstance(a, indexedarray) else "structs"
-        raise GraphFileError(f"this graph cannot be saved: it holds {name} of {what}")
+        raise unsavable(f"{name} of {what}")
     return {"view": view(a._data), "rank": a.ndim}
 
 

@@ -54,6 +54,7 @@ from ..types.scalars import is_bfloat16
 from .layout import pack
 from .operations import describe, operation_of
 from .pointers import Pointer, elements, pointers, pointers_of_arguments
+from .refusals import unsavable
 from .regions import PHASE, Place, Regions, bytes_at, space_of
 
 Json = dict[str, Any]
@@ -107,7 +108,7 @@ class Saved:
     def _steps(self, graph: Graph | None) -> list[Json]:
         """The steps of a graph; those of no graph are none."""
         if graph is not None and graph.is_loaded:
-            raise _refused("a graph out of a file, as a branch or the body of a loop")
+            raise unsavable("a graph out of a file, as a branch or the body of a loop")
         groups = () if graph is None else graph.groups()
         return [step for kind, steps in groups for step in self._group(kind, steps)]
 
@@ -147,7 +148,7 @@ class Saved:
         elif isinstance(work, Repeat):
             yield {"do": "repeat", "while": self._view(work.condition._data), "steps": self._steps(work.body)}
         else:
-            raise _refused(f"{name_of(work)}, work of the host that only this process can do")
+            raise unsavable(f"{name_of(work)}, work of the host that only this process can do")
 
     # ----- launches ---------------------------------------------------------------------------
 
@@ -155,10 +156,10 @@ class Saved:
         launcher = call.launcher
         if launcher.code is None:
             what = f"a launch of kernel {launcher.kernel.key!r} on {launcher.device}, which has no machine code"
-            raise _refused(what, 'capture it on "cpu" or "cuda"')
+            raise unsavable(what, 'capture it on "cpu" or "cuda"')
         if launcher.device is not self.device:
             what = f"a launch of kernel {launcher.kernel.key!r} on {launcher.device} in a graph of {self.device}"
-            raise _refused(what, f"capture it with device={str(launcher.device)!r}")
+            raise unsavable(what, f"capture it with device={str(launcher.device)!r}")
         self._check_reach(call)
         points = self._points(pointers_of_arguments(list(launcher.types), call.block))
         way = launcher.way_of(call)
@@ -174,15 +175,15 @@ class Saved:
         launcher = call.launcher
         name, fn = launcher.kernel.key, launcher.program.fn
         if any(map(_is_in_pieces, launcher.types)):
-            raise _refused(f"kernel {name!r}, whose arrays lie in pieces")
+            raise unsavable(f"kernel {name!r}, whose arrays lie in pieces")
         for a in arrays_in(call.args):
             if a.device.memory_space != self.device.memory_space:
                 space_of(a.device, self.device, f"an argument of kernel {name!r}")
-                raise _refused(f"kernel {name!r}, which uses memory of {a.device} on {self.device}")
+                raise unsavable(f"kernel {name!r}, which uses memory of {a.device} on {self.device}")
         hidden = resolved(with_handle_params(fn, launcher.program.handle_params))
         if hidden:
             what = structure_name(hidden[0].results[0].type)
-            raise _refused(f"kernel {name!r}, which takes the id of a {what} out of memory",
+            raise unsavable(f"kernel {name!r}, which takes the id of a {what} out of memory",
                            "pass the id to the kernel, or in a field of a struct that is passed")  # fmt: skip
 
     def _way(self, way: Way) -> Json:
@@ -200,7 +201,7 @@ class Saved:
             try:
                 payload = launcher.serialize_code()
             except CompilerError as error:
-                raise _refused(str(error)) from error
+                raise unsavable(str(error)) from error
             self._code[id(launcher)] = launcher, self._file(launcher.kernel.key, payload)
         return self._code[id(launcher)][1]
 
@@ -274,7 +275,7 @@ class Saved:
                 handle = LIVE.get(number)
                 if handle is None:
                     what = f"a {structure_name(r.type)} that is closed"
-                    raise _refused(f"a launch of kernel {launcher.kernel.key!r} with {what}")
+                    raise unsavable(f"a launch of kernel {launcher.kernel.key!r} with {what}")
                 ids.append([at, self._structure(handle)])
         return ids
 
@@ -298,7 +299,7 @@ class Saved:
         moves = work.moves()
         if moves is None:
             what = "the reverse of a write that picks elements by index tables or repeats them"
-            raise _refused(f"{what}, or constants on a GPU that refer to arrays")
+            raise unsavable(f"{what}, or constants on a GPU that refer to arrays")
         return (self._move(move) for move in moves)
 
     def _move(self, move: Move) -> Json:
@@ -335,12 +336,8 @@ def _dtype_text(kind: np.dtype[Any]) -> str:
         return str(kind.str)
     if kind.kind == "V":
         return f"|V{kind.itemsize}"
-    raise _refused(f"a copy of elements of type {kind}")
+    raise unsavable(f"a copy of elements of type {kind}")
 
 
 def _ascii(name: str) -> str:
     return "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in name)[:64] or "kernel"
-
-
-def _refused(what: str, cure: str = "") -> GraphFileError:
-    return GraphFileError(f"this graph cannot be saved: it holds {what}" + (cure and f"\nhelp: {cure}"))
