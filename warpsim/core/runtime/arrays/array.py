@@ -179,22 +179,15 @@ class array(Differentiable, metaclass=_ArrayMeta):
     @property
     def ptr(self) -> int | None:
         """Address of the first element; None where there is no memory: of empty arrays that are no views of others."""
-        return self._address if self.size or self._whole().size else None
+        return self._address if self.size or root(self).size else None
 
     @property
     def capacity(self) -> int:
         """Bytes from the first element to the end of the memory, which is that of the array this one is a view of."""
-        whole = self._whole()
+        whole = root(self)
         memory = whole._data
         room = span_of(memory.shape, memory.strides, memory.itemsize) if whole._room is None else whole._room
         return whole._address + room - self._address
-
-    def _whole(self) -> array:
-        """The array that this one is a view of, or itself."""
-        whole = self
-        while isinstance(whole._owner, array):
-            whole = whole._owner
-        return whole
 
     # ----- NumPy and other frameworks ---------------------------------------------------------
 
@@ -421,6 +414,13 @@ def _restored(contents: np.ndarray, element: Any, device: str, grad: np.ndarray 
 def _given(**options: Any) -> dict[str, Any]:
     """Options that were named: NumPy before 2.1 knows none of them."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def root(a: array) -> array:
+    """The array that a view is a view of, however many views lie between them; another array itself."""
+    while isinstance(a._owner, array):
+        a = a._owner
+    return a
 
 
 def overlap(a: Any, b: Any) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ....errors import CheckpointError
 from ...types.arrays import type_name
-from ..arrays.array import array
+from ..arrays.array import array, root
 from ..arrays.call_site import CallSite
 from ..arrays.foreign import memory_at
 from ..arrays.saved_contents import Allocation, Session, foreign_allocation
@@ -207,13 +207,6 @@ def _names_of(step: Any) -> Iterator[tuple[array, str]]:
     if inspect.isfunction(function) or inspect.ismethod(function):
         known = inspect.getclosurevars(function)
         yield from names_in({**known.globals, **known.nonlocals})
-
-
-def root(a: array) -> array:
-    """The array that a view is a view of."""
-    while isinstance(a._owner, array):
-        a = a._owner
-    return a
 
 
 def _traced(entry: TapeEntry, use: ArrayUse) -> _Trace:
