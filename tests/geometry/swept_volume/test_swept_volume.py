@@ -268,12 +268,29 @@ def test_refusals(error, message, meshes, options):
 
 
 def test_winding_numbers_have_to_be_supported():
-    plain = mesh_of(CUBE, CUBE_FACES)
+    plain = mesh_of(CUBE, CUBE_FACES, "cpu")
     with pytest.raises(MeshError, match=r"(?s)meshes\[1\].*sign_mode=SweptVolumeSignMode.NORMAL"):
         swept_volume_mesh([box(), plain], np.stack([still()] * 2), 0.5)
     assert len(swept_volume_mesh([plain], still()[None], 0.2, sign_mode=PARITY)[0])
     with pytest.raises(MeshError, match="has no finite one"):
         swept_volume_mesh([mesh_of(np.nan * CUBE, CUBE_FACES, support_winding_number=True)], still()[None], 0.2)
+
+
+@pytest.mark.skipif(not wp.is_cuda_available(), reason="needs a GPU, or --simulated-cuda")
+def test_a_gpu_has_the_same_surface():
+    poses = still(2)
+    poses[1, :3] = 1.0, 0.2, 0.0
+    mesh = box("cuda:0")
+    verts, indices = swept_volume_mesh([mesh], poses[None], 0.21, threshold=0.013)
+    assert verts.device is mesh.device and indices.device is mesh.device
+    same = swept_volume_mesh([box()], wp.array(poses[None], dtype=wp.transform, device="cpu"), 0.21, threshold=0.013)
+    assert np.allclose(verts.numpy(), same[0].numpy(), atol=1e-5) and indices.list() == same[1].list()
+
+
+@pytest.mark.skipif(not wp.is_cuda_available(), reason="needs a GPU, or --simulated-cuda")
+def test_meshes_on_several_devices_are_refused():
+    with pytest.raises(MeshError, match=r"(?s)meshes\[1\] is on cuda:0.*cpu"):
+        swept_volume_mesh([box(), box("cuda:0")], np.stack([still()] * 2), 0.5)
 
 
 def test_captures_are_refused():
