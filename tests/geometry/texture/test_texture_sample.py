@@ -1,5 +1,7 @@
 """`texture_sample`: values and gradients against a texture of NumPy in float64, and all that can be done with it."""
 
+import copy
+
 import numpy as np
 import pytest
 from texture_oracle import BORDER, CLAMP, CLOSEST, LINEAR, MIRROR, WRAP, Oracle
@@ -368,6 +370,37 @@ def test_no_texture_is_zero_everywhere(device):
         out.requires_grad = True
         wp.launch(here, 1, [None, None, None, empty, out], device=device)
     tape.backward(grads={out: wp.ones(4, dtype=float, device=device)})
+
+
+def test_recorded_launches_and_elements_of_arrays_share_texels():
+    texture = wp.Texture1D(np.arange(2, dtype=np.float32), normalized_coords=False, device="cpu")
+    u = wp.array([[0.5, 0.0, 0.0], [1.5, 0.0, 0.0]], dtype=wp.vec3, device="cpu")
+    lod, out = wp.array([-1.0, -1.0], dtype=float, device="cpu"), wp.zeros(2, dtype=float, device="cpu")
+    command = wp.launch(KERNELS[1, 1], 2, [texture, u, lod, out], record_cmd=True, device="cpu")
+    [again] = wp.array([texture], dtype=wp.Texture1D, device="cpu").list()
+    assert again == texture and again.id == texture.id and copy.copy(texture) == texture
+    again.copy_from(np.array([7.0, 5.0], np.float32))
+    command.launch()
+    assert out.list() == [7.0, 5.0]
+    other = wp.Texture1D(np.array([1.0, 2.0], np.float32), normalized_coords=False, device="cpu")
+    command.set_param_at_index(0, other)
+    command.launch()
+    assert out.list() == [1.0, 2.0]
+    later = wp.Launch(KERNELS[1, 1], "cpu")
+    later.set_params([texture, u, lod, out])
+    later.set_dim(2)
+    later.launch()
+    assert out.list() == [7.0, 5.0]
+
+
+def test_a_tape_knows_the_gradients_of_a_texture():
+    texture = wp.Texture1D(wp.array([1.0, 3.0], dtype=float, requires_grad=True))
+    u, lod = wp.array([[0.5, 0.0, 0.0]], dtype=wp.vec3), wp.array([-1.0], dtype=float)
+    out = wp.zeros(1, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        wp.launch(KERNELS[1, 1], 1, [texture, u, lod, out])
+    tape.backward(grads={out: wp.ones(1)})
+    assert tape.gradients[texture].texels.list() == [0.5, 0.5]
 
 
 def test_a_graph_fills_a_texture_anew_at_every_launch_with_checks_on(monkeypatch):

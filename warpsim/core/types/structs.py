@@ -153,6 +153,11 @@ def frozen(value: Any) -> Any:
     return copied
 
 
+def set_field(value: Struct, name: str, field: Any) -> None:
+    """Set a field, also of a struct that lets nobody else do so."""
+    Struct.__setattr__(value, name, field)
+
+
 def members(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """A value with its name; of a struct the values of its fields, and of those of structs in it (`s.x`)."""
     if isinstance(value, Struct):

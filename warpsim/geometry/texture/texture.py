@@ -12,7 +12,7 @@ import numpy as np
 
 from ...core.language import array, empty, float16, float32, get_device, zeros
 from ...core.types.arrays import type_name
-from ...core.types.structs import Layout, Struct
+from ...core.types.structs import Layout, Struct, set_field
 from ...errors import TextureError, shown
 from .data import AXES, DTYPES, fields
 from .levels import count_of, fill, read
@@ -46,7 +46,7 @@ class Texture(Struct):
         device = get_device(device) if memory is None else memory.device
         values["texels"] = zeros(count_of(shape, values["levels"]), dtype=float32, device=device)
         for name, value in values.items():
-            Struct.__setattr__(self, name, value)
+            set_field(self, name, value)
         if memory is not None:
             self.texels.requires_grad = memory.requires_grad
             fill(self.texels, memory.reshape(shape), values["levels"])

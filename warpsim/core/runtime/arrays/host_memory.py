@@ -389,7 +389,7 @@ def host_element(part: Any, element: Any, held: Held | None = None) -> Any:
     if structs.is_struct(element):
         value = element()
         for name, t in element.fields.items():
-            setattr(value, name, host_element(part[name], t, held))
+            structs.set_field(value, name, host_element(part[name], t, held))
         return value
     if isinstance(element, ArrayType):
         return None if held is None else held.find(part.tobytes())

@@ -14,7 +14,7 @@ from ...types import compounds
 from ...types.arrays import ArrayType
 from ...types.cotangents import has_cotangent
 from ...types.signatures import is_generic
-from ...types.structs import Struct, StructType
+from ...types.structs import Struct, StructType, set_field
 from ..arrays import saved_contents
 from ..arrays.call_site import CallSite
 from ..arrays.creation import zeros
@@ -59,7 +59,7 @@ def _blank(t: Any, device: Device, graded: bool = False) -> Any:
     if graded and isinstance(t, StructType):
         value = t()
         for name, field in t.fields.items():
-            setattr(value, name, _blank(field, device, graded))
+            set_field(value, name, _blank(field, device, graded))
         return value
     return t.wrap(np.zeros(t.shape)) if compounds.is_compound(t) else t()
 

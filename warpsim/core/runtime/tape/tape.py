@@ -411,7 +411,7 @@ def gradients_of(a: Any) -> Any:
         if isinstance(t, ArrayType) or structs.is_struct(t):
             gradient = gradients_of(getattr(a, name))
             if gradient is not None:
-                setattr(gradients, name, gradient)
+                structs.set_field(gradients, name, gradient)
     return gradients
 
 
