@@ -43,7 +43,7 @@ class PrivateCopies:
         if isinstance(value, indexedarray):
             return indexedarray(self._copy(value.data), value.indices)
         if isinstance(value, structs.Struct):
-            return type(value)(**{name: self._copy(getattr(value, name)) for name in type(value).fields})
+            return structs.of_fields(type(value), {n: self._copy(getattr(value, n)) for n in type(value).fields})
         return value
 
     def _copied_array(self, original: array) -> array:

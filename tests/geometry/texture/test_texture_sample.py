@@ -403,6 +403,16 @@ def test_a_tape_knows_the_gradients_of_a_texture():
     assert tape.gradients[texture].texels.list() == [0.5, 0.5]
 
 
+def test_checks_of_gradients_take_textures():
+    texels = wp.array([1.0, 3.0, 7.0], dtype=float, requires_grad=True)
+    texture = wp.Texture1D(texels, normalized_coords=False)
+    u = wp.array([[1.25, 0.0, 0.0], [2.2, 0.0, 0.0]], dtype=wp.vec3, requires_grad=True)
+    out = wp.zeros(2, dtype=float, requires_grad=True)
+    inputs = [texture, u, wp.full(2, -1.0, dtype=float)]
+    assert wp.autograd.gradcheck(KERNELS[1, 1], dim=2, inputs=inputs, outputs=[out])
+    assert texture.texels.list() == [1.0, 3.0, 7.0]
+
+
 def test_a_graph_fills_a_texture_anew_at_every_launch_with_checks_on(monkeypatch):
     monkeypatch.setattr(wp.config, "verify", True)
     data = np.arange(6, dtype=np.float32).reshape(2, 3)

@@ -48,7 +48,8 @@ def zero(x: Value) -> Constant:
 def _zero_of(t: Any) -> Any:
     # Not `t()`: that is the identity for a transform, and the defaults for a struct.
     if structs.is_struct(t):
-        return t(**{name: _zero_of(f) for name, f in t.fields.items() if not isinstance(f, ArrayType)})
+        zeros = {name: _zero_of(f) for name, f in t.fields.items() if not isinstance(f, ArrayType)}
+        return structs.of_fields(t, zeros)
     return t.wrap(np.zeros(t.shape, t.dtype)) if is_compound(t) else t(0)
 
 

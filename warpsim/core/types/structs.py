@@ -158,6 +158,14 @@ def set_field(value: Struct, name: str, field: Any) -> None:
     Struct.__setattr__(value, name, field)
 
 
+def of_fields(t: Any, fields: dict[str, Any]) -> Any:
+    """A struct of these fields, whatever its own constructor takes; others have their defaults."""
+    value = t()
+    for name, field in fields.items():
+        set_field(value, name, field)
+    return value
+
+
 def members(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """A value with its name; of a struct the values of its fields, and of those of structs in it (`s.x`)."""
     if isinstance(value, Struct):
