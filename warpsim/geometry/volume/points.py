@@ -67,11 +67,13 @@ def affine(voxel_size: Any, transform: Any, translation: Any) -> tuple[np.ndarra
     else:
         size = _numbers(voxel_size, "voxel_size")
         if size.shape not in ((), (3,)) or not (np.isfinite(size).all() and (size > 0.0).all()):
-            raise VolumeError(f"voxel_size is {voxel_size!r}\nexpected: a positive number, or three")
+            raise VolumeError(f"voxel_size is {shown(voxel_size)}\nexpected: a positive number, or three")
         matrix = np.diag(np.ones(3) * size)
     if matrix.shape != (3, 3) or shift.shape != (3,) or not np.isfinite(matrix).all() or not np.isfinite(shift).all():
-        shown = f"transform {transform!r}, translation {translation!r}"
-        raise VolumeError(f"{shown}\nexpected: finite numbers of shapes (3, 3) and (3,)")
+        raise VolumeError(
+            f"transform {shown(transform)}, translation {shown(translation)}\n"
+            "expected: finite numbers of shapes (3, 3) and (3,)"
+        )
     if np.linalg.matrix_rank(matrix) < 3:
         raise VolumeError(f"transform {matrix.tolist()} has no inverse\nhelp: its rows must be independent")
     return matrix, shift
@@ -106,4 +108,4 @@ def background_of(value: Any) -> tuple[GridType, Any]:
         return (GridType.VEC3F if numbers.size == 3 else GridType.VEC4F), numbers.astype(np.float32)
     known = ", ".join(map(type_name, VALUE_TYPES.values()))
     expected = f"a number, 3 or 4 numbers, a value of one of {known}, or None"
-    raise VolumeTypeError(f"bg_value is {value!r}\nexpected: {expected}")
+    raise VolumeTypeError(f"bg_value is {shown(value)}\nexpected: {expected}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,6 +64,15 @@ def _blank(t: Any, device: Device, graded: bool = False) -> Any:
     return t.wrap(np.zeros(t.shape)) if compounds.is_compound(t) else t()
 
 
+class LiveStruct(NamedTuple):
+    """A struct among the arguments of a recorded launch. content: the bytes that the launch has of it, by `pack`."""
+
+    position: int
+    struct: Struct
+    pack: Callable[[Struct], bytes]
+    content: bytes
+
+
 class Launch(Unique):
     """A launch that is repeated: change parameters, then `launch()` again. `wp.launch(..., record_cmd=True)` gives one.
 
@@ -85,9 +94,8 @@ class Launch(Unique):
     """Raises for arguments without the gradients that an adjoint launch adds to."""
     checked = True
     """Whether the present arguments have these gradients; arrays are set one by one, gradients after them."""
-    live: tuple[tuple[int, Struct, Callable[[Struct], bytes], bytes], ...] = ()
-    """The structs as the user has them: position, struct, how it is packed, and the bytes that the launch has of it.
-    Adjoint launches have copies alone."""
+    live: tuple[LiveStruct, ...] = ()
+    """The structs among the arguments as the user has them. Adjoint launches have copies alone."""
     unset: frozenset[int] = frozenset()
     """Arrays that were None when it was recorded, although every thread uses them."""
 
@@ -165,8 +173,8 @@ class Launch(Unique):
     def args(self) -> list[Any]:
         """The present arguments; of adjoint launches structs as they were when they were given."""
         args = list(self.ready.call.args)
-        for position, struct, _, _ in self.live:
-            args[position] = struct
+        for live in self.live:
+            args[live.position] = live.struct
         return args
 
     def _bind(self, dim: Any, args: list[Any]) -> None:
@@ -180,12 +188,12 @@ class Launch(Unique):
         launcher = self.ready.call.launcher
         structs = [(k, a) for k, a in enumerate(args) if isinstance(a, Struct) and launcher.form.kind != "adjoint"]
         packers = [(k, a, struct_packer(type(a), launcher.device)) for k, a in structs]
-        self.live = tuple((k, a, pack, pack(a)) for k, a, pack in packers)
+        self.live = tuple(LiveStruct(k, a, pack, pack(a)) for k, a, pack in packers)
 
     def _take_changes(self) -> None:
         """Take structs anew whose fields changed."""
         try:
-            same = [known for _, _, _, known in self.live] == [pack(struct) for _, struct, pack, _ in self.live]
+            same = [live.content for live in self.live] == [live.pack(live.struct) for live in self.live]
         except RefusedField:  # which is said with the name of the argument
             same = False
         if not same:

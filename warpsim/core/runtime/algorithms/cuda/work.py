@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays.array import array
+from ...commands.command import Launch
 from ...devices.capture import current_graph
 from ...devices.device_memory import DeviceMemory
 from ...devices.transfer import Move, Transfer
@@ -66,8 +67,7 @@ class Later(Now):
 
     def __init__(self, device: Any):
         super().__init__(device)
-        self.steps: list[Step] = []
-        self.parts: list[Any] = []  # the same as launches and transfers, where they are such
+        self.parts: list[Launch | Step] = []
         self.streamed = True
         """Whether all that is to do is work for the device's stream."""
 
@@ -75,25 +75,22 @@ class Later(Now):
         if dim:
             command = launch(kernel, dim, inputs, device=self.device, record_tape=False, record_cmd=True)
             self.streamed &= command.device is not None
-            self.steps.append(command.run)
             self.parts.append(command)
 
     def copy(self, target: DeviceMemory, source: Any) -> None:
         values = source if isinstance(source, np.ndarray) else np.asarray(source)
-        self.steps.append(Transfer(lambda: target.put(source), lambda: [Move(target, values)]))
-        self.parts.append(self.steps[-1])
+        self.parts.append(Transfer(lambda: target.put(source), lambda: [Move(target, values)]))
 
     def on_host(self, step: Step) -> None:
         self.streamed = False
-        self.steps.append(step)
         self.parts.append(step)
 
     def __call__(self) -> None:
         """Do what was prepared. Raises `NeedsHost`, before anything is done, where a graph cannot hold it."""
         if not self.streamed:
             self.device.needs_host()
-        for step in self.steps:
-            step()
+        for part in self.parts:
+            part.run() if isinstance(part, Launch) else part()
 
 
 def stepped(device: Any, build: Callable[[Now], None]) -> Step:
