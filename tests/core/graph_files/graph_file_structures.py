@@ -181,6 +181,8 @@ def algorithms_over_arrays():
         wp.utils.array_sum(v, out=total_of_v, axis=1)
         wp.utils.array_inner(x, sums, out=inner)
         wp.utils.radix_sort_pairs(keys, values, n)
+        wp.utils.radix_sort_pairs(keys, values, 1)  # which has nothing to do, as the next
+        wp.utils.segmented_sort_pairs(values, keys, 0, wp.zeros(2, dtype=int))
         if x.device.is_cpu:  # on a GPU the host looks at the segments
             wp.utils.segmented_sort_pairs(values, keys, n, starts)
         wp.utils.runlength_encode(ints, runs, lengths, count)

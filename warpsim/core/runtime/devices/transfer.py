@@ -38,6 +38,10 @@ def copying(target: np.ndarray, source: np.ndarray) -> Transfer:
     return Transfer(partial(np.copyto, target, source), lambda: [Move(target, source)])
 
 
+NOTHING = Transfer(lambda: None, list)
+"""The step where there is nothing to do."""
+
+
 def bookkeeping(act: Callable[[], None]) -> Transfer:
     """A step that matters to tapes of this process alone."""
     return Transfer(act, list)

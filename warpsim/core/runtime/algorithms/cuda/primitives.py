@@ -20,6 +20,7 @@ from ....types.scalars import float64, int32, uint32
 from ...arrays.array import array
 from ...arrays.indexed import indexedarray
 from ...devices.device_memory import DeviceMemory, on_host
+from ...devices.transfer import NOTHING, checking
 from ...tape.array_step import ArrayStep, Contents
 from ...tape.host_gradients import add_gradient, spent
 from ..casts import Cast
@@ -253,7 +254,7 @@ class DeviceRadixSort(RadixSort):
 
     def ready(self) -> Step:
         trivial = self.count < 2 or self.begin == self.end
-        return (lambda: None) if trivial else stepped(self.device, self.build)
+        return NOTHING if trivial else stepped(self.device, self.build)
 
     def build(self, work: Now) -> None:
         keys, values = self.results
@@ -273,7 +274,9 @@ class DeviceSegmentedSort(SegmentedSort):
 
     def ready(self) -> Step:
         segments = max(0, self.operands[2].size - (len(self.operands) == 3))
-        return stepped(self.device, partial(self.build, segments)) if segments and self.count else self.check
+        if not (segments and self.count):
+            return checking(self.check)
+        return stepped(self.device, partial(self.build, segments))
 
     def check(self) -> None:
         """Raise `ArrayError` for segments that do not fit."""
