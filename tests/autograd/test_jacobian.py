@@ -290,6 +290,8 @@ def test_arrays_without_gradients():
     message = r"polar has no differentiable output: .*\nhelp: make the output arrays with requires_grad=True"
     refused(message, outputs=[plain])
     refused(r"polar has no differentiable input", inputs=[wp.zeros(2), 2.0, plain])
+    empty = wp.zeros(0, dtype=wp.vec2, requires_grad=True)
+    refused(r"no float array with elements .*\nhelp: .*, and not empty", outputs=[empty])
 
 
 def test_arguments_that_make_no_launch():

@@ -42,8 +42,9 @@ def chosen_pairs(subject: Subject, mask: Sequence[tuple[Any, Any]] | None) -> li
 def _need_any(subject: Subject, what: str, candidates: dict[str, array]) -> None:
     if not candidates:
         raise JacobianError(
-            f"{subject.key} has no differentiable {what}: no float array with requires_grad=True among its {what}s"
-            f"\nhelp: make the {what} arrays with requires_grad=True"
+            f"{subject.key} has no differentiable {what}: no float array with elements and requires_grad=True"
+            f" among its {what}s"
+            f"\nhelp: make the {what} arrays with requires_grad=True, and not empty"
         )
 
 

@@ -433,3 +433,24 @@ def test_an_array_of_the_script_is_not_kept_alive_by_a_kernel_with_a_parameter_o
             x[wp.tid()] = y + 1.0
     """)
     assert not {"x", "y"} & (set(names.k.source.captured.settled) | names.k.source.captured.late)
+
+
+def test_a_name_that_meant_no_constant_to_the_kernel_before_belongs_to_each_definition(notebook):
+    names = notebook.run("""
+        @wp.func
+        def plus(x: float):
+            return x + 1.0
+        def make():
+            kernels = []
+            for op in (plus, 2.0, [3.0]):
+                @wp.kernel
+                def k(a: wp.array(dtype=float)):
+                    a[wp.tid()] = wp.static(op[0] if isinstance(op, list) else 1.0)
+                    if wp.static(isinstance(op, float)):
+                        a[wp.tid()] = op
+                kernels.append(k)
+            op = 5.0
+            return kernels
+        kernels = make()
+    """)
+    assert [value(k) for k in names.kernels] == [1.0, 2.0, 3.0]

@@ -301,6 +301,9 @@ def test_what_python_functions_take_from_their_module_is_read_at_each_call(made,
         assert wp.map(scaled, line()).numpy()[3] == 3.0 * k + shift
         assert wp.map(lambda x: SETTINGS.k * x, line()).numpy()[3] == 3.0 * k  # noqa: F821
     assert len(made) == 3 + 2
+    for k in (1.0, 2.0):
+        SETTINGS.k = k  # noqa: F821
+        assert wp.map(lambda x: wp.static(2.0 * SETTINGS.k) * x, line()).numpy()[3] == 6.0 * k  # noqa: F821
     constant = wp.func(scaled)
     assert wp.map(constant, line()).numpy()[3] == 11.0
     SETTINGS.k = 7.0  # noqa: F821

@@ -42,17 +42,25 @@ class Redefinable:
         raise NotImplementedError
 
 
+class Meaning:
+    """What a name meant, when the first was made, to the functions of one `def` that share where it is bound."""
+
+    def __init__(self, constant: Any):
+        self.constant = constant
+
+
 class Definitions:
     """All functions that one `def` has made, and which constants differ between them."""
 
     def __init__(self) -> None:
         self.functions: weakref.WeakSet[Captured] = weakref.WeakSet()
-        self.paths: set[str] = set()  # of all constants
+        self.meanings: weakref.WeakValueDictionary[tuple[str, int], Meaning] = weakref.WeakValueDictionary()
+        self.paths: set[str] = set()
         self.differing: set[str] = set()
 
     def add(self, captured: Captured) -> None:
         """Note one more, and close the constants that differ from those of the ones before."""
-        self.paths |= captured.constants.keys()
+        self.paths |= captured.paths
         fresh = {path for path in self.paths - self.differing if not self._agree(path, captured)}
         self.differing |= fresh
         self.functions.add(captured)
@@ -60,9 +68,11 @@ class Definitions:
             each.open -= self.differing
 
     def _agree(self, path: str, captured: Captured) -> bool:
-        """Whether a path led to equal constants before; any function tells, as all agree in what does not differ."""
-        known = next((each for each in self.functions if not captured.is_apart(each, path)), captured)
-        return _same(captured.constants.get(path, MISSING), known.constants.get(path, MISSING))
+        """Whether a path led to equal constants before, wherever this function shares it with others."""
+        constant = captured.constants.get(path, MISSING)
+        meanings = [self.meanings.setdefault(place, Meaning(constant)) for place in captured.places(path)]
+        captured.meanings += meanings  # as long as there is one of the functions
+        return all(_same(constant, meaning.constant) for meaning in meanings)
 
 
 _DEFINITIONS: dict[int, Definitions] = {}  # by the code object, as long as there is one
@@ -92,10 +102,11 @@ class Captured:
         self.late = {names.steps(path)[0] for path in paths} | {ast.unparse(path) for path in paths}
         self._settle_statics(tree, {id(_root(path)) for path in paths})
         inside = {id(node) for call in self.statics for node in ast.walk(call)}
-        ends = {self._settle(path) for path in paths if id(path) not in inside}
-        meanings = {name: self.settled.get(name, MISSING) for name in ends}
-        self.constants = {name: meaning for name, meaning in meanings.items() if _is_constant(meaning)}
+        self.paths = {self._settle(path) for path in paths if id(path) not in inside}
+        meanings = {path: self.settled.get(path, MISSING) for path in self.paths}
+        self.constants = {path: meaning for path, meaning in meanings.items() if _is_constant(meaning)}
         self.open = set(self.constants)
+        self.meanings: list[Meaning] = []
         with _settling:
             definitions_of(function.__code__).add(self)
 
@@ -134,10 +145,14 @@ class Captured:
             used = names.free_names(node.args[0])
             if all(id(n) in roots for n in ast.walk(node.args[0]) if isinstance(n, ast.Name) and n.id in used):
                 try:
-                    self.statics[node] = own(eval(ast.unparse(node.args[0]), self.namespace()))
+                    self.statics[node] = own(self._static(node, self.namespace()))
                 except Exception:  # what is wrong is said when the kernel is compiled
                     continue
                 inside.update(id(inner) for inner in ast.walk(node))
+
+    def _static(self, call: ast.AST, scope: dict[str, Any]) -> Any:
+        assert isinstance(call, ast.Call)
+        return eval(ast.unparse(call.args[0]), scope)
 
     # ----- when a compiler asks ---------------------------------------------------------------
 
@@ -150,16 +165,18 @@ class Captured:
                 if now is not MISSING:
                     self.settled[path] = own(now)
 
-    def is_apart(self, other: Captured, path: str) -> bool:
-        """Whether a name is another variable here than there, whose values cannot be changed but by assignment."""
-        here, there = self.cells.get(path), other.cells.get(path)
-        if here is None or there is None or here is there:
-            return False
-        return all(isinstance(each.constants.get(path, MISSING), _IMMUTABLE) for each in (self, other))
+    def places(self, path: str) -> list[tuple[str, int]]:
+        """Where functions of one `def` share what a name means: a variable, and all that may hold the same object."""
+        cell, constant = self.cells.get(path), self.constants.get(path, MISSING)
+        variable = [] if cell is None else [(path, id(cell))]
+        return variable if cell is not None and isinstance(constant, _IMMUTABLE) else [*variable, (path, 0)]
 
     def is_current(self) -> bool:
-        """Whether names still mean what was kept of them."""
-        return all(_is_kept(meaning, self.now(path)) for path, meaning in self.settled.items())
+        """Whether names and statics still mean what was kept of them."""
+        if not all(_is_kept(meaning, self.now(path)) for path, meaning in self.settled.items()):
+            return False
+        scope = self.namespace() if self.statics else {}
+        return all(_is_kept(meaning, self._static(call, scope)) for call, meaning in self.statics.items())
 
     def present(self, name: str) -> Any:
         """What a name is bound to now, or `MISSING`."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
+from warpsim.errors import ArrayError
 
 SHAPES = [(0,), (0, 3), (3, 0), (2, 0, 3), (0, 1, 0, 2)]
 
@@ -58,6 +59,16 @@ def test_nothing_lies_nowhere_in_packed_order(shape, dtype, device):
 def test_strides_of_nothing_may_be_chosen():
     a = wp.empty((0, 3), dtype=int, strides=(4, 16))
     assert a.strides == (4, 16) and a.ptr is None and a.capacity == 0
+
+
+def test_what_an_empty_array_says_of_its_memory_makes_another_one():
+    a = wp.empty((0, 3), dtype=wp.vec2)
+    b = wp.array(ptr=a.ptr, shape=a.shape, strides=a.strides, capacity=a.capacity, dtype=a.dtype)
+    assert (b.shape, b.strides, b.ptr) == (a.shape, a.strides, None)
+    assert wp.from_ptr(a.ptr, 0, dtype=int).shape == (0,)
+    for call in (lambda: wp.from_ptr(None, 3), lambda: wp.array(ptr=None, shape=3, capacity=0, dtype=float)):
+        with pytest.raises(ArrayError):
+            call()
 
 
 def test_empty_views_lie_in_their_array():

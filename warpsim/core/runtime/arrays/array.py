@@ -107,6 +107,8 @@ class array(Differentiable, metaclass=_ArrayMeta):
         device = get_device(device)
         element = None if dtype is Any else checked_dtype(dtype)
         extents = normalized_shape(shape if shape is not None else length)
+        if ptr is None and data is None and capacity == 0:
+            ptr = 0  # what an empty array says of its memory
         if ptr is None and (capacity is not None or deleter is not None or (strides is not None and data is not None)):
             raise ArrayError("strides=, capacity= and deleter= describe memory given by ptr=, strides= new memory too")
         held: dict[bytes, Any] = {}

@@ -271,11 +271,12 @@ def _inferred(arr: np.ndarray) -> Any:
 
 
 @user_frames
-def from_ptr(ptr: int, length: int, dtype: Any = None, shape: Any = None, device: Any = None) -> array:
-    """An array over foreign memory, which the caller keeps alive. Raises `ArrayError` for what is no address."""
-    if ptr is None:
-        raise ArrayError("ptr is None\nexpected: an address, an integer")
-    return array(ptr=ptr, dtype=dtype or scalars.float32, shape=shape or (length,), device=device)
+def from_ptr(ptr: int | None, length: int, dtype: Any = None, shape: Any = None, device: Any = None) -> array:
+    """An array over foreign memory, which the caller keeps alive; `ptr` may be None where there are no elements.
+
+    Raises `ArrayError` for what is no address.
+    """
+    return array(ptr=ptr or 0, dtype=dtype or scalars.float32, shape=shape or (length,), device=device)
 
 
 def from_dlpack(source: Any, dtype: Any = None) -> array:
