@@ -310,6 +310,19 @@ def test_what_python_functions_take_from_their_module_is_read_at_each_call(made,
     assert wp.map(constant, line()).numpy()[3] == 11.0  # a function of kernels keeps its own
 
 
+def test_names_that_are_gone_keep_their_meaning(made):
+    module = sys.modules[__name__]
+    module.GONE = 2.0
+
+    def scaled(x):
+        return wp.static(GONE + 1.0) * x + GONE  # noqa: F821
+
+    assert wp.map(scaled, line()).numpy()[1] == 5.0
+    del module.GONE
+    assert wp.map(scaled, line()).numpy()[1] == 5.0
+    assert len(made) == 1
+
+
 def test_other_functions_of_that_name_are_called(made, monkeypatch):
     module = sys.modules[__name__]
     for name in ("sin", "cos", "sin"):

@@ -176,7 +176,14 @@ class Captured:
         if not all(_is_kept(meaning, self.now(path)) for path, meaning in self.settled.items()):
             return False
         scope = self.namespace() if self.statics else {}
-        return all(_is_kept(meaning, self._static(call, scope)) for call, meaning in self.statics.items())
+        return all(_is_kept(meaning, self._static_now(call, scope)) for call, meaning in self.statics.items())
+
+    def _static_now(self, call: ast.AST, scope: dict[str, Any]) -> Any:
+        """What a static is now, or `MISSING`: names in it may be gone, as others may."""
+        try:
+            return self._static(call, scope)
+        except Exception:
+            return MISSING
 
     def present(self, name: str) -> Any:
         """What a name is bound to now, or `MISSING`."""
