@@ -25,6 +25,7 @@ SECTIONS = {
     "core.ops": "Numbers, vectors, matrices, memory, threads",
     "core.frontend.forms": "Forms of the language",
     "core.lib.decompose": "Decompositions",
+    "core.lib.dense": "Dense systems in arrays",
     "core.lib.closest": "Closest points",
     "core.lib.intersect": "Intersections",
     "core.lib.noise": "Noise",
