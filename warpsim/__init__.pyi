@@ -395,7 +395,9 @@ def from_dlpack(source: Any, dtype: Any = ...) -> array[Any, Any]:
     uint8 for example.
     """
 def from_ptr(ptr: int, length: int, dtype: Any = ..., shape: Any = ..., device: Any = ...) -> array[Any, Any]:
-    """An array over foreign memory, which the caller keeps alive. Raises `ArrayError` for what is no address.
+    """An array over foreign memory, which the caller keeps alive; `ptr` may be None where there are no elements.
+
+    Raises `ArrayError` for what is no address.
     """
 
 # ----- structures that kernels get

@@ -134,9 +134,10 @@ def test_adam_without_eps_stays_where_there_is_no_gradient():
 
 
 @pytest.mark.parametrize("kind", [SGD, Adam])
-def test_no_parameters_are_no_work(kind):
+def test_an_empty_list_of_parameters_is_no_work_and_none_at_all_an_error(kind):
     kind([]).step([])
-    kind().step([])
+    with pytest.raises(TypeError, match="a step without parameters"):
+        kind().step([])
 
 
 # ----- linear solvers ----------------------------------------------------------------------------

@@ -349,6 +349,8 @@ def test_every_iteration_prints_its_own(kernel, printed, device, capfd):
         e, y = wp.zeros(16, dtype=float, requires_grad=True), wp.zeros(1, dtype=float, requires_grad=True)
         with wp.Tape() as tape:
             wp.launch(kernel, 1, [x, wp.array([4], dtype=int), e], [y])
+        wp.synchronize()
         capfd.readouterr()
         tape.backward(y)
+        wp.synchronize()
     agree(capfd.readouterr().out.splitlines(), e.grad.numpy()[printed])
