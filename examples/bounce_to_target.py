@@ -157,15 +157,13 @@ def check(result):
 
 def main(argv=None):
     parser = SimulationParser(__doc__)
-    parser.add_argument("--steps", type=int, default=110, help="time steps of a flight")
-    parser.add_argument("--iterations", type=int, default=50, help="at most")
-    parser.add_argument("--fps", type=int, default=60)
+    parser.add_argument("--steps", type=int, above=0, default=110, help="time steps of a flight")
+    parser.add_argument("--iterations", type=int, above=0, default=50, help="at most")
+    parser.add_argument("--fps", type=int, above=0, default=60)
     parser.add_argument("--output", type=Path, default=Path("bounce_to_target.usdc"))
     parser.add_argument("--picture", type=Path, default=Path("bounce_to_target.png"))
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.steps, args.iterations, args.fps) <= 0:
-        parser.error("--steps, --iterations and --fps must be above zero")
     result = optimise(args.steps, args.iterations, args.device)
     write(result, args.output, args.fps)
     draw(result, args.picture)

@@ -134,12 +134,10 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     parser.add_argument("--framework", choices=("torch", "jax"), default="torch", help="whose optimiser trains")
-    parser.add_argument("--carts", type=int, default=64, help="carts that are trained together")
-    parser.add_argument("--rounds", type=int, default=80, help="of training")
+    parser.add_argument("--carts", type=int, least=1, default=64, help="carts that are trained together")
+    parser.add_argument("--rounds", type=int, least=1, default=80, help="of training")
     parser.add_argument("--picture", type=Path, default=Path("cartpole.png"))
     args = parser.parse_args(argv)
-    if min(args.carts, args.rounds) < 1:
-        parser.error("--carts and --rounds must be at least 1")
     result = (train_torch if args.framework == "torch" else train_jax)(args.carts, STEPS, args.rounds)
     print(f"{args.framework}: loss {result.losses[0]:.4f}, after {args.rounds} rounds {result.losses[-1]:.4f}")
     draw(args.picture, result)

@@ -103,12 +103,10 @@ def main(argv=None):
     add_film_options(parser, "cloth_drop", seconds=3.0)
     parser.add_argument("--mesh", type=Path, default=MESH, help="any USD file with a mesh")
     parser.add_argument("--prim", help="which mesh of the file, if it has several")
-    parser.add_argument("--substeps", type=int, default=40, help="per frame")
-    parser.add_argument("--iterations", type=int, default=1, help="per substep")
+    parser.add_argument("--substeps", type=int, above=0, default=40, help="per frame")
+    parser.add_argument("--iterations", type=int, above=0, default=1, help="per substep")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.seconds, args.fps, args.substeps, args.iterations) <= 0:
-        parser.error("--seconds, --fps, --substeps and --iterations must be above zero")
     return run(args)
 
 

@@ -103,12 +103,10 @@ def main(argv=None):
     add_film_options(parser, "cloth_on_mesh", seconds=2.0)
     parser.add_argument("--mesh", type=Path, default=MESH, help="any file that wp.load_mesh reads")
     parser.add_argument("--prim", help="which mesh of a USD file, if it has several")
-    parser.add_argument("--vertices", type=int, default=80, help="along each side of the cloth")
-    parser.add_argument("--substeps", type=int, default=20, help="per frame")
+    parser.add_argument("--vertices", type=int, above=1, default=80, help="along each side of the cloth")
+    parser.add_argument("--substeps", type=int, above=0, default=20, help="per frame")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.seconds, args.fps, args.substeps, args.vertices - 1) <= 0:
-        parser.error("--seconds, --fps and --substeps must be above zero, --vertices above one")
     return run(args)
 
 

@@ -131,17 +131,15 @@ def check(result):
 
 def main(argv=None):
     parser = SimulationParser(__doc__)
-    parser.add_argument("--cells", type=int, default=16, help="along each side of the cloth")
-    parser.add_argument("--seconds", type=float, default=2.0)
-    parser.add_argument("--fps", type=int, default=60)
-    parser.add_argument("--substeps", type=int, default=8, help="per frame")
-    parser.add_argument("--iterations", type=int, default=30, help="at most")
+    parser.add_argument("--cells", type=int, above=0, default=16, help="along each side of the cloth")
+    parser.add_argument("--seconds", type=float, above=0, default=2.0)
+    parser.add_argument("--fps", type=int, above=0, default=60)
+    parser.add_argument("--substeps", type=int, above=0, default=8, help="per frame")
+    parser.add_argument("--iterations", type=int, above=0, default=30, help="at most")
     parser.add_argument("--output", type=Path, default=Path("cloth_throw.usdc"))
     parser.add_argument("--picture", type=Path, default=Path("cloth_throw.png"))
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.cells, args.seconds, args.fps, args.substeps, args.iterations) <= 0:
-        parser.error("all numbers must be above zero")
     return run(args)
 
 

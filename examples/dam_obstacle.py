@@ -105,15 +105,15 @@ def check(result):
 
 def main(argv=None):
     parser = SimulationParser(__doc__)
-    parser.add_argument("--spacing", type=float, default=0.015, help="of particles, a divisor of 1.08 and 0.36 [m]")
-    parser.add_argument("--seconds", type=float, default=0.8)
-    parser.add_argument("--fps", type=int, default=50)
+    parser.add_argument(
+        "--spacing", type=float, above=0, most=0.05, default=0.015, help="of particles, a divisor of 1.08 and 0.36 [m]"
+    )
+    parser.add_argument("--seconds", type=float, above=0, default=0.8)
+    parser.add_argument("--fps", type=int, above=0, default=50)
     parser.add_argument("--output", type=Path, default=Path("dam_obstacle.usdc"))
     parser.add_argument("--picture", type=Path, default=Path("dam_obstacle.png"))
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.spacing, args.seconds, args.fps) <= 0 or args.spacing > 0.05:
-        parser.error("--seconds and --fps must be above zero, --spacing above zero and 0.05 at most")
     return run(args)
 
 

@@ -147,16 +147,14 @@ def check(result):
 
 def main(argv=None):
     parser = SimulationParser(__doc__)
-    parser.add_argument("--grains", type=int, default=12_000, help="about how many")
-    parser.add_argument("--aspect", type=float, default=3.0, help="height of the loose column by its radius [-]")
-    parser.add_argument("--seconds", type=float, default=0.8)
-    parser.add_argument("--fps", type=int, default=25)
+    parser.add_argument("--grains", type=int, above=0, default=12_000, help="about how many")
+    parser.add_argument("--aspect", type=float, above=0, default=3.0, help="height of the column by its radius [-]")
+    parser.add_argument("--seconds", type=float, above=0, default=0.8)
+    parser.add_argument("--fps", type=int, above=0, default=25)
     for name, ending in (("--output", "usdc"), ("--picture", "png")):
         parser.add_argument(name, type=Path, default=Path(f"dem_grains.{ending}"))
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.grains, args.aspect, args.seconds, args.fps) <= 0:
-        parser.error("--grains, --aspect, --seconds and --fps must be above zero")
     return run(args)
 
 

@@ -94,12 +94,10 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     add_film_options(parser, "flag", seconds=5.0)
-    parser.add_argument("--cells", type=int, default=96, help="along the width")
-    parser.add_argument("--substeps", type=int, default=20, help="per frame")
+    parser.add_argument("--cells", type=int, above=0, default=96, help="along the width")
+    parser.add_argument("--substeps", type=int, above=0, default=20, help="per frame")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.cells, args.seconds, args.fps, args.substeps) <= 0:
-        parser.error("--cells, --seconds, --fps and --substeps must be above zero")
     return run(args)
 
 

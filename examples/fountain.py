@@ -113,12 +113,10 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     add_film_options(parser, "fountain", seconds=0.8, fps=50)
-    parser.add_argument("--spacing", type=float, default=0.015, help="of particles [m]")
-    parser.add_argument("--jets", type=int, default=6, help="of the fountain")
+    parser.add_argument("--spacing", type=float, above=0, most=0.02, default=0.015, help="of particles [m]")
+    parser.add_argument("--jets", type=int, above=0, default=6, help="of the fountain")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.spacing, args.seconds, args.fps, args.jets) <= 0 or args.spacing > 0.02:
-        parser.error("--seconds, --fps and --jets must be above zero, --spacing above zero and 0.02 at most")
     return run(args)
 
 

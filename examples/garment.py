@@ -116,12 +116,10 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     add_film_options(parser, "garment", seconds=4.0)
-    parser.add_argument("--sides", type=int, default=84, help="particles around the garment")
-    parser.add_argument("--substeps", type=int, default=20, help="per frame")
+    parser.add_argument("--sides", type=int, above=5, default=84, help="particles around the garment")
+    parser.add_argument("--substeps", type=int, above=0, default=20, help="per frame")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.sides - 5, args.seconds, args.fps, args.substeps) <= 0:
-        parser.error("--sides must be above 5, --seconds, --fps and --substeps above zero")
     return run(args)
 
 

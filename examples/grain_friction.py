@@ -124,13 +124,11 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     add_film_options(parser, "grain_friction", seconds=0.3, fps=50)
-    parser.add_argument("--marbles", type=int, default=6, help="on the floor")
-    parser.add_argument("--substeps", type=int, default=80, help="per frame")
-    parser.add_argument("--iterations", type=int, default=12, help="at most")
+    parser.add_argument("--marbles", type=int, above=0, default=6, help="on the floor")
+    parser.add_argument("--substeps", type=int, above=0, default=80, help="per frame")
+    parser.add_argument("--iterations", type=int, above=0, default=12, help="at most")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.seconds, args.fps, args.marbles, args.substeps, args.iterations) <= 0:
-        parser.error("--seconds, --fps, --marbles, --substeps and --iterations must be above zero")
     marbles = Marbles(args)
     paths = {"measured": marbles.path(TRUE), "guess": marbles.path(GUESS)}
     noisy = paths["measured"][1:] + NOISE * np.random.default_rng(1).normal(size=paths["measured"][1:].shape)

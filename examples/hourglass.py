@@ -128,11 +128,9 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     add_film_options(parser, "hourglass", seconds=1.2, fps=50)
-    parser.add_argument("--grains", type=int, default=1600, help="how many")
+    parser.add_argument("--grains", type=int, above=0, default=1600, help="how many")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.grains, args.seconds, args.fps) <= 0:
-        parser.error("--grains, --seconds and --fps must be above zero")
     return run(args)
 
 

@@ -96,20 +96,18 @@ def check(result):
 
 def main(argv=None):
     parser = SimulationParser(__doc__)
-    parser.add_argument("--wind", type=float, default=12.0, help="speed 10 m above the sea [m/s]")
-    parser.add_argument("--fetch", type=float, default=150.0, help="way of the wind over the sea [km]")
-    parser.add_argument("--size", type=float, default=400.0, help="of the tile [m]")
+    parser.add_argument("--wind", type=float, above=0, default=12.0, help="speed 10 m above the sea [m/s]")
+    parser.add_argument("--fetch", type=float, above=0, default=150.0, help="way of the wind over the sea [km]")
+    parser.add_argument("--size", type=float, above=0, default=400.0, help="of the tile [m]")
     parser.add_argument("--cells", type=int, default=256, help="along each side")
-    parser.add_argument("--seconds", type=float, default=8.0, help="of the loop [s]")
-    parser.add_argument("--fps", type=int, default=12)
+    parser.add_argument("--seconds", type=float, above=0, default=8.0, help="of the loop [s]")
+    parser.add_argument("--fps", type=int, above=0, default=12)
     parser.add_argument("--seed", type=int, default=4, help="of the random waves")
     parser.add_argument("--output", type=Path, default=Path("ocean.usdc"))
     parser.add_argument("--picture", type=Path, default=Path("ocean.png"))
     parser.add_argument("--maps", type=Path, nargs="*", help="files of the last frame: .npy, .exr or .png")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.wind, args.fetch, args.size, args.seconds, args.fps) <= 0.0:
-        parser.error("--wind, --fetch, --size, --seconds and --fps must be above zero")
     return run(args)
 
 

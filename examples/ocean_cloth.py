@@ -115,18 +115,16 @@ def check(result):
 
 def main(argv=None):
     parser = SimulationParser(__doc__)
-    parser.add_argument("--height", type=float, default=0.8, help="significant, of the waves [m]")
-    parser.add_argument("--period", type=float, default=4.0, help="of the peak [s]")
-    parser.add_argument("--cells", type=int, default=24, help="of the mat, along each side")
+    parser.add_argument("--height", type=float, above=0, default=0.8, help="significant, of the waves [m]")
+    parser.add_argument("--period", type=float, above=0, default=4.0, help="of the peak [s]")
+    parser.add_argument("--cells", type=int, above=0, default=24, help="of the mat, along each side")
     parser.add_argument("--waves", type=int, default=64, help="cells of the sea, along each side")
-    parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--fps", type=int, default=12)
-    parser.add_argument("--steps", type=int, default=6, help="per frame")
+    parser.add_argument("--seconds", type=float, above=0, default=10.0)
+    parser.add_argument("--fps", type=int, above=0, default=12)
+    parser.add_argument("--steps", type=int, above=0, default=6, help="per frame")
     parser.add_argument("--output", type=Path, default=Path("ocean_cloth.usdc"))
     parser.add_argument("--picture", type=Path, default=Path("ocean_cloth.png"))
     args = parser.parse_args(argv)
-    if min(args.height, args.period, args.cells, args.seconds, args.fps, args.steps) <= 0:
-        parser.error("--height, --period, --cells, --seconds, --fps and --steps must be above zero")
     return run(args)
 
 

@@ -110,17 +110,15 @@ def check(result):
 
 def main(argv=None):
     parser = SimulationParser(__doc__)
-    parser.add_argument("--height", type=float, default=1.2, help="significant, of the waves [m]")
-    parser.add_argument("--period", type=float, default=5.0, help="of the peak [s]")
-    parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--fps", type=int, default=12)
-    parser.add_argument("--steps", type=int, default=4, help="per frame")
+    parser.add_argument("--height", type=float, above=0, default=1.2, help="significant, of the waves [m]")
+    parser.add_argument("--period", type=float, above=0, default=5.0, help="of the peak [s]")
+    parser.add_argument("--seconds", type=float, above=0, default=20.0)
+    parser.add_argument("--fps", type=int, above=0, default=12)
+    parser.add_argument("--steps", type=int, above=0, default=4, help="per frame")
     parser.add_argument("--cells", type=int, default=96, help="along each side")
     parser.add_argument("--output", type=Path, default=Path("ocean_float.usdc"))
     parser.add_argument("--picture", type=Path, default=Path("ocean_float.png"))
     args = parser.parse_args(argv)
-    if min(args.height, args.period, args.seconds, args.fps, args.steps) <= 0:
-        parser.error("--height, --period, --seconds, --fps and --steps must be above zero")
     return run(args)
 
 

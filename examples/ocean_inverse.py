@@ -130,14 +130,12 @@ def check(result):
 
 def main(argv=None):
     parser = SimulationParser(__doc__)
-    parser.add_argument("--wind", type=float, default=12.0, help="to be found [m/s]")
-    parser.add_argument("--start", type=float, default=9.0, help="where the search starts [m/s]")
-    parser.add_argument("--probes", type=int, default=24, help="places where heights are measured")
-    parser.add_argument("--iterations", type=int, default=60, help="at most")
+    parser.add_argument("--wind", type=float, above=0, default=12.0, help="to be found [m/s]")
+    parser.add_argument("--start", type=float, above=0, default=9.0, help="where the search starts [m/s]")
+    parser.add_argument("--probes", type=int, least=8, default=24, help="places where heights are measured")
+    parser.add_argument("--iterations", type=int, above=0, default=60, help="at most")
     parser.add_argument("--picture", type=Path, default=Path("ocean_inverse.png"))
     args = parser.parse_args(argv)
-    if min(args.wind, args.start, args.iterations) <= 0 or args.probes < 8:
-        parser.error("--wind, --start and --iterations must be above zero, --probes at least 8")
     probes = np.random.default_rng(3).integers(0, CELLS, (args.probes, 2))
     found, wind_losses = find_wind(args.wind, args.start, args.iterations)
     right, amplitudes, losses = find_amplitudes(args.wind, probes, args.iterations)

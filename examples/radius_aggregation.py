@@ -148,15 +148,13 @@ def check(result):
 
 def main(argv=None):
     parser = SimulationParser(__doc__)
-    parser.add_argument("--points", type=int, default=25_000, help="of the cloud")
-    parser.add_argument("--side", type=int, default=30, help="queries along each axis")
-    parser.add_argument("--radius", type=float, default=0.2, help="of a query [m]")
-    parser.add_argument("--sigma", type=float, default=0.1, help="width of the weights [m]")
+    parser.add_argument("--points", type=int, above=0, default=25_000, help="of the cloud")
+    parser.add_argument("--side", type=int, above=0, default=30, help="queries along each axis")
+    parser.add_argument("--radius", type=float, above=0, default=0.2, help="of a query [m]")
+    parser.add_argument("--sigma", type=float, above=0, default=0.1, help="width of the weights [m]")
     parser.add_argument("--picture", type=Path, default=Path("radius_aggregation.png"))
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.points, args.side, args.radius, args.sigma) <= 0:
-        parser.error("--points, --side, --radius and --sigma must be above zero")
     return run(args)
 
 

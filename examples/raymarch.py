@@ -256,15 +256,13 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     parser.add_argument("--volume", type=Path, help="an .nvdb file whose first grid is a signed distance")
-    parser.add_argument("--height", type=int, default=500, help="of the picture in pixels")
-    parser.add_argument("--samples", type=int, default=2, help="along each side of a pixel")
+    parser.add_argument("--height", type=int, above=0, default=500, help="of the picture in pixels")
+    parser.add_argument("--samples", type=int, above=0, default=2, help="along each side of a pixel")
     parser.add_argument("--azimuth", type=float, default=25.0, help="of the viewer [deg]")
-    parser.add_argument("--elevation", type=float, default=24.0, help="of the viewer [deg]")
+    parser.add_argument("--elevation", type=float, least=-80, most=80, default=24.0, help="of the viewer [deg]")
     parser.add_argument("--picture", type=Path, default=Path("raymarch.png"))
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.height, args.samples) <= 0 or not -80.0 <= args.elevation <= 80.0:
-        parser.error("--height and --samples must be above zero, --elevation from -80 to 80")
     return run(args)
 
 

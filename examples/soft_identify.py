@@ -129,12 +129,10 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     add_film_options(parser, "soft_identify", seconds=0.6)
-    parser.add_argument("--substeps", type=int, default=10, help="per frame")
-    parser.add_argument("--iterations", type=int, default=20, help="at most")
+    parser.add_argument("--substeps", type=int, above=0, default=10, help="per frame")
+    parser.add_argument("--iterations", type=int, above=0, default=20, help="at most")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.seconds, args.fps, args.substeps, args.iterations) <= 0:
-        parser.error("--seconds, --fps, --substeps and --iterations must be above zero")
     beam = Beam(args)
     true, guess = beam.path(*TRUE), beam.path(*GUESS)
     noisy = true[1:] + NOISE * np.random.default_rng(1).normal(size=true[1:].shape)

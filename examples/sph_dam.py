@@ -130,15 +130,13 @@ def check(result):
 
 def main(argv=None):
     parser = SimulationParser(__doc__)
-    parser.add_argument("--cells", type=int, default=40, help="particles across the column")
-    parser.add_argument("--seconds", type=float, default=1.0)
-    parser.add_argument("--fps", type=int, default=50)
+    parser.add_argument("--cells", type=int, above=3, default=40, help="particles across the column")
+    parser.add_argument("--seconds", type=float, above=0, default=1.0)
+    parser.add_argument("--fps", type=int, above=0, default=50)
     parser.add_argument("--output", type=Path, default=Path("sph_dam.usdc"))
     parser.add_argument("--picture", type=Path, default=Path("sph_dam.png"))
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.cells - 3, args.seconds, args.fps) <= 0:
-        parser.error("--seconds and --fps must be above zero, --cells above three")
     return run(args)
 
 

@@ -169,16 +169,14 @@ def check(result):
 
 def main(argv=None):
     parser = SimulationParser(__doc__)
-    parser.add_argument("--steps", type=int, default=320, help="time steps of a swing")
-    parser.add_argument("--iterations", type=int, default=200, help="of Adam")
-    parser.add_argument("--rate", type=float, default=0.03, help="learning rate of Adam [m]")
-    parser.add_argument("--fps", type=int, default=40)
+    parser.add_argument("--steps", type=int, above=0, default=320, help="time steps of a swing")
+    parser.add_argument("--iterations", type=int, above=0, default=200, help="of Adam")
+    parser.add_argument("--rate", type=float, above=0, default=0.03, help="learning rate of Adam [m]")
+    parser.add_argument("--fps", type=int, above=0, default=40)
     parser.add_argument("--output", type=Path, default=Path("spring_cage.usdc"))
     parser.add_argument("--picture", type=Path, default=Path("spring_cage.png"))
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.steps, args.iterations, args.fps, args.rate) <= 0:
-        parser.error("--steps, --iterations, --fps and --rate must be above zero")
     cage = Cage(args.steps, args.device)
     result = optimise(cage, args.iterations, args.rate)
     write(cage, result, args.output, args.fps)

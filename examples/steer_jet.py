@@ -122,11 +122,9 @@ def main(argv=None):
     add_film_options(parser, "steer_jet", seconds=0.4, fps=50)
     parser.add_argument("--target", type=float, nargs=2, default=(0.8, 0.25), metavar=("X", "Y"), help="[m]")
     parser.add_argument("--velocity", type=float, nargs=2, default=(2.0, 2.0), metavar=("X", "Y"), help="[m/s]")
-    parser.add_argument("--iterations", type=int, default=8, help="of Newton's method, at most")
+    parser.add_argument("--iterations", type=int, above=0, default=8, help="of Newton's method, at most")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.seconds, args.fps, args.iterations) <= 0:
-        parser.error("--seconds, --fps and --iterations must be above zero")
     return run(args)
 
 

@@ -135,14 +135,12 @@ def run(args):
 
 def main(argv=None):
     parser = SimulationParser(__doc__)
-    parser.add_argument("--seconds", type=float, default=2.728, help="of every walk [s]")
-    parser.add_argument("--rounds", type=int, default=14, help="of learning")
+    parser.add_argument("--seconds", type=float, least=DT, default=2.728, help="of every walk [s]")
+    parser.add_argument("--rounds", type=int, least=1, default=14, help="of learning")
     parser.add_argument("--output", type=Path, default=Path("walker.usdc"))
     parser.add_argument("--picture", type=Path, default=Path("walker.png"))
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if args.seconds < DT or args.rounds < 1:
-        parser.error(f"seconds must be {DT} or more, and rounds 1 or more")
     return run(args)
 
 

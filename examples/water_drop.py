@@ -88,11 +88,9 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     add_film_options(parser, "water_drop", seconds=0.1, fps=500)
-    parser.add_argument("--cells", type=int, default=11, help="particles along a side")
+    parser.add_argument("--cells", type=int, above=3, default=11, help="particles along a side")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.cells - 3, args.seconds, args.fps) <= 0:
-        parser.error("--seconds and --fps must be above zero, --cells above three")
     return run(args)
 
 

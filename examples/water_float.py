@@ -130,12 +130,10 @@ def check(result):
 def main(argv=None):
     parser = SimulationParser(__doc__)
     add_film_options(parser, "water_float", seconds=1.2, fps=50)
-    parser.add_argument("--spacing", type=float, default=0.016, help="of particles [m]")
+    parser.add_argument("--spacing", type=float, above=0, most=0.03, default=0.016, help="of particles [m]")
     parser.add_argument("--tilt", type=float, default=25.0, help="of the block that falls [deg]")
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.spacing, args.seconds, args.fps) <= 0 or args.spacing > 0.03:
-        parser.error("--seconds and --fps must be above zero, --spacing above zero and 0.03 at most")
     return run(args)
 
 

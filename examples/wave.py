@@ -114,16 +114,14 @@ def check(result):
 
 def main(argv=None):
     parser = SimulationParser(__doc__)
-    parser.add_argument("--seconds", type=float, default=3.0)
-    parser.add_argument("--fps", type=int, default=30)
-    parser.add_argument("--cells", type=int, default=96, help="along each side")
-    parser.add_argument("--steps", type=int, default=3, help="per frame")
+    parser.add_argument("--seconds", type=float, above=0, default=3.0)
+    parser.add_argument("--fps", type=int, above=0, default=30)
+    parser.add_argument("--cells", type=int, above=1, default=96, help="along each side")
+    parser.add_argument("--steps", type=int, above=0, default=3, help="per frame")
     parser.add_argument("--output", type=Path, default=Path("wave.usdc"))
     parser.add_argument("--picture", type=Path, default=Path("wave.png"))
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.seconds, args.fps, args.steps, args.cells - 1) <= 0:
-        parser.error("--seconds, --fps and --steps must be above zero, --cells above one")
     cfl = SPEED * args.cells / (SIDE * args.fps * args.steps)  # c dt / dx
     if cfl > 0.5**0.5:
         parser.error(f"unstable: c dt / dx = {cfl:.2f} is above 0.71; give more --steps")

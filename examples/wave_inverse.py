@@ -148,17 +148,15 @@ def check(result):
 
 def main(argv=None):
     parser = SimulationParser(__doc__)
-    parser.add_argument("--cells", type=int, default=128, help="along each side")
-    parser.add_argument("--steps", type=int, default=120, help="time steps")
-    parser.add_argument("--cfl", type=float, default=0.5, help="c dt / dx, at most 0.7 [-]")
-    parser.add_argument("--iterations", type=int, default=80, help="at most")
-    parser.add_argument("--fps", type=int, default=30, help="of the animation, two steps a frame")
+    parser.add_argument("--cells", type=int, above=1, default=128, help="along each side")
+    parser.add_argument("--steps", type=int, above=0, default=120, help="time steps")
+    parser.add_argument("--cfl", type=float, above=0, most=0.5**0.5, default=0.5, help="c dt / dx, at most 0.7 [-]")
+    parser.add_argument("--iterations", type=int, above=0, default=80, help="at most")
+    parser.add_argument("--fps", type=int, above=0, default=30, help="of the animation, two steps a frame")
     parser.add_argument("--output", type=Path, default=Path("wave_inverse.usdc"))
     parser.add_argument("--picture", type=Path, default=Path("wave_inverse.png"))
     parser.add_argument("--device", default="cpu")
     args = parser.parse_args(argv)
-    if min(args.cells - 1, args.steps, args.iterations, args.fps) <= 0 or not 0.0 < args.cfl <= 0.5**0.5:
-        parser.error("--steps, --iterations and --fps must be above zero, --cells above one, --cfl from 0 to 0.7")
     pool = Pool(args.cells, args.steps, args.cfl, args.device)
     best = LBFGS([pool.heights[0]]).minimize(pool.closure, args.iterations)
     pool.run()

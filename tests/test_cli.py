@@ -227,7 +227,7 @@ def test_an_absent_cache_is_empty(warpsim, tmp_path):
 def test_entries_that_stay_are_reported(warpsim, cached, monkeypatch):
     monkeypatch.setattr(cli.ObjectCache, "clear", lambda self: 0)
     status, _, err = warpsim("cache", "clear")
-    assert (status, err) == (1, f"warpsim: error: 1 entries could not be removed from {cached}\n")
+    assert (status, err) == (1, f"warpsim: error: 1 entry could not be removed from {cached}\n")
 
 
 # ----- examples -----------------------------------------------------------------------------------

@@ -258,7 +258,7 @@ def loaded_by(code):
 
 
 def test_an_import_loads_the_list_of_names_alone():
-    assert loaded_by("") == ["warpsim.errors", "warpsim.names", "warpsim.config"]
+    assert loaded_by("") == ["warpsim.absent", "warpsim.errors", "warpsim.names", "warpsim.config"]
 
 
 def test_a_kernel_loads_neither_geometry_nor_the_library_of_kernel_functions():

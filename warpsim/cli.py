@@ -31,7 +31,7 @@ from .core.emit.cache import ObjectCache, default_directory
 from .core.runtime.devices.cuda import driver
 from .core.runtime.devices.processor import cores, processor
 from .core.runtime.launches import pool
-from .errors import WarpsimError
+from .errors import WarpsimError, counted
 
 _TRACEBACK = "WARPSIM_TRACEBACK"
 
@@ -266,7 +266,7 @@ def clear_cache() -> int:
     print(f"removed {kernels.clear()} entries, {megabytes(before - kernels.size())} from {kernels.directory}")
     left = len(kernels.entries())
     if left:
-        raise OSError(f"{left} entries could not be removed from {kernels.directory}")
+        raise OSError(f"{counted(left, 'entry')} could not be removed from {kernels.directory}")
     return 0
 
 

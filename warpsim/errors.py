@@ -355,7 +355,15 @@ class DivergenceError(WarpsimError, ArithmeticError):
 
 
 class MissingPackageError(WarpsimError, ImportError):
-    """Something needs an optional package that is not installed."""
+    """An optional package that is needed and not installed, or a module of Warp that is not here."""
+
+
+def counted(n: int, noun: str) -> str:
+    """A number of things in words: `1 argument`, `2 arguments`, `3 vertices`."""
+    return f"{n} {noun if n == 1 else _PLURALS.get(noun, noun + 's')}"
+
+
+_PLURALS = {"entry": "entries", "index": "indices", "vertex": "vertices"}
 
 
 def shown(value: object) -> str:

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from . import absent
 from .errors import MissingPackageError
 
 NAMES = {
@@ -228,22 +229,25 @@ PUBLIC = (*HOME, *MODULES, *COMPOUNDS)
 OPTIONAL = (*_FRAMEWORKS,)
 
 
-LATER = {
-    "tiles": "tile tile_* untile BvhQueryTiled MeshQueryAABBTiled",
-    "buffers and textures of OpenGL": "GLTextureResource RegisteredGLBuffer TextureResourceFlags",
-    "sparse matrices and finite elements": "sparse fem",
-    "handles between processes": "event_from_ipc_handle from_ipc_handle",
-    "modules compiled ahead of time": "compile_aot_module load_aot_module",
-}
-"""Names of Warp whose part of it is not here yet, and how such names begin, for the message that says so."""
+
+def missing(module: str, name: str) -> AttributeError:
+    """The error for a name that a module of the face lacks: it may be one of the package, or have another name."""
+    package, _, below = module.partition(".")
+    cure = f"\nhelp: wp.{name}" if name in sys.modules[package].__all__ else ""
+    return AttributeError(f"module {module!r} has no attribute {name!r}{absent.reason(f'{below}.{name}') or cure}")
 
 
-def not_yet(name: str) -> str:
-    """What a message adds for a name of Warp that comes later; nothing for other names."""
-    for what, names in LATER.items():
-        if any(name == known or (known[-1] == "*" and name.startswith(known[:-1])) for known in names.split()):
-            return f": {what} are not here yet"
-    return ""
+class _OfWarp:
+    """A finder that says why a module of Warp cannot be imported, where no other finder has found it."""
+
+    @staticmethod
+    def find_spec(path: str, folders: Any = None, target: Any = None) -> None:
+        package, _, name = path.partition(".")
+        if sys.modules.get(package) is sys.modules[__package__] and (why := absent.reason(name)):
+            raise MissingPackageError(f"there is no module {path}{why}")
+
+
+sys.meta_path.append(_OfWarp)  # type: ignore[arg-type]
 
 
 def loader(namespace: dict[str, Any]) -> Callable[[str], Any]:
@@ -264,10 +268,10 @@ def loader(namespace: dict[str, Any]) -> Callable[[str], Any]:
             namespace.update(_module("core.types.compounds").standard_names())
             return namespace[name]
         else:
-            later = not_yet(name)
+            why = absent.reason(name)
             near = difflib.get_close_matches(name, [n for n in dir(sys.modules[package]) if n[:1] != "_"], 1)
-            cure = f"\nhelp: did you mean {near[0]!r}?" if near and not later and name[:1] != "_" else ""
-            raise AttributeError(f"module {package!r} has no attribute {name!r}{later}{cure}")
+            cure = f"\nhelp: did you mean {near[0]!r}?" if near and not why and name[:1] != "_" else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{why}{cure}")
         namespace[name] = value
         return value
 

@@ -1,5 +1,7 @@
 """Algorithms over whole arrays under one name: scans, sums, sorts, casts, colorings (`wp.utils.array_scan`)."""
 
+from typing import Any
+
 from .core.runtime.algorithms.coloring import (
     GraphColoringAlgorithm, graph_coloring_assign, graph_coloring_balance, graph_coloring_get_groups,
 )  # fmt: skip
@@ -7,6 +9,7 @@ from .core.runtime.algorithms.primitives import (
     array_cast, array_inner, array_scan, array_sum, radix_sort_pairs, runlength_encode, segmented_sort_pairs,
 )  # fmt: skip
 from .interop.rmm import AllocatorRmm
+from .names import missing
 
 __all__ = [
     "AllocatorRmm",
@@ -22,3 +25,7 @@ __all__ = [
     "runlength_encode",
     "segmented_sort_pairs",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    raise missing(__name__, name)

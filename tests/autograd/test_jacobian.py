@@ -307,7 +307,7 @@ def test_functions_that_do_not_fit():
     inputs, _ = polar_arguments()
     x = [inputs[0]]
     refused(r"result 1 of .* is float\nexpected: an array", function=lambda r: (r, 2.0), inputs=x, outputs=None)
-    missing = r"does not take 1 inputs: missing a required argument: 'b'"
+    missing = r"does not take 1 input: missing a required argument: 'b'"
     refused(missing, function=lambda a, b: a, inputs=x, outputs=None)
     labels = FunctionMetadata(output_labels=["only"])
     refused(r"metadata has 1 labels of outputs\nexpected: 2", function=two_results, inputs=[x[0], inputs[2]],

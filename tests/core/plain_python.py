@@ -183,7 +183,7 @@ class Wp:
         self.thread = 0
         for name in ("float32", "float64", "int32", "uint32", "vec2", "vec3", "vec4", "mat22"):
             setattr(self, name, _maker(getattr(wp, name)))
-        self.float, self.int = _maker(np.float32), _maker(np.int32)
+        self.float, self.int = _maker(wp.float32), _maker(wp.int32)
 
     def __getattr__(self, name):
         if name not in TABLE:

@@ -202,8 +202,8 @@ def returns_value(x: Floats):
 
 
 @wrong(
-    KernelTypeError, "x[0] + wp.float64(1.0)", "add: no overload for (float32, float64)",
-    "help: scalar types do not mix silently: convert one side",
+    KernelTypeError, "x[0] + wp.float64(1.0)", "add: no overload for (float32, float64)\n",
+    "help: scalar types do not mix silently: convert one side, for example wp.float64(x)",
 )  # fmt: skip
 def mixed_scalars(x: Floats):
     x[0] = x[0] + wp.float64(1.0)
@@ -211,7 +211,7 @@ def mixed_scalars(x: Floats):
 
 @wrong(
     KernelTypeError, "i * x[0]", "mul: no overload for (int32, float32)",
-    "help: scalar types do not mix silently: convert one side",
+    "help: scalar types do not mix silently: convert one side, for example float(n)",
 )  # fmt: skip
 def int_plus_float(x: Floats):
     i = wp.tid()
@@ -260,7 +260,7 @@ def wrong_component(x: Floats):
     x[0] = v[3]
 
 
-@wrong(KernelTypeError, "x[0, 1]", "array(float32, ndim=1) takes 1 indices, got 2")
+@wrong(KernelTypeError, "x[0, 1]", "array(float32, ndim=1) takes 1 index, got 2")
 def too_many_subscripts(x: Floats):
     x[0, 1] = 1.0
 
@@ -395,10 +395,12 @@ LAUNCHES = {
     "float as int": (fill, 4, [floats(), 1.5], ArgumentTypeError, "'n' of kernel 'fill' is 1.5", "expected: int32"),
     "large int": (fill, 4, [floats(), 2**40], ArgumentTypeError, "'n' of kernel 'fill' is 1099511627776", "int32"),
     "read-only": (scale, 4, [read_only(), 1.0], ReadOnlyError, "'x' of kernel 'scale' is read-only", "pass a copy"),
-    "too few": (scale, 4, [floats()], ArgumentCountError, "kernel 'scale' got 1 arguments", "expected: 2: x, a"),
+    "too few": (scale, 4, [floats()], ArgumentCountError, "kernel 'scale' got 1 argument", "expected: 2: x, a"),
     "too many": (scale, 4, [floats(), 1.0, 2.0], ArgumentCountError, "kernel 'scale' got 3", "expected: 2: x, a"),
-    "negative": (scale, (2, -3), [floats(), 1.0], DimensionError, "dimension -3 of kernel 'scale'", "at least 0"),
-    "huge": (two_d, (2**32, 2**32), [floats()], DimensionError, "18446744073709551616 threads", "fewer than 2**63"),
+    "negative": (scale, (2, -3), [floats(), 1.0], DimensionError, "dimension -3 of kernel 'scale'", "0 to 2**31"),
+    "huge": (two_d, (2**31 - 1,) * 3, [floats()], DimensionError, f"{(2**31 - 1) ** 3} threads", "fewer than 2**63"),
+    "long": (scale, (0, 2**40), [floats(), 1.0], DimensionError, "launch dimension 1099511627776", "0 to 2**31 - 1"),
+    "no dims": (scale, (), [floats(), 1.0], DimensionError, "over 0 dimensions", "help: dim=1 runs one thread"),
     "fraction": (scale, 2.5, [floats(), 1.0], DimensionError, "launch dimensions 2.5", "expected: an integer"),
     "five dims": (scale, (1,) * 5, [floats(), 1.0], DimensionError, "over 5 dimensions", "expected: 1 to 4"),
     "not a kernel": (undecorated, 4, [floats()], LaunchError, "is not a kernel", "help: decorate", "@wp.kernel"),

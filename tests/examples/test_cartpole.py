@@ -67,4 +67,4 @@ def test_the_check_catches(example):
 def test_refusals(example, capsys):
     with pytest.raises(SystemExit):
         example.main(["--rounds", "0"])
-    assert "must be at least 1" in capsys.readouterr().err
+    assert "is not at least 1" in capsys.readouterr().err

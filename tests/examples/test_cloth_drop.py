@@ -113,4 +113,4 @@ def test_refusals(run, tmp_path, capsys):
         run("--mesh", small_sheet(tmp_path), "--prim", "/nothing")
     with pytest.raises(SystemExit):
         run("--substeps", 0)
-    assert "must be above zero" in capsys.readouterr().err
+    assert "is not above 0" in capsys.readouterr().err

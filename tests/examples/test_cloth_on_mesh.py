@@ -115,4 +115,4 @@ def test_refusals(run, tmp_path, capsys):
         run("--mesh", tmp_path / "mesh.txt")
     with pytest.raises(SystemExit):
         run("--vertices", 1)
-    assert "must be above zero" in capsys.readouterr().err
+    assert "is not above 1" in capsys.readouterr().err

@@ -37,4 +37,4 @@ def test_the_throw_is_that_of_a_stone(example, tmp_path):
 def test_wrong_options_are_refused(example, capsys):
     with pytest.raises(SystemExit):
         example.main(["--cells", "0"])
-    assert "must be above zero" in capsys.readouterr().err
+    assert "is not above 0" in capsys.readouterr().err

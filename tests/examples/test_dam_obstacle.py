@@ -42,7 +42,7 @@ def test_a_coarse_dam_meets_the_box(example, tmp_path):
 def test_refusals(example, tmp_path, capsys):
     with pytest.raises(SystemExit):
         run(example, tmp_path, "--spacing", 0.06)
-    assert "0.05 at most" in capsys.readouterr().err and list(tmp_path.iterdir()) == []
+    assert "at most 0.05" in capsys.readouterr().err and list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

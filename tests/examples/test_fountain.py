@@ -40,4 +40,4 @@ def test_the_check_catches(example, change, text):
 def test_refusals(run, tmp_path, capsys):
     with pytest.raises(SystemExit):
         run("--spacing", 0.05)
-    assert "0.02 at most" in capsys.readouterr().err and list(tmp_path.iterdir()) == []
+    assert "at most 0.02" in capsys.readouterr().err and list(tmp_path.iterdir()) == []

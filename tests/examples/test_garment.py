@@ -51,4 +51,4 @@ def test_the_check_catches(example, changes, message):
 def test_wrong_options_are_refused(run, capsys):
     with pytest.raises(SystemExit):
         run("--sides", 4)
-    assert "must be above" in capsys.readouterr().err
+    assert "is not above" in capsys.readouterr().err

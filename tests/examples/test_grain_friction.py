@@ -38,4 +38,4 @@ def test_the_check_catches_what_is_wrong(example, change, text):
 def test_wrong_options_are_refused(run, capsys):
     with pytest.raises(SystemExit):
         run("--marbles", 0)
-    assert "must be above zero" in capsys.readouterr().err
+    assert "is not above 0" in capsys.readouterr().err

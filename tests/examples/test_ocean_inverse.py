@@ -43,4 +43,4 @@ def test_the_check_catches(example):
 def test_refusals(example, capsys, options):
     with pytest.raises(SystemExit):
         example.main(list(options))
-    assert "--probes at least 8" in capsys.readouterr().err
+    assert f"argument {options[0]}: {options[1]} is not" in capsys.readouterr().err

@@ -79,4 +79,4 @@ def test_the_check_catches(example):
 def test_refusals(example, tmp_path, capsys):
     with pytest.raises(SystemExit):
         run(example, tmp_path, "--radius", 0.0)
-    assert "must be above zero" in capsys.readouterr().err and list(tmp_path.iterdir()) == []
+    assert "is not above 0" in capsys.readouterr().err and list(tmp_path.iterdir()) == []

@@ -153,4 +153,4 @@ def test_refusals(example, tmp_path, capsys):
     for option in (("--height", 0), ("--elevation", 90)):
         with pytest.raises(SystemExit):
             run(example, tmp_path, *option)
-    assert "must be above zero" in capsys.readouterr().err
+    assert "is not above 0" in capsys.readouterr().err

@@ -25,4 +25,4 @@ def test_elastic_constants_are_those_of_lame_parameters(example, material):
 def test_wrong_options_are_refused(run, capsys):
     with pytest.raises(SystemExit):
         run("--substeps", 0)
-    assert "must be above zero" in capsys.readouterr().err
+    assert "is not above 0" in capsys.readouterr().err

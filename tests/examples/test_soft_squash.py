@@ -46,4 +46,4 @@ def test_the_default_ball_stays_finite(example):
 def test_wrong_options_are_refused(example, capsys):
     with pytest.raises(SystemExit):
         example.main(["--substeps", "0"])
-    assert "must be above zero" in capsys.readouterr().err
+    assert "is not above 0" in capsys.readouterr().err

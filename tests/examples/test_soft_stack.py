@@ -37,4 +37,4 @@ def test_the_check_catches(example, changes, message):
 def test_wrong_options_are_refused(run, capsys):
     with pytest.raises(SystemExit):
         run("--cells", 0)
-    assert "must be above zero" in capsys.readouterr().err
+    assert "is not above 0" in capsys.readouterr().err

@@ -69,4 +69,4 @@ def test_the_check_catches(example, column, value, message):
 def test_refusals(example, tmp_path, capsys):
     with pytest.raises(SystemExit):
         run(example, tmp_path, "--cells", 3)
-    assert "--cells above three" in capsys.readouterr().err and list(tmp_path.iterdir()) == []
+    assert "argument --cells: 3 is not above 3" in capsys.readouterr().err and list(tmp_path.iterdir()) == []

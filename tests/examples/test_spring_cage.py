@@ -110,4 +110,4 @@ def test_the_check_catches(example, field, value, message):
 def test_refusals(example, tmp_path, capsys):
     with pytest.raises(SystemExit):
         run(example, tmp_path, "--rate", -1)
-    assert "must be above zero" in capsys.readouterr().err and list(tmp_path.iterdir()) == []
+    assert "is not above 0" in capsys.readouterr().err and list(tmp_path.iterdir()) == []

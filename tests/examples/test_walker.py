@@ -40,4 +40,4 @@ def test_it_learns_to_walk(example, tmp_path):
 def test_wrong_options_are_refused(example, capsys):
     with pytest.raises(SystemExit):
         example.main(["--rounds", "0"])
-    assert "rounds 1 or more" in capsys.readouterr().err
+    assert "argument --rounds: 0 is not at least 1" in capsys.readouterr().err

@@ -102,7 +102,7 @@ def test_the_check_catches(example, field, value, message):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(("--steps", 1), "unstable: c dt / dx = 1.20"), (("--cells", 1), "must be above zero")],
+    [(("--steps", 1), "unstable: c dt / dx = 1.20"), (("--cells", 1), "is not above 1")],
 )
 def test_refusals(example, tmp_path, capsys, options, message):
     with pytest.raises(SystemExit):

@@ -109,4 +109,5 @@ def test_the_check_catches(example, field, value, message):
 def test_refusals(example, tmp_path, capsys, options):
     with pytest.raises(SystemExit):
         run(example, tmp_path, *options)
-    assert "--cfl from 0 to 0.7" in capsys.readouterr().err and list(tmp_path.iterdir()) == []
+    assert f"argument {options[0]}: {options[1]} is not above" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

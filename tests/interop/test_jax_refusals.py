@@ -36,7 +36,7 @@ def chain(x: wp.array(dtype=float), s: float, y: wp.array(dtype=float)):
     (lambda: wp.jax_kernel(fresh)(), wp.errors.ArrayError, r"no array among its inputs\nhelp: name the threads"),
     (lambda: wp.jax_kernel(scaled)(jnp.ones(3), None), wp.errors.ArgumentTypeError,
      r"'s' of kernel 'scaled' is NoneType\nexpected: float32"),
-    (lambda: wp.jax_kernel(scaled)(jnp.ones(3)), wp.errors.ArgumentCountError, "got 1 arguments\nexpected: 2: x, s"),
+    (lambda: wp.jax_kernel(scaled)(jnp.ones(3)), wp.errors.ArgumentCountError, "got 1 argument\nexpected: 2: x, s"),
     (lambda: wp.dtype_to_jax(Pair), TypeError, "has no JAX dtype\nexpected: a type of numbers"),
     (lambda: wp.dtype_to_jax("float"), TypeError, "'float' has no JAX dtype"),
 ])  # fmt: skip

@@ -391,7 +391,7 @@ def unannotated(x, y):
     (lambda: wp.torch_op(3), "3 is no operator"),
     (lambda: wp.torch_op(linear, num_outputs=4), "num_outputs=4"),
     (lambda: wp.torch_op(linear, in_out_argnames=["z"]), "has no input 'z'"),
-    (lambda: CASES["linear"][0](rand(3)), "got 1 arguments"),
+    (lambda: CASES["linear"][0](rand(3)), "got 1 argument"),
     (lambda: CASES["linear"][0](rand(3), 2.0), "argument 'k' of kernel 'linear' is float"),
     (lambda: CASES["linear"][0](None, rand(1)), r"'a' of kernel 'linear' is NoneType[\s\S]*expected: a tensor"),
     (lambda: CASES["linear"][0](np.zeros(3), rand(1)), "argument 'a' of kernel 'linear' is ndarray"),

@@ -3,6 +3,8 @@
 import importlib
 from pathlib import Path
 
+import pytest
+
 from warpsim.render import SimulationParser, add_film_options, progress
 
 
@@ -35,3 +37,20 @@ def test_a_log_hears_of_long_loops_now_and_then(monkeypatch, capsys):
 def test_short_loops_say_nothing(capsys):
     assert list(progress([7, 8], "swing")) == [7, 8]
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("given, told", [
+    ("--seconds -1", "argument --seconds: -1 is not above 0"), ("--fps 0", "argument --fps: 0 is not above 0"),
+    ("--seconds nan", "argument --seconds: nan is not above 0"), ("--seconds inf", "--seconds: inf is not above"),
+    ("--fps 2.5", "argument --fps: invalid int value: '2.5'"),
+    ("--tilt 81", "argument --tilt: 81 is not at least -80 and at most 80"),
+    ("--probes 7", "argument --probes: 7 is not at least 8"),
+])  # fmt: skip
+def test_a_number_out_of_bounds_is_told_by_its_option_alone(given, told, capsys):
+    parser = SimulationParser("A drop falls.")
+    add_film_options(parser, "drop", seconds=2.0)
+    parser.add_argument("--tilt", type=float, least=-80, most=80, default=0.0)
+    parser.add_argument("--probes", type=int, least=8, default=8)
+    with pytest.raises(SystemExit):
+        parser.parse_args(given.split())
+    assert told in capsys.readouterr().err

@@ -36,7 +36,7 @@ class DualLaunch:
         if not isinstance(kernel, Kernel):
             raise LaunchError(f"{kernel!r} is not a kernel\nhelp: decorate the function with @wp.kernel")
         kernel = kernel.current
-        self.dim: Any = dim if isinstance(dim, int) else normalized(dim)
+        self.dim: Any = normalized(dim)
         self.types = kernel.types_for(list(args))
         kernel = kernel.over(rank(self.dim), self.types)
         self.kernel, self.device = kernel, get_device(device)

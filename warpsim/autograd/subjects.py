@@ -20,7 +20,7 @@ from ..core.runtime.tape.adjoint_needs import needs_of
 from ..core.runtime.tape.traffic import arrays_in, traffic
 from ..core.types import scalars
 from ..core.types.compounds import is_compound
-from ..errors import JacobianError, instance
+from ..errors import JacobianError, counted, instance
 from .bound import BoundArguments
 from .components import Components
 from .copies import PrivateCopies
@@ -178,7 +178,7 @@ class FunctionSubject(Subject):
         except ValueError:  # a built-in without a signature
             return [f"input_{k}" for k in range(len(self.args))]
         except TypeError as error:
-            raise JacobianError(f"{self.key} does not take {len(self.args)} inputs: {error}") from None
+            raise JacobianError(f"{self.key} does not take {counted(len(self.args), 'input')}: {error}") from None
         names: list[str] = []
         for name, value in bound.arguments.items():
             several = bound.signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL

@@ -17,7 +17,7 @@ from typing import Any
 from ..core.language import array, empty
 from ..core.runtime.algorithms.operands import check_output, checked_axis, remote_device
 from ..core.runtime.tape.array_step import run_step
-from ..errors import ArgumentTypeError, ArrayError
+from ..errors import ArgumentTypeError, ArrayError, counted
 from .complex_arrays import COMPLEX_OF, REAL_OF, check_complex, check_real
 from .steps import NORMS, ComplexTransform, InverseRealTransform, RealTransform, Transform
 
@@ -95,7 +95,7 @@ def _inverse_real(name: str, x: array, n: int | None, out: array | None, axes: S
     length = fitting if n is None else _whole(n, "n")
     if length < 1 or length // 2 + 1 != present:
         raise ArrayError(
-            f"n is {length}, and x has {present} elements along axis {last}\n"
+            f"n is {length}, and x has {counted(present, 'element')} along axis {last}\n"
             f"expected: n = {max(1, 2 * present - 2)} or {2 * present - 1}, which rfft makes {present} elements of"
         )
     return _run(InverseRealTransform, name, x, out, _with_extent(x.shape, last, length), REAL_OF[x.dtype], along, norm)

@@ -17,7 +17,7 @@ from ..core.runtime.arrays.host_memory import checked_dtype
 from ..core.runtime.devices.device import CPU, Device
 from ..core.types import compounds, scalars, structs
 from ..core.types.arrays import type_name
-from ..errors import ArgumentTypeError, ArrayError, DeviceError, MissingPackageError
+from ..errors import ArgumentTypeError, ArrayError, DeviceError, MissingPackageError, counted
 
 _OLDEST = (0, 7)
 if tuple(int(part) for part in jax.__version__.split(".")[:2]) < _OLDEST:
@@ -43,7 +43,10 @@ def from_jax(jax_array: jax.Array, dtype: Any = None) -> array:
     if not isinstance(jax_array, jax.Array):
         raise ArgumentTypeError(f"jax_array is {type(jax_array).__name__}\nexpected: jax.Array")
     if len(jax_array.devices()) != 1:
-        raise ArrayError(f"a JAX array on {len(jax_array.devices())} devices\nexpected: one device, a shard of it")
+        raise ArrayError(
+            f"a JAX array on {counted(len(jax_array.devices()), 'device')}\n"
+            "expected: one device, a shard of it"
+        )
     if not device_from_jax(next(iter(jax_array.devices()))).shares_host_memory:
         return from_dlpack(jax_array, dtype)
     memory = np.asarray(jax_array)

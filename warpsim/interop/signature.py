@@ -18,10 +18,11 @@ import numpy as np
 from ..core.frontend.source import Source, evaluated_annotations
 from ..core.language import Kernel
 from ..core.types import compounds, scalars, structs
-from ..core.types.arrays import ArrayType, type_name
+from ..core.types.arrays import MAX_NDIM, ArrayType, type_name
 from ..core.types.cotangents import has_cotangent
+from ..core.types.extents import MAX_EXTENT
 from ..core.types.signatures import is_generic
-from ..errors import ArgumentCountError, ArgumentTypeError, ArrayError
+from ..errors import ArgumentCountError, ArgumentTypeError, ArrayError, counted
 
 Shape = tuple[int, ...]
 _MOST_KNOWN = 256
@@ -80,25 +81,27 @@ class Parameter:
 
     def full(self, dims: Any, owner: str) -> Shape:
         """The full shape of an output from its extents, with or without those of an element. Raises `ArrayError`."""
-        extents, inner = as_shape(dims, f"the shape of output {self.name!r} of {owner}"), self.inner
+        extents, inner = as_shape(dims, f"output_dims of {owner}, for {self.name!r},"), self.inner
         if inner and len(extents) == self.rank and extents[len(extents) - len(inner) :] == inner:
             return extents
         if len(extents) != self.type.ndim:
             raise ArrayError(
-                f"output {self.name!r} of {owner} is to have shape {extents}\nexpected: {self.type.ndim} extents, for "
-                f"{type_name(self.type)}\nhelp: output_dims={{{self.name!r}: ...}}"
+                f"output {self.name!r} of {owner} is to have shape {extents}\n"
+                f"expected: {counted(self.type.ndim, 'extent')}, for {type_name(self.type)}\n"
+                f"help: output_dims={{{self.name!r}: ...}}"
             )
         return (*extents, *inner)
 
 
 def as_shape(dims: Any, what: str) -> Shape:
     """Extents from an integer or a sequence of such. Raises `ArrayError`."""
-    if isinstance(dims, list | tuple):  # of symbols, while a framework traces
-        if not any(isinstance(n, str | float | list | tuple) for n in dims):
-            return tuple(dims)
-    elif isinstance(dims, int) or hasattr(dims, "__index__"):
-        return (dims,)
-    raise ArrayError(f"{what} is {dims!r}\nexpected: an integer or a tuple of integers")
+    extents = tuple(dims) if isinstance(dims, list | tuple) else (dims,)
+    for n in extents:  # of symbols, while a framework traces
+        if isinstance(n, bool) or not (isinstance(n, int) or hasattr(n, "__index__")):
+            raise ArrayError(f"{what} is {dims!r}\nexpected: an integer or a tuple of integers")
+        if isinstance(n, int) and not 0 <= n <= MAX_EXTENT:
+            raise ArrayError(f"{what} is {dims!r}\nexpected: each from 0 to 2**31 - 1")
+    return extents
 
 
 class Signature:
@@ -149,7 +152,10 @@ class Signature:
         """Raise `ArgumentCountError` unless there is one argument for every input."""
         if len(args) != len(self.inputs):
             names = ", ".join(param.name for param in self.inputs)
-            raise ArgumentCountError(f"{self.owner} got {len(args)} arguments\nexpected: {len(self.inputs)}: {names}")
+            raise ArgumentCountError(
+                f"{self.owner} got {counted(len(args), 'argument')}\n"
+                f"expected: {len(self.inputs)}: {names}"
+            )
 
     def usual_dims(self, shapes: tuple[Shape, ...]) -> tuple[Any, list[Shape]]:
         """As `dims` where nothing is named, known from earlier calls."""
@@ -167,7 +173,9 @@ class Signature:
         output_dims: by default the launch's; one shape for all outputs or a dict of shapes by name.
         """
         first = next((k for k, param in enumerate(self.inputs) if param.is_array), None)
-        if launch_dims is None and first is not None:
+        if launch_dims is not None:
+            launch_dims = self.threads(launch_dims)
+        elif first is not None:
             launch_dims = self.inputs[first].outer(shapes[first], self.owner)
         own = [tuple(shapes[k]) for k in self.in_out]
         if launch_dims is None and output_dims is None:
@@ -179,8 +187,17 @@ class Signature:
         own += [param.full(named.get(param.name, usual), self.owner) for param in self.pure]
         if launch_dims is None:
             launch_dims = self.outputs[-1].outer(own[-1], self.owner)
-        dims = as_shape(launch_dims, f"launch_dims of {self.owner}")
-        return dims, own
+        return launch_dims, own
+
+    def threads(self, launch_dims: Any) -> Shape:
+        """The extents of a launch that a user names. Raises `ArrayError`."""
+        extents = as_shape(launch_dims, f"launch_dims of {self.owner}")
+        if not 1 <= len(extents) <= MAX_NDIM:
+            raise ArrayError(
+                f"launch_dims of {self.owner} is {launch_dims!r}, {counted(len(extents), 'extent')}\n"
+                f"expected: 1 to {MAX_NDIM}"
+            )
+        return extents
 
 
 def described(subject: Any) -> tuple[str, dict[str, Any]]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..core.language import array, float32, float64, kernel, tid, zeros
-from ..errors import ArrayError, DeviceError
+from ..errors import ArrayError, DeviceError, counted
 from .history import History
 from .line_search import strong_wolfe
 from .state import in_range
@@ -106,7 +106,7 @@ class LBFGS:
         self.params = as_list(params, "params")
         if not self.params or not isinstance(history, int) or history < 1 or not 0.0 < first_step < math.inf:
             raise ValueError(
-                f"{len(self.params)} parameters, history={history}, first_step={first_step}\n"
+                f"{counted(len(self.params), 'parameter')}, history={history}, first_step={first_step}\n"
                 "expected: one parameter or more, history an integer of at least 1, first_step finite and above zero"
             )
         in_range(tolerance_grad, "tolerance_grad")

@@ -19,7 +19,7 @@ from ..core.runtime.arrays.saved_contents import Paused
 from ..core.runtime.devices.capture import current_graph
 from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
-from ..errors import ArgumentTypeError, ArrayError, instance
+from ..errors import ArgumentTypeError, ArrayError, counted, instance
 from .vectors import check_floats, components, run
 
 Matvec = Callable[[array, array, array, float, float], None]
@@ -231,7 +231,7 @@ class CsrMatrix:
         if columns.shape != (count,) or (count and not 0 <= columns.min() <= columns.max() < self.size):
             raise ArrayError(
                 f"columns of shape {columns.shape}, from {columns.min(initial=0)} to {columns.max(initial=0)}\n"
-                f"expected: {count} columns, each from 0 to {self.size - 1}"
+                f"expected: {counted(count, 'column')}, each from 0 to {self.size - 1}"
             )
 
     def _looks_right(self) -> bool:

@@ -17,7 +17,7 @@ from ..core.runtime.arrays.array import overlap
 from ..core.runtime.arrays.saved_contents import Paused, active
 from ..core.types import compounds
 from ..core.types.arrays import type_name
-from ..errors import ArrayError, NotConvergedError, NotDifferentiableError
+from ..errors import ArrayError, NotConvergedError, NotDifferentiableError, counted
 from . import krylov
 from .operators import LinearOperator, aslinearoperator
 from .state import in_range
@@ -207,7 +207,7 @@ def _check_operator(one: LinearOperator, b: array, name: str) -> None:
     parts = compounds.size_of(b.dtype)
     if one.shape[0] not in (b.size, b.size * parts):
         raise ArrayError(
-            f"{name} has shape {one.shape}\nexpected: ({b.size}, {b.size}), for b of {b.size} elements"
+            f"{name} has shape {one.shape}\nexpected: ({b.size}, {b.size}), for b of {counted(b.size, 'element')}"
             + (f", or {parts} times as many components" if parts > 1 else "")
         )
     scalar = compounds.scalar_of(b.dtype)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.language import array, float16, float32, zeros
 from ..core.types.arrays import type_name
-from ..errors import ArgumentCountError, ArrayError, ArrayTypeError
+from ..errors import ArgumentCountError, ArrayError, ArrayTypeError, counted
 from .vectors import as_list, check_alike, check_floats, components
 
 
@@ -49,7 +49,7 @@ def checked_moment(moment: Any, flat: array, name: str) -> array:
     numbers, dtype = components(moment), master_dtype(flat.dtype)
     if numbers.size != flat.size or numbers.dtype is not dtype:
         raise (ArrayError if numbers.dtype is dtype else ArrayTypeError)(
-            f"{name} has {numbers.size} numbers of {type_name(numbers.dtype)}\n"
+            f"{name} has {counted(numbers.size, 'number')} of {type_name(numbers.dtype)}\n"
             f"expected: {flat.size} of {type_name(dtype)}, as params"
         )
     return numbers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +23,43 @@ class SimulationParser(argparse.ArgumentParser):
     def __init__(self, about: str | None, **options: Any):
         super().__init__(description=(about or "").strip().partition("\n")[0], **options)
 
-    def add_argument(self, *names: str, help: str = "", **options: Any) -> argparse.Action:
-        """Add an option as `ArgumentParser` does; its help ends with the default, if there is one."""
+    def add_argument(
+        self, *names: str, help: str = "", above: float | None = None, least: float | None = None,
+        most: float | None = None, **options: Any,
+    ) -> argparse.Action:  # fmt: skip
+        """Add an option as `ArgumentParser` does; its help ends with the default, if there is one.
+
+        above, least, most: bounds of a number; whoever leaves them is told which option did so.
+        """
+        if (above, least, most) != (None, None, None):
+            options["type"] = bounded(options["type"], above, least, most)
         text = help or USUAL.get(names[0], "")
         if options.get("default") not in (None, argparse.SUPPRESS):
             text = f"{text} (default: %(default)s)".strip()
         return super().add_argument(*names, help=text, **options)
 
 
+def bounded(
+    number: Callable[[str], float], above: float | None = None, least: float | None = None, most: float | None = None
+) -> Callable[[str], float]:
+    """The type of an option that is a finite number in bounds."""
+    bounds = (("above", above), ("at least", least), ("at most", most))
+
+    def parsed(text: str) -> float:
+        x = number(text)
+        if x - x == 0.0 and (above is None or x > above) and x >= (x if least is None else least):
+            if most is None or x <= most:
+                return x
+        words = " and ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)
+        raise argparse.ArgumentTypeError(f"{text} is not {words}")
+
+    parsed.__name__ = number.__name__  # which argparse names for what is no number
+    return parsed
+
+
 def add_film_options(parser: argparse.ArgumentParser, name: str, seconds: float, fps: int = 60) -> None:
     """Let a command line choose --seconds, --fps, --output (name.usdc) and --picture (name.png)."""
-    parser.add_argument("--seconds", type=float, default=seconds)
-    parser.add_argument("--fps", type=int, default=fps)
+    parser.add_argument("--seconds", type=bounded(float, above=0), default=seconds)
+    parser.add_argument("--fps", type=bounded(int, above=0), default=fps)
     parser.add_argument("--output", type=Path, default=Path(f"{name}.usdc"))
     parser.add_argument("--picture", type=Path, default=Path(f"{name}.png"))

@@ -52,7 +52,7 @@ def test_too_few_parameters():
         pass
 
     text = declaration(wp.func_grad, scaled, adj)
-    assert "'adj' does not fit func_grad(scaled): for scaled(x: float, n: int): it has 1 parameters" in text
+    assert "'adj' does not fit func_grad(scaled): for scaled(x: float, n: int): it has 1 parameter" in text
     assert "expected: (x: float32, n: int32, adj_ret, ...)" in text
     assert "def adj(x: float):" in text  # the place of the declaration
 
@@ -69,7 +69,7 @@ def test_fewer_adjoints_than_declared_outputs():
         pass
 
     text = declaration(wp.func_grad, declared, adj)
-    assert "it has 1 adjoint parameters, expected 2, one per output" in text
+    assert "it has 1 adjoint parameter, expected 2, one per output" in text
     assert "expected: (x: float32, adj_0: float32, adj_1: vec3f)" in text
 
 
@@ -81,7 +81,7 @@ def test_an_adjoint_for_nothing():
     def adj(x: float, adj_ret: float):
         pass
 
-    assert "it has 1 adjoint parameters, expected 0" in declaration(wp.func_grad, nothing, adj)
+    assert "it has 1 adjoint parameter, expected 0" in declaration(wp.func_grad, nothing, adj)
 
 
 def test_an_adjoint_of_another_type_than_the_declared_output():
@@ -168,7 +168,7 @@ def test_more_outputs_than_adjoints():
         pass
 
     text = refused(wp.grad(undeclared), 1.0)
-    assert "it has 1 adjoint parameters, and undeclared returns 2 values" in text
+    assert "it has 1 adjoint parameter, and undeclared returns 2 values" in text
     assert "expected: (x: float32, adj_0: float32, adj_1: float32)" in text
     assert "help: one adjoint per output, after the inputs" in text
 

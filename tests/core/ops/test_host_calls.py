@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
+from warpsim.core.ops.registry import TABLE
 from warpsim.errors import ArgumentTypeError, KernelTypeError, instance
 
 
@@ -76,7 +77,7 @@ def test_printf_shows_what_kernels_show(capfd):
     ("values", "words"),
     [
         ((3,), "is a constant format string"), (("%s", 1), "printf does not know '%s'"),
-        (("%d",), "1 conversions for 0 values"), (("%d", 1.5), "shows float32 with %d"),
+        (("%d",), "1 conversion for 0 values"), (("%d", 1.5), "shows float32 with %d"),
         (("%f", wp.vec3()), "shows vec3f with %f"),
     ],
 )  # fmt: skip
@@ -132,3 +133,28 @@ def test_keywords_are_those_of_warp():
     assert wp.max(a=v) == 6.0
     with pytest.raises(KernelTypeError, match="min"):
         wp.min(a=1.0, c=2.0)
+
+
+MIXED = [
+    ((wp.float32, wp.int32), "float(n)"), ((wp.int64, wp.float32), "float(n)"),
+    ((wp.float32, wp.float64), "wp.float64(x)"),
+    ((wp.int32, wp.int64), "wp.int64(n)"), ((wp.int32, wp.int8), "int(n)"), ((wp.int32, wp.uint32), "wp.uint32(n)"),
+    ((wp.vec3, wp.int32), "float(n)"), ((wp.vec3, wp.float64), "float(x)"), ((wp.vec3d, wp.float32), "wp.float64(x)"),
+    ((wp.vec3, wp.vec3d), "wp.vec3d(v)"), ((wp.vec3i, wp.float32), "wp.vec3f(v)"),
+    ((wp.bfloat16, wp.int32), "wp.bfloat16(n)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("types, cure", MIXED, ids=repr)
+def test_types_that_do_not_mix_are_told_which_conversion_lets_them(types, cure):
+    for order in (types, types[::-1]):
+        with pytest.raises(KernelTypeError) as caught:
+            TABLE["mul"].find(list(order))
+        assert caught.value.help.endswith(f"for example {cure}")
+
+
+@pytest.mark.parametrize("op", TABLE.values(), ids=lambda op: op.name)
+def test_no_overload_is_offered_twice(op):
+    offered = [text.partition("(")[2] for text in op.signatures()]
+    types = [tuple(part.partition(": ")[2] for part in text.split(", ")) for text in offered]
+    assert len(set(types)) == len(types)

@@ -43,5 +43,5 @@ def test_kernels_may_leave_the_lane_out_and_launches_be_empty():
 
 
 def test_a_fourth_extent_is_the_lanes_own():
-    with pytest.raises(wp.errors.DimensionError, match="at most 3"):
+    with pytest.raises(wp.errors.DimensionError, match="1 to 3"):
         wp.launch_tiled(rows, (1, 1, 1, 1), [None], block_dim=32, device="cpu")

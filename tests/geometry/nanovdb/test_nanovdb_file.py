@@ -230,6 +230,19 @@ def test_segments_and_bare_grids():
     assert [grid.name for grid in grids] == ["old magic"]
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("rest", [0xFFFFFFFF, 0, 1, 2**16 + 1, 2**17 + 1])
+def test_a_bare_grid_whose_checksum_looks_like_the_version_of_a_file(version, rest):
+    """One checksum in 2048 does; the words behind it could be a number of grids and a codec."""
+    data = small(version).buffer.tobytes()
+    for word in (32 << 21, (32 << 21) + 12345, (33 << 21) - 1):
+        disguised = data[:8] + struct.pack("<II", word, rest) + data[16:]
+        [grid] = read(disguised, verify_checksum=False)
+        assert np.array_equal(nanovdb_voxels.active_voxels(grid), nanovdb_voxels.active_voxels(small(version)))
+    [again] = read(as_file([small(version)]))
+    assert again.buffer.tobytes() == data
+
+
 def test_an_empty_segment_is_nothing():
     empty = struct.pack("<8sIHH", b"NanoVDB0", 32 << 21 | 6 << 10, 0, 0)
     assert [grid.name for grid in read(empty + as_file(small(name="a")))] == ["a"]

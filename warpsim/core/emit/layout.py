@@ -30,8 +30,6 @@ WORD = 8
 HEADER_WORDS = 6
 BLOCK_WORD = 5
 """Where the header says how many threads a block has."""
-MAX_DIM = 2**31 - 1
-"""The largest launch dimension."""
 CONCURRENT, SCATTERED_PRIVATE, GATHERED_PRIVATE = 1, 2, 4
 """Flags of a call: other threads run beside it; sums go to private copies, those at scattered or shared addresses."""
 

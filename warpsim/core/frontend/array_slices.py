@@ -12,7 +12,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import KernelTypeError, KernelValueError
+from ...errors import KernelTypeError, KernelValueError, counted
 from ..ir.nodes import Constant, Value
 from ..ops import memory
 from ..ops.debug import assert_
@@ -59,7 +59,7 @@ def sliced_array(tr: Translator, base: Value | ArraySlice, indices: list[Any]) -
     places: list[Value | Axis] = list(base.places if isinstance(base, ArraySlice) else whole(tr, base))
     free = [k for k, p in enumerate(places) if isinstance(p, Axis)]
     if len(indices) > len(free):
-        raise KernelTypeError(f"{len(indices)} indices and slices for {len(free)} dimensions")
+        raise KernelTypeError(f"{counted(len(indices), 'index')} and slices for {counted(len(free), 'dimension')}")
     for k, index in zip(free, indices, strict=False):
         axis = places[k]
         assert isinstance(axis, Axis)

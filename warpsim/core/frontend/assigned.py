@@ -52,8 +52,14 @@ def static_callee(tr: Translator, node: ast.Call) -> Any:
         return tr.source.resolve(node.func)
     target = tr.scope[root]
     for step in path:
-        target = getattr(target, step.attr, None) if isinstance(step, ast.Attribute) else None
+        target = _part(target, step.attr) if isinstance(step, ast.Attribute) else None
     return target
+
+
+def _part(owner: Any, name: str) -> Any:
+    """An attribute of an object; of a value that is a struct, the type of its field or a function of its class."""
+    t = owner.type if isinstance(owner, Value) else owner
+    return (t.fields.get(name) or getattr(t, name, None)) if structs.is_struct(t) else getattr(owner, name, None)
 
 
 def inout_arguments(callee: Callee, node: ast.Call) -> list[ast.expr | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ...errors import CompilerError, KernelError, KernelErrors, KernelTypeError
+from ...errors import CompilerError, KernelError, KernelErrors, KernelTypeError, counted
 from ..ir.nodes import Value
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
@@ -63,13 +63,19 @@ def as_declared(value: Any, annotation: Any) -> Any:
     if isinstance(annotation, tuple):
         parts = value if isinstance(value, tuple) else (value,)
         if len(parts) != len(annotation):
-            raise KernelTypeError(f"{len(parts)} values returned", expected=f"{len(annotation)} by the annotation")
+            raise KernelTypeError(
+                f"{counted(len(parts), 'value')} returned",
+                expected=f"{len(annotation)} by the annotation",
+            )
         return tuple(as_declared(v, w) for v, w in zip(parts, annotation, strict=True))
     t = scalars.canonical(annotation)
     if not (scalars.is_scalar(t) or compounds.is_compound(t) or structs.is_struct(t)):
         return value
     if isinstance(value, tuple):
-        raise KernelTypeError(f"{len(value)} values returned", expected=f"one {type_name(t)} by the annotation")
+        raise KernelTypeError(
+            f"{counted(len(value), 'value')} returned",
+            expected=f"one {type_name(t)} by the annotation",
+        )
     return convert(value, t, "the returned value")
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import KernelError, KernelTypeError, UnsupportedSyntaxError
+from ...errors import KernelError, KernelTypeError, UnsupportedSyntaxError, counted
 from ..ir.nodes import Value
 from ..ops import construct, debug, memory, threads
 from ..ops.registry import TABLE, Op
@@ -179,7 +179,10 @@ def on_named_elements(op: Op, args: list[Any], keywords: dict[str, Any]) -> list
 
 def emit_tid(tr: Translator, ndim: int) -> Any:
     if not 1 <= ndim <= 4:
-        raise KernelTypeError(f"tid() unpacked into {ndim} names", expected="1 to 4, one per launch dimension")
+        raise KernelTypeError(
+            f"tid() unpacked into {counted(ndim, 'name')}",
+            expected="1 to 4, one per launch dimension",
+        )
     types_ = (scalars.int32,) * ndim
     row = threads.tid.rows[0]
     return tr.builder.call(row, (), types_, {"ndim": ndim})

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import KernelAttributeError, KernelTypeError
+from ...errors import KernelAttributeError, KernelTypeError, counted
 from ..ir.nodes import Value
 from ..ops import construct, matrices, memory
 from ..ops.constructors import parts_by_name
@@ -114,7 +114,10 @@ def pose(t: Any, args: list[Any], keywords: dict[str, Any]) -> tuple[list[Any], 
 def make_struct(tr: Translator, t: Any, args: list[Any], keywords: dict[str, Any]) -> Value:
     if len(args) > len(t.fields) or set(list(t.fields)[: len(args)]) & set(keywords):
         fields = ", ".join(f"{name}: {type_name(f)}" for name, f in t.fields.items())
-        raise KernelTypeError(f"{len(args)} values for struct {t.__name__}", expected=f"each field once: {fields}")
+        raise KernelTypeError(
+            f"{counted(len(args), 'value')} for struct {t.__name__}",
+            expected=f"each field once: {fields}",
+        )
     keywords = dict(zip(t.fields, args, strict=False)) | keywords
     unknown = sorted(set(keywords) - set(t.fields))
     if unknown:

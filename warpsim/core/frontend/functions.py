@@ -109,8 +109,7 @@ class Func(Callee, Redefinable, ByName):
         overload = overload_for(self.overloads, args, keywords)
         if overload.library and not fits(overload, args, keywords):
             shown = ", ".join(type_name(type(a)) for a in args)
-            known = "; ".join(o.describe() for o in self.overloads)
-            raise KernelTypeError(f"{self.name}: no overload for ({shown})", expected=known)
+            raise KernelTypeError(f"{self.name}: no overload for ({shown})", expected=self.signatures())
         precise = typed_numbers() if overload.library else nullcontext()
         with np.errstate(over="ignore"), precise:  # integers wrap in kernels
             result = overload.function(*args, **overload.renamed(keywords))
@@ -122,6 +121,10 @@ class Func(Callee, Redefinable, ByName):
 
     def __repr__(self) -> str:
         return f"<func {self.name}>"
+
+    def signatures(self) -> str:
+        """The overloads as messages print them, equal ones once."""
+        return "; ".join(dict.fromkeys(o.describe() for o in self.overloads))
 
     def inout(self, count: int, keywords: list[str]) -> dict[int, str]:
         """What a call with so many arguments rebinds, known before their types: overloads that differ in it take
@@ -147,7 +150,7 @@ class Func(Callee, Redefinable, ByName):
             return overload, converted
         shown = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in keywords.items())])
         raise KernelTypeError(
-            f"{self.name}: no overload for ({shown})", expected="; ".join(o.describe() for o in self.overloads),
+            f"{self.name}: no overload for ({shown})", expected=self.signatures(),
             help="convert the arguments, or annotate the function with Any",
         )  # fmt: skip
 

@@ -19,7 +19,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import CustomGradientError, KernelError
+from ...errors import CustomGradientError, KernelError, counted
 from ..ir.builder import Builder
 from ..ir.nodes import Function, Region
 from ..ops.registry import Op
@@ -189,12 +189,12 @@ class CustomGradient(Custom):
     def misfit(self, overload: Overload) -> str | None:
         count = len(self.patterns) - len(overload.patterns)
         if count < 0:
-            return f"it has {len(self.patterns)} parameters"
+            return f"it has {counted(len(self.patterns), 'parameter')}"
         outputs = output_patterns(overload)
         least = 1 if outputs is None else len(outputs)
         if count < least or (outputs is not None and count > least):
             needed = "at least 1" if outputs is None else str(least)
-            return f"it has {count} adjoint parameters, expected {needed}, one per output"
+            return f"it has {counted(count, 'adjoint parameter')}, expected {needed}, one per output"
         adjoints = self.patterns[len(overload.patterns) :]
         for k, (pattern, output) in enumerate(zip(adjoints, outputs or (), strict=False)):
             if not compatible(pattern, output):
@@ -217,7 +217,8 @@ class CustomGradient(Custom):
             if not self.only:
                 return None
             name = use.overload.function.__name__
-            why = f"it has {count} adjoint parameters, and {name} returns {len(outputs)} values"
+            returned = counted(len(outputs), "value")
+            why = f"it has {counted(count, 'adjoint parameter')}, and {name} returns {returned}"
             raise self.error(why, expected=signature, help="one adjoint per output, after the inputs")
         if not self.own.fits([*use.operands, *outputs]):
             shown = ", ".join(_shown(p) for p in self.patterns[len(use.operands) :])
@@ -249,7 +250,7 @@ class CustomReplay(Custom):
 
     def misfit(self, overload: Overload) -> str | None:
         if len(self.patterns) != len(overload.patterns):
-            return f"it has {len(self.patterns)} parameters, expected {len(overload.patterns)}"
+            return f"it has {counted(len(self.patterns), 'parameter')}, expected {len(overload.patterns)}"
         expected, returned = output_patterns(overload), output_patterns(self.own)
         if expected is not None and returned is not None:
             shown = ", ".join(map(_shown, returned)) or "nothing"

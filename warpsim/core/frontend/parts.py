@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import KernelAttributeError, KernelLookupError, KernelTypeError, KernelValueError
+from ...errors import KernelAttributeError, KernelLookupError, KernelTypeError, KernelValueError, counted
 from ..ir.nodes import Constant, Value
 from ..ops import construct, memory
-from ..ops.registry import TABLE
+from ..ops.registry import TABLE, Op
 from ..types import compounds, scalars, structs
 from ..types.arrays import ArrayType, type_name
 from .addresses import array_address
 from .array_slices import ArraySlice, Shape, element_indices, slice_attribute, sliced_array
+from .callee import Callee
 from .captured import MISSING
 from .names import steps
 from .pieces import pieces_attribute, place_in_pieces
@@ -90,14 +91,21 @@ def value_attribute(tr: Translator, base: Value, name: str) -> Any:
     if structs.is_in_pieces(t):
         return pieces_attribute(tr, base, name)
     if structs.is_struct(t):
-        if name not in t.fields:
-            raise KernelAttributeError(f"struct {t.__name__} has no field {name!r}", expected=", ".join(t.fields))
-        return tr.emit(construct.field, base, name=name)
+        return tr.emit(construct.field, base, name=name) if name in t.fields else struct_function(t, name)
     if name == "dtype" and compounds.kind_of(t):
         return compounds.scalar_of(t)
     if compounds.is_compound(t):
         return component_attribute(tr, base, name)
     raise KernelAttributeError(f"{type_name(t)!r} object has no attribute {name!r}")
+
+
+def struct_function(t: Any, name: str) -> Any:
+    """The function that the class of a struct has under a name; it does not get the struct, as on the host."""
+    member = getattr(t, name, None)
+    if isinstance(member, (Callee, Op)):
+        return member
+    cure = "methods are for the host; kernels call functions made by @wp.func" if callable(member) else ""
+    raise KernelAttributeError(f"struct {t.__name__} has no field {name!r}", expected=", ".join(t.fields), help=cure)
 
 
 def array_attribute(tr: Translator, base: Value, name: str) -> Any:
@@ -201,7 +209,7 @@ def array_element(tr: Translator, base: Value, indices: list[Any]) -> Any:
         return tr.emit(memory.view, base, *at)
     rest = indices[t.ndim :]
     if rest and not compounds.is_compound(t.dtype):
-        raise KernelTypeError(f"{type_name(t)} takes {t.ndim} indices, got {len(indices)}")
+        raise KernelTypeError(f"{type_name(t)} takes {counted(t.ndim, 'index')}, got {len(indices)}")
     element = tr.emit(memory.load, base, *at)
     return indexed(tr, element, rest) if rest else element
 
@@ -222,7 +230,7 @@ def array_index(index: Any) -> Any:
 def check_component(t: Any, indices: list[Any]) -> None:
     """Refuse too many indices, indices that are no integers, and constants out of range."""
     if len(indices) > len(t.shape):
-        raise KernelTypeError(f"{type_name(t)} takes {len(t.shape)} indices, got {len(indices)}")
+        raise KernelTypeError(f"{type_name(t)} takes {counted(len(t.shape), 'index')}, got {len(indices)}")
     for axis, index in enumerate(indices):
         kind = index.type if isinstance(index, Value) else type(index)
         if not scalars.is_integer(kind) and kind is not int:

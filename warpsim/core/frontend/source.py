@@ -12,6 +12,7 @@ from typing import Any
 
 from ...errors import KernelNameError, Location, UnsupportedSyntaxError
 from ..types.arrays import type_name, without_none
+from ..types.enclosing import CURE, names_around
 from . import edited, texts
 from .captured import Captured
 from .syntax_trees import parsed
@@ -40,7 +41,7 @@ class Source:
         self.tree: ast.FunctionDef | ast.Lambda
         self.tree = self._lambda() if function.__code__.co_name == "<lambda>" else self._definition()
         self.captured = Captured(function, self.tree)
-        self.annotations = {name: self._evaluated(t) for name, t in getattr(function, "__annotations__", {}).items()}
+        self.annotations = self._annotations()
 
     def _definition(self) -> ast.FunctionDef:
         line = self._line()
@@ -143,14 +144,22 @@ class Source:
         bound |= {n.arg for n in ast.walk(self.tree) if isinstance(n, ast.arg)}
         return not (isinstance(root, ast.Name) and root.id in bound)
 
-    def _evaluated(self, annotation: Any) -> Any:
-        """An annotation as an object where it can be evaluated already; strings are (postponed) annotations."""
-        if not isinstance(annotation, str):
-            return annotation
-        try:
-            return eval(annotation, self.captured.namespace())
-        except Exception:  # with a name that comes later, or wrong: said when it is needed
-            return annotation
+    def _annotations(self) -> dict[str, Any]:
+        """Annotations as objects where they can be evaluated already; texts are (postponed) annotations."""
+        known = getattr(self.function, "__annotations__", {})
+        if not any(isinstance(t, str) for t in known.values()):
+            return dict(known)
+        seen = self.captured.namespace()
+        captured = {name: seen[name] for name in self.captured.cells if name in seen}
+        scope = seen | names_around(self.function) | captured
+        return {name: _evaluated(t, scope) if isinstance(t, str) else t for name, t in known.items()}
+
+
+def _evaluated(annotation: str, scope: dict[str, Any]) -> Any:
+    try:
+        return eval(annotation, scope)
+    except Exception:  # with a name that comes later, or wrong: said when it is needed
+        return annotation
 
 
 def _characters(text: str, offset: int) -> int:
@@ -211,10 +220,7 @@ def _help_with(error: Exception, name: str) -> str:
     """What to do about an annotation in quotes, or a postponed one, that is no Python or names what is not seen."""
     if isinstance(error, SyntaxError):
         return f"annotate with types: {name}: float, {name}: wp.array[float]"
-    return (
-        "names local to an enclosing function need annotations that are not postponed:"
-        " drop `from __future__ import annotations` in that file"
-    )
+    return CURE
 
 
 def typed_text(source: Source, patterns: dict[str, Any], types: list[Any]) -> str:

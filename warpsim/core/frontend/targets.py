@@ -12,7 +12,7 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...errors import KernelAttributeError, KernelTypeError, KernelValueError, UnsupportedSyntaxError
+from ...errors import KernelAttributeError, KernelTypeError, KernelValueError, UnsupportedSyntaxError, counted
 from ..ir.nodes import Value
 from ..ops import construct, memory
 from ..types import compounds, scalars, structs
@@ -83,8 +83,8 @@ def unpack(tr: Translator, target: ast.Tuple, operand: Any) -> None:
     parts = parts_of(tr, operand)
     if len(parts) != len(target.elts):
         raise KernelTypeError(
-            f"{len(target.elts)} names for {len(parts)} values", found=describe(operand),
-            expected=f"{len(parts)} names",
+            f"{counted(len(target.elts), 'name')} for {counted(len(parts), 'value')}", found=describe(operand),
+            expected=f"{counted(len(parts), 'name')}",
         )  # fmt: skip
     for element, part in zip(target.elts, parts, strict=True):
         assign(tr, element, part)
@@ -185,7 +185,7 @@ def component_owner(target: Element, rest: list[Any]) -> Any:
     t = target.array.type
     if not compounds.is_compound(t.dtype):
         count = t.ndim + len(rest)
-        raise KernelTypeError(f"{type_name(t)} takes {t.ndim} indices, got {count}")
+        raise KernelTypeError(f"{type_name(t)} takes {counted(t.ndim, 'index')}, got {count}")
     return t.dtype
 
 
@@ -278,7 +278,8 @@ def written_elements(tr: Translator, target: Element, operand: Any, what: str) -
     """What to write where: the element, or each of several components of it."""
     t = target.array.type
     if not target.is_element:
-        raise KernelTypeError(f"{type_name(t)} needs {t.ndim} indices to be written, got {len(target.indices)}")
+        needed = counted(t.ndim, "index")
+        raise KernelTypeError(f"{type_name(t)} needs {needed} to be written, got {len(target.indices)}")
     if not target.several:
         return [(target, convert(operand, t.dtype, what))]
     parts = matching_parts(tr, operand, t.dtype, target.several)
@@ -294,7 +295,10 @@ def matching_parts(tr: Translator, operand: Any, t: Any, positions: tuple[int, .
         parts = tuple(part for row in parts for part in parts_of(tr, row))
     if len(parts) != len(positions):
         selection = type_name(selection_type(t, positions))
-        raise KernelValueError(f"{len(parts)} values for {len(positions)} components", expected=selection)
+        raise KernelValueError(
+            f"{counted(len(parts), 'value')} for {counted(len(positions), 'component')}",
+            expected=selection,
+        )
     return [convert(part, t.dtype, "the value of the component") for part in parts]
 
 

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
-from ...errors import CompilerError, DeviceError, GraphFileError
-from ..emit.layout import HEADER_WORDS, MAX_DIM, WORD
+from ...errors import CompilerError, DeviceError, GraphFileError, counted
+from ..emit.layout import HEADER_WORDS, WORD
 from ..runtime.devices.device import Device, get_device
 from ..runtime.launches.handles import Record
 from ..runtime.launches.ways import InChunks, InCopies, InGrid, InOrder, Way
+from ..types.extents import MAX_EXTENT
 from . import operations
 from .fields import Fields
 from .layout import unpack
@@ -138,7 +139,7 @@ class Loader:
             put_word(block, at, self._structure(part, number).id, part)
         number = part.integer("module", high=len(self.kernels) - 1)
         kernel = self.kernels[number]._replace(kernel=Named(part.text("kernel")))
-        dim, total = tuple(part.integers("dim")), part.integer("total", high=MAX_DIM**4)
+        dim, total = tuple(part.integers("dim")), part.integer("total", high=MAX_EXTENT**4)
         return LoadedLaunch(kernel, self._way(part, len(block)), bytes(block), total, dim, part.flag("checked"))
 
     def _way(self, part: Fields, size: int) -> Way:
@@ -176,7 +177,7 @@ class Loader:
             return memory
         tables = [None if p is None else self.memory.view(p) for p in part.optional_parts("tables")]
         if len(tables) > memory.ndim:
-            raise damaged(part.place, f"{len(tables)} index tables for {memory.ndim} dimensions")
+            raise damaged(part.place, f"{len(tables)} index tables for {counted(memory.ndim, 'dimension')}")
         return Picked(memory, tables)
 
     def _make_operation(self, part: Fields) -> LoadedOperation:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import KernelAssertionError, KernelTypeError
+from ...errors import KernelAssertionError, KernelTypeError, counted
 from ..ir.builder import OPERATORS
 from ..types import compounds, scalars
 from ..types.arrays import type_name
@@ -125,7 +125,7 @@ def check_format(format: Any, types: Sequence[Any]) -> None:
         known = "%d %i %u %x %o %c %f %e %g, and %% for a %"
         raise KernelTypeError(f"printf does not know {unknown!r}", expected=known)
     if len(letters) != len(types):
-        raise KernelTypeError(f"printf has {len(letters)} conversions for {len(types)} values")
+        raise KernelTypeError(f"printf has {counted(len(letters), 'conversion')} for {counted(len(types), 'value')}")
     for letter, t in zip(letters, types, strict=True):
         if not scalars.is_scalar(t) or scalars.is_float(t) != (letter in "eEfFgG"):
             cure = "%f for floats, %d for integers; vectors component by component, or with print"

@@ -175,9 +175,16 @@ class Op:
                 return chosen
         raise KernelTypeError(
             f"{self.name}: no overload for ({', '.join(map(type_name, types))})",
-            expected="one of " + "; ".join(row.signature() for row in self.rows),
+            expected="one of " + "; ".join(self.signatures()),
             help=_hint(self.name, types),
         )
+
+    def signatures(self) -> list[str]:
+        """The overloads as messages print them, those of equal types once."""
+        by_types: dict[Any, str] = {}
+        for row in self.rows:
+            by_types.setdefault(tuple(p.annotation for p in row.params), row.signature())
+        return list(by_types.values())
 
     def in_order(self, args: Sequence[Any], keywords: dict[str, Any]) -> list[Any] | None:
         """Arguments by position for keywords, by the parameter names of a row that has them; None without one."""
@@ -319,11 +326,34 @@ def _as_type(value: Any, t: Any) -> Any:
     return value
 
 
+def _conversion(types: list[Any]) -> str:
+    """A conversion that lets one of these types meet the others: to floats, the scalar of vectors, wide numbers."""
+    scalar_of = {t: compounds.scalar_of(t) if compounds.is_compound(t) else t for t in types if _holds_number(t)}
+
+    def rank(t: Any) -> tuple[bool, bool, int, bool]:
+        scalar = scalar_of[t]
+        return scalars.is_float(scalar), compounds.is_compound(t), np.dtype(scalar).itemsize, t in scalars.UNSIGNED
+
+    target = scalar_of[max(scalar_of, key=rank)]
+    other = next(t for t, scalar in scalar_of.items() if scalar is not target)
+    if compounds.is_compound(other):
+        return f"wp.{type_name(compounds.compound_type(other.kind, other.shape, target))}(v)"
+    to = _BUILT_IN.get(target, f"wp.{type_name(target)}")
+    return f"{to}({'x' if scalars.is_float(other) else 'n'})"
+
+
+_BUILT_IN = {scalars.float32: "float", scalars.int32: "int"}
+
+
+def _holds_number(t: Any) -> bool:
+    return scalars.is_number(t) or compounds.is_compound(t)
+
+
 def _hint(name: str, types: list[Any]) -> str:
     numbers = {t for t in types if scalars.is_number(t)}
     numbers |= {compounds.scalar_of(t) for t in types if compounds.is_compound(t)}
     if len(numbers) > 1:
-        return "scalar types do not mix silently: convert one side, for example wp.float64(x)"
+        return f"scalar types do not mix silently: convert one side, for example {_conversion(types)}"
     if name == "mul" and all(compounds.kind_of(t) == "vector" for t in types):
         return "the component-wise product is wp.cw_mul, the dot product wp.dot"
     if any(hasattr(t, "__dlpack__") for t in types):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...config import config
-from ...errors import ArgumentTypeError, DeviceError, DimensionError, LaunchError, WarpsimError, trimmed
+from ...errors import ArgumentTypeError, DeviceError, DimensionError, LaunchError, WarpsimError, counted, trimmed
 from ..emit.program import PRIMAL
 from .arrays import saved_contents
 from .arrays.call_site import CallSite
@@ -101,7 +101,7 @@ def launch_tiled(
     is given if `config.enable_cpu_blocks` is on. A kernel whose `tid()` has no name for the lane does without it. The
     other arguments are those of `launch`.
 
-    Raises `DimensionError` for more than three extents, and what `launch` raises.
+    Raises `DimensionError` for none or more than three extents, and what `launch` raises.
     """
     where = get_device(getattr(stream, "device", None) if device is None else device)
     if where.block_threads == 1:
@@ -110,8 +110,8 @@ def launch_tiled(
         lanes = where.block_threads if block_dim is None or block_dim <= 0 else block_dim
     extents = normalized(dim)
     extents = (extents,) if isinstance(extents, int) else tuple(extents)
-    if len(extents) > 3:
-        raise DimensionError(f"launch_tiled over {len(extents)} extents\nexpected: at most 3, the lanes are the fourth")
+    if not 1 <= len(extents) <= 3:
+        raise DimensionError(f"launch_tiled over {counted(len(extents), 'extent')}\nexpected: 1 to 3, and the lanes")
     try:
         return launch(kernel, (*extents, lanes), *lists, device=where, stream=stream, block_dim=lanes, **options)
     except WarpsimError as error:

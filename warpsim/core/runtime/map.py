@@ -34,6 +34,7 @@ from ...errors import (
     ArrayError,
     ArrayTypeError,
     KernelError,
+    counted,
     user_frames,
 )
 from .. import compile as compiler
@@ -330,7 +331,10 @@ def _indexed_flags(outs: list[Any] | None) -> tuple[bool, ...] | None:
 def _check_outputs(outs: list[Any], results: tuple[Any, ...], shape: tuple[int, ...], kernel: Kernel) -> None:
     name = kernel.key.removeprefix("map_")
     if len(outs) != len(results):
-        raise ArgumentCountError(f"map got {len(outs)} output arrays\nexpected: {len(results)}, which {name} returns")
+        raise ArgumentCountError(
+            f"map got {counted(len(outs), 'output array')}\n"
+            f"expected: {len(results)}, which {name} returns"
+        )
     for k, (a, t) in enumerate(zip(outs, results, strict=True)):
         if a.dtype is not t:
             raise ArgumentTypeError(

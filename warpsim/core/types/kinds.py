@@ -142,6 +142,11 @@ def type_size_in_bytes(dtype: Any) -> int:
     return structs.numpy_dtype(canonical(dtype)).itemsize
 
 
+def type_scalar_type(t: Any) -> Any:
+    """The scalars that a scalar, vector or matrix type is made of."""
+    return compounds.scalar_of(canonical(t))
+
+
 def type_repr(t: Any) -> str:
     """The name of a type."""
     return "float" if t is float else "int" if t is int else type_name(canonical(t))

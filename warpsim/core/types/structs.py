@@ -7,6 +7,7 @@ Fields are aligned as a C compiler aligns them. An array field is stored as the 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterator
 from copy import copy
 from functools import cache
@@ -14,9 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...errors import FieldKeywordError, FieldNameError, FieldTypeError, shown
+from ...errors import FieldKeywordError, FieldNameError, FieldTypeError, KernelNameError, counted, shown
 from . import arrays, compounds, scalars
 from .arrays import ArrayType, descriptor_words, type_name, without_none
+from .enclosing import CURE, names_around
 from .scalars import canonical
 
 
@@ -57,7 +59,10 @@ class Struct(metaclass=StructType):
         t = type(self)
         if len(positional) > len(t.fields) or set(list(t.fields)[: len(positional)]) & set(values):
             fields = ", ".join(t.fields)
-            raise TypeError(f"{len(positional)} values for struct {t.__name__}\nexpected: each of {fields} once")
+            raise TypeError(
+                f"{counted(len(positional), 'value')} for struct {t.__name__}\n"
+                f"expected: each of {fields} once"
+            )
         values = dict(zip(t.fields, positional, strict=False)) | values
         for name, field in t.fields.items():
             object.__setattr__(self, name, _default(field, t.__struct__.defaults.get(name)))
@@ -112,8 +117,10 @@ def struct(c: Any = None, *, module: Any = None) -> Any:
     A field may have any name that Python does not keep for itself (`__init__`). module: taken for scripts written for
     Warp; here structs belong to no module.
 
-    Methods of the class are for the host: kernels do not see them. Raises `TypeError` for a field without a usable
-    type or name.
+    Methods of the class are for the host. Functions made by `@func` and ops in it (`law = wp.sin`) are for kernels
+    too, as `s.law(x)`; they do not get the struct. Annotations that are texts see the scopes around the class while
+    these run. Raises `TypeError` for a field without a usable type or name, `KernelNameError` for an annotation that
+    names nothing.
     """
     return struct if c is None else _struct_of(c)
 
@@ -122,7 +129,7 @@ def _struct_of(cls: Any) -> type[Struct]:
     if not isinstance(cls, type):
         raise TypeError(f"@wp.struct is given {shown(cls)}\nexpected: a class with annotated fields")
     # typing.get_type_hints refuses what is no type: before Python 3.11 that is what array types are to it.
-    written = [inspect.get_annotations(base, eval_str=True) for base in reversed(cls.__mro__)]
+    written = [_annotations(base) for base in reversed(cls.__mro__)]
     hints = {name: canonical(without_none(t)) for part in written for name, t in part.items()}
     reserved = [name for name in hints if name.startswith("__") and name.endswith("__") and len(name) > 4]
     if reserved:
@@ -136,6 +143,26 @@ def _struct_of(cls: Any) -> type[Struct]:
     methods = {name: member for name, member in vars(cls).items() if _is_method(name, member) and name not in hints}
     body = methods | {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
     return StructType(cls.__name__, (Struct,), {**body, "__struct__": Layout(hints, defaults)})
+
+
+def _annotations(cls: type) -> dict[str, Any]:
+    """The annotations of one class as objects; texts are evaluated where the class stands."""
+    known = inspect.get_annotations(cls)
+    if not any(isinstance(t, str) for t in known.values()):
+        return known
+    module = vars(sys.modules[cls.__module__]) if cls.__module__ in sys.modules else {}
+    scope = module | names_around(cls) | dict(vars(cls))
+    return {name: _evaluated(cls, name, t, scope) if isinstance(t, str) else t for name, t in known.items()}
+
+
+def _evaluated(cls: type, name: str, annotation: str, scope: dict[str, Any]) -> Any:
+    try:
+        return eval(annotation, scope)
+    except Exception as error:
+        raise KernelNameError(
+            f"annotation {annotation!r} of field {cls.__name__}.{name} cannot be evaluated: {error}",
+            help=CURE if isinstance(error, NameError) else f"annotate with types: {name}: float",
+        ) from error
 
 
 def _is_method(name: str, member: Any) -> bool:

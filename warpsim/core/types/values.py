@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...errors import ArrayError, ComponentCountError
+from ...errors import ArrayError, ComponentCountError, counted
 from . import scalars
 from .buffers import Array, ArrayType, c_type, holds, layout, value_over
 from .components import Components, check_whole
@@ -120,7 +120,7 @@ class Compound(Components, Operators, metaclass=CompoundType):
         flat = np.concatenate([p.ravel() for p in parts], dtype=cls.memory, casting="unsafe")  # each on its own
         if flat.size != cls.size:
             raise ComponentCountError(
-                f"{cls.__name__} got {flat.size} components\nexpected: none, one, or {cls.size}"
+                f"{cls.__name__} got {counted(flat.size, 'component')}\nexpected: none, one, or {cls.size}"
                 f"\nhelp: {cls.__name__}() is zero; one number fills every component"
             )
         return flat.reshape(cls.shape)
@@ -218,7 +218,7 @@ def compound_type(kind: str, shape: tuple[int, ...], dtype: type) -> type[Compou
     """The class of a kind and shape over a scalar type. Raises `ValueError` for too many components."""
     size = int(np.prod(shape))
     if size > MAX_SIZE:
-        raise ValueError(f"a {kind} of shape {shape} has {size} components\nexpected: at most {MAX_SIZE}")
+        raise ValueError(f"a {kind} of shape {shape} has {counted(size, 'component')}\nexpected: at most {MAX_SIZE}")
     facts = {"kind": kind, "shape": shape, "dtype": dtype, "memory": np.dtype(dtype), "size": size}
     attributes = facts | {"__slots__": ("__dict__", "_data")}
     name = _name(kind, shape, dtype)

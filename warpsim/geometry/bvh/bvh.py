@@ -9,7 +9,7 @@ from ...core.language import array, int32, vec3
 from ...core.runtime.devices.unique import Unique
 from ...core.runtime.launches.handles import Handle
 from ...core.types.arrays import type_name
-from ...errors import ArgumentTypeError, BvhError, DeviceError
+from ...errors import ArgumentTypeError, BvhError, DeviceError, counted
 from .build import check_not_captured
 from .constructors import CONSTRUCTORS, construct
 from .nodes import MAX_PRIMITIVES, BvhData
@@ -125,4 +125,4 @@ def _check_groups(groups: Any, lowers: array) -> None:
     if groups.device is not lowers.device:
         raise DeviceError(f"Bvh: lowers are on {lowers.device}, groups on {groups.device}\nexpected: one device")
     if groups.size != lowers.size:
-        raise BvhError(f"Bvh: {groups.size} groups for {lowers.size} boxes\nexpected: one group per box")
+        raise BvhError(f"Bvh: {counted(groups.size, 'group')} for {lowers.size} boxes\nexpected: one group per box")

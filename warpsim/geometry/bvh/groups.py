@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...core.language import array, clone, empty, int32, kernel, launch, radix_sort_pairs, runlength_encode, tid
-from ...errors import BvhError
+from ...errors import BvhError, counted
 from .split import Boxes, Range, measured
 from .top import MAX_LEVELS
 
@@ -44,7 +44,7 @@ def names_of(groups: array) -> array:
 
 def _checked(count: int) -> int:
     if count > MAX_GROUPS:
-        raise BvhError(f"Bvh: {count} different groups\nexpected: at most {MAX_GROUPS}")
+        raise BvhError(f"Bvh: {counted(count, 'different group')}\nexpected: at most {MAX_GROUPS}")
     return count
 
 

@@ -23,7 +23,7 @@ from ...core.runtime.devices.unique import Unique
 from ...core.runtime.launches.handles import Handle, Publication
 from ...core.types.arrays import type_name
 from ...core.types.scalars import canonical
-from ...errors import ArgumentTypeError, DeviceError, HashGridError
+from ...errors import ArgumentTypeError, DeviceError, HashGridError, counted
 from .buckets import BucketBuild
 from .build import Table, Task, most_cells
 from .data import LANES, HashGridData, HashGridPlan, lanes_d, lanes_f
@@ -109,7 +109,10 @@ class HashGrid(Unique):
         flat = self._flat(self._checked_array(points, "points", _POINTS[self.dtype]))
         kinds = None if groups is None else self._flat(self._checked_array(groups, "groups", int32))
         if kinds is not None and kinds.size != flat.size:
-            raise HashGridError(f"build: {kinds.size} groups for {flat.size} points\nexpected: one group per point")
+            raise HashGridError(
+                f"build: {counted(kinds.size, 'group')} for {counted(flat.size, 'point')}\n"
+                "expected: one group per point"
+            )
         width, repeat = _checked_length(radius, "radius"), _checked_period(period)
         with self._lock:
             self._reserve(flat.size, kinds is not None)

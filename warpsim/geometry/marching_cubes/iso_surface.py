@@ -5,8 +5,11 @@ from __future__ import annotations
 import abc
 from typing import Any
 
+import numpy as np
+
 from ...core.language import array, get_device
-from ...errors import ArgumentTypeError, ArrayError
+from ...core.types.keywords import refuse_keywords
+from ...errors import ArgumentTypeError, ArrayError, shown
 
 
 class IsoSurfaceBase(abc.ABC):
@@ -22,8 +25,9 @@ class IsoSurfaceBase(abc.ABC):
 
     def __init__(
         self, nx: int, ny: int, nz: int, lower: Any = None, upper: Any = None, *, device: Any = None,
-        domain_bounds_lower_corner: Any = None, domain_bounds_upper_corner: Any = None,
+        domain_bounds_lower_corner: Any = None, domain_bounds_upper_corner: Any = None, **older: Any,
     ):  # fmt: skip
+        refuse_keywords(type(self).__name__, older, _OLDER)
         self.lower = _either("lower", lower, domain_bounds_lower_corner)
         self.upper = _either("upper", upper, domain_bounds_upper_corner)
         self.device = None if device is None else get_device(device)
@@ -31,8 +35,9 @@ class IsoSurfaceBase(abc.ABC):
         self.indices: array | None = None
         self.resize(nx, ny, nz)
 
-    def resize(self, nx: int, ny: int, nz: int) -> None:
+    def resize(self, nx: int, ny: int, nz: int, *room: Any, **older: Any) -> None:
         """Expect fields of another size from now on."""
+        refuse_keywords("resize", ("max_verts",) * len(room) or older, _OLDER)
         check_shape((nx, ny, nz))
         self.nx, self.ny, self.nz = nx, ny, nz
 
@@ -59,13 +64,20 @@ class IsoSurfaceBase(abc.ABC):
         self.upper = corner
 
 
+_OLDER = dict.fromkeys(("max_verts", "max_tris"), "leave it out: surfaces get the room that they need")
+
+
 def _either(name: str, corner: Any, older: Any) -> Any:
     """A corner under its name, or under the older one."""
     if corner is not None and older is not None:
         raise ArgumentTypeError(
             f"`{name}` and `domain_bounds_{name}_corner` are both there\nexpected: one, they are the same corner"
         )
-    return older if corner is None else corner
+    corner = older if corner is None else corner
+    if corner is not None and np.shape(corner) != (3,):
+        cure = "\nhelp: max_verts and max_tris of older versions of Warp are left out" if np.ndim(corner) == 0 else ""
+        raise ArgumentTypeError(f"{name} is {shown(corner)}\nexpected: three coordinates{cure}")
+    return corner
 
 
 def check_shape(shape: tuple[int, ...]) -> None:

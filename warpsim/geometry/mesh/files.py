@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...core.language import array, int32, vec3
-from ...errors import MeshFileError, MissingPackageError
+from ...errors import MeshFileError, MissingPackageError, counted
 from .gltf_check import check_accessors
 from .mesh import Mesh
 
@@ -122,7 +122,8 @@ def _read_with_trimesh(name: str, meters_per_unit: float | None) -> tuple[np.nda
 def _check(points: np.ndarray, triangles: np.ndarray, name: str) -> None:
     if not len(points) or not len(triangles):
         raise MeshFileError(
-            f"{name!r} holds {len(points)} points and {len(triangles)} triangles\nexpected: a mesh\n"
+            f"{name!r} holds {counted(len(points), 'point')} and {counted(len(triangles), 'triangle')}\n"
+            "expected: a mesh\n"
             "help: export it again, with faces"
         )
     if not np.isfinite(points).all():

@@ -9,7 +9,7 @@ from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.notebook import table
 from ...core.runtime.devices.unique import Unique
 from ...core.runtime.launches.handles import Handle
-from ...errors import MeshError
+from ...errors import MeshError, counted
 from ..bvh.build import check_not_captured
 from ..bvh.constructors import CONSTRUCTORS, construct
 from ..bvh.nodes import MAX_LEAF
@@ -210,8 +210,8 @@ def _check_groups(groups: Any, indices: array) -> None:
     fits = isinstance(groups, array) and groups.dtype is int32 and groups.ndim == 1
     if not fits or 3 * groups.size != indices.size or groups.device != indices.device:
         raise MeshError(
-            f"groups of a mesh: {groups!r}\nexpected: an array of int32, one for each of {indices.size // 3} faces, on "
-            f"{indices.device}"
+            f"groups of a mesh: {groups!r}\nexpected: an array of int32, "
+            f"one for each of {counted(indices.size // 3, 'face')}, on {indices.device}"
         )
 
 

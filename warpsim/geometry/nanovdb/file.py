@@ -30,6 +30,8 @@ from .layout import (
     MAGIC_OLD,
     MAJOR_VERSION,
     NEW_MAGIC,
+    GridClass,
+    GridType,
     Record,
     pack_version,
     unpack_version,
@@ -122,13 +124,27 @@ def _major(word: bytes) -> int:
 
 
 def _is_grid(start: bytes) -> bool:
-    """Is this a grid without a file around it?  The old magic word stands before both."""
+    """Is this a grid without a file around it?  The old magic word stands before both.
+
+    Where a file has its version a grid has a checksum, which may be any number.
+    """
     magic = start[:8]
     if magic != MAGIC_OLD:
         return magic == MAGIC_GRID
     as_file, as_grid = FILE_HEADER.offset("version"), GRID.offset("version")
     marked = start[GRID.offset("data2") :][:8] == MAGIC_GRID
-    return marked or (_major(start[as_file : as_file + 4]) != MAJOR_VERSION == _major(start[as_grid : as_grid + 4]))
+    if marked or _major(start[as_grid : as_grid + 4]) != MAJOR_VERSION:
+        return marked
+    return _major(start[as_file : as_file + 4]) != MAJOR_VERSION or _describes_grid(start)
+
+
+def _describes_grid(start: bytes) -> bool:
+    """Whether all that a grid header says of the kind and the place of the grid makes sense."""
+    if len(start) < GRID.size:
+        return False
+    header = np.frombuffer(start, GRID.dtype)[0]
+    kinds = int(header["grid_type"]) in set(GridType) and int(header["grid_class"]) in set(GridClass)
+    return kinds and int(header["grid_index"]) < int(header["grid_count"]) and int(header["grid_size"]) >= GRID.size
 
 
 def _take_grid(source: _Source, max_bytes: int) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from ...core.language import array, get_device, transform, uint64
 from ...core.runtime.devices.capture import current_graph
 from ...core.types.arrays import type_name
-from ...errors import ArrayError, LaunchError, MeshError, shown
+from ...errors import ArrayError, LaunchError, MeshError, counted, shown
 from ..bvh.extent import extent_of
 from ..mesh.mesh import Mesh
 from .distance import SweptVolumeSignMode
@@ -93,7 +93,7 @@ def _box(mesh: Mesh) -> np.ndarray:
     """The eight corners of the box around the vertices of a mesh, with faces or without."""
     [extent] = extent_of(mesh.points, mesh.points).numpy()
     if not extent["count"]:
-        raise MeshError(f"a mesh of {len(mesh.points)} vertices has no finite one\nexpected: a surface")
+        raise MeshError(f"a mesh of {counted(len(mesh.points), 'vertex')} has no finite one\nexpected: a surface")
     ends = np.stack([extent["lower"], extent["upper"]]).astype(np.float64)
     return np.stack(np.meshgrid(*ends.T, indexing="ij"), axis=-1).reshape(-1, 3)
 

@@ -11,7 +11,7 @@ from ...core.language import array, get_device, int32, uint32
 from ...core.runtime.arrays.creation import dtype_from_numpy
 from ...core.types.arrays import type_name
 from ...core.types.scalars import canonical
-from ...errors import TextureError, shown
+from ...errors import TextureError, counted, shown
 from .data import AXES, CHANNELS, DTYPES
 from .levels import most_levels
 from .modes import TextureAddressMode, TextureFilterMode
@@ -69,7 +69,7 @@ def checked_shape(memory: array | None, sizes: dict[str, int], channels: int, dt
         if name in AXES and size < 1:
             raise TextureError(f"{name} {size} of a texture\nexpected: at least 1")
     if shape[3] not in CHANNELS:
-        raise TextureError(f"a texture of {shape[3]} channels\nexpected: 1, 2 or 4")
+        raise TextureError(f"a texture of {counted(shape[3], 'channel')}\nexpected: 1, 2 or 4")
     if kind not in DTYPES:
         raise _wrong_type(shown(dtype))
     return shape, kind

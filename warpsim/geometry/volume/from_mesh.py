@@ -21,7 +21,7 @@ from ...core.language import (
     zeros,
 )  # fmt: skip
 from ...core.runtime.devices.capture import current_graph
-from ...errors import LaunchError, MeshError, VolumeError
+from ...errors import LaunchError, MeshError, VolumeError, counted
 from ..bvh.extent import extent_of
 from ..mesh.closest import closest_face
 from ..mesh.data import MeshData
@@ -164,7 +164,7 @@ def _box(mesh: Mesh, voxel_size: float) -> tuple[np.ndarray, np.ndarray]:
     launch(bound_faces, n, [mesh.points, mesh.indices], [lowers, uppers], device=device, record_tape=False)
     [extent] = extent_of(lowers, uppers).numpy()
     if not extent["count"]:
-        raise MeshError(f"a mesh of {n} faces has none with finite corners\nexpected: a surface")
+        raise MeshError(f"a mesh of {counted(n, 'face')} has none with finite corners\nexpected: a surface")
     ends = np.stack([extent["lower"], extent["upper"]]).astype(np.float64) / voxel_size
     if np.abs(ends).max() > _FARTHEST:
         raise VolumeError(

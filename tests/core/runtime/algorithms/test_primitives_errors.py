@@ -59,7 +59,7 @@ SIZES = [
     (lambda: segments([0, 3], [2, 2]), r"segment 1 is \[3, 2\)"),
     (lambda: segments([-1], [2]), r"segment 0 is \[-1, 2\)"),
     (lambda: segments([2, 0], [4, 3]), "segments 1 and 0 overlap\nexpected: segments that share no element"),
-    (lambda: segments([0, 3], [2]), "segment_end_indices has 1 elements\nexpected: 2, one per start"),
+    (lambda: segments([0, 3], [2]), "segment_end_indices has 1 element\nexpected: 2, one per start"),
     (lambda: utils.runlength_encode(i(), i(3), i()), r"run_values has shape \(3,\)\nexpected: one dimension of"),
     (lambda: utils.runlength_encode(i(), i(), i(2, 2)), r"run_lengths has shape \(2, 2\)"),
     (lambda: utils.runlength_encode(i(), i(), i(), run_count=i(0)), "run_count is empty"),

@@ -102,7 +102,7 @@ def test_the_name_is_a_type_in_annotations():
         (lambda: wp.array(np.zeros((2, 4)), dtype=wp.vec3), "does not hold elements of vec3f"),
         (lambda: wp.array([300], dtype=wp.int8), "300 does not fit int8\nexpected: -128 to 127"),
         (lambda: wp.array([1, -1], dtype=wp.uint16), "-1 does not fit uint16"),
-        (lambda: wp.array(grid(), dtype=float, shape=(5, 5)), "12 elements do not fill shape"),
+        (lambda: wp.array(grid(), dtype=float, shape=(5, 5)), "12 elements cannot fill shape"),
         (lambda: wp.array(grid(), dtype=float, shape=(-1, -1)), "has a negative extent"),
         (lambda: wp.array(shape=-3, dtype=float), "has a negative extent"),
         (lambda: wp.array(shape=2.5, dtype=float), "expected: an integer or a tuple of integers"),

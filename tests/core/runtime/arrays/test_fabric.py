@@ -278,6 +278,31 @@ def test_gradients_flow_through_pieces(kernels, device):
     np.testing.assert_allclose(x.grad.numpy(), expected)
 
 
+@wp.kernel
+def scale_in_place(f: wp.fabricarray[float], x: wp.array[float]):
+    i = wp.tid()
+    moved = f[i] * x[i]
+    f[i] = moved
+    x[i] = 0.5 * moved
+
+
+@pytest.mark.parametrize("times", [1, 2, 3, 4])
+@pytest.mark.parametrize("counts", [[6], [1, 0, 5]])
+def test_launches_that_overwrite_pieces_in_turn(counts, times):
+    """Each is reversed with what the pieces held before it: x1 = f x / 2, f1 = f x, and so on."""
+    f0, x0 = np.linspace(0.6, 1.1, 6), np.linspace(1.2, 0.7, 6)
+    a, x = (wp.array(v, dtype=float, requires_grad=True) for v in (f0, x0))
+    f = wp.fabricarray(interface(a, counts), "x")
+    with wp.Tape() as tape:
+        for _ in range(times):
+            wp.launch(scale_in_place, 6, inputs=[f, x])
+    tape.backward(grads={x: wp.ones(6)})
+    power = 2.0 ** (times - 1)  # x becomes c (f x) ** power
+    value = x.numpy()
+    np.testing.assert_allclose(a.grad.numpy(), power * value / f0, rtol=1e-5)
+    np.testing.assert_allclose(x.grad.numpy(), power * value / x0, rtol=1e-5)
+
+
 def test_pieces_in_memory_of_an_array_share_its_gradient():
     a, x, y = line(8, requires_grad=True), line(requires_grad=True), line(requires_grad=True)
     f = wp.fabricarray(interface(a[2:], [4, 2]), "x")

@@ -202,7 +202,7 @@ def launch(**options):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"adj_inputs": [None]}, "adj_inputs has 1 entries\nexpected: 3, one for each of inputs, or none"),
+        ({"adj_inputs": [None]}, "adj_inputs has 1 entry\nexpected: 3, one for each of inputs, or none"),
         ({"adj_outputs": [None, None]}, "adj_outputs has 2 entries\nexpected: 1, one for each of outputs"),
         ({"adj_inputs": plain(1)}, "adj_inputs is array\nexpected: a list"),
         (

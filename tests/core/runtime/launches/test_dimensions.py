@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
+from warpsim.errors import ArrayError, DimensionError
 
 
 @wp.kernel
@@ -87,3 +88,61 @@ def test_threads_that_share_an_element_are_known_to():
 def add_cells(a: wp.array2d[float], out: wp.array2d[float]):
     i, j = wp.tid()
     wp.atomic_add(out, i, j, a[i, j] * a[i, j])
+
+
+# ----- extents of launches and of arrays are written alike ----------------------------------------
+
+AXES = [3, 0, 1, np.int32(2), np.uint8(4), np.int64(1), np.array(2), wp.int32(3), wp.uint16(2)]
+LISTS = [list, tuple, np.array, lambda axes: wp.types.vector(len(axes), int)(*axes)]
+
+
+@wp.kernel
+def count(hits: wp.array[int]):
+    wp.atomic_add(hits, 0, 1)
+
+
+def written(rng):
+    """Extents in one of the ways to write them, and what they are."""
+    axes = [AXES[k] for k in rng.integers(len(AXES), size=rng.integers(1, 5))]
+    plain = tuple(int(n) for n in axes)
+    return (axes[0], plain[:1]) if rng.random() < 0.3 else (LISTS[rng.integers(len(LISTS))](axes), plain)
+
+
+def test_any_integers_are_extents():
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        extents, plain = written(rng)
+        hits = wp.zeros(1, dtype=int)
+        wp.launch(count, extents, [hits])
+        command = wp.launch(count, 1, [hits], record_cmd=True)
+        command.set_dim(extents)
+        command.launch()
+        assert hits.numpy()[0] == 2 * np.prod(plain), extents
+        assert wp.empty(extents, dtype=wp.uint8).shape == plain, extents
+
+
+DEGENERATE = [
+    (), [], (0, 2**40), (2**40, 0), 2**31, -2, (0, -2), (2, -2), (2**31 - 1,) * 4, (1,) * 5, True, (2, True),
+    np.bool_(True), 2.0, (2, 2.0), np.array(2.0), np.zeros((2, 2), int), ((2, 3),), ((2,), 3), (None,), "3", b"3",
+    {2, 3}, {2: 3}, range(3), float("nan"), (2, "3"), np.array([True, False]), object(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("extents", DEGENERATE, ids=repr)
+def test_what_is_no_extent_is_none_everywhere(extents):
+    hits = wp.zeros(1, dtype=int)
+    command = wp.launch(count, 1, [hits], record_cmd=True)
+    with pytest.raises(DimensionError):
+        wp.launch(count, extents, [hits])
+    with pytest.raises(DimensionError):
+        wp.launch(count, extents, [hits], record_cmd=True)
+    with pytest.raises(DimensionError):
+        wp.launch_tiled(count, extents, [hits], block_dim=4)
+    with pytest.raises(DimensionError):
+        command.set_dim(extents)
+    with pytest.raises(DimensionError):
+        wp.autograd.jvp(count, extents, [hits], tangents={})
+    for shaped in (wp.empty, wp.zeros, lambda n: wp.array(shape=n), lambda n: wp.full(n, 1.0)):
+        with pytest.raises(ArrayError, match=r"^shape "):
+            shaped(extents)
+    assert hits.numpy()[0] == 0

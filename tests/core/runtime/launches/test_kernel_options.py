@@ -266,7 +266,7 @@ def test_overloads_are_checked_when_they_are_declared():
     assert x.list() == [0.1, 0.1]
     with pytest.raises(ArgumentTypeError, match="'x' of kernel"):
         wp.overload(shift, [wp.array(dtype=int), int])
-    with pytest.raises(ArgumentTypeError, match="1 types for the 2 parameters"):
+    with pytest.raises(ArgumentTypeError, match="1 type for the 2 parameters"):
         wp.overload(shift, [wp.array(dtype=float)])
     with pytest.raises(ArgumentTypeError, match="argument 'x' of kernel"):
         wp.launch(shift, dim=2, inputs=[wp.zeros(2, dtype=int), 1])

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import ArgumentTypeError, ArrayError, LaunchError
+from ....errors import ArgumentTypeError, ArrayError, LaunchError, counted
 from ...types import compounds, scalars, structs
 from ...types.arrays import type_name
 from ..arrays.array import array
@@ -52,7 +52,10 @@ def array_scan(in_array: array, out_array: array, inclusive: bool = True) -> Non
     check(in_array, "in_array", number=True)
     check_output(out_array, "out_array", in_array.dtype)
     if out_array.size != in_array.size:
-        raise ArrayError(f"out_array has {out_array.size} elements\nexpected: {in_array.size}, as many as in_array")
+        raise ArrayError(
+            f"out_array has {counted(out_array.size, 'element')}\n"
+            f"expected: {in_array.size}, as many as in_array"
+        )
     device = remote_device(in_array=in_array, out_array=out_array)
     run_step((on_device.DeviceScan if device else Scan)([out_array], [in_array], inclusive, device))
 
@@ -143,7 +146,10 @@ def segmented_sort_pairs(
     if ends is not None:
         check(ends, "segment_end_indices", scalars.int32, ndim=1)
         if ends.size != starts.size:
-            raise ArrayError(f"segment_end_indices has {ends.size} elements\nexpected: {starts.size}, one per start")
+            raise ArrayError(
+                f"segment_end_indices has {counted(ends.size, 'element')}\n"
+                f"expected: {starts.size}, one per start"
+            )
 
     bounds = {"segment_start_indices": starts} | ({} if ends is None else {"segment_end_indices": ends})
     device = remote_device(keys=keys, values=values, **bounds)
@@ -162,7 +168,10 @@ def _check_pairs(keys: array, values: array, count: int) -> int:
         if a.ndim != 1:
             raise ArgumentTypeError(f"{name} has rank {a.ndim}\nexpected: one dimension")
         if a.size < 2 * number:
-            raise ArrayError(f"{name} has room for {a.size} elements\nexpected: 2 * count = {2 * number}, as in Warp")
+            raise ArrayError(
+                f"{name} has room for {counted(a.size, 'element')}\n"
+                f"expected: 2 * count = {2 * number}, as in Warp"
+            )
     return number
 
 
@@ -184,7 +193,10 @@ def runlength_encode(
     check_output(run_lengths, "run_lengths", scalars.int32)
     for name, a in (("run_values", run_values), ("run_lengths", run_lengths)):
         if a.size < number or a.ndim != 1:
-            raise ArrayError(f"{name} has shape {a.shape}\nexpected: one dimension of at least {number} elements")
+            raise ArrayError(
+                f"{name} has shape {a.shape}\n"
+                f"expected: one dimension of at least {counted(number, 'element')}"
+            )
     if run_count is None and current_graph() is not None:
         raise LaunchError("the number of runs is not known during a capture\nhelp: give it an array: run_count=")
     total = zeros(1, scalars.int32, values.device) if run_count is None else run_count
@@ -224,7 +236,7 @@ def array_cast(in_array: array, out_array: array, count: int | None = None) -> N
     sizes = [a.size if same else a.size * compounds.size_of(a.dtype) for a in (in_array, out_array)]
     number = checked_count(count, sizes[0], "count")
     if number > sizes[1]:
-        raise ArrayError(f"out_array has room for {sizes[1]} elements\nexpected: {number}")
+        raise ArrayError(f"out_array has room for {counted(sizes[1], 'element')}\nexpected: {number}")
 
     device = remote_device(in_array=in_array, out_array=out_array)
     run_step((on_device.DeviceCast if device else Cast)(in_array, out_array, number, same, device))

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ....errors import ArrayError, ArrayTypeError, AxisError, OutOfBoundsError, user_frames
+from ....errors import ArrayError, ArrayTypeError, AxisError, OutOfBoundsError, counted, user_frames
 from ...types import compounds, scalars, structs
 from ...types.arrays import MAX_NDIM, ArrayType, array_type, type_name
+from ...types.keywords import refuse_keywords
 from ..devices.capture import current_graph
 from ..devices.cuda import interop
 from ..devices.device import Device, get_device, span_of
@@ -31,6 +32,7 @@ from .gradient import Differentiable
 from .held import Held
 from .host_memory import (
     allocate,
+    check_extents,
     checked_dtype,
     element_rank,
     host_element,
@@ -43,6 +45,7 @@ from .host_memory import (
 from .keys import is_table, keys_of, table_of
 from .saved_contents import Allocation, foreign_allocation
 
+_OLDER = {"owner": "leave it out: memory given by ptr= is let go of by deleter=, if there is one"}
 _WORDS = [struct.Struct(f"<{2 + 2 * n}Q") for n in range(MAX_NDIM + 1)]
 
 
@@ -102,8 +105,10 @@ class array(Differentiable, metaclass=_ArrayMeta):
         self, data: Any = None, dtype: Any = Any, shape: Any = None, strides: Any = None, ptr: int | None = None,
         capacity: int | None = None, device: Any = None, pinned: bool = False, copy: bool = True,
         deleter: Callable[[int, int], None] | None = None, ndim: int | None = None, grad: array | None = None,
-        requires_grad: bool = False, retain_grad: bool = False, length: int | None = None,
+        requires_grad: bool = False, retain_grad: bool = False, length: int | None = None, **older: Any,
     ):  # fmt: skip
+        if older:
+            refuse_keywords("wp.array", older, _OLDER)
         device = get_device(device)
         element = None if dtype is Any else checked_dtype(dtype)
         extents = normalized_shape(shape if shape is not None else length)
@@ -159,8 +164,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
         self._data, self.dtype, self.device, self.ndim = memory, element, device, ndim
         self.shape: tuple[int, ...] = memory.shape[:ndim]
         self.strides: tuple[int, ...] = memory.strides[:ndim]
-        if any(n >= 2**31 for n in self.shape):
-            raise ArrayError(f"shape {self.shape} has an extent of 2**31 or more")
+        check_extents(self.shape)
         self.size = math.prod(self.shape)
         self._address = memory.ctypes.data
         self.is_contiguous = memory.flags.c_contiguous
@@ -324,7 +328,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
         try:
             return self._view(self._data.reshape(full), lambda g: g.reshape(full))
         except ValueError as error:
-            raise ArrayError(f"an array of {self.size} elements cannot have shape {extents}") from error
+            raise ArrayError(f"an array of {counted(self.size, 'element')} cannot have shape {extents}") from error
 
     def flatten(self) -> array:
         """The same memory as one dimension."""

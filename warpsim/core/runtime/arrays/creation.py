@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import ArgumentTypeError, ArrayError, DeviceError, shown, user_frames
+from ....errors import ArgumentTypeError, ArrayError, DeviceError, counted, shown, user_frames
 from ...types import compounds, scalars, structs
 from ...types.arrays import type_name
 from ..devices.capture import current_graph, recorded
@@ -18,7 +18,7 @@ from ..devices.cuda import interop
 from ..devices.device import device_of, get_device
 from ..devices.stream import ScopedStream
 from .array import array
-from .host_memory import TypedMemory, allocate, checked_dtype, normalized_shape, refused
+from .host_memory import TypedMemory, allocate, check_extents, checked_dtype, normalized_shape, refused
 
 __all__ = [
     "clone", "copy", "dtype_from_numpy", "dtype_to_numpy", "empty", "empty_like", "from_dlpack",
@@ -108,8 +108,7 @@ def _extents(shape: Any, kwargs: dict[str, Any]) -> tuple[int, ...]:
     assert extents is not None
     if rank is not None and rank != len(extents):
         raise ArrayError(f"shape {extents} with ndim={rank}\nexpected: ndim={len(extents)}, or none")
-    if any(n < 0 for n in extents):
-        raise ArrayError(f"shape {extents} has a negative extent")
+    check_extents(extents)
     return extents
 
 
@@ -214,7 +213,8 @@ def _copy_elements(dest: Any, src: Any, dest_offset: int, src_offset: int, count
     number = count or src.size
     for name, a, offset in (("source", src, src_offset), ("destination", dest, dest_offset)):
         if offset < 0 or number < 0 or offset + number > a.size:
-            raise ArrayError(f"copy of {number} elements at {offset} leaves the {name} of {a.size} elements")
+            whole = counted(a.size, "element")
+            raise ArrayError(f"copy of {counted(number, 'element')} at {offset} leaves the {name} of {whole}")
     if not dest.is_contiguous and not _is_line(dest):
         raise ArrayError("copy with offsets needs a destination that is contiguous, or has one dimension")
     _stretch(dest, dest_offset, number).assign(_stretch(src, src_offset, number))

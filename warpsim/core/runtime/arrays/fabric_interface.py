@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ....errors import ArrayError
+from ....errors import ArrayError, counted
 from ...types import compounds
 from ..devices.device import Device, get_device
 from .array import array
@@ -41,7 +41,10 @@ def _element(about: Any, attrib: str, expected_depth: int) -> Any:
     if role in _MATRICES:
         side = math.isqrt(count)
         if side * side != count:
-            raise ArrayError(f"attribute {attrib!r} is a {role} of {count} numbers\nexpected: a square matrix")
+            raise ArrayError(
+                f"attribute {attrib!r} is a {role} of {counted(count, 'number')}\n"
+                "expected: a square matrix"
+            )
         return compounds.matrix((side, side), base)
     return compounds.quaternion(base) if (role, count) == ("quat", 4) else compounds.vector(count, base)
 

@@ -12,7 +12,7 @@ import numpy as np
 from ....errors import ArrayError
 from ...types import structs
 from ..devices.device import CPU, Device, span_of
-from .host_memory import checked_strides, contiguous_strides
+from .host_memory import check_extents, checked_strides, contiguous_strides
 
 
 def memory_at(
@@ -28,8 +28,7 @@ def memory_at(
     layout = structs.numpy_dtype(element)
     packed = contiguous_strides(shape, layout.itemsize)
     steps = packed if strides is None else checked_strides(strides, shape)
-    if any(n < 0 for n in shape):
-        raise ArrayError(f"shape {shape} has a negative extent")
+    check_extents(shape)
     span = span_of(shape, steps, layout.itemsize)
     if capacity is not None and span > capacity:
         raise ArrayError(f"shape {shape} with strides {steps} spans {span} bytes, capacity is {capacity}")

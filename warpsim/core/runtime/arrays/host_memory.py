@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import ArrayError, ArrayTypeError
+from ....errors import ArrayError, ArrayTypeError, counted
 from ...types import compounds, structs
 from ...types.arrays import MAX_NDIM, ArrayType, type_name
+from ...types.extents import MAX_EXTENT, integers
 from ...types.scalars import canonical, holds_numbers, is_bfloat16
 from ..devices.cuda import interop
 from ..devices.device import CPU, Device, device_of, get_cuda_devices
@@ -90,19 +91,23 @@ def normalized_shape(shape: Any) -> tuple[int, ...] | None:
     """Extents as a tuple (one may be -1, "what is left"), or `ArrayError`."""
     if shape is None:
         return None
-    try:
-        extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
-    except TypeError:
-        extents = (shape,)
-    if isinstance(shape, bytes | bytearray) or not all(isinstance(n, int | np.integer) for n in extents):
+    extents = integers(shape)
+    if extents is None:
         raise ArrayTypeError(f"shape {shape!r}\nexpected: an integer or a tuple of integers")
     if any(n < -1 for n in extents) or sum(n == -1 for n in extents) > 1:
         raise ArrayError(f"shape {shape!r} has a negative extent")
     if not 1 <= len(extents) <= MAX_NDIM:
-        raise ArrayError(
-            f"shape {shape!r} has {len(extents)} dimensions\nexpected: 1 to {MAX_NDIM}"
-        )
-    return tuple(int(n) for n in extents)
+        cure = "" if extents else "\nhelp: shape=1 makes an array of one element"
+        raise ArrayError(f"shape {shape!r} has {counted(len(extents), 'dimension')}\nexpected: 1 to {MAX_NDIM}{cure}")
+    return extents
+
+
+def check_extents(shape: tuple[int, ...]) -> None:
+    """Raise `ArrayError` for a shape with an extent that no array has."""
+    for n in shape:
+        if not 0 <= n <= MAX_EXTENT:
+            wrong = "a negative extent" if n < 0 else "an extent of 2**31 or more"
+            raise ArrayError(f"shape {shape} has {wrong}\nexpected: each from 0 to 2**31 - 1")
 
 
 def contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
@@ -137,10 +142,7 @@ def allocate(
     element to the next, per dimension; packed memory without.
     Raises `ArrayError` for a bad size or bad strides, `DeviceMemoryError` for more than the device has.
     """
-    if any(n < 0 for n in shape):
-        raise ArrayError(f"shape {shape} has a negative extent")
-    if any(n >= 2**31 for n in shape):
-        raise ArrayError(f"shape {shape} has an extent of 2**31 or more")
+    check_extents(shape)
     layout = structs.numpy_dtype(element)
     base, inner = layout.base, layout.shape
     zero = zero or structs.holds_arrays(element)  # what a descriptor says is followed
@@ -336,7 +338,7 @@ def fitted(
         count = source.size // size
         extents = tuple(count // max(1, -math.prod(shape)) if n == -1 else n for n in shape)
         if math.prod(extents) != count:
-            raise ArrayError(f"{count} elements do not fill shape {shape}")
+            raise ArrayError(f"{counted(count, 'element')} cannot fill shape {shape}")
         source = source.reshape((*extents, *inner))
     return source
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import ArrayError, ArrayTypeError, OutOfBoundsError
+from ....errors import ArrayError, ArrayTypeError, OutOfBoundsError, counted
 from .host_memory import TypedMemory
 
 
@@ -18,7 +18,7 @@ def keys_of(key: Any, ndim: int) -> tuple:
     """
     keys = key if isinstance(key, tuple) else (key,)
     if len(keys) > ndim:
-        raise OutOfBoundsError(f"{len(keys)} indices for an array of rank {ndim}")
+        raise OutOfBoundsError(f"{counted(len(keys), 'index')} for an array of rank {ndim}")
     for k in keys:
         if isinstance(k, bool) or not (isinstance(k, slice | int | np.integer) or is_table(k)):
             raise ArrayTypeError(f"index {k!r}\nexpected: integers, slices or arrays of integers")

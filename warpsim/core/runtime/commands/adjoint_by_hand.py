@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import GradientError, NotDifferentiableError
+from ....errors import GradientError, NotDifferentiableError, counted
 from ...types.arrays import ArrayType, type_name
 from ...types.cotangents import has_cotangent
 from ...types.scalars import int32
@@ -131,7 +131,7 @@ def adjoints(gradients: Sequence[Any], args: Sequence[Any], name: str) -> list[A
         raise GradientError(f"{name} is {type(gradients).__name__}\nexpected: a list, one entry per argument")
     if gradients and len(gradients) != len(args):
         raise GradientError(
-            f"{name} has {len(gradients)} entries\nexpected: {len(args)}, one for each of "
+            f"{name} has {counted(len(gradients), 'entry')}\nexpected: {len(args)}, one for each of "
             f"{name.removeprefix('adj_')}, or none\nhelp: None stands for the array's own gradient"
         )
     return list(gradients) or [None] * len(args)

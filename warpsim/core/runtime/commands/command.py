@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....errors import LaunchError
+from ....errors import LaunchError, counted
 from ...types import compounds
 from ...types.arrays import ArrayType
 from ...types.cotangents import has_cotangent
@@ -253,7 +253,8 @@ class Launch(Unique):
         """Change all arguments."""
         if len(values) != len(self.args):
             raise LaunchError(
-                f"{len(values)} values for kernel {self.kernel.key!r}\nexpected: {len(self.args)}, one per parameter"
+                f"{counted(len(values), 'value')} for kernel {self.kernel.key!r}\n"
+                f"expected: {len(self.args)}, one per parameter"
             )
         self._bind(self.dim, list(values))
         self.unset = frozenset()

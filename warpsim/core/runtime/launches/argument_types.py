@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import ArgumentCountError, ArgumentTypeError
+from ....errors import ArgumentCountError, ArgumentTypeError, counted
 from ...frontend.overloads import Static, operand_pattern_type
 from ...frontend.scope import describe
 from ...types import scalars
@@ -23,7 +23,7 @@ def concrete_types(key: str, patterns: dict[str, Any], args: Sequence[Any]) -> t
     if len(args) != len(patterns):
         names = ", ".join(patterns)
         raise ArgumentCountError(
-            f"kernel {key!r} got {len(args)} arguments\nexpected: {len(patterns)}: {names}"
+            f"kernel {key!r} got {counted(len(args), 'argument')}\nexpected: {len(patterns)}: {names}"
         )
     if not any(map(is_generic, patterns.values())):
         return tuple(patterns.values())
@@ -79,7 +79,8 @@ def overload_types(key: str, patterns: dict[str, Any], types: Any) -> tuple[Any,
     """
     own_types = _types_by_name(key, patterns, types) if isinstance(types, dict) else list(types)
     if len(own_types) != len(patterns):
-        raise ArgumentTypeError(f"{len(own_types)} types for the {len(patterns)} parameters of kernel {key!r}")
+        number = counted(len(own_types), "type")
+        raise ArgumentTypeError(f"{number} for the {counted(len(patterns), 'parameter')} of kernel {key!r}")
     bound: dict[Any, Any] = {}
     for (name, pattern), t in zip(patterns.items(), own_types, strict=True):
         if not match(pattern, scalars.canonical(t), bound):

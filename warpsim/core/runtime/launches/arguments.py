@@ -21,6 +21,7 @@ from ....errors import (
     ReadOnlyError,
     StructureIdError,
     WarpsimError,
+    counted,
     shown,
 )  # fmt: skip
 from ...emit.layout import WORD
@@ -110,7 +111,7 @@ def loses_digits(value: Any, t: Any) -> bool:
 
 
 def _refuse(t: Any, value: Any) -> Any:
-    raise TypeError(f"{np.size(value)} components for {type_name(t)}")
+    raise TypeError(f"{counted(np.size(value), 'component')} for {type_name(t)}")
 
 
 def exact_packer(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from functools import cache, lru_cache
 from typing import Any
 
 from ....config import config
-from ....errors import DimensionError, DimensionTypeError
-from ...emit.layout import MAX_DIM, header
+from ....errors import DimensionError, DimensionTypeError, counted
+from ...emit.layout import header
+from ...types.extents import MAX_EXTENT, integers
 from ..devices.device import Device
 
 MOST_THREADS = 1024
@@ -43,19 +45,18 @@ def extent(dim: int | tuple[int, ...], kernel: str, threads: Threads) -> tuple[i
     """
     extents = (dim,) if isinstance(dim, int) else dim
     if not 1 <= len(extents) <= 4:
-        raise DimensionError(f"kernel {kernel!r} is launched over {len(extents)} dimensions\nexpected: 1 to 4")
-    total = 1
+        cure = "" if extents else "\nhelp: dim=1 runs one thread"
+        number = counted(len(extents), "dimension")
+        raise DimensionError(f"kernel {kernel!r} is launched over {number}\nexpected: 1 to 4{cure}")
     for n in extents:
-        if not isinstance(n, int) or n < 0:
-            raise DimensionError(f"launch dimension {n!r} of kernel {kernel!r}\nexpected: an integer of at least 0")
-        total *= n
+        if not 0 <= n <= MAX_EXTENT:
+            raise DimensionError(f"launch dimension {n} of kernel {kernel!r}\nexpected: 0 to 2**31 - 1")
+    total = math.prod(extents)
     if total >= 2**63:
         raise DimensionError(f"kernel {kernel!r} is launched over {total} threads\nexpected: fewer than 2**63")
     dims = as_indexed(dim, threads.ndim)
     if threads.ndim and not threads.least <= len(extents) <= threads.ndim:
         return -1, b""
-    if max(dims) > MAX_DIM:
-        raise DimensionError(f"launch dimension {max(dims)} of kernel {kernel!r}\nexpected: at most 2**31 - 1 each")
     return total, header(dims, threads.block_dim)
 
 
@@ -86,14 +87,8 @@ def threads_of_block(block_dim: Any, device: Device) -> int:
 
 
 def normalized(dim: Any) -> int | tuple[int, ...]:
-    """Launch dimensions as an int or a tuple of ints."""
-    try:
-        return operator.index(dim)
-    except TypeError:  # arrays of integers have an index method too
-        pass
-    try:
-        if not isinstance(dim, bytes | bytearray):
-            return tuple(operator.index(n) for n in dim)
-    except TypeError:
-        pass
-    raise DimensionTypeError(f"launch dimensions {dim!r}\nexpected: an integer or up to four integers")
+    """Launch dimensions as an int or a tuple of ints. Raises `DimensionTypeError`."""
+    extents = integers(dim)
+    if extents is None:
+        raise DimensionTypeError(f"launch dimensions {dim!r}\nexpected: an integer or up to four integers")
+    return extents[0] if len(extents) == 1 else extents

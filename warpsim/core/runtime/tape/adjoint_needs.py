@@ -247,7 +247,9 @@ class Needs:
                 fields = [field for n, field in read if n == first + k]
                 before[e.position] = sorted({*before.get(e.position, ()), *fields})
         recording = any(e.kind == "recorded" for e in extras)
-        after = tuple((path, User(self, path)) for path in self.overlapping if path in self.looked_at)
+        # Arrays in elements of others hold their contents from before the launch in reverse, see `overlap_error`.
+        changed = [path for path in self.overlapping if path in self.looked_at and path[1] != NESTED]
+        after = tuple((path, User(self, path)) for path in changed)
         return Own(before, after, recording or (self.general is not None and self.general.own.recording))
 
 

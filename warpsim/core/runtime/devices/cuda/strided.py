@@ -15,11 +15,12 @@ from functools import cache
 from typing import Any
 
 from .... import compile as compiler
-from ....emit.layout import MAX_DIM, header
+from ....emit.layout import header
 from ....emit.target import Options
 from ....frontend.source import Source
 from ....ops import tid
 from ....types.arrays import array_type
+from ....types.extents import MAX_EXTENT
 from ....types.scalars import float16, float32, float64, uint8, uint16, uint32, uint64
 from .function import CudaFunction
 
@@ -58,7 +59,7 @@ def joined(lines: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
     """Extents with their strides [bytes] in both views, neighbours joined where they lie in one line."""
     axes: list[tuple[int, int, int]] = []
     for n, t, s in lines:
-        if axes and axes[-1][1:] == (n * t, n * s) and axes[-1][0] * n <= MAX_DIM:
+        if axes and axes[-1][1:] == (n * t, n * s) and axes[-1][0] * n <= MAX_EXTENT:
             axes[-1] = (axes[-1][0] * n, t, s)
         else:
             axes.append((n, t, s))

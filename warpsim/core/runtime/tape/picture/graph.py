@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .....errors import TapeError, instance
+from .....errors import TapeError, counted, instance
 from ....types.arrays import type_name
 from ...arrays.array import array
 from ...arrays.indexed import indexedarray
@@ -298,7 +298,10 @@ def visualize(
     ):  # fmt: skip
         tracked.append([_drawable(a, what) for a in arrays or []])
         if chosen is not None and len(chosen) != len(tracked[-1]):
-            raise TapeError(f"{len(chosen)} names for {what}\nexpected: {len(tracked[-1])}, one for every array")
+            raise TapeError(
+                f"{counted(len(chosen), 'name')} for {what}\n"
+                f"expected: {len(tracked[-1])}, one for every array"
+            )
         labels += [(a, str(name)) for a, name in zip(tracked[-1], chosen or [], strict=False)]
     options = PictureOptions(
         simplify_graph, hide_readonly_arrays, labels, choose_longest_node_name, ignore_graph_scopes, tracked[0],

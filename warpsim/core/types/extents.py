@@ -1,0 +1,36 @@
+"""Extents of launches and of arrays, as users write them: an integer, or a sequence of integers."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+MAX_EXTENT = 2**31 - 1
+"""The largest extent."""
+
+_NO_LISTS = (str, bytes, bytearray, range, Mapping)
+
+
+def integers(written: Any) -> tuple[int, ...] | None:
+    """Extents as integers of Python; None for all else: truth values, texts, ranges, sets, sequences in sequences."""
+    if written.__class__ is not tuple:
+        whole = _integer(written)
+        if whole is not None:
+            return (whole,)
+        if isinstance(written, _NO_LISTS) or not hasattr(written, "__getitem__"):
+            return None
+    try:
+        parts = tuple([n if n.__class__ is int else _integer(n) for n in written])
+    except TypeError:  # an array without dimensions
+        return None
+    return None if None in parts else parts
+
+
+def _integer(n: Any) -> int | None:
+    try:
+        return None if isinstance(n, bool | np.bool_) else operator.index(n)
+    except TypeError:  # arrays of integers have an index method too
+        return None
