@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -14,6 +15,31 @@ from .operator import Active, Call, Operator
 from .signature import Parameter, Shape
 
 
+class Callee:
+    """What programs of JAX call: an operator, and how. compiled: calls outside of `jit`, by their evaluations."""
+
+    def __init__(self, operator: Operator, enable_backward: bool, has_side_effect: bool, graph_mode: Any):
+        self.operator, self.enable_backward = operator, enable_backward
+        self.has_side_effect, self.graph_mode = has_side_effect, graph_mode
+        self.compiled: dict[Evaluation, Callable[..., Any]] = {}
+
+
+_callees: WeakValueDictionary[tuple[Any, ...], Callee] = WeakValueDictionary()
+
+
+def callee_of(operator: Operator, block_dim: int | None, *how: Any) -> Callee:
+    """The callee of an operator: the same one for all that are made alike, which share their compiled programs.
+
+    JAX knows programs by what they call. Were that new with every `jax_kernel(k)`, every one would be compiled anew.
+    """
+    s = operator.signature
+    key = (operator.subject, len(s.outputs), tuple(s.in_out), block_dim, *how)
+    known = _callees.get(key)
+    if known is None:
+        known = _callees[key] = Callee(operator, *how)
+    return known
+
+
 class Evaluation(NamedTuple):
     """One call of an operator in a program of JAX.
 
@@ -22,7 +48,7 @@ class Evaluation(NamedTuple):
     operands have a leading extent for them. All results have one, where there is a batch.
     """
 
-    op: Any
+    callee: Callee
     form: str
     numbers: tuple[Any, ...]
     dims: tuple[int, ...]
@@ -33,7 +59,7 @@ class Evaluation(NamedTuple):
 
     @property
     def operator(self) -> Operator:
-        return self.op.operator
+        return self.callee.operator
 
     @property
     def operands(self) -> tuple[int, ...]:

@@ -17,10 +17,10 @@ from ..errors import ArgumentTypeError, ArrayError, instance, user_frames
 from .copied import Copied
 from .forms import VALUE
 from .jax import check_width
-from .jax_evaluation import Evaluation
+from .jax_evaluation import Callee, Evaluation, callee_of
 from .jax_modes import JaxCallableGraphMode, JaxModulePreloadMode, check_staged
 from .jax_primitive import evaluate
-from .operator import operator_of
+from .operator import Operator, operator_of
 from .signature import Parameter, evaluated
 
 _METHODS = (None, "broadcast_all", "expand_dims", "sequential", "sequential_unrolled", "legacy_vectorized")
@@ -40,11 +40,20 @@ class JaxFunction(Copied):
             has_side_effect, block_dim, graph_mode,
         )  # fmt: skip
         self.subject, self.num_outputs, self.in_out_argnames = subject, num_outputs, in_out_argnames
-        self.launch_dims, self.output_dims, self.enable_backward = launch_dims, output_dims, enable_backward
-        self.has_side_effect, self.block_dim, self.graph_mode = bool(has_side_effect), block_dim, graph_mode
+        self.launch_dims, self.output_dims = launch_dims, output_dims
+        self.block_dim, self.how = block_dim, (bool(enable_backward), bool(has_side_effect), graph_mode)
         threads_of_block(block_dim, CPU)  # raises for what is none
-        self.operator = operator_of(subject, num_outputs or 1, in_out_argnames, block_dim)
+        self.callee = self.with_outputs(num_outputs or 1)
         self.__name__ = getattr(subject, "key", None) or subject.__name__
+
+    def with_outputs(self, count: int) -> Callee:
+        """What programs call for this number of outputs."""
+        operator = operator_of(self.subject, count, self.in_out_argnames, self.block_dim)
+        return callee_of(operator, self.block_dim, *self.how)
+
+    @property
+    def operator(self) -> Operator:
+        return self.callee.operator
 
     def __repr__(self) -> str:
         return f"<JAX function of {self.operator.signature.owner}>"
@@ -72,7 +81,7 @@ class JaxFunction(Copied):
         launch_dims = evaluated(self.launch_dims if launch_dims is None else launch_dims, args)
         output_dims = evaluated(self.output_dims if output_dims is None else output_dims, args)
         dims, full = signature.dims(shapes, launch_dims, output_dims)
-        return list(evaluate(Evaluation(self, VALUE, tuple(numbers), dims, tuple(full)), operands))
+        return list(evaluate(Evaluation(self.callee, VALUE, tuple(numbers), dims, tuple(full)), operands))
 
     def fit(self, count: int) -> None:
         """Where the number of outputs was not said, it follows from that of the arguments."""
@@ -81,8 +90,7 @@ class JaxFunction(Copied):
         if not all(param.is_array for param in signature.params[count:]):
             return  # an argument is missing: no output
         if self.num_outputs is None and pure > 0 and pure != len(signature.pure):
-            count = pure + len(signature.in_out)
-            self.operator = operator_of(self.subject, count, self.in_out_argnames, self.block_dim)
+            self.callee = self.with_outputs(pure + len(signature.in_out))
 
 
 def check_method(vmap_method: Any) -> None:

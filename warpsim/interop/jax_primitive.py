@@ -7,7 +7,7 @@ order follow the calculus of `forms`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import jax
@@ -21,6 +21,7 @@ from .jax_evaluation import Evaluation
 from .jax_modes import check_captured
 from .jax_plans import plans
 
+_MOST_KNOWN = 1024
 operator_p = Primitive("warpsim_operator")
 operator_p.multiple_results = True
 
@@ -49,10 +50,14 @@ def _(*operands: Any, evaluation: Evaluation) -> list[Any]:
         return compiled(evaluation)(*operands)
 
 
-@lru_cache(maxsize=1024)
 def compiled(evaluation: Evaluation) -> Callable[..., Any]:
-    """A call outside of `jit`."""
-    return jax.jit(lambda *operands: operator_p.bind(*operands, evaluation=evaluation))
+    """A call outside of `jit`, compiled once; it goes with what it calls, as a global cache would keep both."""
+    known = evaluation.callee.compiled
+    if evaluation not in known:
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        known[evaluation] = jax.jit(lambda *operands: operator_p.bind(*operands, evaluation=evaluation))
+    return known[evaluation]
 
 
 @operator_p.def_effectful_abstract_eval
@@ -66,7 +71,7 @@ def _(*operands: Any, evaluation: Evaluation) -> tuple[list[Any], Any]:
 
 def stays(evaluation: Evaluation) -> bool:
     """Whether a program runs the call also where nobody needs its results."""
-    return bool(evaluation.op.has_side_effect) and evaluation.form == VALUE
+    return bool(evaluation.callee.has_side_effect) and evaluation.form == VALUE
 
 
 @cache
@@ -79,7 +84,7 @@ def launch_effects() -> frozenset[Any]:
 def lowered(ctx: Any, *operands: Any, evaluation: Evaluation) -> Any:
     """The call in a program of XLA."""
     shapes = evaluation.own_shapes([a.shape for a in ctx.avals_in])
-    check_captured(evaluation.op.graph_mode, evaluation.operator.signature.owner)
+    check_captured(evaluation.callee.graph_mode, evaluation.operator.signature.owner)
     target, plan = plans().plan(evaluation, shapes)
     options = {"operand_output_aliases": aliases(evaluation), "has_side_effect": stays(evaluation)}
     return jax.ffi.ffi_lowering(target, **options)(ctx, *operands, plan=plan)
@@ -216,7 +221,7 @@ batching.primitive_batchers[operator_p] = batched_rule
 
 def check_differentiable(evaluation: Evaluation) -> None:
     """Raise `NotDifferentiableError` for a kernel that was declared to have no derivative."""
-    if not evaluation.op.enable_backward:
+    if not evaluation.callee.enable_backward:
         raise NotDifferentiableError(
             f"a derivative of {evaluation.operator.signature.owner}, which has enable_backward=False",
             help="make it with enable_backward=True",

@@ -159,7 +159,10 @@ class Signature:
 
     def usual_dims(self, shapes: tuple[Shape, ...]) -> tuple[Any, list[Shape]]:
         """As `dims` where nothing is named, known from earlier calls."""
-        dims = self._known.get(shapes)
+        try:
+            dims = self._known.get(shapes)
+        except TypeError:  # symbols, which have no hash
+            return self.dims(shapes, None, None)
         if dims is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+from torch._C._functorch import TransformType
 from torch.autograd import forward_ad
 
 from ..core.language import array
@@ -58,10 +59,19 @@ class Evaluation(NamedTuple):
         return [s.inputs[k] for k in self.active]
 
     def run(self, operands: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """Compute the form for tensors in memory."""
+        """Compute the form, or let those see it who trace or who have tensors of their own."""
+        if not is_traced(operands):
+            return self.computed(operands)
+        with torch._C._AutoDispatchBelowAutograd():
+            return list(self.op.traced(self, operands))
+
+    def computed(self, operands: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Compute the form for tensors in memory; for those without memory, as they have none either."""
         again = {VALUE: repeated, VJP: repeated_adjoint}.get(self.form)
         if again is not None and (results := again(self, operands)) is not None:
             return results
+        if operands and all(a.is_meta for a in operands):
+            return self.fake(operands)
         parts = self.split(operands)
         s, tensors = self.op.signature, iter(parts["x"])
         inputs = [s.inputs[k] for k in self.tensors]
@@ -77,6 +87,53 @@ class Evaluation(NamedTuple):
         call = Call(x, self.dims, self.shapes, self.op.device_of(operands))
         computed = self.op.operator.run(self.form, call, self.active, groups)
         return [given(a, param) for a, param in zip(computed, self.results_like(), strict=True)]
+
+    def fake(self, operands: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Tensors like the results, without contents."""
+        like = operands[0] if operands else torch.empty(())
+        if self.form == VALUE:
+            shapes: Sequence[Any] = self.shapes
+        elif self.form in GIVES_TANGENTS:
+            shapes = [self.shapes[k] for k in self.op.signature.float_outputs]
+        else:
+            of_input = dict(zip(self.tensors, operands, strict=False))
+            shapes = [of_input[k].shape for k in self.active]
+        dtypes = [self.op.dtypes[param.name] for param in self.results_like()]
+        return [like.new_empty(shape, dtype=dtype) for shape, dtype in zip(shapes, dtypes, strict=True)]
+
+
+PLAIN = (torch.Tensor, torch.nn.Parameter)
+"""Classes of tensors that have memory and nothing to say."""
+
+
+def is_traced(operands: Sequence[torch.Tensor]) -> bool:
+    """Whether modes of the dispatcher, such as those that trace graphs, or classes of tensors follow what happens."""
+    return bool(_modes() or is_before_dispatch() or not are_plain(operands))
+
+
+def are_plain(operands: Sequence[torch.Tensor]) -> bool:
+    """Whether all tensors are of PyTorch's own class, with strides or a layout; a loop, faster than `all`."""
+    for a in operands:
+        if type(a) not in PLAIN or a.is_nested:
+            return False
+    return True
+
+
+def any_gradient(operands: Sequence[torch.Tensor]) -> bool:
+    """Whether a tensor requires a gradient; a loop, faster than `any`."""
+    for a in operands:
+        if a.requires_grad:
+            return True
+    return False
+
+
+_modes = torch._C._len_torch_dispatch_stack
+_is_included, _BEFORE = torch._C._dispatch_tls_is_dispatch_key_included, torch._C.DispatchKey.PreDispatch
+
+
+def is_before_dispatch() -> bool:
+    """Whether a graph is traced of what is called before autograd sees it, as `torch.export` does."""
+    return bool(_is_included(_BEFORE))
 
 
 def given(a: array, param: Parameter) -> torch.Tensor:
@@ -102,7 +159,7 @@ class Gradient(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *cotangents: Any) -> Any:
         if torch.is_grad_enabled() or is_transformed():
-            return Derivative.backward(ctx, *cotangents)
+            return second_order(ctx, *cotangents)
         evaluation, flags = ctx.evaluation, ctx.needs_input_grad[1:]
         active = tuple([k for k, flag in zip(evaluation.tensors, flags, strict=True) if flag])
         asked = evaluation._replace(form=VJP, active=active)
@@ -110,9 +167,47 @@ class Gradient(torch.autograd.Function):
         return None, *[next(gradients) if flag else None for flag in flags]
 
 
+def function_for(operands: Sequence[torch.Tensor]) -> Callable[..., Any]:
+    """What computes an operator, by the derivatives that somebody may want."""
+    if is_transformed():
+        return transformed()
+    if torch.is_grad_enabled() and any_gradient(operands):
+        return Gradient.apply
+    return lambda evaluation, *operands: evaluation.run(operands)
+
+
+def transformed() -> Callable[..., Any]:
+    """What computes an operator inside of `torch.func`. Raises `NotDifferentiableError` where PyTorch has no rule."""
+    kinds = layers()
+    if kinds and kinds[-1] == TransformType.Functionalize:
+        return lambda evaluation, *operands: evaluation.op.traced(evaluation, operands)
+    if TransformType.Functionalize in kinds:
+        raise NotDifferentiableError(
+            "an operator inside a transformation of torch.func inside torch.func.functionalize",
+            help="leave functionalize out: operators change no tensor and give no views",
+        )
+    if (kinds and is_before_dispatch()) or (TransformType.Grad in kinds and torch.compiler.is_exporting()):
+        raise NotDifferentiableError(
+            "an operator inside a transformation of torch.func that torch.export or make_fx(pre_dispatch=True) traces",
+            help="export the function and transform what comes out, or trace it by make_fx or torch.compile",
+        )
+    return Derivative.apply
+
+
+def layers() -> list[Any]:
+    """The kinds of transformations of `torch.func` around, the innermost last."""
+    return [layer.key() for layer in torch._C._functorch.get_interpreter_stack() or ()]
+
+
 def is_transformed() -> bool:
     """Whether forward mode or a transformation of `torch.func` follows what happens."""
     return bool(torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0)
+
+
+@torch.compiler.disable
+def second_order(ctx: Any, *cotangents: Any) -> Any:
+    """Gradients that are differentiated again; compilers give functions up that call this, instead of failing in it."""
+    return Derivative.backward(ctx, *cotangents)
 
 
 def seeds(ctx: Any, cotangents: Sequence[Any]) -> list[torch.Tensor]:
@@ -148,6 +243,7 @@ class Derivative(torch.autograd.Function):
         ctx.save_for_forward(*operands)
 
     @staticmethod
+    @torch.compiler.disable
     def backward(ctx: Any, *cotangents: Any) -> Any:
         evaluation, needed = ctx.evaluation, ctx.needs_input_grad[1:]
         parts, arriving = evaluation.split(ctx.saved_tensors), seeds(ctx, cotangents)

@@ -8,42 +8,42 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 from weakref import WeakValueDictionary
 
 import torch
+from torch.overrides import handle_torch_function, has_torch_function
 
 from ..core.language import get_device
 from ..core.runtime.devices.device import Device
 from ..core.types.arrays import type_name
-from ..errors import ArgumentTypeError, ArrayError, DeviceError, user_frames
+from ..errors import ArgumentTypeError, ArrayError, DeviceError, LaunchError, user_frames
 from .copied import Copied
 from .forms import VALUE
 from .operator import KernelOperator, Operator, operator_of
 from .signature import Parameter, evaluated
 from .torch import device_from_torch, dtype_to_torch, from_torch
-from .torch_function import Derivative, Evaluation, Gradient, is_transformed
-from .torch_library import Registered, is_taken, overload, signed
+from .torch_function import Evaluation, are_plain, function_for
+from .torch_library import dispatched, is_taken, overload, registered, traced
 from .torch_repeat import Layouts
 
 _numbers = itertools.count(2)
 _named: WeakValueDictionary[str, TorchOperator] = WeakValueDictionary()
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 class TorchOperator(Copied):
     """A kernel as a function of tensors; made by `torch_op`."""
 
-    def __init__(self, operator: Operator, launch_dims: Any, output_dims: Any, name: str):
+    def __init__(self, operator: Operator, launch_dims: Any, output_dims: Any, name: str, chosen_name: str | None):
         s = operator.signature
         in_out = tuple(s.inputs[k].name for k in s.in_out)
         super().__init__(made_again, operator.subject, len(s.outputs), in_out, launch_dims, output_dims, name)
         self.operator, self.signature = operator, operator.signature
-        self.launch_dims, self.output_dims, self.name = launch_dims, output_dims, name
+        self.launch_dims, self.output_dims = launch_dims, output_dims
+        self.name, self.chosen_name = name, chosen_name
         self.layouts = Layouts(self)
-        self.variants: dict[tuple[bool, ...], Registered] = {}
         self.__name__ = name
 
     def __repr__(self) -> str:
@@ -59,6 +59,14 @@ class TorchOperator(Copied):
     @torch.compiler.disable
     def eager_results(self, args: Sequence[Any], launch_dims: Any, output_dims: Any) -> Any:
         """The results outside of graphs: a compiler that gave this call up must not take its parts up again."""
+        if has_torch_function(args):
+            options = {"launch_dims": launch_dims, "output_dims": output_dims}
+            return handle_torch_function(self, args, *args, **options)
+        if torch._C._get_tracing_state() is not None:
+            raise LaunchError(
+                f"a call of {self.signature.owner} in torch.jit.trace, whose graphs keep the extents of one call\n"
+                "help: use torch.compile, torch.export.export or torch.fx"
+            )
         return self.results(args, launch_dims, output_dims, compiling=False)
 
     def results(self, args: Sequence[Any], launch_dims: Any, output_dims: Any, compiling: bool) -> Any:
@@ -68,18 +76,16 @@ class TorchOperator(Copied):
         launch_dims = evaluated(self.launch_dims if launch_dims is None else launch_dims, args)
         output_dims = evaluated(self.output_dims if output_dims is None else output_dims, args)
         operands = [a for a in args if isinstance(a, torch.Tensor)]
-        plain = not compiling and all(type(a) in _PLAIN and not a.is_nested for a in operands)
-        if not plain and not compiling:
+        if not compiling and not are_plain(operands):
             self.check_layouts(args)
         shapes = tuple([tuple(a.shape) if isinstance(a, torch.Tensor) else () for a in args])
         if launch_dims is None and output_dims is None and not compiling:
             dims, full = self.signature.usual_dims(shapes)
         else:
             dims, full = self.signature.dims(shapes, launch_dims, output_dims)
-        if not plain:
+        if compiling:
             name = self.variant(tuple(isinstance(a, torch.Tensor) for a in args))
-            args = [signed(a, param) for a, param in zip(args, self.signature.inputs, strict=True)]
-            return getattr(torch.ops.warpsim, name).default(*args, list(dims), *(list(shape) for shape in full))
+            return getattr(torch.ops.warpsim, name).default(*dispatched(self, args, dims, full))
         tensors = tuple([k for k, number in enumerate(numbers) if number is None])
         evaluation = Evaluation(self, VALUE, numbers, tensors, dims, tuple(full))
         results = function_for(operands)(evaluation, *operands)
@@ -169,20 +175,11 @@ class TorchOperator(Copied):
     @torch.compiler.assume_constant_result
     def variant(self, tensors: tuple[bool, ...]) -> str:
         """The name of the operator in graphs that takes tensors for these inputs, registered once."""
-        if tensors not in self.variants:
-            usual = all(t == param.is_array for t, param in zip(tensors, self.signature.inputs, strict=True))
-            name = self.name if usual else f"{self.name}_{''.join('nt'[t] for t in tensors)}"
-            self.variants[tensors] = Registered(self, tensors, name)
-        return self.variants[tensors].name
+        return registered(self, tensors).name
 
-
-def function_for(operands: Sequence[torch.Tensor]) -> Callable[..., Any]:
-    """What computes an operator, by the derivatives that somebody may want."""
-    if is_transformed():
-        return Derivative.apply
-    if torch.is_grad_enabled() and any(a.requires_grad for a in operands):
-        return Gradient.apply
-    return lambda evaluation, *operands: evaluation.run(operands)
+    def traced(self, evaluation: Evaluation, operands: Sequence[torch.Tensor]) -> list[Any]:
+        """The results of a form by the dispatcher."""
+        return traced(evaluation, operands)
 
 
 def same_bits(a: torch.dtype, b: torch.dtype) -> bool:
@@ -217,7 +214,7 @@ def torch_op(
     title = name or re.sub(r"\W", "_", getattr(subject, "key", None) or subject.__name__)
     while title in _named or is_taken(title):
         title = f"{title}_{next(_numbers)}"
-    _named[title] = TorchOperator(operator, launch_dims, output_dims, title)
+    _named[title] = TorchOperator(operator, launch_dims, output_dims, title, name)
     return _named[title]
 
 

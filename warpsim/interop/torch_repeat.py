@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _POINTERS = struct.Struct("<2Q").pack
 _MOST_KNOWN = 1024
+_CPU = torch.device("cpu")  # said in the backward pass, where `with torch.device(...)` would choose another one
 
 
 class Layout:
@@ -132,7 +133,7 @@ def described_inputs(
             return None
         gradient = 0
         if k in evaluation.active:
-            gradients.append(torch.zeros(t.shape, dtype=layout.dtype))
+            gradients.append(torch.zeros(t.shape, dtype=layout.dtype, device=_CPU))
             gradient = gradients[-1].data_ptr()
         if is_read or gradient:
             args[k] = Descriptor(layout, t.data_ptr() if is_read else gradient, gradient)
@@ -155,7 +156,7 @@ def described_outputs(
                 return None
             held.append(seed.clone(memory_format=torch.contiguous_format))
         else:
-            held.append(torch.empty(shape, dtype=layout.dtype))
+            held.append(torch.empty(shape, dtype=layout.dtype, device=_CPU))
         at = held[-1].data_ptr()
         args.append(Descriptor(layout, at, at if is_seeded else 0))
     return args, held

@@ -127,6 +127,11 @@ class SolverDFSPH(SolverSPH):
 
     # ----- what is asked of it --------------------------------------------------------------------
 
+    @property
+    def scratch(self) -> list[Any]:
+        """What every step fills before it reads it, for `wp.checkpoint(..., scratch=solver.scratch)`."""
+        return [*super().scratch, self._stiffness, self._error, self._push, self._pushed]
+
     def pressure(self, state: State) -> np.ndarray:
         """Of every particle in the last substep, (particles,) [Pa]."""
         p = self.particles

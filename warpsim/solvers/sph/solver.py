@@ -13,7 +13,7 @@ from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.creation import copy
 from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
-from ...core.runtime.rollout.footprint import LoopTape
+from ...core.runtime.rollout.footprint import may_run_again
 from ...errors import StateError
 from ..checks import check_step, model_problem, refuse
 from ..control import Control, advance_shapes
@@ -205,7 +205,7 @@ class SolverSPH:
     def _find_neighbours(self) -> bool:
         """List them anew where they must be; in what may run again build the grid instead. Whether they are listed."""
         p = self.particles
-        again = current_graph() is not None or any(isinstance(tape, LoopTape) for tape in saved_contents.active())
+        again = current_graph() is not None or may_run_again()
         if again:
             p.build_grid(self.support, self.period)
         elif p.is_outdated:

@@ -1,9 +1,10 @@
 """`checkpoint`: gradients of long loops in little memory, by keeping few states and running steps again.
 
-Guarantees: gradients equal those of a tape that recorded every step, bit for bit; after `backward` all arrays
-hold what they held before it. What would make a replay differ from the first run is an error, never a wrong
-gradient: writes that were not declared (`footprint`), contents that changed since (the tape's reads), and
-steps that depend on anything else (checksums of the states that were kept).
+Guarantees: gradients equal those of a tape that recorded the same operations, bit for bit; a step that does others in a
+loop, as a fluid's does, differs by rounding. After `backward` all arrays hold what they held before it. What would make
+a replay differ from the first run is an error, never a wrong gradient: writes that were not declared (`footprint`),
+contents that changed since (the tape's reads), and steps that depend on anything else (checksums of the states that
+were kept).
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ import numpy as np
 
 from ....errors import CheckpointError
 from ...types.arrays import type_name
+from ..arrays import saved_contents
 from ..arrays.array import array, root
 from ..arrays.call_site import CallSite
 from ..arrays.foreign import memory_at
@@ -37,6 +39,20 @@ class LoopTape(Tape):
 
     def note_filled(self, arrays: Iterable[array]) -> None:
         self.log.extend(AnnouncedWrite(a, CallSite.outside(), "a structure that is built") for a in arrays)
+
+
+class _Replays(threading.local):
+    """How many loops the thread runs again, whether or not a tape records their steps."""
+
+    count = 0
+
+
+replays = _Replays()
+
+
+def may_run_again() -> bool:
+    """Whether this is a step of a loop with checkpoints, in its first run or a later one."""
+    return replays.count > 0 or any(isinstance(tape, LoopTape) for tape in saved_contents.active())
 
 
 class Watch(LoopTape):
@@ -116,7 +132,7 @@ class Footprint:
         self._filled.clear()
         for entry in entries:
             for use in entry.uses():
-                if use.depends or use.writes:
+                if (use.depends or use.writes) and use.array.size:  # where there is no element, none is read
                     self._judge(entry, use)
 
     def _judge(self, entry: TapeEntry, use: ArrayUse) -> None:

@@ -25,7 +25,7 @@ from ..devices.capture import recorded
 from ..devices.device import ScopedDevice, get_device
 from ..tape.adjoint_needs import Always
 from ..tape.recording import register
-from .footprint import PARAMETERS, STATE, Footprint, LoopTape, Watch, named
+from .footprint import PARAMETERS, STATE, Footprint, LoopTape, Watch, named, replays
 from .loop_entry import LoopEntry
 from .schedules import Action, Advance, Restore, Reverse, Store
 
@@ -252,7 +252,11 @@ class Rollout:
     def replaying(self) -> Iterator[None]:
         """While it lasts, steps may run again: tapes see nothing of it, and after it arrays hold what they held."""
         with Paused(), ScopedDevice(self.device), Unseen(self.written), Preserved(self.written):
-            yield
+            replays.count += 1
+            try:
+                yield
+            finally:
+                replays.count -= 1
 
     def segment(self, start: int, stop: int, use: Callable[[LoopTape], Result]) -> Result:
         """Record steps again and give the tape to `use`, whose result is returned.
