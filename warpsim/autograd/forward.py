@@ -32,7 +32,7 @@ from ..errors import GradientError, user_frames
 from .bound import BoundArguments
 from .copies import PrivateCopies
 from .dual import Along, DualLaunch
-from .sweeps import ForwardSweep, ReverseSweep
+from .sweeps import ForwardSweep, OfArrays, ReverseSweep
 
 # ----- tangents -----------------------------------------------------------------------------------
 
@@ -50,7 +50,9 @@ def jvp(
     for parameters that are numbers, numbers. What is not given does not move.
 
     `jvp(tape, tangents={x: u})` carries tangents through what the tape recorded, and returns those of the
-    arrays that it wrote, by array. `jvp(function, inputs=[x], tangents={x: u})` calls the function on a tape.
+    arrays that it wrote, by array. Views and what they are views of stand for the same memory, in what is given and
+    in what is looked up; where arrays that are given overlap, their tangents must be the same.
+    `jvp(function, inputs=[x], tangents={x: u})` calls the function on a tape.
 
     Raises `GradientError` for a tangent that does not fit or belongs to nothing, `NotDifferentiableError`
     for a kernel without a tangent, `TapeOverwriteError` when contents were changed since, and what
@@ -67,12 +69,12 @@ def jvp(
 
 def carried(tape: Tape, tangents: Mapping[Any, Any]) -> dict[Any, Any]:
     """Tangents of the arrays that a tape wrote."""
-    sweep = ForwardSweep(tape)
+    sweep = ForwardSweep(tape, further=tangents)
     with Paused():
         sweep.set(tangents)
         sweep.run()
     known = {id(a) for record in tape.records for a in record.written()}
-    return {a: sweep.tangents.of(a) for a in tape.arrays() if id(a) in known}
+    return OfArrays(sweep.tangents, (a for a in tape.arrays() if id(a) in known))
 
 
 def launch_with_tangents(kernel: Kernel, dim: Any, args: list[Any], tangents: Along, device: Any) -> dict[str, Any]:
@@ -154,14 +156,14 @@ def products(tape: Tape, loss: Any, cotangents: Mapping[Any, Any], vector: Mappi
         raise GradientError(
             "hvp got neither a loss nor cotangents\nexpected: hvp(tape, loss=loss, vector={array: direction})"
         )
-    sweep = ForwardSweep(tape, for_reverse=True)
+    sweep = ForwardSweep(tape, for_reverse=True, further=vector)
     with Paused():
         sweep.set(vector)
         sweep.run()
-        reverse = ReverseSweep(sweep)
+        reverse = ReverseSweep(sweep, seeds)
         reverse.set(seeds)
         reverse.run()
-    return {a: reverse.gradient_tangents.of(a) for a in tape.arrays() if a._gradient is not None}
+    return OfArrays(reverse.gradient_tangents, (a for a in tape.arrays() if a._gradient is not None))
 
 
 def second_order_of_launch(

@@ -243,6 +243,46 @@ def rotation(matrices):
     return u @ vt
 
 
+@wp.kernel
+def squares(a: wp.array(dtype=wp.mat33d), weights: wp.array(dtype=wp.mat33d), sums: wp.array2d(dtype=wp.float64)):
+    """The weighed sum of U diag(sigma^2) V^T, by its factors and by the polar decomposition A = R S."""
+    i = wp.tid()
+    u, s, v = wp.svd3(a[i])
+    r = u * wp.transpose(v)
+    stretch = wp.transpose(r) * a[i]
+    sums[i, 0] = wp.ddot(weights[i], u * wp.diag(wp.cw_mul(s, s)) * wp.transpose(v))
+    sums[i, 1] = wp.ddot(weights[i], r * stretch * stretch)
+
+
+def slopes_of_squares(matrices, weights):
+    """The gradient of either sum."""
+    found = []
+    for column in np.eye(2):
+        a = wp.array(matrices, dtype=wp.mat33d, requires_grad=True)
+        sums = wp.zeros((len(matrices), 2), dtype=wp.float64, requires_grad=True)
+        with wp.Tape() as tape:
+            wp.launch(squares, len(matrices), [a, wp.array(weights, dtype=wp.mat33d), sums])
+        tape.backward(grads={sums: wp.array(np.tile(column, (len(matrices), 1)), dtype=wp.float64)})
+        found.append(a.grad.numpy())
+    return found
+
+
+def test_functions_of_the_polar_stretch_have_exact_gradients_where_values_coincide():
+    """At c R the slope of A -> U sigma^2 V^T is 2 c of the symmetric part and c of the other one; factors lack part."""
+    rng = np.random.default_rng(13)
+    turns = orthogonal(20, 3, rng)
+    turns[:, :, 0] *= np.linalg.det(turns)[:, None]
+    weights = rng.normal(size=turns.shape)
+    by_factors, by_stretch = slopes_of_squares(1.5 * turns, weights)
+    local = turns.transpose(0, 2, 1) @ weights
+    want = turns @ (1.5 * (local + local.transpose(0, 2, 1)) + 0.75 * (local - local.transpose(0, 2, 1)))
+    np.testing.assert_allclose(by_stretch, want, atol=5e-3)  # values a few roundings apart: see above
+    assert np.abs(by_factors - want).max() > 1.0
+    apart = turns * np.array([1.0, 1.5, 2.0])
+    by_factors, by_stretch = slopes_of_squares(apart, weights)
+    np.testing.assert_allclose(by_factors, by_stretch, atol=1e-10)
+
+
 def test_functions_of_singular_values_alone_are_smooth_where_they_coincide():
     n, rng = 3, np.random.default_rng(8)
     matrices = degenerate(n, rng)[1:12]

@@ -26,10 +26,12 @@ from ..ops.values import from_memory, into_memory, llvm_type, memory_type, regis
 from ..passes.analysis.atomics import AtomicPlan
 from ..passes.analysis.cost import estimate
 from ..passes.analysis.lanes import lane_plan
+from ..passes.analysis.large_compounds import large_types
 from ..types import scalars
 from ..types.compounds import scalar_of
 from ..types.handles import ROW_BITS, TABLE_NAME, digest
 from . import layout, native, snippets
+from .buffers import BufferedLowering
 from .cpu_math import CpuMath
 from .cpu_threads import ThreadLoops
 from .layout import BYTES, CONCURRENT, GATHERED_PRIVATE, I1, I32, I64, SCATTERED_PRIVATE
@@ -110,7 +112,8 @@ class CpuTarget(ThreadLoops, CpuMath):
         self.concurrent, *private = (b.icmp_unsigned("!=", bit, ll.Constant(I64, 0)) for bit in bits)
         self.scattered, self.gathered = (b.and_(self.concurrent, b.not_(bit)) for bit in private)
         self.block = block
-        self.lowering = Lowering(self)
+        large = large_types(self.fn)
+        self.lowering = BufferedLowering(self, self.fn.body, large) if large else Lowering(self)
         self.lowering.env.update(self.parameters(block))
         self.open_accumulators()
         self.apart = self.are_apart() if self.lanes is not None else None

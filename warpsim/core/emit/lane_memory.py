@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from llvmlite import ir as ll
@@ -10,9 +12,11 @@ from llvmlite import ir as ll
 from ..ir.nodes import Call
 from ..ops.lanes import is_vector, like, picked_lanes
 from ..types import structs
+from ..types.arrays import ArrayType
 from ..types.compounds import is_compound
 from . import layout
-from .layout import I1, I8, I32, I64
+from .lane_loops import LaneLoop
+from .layout import BYTES, I1, I8, I32, I64
 
 _WIDEST = 4  # components of an element that is moved as a whole
 _POWER = (0, 1, 2, 4, 4)  # how many places as many components take
@@ -107,6 +111,74 @@ class Room:
         if self.whole is not None:
             return apart(b, b.load(self.slots[0]), self.whole.count)[: len(self.kinds)]
         return [from_word(b, b.load(slot), kind) for slot, kind in zip(self.slots, self.kinds, strict=True)]
+
+
+class LaneArray:
+    """A local array of every lane: for each component of an element, a vector per slot."""
+
+    def __init__(self, lanes: Any, t: ArrayType):
+        self.lanes, self.b = lanes, lanes.b
+        self.kinds, self.count = layout.register_types(t.dtype), math.prod(t.local_shape or ())
+        self.parts = [self.made(word_of(kind)) for kind in self.kinds]
+
+    def made(self, word: ll.Type) -> Any:
+        """Room for one component, of zeros before the first strip: lanes outside a mask may read what nobody stored."""
+        lanes, b = self.lanes, self.b
+        slot = lanes.target.stack(ll.VectorType(word, lanes.width), self.count)
+        with b.goto_block(lanes.target.stack_block):
+            lanes.target.clear(b.bitcast(slot, BYTES), self.count * lanes.width * bits_of(word) // 8)
+        return slot
+
+    def load(self, index: Any) -> list[Any]:
+        """The elements of all lanes at an index, of each lane its own."""
+        words = self.scattered(index) if is_vector(index) else [self.b.load(self.slot(p, index)) for p in self.parts]
+        return [from_word(self.b, x, kind) for x, kind in zip(words, self.kinds, strict=True)]
+
+    def slot(self, part: Any, index: Any) -> Any:
+        return self.b.gep(part, [index])
+
+    def scattered(self, index: Any) -> list[Any]:
+        """Words from a slot that differs by lane; lanes outside the mask read what the first one within it does."""
+        b, lanes = self.b, self.lanes
+        rooms = [lanes.room(kind) for kind in self.kinds]
+        bits = None if lanes.mask is None else b.bitcast(lanes.mask, ll.IntType(lanes.width))
+        at = lanes.by_lane(index)
+        loop = LaneLoop(b, lanes.width)
+        source = loop.k if bits is None else loop.or_first(bits)
+        for part, room in zip(self.parts, rooms, strict=True):
+            b.store(b.load(self.word(part, at(source), source)), b.gep(first_lane(b, room), [loop.k]))
+        loop.close()
+        return [b.load(room) for room in rooms]
+
+    def word(self, part: Any, index: Any, k: Any) -> Any:
+        """The address of one component of one lane."""
+        return self.b.gep(first_lane(self.b, self.slot(part, index)), [k])
+
+    def store(self, index: Any, flat: list[Any]) -> None:
+        """Store an element of each lane that runs."""
+        words = [as_word(self.b, x) for x in flat]
+        if is_vector(index):
+            self.scatter(index, words)
+            return
+        for part, x in zip(self.parts, words, strict=True):
+            slot = self.slot(part, index)
+            self.b.store(x if self.lanes.mask is None else self.b.select(self.lanes.mask, x, self.b.load(slot)), slot)
+
+    def scatter(self, index: Any, words: list[Any]) -> None:
+        b, lanes = self.b, self.lanes
+        at, values = lanes.by_lane(index), [lanes.by_lane(x) for x in words]
+        bits = None if lanes.mask is None else b.bitcast(lanes.mask, ll.IntType(lanes.width))
+        loop = LaneLoop(b, lanes.width)
+        with b.if_then(loop.bit(bits)) if bits is not None else nullcontext():
+            for part, value in zip(self.parts, values, strict=True):
+                b.store(value(loop.k), self.word(part, at(loop.k), loop.k))
+        loop.close()
+
+
+def bits_of(kind: ll.Type) -> int:
+    """The bits of a number in memory."""
+    widths = {ll.HalfType: 16, ll.FloatType: 32, ll.DoubleType: 64}
+    return int(kind.width) if isinstance(kind, ll.IntType) else widths[type(kind)]
 
 
 def is_few(t: Any) -> bool:

@@ -28,7 +28,7 @@ from ..types import scalars, structs
 from ..types.compounds import is_compound
 from . import layout
 from .lane_loops import LaneLoop, MaskedLoop
-from .lane_memory import Offsets, Room, apart, as_word, first_lane, from_word, is_few, word_of
+from .lane_memory import LaneArray, Offsets, Room, apart, as_word, first_lane, from_word, is_few, word_of
 from .layout import I1, I8, I32
 from .lower import Lowering
 
@@ -50,6 +50,7 @@ class Lanes(Lowering):
         """What was read from scattered elements, perhaps before its turn."""
         self.waiting: list[Waiting] = []
         self.masks: dict[tuple[Any, Region], Any] = {}
+        self.private: dict[Value, LaneArray] = {}
 
     def strip(self, body: Region) -> None:
         """Emit the whole of it, effects included."""
@@ -76,6 +77,9 @@ class Lanes(Lowering):
     # ----- calls ----------------------------------------------------------------------------
 
     def call(self, node: Call) -> None:
+        if self.plan.private & {*node.args[:1], *node.results}:
+            self.access_private(node)
+            return
         args = [self.get(a) for a in node.args]
         if node in self.plan.put_off:
             self.put_off(node, args)
@@ -93,6 +97,18 @@ class Lanes(Lowering):
             self.bind(node.results, [components] if len(node.results) == 1 else components)
         else:
             self.bind(node.results, self.each(node, args))
+
+    def access_private(self, node: Call) -> None:
+        """Make a local array with a place per lane, or load from it or store to it, at once."""
+        if node.op.name == "local_array":
+            self.private[node.results[0]] = LaneArray(self, node.results[0].type)
+            return
+        array = self.private[node.args[0]]
+        [index] = self.get(node.args[1])
+        if node.op.effect == READ:
+            self.env[node.results[0]] = array.load(index)
+        else:
+            array.store(index, [self.vector(x) for x in self.get(node.args[2])])
 
     def threads(self) -> Any:
         """The last thread index of every lane."""
@@ -117,6 +133,8 @@ class Lanes(Lowering):
     def is_gather(self, node: Node) -> bool:
         """Whether a node that was not emitted reads scattered elements, at indices that are known by now."""
         if not isinstance(node, Call) or node.op.effect != READ or node.results[0] in self.loaded:
+            return False
+        if node.args[0] in self.plan.private:
             return False
         known = all(isinstance(a, Constant) or a in self.env for a in node.args)
         return known and any(is_vector(self.get(a)[0]) for a in node.args[1:]) and not self.is_block(node)

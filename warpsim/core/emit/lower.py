@@ -35,6 +35,10 @@ class Lowering:
             return constant_leaves(value.type, value.value)
         return self.env[value]
 
+    def flat(self, value: Value) -> list[Any]:
+        """The flat values themselves, wherever they are kept."""
+        return self.get(value)
+
     def bind(self, values: tuple[Value, ...], flats: list[list[Any]]) -> None:
         self.env.update(zip(values, flats, strict=True))
 
@@ -73,10 +77,11 @@ class Lowering:
         for block, region in zip(blocks, node.regions(), strict=False):
             b.position_at_end(block)
             arms.append((self.region(region), b.block))
-        self.join(node.results, arms, blocks[2])
+        self.join(node, arms, blocks[2])
 
-    def join(self, results: tuple[Value, ...], arms: list[tuple[list[list[Any]], Any]], joined: Any) -> None:
+    def join(self, node: If, arms: list[tuple[list[list[Any]], Any]], joined: Any) -> None:
         """Branch from every arm (what it yields, its last block) to `joined` and bind the results to phis there."""
+        results = node.results
         same = [all(x is y for flats, _ in arms for x, y in zip(flats[k], arms[0][0][k], strict=True))
                 for k in range(len(results))]  # fmt: skip
         differing = [k for k in range(len(results)) if not same[k]]
@@ -114,9 +119,9 @@ class Lowering:
             self.env[value] = flat
 
     def bundle_sizes(self, t: Any) -> list[int]:
-        """How many of the flat values of a type go together, in order."""
+        """How many of the flat values of a type go together, in order; structs have all their fields with them."""
         if is_struct(t):
-            return [size for field in t.fields.values() for size in self.bundle_sizes(field)]
+            return [size for field in t.fields.values() for size in Lowering.bundle_sizes(self, field)]
         if self.target.packs and is_compound(t) and t.size in LANES:
             return [t.size]
         return [1] * len(register_types(t))

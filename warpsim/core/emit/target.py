@@ -340,7 +340,7 @@ class Target:
     def again(self, value: Value) -> list[Any]:
         """A uniform value recomputed here, since the body's copy does not reach the exit."""
         if isinstance(value, Constant) or value in self.fn.params:
-            return self.lowering.get(value)
+            return self.lowering.flat(value)
         maker = self.plan.definitions[value]
         results = self.value(maker, [self.again(a) for a in maker.args])
         return results if len(maker.results) == 1 else results[maker.results.index(value)]
@@ -414,7 +414,7 @@ class Target:
         slot.align = 16
         data = self.builder.bitcast(slot, BYTES)
         if cleared:
-            self._clear(data, words * WORD)
+            self.clear(data, words * WORD)
         strides, stride = [], item
         for extent in reversed(t.local_shape):
             strides.insert(0, stride)
@@ -422,7 +422,7 @@ class Target:
         sizes = [ll.Constant(I64, n) for n in (*t.local_shape, *strides)]
         return [data, data, *sizes]
 
-    def _clear(self, data: Any, size: int) -> None:
+    def clear(self, data: Any, size: int) -> None:
         kind = ll.FunctionType(ll.VoidType(), [BYTES, I8, I64, ll.IntType(1)])
         memset = self.external(self.memset_name, kind)
         self.builder.call(memset, [data, ll.Constant(I8, 0), ll.Constant(I64, size), ll.Constant(ll.IntType(1), 0)])

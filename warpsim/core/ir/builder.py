@@ -66,16 +66,21 @@ class Builder:
         self.region.nodes.append(If(condition, then, orelse, results=results, location=self.location))
         return results
 
-    def loop(self, start: Value, stop: Value, step: Value, init: tuple[Value, ...], body: Region) -> tuple[Value, ...]:
+    def loop(
+        self, start: Value, stop: Value, step: Value, init: tuple[Value, ...], body: Region, trips: float | None = None
+    ) -> tuple[Value, ...]:
         """Append a For whose body is complete."""
         results = tuple(Value(v.type, v.hint) for v in body.params[1:])
-        self.region.nodes.append(For(start, stop, step, init, body, results=results, location=self.location))
+        node = For(start, stop, step, init, body, results=results, location=self.location, trips=trips)
+        self.region.nodes.append(node)
         return results
 
-    def repeat(self, init: tuple[Value, ...], before: Region, body: Region) -> tuple[Value, ...]:
+    def repeat(
+        self, init: tuple[Value, ...], before: Region, body: Region, trips: float | None = None
+    ) -> tuple[Value, ...]:
         """Append a While whose regions are complete."""
         results = tuple(Value(v.type, v.hint) for v in body.params)
-        self.region.nodes.append(While(init, before, body, results=results, location=self.location))
+        self.region.nodes.append(While(init, before, body, results=results, location=self.location, trips=trips))
         return results
 
 

@@ -130,6 +130,8 @@ class Node:
 
     results: tuple[Value, ...] = ()
     location: Location | None = None
+    trips: float | None = None
+    """How often a loop is expected to run, where the pass that made it knows: for estimates alone."""
 
     def operands(self) -> tuple[Value, ...]:
         raise NotImplementedError

@@ -58,7 +58,7 @@ class Cloner:
             args = self.uses(node.args)
             return Call(node.op, args, node.attributes, results=self.define(node.results), location=location)
         copy = self.branching(node)
-        copy.results, copy.location = self.define(node.results), location
+        copy.results, copy.location, copy.trips = self.define(node.results), location, node.trips
         return copy
 
     def branching(self, node: Node) -> Node:

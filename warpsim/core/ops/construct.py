@@ -180,8 +180,12 @@ def _extract_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
     parts = [b.load(b.gep(slot, [b.add(position, ll.Constant(ll.IntType(64), k))])) for k in range(length)]
     if inside is None:
         return parts
-    nothing = ll.Constant(llvm_type(t.dtype), math.nan if scalars.is_float(t.dtype) else 0)
-    return [b.select(inside, x, nothing) for x in parts]
+    return [b.select(inside, x, no_part(t.dtype)) for x in parts]
+
+
+def no_part(t: Any) -> ll.Constant:
+    """What is read where a compound has no part: NaN, or 0 of integers."""
+    return ll.Constant(llvm_type(t), math.nan if scalars.is_float(t) else 0)
 
 
 for_lanes(_extract_value, lambda call: _static(call.args[1:], call.args[0].type.shape) is not None)
@@ -241,8 +245,8 @@ def insert(x: Element, *rest: Any) -> Element:
 @insert.adjoint
 def _(x, *rest):
     *indices, part, out, dout = rest
-    untouched = insert(dout, *indices, zero(part))
-    return (untouched, *(None for _ in indices), extract(dout, *indices))
+    contribution = extract(dout, *indices)  # first, so that what follows may change `dout` in place
+    return (insert(dout, *indices, zero(part)), *(None for _ in indices), contribution)
 
 
 # ----- structs ------------------------------------------------------------------------------

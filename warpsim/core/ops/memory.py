@@ -51,7 +51,9 @@ def _access_rule(values: int, returns: bool) -> Callable[..., Any]:
     return rule
 
 
-def _address(target: Any, call: Any, args: list[list[Any]], indices: int) -> Any:
+def element_address(target: Any, call: Any, args: list[list[Any]]) -> Any:
+    """Where the element lies that a call accesses."""
+    indices = call.args[0].type.ndim
     types = [v.type for v in call.args[1 : 1 + indices]]
     return target.address(call.args[0].type, args[0], [a[0] for a in args[1 : 1 + indices] if a], types, call)
 
@@ -60,7 +62,7 @@ def _address(target: Any, call: Any, args: list[list[Any]], indices: int) -> Any
 
 
 def _load_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
-    return target.load(_address(target, call, args, call.args[0].type.ndim), call.args[0].type.dtype)
+    return target.load(element_address(target, call, args), call.args[0].type.dtype)
 
 
 @op(_load_value, numpy=HostArray.load, rule=_access_rule(0, True), effect=READ)
@@ -86,7 +88,7 @@ def add_into(grads: Any, indices: list[Any], contribution: Any) -> None:
 
 
 def _store_value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
-    address = _address(target, call, args, call.args[0].type.ndim)
+    address = element_address(target, call, args)
     target.store(address, call.args[0].type.dtype, args[-1])
     return []
 
@@ -269,7 +271,7 @@ def local_array() -> Any:
 def _atomic_value(kind: str) -> Callable[..., Any]:
     def value(target: Any, call: Any, args: list[list[Any]]) -> list[Any]:
         rank, element = call.args[0].type.ndim, call.args[0].type.dtype
-        address = _address(target, call, args, rank)
+        address = element_address(target, call, args)
         return target.atomic(kind, address, element, args[1 + rank :], call)
 
     return value

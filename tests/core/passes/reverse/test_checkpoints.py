@@ -1,4 +1,4 @@
-"""The schedule of kept states: every iteration in its turn, in the room there is, at the least possible cost."""
+"""The schedule of checkpoints: every block in its turn, in the room there is, at the least possible cost."""
 
 from functools import cache
 from math import comb
@@ -18,7 +18,7 @@ from warpsim.core.types.structs import numpy_dtype
 
 
 def traced_distance(slots):
-    """`Checkpoints.distance` as a Python function of the iterations left and the slots that are free."""
+    """`Checkpoints.distance` as a Python function of the blocks left and the slots that are free."""
     count, slot = Value(int64), Value(int64)
     region = Region((count, slot))
     builder = Builder(region)
@@ -36,7 +36,7 @@ def traced_distance(slots):
 
 
 def reversed_loop(trips, slots, distance):
-    """What a reverse of a loop does: the order of iterations, how often each is run, and the most slots in use."""
+    """What a reverse of a loop does: the order of its blocks, how often each is run, and the most slots in use."""
     kept, order, runs, deepest = [0], [], np.zeros(trips, dtype=int), 1
     for k in reversed(range(trips)):
         while kept[-1] < k:
@@ -52,7 +52,7 @@ def reversed_loop(trips, slots, distance):
 
 @cache
 def least_runs(trips, free):
-    """Iterations run to find the states of `trips` iterations, by trying all distances."""
+    """Blocks run to find the states of `trips` blocks, by trying all distances."""
     if trips < 2:
         return 0
     if free == 1:
@@ -65,7 +65,7 @@ SIZES = sorted({n + d for s in (7, 15, 255) for r in (1, 2) for n in (comb(s + r
 
 @pytest.mark.parametrize("slots", [8, 16, 256])
 @pytest.mark.parametrize("trips", [0, 1, 2, 3, *SIZES[:12], 1000])
-def test_iterations_come_in_turn_and_slots_suffice(slots, trips):
+def test_blocks_come_in_turn_and_slots_suffice(slots, trips):
     order, runs, deepest = reversed_loop(trips, slots, traced_distance(slots))
     assert order == list(reversed(range(trips)))
     assert deepest <= slots
@@ -79,8 +79,8 @@ def test_work_is_the_least_possible(trips):
     assert runs.sum() == least_runs(trips, 7)
 
 
-def test_long_loops_run_each_iteration_a_few_times():
-    """Room for 256 states: 2 times up to 32,896 iterations, 3 up to 2.8 million, 4 up to 180 million."""
+def test_long_loops_run_each_block_a_few_times():
+    """Room for 256 states: 2 times up to 32,896 blocks, 3 up to 2.8 million, 4 up to 180 million."""
     assert [comb(255 + r, r) for r in (1, 2, 3, 4)] == [256, 32_896, 2_829_056, 183_181_376]
     distance = traced_distance(256)
     for r in (2, 3, 4):
@@ -95,7 +95,7 @@ def test_one_slot_left_runs_to_the_end():
     assert [distance(count, 1) for count in (2, 3, 4, 9)] == [1, 2, 3, 8]
 
 
-@pytest.mark.parametrize("size, slots", [(1, 256), (3, 256), (4, 204), (63, 16), (1000, 8)])
+@pytest.mark.parametrize("size, slots", [(1, 256), (3, 256), (4, 204), (63, 16), (1000, 4)])
 def test_room_follows_from_the_size_of_a_state(size, slots):
     builder = Builder()
     with builder.active():
@@ -127,6 +127,7 @@ def test_loops_share_the_stack():
     """Each has what is left to it of the bytes of a thread, however they are nested."""
     fn = adjoint_program(many_loops, "x").fn
     arrays = [c for c in walk(fn.body) if isinstance(c, Call) and c.op.name == "local_array"]
-    assert len(arrays) == 6 * 2 + 1  # the iteration and the matrix of each loop, and the counter of `while`
+    # Of each loop the matrix twice and the block, and of the `while` its counter twice.
+    assert len(arrays) == 6 * 3 + 2
     sizes = [np.prod(c.attributes["shape"]) * numpy_dtype(c.attributes["dtype"]).itemsize for c in arrays]
     assert 0.9 * checkpoints._BYTES_PER_THREAD < sum(sizes) <= checkpoints._BYTES_PER_THREAD

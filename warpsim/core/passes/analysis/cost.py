@@ -80,6 +80,8 @@ def _count(region: Region, times: float, counts: dict[Call, float]) -> None:
 
 def trips(node: For | While) -> float:
     """How often a loop runs, as far as the program tells."""
+    if node.trips is not None:
+        return node.trips
     bounds = (node.start, node.stop, node.step) if isinstance(node, For) else ()
     known = [bound.value for bound in bounds if isinstance(bound, Constant)]
     if len(known) < 3 or not known[2]:

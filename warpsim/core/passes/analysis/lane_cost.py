@@ -31,6 +31,7 @@ _PRICES = {
     "neighbouring load": (0.0, 0.05),
     "store": (0.0, 0.2),
     "atomic": (0.25, 0.53),
+    "state": (0.25, 0.03),
     "joint sum": (0.25, 0.2),
     "operation": (0.125, 0.023),
     "division": (0.46, 0.11),  # or root, of all components at once
@@ -80,7 +81,8 @@ class _Cost:
                 self.alone += times * _GUESS
             inner, slower = times, drawn_out
             if isinstance(node, For | While):
-                inner, slower = times * trips(node), drawn_out * (_DRAWN_OUT if self.parts(node) else 1.0)
+                rounds = trips(node)
+                inner, slower = times * rounds, drawn_out * (_DRAWN_OUT if rounds > 1 and self.parts(node) else 1.0)
             for part in node.regions():
                 self.region(part, inner, slower)
 
@@ -95,6 +97,8 @@ class _Cost:
         """What a call takes by itself and in a lane, if it differs between threads."""
         array = call.args[0].type if call.args and isinstance(call.args[0].type, ArrayType) else None
         if array is not None and call.op.effect in _ACCESSES:
+            if array.local_shape is not None and call.args[1] not in self.differs:
+                return _times(flat_size(array.dtype), "state")
             kind = "joint sum" if call in self.joint else _ACCESSES[call.op.effect]
             kind = "neighbouring load" if call in self.neighbours else kind
             return _times(flat_size(array.dtype), kind)

@@ -8,6 +8,7 @@ all threads of a strip add to the same element, they are added up first, and to 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -22,8 +23,10 @@ from ...types.structs import holds_arrays
 from .affine import AffineForms, Atom
 from .alias import BaseArray, PointsTo, points_to
 from .atomics import AtomicPlan
-from .divergence import varying
+from .divergence import state_arrays, varying
 from .lane_cost import gains_from_lanes
+from .large_compounds import large_types
+from .stack import MOST_BYTES
 
 Pair = tuple[BaseArray, BaseArray]
 
@@ -38,6 +41,8 @@ class LanePlan:
     """Stores and atomics, done at the end of a strip."""
     joint: frozenset[Call]
     """Sums in loops to elements that are the same for all threads of a strip, done at once for all of them."""
+    private: frozenset[Value]
+    """Local arrays of states that differ between threads: each lane has its own."""
     neighbours: frozenset[Call]
     """Loads of an array's last dimension from neighbouring elements."""
     pays: bool
@@ -49,10 +54,13 @@ class LanePlan:
 def lane_plan(fn: Function, plan: AtomicPlan, width: int) -> LanePlan | None:
     """The plan of an inlined kernel for strips of `width` threads; None where its threads must run one by one."""
     calls = [node for node in walk(fn.body) if isinstance(node, Call)]
-    differs = varying(fn)
-    if not all(_is_known(call, differs) for call in calls):
+    differs, states = varying(fn), state_arrays(fn)
+    if not all(_is_known(call, differs, states) for call in calls) or width * _bytes_of(states) > MOST_BYTES:
+        return None
+    if large_types(fn):
         return None
     bases = points_to(fn)
+    calls = [call for call in calls if not (call.op.effect and states & {*call.args, *call.results})]
     accesses = {call: _only(bases[call.args[0]]) for call in calls if call.op.effect}
     if None in accesses.values() or any(base.holder not in fn.params for base in accesses.values() if base):
         return None
@@ -65,14 +73,21 @@ def lane_plan(fn: Function, plan: AtomicPlan, width: int) -> LanePlan | None:
     return _with_order(fn, plan, differs, {c: b for c, b in accesses.items() if b}, writes, looped, width)
 
 
-def _is_known(call: Call, differs: set[Value]) -> bool:
+def _is_known(call: Call, differs: set[Value], states: set[Value]) -> bool:
     """Whether lanes know what to do with a call."""
     if isinstance(call.op, Function) or call.op.opaque or call.op.effect not in (PURE, READ, WRITE, ATOMIC):
         return False
+    values = (*call.args, *call.results)
+    if states & {*values}:
+        return not any(holds_arrays(v.type.dtype) or _is_rounded(v.type) for v in states & {*values})
     if call.op.effect and (not call.args or call.args[0].type.indexed):
         return False
-    values = (*call.args, *call.results)
     return not any((v in differs and holds_arrays(v.type)) or _is_rounded(v.type) for v in values)
+
+
+def _bytes_of(states: set[Value]) -> int:
+    """What local arrays take of the stack of a thread."""
+    return sum(math.prod(v.type.local_shape) * structs.numpy_dtype(v.type.dtype).itemsize for v in states)
 
 
 def _is_rounded(t: Any) -> bool:
@@ -121,7 +136,8 @@ def _with_order(
     scalar = any(_is_scattered(c, forms, differs) for c in accesses) or any(isinstance(n, For | While) for n in order)
     pays = scalar and gains_from_lanes(fn, width, differs, neighbours, joint)
     put_off = frozenset(call for call in writes if call not in joint)
-    return LanePlan(frozenset(differs), put_off, frozenset(joint), frozenset(neighbours), pays, apart)
+    private = frozenset(differs & state_arrays(fn))
+    return LanePlan(frozenset(differs), put_off, frozenset(joint), private, frozenset(neighbours), pays, apart)
 
 
 def _is_scattered(access: Call, forms: AffineForms, differs: set[Value]) -> bool:

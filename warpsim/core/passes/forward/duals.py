@@ -124,7 +124,7 @@ class Duals(Rewriter):
         start, stop, step = self.uses((node.start, node.stop, node.step))
         init = self.flat(node.init, shape)
         results = (*node.results, *self.fresh(node.results, shape))
-        self.append(For(start, stop, step, init, body, results=results, location=node.location))
+        self.append(For(start, stop, step, init, body, results=results, location=node.location, trips=node.trips))
 
     def repeat(self, node: While) -> None:
         carried, passed = node.carried, node.passed
@@ -142,4 +142,4 @@ class Duals(Rewriter):
         before.yields = (self.use(node.test), *self.flat(passed, through))
         init = self.flat(node.init, shape)
         results = (*node.results, *self.fresh(node.results, through))
-        self.append(While(init, before, body, results=results, location=node.location))
+        self.append(While(init, before, body, results=results, location=node.location, trips=node.trips))

@@ -22,7 +22,7 @@ from dataclasses import replace
 from ....errors import NotDifferentiableError
 from ...ir.builder import Builder, constant
 from ...ir.def_use import captured
-from ...ir.nodes import Call, Function, If, Node, Region, Value
+from ...ir.nodes import Call, For, Function, If, Node, Region, Value, While
 from ...ops import memory
 from ...ops.debug import print_adjoints
 from ...ops.registry import ATOMIC, READ, WRITE
@@ -37,6 +37,7 @@ from ..simplify.inline import inline
 from .adjoint_loops import Loops
 from .checkpoints import BYTES_TO_CARRY, budget_of
 from .cotangents import Cotangents
+from .invariant_reads import InvariantReads
 from .primal_reads import ExtraParam, PrimalReads
 from .promote_memory import promote_memory
 from .recompute import PrimalSource, Recompute, refuse_unrecoverable
@@ -47,6 +48,7 @@ class Reverser(Loops):
 
     def __init__(self, builder: Builder, active: Activity, budget: int, prints: bool = False):
         self.builder, self.active, self.budget, self.prints = builder, active, budget, prints
+        self.invariant_reads = InvariantReads(active)
 
     def both_ways(self, nodes: list[Node], primals: Recompute, cotangents: Cotangents) -> None:
         """Recompute the nodes, then reverse them. `cotangents` holds those of the nodes' results."""
@@ -65,6 +67,7 @@ class Reverser(Loops):
                 elif isinstance(node, If):
                     self.reverse_branch(node, primals, cotangents)
                 else:
+                    assert isinstance(node, For | While)
                     self.reverse_loop(node, primals, cotangents)
 
     # ----- calls ----------------------------------------------------------------------------
@@ -81,7 +84,9 @@ class Reverser(Loops):
         if not self.matters(call, arrived, status):
             return
         self.refuse_unknown(call, arrived, primals)
-        if status is MAYBE:
+        if call in self.invariant_reads.elements:
+            cotangents.contribute(self.invariant_reads.elements[call], cotangents.take(call.results[0]))
+        elif status is MAYBE:
             self.reverse_if_gradient(call, primals, cotangents)
         else:
             self.apply_rule(call, primals, cotangents)
@@ -189,7 +194,8 @@ class Reverser(Loops):
                 self.both_ways(region.nodes, primals.inner(), inner)
             arms.append(arm)
             cotangents_of_arms.append(inner)
-        outer = [v for v in captured(node) if v in self.active and any(v in inner for inner in cotangents_of_arms)]
+        known = [v for v in captured(node) if v in self.active] + self.invariant_reads.within(node)
+        outer = [v for v in known if any(v in inner for inner in cotangents_of_arms)]
         for arm, inner in zip(arms, cotangents_of_arms, strict=True):
             arm.yields = tuple(inner.take(v) for v in outer)
         if not any(arm.nodes or arm.yields for arm in arms):

@@ -1,9 +1,10 @@
 """Binomial checkpointing: which states of a loop are stored while its iterations are reversed, and where.
 
-Griewank and Walther 2000, "Algorithm 799: revolve". With room for s more states, each iteration run at most r
-times to find them, binomial(s + r, s) iterations can be reversed; so a fixed number of states serves loops of any
-length, and the work for an iteration grows like the logarithm of the number of them. Checkpoints form a stack:
-the last one is that of the iteration to be reversed next, and room it leaves is used again.
+The states of all iterations of one block are stored when the block is reversed, and from some blocks the state at the
+start: the checkpoints. Griewank and Walther 2000, "Algorithm 799: revolve": with room for s more checkpoints, each
+block run at most r times to find them, binomial(s + r, s) blocks can be reversed; so a fixed number of states serves
+loops of any length, and the work for an iteration grows like the logarithm of the number of them. Checkpoints form a
+stack: the last one is that of the block to be reversed next, and room it leaves is used again.
 """
 
 from __future__ import annotations
@@ -21,21 +22,20 @@ from .loop_shape import shape_of
 State = tuple[Value, ...]
 
 _BYTES_PER_LOOP, _BYTES_PER_THREAD = 8192, 32768
-_MOST_STATES, _FEWEST_STATES = 256, 8
+_MOST_STATES, _FEWEST_STATES = 256, 4
 BYTES_TO_CARRY = 256
 """For each loop of a reverse that is differentiated again: its states become variables then (see `promote_memory`)."""
 
 
-class Checkpoints:
-    """A stack of states in local arrays, one array per value, with the iteration that each belongs to."""
+class States:
+    """States of a loop in local arrays, one array per value."""
 
-    def __init__(self, builder: Builder, start: State, budget: int):
+    def __init__(self, builder: Builder, values: State, budget: int):
         self.builder = builder
-        values = (number(0), *start)
-        size = sum(structs.numpy_dtype(v.type).itemsize for v in values)
-        self.slots = max(_FEWEST_STATES, min(_MOST_STATES, budget // size))
+        bytes_of_state = sum(structs.numpy_dtype(v.type).itemsize for v in values)
+        self.slots = max(_FEWEST_STATES, min(_MOST_STATES, budget // max(bytes_of_state, 1)))
+        self.size = self.slots * bytes_of_state
         self.arrays = [self.local_array(v) for v in values]
-        self.store(number(0), number(0), start)
 
     def local_array(self, value: Value) -> Value:
         [row] = memory.local_array.rows
@@ -43,21 +43,35 @@ class Checkpoints:
         array: Value = self.builder.call(row, (), (array_type(value.type, 1, False, (self.slots,)),), facts)
         return array
 
-    def store(self, slot: Value, iteration: Value, state: State) -> None:
-        for array, value in zip(self.arrays, (iteration, *state), strict=True):
+    def store(self, slot: Value, state: State) -> None:
+        for array, value in zip(self.arrays, state, strict=True):
             memory.store(array, slot, value)
 
-    def load(self, slot: Value) -> tuple[Value, State]:
-        """The iteration that a checkpoint belongs to, and the state at its start."""
-        iteration, *state = (memory.load(array, slot) for array in self.arrays)
-        return iteration, tuple(state)
+    def load(self, slot: Value) -> State:
+        return tuple(memory.load(array, slot) for array in self.arrays)
+
+
+class Checkpoints(States):
+    """A stack of states, each with the block of iterations that it belongs to."""
+
+    def __init__(self, builder: Builder, start: State, budget: int):
+        super().__init__(builder, (number(0), *start), budget)
+        self.put(number(0), number(0), start)
+
+    def put(self, slot: Value, block: Value, state: State) -> None:
+        self.store(slot, (block, *state))
+
+    def top(self, slot: Value) -> tuple[Value, State]:
+        """The block that a checkpoint belongs to, and the state at its start."""
+        block, *state = self.load(slot)
+        return block, tuple(state)
 
     def free(self, slot: Value) -> Value:
         """The number of slots after `slot`."""
         return number(self.slots - 1) - slot
 
     def distance(self, count: Value, slot: Value) -> Value:
-        """How far from the state in `slot`, the last one, the next is stored, with `count` iterations to be reversed.
+        """How many blocks from the state in `slot`, the last one, the next is stored, with `count` to be reversed.
 
         With s free slots, r is the smallest number for which `count` is at most b(s, r) = binomial(s + r, s). What
         comes after the next state is at most b(s - 1, r) = b(s, r) - b(s, r - 1), what lies before it at least
@@ -72,7 +86,7 @@ class Checkpoints:
         with self.builder.inside(body):
             body.yields = (r + 1, old, new, new * (free + r + 1) / (r + 1))
         start = (number(1), number(1), number(1), free + 1)
-        _, older, old, new = self.builder.repeat(start, before, body)
+        _, older, old, new = self.builder.repeat(start, before, body, trips=1)
         steps: Value = TABLE["max"](older, count - (new - old))
         return steps
 

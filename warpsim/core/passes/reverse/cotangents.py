@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from ...ir.nodes import Constant, Value
+from ...ir.builder import active_builder
+from ...ir.nodes import Call, Constant, Value
 from ...ops import construct
 from ...ops.arith import add
 from ...types import structs
 from ...types.cotangents import has_cotangent
+from ..analysis.large_compounds import is_large
 
 
 class Cotangents(dict[Value, Value]):
@@ -51,6 +53,9 @@ def accumulated(a: Value, b: Value) -> Value:
         return b
     if is_zero(b):
         return a
+    if is_large(a.type) and (place := sole_part(b)) is not None:
+        *indices, part = place
+        return construct.insert(a, *indices, accumulated(construct.extract(a, *indices), part))  # type: ignore[no-any-return]
     if not structs.is_struct(a.type):
         total: Value = add(a, b)
         return total
@@ -59,6 +64,15 @@ def accumulated(a: Value, b: Value) -> Value:
             total = accumulated(construct.field(a, name=name), construct.field(b, name=name))
             a = construct.with_field(a, total, name=name)
     return a
+
+
+def sole_part(value: Value) -> tuple[Value, ...] | None:
+    """The indices of a part of a compound and the part, where all others were just made zero; else None."""
+    builder = active_builder()
+    nodes = builder.region.nodes if builder is not None else ()
+    maker = next((n for n in reversed(nodes) if value in n.results), None)
+    sparse = isinstance(maker, Call) and maker.op.name == "insert" and is_zero(maker.args[0])
+    return maker.args[1:] if isinstance(maker, Call) and sparse else None
 
 
 def is_zero(value: Value) -> bool:

@@ -10,17 +10,18 @@ from typing import Any
 
 from ...ir.builder import Builder
 from ...ir.def_use import captured
-from ...ir.nodes import For, Node, Region, Value, While
+from ...ir.nodes import Constant, For, Node, Region, Value, While
 from ...ops import construct
 from ...ops.choice import cast
 from ...ops.registry import TABLE
 from ...types.scalars import int64
 from ..analysis.activity import Activity
+from .checkpoints import State, States
 from .cotangents import Cotangents, accumulated
 from .loop_shape import LoopShape
+from .overwrites import Overwrites
 from .recompute import Recompute
 
-State = tuple[Value, ...]
 CarriedCotangents = dict[int, Value]
 """Cotangents of carried values, by position."""
 
@@ -49,6 +50,7 @@ class Iterations:
         self.params: tuple[Value, ...] = node.carried
         start = primals.uses(node.init)
         self.initial: State = tuple(start[k] for k in shape.recurrences)
+        self.overwrites = Overwrites(node, shape.recurrences)
 
     def at(self, state: State) -> Recompute:
         """The primal values at the start of an iteration."""
@@ -76,7 +78,17 @@ class Iterations:
 
     # ----- what the kinds of loop define ------------------------------------------------------
 
-    def counted(self) -> tuple[Value, State]:
+    @property
+    def keeps_last(self) -> bool:
+        """Whether counting leaves the states of the last block."""
+        return False
+
+    @property
+    def most(self) -> int | None:
+        """The number of iterations where it is constant."""
+        return None
+
+    def counted(self, states: States) -> tuple[Value, State]:
         """The number of iterations, and the state after the last as far as it is known."""
         raise NotImplementedError
 
@@ -84,9 +96,18 @@ class Iterations:
         """From cotangents of the results to those of the carried values after the last iteration."""
         raise NotImplementedError
 
+    def advanced(self, k: Value, state: State) -> Recompute:
+        """The primal values after iteration `k`, which runs again."""
+        raise NotImplementedError
+
     def advance(self, k: Value, state: State) -> State:
         """Recompute iteration `k`."""
-        raise NotImplementedError
+        return self.next_state(self.advanced(k, state))
+
+    def advance_logged(self, k: Value, state: State) -> tuple[State, State]:
+        """Recompute iteration `k`: the next state, and a log of what was overwritten."""
+        primals, builder = self.advanced(k, state), self.loops.builder
+        return self.next_state(primals), self.overwrites.log(primals, builder.region, builder)
 
     def reverse(self, k: Value, state: State, after: CarriedCotangents) -> tuple[CarriedCotangents, Cotangents]:
         """Recompute and reverse iteration `k`: cotangents of its start, and of values from outside."""
@@ -106,7 +127,13 @@ class ForIterations(Iterations):
         super().__init__(loops, node, primals, shape)
         self.start, self.stop, self.step = primals.uses((node.start, node.stop, node.step))
 
-    def counted(self) -> tuple[Value, State]:
+    @property
+    def most(self) -> int | None:
+        bounds = (self.node.start, self.node.stop, self.node.step)
+        constants = [int(v.value) for v in bounds if isinstance(v, Constant)]
+        return len(range(*constants)) if len(constants) == len(bounds) else None
+
+    def counted(self, states: States) -> tuple[Value, State]:
         start, stop, step = (_wide(v) for v in (self.start, self.stop, self.step))
         upwards = TABLE["gt"](step, 0)
         distance = TABLE["where"](upwards, stop - start, start - stop)
@@ -121,10 +148,10 @@ class ForIterations(Iterations):
         primals.mapping[self.node.index] = self.start + cast(k, to=self.start.type) * self.step
         return primals
 
-    def advance(self, k: Value, state: State) -> State:
+    def advanced(self, k: Value, state: State) -> Recompute:
         primals = self.inner(k, state)
         self.loops.run_again(self.node.body.nodes, primals)
-        return self.next_state(primals)
+        return primals
 
     def reverse(self, k: Value, state: State, after: CarriedCotangents) -> tuple[CarriedCotangents, Cotangents]:
         cotangents = self.arriving(after)
@@ -154,22 +181,31 @@ class WhileIterations(Iterations):
 
     node: While
 
-    def counted(self) -> tuple[Value, State]:
-        state, count = self.fresh_state(), Value(int64)
-        before, builder = Region((count, *state)), self.loops.builder
+    @property
+    def keeps_last(self) -> bool:
+        return not self.overwrites.chains
+
+    def counted(self, states: States) -> tuple[Value, State]:
+        state, count, slot = self.fresh_state(), Value(int64), Value(int64)
+        before, builder = Region((count, slot, *state)), self.loops.builder
         with builder.inside(before):
             primals = self.tested(state)
             passed = primals.uses(self.node.before.yields)
-            before.yields = (passed[0], count, *state, *passed[1:])
+            before.yields = (passed[0], count, slot, *state, *passed[1:])
         entered = tuple(Value(v.type) for v in before.yields[1:])
         body = Region(entered)
         with builder.inside(body):
-            primals = self.at(entered[1 : 1 + len(state)])
-            primals.mapping.update(zip(self.node.body.params, entered[1 + len(state) :], strict=True))
+            now = entered[2 : 2 + len(state)]
+            if self.keeps_last:
+                states.store(entered[1], now)
+            primals = self.at(now)
+            primals.mapping.update(zip(self.node.body.params, entered[2 + len(state) :], strict=True))
             self.loops.run_again(self.node.body.nodes, primals)
-            body.yields = (entered[0] + int64(1), *self.next_state(primals))
-        out = builder.repeat((construct.zero(count), *self.initial), before, body)
-        return out[0], out[1 : 1 + len(state)]
+            following = entered[1] + int64(1)
+            following = TABLE["where"](TABLE["lt"](following, int64(states.slots)), following, int64(0))
+            body.yields = (entered[0] + int64(1), following, *self.next_state(primals))
+        out = builder.repeat((construct.zero(count), construct.zero(slot), *self.initial), before, body)
+        return out[0], out[2 : 2 + len(state)]
 
     def tested(self, state: State) -> Recompute:
         """The primal values after the test."""
@@ -184,10 +220,10 @@ class WhileIterations(Iterations):
         primals.mapping.update(zip(self.node.body.params, passed, strict=True))
         return primals
 
-    def advance(self, k: Value, state: State) -> State:
+    def advanced(self, k: Value, state: State) -> Recompute:
         primals = self.entered(state)
         self.loops.run_again(self.node.body.nodes, primals)
-        return self.next_state(primals)
+        return primals
 
     def reverse(self, k: Value, state: State, after: CarriedCotangents) -> tuple[CarriedCotangents, Cotangents]:
         primals, cotangents = self.entered(state), self.arriving(after)

@@ -314,7 +314,7 @@ class _Carrier(Rewriter):
             assert isinstance(node, While)
             init = (*self.uses(node.init), self.now())
             copy = While(init, self.passing(node.before), self.passing(node.body))
-        copy.results, copy.location = (*node.results, result), node.location
+        copy.results, copy.location, copy.trips = (*node.results, result), node.location, node.trips
         self.current = result
         return copy
 

@@ -117,7 +117,8 @@ class _Needed:
         body = self.region(node.body, _pick(node.body.yields, live))
         body.params = (node.index, *_pick(node.carried, live))
         init, results = _pick(node.init, live), _pick(node.results, live)
-        return For(node.start, node.stop, node.step, init, body, results=results, location=node.location)
+        bounds = (node.start, node.stop, node.step)
+        return For(*bounds, init, body, results=results, location=node.location, trips=node.trips)
 
 
     def repeated(self, node: While) -> While:
@@ -127,7 +128,7 @@ class _Needed:
         body = self.region(node.body, _pick(node.body.yields, live))
         before.params, body.params = _pick(node.carried, live), _pick(node.body.params, passed)
         init, results = _pick(node.init, live), _pick(node.results, passed)
-        return While(init, before, body, results=results, location=node.location)
+        return While(init, before, body, results=results, location=node.location, trips=node.trips)
 
 
 def _pick(values: tuple[Value, ...], positions: list[int]) -> tuple[Value, ...]:

@@ -36,7 +36,6 @@ from .host_memory import (
     checked_dtype,
     element_rank,
     host_element,
-    meets_itself,
     memory_of,
     normalized_shape,
     refused,
@@ -44,6 +43,7 @@ from .host_memory import (
 )
 from .keys import is_table, keys_of, table_of
 from .saved_contents import Allocation, foreign_allocation
+from .self_overlap import meets_itself
 
 _OLDER = {"owner": "leave it out: memory given by ptr= is let go of by deleter=, if there is one"}
 _WORDS = [struct.Struct(f"<{2 + 2 * n}Q") for n in range(MAX_NDIM + 1)]

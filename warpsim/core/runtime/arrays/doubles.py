@@ -40,6 +40,17 @@ class Doubles:
         block = next(b for b in self._blocks if b.device is device and b.low <= low and high <= b.high)
         return device.view_of(np.ndarray(view.shape, view.dtype, block.memory, low - block.low, view.strides))
 
+    def gathered(self, view: np.ndarray) -> np.ndarray:
+        """A copy of what there is beside any view, in its shape; zeros where there is nothing."""
+        if not view.size:
+            return allocate_like(view)
+        whole = _Block(*_span(view), False)
+        for b in self._blocks:
+            low, high = max(b.low, whole.low), min(b.high, whole.high)
+            if b.device is whole.device and low < high:
+                whole.memory[low - whole.low : high - whole.low] = b.memory[low - b.low : high - b.low]
+        return whole.device.view_of(np.ndarray(view.shape, view.dtype, whole.memory, 0, view.strides))
+
     def restore(self) -> None:
         """What copies held at the beginning."""
         for block in self._blocks:

@@ -8,7 +8,6 @@ foreign memory lacks of that.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -417,20 +416,3 @@ def record_of(value: structs.Struct, held: dict[bytes, Any] | None = None) -> np
     record = np.zeros(1, structs.numpy_dtype(type(value)))
     write_struct(record, 0, value, held)
     return record.reshape(())
-
-
-def meets_itself(memory: np.ndarray) -> bool:
-    """Whether two elements may share memory: some stride does not clear what lies inside it, as in a broadcast."""
-    return elements_meet(memory.shape, memory.strides, memory.itemsize)
-
-
-@lru_cache(maxsize=1024)
-def elements_meet(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> bool:
-    """`meets_itself` of any memory with this shape and these strides [bytes]."""
-    reach = itemsize
-    for stride, n in sorted(zip(strides, shape, strict=True)):
-        if n > 1:
-            if stride < reach:
-                return True
-            reach += stride * (n - 1)
-    return False

@@ -27,6 +27,12 @@ class Mirror:
         else:
             mirror._data[...] = numbers
 
+    def gathered(self, a: Any) -> array:
+        """A copy of what the mirror has of an array, and zeros elsewhere; also of one that it has only parts of."""
+        if isinstance(a, indexedarray):
+            return indexedarray(self.gathered(a.data), a.indices)
+        return array._wrap(self._doubles.gathered(a._data), a.dtype, a.device)
+
     def of(self, a: Any) -> Any:
         """The mirror of one of the arrays, or of a view of one: the same shape, strides and dtype."""
         if isinstance(a, indexedarray):

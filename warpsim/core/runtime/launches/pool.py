@@ -66,6 +66,8 @@ _CHUNK_WORK = 4_096.0
 _DEFAULT_COST = 4.0
 _LEAST_COST = 0.25  # a thread that does nothing but add two floats
 _MOST_CHUNKS = 128
+_STRIP, _STRIPS = 16, 8
+"""Threads that run as lanes of vectors, and how many chunks of them a launch has before it has smaller ones."""
 _CACHE_LINE = 64  # [bytes]
 
 _THREADS_VARIABLE = "WARPSIM_NUM_THREADS"
@@ -86,12 +88,14 @@ def chunk_size(n: int, cost: float = _DEFAULT_COST) -> int:
     `cost` is the estimated time of one thread [ns]. It must come from the kernel's code and not
     from a clock, because chunk boundaries decide the rounding of sums. The number of cores plays no
     part for the same reason. There are at most 128 chunks; with the default cost one has 1024
-    threads or more, and launches of up to 4096 threads are serial.
+    threads or more, and launches of up to 4096 threads are serial. From 128 threads on a chunk has at least 16,
+    which are the lanes of a vector.
     """
     cost = max(cost, _LEAST_COST)
     if n * cost <= _SERIAL_WORK:
         return max(n, 1)
-    size = max(int(_CHUNK_WORK / cost), -(-n // _MOST_CHUNKS), 1)
+    strip = _STRIP if n >= _STRIPS * _STRIP else 1
+    size = max(int(_CHUNK_WORK / cost), -(-n // _MOST_CHUNKS), strip)
     # Whole cache lines, of bytes in large chunks and of float32 in small ones: two cores then do
     # not write to one line. Chunks below that are of threads so slow that it does not matter.
     line = _CACHE_LINE if size > _CACHE_LINE else _CACHE_LINE // 4
