@@ -8,6 +8,7 @@ from pxr import Usd, UsdGeom
 
 from warpsim.plot import Surface, box
 from warpsim.render import Film, film
+from warpsim.usd import UsdError
 
 TRIANGLE = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
 
@@ -57,6 +58,13 @@ def test_colors_of_points_are_kept(tmp_path):
     stage = Usd.Stage.Open(str(tmp_path / "c.usda"))
     assert not stage.GetPrimAtPath("/World/ground")
     np.testing.assert_array_equal(UsdGeom.Mesh.Get(stage, "/World/colored").GetDisplayColorAttr().Get(0), colors)
+
+
+@pytest.mark.parametrize("length", [{"seconds": 1e300}, {"seconds": 1.0, "fps": 1e30}, {"seconds": float("nan")}])
+def test_films_that_would_never_end(tmp_path, length):
+    with pytest.raises(UsdError, match="frames a second, expected 0 to 1000000 frames"):
+        Film(tmp_path / "f.usdc", tmp_path / "f.png", **length)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_error_leaves_no_file(tmp_path):

@@ -237,6 +237,8 @@ def test_a_wrong_coloring_is_found():
 @pytest.mark.parametrize(("options", "expected"), [
     ({"substeps": 0}, "a whole number, 1 or more"), ({"substeps": 2.5}, "a whole number, 1 or more"),
     ({"substeps": np.nan}, "a whole number, 1 or more"), ({"iterations": 0}, "a whole number, 1 or more"),
+    ({"iterations": 10**300}, "a whole number, 1 or more, up to 1000000"),
+    ({"substeps": 10**7}, "a whole number, 1 or more, up to 1000000"),
     ({"iterations": 1.5}, "a whole number, 1 or more"), ({"damping": -1.0}, "0 or more"),
     ({"damping": np.nan}, "0 or more"), ({"contact_depth": -0.1}, "0 or more"), ({"air_density": np.inf}, "0 or more"),
     ({"bending": "straight"}, "'dihedral' or 'isometric'"),

@@ -6,6 +6,8 @@ from pxr import Sdf, Usd, UsdGeom, UsdUtils, Vt
 
 from warpsim.usd import UsdError, UsdWriter, read_mesh
 from warpsim.usd.crate import check_file, unpacked
+from warpsim.usd.meshes import find_mesh
+from warpsim.usd.stage_file import open_stage
 
 LONG = 3_000_000
 
@@ -89,14 +91,15 @@ def test_attributes_of_another_type(tmp_path, attribute):
 
 
 def test_a_search_through_very_many_instances_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr("warpsim.usd.meshes._MOST_PRIMS", 1000)
+    monkeypatch.setattr("warpsim.usd.stage_file.MOST_PRIMS", 1000)
     text = ['#usda 1.0\ndef Mesh "L0" { }\n']
     for d in range(1, 5):
         prims = "\n".join(f'def "c{i}" (\ninstanceable = true\nreferences = </L{d - 1}>\n) {{ }}' for i in range(9))
         text.append(f'def Xform "L{d}" {{\n{prims}\n}}\n')
     (tmp_path / "nested.usda").write_text("".join(text))
-    with pytest.raises(UsdError, match="more than 1000 prims"):
-        read_mesh(tmp_path / "nested.usda")
+    name = str(tmp_path / "nested.usda")
+    with pytest.raises(UsdError, match="more than 1000 prims"):  # here, where the limit is another one
+        find_mesh(open_stage(name, 1 << 20), name, None, None, "Y", None)
 
 
 def test_what_pxr_refuses_to_write_is_a_usd_error(tmp_path):

@@ -85,8 +85,9 @@ def test_a_browser_that_goes_leaves_no_trace(tmp_path, capfd):
             usd.frame()
             usd.points("grains", np.full((500_000, 3), k, np.float32), 0.1)
     server = view(Animation(tmp_path / "many.usdc"), browser=False)
-    with socket.create_connection(("127.0.0.1", int(server.url.rsplit(":", 1)[1][:-1]))) as visitor:
-        visitor.sendall(b"GET /frame/1 HTTP/1.0\r\n\r\n")
+    host, _, port = server.url[7:-1].partition(":")
+    with socket.create_connection((host, int(port))) as visitor:
+        visitor.sendall(f"GET /frame/1 HTTP/1.0\r\nHost: {host}:{port}\r\n\r\n".encode())
         visitor.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, as of a closed tab
         assert visitor.recv(10)
     assert urllib.request.urlopen(f"{server.url}frame/0").status == 200

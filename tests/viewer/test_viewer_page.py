@@ -144,7 +144,7 @@ def test_a_browser_that_leaves_early_is_no_error(scene, capfd):
         host, port = server.url[7:-1].split(":")
         with socket.create_connection((host, int(port))) as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # leaves with a reset
-            connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            connection.sendall(f"GET / HTTP/1.0\r\nHost: {host}:{port}\r\n\r\n".encode())
             connection.recv(1000)
         assert urllib.request.urlopen(f"{server.url}frame/0").read()
     finally:

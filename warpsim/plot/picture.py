@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from warpsim.atomic_file import AtomicFile
 from warpsim.plot.camera import look_at
 from warpsim.plot.panel import BACKDROP, OVERSAMPLE, Stage, draw
 from warpsim.plot.scene import PlotError, Thing
@@ -50,9 +51,8 @@ def render_meshes(
     columns = len(frames) if columns is None else max(1, int(columns))
     options = {"ground": ground, "up_axis": up_axis, "azimuth": azimuth, "elevation": elevation}
     data = _layout(mesh_images(frames, panel=panel, **options), captions, panel, columns)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    partial.write_bytes(data)
-    os.replace(partial, target)
+    with AtomicFile(target) as path:
+        path.write_bytes(data)
     return target
 
 

@@ -9,11 +9,13 @@ import numpy as np
 
 from ..plot import Balls, Surface, copies, render_meshes
 from ..plot.scene import Thing
-from ..usd import UsdWriter
+from ..usd import UsdError, UsdWriter
 from .progress import progress
 
 START_TO_END = (0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0)
 """Moments of a picture, as parts of the whole time."""
+
+_FRAMES = 1_000_000
 
 
 class Film:
@@ -39,6 +41,8 @@ class Film:
         ground: float | None = 6.0, metadata: dict[str, Any] | None = None, **view: Any,
     ):  # fmt: skip
         self.picture, self.fps, self.view = picture, fps, view
+        if not 0.0 <= seconds * fps <= _FRAMES:
+            raise UsdError(f"Film: {seconds} s at {fps} frames a second, expected 0 to {_FRAMES} frames")
         self.count = max(1, round(seconds * fps))
         self.usd = UsdWriter(output, fps=fps, metadata=metadata)
         if ground is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from pxr import Gf, Sdf, Usd, UsdGeom, Vt
 
 from ..core.language import array
 from ..errors import ArgumentTypeError
+from ..usd.saving import save
 
 _ROOT, _TEMPLATES = "/root", "/root/_templates"
 _IDENTITY = (0.0, 0.0, 0.0, 1.0)
@@ -69,8 +71,10 @@ class UsdRenderer:
         """The frame is complete."""
 
     def save(self) -> bool:
-        """Write the file."""
-        return bool(self.stage.GetRootLayer().Save())
+        """Write the file. Raises OSError where that cannot be."""
+        layer = self.stage.GetRootLayer()
+        save(layer, Path(layer.realPath))
+        return True
 
     # ----- bodies -----------------------------------------------------------------------------
 

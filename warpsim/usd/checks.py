@@ -13,7 +13,9 @@ from pxr import Tf
 
 from warpsim.errors import WarpsimError
 
+SLOWEST, FASTEST = 1.0e-6, 1.0e6  # time codes a second
 INT32_MAX = np.iinfo(np.int32).max
+_REASON = 400  # characters of what pxr says, which may quote an array
 
 
 class UsdError(WarpsimError, ValueError):
@@ -27,14 +29,16 @@ def pxr_errors(what: str, trouble: str = "is damaged or no USD file; export it a
         yield
     except Tf.ErrorException as error:
         raise UsdError(f"{what} {trouble} ({reason(error)})") from None
-    except (UnicodeError, MemoryError, OverflowError) as error:
+    except (UnicodeError, OverflowError) as error:
         raise UsdError(f"{what} {trouble} ({error})") from None
 
 
 def reason(error: Tf.ErrorException) -> str:
-    """What pxr says went wrong, without where in its own text."""
+    """What pxr says went wrong first, without where in its own text."""
     try:
-        return str(error).rpartition(" : ")[2].strip().strip("'")
+        first = str(error).strip().partition("\n\tError in ")[0]
+        text = first.partition(" : ")[2].strip().strip("'").strip()
+        return text if len(text) <= _REASON else f"{text[:_REASON]} ..."
     except UnicodeDecodeError:
         return "text that is not UTF-8"
 
@@ -98,6 +102,14 @@ def positive(value, what: str) -> float:
     number = float(value)
     if not (np.isfinite(number) and number > 0.0):
         raise UsdError(f"{what}: found {number:g}, expected a finite number above zero")
+    return number
+
+
+def rate(value, what: str) -> float:
+    """Return `value` as a float if it is a rate [1/s] that a viewer can play."""
+    number = float(value)
+    if not SLOWEST <= number <= FASTEST:
+        raise UsdError(f"{what}: found {number:g}, expected {SLOWEST:g} to {FASTEST:g}")
     return number
 
 

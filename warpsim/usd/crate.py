@@ -9,6 +9,7 @@ Texts need no such look: they take memory in proportion to their size.
 import io
 import struct
 import zipfile
+from mmap import mmap
 
 import numpy as np
 
@@ -31,6 +32,18 @@ def check_file(path: str, max_bytes: int) -> None:
     with open(path, "rb") as file:
         data = np.frombuffer(file.read(), np.uint8)
     _check(data, path, max_bytes)
+
+
+def tokens(data: mmap) -> bytes | None:
+    """The names in a binary file; None for files of another kind, of an old version, or with damaged tables."""
+    if data[:8] != _MAGIC:
+        return None
+    try:
+        crate = _Crate(np.frombuffer(data, np.uint8), "", 0)
+        at = crate.sections["TOKENS"][0]
+        return unpacked(crate.bytes(at + 24, crate.number(at + 16, 8)), crate.number(at + 8, 8))
+    except (struct.error, KeyError, IndexError, ValueError, OverflowError):
+        return None
 
 
 def _check(data: np.ndarray, name: str, max_bytes: int) -> None:

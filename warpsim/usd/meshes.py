@@ -5,15 +5,15 @@ whatever the file's orientation or a mirroring transform says.  What it does not
 control cage is read as it is), read materials or primvars, weld points, drop degenerate triangles.
 """
 
-import itertools
 import os
 from dataclasses import dataclass
 
 import numpy as np
-from pxr import Ar, Sdf, Usd, UsdGeom
+from pxr import Sdf, Usd, UsdGeom
 
-from warpsim.usd.checks import UsdError, check_topology, finite, pxr_errors
-from warpsim.usd.crate import check_file
+from warpsim.usd.checks import UsdError, check_topology, finite
+from warpsim.usd.reader import MAX_BYTES, MAX_SECONDS, Reader
+from warpsim.usd.stage_file import numbers, prims_of, unit_of
 from warpsim.usd.topology import triangulate
 
 # Row-vector rotations that carry the first up axis to the second; both keep x and handedness.
@@ -21,8 +21,8 @@ _TURN = {
     ("Z", "Y"): np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]),
     ("Y", "Z"): np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]]),
 }
+_AXES = ("Y", "Z")
 _LISTED = 8
-_MOST_PRIMS = 1_000_000  # that a search for meshes visits
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ def read_mesh(
     *,
     up_axis: str = "Y",
     meters_per_unit: float | None = None,
-    max_bytes: int = 1 << 30,
+    max_bytes: int = MAX_BYTES,
+    max_seconds: float = MAX_SECONDS,
 ) -> TriangleMesh:
     """Read the mesh `prim_path`, or the only mesh, of a USD file (.usd, .usda, .usdc, .usdz).
 
@@ -51,66 +52,62 @@ def read_mesh(
     `metersPerUnit`; a stage without one counts in centimetres, as the USD standard says, unless
     `meters_per_unit` overrides it.
 
-    Binary files are compressed, some a thousandfold: one with an array, or a table, that takes more
-    than `max_bytes` (1 GiB) is refused before that is read, and so is a layer it refers to. Reading
-    takes a few times the memory of the largest array. No more than a million prims are searched.
-    pxr reads the file in this process, and may end it where a damaged one leads it astray: read
-    files of strangers in a process of their own.
+    Files need not be trusted: another process reads them, see `warpsim.usd.reader`, and UsdError is what is left of one
+    that pxr cannot stand.  An array, or a table of a binary file, that takes more than `max_bytes` (1 GiB) is refused
+    before it is read, also in a layer that the file refers to; the process may take eight times as much and 1 GiB.
+    Reading that takes more than `max_seconds` [s] is given up.  No more than a million prims, 1,000 levels deep, are
+    searched.  The first file takes about 0.3 s longer than those that follow, as pxr is loaded.
 
     Raises FileNotFoundError for a missing file, UsdError for anything in it that is not a usable
     mesh, also for what pxr cannot read.
     """
-    if up_axis not in ("Y", "Z"):
+    if up_axis not in _AXES:
         raise UsdError(f"read_mesh: up_axis is {up_axis!r}, expected 'Y' or 'Z'")
-    name = os.fspath(path)
+    name = os.fsdecode(path)
     if not os.path.isfile(name):
         raise FileNotFoundError(f"read_mesh: {name!r} does not exist or is not a file")
-    moment = Usd.TimeCode.EarliestTime() if time is None else Usd.TimeCode(float(time))
-    with pxr_errors(f"read_mesh: {name!r}"):
-        stage = opened(name, max_bytes)
-        return _read(stage, name, prim_path, moment, up_axis, meters_per_unit)
+    choice = {
+        "prim_path": None if prim_path is None else str(prim_path),
+        "time": None if time is None else float(time),
+        "meters_per_unit": None if meters_per_unit is None else float(meters_per_unit),
+    }
+    with Reader(name, max_bytes, max_seconds) as reader:
+        return TriangleMesh(**reader.ask("mesh", up_axis=up_axis, **choice))
 
 
-def _read(stage: Usd.Stage, name: str, prim_path, moment, up_axis, meters_per_unit) -> TriangleMesh:
-    mesh, subset = _find_mesh(stage, name, prim_path)
+# ----- in the process that reads ----------------------------------------------------------------
+
+
+def find_mesh(
+    stage: Usd.Stage, name: str, prim_path: str | None, time: float | None, up_axis: str, meters_per_unit: float | None
+) -> dict[str, np.ndarray]:
+    """Points and triangles of one mesh of the stage of a file; arguments as of `read_mesh`."""
+    moment = Usd.TimeCode.EarliestTime() if time is None else Usd.TimeCode(time)
+    mesh, subset = _find_prim(stage, name, prim_path)
     what = f"{name}{(subset or mesh).GetPath()}"
     points, counts, indices = _arrays(mesh, subset, moment, what)
     triangles = triangulate(points, counts, indices)
     world = np.array(UsdGeom.XformCache(moment).GetLocalToWorldTransform(mesh.GetPrim()))
-    points = (points @ world[:3, :3] + world[3, :3]) * _unit(stage, meters_per_unit, what)
-    stage_up = str(UsdGeom.GetStageUpAxis(stage))
-    if stage_up != up_axis:
-        points = points @ _TURN[stage_up, up_axis]
+    with np.errstate(all="ignore"):  # what overflows is refused below
+        points = (points @ world[:3, :3] + world[3, :3]) * unit_of(stage, what, meters_per_unit)
+        stage_up = str(UsdGeom.GetStageUpAxis(stage))
+        if stage_up != up_axis:
+            points = points @ _turn(stage_up, up_axis, what)
+        mirrored = np.linalg.det(world[:3, :3]) < 0.0
+        points = points.astype(np.float32)
     left_handed = mesh.GetOrientationAttr().Get(moment) == UsdGeom.Tokens.leftHanded
-    mirrored = np.linalg.det(world[:3, :3]) < 0.0
     if left_handed != mirrored:  # each alone turns the winding; both together cancel
         triangles = np.ascontiguousarray(triangles[:, ::-1])
-    with np.errstate(over="ignore"):
-        points = points.astype(np.float32)
-    return TriangleMesh(finite(points, f"{what} points in metres"), triangles)
+    return {"points": finite(points, f"{what} points in metres"), "triangles": triangles}
 
 
-def opened(name: str, max_bytes: int) -> Usd.Stage:
-    """The stage of a file. Its tables are checked before it is opened, and all arrays before one is read."""
-    check_file(name, max_bytes)
-    stage = Usd.Stage.Open(name)
-    for layer in stage.GetUsedLayers():
-        place = Ar.SplitPackageRelativePathOuter(layer.realPath)[0]
-        if place != os.path.realpath(name) and os.path.isfile(place):
-            check_file(place, max_bytes)
-    return stage
+def _turn(stage_up: str, up_axis: str, what: str) -> np.ndarray:
+    if stage_up not in _AXES:
+        raise UsdError(f"{what}: upAxis is {stage_up!r}, expected 'Y' or 'Z'")
+    return _TURN[stage_up, up_axis]
 
 
-def _unit(stage: Usd.Stage, override: float | None, what: str) -> float:
-    unit = UsdGeom.GetStageMetersPerUnit(stage) if override is None else float(override)
-    if not (np.isfinite(unit) and unit > 0.0):
-        raise UsdError(
-            f"{what}: metersPerUnit is {unit:g}, expected a positive number; pass meters_per_unit"
-        )
-    return unit
-
-
-def _find_mesh(stage: Usd.Stage, name: str, prim_path: str | None):
+def _find_prim(stage: Usd.Stage, name: str, prim_path: str | None):
     """The mesh that `prim_path` stands for, and the subset of it, or None for all of it."""
     root = stage.GetPseudoRoot()
     if prim_path is not None:
@@ -142,13 +139,7 @@ def _named_prim(stage: Usd.Stage, name: str, prim_path: str) -> Usd.Prim:
 
 
 def _meshes(root: Usd.Prim, where: str) -> list[Usd.Prim]:
-    prims = iter(Usd.PrimRange(root, Usd.TraverseInstanceProxies()))
-    meshes = [p for p in itertools.islice(prims, _MOST_PRIMS) if p.IsA(UsdGeom.Mesh)]
-    if next(prims, None) is not None:
-        raise UsdError(
-            f"{where}: holds more than {_MOST_PRIMS} prims, its instances counted; pass prim_path to choose a mesh"
-        )
-    return meshes
+    return [p for p in prims_of(Usd.PrimRange(root, Usd.TraverseInstanceProxies()), where) if p.IsA(UsdGeom.Mesh)]
 
 
 def _listing(prims) -> str:
@@ -158,15 +149,15 @@ def _listing(prims) -> str:
 
 def _arrays(mesh: UsdGeom.Mesh, subset: UsdGeom.Subset | None, moment: Usd.TimeCode, what: str):
     """Points (n, 3) float64, counts and indices int64 at `moment`, all checked."""
-    points = _numbers(mesh.GetPointsAttr(), moment, np.float64, what)
-    counts = _numbers(mesh.GetFaceVertexCountsAttr(), moment, np.int64, what)
-    indices = _numbers(mesh.GetFaceVertexIndicesAttr(), moment, np.int64, what)
-    holes = _numbers(mesh.GetHoleIndicesAttr(), moment, np.int64, what)
+    points = numbers(mesh.GetPointsAttr(), moment, np.float64, what, 3)
+    counts = numbers(mesh.GetFaceVertexCountsAttr(), moment, np.int64, what)
+    indices = numbers(mesh.GetFaceVertexIndicesAttr(), moment, np.int64, what)
+    holes = numbers(mesh.GetHoleIndicesAttr(), moment, np.int64, what)
     if not len(points):
         raise UsdError(
             f"{what}: the mesh has no points at time {moment}; choose another time or prim"
         )
-    points = finite(points.reshape(-1, 3), f"{what} points")
+    points = finite(points, f"{what} points")
     check_topology(counts, indices, len(points), what)
     keep = np.ones(len(counts), dtype=bool)
     if subset is not None:
@@ -188,21 +179,11 @@ def _arrays(mesh: UsdGeom.Mesh, subset: UsdGeom.Subset | None, moment: Usd.TimeC
     return points, counts, indices
 
 
-def _numbers(attribute: Usd.Attribute, moment: Usd.TimeCode, kind: type, what: str) -> np.ndarray:
-    """The array of an attribute, whose type a file may have made another one."""
-    value = attribute.Get(moment)
-    try:
-        return np.asarray(() if value is None else value, dtype=kind)
-    except (TypeError, ValueError):
-        name, type_name = attribute.GetName(), attribute.GetTypeName()
-        raise UsdError(f"{what}: {name} is a {type_name}, expected an array of numbers; export it again") from None
-
-
 def _subset_faces(subset: UsdGeom.Subset, moment: Usd.TimeCode, count: int, what: str) -> np.ndarray:
     kind = subset.GetElementTypeAttr().Get()
     if kind != UsdGeom.Tokens.face:
         raise UsdError(f"{what}: is a subset of {kind}s, expected one of faces; choose another prim")
-    faces = _numbers(subset.GetIndicesAttr(), moment, np.int64, what)
+    faces = numbers(subset.GetIndicesAttr(), moment, np.int64, what)
     return _face_numbers(faces, count, f"{what}: the subset names")
 
 

@@ -10,17 +10,18 @@ nor harms an older one.  Samples are flushed as they come: memory does not grow 
 """
 
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 
-from pxr import Kind, Tf, Usd, UsdGeom
+from pxr import Kind, Sdf, Tf, Usd, UsdGeom
 
+from warpsim.atomic_file import AtomicFile
 from warpsim.usd import checks
 from warpsim.usd.checks import UsdError, pxr_errors, reason
 from warpsim.usd.instances import InstancesPrim
 from warpsim.usd.look import MATERIALS, author_camera, author_lights, author_material
 from warpsim.usd.prims import MeshPrim, PointsPrim, SpherePrim
+from warpsim.usd.saving import save
 
 _EXTENSIONS = (".usdc", ".usda", ".usd")
 _FLUSH_BYTES = 32 << 20
@@ -41,7 +42,7 @@ class UsdWriter:
                 usd.mesh("cloth", points, triangles)
 
     `path` ends in .usdc (binary), .usda (text) or .usd (binary); its folder must exist.  `fps`
-    [1/s] is both the rate of time codes and of playback.  `up_axis` is "Y" or "Z"; lengths are
+    [1/s], 1e-6 to 1e6, is both the rate of time codes and of playback.  `up_axis` is "Y" or "Z"; lengths are
     metres.  `metadata` (str to str, bool, int or float) goes to the layer's customLayerData:
     solver, seed, version.
 
@@ -51,15 +52,14 @@ class UsdWriter:
 
     def __init__(self, path, fps: float = 60.0, up_axis: str = "Y", metadata: dict | None = None):
         self._path = _target(path)
-        self._fps = checks.positive(fps, "UsdWriter fps")
+        self._fps = checks.rate(fps, "UsdWriter fps")
         if up_axis not in ("Y", "Z"):
             raise UsdError(f"UsdWriter: up_axis is {up_axis!r}, expected 'Y' or 'Z'")
         _check_metadata(metadata or {})
-        token = secrets.token_hex(4)
-        self._partial = self._path.with_name(
-            f".{self._path.stem}.{token}.partial{self._path.suffix}"
-        )
-        self._stage = _create(self._partial)
+        self._file = AtomicFile(self._path)
+        # Held from its creation on: handles that a stage gives of its layer are never freed by pxr.
+        self._layer = self._create()
+        self._stage = Usd.Stage.Open(self._layer)
         self._prims: dict[str, InstancesPrim | MeshPrim | PointsPrim | SpherePrim] = {}
         self._static: set[str] = set()
         self._grounds: set[str] = set()
@@ -188,7 +188,7 @@ class UsdWriter:
             author_camera(self._stage, self._frame + 1, self._grounds)
             self._save()
             self._release()  # some systems refuse to rename a file that is mapped
-            os.replace(self._partial, self._path)
+            self._file.commit()
         except BaseException:
             self.abort()
             raise
@@ -196,10 +196,10 @@ class UsdWriter:
     def abort(self) -> None:
         """Drop everything written; a file of an earlier run under the same name stays as it was."""
         self._release()
-        self._partial.unlink(missing_ok=True)
+        self._file.discard()
 
     def _release(self) -> None:
-        self._stage = None
+        self._stage = self._layer = None
         self._prims.clear()
 
     def _author_root(self, up_axis: str, metadata: dict) -> None:
@@ -212,9 +212,8 @@ class UsdWriter:
         Usd.ModelAPI(root).SetKind(Kind.Tokens.component)
         author_material(self._stage, root)
         author_lights(self._stage)
-        layer = self._stage.GetRootLayer()
-        layer.documentation = "Simulation written by warpsim"
-        layer.customLayerData = {"creator": "warpsim", **metadata}
+        self._layer.documentation = "Simulation written by warpsim"
+        self._layer.customLayerData = {"creator": "warpsim", **metadata}
 
     def _write(self, name: str, kind: type, make, *values) -> None:
         """Author one sample of the prim `name`, which `make(path)` makes the first time."""
@@ -261,11 +260,15 @@ class UsdWriter:
                 "prim needs one in every frame, write what stands still before the first"
             )
 
-    def _save(self) -> None:
+    def _create(self) -> Sdf.Layer:
         try:
-            self._stage.GetRootLayer().Save()
+            return Sdf.Layer.CreateNew(str(self._file.path))
         except Tf.ErrorException as error:
-            raise OSError(f"UsdWriter: cannot write {self._path}: {reason(error)}") from None
+            self._file.discard()
+            raise OSError(f"UsdWriter: cannot write in {str(self._path.parent)!r}: {reason(error)}") from None
+
+    def _save(self) -> None:
+        save(self._layer, self._path, self._unsaved)
         self._unsaved = 0
 
 
@@ -283,15 +286,6 @@ def _target(path) -> Path:
     if target.is_dir():
         raise IsADirectoryError(f"UsdWriter: {str(target)!r} is a folder; choose a file name")
     return target
-
-
-def _create(path: Path) -> Usd.Stage:
-    try:
-        return Usd.Stage.CreateNew(str(path))
-    except Tf.ErrorException as error:
-        raise OSError(
-            f"UsdWriter: cannot write in {str(path.parent)!r}: {reason(error)}"
-        ) from None
 
 
 def _check_metadata(metadata: dict) -> None:

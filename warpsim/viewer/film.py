@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from ..atomic_file import AtomicFile
 from ..errors import MissingPackageError
 from ..plot import Balls, Surface, mesh_images
 from ..plot.scene import Thing
@@ -17,6 +18,8 @@ from .animation import Animation, Body, Moment
 from .page import ViewError
 
 _TRIANGLES = 20_000_000  # of copies of shapes: more do not fit into memory
+_PIXELS = 4_000_000_000  # of all images together, 12 GB
+_RATES = (1.0e-3, 1.0e3)  # the slowest and the fastest, in images a second
 _IMAGES = (".webp", ".gif", ".png")
 _VIDEO = (".mp4", ".mov", ".mkv", ".webm")
 
@@ -33,10 +36,10 @@ def write_film(
     FileNotFoundError without the folder.
     """
     target = Path(os.fspath(path))
+    count = _image_count(animation, fps, size)
     writer = _writer(target, fps, quality)
     if not target.parent.is_dir():
         raise FileNotFoundError(f"folder {str(target.parent)!r} does not exist; make it first")
-    count = max(1, round(animation.seconds * fps))
     numbers = [min(len(animation) - 1, round(k * animation.fps / fps)) for k in range(count)]
     grounds = animation.grounds()  # the floor stands for them, and has no edge
     bodies = [body for body in animation.bodies if body not in grounds] or animation.bodies
@@ -44,8 +47,22 @@ def write_film(
     floor = _height_of_floor(animation, grounds) if ground else None
     view = {"ground": floor, "up_axis": animation.up, "azimuth": azimuth, "elevation": elevation, "panel": size}
     images = mesh_images(frames, **view)
-    writer([np.uint8(np.rint(255.0 * np.clip(image, 0.0, 1.0))) for image in images])
+    with AtomicFile(target) as partial:
+        writer(partial, [np.uint8(np.rint(255.0 * np.clip(image, 0.0, 1.0))) for image in images])
     return target
+
+
+def _image_count(animation: Animation, fps: float, size: tuple[int, int]) -> int:
+    """How many images a film has, all of which are in memory before it is written."""
+    if not _RATES[0] <= fps <= _RATES[1]:
+        raise ViewError(f"fps is {fps}\nexpected: {_RATES[0]:g} to {_RATES[1]:g}")
+    count, (width, height) = max(1, round(animation.seconds * fps)), size
+    if count * width * height > _PIXELS:
+        raise ViewError(
+            f"the film has {count} images of {width} x {height}, expected at most {_PIXELS // (width * height)}\n"
+            f"help: fewer a second (fps={fps / 2:g}), smaller ones, or watch it by `warpsim view`"
+        )
+    return count
 
 
 def _height_of_floor(animation: Animation, grounds: list[Body]) -> float:
@@ -86,11 +103,11 @@ def _turned(vectors: np.ndarray, turns: np.ndarray) -> np.ndarray:
     return vectors + 2.0 * (w * once + np.cross(axis, once))
 
 
-def _writer(target: Path, fps: float, quality: int) -> Callable[[list[np.ndarray]], None]:
+def _writer(target: Path, fps: float, quality: int) -> Callable[[Path, list[np.ndarray]], None]:
     """What writes images into a file of this extension, found before anything is drawn."""
     ending = target.suffix.lower()
     if ending in _IMAGES:
-        return lambda images: _write_images(target, images, fps, quality)
+        return lambda path, images: _write_images(path, images, fps, quality)
     if ending not in _VIDEO:
         raise ViewError(f"{target.name!r} has the extension {target.suffix!r}\nexpected: {', '.join(_IMAGES + _VIDEO)}")
     try:
@@ -100,7 +117,7 @@ def _writer(target: Path, fps: float, quality: int) -> Callable[[list[np.ndarray
             f"{ending} needs the package imageio with ffmpeg, which is not installed\n"
             "help: pip install 'imageio[ffmpeg]', or write .webp or .gif"
         ) from error
-    return lambda images: imageio.imwrite(target, np.stack(images), fps=fps)
+    return lambda path, images: imageio.imwrite(path, np.stack(images), fps=fps)
 
 
 def _write_images(target: Path, images: list[np.ndarray], fps: float, quality: int) -> None:

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..atomic_file import AtomicFile
 from ..errors import WarpsimError
 from .pack import box_of, compressed, frame_bytes, header_of, text_of
 
@@ -41,7 +42,8 @@ def write_page(
             f"help: keep fewer frames (every={2 * every}), raise max_bytes, or watch it by `warpsim view`, which sends "
             "frames as they are asked for"
         )
-    target.write_text(text, encoding="utf-8")
+    with AtomicFile(target) as partial:
+        partial.write_text(text, encoding="utf-8")
     return target
 
 
@@ -65,7 +67,7 @@ def page_text(animation: Animation, header: dict[str, Any], frames: str) -> str:
     """The page, with a header and the text of its frames, which is empty where a server sends them."""
     parts = {
         "title": html.escape(Path(animation.name).name),
-        "header": json.dumps(header).replace("</", "<\\/"),
+        "header": json.dumps(header, allow_nan=False).replace("<", "\\u003c"),
         "frames": frames,
         "css": _part("page.css"), "three": _part("three.min.js"), "viewer": _part("viewer.js"),
     }  # fmt: skip

@@ -116,6 +116,8 @@ def test_what_cannot_be_is_refused():
         SolverDFSPH(ModelBuilder().finalize(), Fluid(tension=0.1))
     with pytest.raises(ModelError, match=r"iterations is 1\nexpected: 2 or more"):
         tank(iterations=1)
+    with pytest.raises(ModelError, match=r"iterations is 1e\+300\nexpected: 2 or more, whole, up to 1000000"):
+        tank(iterations=1e300)
     solver, state = tank(substeps=1)
     with pytest.raises(StateError, match=r"the host counts its iterations\nhelp: call step\(\) outside of the capture"):
         with wp.ScopedCapture():

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ...atomic_file import AtomicFile
 from ...errors import ArgumentTypeError, GraphFileError, MissingGraphFileError, instance
 from ..runtime.arrays.array import array
 from ..runtime.commands.graph import Graph
@@ -136,10 +137,5 @@ def _read(path: Path, what: str, cure: str = "") -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file that appears whole or not at all."""
-    temporary = path.with_name(f".{path.name[:64]}-{os.getpid()}-{os.urandom(6).hex()}")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with AtomicFile(path) as unfinished:
+        unfinished.write_bytes(content)

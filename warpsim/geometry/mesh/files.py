@@ -4,8 +4,9 @@ Guarantees: finite points, indices in range, at least one triangle; faces of mor
 overlap where they are concave, elsewhere as fans. Nothing is repaired: holes, turned-over faces and triangles without
 area come as they are.
 
-A file is not trusted, but neither is it sandboxed: the two packages parse it. What it asks for is bounded before they
-do (`usd.crate`, `gltf_check`), what they raise is `UsdError` and `MeshFileError`.
+A file is not trusted. USD is read by another process with limits on memory and time (`usd.reader`); the other formats
+are parsed by trimesh, in Python and in this process, and what glTF asks for is bounded before (`gltf_check`). What is
+raised is `UsdError` and `MeshFileError`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ OTHER_FORMATS = (".obj", ".stl", ".ply", ".off", ".glb", ".gltf")
 
 def load_mesh(
     path: Any, prim_path: str | None = None, time: float | None = None, *, up_axis: str | None = None,
-    meters_per_unit: float | None = None, weld: bool | None = None, max_bytes: int = 1 << 30,
+    meters_per_unit: float | None = None, weld: bool | None = None, max_bytes: int = 1 << 30, max_seconds: float = 60.0,
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Read a triangle mesh: points, float32 (n, 3), and indices, int32 (3 m,), three of each triangle.
 
@@ -46,6 +47,7 @@ def load_mesh(
 
     A small file can ask for much memory. One of USD or glTF with an array of more than `max_bytes` (1 GiB) is refused
     before that is read; other formats take memory in proportion to their size, and reading takes some times as much.
+    USD is read by another process, as it is on disk; reading that takes more than `max_seconds` [s] is given up.
 
     Raises `FileNotFoundError` for a missing file, `MeshFileError` for an unknown format, a file without a usable mesh
     or arguments that do not fit its format, `warpsim.usd.UsdError` for the same in USD, and `MissingPackageError` where
@@ -60,7 +62,10 @@ def load_mesh(
             f"{name!r} has the extension {kind!r}\nexpected: one of {', '.join(USD_FORMATS + OTHER_FORMATS)}"
         )
     if kind in USD_FORMATS:
-        points, triangles = _read_usd(name, prim_path, time, up_axis, meters_per_unit, max_bytes)
+        points, triangles = _read_usd(
+            name, prim_path, time, up_axis=up_axis or "Y", meters_per_unit=meters_per_unit, max_bytes=max_bytes,
+            max_seconds=max_seconds,
+        )  # fmt: skip
     else:
         for argument, value in (("prim_path", prim_path), ("time", time), ("up_axis", up_axis)):
             if value is not None:
@@ -85,14 +90,10 @@ def mesh_from_file(
     return Mesh(*arrays, support_winding_number=support_winding_number)
 
 
-def _read_usd(
-    name: str, prim_path: str | None, time: float | None, up_axis: str | None, meters_per_unit: float | None,
-    max_bytes: int,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+def _read_usd(name: str, prim_path: str | None, time: float | None, **options: Any) -> tuple[np.ndarray, np.ndarray]:
     from ...usd import read_mesh  # noqa: PLC0415 - pxr takes as long to load as all of warpsim
 
-    up = up_axis or "Y"
-    mesh = read_mesh(name, prim_path, time, up_axis=up, meters_per_unit=meters_per_unit, max_bytes=max_bytes)
+    mesh = read_mesh(name, prim_path, time, **options)
     return mesh.points, mesh.triangles
 
 

@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 import numpy as np
 
+from ...atomic_file import AtomicFile
 from ...errors import VolumeError, VolumeFormatError
 from . import checksum
 from .check import check
@@ -219,7 +220,7 @@ def write(
     grids = [_numbered(grid, *((index, len(grids)) if numbered else (0, 1))) for index, grid in enumerate(grids)]
     pieces = list(_file_pieces(grids, CODECS[codec]))
     if isinstance(target, str | Path):
-        with open(target, "wb") as stream:
+        with AtomicFile(target) as path, open(path, "wb") as stream:
             stream.writelines(pieces)
     else:
         target.writelines(pieces)

@@ -10,6 +10,7 @@ import numpy as np
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from ...atomic_file import AtomicFile
 from ...errors import WarpsimError
 from .field import Field
 
@@ -31,7 +32,8 @@ def write_maps(path: Any, field: Field, foam: Any = None) -> Path:
     if foam is not None:
         layers.append(foam.numpy()[..., None])
     values = np.concatenate(layers, axis=-1).astype(np.float32)
-    {".npy": _write_numpy, ".exr": _write_exr, ".png": _write_png}[target.suffix](target, values)
+    with AtomicFile(target) as path:
+        {".npy": _write_numpy, ".exr": _write_exr, ".png": _write_png}[target.suffix](path, values)
     return target
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from .forces import drift, force_kernel, kick
 from .projection import measure_kernel, press_by, project_kernel, rate_kernel
 from .solver import SolverSPH
 
-_LEAST = 2  # iterations of the correction of density
+_LEAST, _MOST = 2, 1_000_000  # iterations of the correction of density
 
 
 class SolverDFSPH(SolverSPH):
@@ -53,8 +54,8 @@ class SolverDFSPH(SolverSPH):
                 raise ModelError(f"{name} is {value}\nexpected: between 0 and 1")
         if isinstance(fluid, Fluid) and fluid.tension:
             raise ModelError("an incompressible fluid has surface tension\nexpected: none, or SolverSPH")
-        if not iterations >= _LEAST:
-            raise ModelError(f"iterations is {iterations}\nexpected: {_LEAST} or more")
+        if not (isinstance(iterations, Integral) and _LEAST <= iterations <= _MOST):
+            raise ModelError(f"iterations is {iterations}\nexpected: {_LEAST} or more, whole, up to {_MOST}")
         super().__init__(
             model, fluid, dim, kernel, smoothing, "summation", False, no_slip, substeps, period, bounds, spacing,
             overlaps, check,

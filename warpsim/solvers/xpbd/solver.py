@@ -39,6 +39,7 @@ from .tetrahedron import Tetrahedra
 from .workspace import Workspace
 
 COLORED, JACOBI = "colored", "jacobi"
+_MOST = 1_000_000  # substeps, and iterations in each
 _GRAPHS = 8  # how many combinations of states and controls are kept as graphs
 
 
@@ -201,7 +202,7 @@ class SolverXPBD:
 
     @property
     def substeps(self) -> int:
-        """Of a step; may be changed between steps. Raises `ModelError` for what is no whole number, 1 or more."""
+        """Of a step; may be changed between steps. Raises `ModelError` for what is no whole number, 1 to 1,000,000."""
         return self._substeps
 
     @substeps.setter
@@ -326,10 +327,10 @@ def _as_time(dt: Any) -> float:
 
 
 def _check_counts(**counts: Any) -> None:
-    """Raise `ModelError` for what is no number, not whole, or below 1."""
+    """Raise `ModelError` for what is no number, not whole, below 1, or so large that no step ends."""
     for name, number in counts.items():
-        if not (_is_number(number) and number >= 1 and number == int(number)):
-            raise ModelError(f"{name} is {number}\nexpected: a whole number, 1 or more")
+        if not (_is_number(number) and 1 <= number <= _MOST and number == int(number)):
+            raise ModelError(f"{name} is {number}\nexpected: a whole number, 1 or more, up to {_MOST}")
 
 
 def _check_numbers(**numbers: Any) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ....atomic_file import AtomicFile
 from ....errors import instance
 from ..devices.transfer import Transfer, name_of
 from ..launches.launcher import LaunchCall
@@ -29,7 +29,8 @@ def capture_debug_dot_print(graph: Graph, path: str | os.PathLike[str], verbose:
     Raises `ArgumentTypeError` for what is no graph, `OSError` where the file cannot be written.
     """
     instance(graph, Graph, "graph")
-    Path(path).write_text(dot_text(graph, verbose), encoding="utf-8")
+    with AtomicFile(path) as partial:
+        partial.write_text(dot_text(graph, verbose), encoding="utf-8")
 
 
 def dot_text(graph: Graph, verbose: bool) -> str:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+from .....atomic_file import AtomicFile
 from .....errors import TapeError, counted, instance
 from ....types.arrays import type_name
 from ...arrays.array import array
@@ -309,7 +309,8 @@ def visualize(
     )  # fmt: skip
     text = TapeGraph(items, options).text()
     if filename is not None:
-        Path(filename).write_text(text, encoding="utf-8")
+        with AtomicFile(filename) as partial:
+            partial.write_text(text, encoding="utf-8")
     return text
 
 

@@ -1,0 +1,98 @@
+"""`AtomicFile`: a file that appears under its name whole or not at all."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import secrets
+import signal
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+_NAME = 64  # characters of the target's name in the name of the file beside it
+_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+class AtomicFile:
+    """A file under construction at `path`, beside its target `.STEM.XXXX.partial.EXT`; a `with` block gives the path.
+
+        with AtomicFile(target) as path:
+            path.write_bytes(content)
+
+    `commit` gives it the target's name, in place of an older file; `discard` removes it. Leaving the block does the one
+    or, after an error, the other. What is under construction when the program exits or is ended by SIGTERM or SIGHUP is
+    removed, unless the program handles these signals itself. SIGKILL leaves it.
+    """
+
+    def __init__(self, target: str | os.PathLike[str]):
+        self.target = self.path = Path(os.path.realpath(target))  # a link keeps leading to the file
+        if self.target.is_dir():
+            raise IsADirectoryError(f"{str(self.target)!r} is a folder; choose a file name")
+        if self.target.is_file() or not self.target.exists():  # a device or a pipe is written as it is
+            name = Path(os.fspath(target))
+            self.path = self.target.with_name(f".{name.stem[:_NAME]}.{secrets.token_hex(4)}.partial{name.suffix}")
+            _unfinished.add(self.path)
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None:
+            self.commit()
+        else:
+            self.discard()
+
+    def commit(self) -> None:
+        """Give the file its name. Raises OSError where that cannot be, and removes it."""
+        try:
+            if self.path != self.target:
+                os.replace(self.path, self.target)
+        finally:
+            self.discard()
+
+    def discard(self) -> None:
+        """Remove the file, if it is there."""
+        if self.path != self.target:
+            self.path.unlink(missing_ok=True)
+            _unfinished.discard(self.path)
+
+
+class _Unfinished:
+    """Files to remove where a signal ends the process, and the handlers that do so while there are any."""
+
+    def __init__(self) -> None:
+        self._paths: set[Path] = set()
+        self._process = os.getpid()
+
+    def add(self, path: Path) -> None:
+        if self._process != os.getpid():  # a fork: the files are its parent's
+            self._paths.clear()
+            self._process = os.getpid()
+        self._paths.add(path)
+        if threading.current_thread() is threading.main_thread():
+            for number in _SIGNALS:
+                if signal.getsignal(number) is signal.SIG_DFL:
+                    signal.signal(number, self._end)
+
+    def discard(self, path: Path) -> None:
+        self._paths.discard(path)
+        if not self._paths and threading.current_thread() is threading.main_thread():
+            for number in _SIGNALS:
+                if signal.getsignal(number) == self._end:
+                    signal.signal(number, signal.SIG_DFL)
+
+    def remove(self) -> None:
+        if self._process == os.getpid():
+            for path in list(self._paths):
+                path.unlink(missing_ok=True)
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        self.remove()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+
+_unfinished = _Unfinished()
+atexit.register(_unfinished.remove)
