@@ -31,10 +31,32 @@ def test_every_part_exists_and_counts(tmp_path):
         (tmp_path / path).write_text("x = 1\n")
         fingerprint.cache_clear()
         seen.add(fingerprint(tmp_path))
-    os.utime(tmp_path / "emit" / "inner.py", ns=(1, 1))  # the same length, at another time
-    fingerprint.cache_clear()
-    seen.add(fingerprint(tmp_path))
-    assert len(seen) == len(PARTS) + 2
+    assert len(seen) == len(PARTS) + 1
+
+
+def test_contents_count_and_times_do_not(tmp_path):
+    for part in PARTS:
+        (tmp_path / part / "inner").mkdir(parents=True)
+    source = tmp_path / "emit" / "inner" / "code.ll"
+
+    def of(text: str, time: int) -> str:
+        source.write_text(text)
+        os.utime(source, ns=(time, time))
+        return fingerprint.__wrapped__(tmp_path)
+
+    assert of("x = 1\n", 1) == of("x = 1\n", 2) != of("x = 2\n", 2)
+
+
+def test_byte_code_in_the_place_of_sources_counts_and_beside_them_does_not(tmp_path):
+    for part in PARTS:
+        (tmp_path / part / "__pycache__").mkdir(parents=True)
+    seen = []
+    for path in ("emit/__pycache__/inner.pyc", "emit/inner.pyc", "compile.pyc"):
+        (tmp_path / path).write_bytes(b"code")
+        seen.append(fingerprint.__wrapped__(tmp_path))
+    assert len(set(seen)) == 3
+    (tmp_path / "emit" / "__pycache__" / "inner.pyc").write_bytes(b"other")
+    assert fingerprint.__wrapped__(tmp_path) == seen[-1]
 
 
 def test_a_changed_compiler_compiles_again(tmp_path):
@@ -49,6 +71,10 @@ def test_a_changed_compiler_compiles_again(tmp_path):
 
     first = entries()
     assert entries() == first
-    with open(tmp_path / "warpsim" / "core" / "emit" / "lower.py", "a") as file:
-        file.write("\n# changed\n")
+    # A build with fixed times (SOURCE_DATE_EPOCH) of another version, whose files have the same sizes.
+    changed = tmp_path / "warpsim" / "core" / "emit" / "lower.py"
+    times = os.stat(changed)
+    changed.write_text(changed.read_text().replace("One walker", "One Walker", 1))
+    os.utime(changed, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert os.stat(changed).st_size == times.st_size
     assert entries() > first

@@ -19,7 +19,7 @@ from ...errors import Location
 from ..frontend.translator import shallow_enough
 from ..ir.dump import is_dumped, show
 from ..types.handles import ROWS, TABLE_NAME
-from . import cuda_tools, snippets
+from . import cuda_tools, snippets, stacks
 from .cache import object_cache
 from .cpp import cpp_source
 from .cuda_code import KERNEL, CudaCode
@@ -84,7 +84,8 @@ def build(program: Program, options: Options) -> Compiled:
 def linked(code: bytes, sites: Iterable[Site], libraries: Mapping[str, Any]) -> Compiled:
     """Object code of a kernel in this process. libraries: what it calls by symbols, each with an `address`."""
     callees = {name: library.address for name, library in libraries.items()}
-    native = NativeObject(code, {**callees, TABLE_NAME: ROWS.ctypes.data}, callees=tuple(libraries.values()))
+    symbols = {**callees, **stacks.symbols(code), TABLE_NAME: ROWS.ctypes.data}
+    native = NativeObject(code, symbols, callees=tuple(libraries.values()))
     return Compiled(native.address(KERNEL), tuple(sites), native)
 
 

@@ -2,12 +2,12 @@
 
     void kernel(const void *args, int64 begin, int64 end, int64 flags)
 
-runs threads [begin, end) of the launch. Flag bit 0: several calls run at once, so atomics must be
-real, but those on the thread's own element; bit 1: arrays that are only summed into are private to the
-call, so those sums need no atomics; bit 2: the same for arrays that are only summed into at addresses
-shared by all threads. Calls run at once only on arrays that do not overlap. Rows of the last launch
-dimension are the inner loop, so neighbouring threads touch neighbouring memory and LLVM can
-vectorise across threads.
+runs threads [begin, end) of the launch, in the standard floating-point mode and where its frame has room (`entry`).
+Flag bit 0: several calls run at once, so atomics must be real, but those on the thread's own element; bit 1: arrays
+that are only summed into are private to the call, so those sums need no atomics; bit 2: the same for arrays that are
+only summed into at addresses shared by all threads. Calls run at once only on arrays that do not overlap. Rows of the
+last launch dimension are the inner loop, so neighbouring threads touch neighbouring memory and LLVM can vectorise
+across threads.
 
 Atomic sums at an address that all threads share are kept in a register and added once at the end of
 the range. A failed check writes the report and ends the range.
@@ -30,10 +30,11 @@ from ..passes.analysis.large_compounds import large_types
 from ..types import scalars
 from ..types.compounds import scalar_of
 from ..types.handles import ROW_BITS, TABLE_NAME, digest
-from . import layout, native, snippets
+from . import layout, native, snippets, stacks
 from .buffers import BufferedLowering
 from .cpu_math import CpuMath
 from .cpu_threads import ThreadLoops
+from .entry import BODY, entry_text
 from .layout import BYTES, CONCURRENT, GATHERED_PRIVATE, I1, I32, I64, SCATTERED_PRIVATE
 from .lower import Lowering
 from .target import Options, Site
@@ -63,13 +64,13 @@ class Artefact:
     @property
     def code(self) -> bytes:
         """Object code for this machine, made anew each time: LLVM's work, which any thread may do."""
-        return native.assemble(self.llvm, **self.assembly)
+        return stacks.with_compiler_room(lambda: native.assemble(self.llvm, **self.assembly))
 
 
 def emit(fn: Function, ndim: int, options: Options, plan: AtomicPlan) -> Artefact:
     """Translate a kernel whose calls are inlined for LLVM, which compiles it when its code is asked for."""
     target = CpuTarget(fn, ndim, options, plan)
-    text = str(target.module())
+    text = str(target.module()) + entry_text(KERNEL, target.frame)
     vectorize = target.lanes is None and count(fn.body) <= LARGEST_VECTORIZED and estimate(fn).gains_from_vectors
     loops = sum(isinstance(n, For | While) for n in walk(fn.body))
     branches = sum(isinstance(node, If) for node in walk(fn.body))
@@ -87,6 +88,8 @@ class CpuTarget(ThreadLoops, CpuMath):
     def __init__(self, fn: Function, ndim: int, options: Options, plan: AtomicPlan):
         super().__init__(fn, ndim, options, plan)
         self.packs = any(isinstance(n, While) for n in walk(fn.body))
+        self.frame = 0
+        """The bytes on the stack that are known before LLVM assigns registers."""
         if options.lanes != "off" and ndim and not options.verify and count(fn.body) <= LARGEST_VECTORIZED:
             self.width = native.lanes()
             plan_of_lanes = lane_plan(fn, plan, self.width)
@@ -97,7 +100,9 @@ class CpuTarget(ThreadLoops, CpuMath):
     def module(self) -> ll.Module:
         module = ll.Module("warpsim")
         kind = ll.FunctionType(ll.VoidType(), [BYTES, I64, I64, I64])
-        self.function = ll.Function(module, kind, KERNEL)
+        self.function = ll.Function(module, kind, BODY)
+        self.function.linkage = "internal"
+        self.function.attributes.add("noinline")
         self.function.args[0].add_attribute("noalias")
         # Zeros stored to a wide element, as adjoints do, must not become a call: it would stop the vectoriser.
         set.add(self.function.attributes, '"no-builtin-memset"')
@@ -145,6 +150,7 @@ class CpuTarget(ThreadLoops, CpuMath):
 
     def stack(self, t: ll.Type, count: int) -> Any:
         b = self.builder
+        self.frame += layout.stack_bytes(t) * count
         with b.goto_block(self.stack_block):
             return b.alloca(t, count)
 

@@ -62,6 +62,18 @@ def register_types(t: Any) -> list[ll.Type]:
     return [llvm_type(t)]
 
 
+_FLOAT_BYTES = {ll.HalfType: 2, ll.FloatType: 4, ll.DoubleType: 8}
+
+
+def stack_bytes(t: ll.Type) -> int:
+    """The bytes that a value of an LLVM type takes on the stack, without alignment."""
+    if isinstance(t, ll.VectorType | ll.ArrayType):
+        return int(t.count) * stack_bytes(t.element)
+    if isinstance(t, ll.IntType):
+        return -(-int(t.width) // 8)
+    return WORD if isinstance(t, ll.PointerType) else _FLOAT_BYTES[type(t)]
+
+
 def constant_leaves(t: Any, value: Any) -> list[ll.Constant]:
     """A host constant as flattened LLVM constants."""
     if structs.is_struct(t):

@@ -23,9 +23,10 @@ import llvmlite.binding as llvm
 from ...errors import CompilerError
 
 PLACES_OBJECTS = sys.platform.startswith("linux") and platform.machine() == "x86_64"
-"""Whether objects are placed by `elf`, which puts callees within reach, so that code may be of the small model."""
+"""Whether objects are placed by `elf`, and not by LLVM's JITLink. Either puts an object's code and data side by side,
+and reaches what is far through a table of addresses."""
 
-_CODE_MODEL = "small" if PLACES_OBJECTS else "jitdefault"
+_CODE_MODEL = "small"
 _DEFAULT_PIPELINE_LEVEL = 3
 
 
@@ -126,10 +127,11 @@ def _unlocked(name: str) -> Any:
 def host_signature() -> str:
     """All that object code of this process depends on besides its source: a part of cache keys.
 
-    Triple, processor name, its features, llvmlite's version, whether libmvec can be linked, and the code model.
+    Triple, processor name, its features, llvmlite's version, which libmvec can be linked, and the code model.
     """
     features = ",".join(sorted(_host_features().split(",")))
-    vector_math = "libmvec" if vector_math_library() else "libm"
+    # Versions of glibc have different functions in libmvec, and two of them may share a folder.
+    vector_math = f"libmvec of {os.confstr('CS_GNU_LIBC_VERSION')}" if vector_math_library() else "libm"
     return "|".join(
         (
             llvm.get_process_triple(),
@@ -193,10 +195,14 @@ def _initialize() -> None:
 
 
 def linking_engine() -> llvm.LLJIT:
-    """A linker of LLVM's. Libraries that objects may refer to are loaded before it."""
+    """A linker of LLVM's. Libraries that objects may refer to are loaded before it.
+
+    It is JITLink. Its predecessor RuntimeDyld maps code and data apart, beyond the 4 GB that references of 64-bit ARM
+    reach, and then ends the process.
+    """
     _initialize()
     vector_math_library()
-    return llvm.create_lljit_compiler()
+    return llvm.create_lljit_compiler(use_jit_link=True)
 
 
 def _target_machine(opt: int) -> llvm.TargetMachine:

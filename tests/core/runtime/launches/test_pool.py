@@ -1,6 +1,7 @@
 """The thread pool: every chunk once and in order, however workers wait, and no way to hang."""
 
 import ctypes
+import errno
 import os
 import struct
 import subprocess
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from pool_scenarios import SCENARIOS, SERIAL_SCENARIOS, WAYS, recorded, run_threads, sum_launch
 
 from warpsim.config import config
+from warpsim.core.emit import own_code
 from warpsim.core.emit.cache import ObjectCache
 from warpsim.core.runtime.devices.processor import cores
 from warpsim.core.runtime.launches import pool as pool_module
@@ -66,11 +68,8 @@ def test_numba_is_not_imported(cache_folder):
 
 
 def test_process_that_may_have_no_more_threads_launches_with_those_it_has(monkeypatch):
-    def refuse(function, args):
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(pool_module._thread, "start_new_thread", refuse)
     pool, (command, total) = Pool(), sum_launch(1000, 10)
+    monkeypatch.setattr(pool, "_start_worker", lambda: errno.EAGAIN)
     pool.set_num_threads(4)
     pool.always_fork(True)
     for _ in range(3):
@@ -82,7 +81,7 @@ def test_system_of_another_kind_launches_serially(monkeypatch):
     monkeypatch.setattr(pool_code, "HAS_THREADS", False)
     pool, (command, total) = Pool(), sum_launch(1000, 10)
     pool.set_num_threads(4)
-    monkeypatch.setattr(pool_module._thread, "start_new_thread", None)
+    monkeypatch.setattr(pool, "_start_worker", None)
     pool.run(command.bytes, 1)
     assert total.value == 999 * 500
 
@@ -97,7 +96,7 @@ def test_launcher_is_compiled_once_per_machine(tmp_path, monkeypatch):
     def refuse(text):
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(pool_code, "assemble", refuse)
+    monkeypatch.setattr(own_code, "assemble", refuse)
     Pool()
     monkeypatch.setattr(config, "cache_kernels", False)
     with pytest.raises(AssertionError, match="compiled again"):
@@ -108,12 +107,18 @@ COLD_PROGRAM = """
 import os, threading
 import numpy as np
 import warpsim as wp
+from warpsim.core.emit import own_code
 from warpsim.core.runtime.devices.processor import cores
-from warpsim.core.runtime.launches import pool_code
 
 compiled = []
-assemble = pool_code.assemble
-pool_code.assemble = lambda text: compiled.append(threading.current_thread().name) or assemble(text)
+assemble = own_code.assemble
+
+def seen(text):
+    if "@ws_run(" in text:
+        compiled.append(threading.current_thread().name)
+    return assemble(text)
+
+own_code.assemble = seen
 
 def adder(k):
     @wp.kernel

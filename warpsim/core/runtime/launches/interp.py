@@ -19,6 +19,7 @@ from ..devices.device import INTERP
 from .arguments import empty_array, is_missing
 from .dimensions import as_indexed
 from .launcher import LaunchCall, Launcher
+from .pool import get_pool
 
 
 class InterpLauncher(Launcher):
@@ -36,9 +37,10 @@ class InterpLauncher(Launcher):
 
     def run(self, call: LaunchCall) -> None:
         machine = Interpreter(config.check_numbers, self.block_dim)
-        for thread in threads(as_indexed(call.dim, self.ndim)):
-            machine.thread = thread
-            machine.run(self.program.fn.body, call.block)
+        with get_pool().standard_float_mode():
+            for thread in threads(as_indexed(call.dim, self.ndim)):
+                machine.thread = thread
+                machine.run(self.program.fn.body, call.block)
 
     run_in_order = run
 

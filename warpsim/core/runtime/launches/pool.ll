@@ -201,8 +201,32 @@ done:
 ; ---- Entry points ------------------------------------------------------------------------------
 
 ; Run `count` commands, each after the one before has finished. Launches of more than one chunk use up to `threads`
-; threads, the caller's among them.
+; threads, the caller's among them. All compute in the standard floating-point mode (float_mode.py).
 define void @ws_run(ptr %commands, i64 %count, i64 %threads) {
+entry:
+  %standard = call i1 @float_mode_is_standard()
+  br i1 %standard, label %plain, label %other
+plain:
+  tail call void @run_all(ptr %commands, i64 %count, i64 %threads)
+  ret void
+other:
+  %found = call i64 @enter_float_mode()
+  call void @run_all(ptr %commands, i64 %count, i64 %threads)
+  call void @leave_float_mode(i64 %found)
+  ret void
+}
+
+; For what Python computes in the place of a kernel.
+define i64 @ws_enter_float_mode() {
+  %found = call i64 @enter_float_mode()
+  ret i64 %found
+}
+define void @ws_leave_float_mode(i64 %found) {
+  call void @leave_float_mode(i64 %found)
+  ret void
+}
+
+define internal void @run_all(ptr %commands, i64 %count, i64 %threads) noinline {
 entry:
   %allowed = icmp sgt i64 %threads, 1
   br label %next

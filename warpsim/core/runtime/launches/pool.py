@@ -16,7 +16,6 @@ do. `python -m benchmarks.contention` compares with serial launches.
 
 from __future__ import annotations
 
-import _thread
 import contextlib
 import ctypes
 import itertools
@@ -24,6 +23,7 @@ import os
 import struct
 import sys
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 from ....errors import DeviceError
@@ -80,6 +80,9 @@ _RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
 _WANTS_THREADS = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 _MOST_COST = ctypes.CFUNCTYPE(None, ctypes.c_int64)
 _PLAIN = ctypes.CFUNCTYPE(None)
+_STATUS = ctypes.CFUNCTYPE(ctypes.c_int32)
+_ENTER_MODE = ctypes.CFUNCTYPE(ctypes.c_uint64)
+_LEAVE_MODE = ctypes.CFUNCTYPE(None, ctypes.c_uint64)
 
 
 def chunk_size(n: int, cost: float = _DEFAULT_COST) -> int:
@@ -118,7 +121,9 @@ class Pool:
         self._provided: int  # the number of threads for which workers are there
         self._wants_threads = code.function("ws_wants_threads", _WANTS_THREADS)
         self._most_cost = code.function("ws_most_cost", _MOST_COST)
-        self._work = code.function("ws_work", _PLAIN)
+        self._start_worker = code.function("ws_start_worker", _STATUS)
+        self._enter_mode = code.function("ws_enter_float_mode", _ENTER_MODE)
+        self._leave_mode = code.function("ws_leave_float_mode", _LEAVE_MODE)
         self._forget_workers = code.function("ws_forget_workers", _PLAIN)
         self.always_fork(False)
         self._threads = _initial_thread_count()
@@ -167,16 +172,24 @@ class Pool:
         self._lent.value = self._threads
         return ctypes.addressof(self._lent)
 
+    @contextlib.contextmanager
+    def standard_float_mode(self) -> Iterator[None]:
+        """The mode of kernels for what Python computes in their place, on this thread."""
+        found = self._enter_mode()
+        try:
+            yield
+        finally:
+            self._leave_mode(found)
+
     def _start_workers(self) -> None:
         """Start what is missing, at a launch of more than one chunk. A process that may have no more does without."""
         with self._starting:
             threads = self._threads
             if threads <= self._provided:
                 return
-            with contextlib.suppress(RuntimeError):  # too many, or the interpreter is about to end
-                while self._workers < min(threads, _MOST_THREADS) - 1:
-                    _thread.start_new_thread(self._work, ())  # a native loop, which nobody waits for at the end
-                    self._workers += 1
+            wanted = min(threads, _MOST_THREADS) - 1
+            while self._workers < wanted and self._start_worker() == 0:  # the system may refuse more
+                self._workers += 1
             self._provided = threads
 
     def forget_workers(self) -> None:

@@ -1,14 +1,13 @@
 """The native code of the thread pool: LLVM text for this system, assembled once per machine.
 
 pool.ll has lists of launches, workers.ll the threads that help with them, forks.ll the choice between the two,
-copies.ll what adds up sums. What they need of the system is written here: a clock, a way to give up the core for a
-moment, sleep until a number changes (a futex on Linux, a mutex and a condition elsewhere), and, on Linux, a way to keep
-a thread off a core.
+copies.ll what adds up sums. What they need of the system is written here: a clock, threads, a way to give up the core
+for a moment, to sleep until a number changes (a futex on Linux, a mutex and a condition elsewhere), and, on Linux, to
+keep a thread off a core.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import sys
@@ -19,16 +18,18 @@ from pathlib import Path
 
 from ....config import config
 from ....errors import CompilerError
-from ...emit.cache import ObjectCache, default_directory
+from ...emit import float_mode
 from ...emit.linker import NativeObject
-from ...emit.native import assemble, host_signature
+from ...emit.own_code import assembled
+from ...emit.stacks import with_compiler_room
 
 HAS_THREADS = os.name == "posix"
 """Whether there are workers. Nobody has tried another system than POSIX: launches are serial there."""
 
 _PARTS = ("pool.ll", "workers.ll", "forks.ll", "copies.ll")
 _FUTEX_CALL = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "ppc64le": 221, "s390x": 238}
-_PTHREAD_BYTES = 128  # a mutex has 40 to 64 of them, a condition 48
+_PTHREAD_BYTES = 128  # a mutex has 40 to 64 of them, a condition 48, attributes of a thread 56 to 64
+_WORKER_STACK = 2 << 20  # [bytes] of addresses: a kernel takes half a megabyte at most, and may call another program
 
 _CLOCK = """
 declare i32 @clock_gettime(i32, ptr)
@@ -71,6 +72,37 @@ define internal void @wake_sleepers(ptr %signal, i32 %count) {{
 }}
 define internal void @prepare_sleep() {{
   ret void
+}}
+"""
+
+# Workers are threads of the system, and not of Python: their stack is ours to choose, and no `threading.stack_size`
+# changes it. 0 if one has begun.
+_THREADS = """
+declare i32 @pthread_attr_init(ptr)
+declare i32 @pthread_attr_setstacksize(ptr, i64)
+declare i32 @pthread_attr_destroy(ptr)
+declare i32 @pthread_create(ptr, ptr, ptr, ptr)
+declare i32 @pthread_detach(i64)
+define internal ptr @begin_work(ptr %nothing) {{
+  call void @ws_work()
+  ret ptr null
+}}
+define i32 @ws_start_worker() {{
+entry:
+  %thread = alloca i64
+  %attributes = alloca [{bytes} x i8], align 16
+  %made = call i32 @pthread_attr_init(ptr %attributes)
+  %sized = call i32 @pthread_attr_setstacksize(ptr %attributes, i64 {stack})
+  %refused = call i32 @pthread_create(ptr %thread, ptr %attributes, ptr @begin_work, ptr null)
+  %gone = call i32 @pthread_attr_destroy(ptr %attributes)
+  %there = icmp eq i32 %refused, 0
+  br i1 %there, label %leave, label %done
+leave:
+  %number = load i64, ptr %thread
+  %detached = call i32 @pthread_detach(i64 %number)
+  br label %done
+done:
+  ret i32 %refused
 }}
 """
 
@@ -165,6 +197,9 @@ define internal void @prepare_sleep() {{
 """
 
 _NO_SYSTEM = """
+define i32 @ws_start_worker() {
+  ret i32 1
+}
 define internal i64 @now() {
   ret i64 0
 }
@@ -213,18 +248,14 @@ def load_code() -> NativeObject:
 
 
 def _object_code() -> bytes:
+    return with_compiler_room(lambda: assembled(source(), "warpsim launcher"))
+
+
+def source() -> str:
+    """The whole text."""
     here = Path(__file__).parent
-    source = "\n".join([*((here / name).read_text(encoding="utf-8") for name in _PARTS), system_part()])
-    if not config.cache_kernels:
-        return assemble(source)
-    directory = Path(config.kernel_cache_dir) if config.kernel_cache_dir else default_directory()
-    cache = ObjectCache(directory, config.max_cache_bytes)
-    key = hashlib.sha256(f"{source}\n{host_signature()}".encode()).hexdigest()
-    code = cache.load(key)
-    if code is None:
-        code = assemble(source)
-        cache.store(key, code, "warpsim launcher")
-    return code
+    parts = ((here / name).read_text(encoding="utf-8") for name in _PARTS)
+    return "\n".join((*parts, float_mode.functions(), system_part()))
 
 
 def system_part() -> str:
@@ -234,4 +265,5 @@ def system_part() -> str:
     clock = _CLOCK.format(clock=time.CLOCK_MONOTONIC)
     call = _FUTEX_CALL.get(platform.machine()) if sys.platform == "linux" else None
     sleep = _FUTEX.format(call=call) if call else _CONDITION.format(bytes=_PTHREAD_BYTES)
-    return clock + sleep + (_CORES if sys.platform == "linux" else _NO_CORES)
+    threads = _THREADS.format(bytes=_PTHREAD_BYTES, stack=_WORKER_STACK)
+    return clock + sleep + threads + (_CORES if sys.platform == "linux" else _NO_CORES)

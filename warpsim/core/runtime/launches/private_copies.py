@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import threading
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import lru_cache
 
 import numpy as np
@@ -50,8 +51,9 @@ def run(
         alive.append(struct.pack("4Q", target.ctypes.data, spare.first + offset, size, count - 1))
         commands.append(sum_command(name, pool.address_of(alive[-1]), target.size))
     own.run(b"".join(commands), len(commands))
-    for target, offset in left:
-        _add_up(target, spare.rows(count - 1, size), offset)
+    with own.standard_float_mode() if left else nullcontext():
+        for target, offset in left:
+            _add_up(target, spare.rows(count - 1, size), offset)
     _give_back(spare)
 
 

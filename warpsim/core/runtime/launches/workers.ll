@@ -270,8 +270,8 @@ done:
 
 ; ---- The two sides of a launch -----------------------------------------------------------------
 
-; Join the launch that is going on, if it still wants somebody. Who joins wakes two more, so that the caller need not
-; wake all.
+; Join the launch that is going on, if it still wants somebody, in the standard floating-point mode, whatever the
+; thread began with or a kernel's callee left behind. Who joins wakes two more, so that the caller need not wake all.
 define internal void @help() {
 entry:
   %taken = call %Taken @take(i1 false, i64 1)
@@ -281,6 +281,7 @@ entry:
 join:
   %word = load atomic i64, ptr @left monotonic, align 8
   call void @invite(i64 %word)
+  %mode = call i64 @enter_float_mode()
   %count = call i32 @run_taken(%Taken %taken, i1 false)
   %before = atomicrmw add ptr @finished, i32 %count seq_cst
   call void @wake(ptr @finished, i32 1)
