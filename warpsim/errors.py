@@ -104,10 +104,6 @@ class UnassignedLocalWarning(UserWarning):
     """A local, or the result of a function, is zero where some path gives it no value."""
 
 
-class SetOnTapeWarning(UserWarning):
-    """An array was set inside a tape and only read from then on, so that its gradient is zero."""
-
-
 class KernelTypeError(KernelError, TypeError):
     """Operands, arguments or assignments whose types do not fit."""
 

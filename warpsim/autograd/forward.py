@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from ..core.language import Kernel, array, launch
+from ..core.runtime.arrays.allocation import bounds
 from ..core.runtime.arrays.indexed import indexedarray
 from ..core.runtime.arrays.mirrors import Mirror
-from ..core.runtime.arrays.saved_contents import Paused, bounds
+from ..core.runtime.arrays.saved_contents import Paused
 from ..core.runtime.devices.device_memory import on_host
 from ..core.runtime.tape.given_seeds import check_loss
 from ..core.runtime.tape.tangent_launch import as_type

@@ -39,6 +39,7 @@ class ForwardSweep:
         if not tape.records:
             raise TapeError("nothing is recorded on this tape\nexpected: launches inside `with tape:`")
         tape._check_contents()
+        tape.settle_constants()
         self.tape, self.numbers, self.for_reverse = tape, numbers, for_reverse
         self.tangents = Mirror([*tape.arrays(), *on_tape(tape, further)])
         self.moving: set[Any] = set()

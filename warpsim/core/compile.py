@@ -5,6 +5,7 @@
         adjoint             -> assume -> promote -> adjoint -> (clean) -> version -> Program
         adjoint in phases   the Program of `adjoint` -> gathered or rest -> cse -> fold -> dce -> version -> Program
         recording           -> recording -> (clean) -> version -> Program
+        marking             -> marking -> (clean) -> version -> Program
         tangent             -> tangent -> fold -> dce -> version -> Program
         recomputed tangent    -> assume -> promote -> tangent -> fold -> dce -> version -> Program
         adjoint tangent     the Program of `adjoint` -> tangent -> fold -> dce -> version -> Program
@@ -37,6 +38,7 @@ from .passes.forward.derived import forward_again, forward_mode, second_order
 from .passes.reverse.adjoint import adjoint, chosen, shows_adjoints
 from .passes.reverse.adjoint_stencils import gathered
 from .passes.reverse.assumptions import asserted
+from .passes.reverse.marking import marking
 from .passes.reverse.primal_reads import ExtraParam, without_unread
 from .passes.reverse.promote_memory import promote_memory
 from .passes.reverse.recompute import refuse_unrecoverable
@@ -93,6 +95,8 @@ def derive(fn: Function, max_unroll: int, form: Form, ndim: int, known: tuple[Ha
         fn = step("dce", dce(fn))
         if form.kind == "tangent":
             return with_tangents(*forward_mode(fn, form.gradients), ndim, total=False)
+        if form.kind == "marking":
+            return cleaned(form.kind, marking(inline(fn)), (), ndim, max_unroll, total=False)
         if form.kind == "recording":
             return cleaned(form.kind, *recording(fn, ndim), ndim, max_unroll, total=False)
         fn = step("assume", asserted(fn))
@@ -135,7 +139,7 @@ def phase_of(whole: Program, phase: str) -> Program:
 
 
 def cleaned(kind: str, fn: Function, extras: Extras, ndim: int, max_unroll: int, total: bool) -> Program:
-    """The final program of an adjoint or a recording, with the calls in it expanded. total: every loop ends."""
+    """The final program of an adjoint, a recording or a marking, its calls expanded. total: every loop ends."""
     fn = step(f"{kind} cse", cse(inline(step(kind, fn), keep_gradients=True)))
     calls = any(isinstance(node, Call) and isinstance(node.op, Function) for node in walk(fn.body))
     fn = step(f"{kind} inline", with_leading_indices(inline(fn), ndim))

@@ -18,7 +18,8 @@ from ..config import config
 from ..core.emit.program import Form
 from ..core.language import Kernel, array, clone, launch, zeros, zeros_like
 from ..core.passes.analysis.mod_ref import mod_ref
-from ..core.runtime.arrays.saved_contents import Paused, bounds
+from ..core.runtime.arrays.allocation import bounds
+from ..core.runtime.arrays.saved_contents import Paused
 from ..core.runtime.commands.adjoint_by_hand import launch_adjoint
 from ..core.runtime.devices.device import CPU, Device
 from ..core.runtime.launches.dimensions import threads_of_block

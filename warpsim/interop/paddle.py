@@ -13,8 +13,8 @@ import numpy as np
 import paddle
 
 from ..core.language import array, get_device
+from ..core.runtime.arrays.allocation import shared_allocation
 from ..core.runtime.arrays.host_memory import checked_dtype
-from ..core.runtime.arrays.saved_contents import shared_allocation
 from ..core.runtime.devices.cuda import interop
 from ..core.runtime.devices.device import CPU, Device
 from ..core.runtime.devices.stream import Stream
@@ -65,6 +65,7 @@ def from_paddle(
     if return_ctype:
         return a
     a._memory = shared_allocation(t.data_ptr() - t.offset)
+    a._memory.exposed = True
     if not t.stop_gradient if requires_grad is None else requires_grad:
         a.grad = grad if isinstance(grad, array) else _gradient_of(t, element, grad)
     return a
@@ -136,7 +137,7 @@ def _tensor_over(a: array) -> paddle.Tensor:
     dtype = dtype_to_paddle(a.dtype)
     is_bfloat16 = dtype == paddle.bfloat16
     bits = np.dtype("int16" if is_bfloat16 else str(dtype).rpartition(".")[2])
-    a._memory.lend(a._address)
+    a._memory.expose(a._data)
     tensor = paddle.utils.dlpack.from_dlpack(a._data.view(bits) if a.device.shares_host_memory else a)
     return tensor.view(dtype) if tensor.dtype != dtype else tensor
 

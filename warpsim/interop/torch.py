@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from ..core.language import array, get_device
+from ..core.runtime.arrays.allocation import shared_allocation
 from ..core.runtime.arrays.host_memory import checked_dtype
-from ..core.runtime.arrays.saved_contents import shared_allocation
 from ..core.runtime.devices.cuda import interop
 from ..core.runtime.devices.device import CPU, Device
 from ..core.runtime.devices.stream import Stream, get_stream
@@ -63,12 +63,14 @@ def from_torch(
     if not isinstance(t, torch.Tensor):
         raise ArgumentTypeError(f"t is {type(t).__name__}\nexpected: torch.Tensor")
     element = _element_of(t) if dtype is None else checked_dtype(dtype)
-    memory = _memory_of(t, element)
+    counted = t.detach()
+    memory = _memory_of(counted, element)
     a = array._wrap(memory, element, CPU if t.device.type == "cpu" else device_from_torch(t.device))
     if return_ctype:
         return a
     storage = t.untyped_storage()
     a._memory = shared_allocation(storage.data_ptr())
+    a._memory.count_writes(id(t if t._base is None else t._base), counted, memory)
     a._room = storage.nbytes() - t.storage_offset() * t.element_size()
     if t.requires_grad if requires_grad is None else requires_grad:
         a.grad = _gradient_of(t, element, grad)
@@ -102,11 +104,11 @@ def _element_of(t: torch.Tensor) -> Any:
 
 
 def _memory_of(t: torch.Tensor, element: Any) -> np.ndarray:
-    """The memory of a tensor as NumPy sees it, in the layout of an element type."""
+    """The memory of a tensor that is detached as NumPy sees it, in the layout of an element type."""
     if t.device.type not in ("cpu", "cuda"):
         raise DeviceError(f"a tensor on {t.device}\nexpected: one on a CPU or a CUDA device")
     try:
-        bits = t.detach().view(torch.int16) if t.dtype is torch.bfloat16 else t.detach()  # which NumPy does not know
+        bits = t.view(torch.int16) if t.dtype is torch.bfloat16 else t  # which NumPy does not know
         memory = bits.numpy() if t.device.type == "cpu" else interop.memory_of(bits)
     except (RuntimeError, TypeError) as error:
         raise ArrayError(f"a tensor of {t.dtype} with layout {t.layout} on {t.device}: {error}") from error
@@ -163,7 +165,14 @@ def _tensor_over(a: array) -> torch.Tensor:
     if not a._tag.writable:
         raise ReadOnlyError("the array is read-only memory, and tensors are written to\nhelp: pass a copy: wp.clone(a)")
     a._memory.lend(a._address)
-    memory = a._data
+    key = (a._address, a.dtype, a.shape, a.strides)
+    if key not in a._memory.tensors:
+        a._memory.count_writes(key, _tensor_of(a._data), a._data)
+    return a._memory.tensors[key].detach()
+
+
+def _tensor_of(memory: np.ndarray) -> torch.Tensor:
+    """A tensor over memory of the host."""
     if memory.dtype == scalars.bfloat16:
         return torch.from_numpy(memory.view(np.int16)).view(torch.bfloat16)
     if memory.dtype.kind == "u" and memory.itemsize > 1:

@@ -24,7 +24,8 @@ from .target import Options
 class Form(NamedTuple):
     """What is compiled of a kernel: `primal` is the kernel itself, `adjoint` its reverse.
 
-    `recording` is the kernel, noting what its atomics return for the adjoint. gradients: the names of the
+    `recording` is the kernel, noting what its atomics return for the adjoint; `marking` is the kernel, noting in
+    gradients which elements it writes. gradients: the names of the
     array parameters that have gradients, of arrays in struct parameters ("s.x"), and of other parameters
     whose gradients are wanted. `tangent` is the kernel in forward mode along these parameters, and
     `adjoint tangent` and `recomputed tangent` are derivatives of recorded launches, see `passes.forward.derived`.

@@ -104,8 +104,14 @@ def test_changes_of_what_no_gradient_needs_are_fine():
     assert grad(a) == [2.0, 2.0]
 
 
-def test_another_tape_that_overwrites_is_an_outsider():
+def test_contents_are_kept_from_another_tape_until_backward_has_run():
     tape, a, b = spoiled_tape()
+    with wp.Tape():
+        wp.launch(square_in_place, 2, inputs=[a])
+    tape.backward(grads={b: ones(2)})
+    assert grad(a) == [2.0, 4.0]
+    tape, a, b = spoiled_tape()
+    tape.backward(grads={b: ones(2)})
     with wp.Tape():
         wp.launch(square_in_place, 2, inputs=[a])
     with pytest.raises(TapeOverwriteError, match="launch of kernel 'square_in_place'"):

@@ -332,7 +332,7 @@ def test_a_step_that_writes_through_numpy():
     with wp.Tape() as tape:
         wp.checkpoint(step, [x], 4, scratch=[y])
         wp.launch(square_sum, 4, inputs=[x, loss])
-    backward_refused(TapeOverwriteError, tape, loss, "array 'x' of kernel 'curve'", "a NumPy view of its memory")
+    backward_refused(TapeOverwriteError, tape, loss, "argument 'x' of kernel 'curve'", "a NumPy view of its memory")
 
 
 def test_a_parameter_that_changed_since():

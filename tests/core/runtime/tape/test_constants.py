@@ -1,12 +1,10 @@
-"""The warning of parameters that were set inside a tape, whose gradient is zero, and where there is none."""
-
-import warnings
+"""Parameters that are set inside a tape: their gradients are those of the values that were set."""
 
 import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.errors import SetOnTapeWarning
+from warpsim.errors import GradientError
 
 
 @wp.kernel
@@ -35,69 +33,119 @@ def parameters(**options):
     return wp.ones(3, dtype=float, **options), wp.zeros(1, dtype=float, requires_grad=True)
 
 
-def silent(tape, loss):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", SetOnTapeWarning)
-        tape.backward(loss)
+SETTERS = {
+    "assign": lambda x: x.assign([1.0, 2.0, 3.0]), "fill_": lambda x: x.fill_(2.0), "zero_": lambda x: x.zero_(),
+    "part": lambda x: x[:2].assign([1.0, 2.0]), "item": lambda x: x.__setitem__(1, 5.0),
+    "constant array": lambda x: wp.copy(x, wp.array([1.0, 2.0, 3.0], dtype=float)),
+    "twice": lambda x: (x.fill_(7.0), x.assign([1.0, 2.0, 3.0])),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("method, value", (("assign", [1.0, 2.0, 3.0]), ("fill_", 2.0)))
-def test_a_parameter_that_is_set_on_the_tape_is_told(method, value):
+@pytest.mark.parametrize("setter", SETTERS)
+@pytest.mark.parametrize("kernel", [squares, squares_of_part])
+def test_the_gradient_is_that_of_the_values_that_were_set(setter, kernel):
     x, loss = parameters()
     with wp.Tape() as tape:
-        getattr(x, method)(value)
-        wp.launch(squares, 3, [x, loss])
-    text = r"(?s)argument 'x' of .*'squares'.*test_constants.*before the tape"
-    with pytest.warns(SetOnTapeWarning, match=text) as caught:
+        loss.zero_()
+        SETTERS[setter](x)
+        wp.launch(kernel, 3, [x if kernel is squares else Part(x, 3), loss])
+    for times in (1, 2):  # it adds up until `zero`, as gradients do of arrays that the tape only reads
         tape.backward(loss)
-    assert len(caught) == 1 and not x.grad.numpy().any()
+        assert x.grad.numpy().tolist() == (times * 2.0 * x.numpy()).tolist()
     tape.zero()
-    silent(tape, loss)  # it is said once
+    tape.backward(loss)
+    assert x.grad.numpy().tolist() == (2.0 * x.numpy()).tolist()
 
 
-def test_fields_and_views_are_told():
+def test_a_loop_of_gradient_descent_that_sets_its_parameter_on_each_tape():
     x, loss = parameters()
-    part = Part(x, 3)
-    with wp.Tape() as tape:
-        x[:2].assign([1.0, 2.0])
-        wp.launch(squares_of_part, 3, [part, loss])
-    with pytest.warns(SetOnTapeWarning, match="squares_of_part"):
+    values = np.array([1.0, 2.0, 3.0])
+    for _ in range(25):
+        with wp.Tape() as tape:
+            loss.zero_()
+            x.assign(values)
+            wp.launch(squares, 3, [x, loss])
         tape.backward(loss)
-    assert x.grad.numpy().tolist() == [0.0, 0.0, 2.0]
+        values = values - 0.1 * x.grad.numpy()
+        tape.zero()
+    assert values == pytest.approx(np.array([1.0, 2.0, 3.0]) * 0.8**25, rel=1e-4)
+
+
+def test_tangents_of_a_parameter_that_is_set_are_kept():
+    x, loss = parameters()
+    with wp.Tape() as tape:
+        x.assign([1.0, 2.0, 3.0])
+        wp.launch(squares, 3, [x, loss])
+    assert wp.autograd.jvp(tape, tangents={x: np.array([1.0, 0.0, 1.0])})[loss].numpy()[0] == 8.0
 
 
 def test_what_launches_write_is_set_on_purpose():
-    """Sums that begin at zero, states that steps change in place."""
+    """States that steps change in place."""
     x, loss = parameters()
     with wp.Tape() as tape:
         loss.fill_(0.0)
         x.assign([1.0, 2.0, 3.0])
         wp.launch(grow, 3, [x])
         wp.launch(squares, 3, [x, loss])
-    silent(tape, loss)
+    tape.backward(loss)
+    assert not x.grad.numpy().any() and not loss.grad.numpy().any()
 
 
-@pytest.mark.parametrize("case", (
-    "no gradient", "retain", "from an array", "read before", "unread", "outside", "empty",
-))  # fmt: skip
-def test_nothing_is_said_where_no_gradient_is_lost(case):
-    options = {"no gradient": {"requires_grad": False}, "retain": {"retain_grad": True}}.get(case, {})
-    x, loss = parameters(**options)
-    other = wp.array(np.arange(3.0), dtype=float, requires_grad=True)
-    if case == "outside":
-        x.assign([1.0, 2.0, 3.0])
+def test_a_parameter_that_is_launched_on_later_is_none():
+    x, loss = parameters()
     with wp.Tape() as tape:
-        if case in ("read before", "unread"):
-            wp.launch(squares, 3, [x if case == "read before" else other, loss])
-        if case != "outside":
-            x.assign(other if case == "from an array" else [1.0, 2.0, 3.0])
-        if case not in ("read before", "unread"):
+        x.assign([1.0, 2.0, 3.0])
+        wp.launch(squares, 3, [x, loss])
+    tape.backward(loss)
+    tape.zero()
+    with tape:
+        wp.launch(grow, 3, [x])
+    tape.backward(loss)
+    assert not x.grad.numpy().any()
+
+
+def set_twice():
+    x, loss = parameters()
+    with wp.Tape() as tape:
+        for value in (1.0, 2.0):
+            x.fill_(value)
             wp.launch(squares, 3, [x, loss])
-            wp.launch(squares, 0 if case == "empty" else 3, [other, loss])
-    if case == "empty":
-        with pytest.warns(SetOnTapeWarning):
-            tape.backward(loss)
-    else:
-        silent(tape, loss)
-    if case == "from an array":
-        assert other.grad.numpy().tolist() == [0.0, 4.0, 8.0]
+    return tape, x, loss
+
+
+def test_a_gradient_of_several_values_is_refused_when_it_is_read():
+    tape, x, loss = set_twice()
+    tape.backward(loss)
+    text = "(?s)set twice inside the tape.*test_constants.*an array for each"
+    with pytest.raises(GradientError, match=text):
+        x.grad  # noqa: B018 - reading it raises
+    assert x not in tape.gradients
+    tape.zero()
+    assert not x.grad.numpy().any()
+
+
+def test_a_gradient_of_several_values_is_refused_at_once_where_somebody_has_it():
+    tape, x, loss = set_twice()
+    x.grad.zero_()
+    with pytest.raises(GradientError, match="set twice inside the tape"):
+        tape.backward(loss)
+
+
+def test_an_array_that_is_read_before_it_is_set_has_the_gradient_of_what_it_held():
+    x, loss = parameters()
+    with wp.Tape() as tape:
+        wp.launch(squares, 3, [x, loss])
+        x.assign([1.0, 2.0, 3.0])
+        wp.launch(squares, 3, [x, loss])
+    tape.backward(loss)
+    assert x.grad.numpy().tolist() == [2.0, 2.0, 2.0]
+
+
+def test_an_array_that_gets_the_values_of_another_passes_the_gradient_on():
+    x, loss = parameters()
+    other = wp.array(np.arange(3.0), dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        x.assign(other)
+        wp.launch(squares, 3, [x, loss])
+    tape.backward(loss)
+    assert other.grad.numpy().tolist() == [0.0, 2.0, 4.0]

@@ -64,7 +64,21 @@ def write(a):
 
 
 def announced(a):
-    a.mark_write()
+    """A write that no recorded function answers for, to an array whose gradient does not matter."""
+    y = wp.clone(a, requires_grad=True)
+    y.mark_write()
+    return a
+
+
+@wp.kernel
+def settle(y: wp.array(dtype=wp.float64)):
+    i = wp.tid()
+    if i % 2 == 0:
+        y[i] = wp.float64(0.5)
+
+
+def constant(a):
+    unseen(settle, a)
     return a
 
 
@@ -154,8 +168,9 @@ def inverse_real_transform(a):
 
 
 KINDS = {
-    "LaunchEntry": launch, "WriteEntry": write, "AnnouncedWrite": announced, "FunctionEntry": function,
-    "LoopEntry": loop, "array_scan": scan, "array_sum": total, "array_inner": inner, "array_cast": cast,
+    "LaunchEntry": launch, "WriteEntry": write, "AnnouncedWrite": announced, "ConstantWrite": constant,
+    "FunctionEntry": function, "LoopEntry": loop, "array_scan": scan, "array_sum": total,
+    "array_inner": inner, "array_cast": cast,
     "radix_sort_pairs": sort, "segmented_sort_pairs": segments, "runlength_encode": run_lengths,
     "fft": complex_transform, "rfft": real_transform, "irfft": inverse_real_transform,
 }  # fmt: skip

@@ -26,7 +26,8 @@ from ..devices.capture import current_graph
 from ..devices.cuda import interop
 from ..devices.device import Device, get_device, span_of
 from ..devices.device_memory import on_host
-from . import saved_contents
+from . import allocation, saved_contents
+from .allocation import Allocation, foreign_allocation
 from .foreign import memory_at
 from .gradient import Differentiable
 from .held import Held
@@ -42,7 +43,6 @@ from .host_memory import (
     reinterpreted,
 )
 from .keys import is_table, keys_of, table_of
-from .saved_contents import Allocation, foreign_allocation
 from .self_overlap import meets_itself
 
 _OLDER = {"owner": "leave it out: memory given by ptr= is let go of by deleter=, if there is one"}
@@ -128,7 +128,10 @@ class array(Differentiable, metaclass=_ArrayMeta):
             memory = allocate(extents or (0,), element, device=device, pinned=pinned, strides=strides)
         self._adopt(memory, element, device)
         if ptr is not None or (not copy and data is not None):
-            self._memory, self._room = foreign_allocation(memory), capacity
+            shared = isinstance(data, array) and memory.ctypes.data == data._address
+            self._memory = data._memory if shared else foreign_allocation(memory)
+            self._memory.aliased = True
+            self._room = capacity
         if self._held is not None:
             self._held.add(held)
         self.pinned, self.deleter = pinned, deleter
@@ -204,8 +207,10 @@ class array(Differentiable, metaclass=_ArrayMeta):
         """
         if not self.device.shares_host_memory:
             return on_host(self._data)
-        self._memory.expose(self._data)
-        return self._data
+        if self._held is not None:  # what it refers to is looked at before launches, for ever
+            self._memory.expose(self._data)
+            return self._data
+        return self._memory.export(self._data, self._address)
 
     def _contents(self) -> np.ndarray:
         return on_host(self._data)
@@ -252,12 +257,13 @@ class array(Differentiable, metaclass=_ArrayMeta):
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
     ) -> Any:
-        self._memory.expose(self._data)
         if not self.device.shares_host_memory:
+            self._memory.expose(self._data)
             return interop.export(self._data, stream, max_version, dl_device, copy)
+        memory = self._memory.export(self._data, self._address)
         if scalars.is_bfloat16(self._data.dtype.type):  # NumPy has no form for it
-            return interop.on_host(self._data, max_version, copy)
-        return self._data.__dlpack__(stream=stream, **_given(max_version=max_version, dl_device=dl_device, copy=copy))
+            return interop.on_host(memory, max_version, copy)
+        return memory.__dlpack__(stream=stream, **_given(max_version=max_version, dl_device=dl_device, copy=copy))
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (interop.HOST, 0) if self.device.shares_host_memory else (interop.CUDA, self.device.ordinal)
@@ -431,7 +437,7 @@ def root(a: array) -> array:
 
 def overlap(a: Any, b: Any) -> bool:
     """Whether two arrays may share memory: whether their bounds meet."""
-    (low, high), (first, last) = (saved_contents.span(x if isinstance(x, array) else x.data) for x in (a, b))
+    (low, high), (first, last) = (allocation.span(x if isinstance(x, array) else x.data) for x in (a, b))
     return max(low, first) < min(high, last)
 
 
@@ -439,5 +445,5 @@ def covers(a: array | None, b: array) -> bool:
     """Whether all of an array lies in packed memory of another one."""
     if a is None or a._memory is not b._memory or not a.is_contiguous:
         return False
-    (low, high), (first, last) = saved_contents.span(a), saved_contents.span(b)
+    (low, high), (first, last) = allocation.span(a), allocation.span(b)
     return low <= first and last <= high

@@ -21,7 +21,7 @@ from ..devices.cuda import interop
 from ..devices.device import CPU
 from ..devices.device_memory import DeviceMemory, on_host
 from ..devices.transfer import Move, Transfer
-from . import saved_contents
+from . import allocation, saved_contents
 from .held import Held, owners_of
 from .host_memory import TypedMemory, as_numpy, check_range, record_of
 from .keys import keys_of
@@ -98,9 +98,10 @@ class Writable(TypedMemory):
         self._require_writable()
         if src is None:
             raise ArrayError("assign from None\nexpected: an array, a NumPy array or a list")
-        there = interop.is_device_array(src) or self._held is not None  # structs there may refer to arrays there
-        device = self.device if there else CPU
-        source = src if isinstance(src, TypedMemory) else type(self)(src, dtype=self.dtype, device=device)
+        source = src
+        if not isinstance(src, TypedMemory):
+            there = interop.is_device_array(src) or self._held is not None  # structs there may refer to arrays there
+            source = type(self)(src, dtype=self.dtype, device=self.device if there else CPU)
         if source.dtype is not self.dtype:
             raise ArrayError(
                 f"assign from {type_name(source.dtype)} to {type_name(self.dtype)}\n"
@@ -136,7 +137,7 @@ class Writable(TypedMemory):
         if self._memory.left is not None:
             forget_left(self._memory)
         if saved_contents.alert:
-            saved_contents.about_to_write(self, target, what, recorded)
+            allocation.about_to_write(self, target, what, recorded)
         if current_graph() is None:
             store()
         else:

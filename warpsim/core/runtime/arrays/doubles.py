@@ -12,9 +12,9 @@ import numpy as np
 from ....errors import ArrayError
 from ...types.scalars import uint8
 from ..devices.device import ALIGNMENT, Device, device_of
+from .allocation import bounds
 from .foreign import memory_at
 from .host_memory import allocate_like
-from .saved_contents import bounds
 
 Span = tuple[Device, int, int]
 """A range of addresses, and the device that they are on."""

@@ -10,11 +10,11 @@ from typing import Any
 from ....errors import ArrayError, counted
 from ...types import compounds
 from ..devices.device import Device, get_device
+from .allocation import span
 from .array import array
 from .foreign import memory_at
 from .gradient import with_gradient
 from .host_memory import checked_dtype
-from .saved_contents import span
 
 _MATRICES = ("matrix", "transform", "frame")
 _NO_NUMBERS = ("text", "path")

@@ -10,10 +10,11 @@ import numpy as np
 from ....errors import ArrayError, DeviceError, GradientError, ReadOnlyError, instance
 from ...types.arrays import type_name
 from ..devices.capture import current_graph, recorded
+from .allocation import Allocation, about_to_write
 from .assignment import Writable
 from .foreign import memory_at
 from .host_memory import allocate_like
-from .saved_contents import Allocation, about_to_write, active
+from .saved_contents import active
 from .seeds import show
 
 _WITH_GRADIENT: WeakSet[Differentiable] = WeakSet()

@@ -21,7 +21,7 @@ from ...types.arrays import ArrayType, array_type, type_name
 from ..devices.capture import recorded
 from ..devices.device import CPU, Device, get_device
 from ..devices.transfer import Move, Transfer
-from . import saved_contents
+from . import allocation, saved_contents
 from .array import Tag, array
 from .host_memory import TypedMemory, allocate, checked_dtype
 from .seeds import forget_left
@@ -149,7 +149,7 @@ class indexedarray(TypedMemory, metaclass=_IndexedMeta):
         """Write to the selected elements; tapes record it."""
         forget_left(self.data._memory)
         if saved_contents.alert:
-            saved_contents.about_to_write(self.data, self.data._data, "assign", recorded)
+            allocation.about_to_write(self.data, self.data._data, "assign", recorded)
         recorded(Transfer(step, lambda: [Move(self, source)]), None, lambda: self._change(step, source))
         for tape in saved_contents.active():
             tape.record_write(self, None, source, "assign")

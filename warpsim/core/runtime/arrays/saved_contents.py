@@ -2,8 +2,13 @@
 
 A tape registers a `Read` for every array view whose contents some adjoint may look at. Arrays and their
 views share one `Allocation`, which finds the reads that a write is about to destroy. A write that the tape
-records saves them first: the read then points at a copy. A write that no tape sees spoils them, and
-`Tape.backward` says so. What is written through NumPy is found out by comparing checksums.
+records saves them first: the read then points at a copy; so does one that another tape records, for a tape whose
+`backward` is still to come. A write that no tape sees spoils them, and `Tape.backward` says so.
+
+A gradient must not pass through a write that its tape does not see either, whether contents are needed or not. So
+an allocation knows the sessions that use it (`known`), and such a write becomes an `UnseenWrite` of each. What NumPy
+writes is found out by comparing checksums from the last recorded use on, while somebody holds a view (`exports`);
+what PyTorch writes by its own counts of writes.
 
 Nothing here costs anything while `alert` is zero: no tape records, and none has live reads.
 """
@@ -11,22 +16,22 @@ Nothing here costs anything while `alert` is zero: no tape records, and none has
 from __future__ import annotations
 
 import threading
-import zlib
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
-from typing import Any
-from weakref import WeakValueDictionary
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
 from ....config import config
 from ....errors import TapeOverwriteError
-from ..devices.capture import current_graph
-from ..devices.device import span_of
-from ..devices.device_memory import DeviceMemory, on_host
+from ..devices.device_memory import DeviceMemory
 from ..devices.transfer import copying
 from .call_site import CallSite
+from .exports import fingerprint
 from .host_memory import allocate_like
+
+if TYPE_CHECKING:
+    from .allocation import Allocation
 
 Run = Callable[[Callable[[], None]], None]
 """Runs a step now, or puts it into the graph that is captured."""
@@ -37,7 +42,6 @@ alert = 0
 _counting = threading.Lock()
 lock = threading.RLock()  # launches of other threads may write to what a tape of this one read
 _state = threading.local()
-_EXACT_WORK = 1000  # how hard to look whether interleaved views share elements before assuming that they do
 
 
 def active() -> tuple[Any, ...]:
@@ -68,34 +72,67 @@ def set_paused(paused: bool) -> None:
 
 
 class Paused:
-    """`with Paused():` nothing that this thread does is recorded."""
+    """`with Paused():` nothing that this thread does is recorded. Whoever pauses answers to the tapes for it."""
 
     def __enter__(self) -> None:
-        self.tapes, self.outer = active(), paused()
+        self.tapes, self.outer, self.behind = active(), paused(), suspended()
         set_active(())
-        _state.paused = True
+        _state.paused, _state.suspended = True, (*self.behind, *self.tapes)
 
     def __exit__(self, *error: Any) -> None:
         set_active(self.tapes)
-        _state.paused = self.outer
+        _state.paused, _state.suspended = self.outer, self.behind
+
+
+def suspended() -> tuple[Any, ...]:
+    """The tapes that would record this thread, were it not paused."""
+    return getattr(_state, "suspended", ())
+
+
+class UnseenWrite(NamedTuple):
+    """A write between two entries of a tape that is none of them.
+
+    position: of the first entry that comes after it for certain. low, high: the addresses between which it wrote.
+    """
+
+    position: int
+    memory: Allocation
+    low: int
+    high: int
+    words: str
+    announced: bool = False
+    """Whether `mark_write` told of it, so that a recorded function may answer for its derivative."""
 
 
 class Session:
     """The live reads of one recording of a tape."""
 
-    def __init__(self) -> None:
+    def __init__(self, tape: Any = None) -> None:
         self.live = True
+        self._tape = None if tape is None else ref(tape)  # which holds the session
+        self.unseen: list[UnseenWrite] = []
+        self.opened = 0
+        """How many times `with` holds the tape open now."""
+        self.done = False
+        """Whether `backward` has run since it recorded last."""
         self.current: dict[int, Read] = {}
         """The read of each array object, by `id`, while its contents are unchanged."""
         self.kept: list[Any] = []  # those objects: another one must not get the same `id`
         self.reads: list[Read] = []
         self.copies: list[Read] = []
+        self.watched: list[Read] = []  # reads that others may change whom nobody sees
         self.started = False
         self.frame: Any = None
         """The graph in whose time the reads are valid: the one that is captured, or has still to run; None: now."""
         self.home: Any = None  # the graph in whose capture the tape was recorded
         self._pins = 0
         self._over = False
+
+    @property
+    def position(self) -> int:
+        """The number of entries of the tape."""
+        tape = None if self._tape is None else self._tape()
+        return 0 if tape is None else len(tape.log)
 
     def begin(self) -> None:
         """There are live reads from now on."""
@@ -112,11 +149,42 @@ class Session:
         if self._over:
             self.end()
 
+    def use(self, a: Any, place: CallSite) -> None:
+        """An operation that was just recorded uses an array; gradients may pass from here to later ones."""
+        memory = a._memory
+        if memory.known is not self:
+            with lock:
+                memory.join((self,))
+        if memory.is_watched():
+            memory.read(a, self, place, 0)
+
+    def watch(self, memory: Allocation, view: np.ndarray) -> None:
+        """Others get a view of memory that the tape uses."""
+        if self.live and self.frame is None and memory.has_gradient:
+            memory.read_view(view, self)
+
+    def note_unseen(self, memory: Allocation, reach: tuple[int, int], words: str, position: int | None = None) -> None:
+        """Something wrote that the tape did not see. position: None for now."""
+        if memory.has_gradient:
+            self.unseen.append(UnseenWrite(self.position if position is None else position, memory, *reach, words))
+
+    def look(self) -> None:
+        """Notice what others changed since the last recorded use."""
+        for read in self.watched:
+            if not read.spoiled:
+                read.notice_change(counts=self.opened > 0)
+
+    def close(self) -> None:
+        """The tape is no longer open: what PyTorch writes from now on are steps of optimisers between passes."""
+        self.opened -= 1
+        for read in self.watched:
+            if not read.spoiled:
+                read.notice_change(prints=False)
+
     def check(self) -> None:
         """Raise when something that the tape did not see changed what a gradient needs."""
+        self.look()
         for read in self.reads:
-            if not read.spoiled and read.changed():
-                read.spoiled = THROUGH_NUMPY
             if read.spoiled and read.needed():
                 raise TapeOverwriteError(
                     f"{read.name} was changed after it was recorded\n"
@@ -134,7 +202,7 @@ class Session:
                 for read in self.reads:
                     if read.there:
                         read.memory.drop(read)
-            for held in (self.current, self.kept, self.reads, self.copies):
+            for held in (self.current, self.kept, self.reads, self.copies, self.watched, self.unseen):
                 held.clear()  # type: ignore[attr-defined]
             if self.started:
                 _count(-1)
@@ -143,8 +211,8 @@ class Session:
 class Read:
     """The contents of one view of memory, which some recorded operations need in reverse."""
 
-    __slots__ = ("copy", "high", "keys", "last", "low", "memory", "owners", "place", "print", "session", "spoiled",
-                 "there", "users", "view", "writer")  # fmt: skip
+    __slots__ = ("copy", "counts", "high", "keys", "last", "low", "memory", "owners", "place", "print", "session",
+                 "since", "spoiled", "there", "users", "view", "writer")  # fmt: skip
 
     def __init__(self, view: np.ndarray, reach: tuple[int, int], memory: Allocation, session: Session, place: CallSite):
         self.view, self.memory, self.session, self.place = view, memory, session, place
@@ -159,6 +227,9 @@ class Read:
         """Objects with a method `needed()`: whether an adjoint really looks at the contents."""
         self.last: Any = None
         self.print: Any = None
+        self.counts: list[int] | None = None  # of writes by PyTorch, one for each of the allocation's tensors
+        self.since = 0
+        """Of contents that others may change: the entry of the tape that comes first after they were noted."""
 
     def add(self, user: Any) -> None:
         """Another operation needs this."""
@@ -184,10 +255,7 @@ class Read:
 
         held: of memory whose elements refer to arrays, those.
         """
-        if not self.needed():
-            return
-        if self.changed():
-            self.spoiled = THROUGH_NUMPY
+        if (self.counts is not None and self.notice_change()) or not self.needed():
             return
         if config.tape_snapshots == "error":
             raise TapeOverwriteError(
@@ -204,22 +272,50 @@ class Read:
             self.owners = held.arrays()
         self.session.copies.append(self)
 
-    def note_exposed(self) -> None:
-        """NumPy may write from now on: remember what is here.
+    def watch(self, since: int) -> None:
+        """Others may write: remember what is here, and that it was here when the tape had so many entries."""
+        if self.session.frame is not None:
+            return  # it is about the time of a graph
+        self.since = since
+        self.session.watched.append(self)
+        self.note_exposed()
+        self.counts = [tensor._version for tensor in self.memory.tensors.values()]
 
-        Of memory on a GPU NumPy has copies alone; other frameworks' writes are not looked for, as that would cost
-        more than their work.
+    def note_exposed(self) -> None:
+        """Others may write from now on: remember what is here.
+
+        Of memory on a GPU NumPy has copies alone; other frameworks' writes are not looked for there, as that would
+        cost more than their work.
         """
-        here = self.print is None and self.session.frame is None
+        here = self.print is None and self.session.frame is None and (self.memory.exposed or self.memory.exports)
         if here and self.copy is None and not isinstance(self.view, DeviceMemory):
             self.print = fingerprint(self.view)
 
-    def changed(self) -> bool:
-        """Whether NumPy wrote since the contents were registered."""
-        return self.print is not None and self.copy is None and fingerprint(self.view) != self.print
+    def changed(self, prints: bool, counts: bool) -> str:
+        """Who wrote since the contents were registered, by checksums NumPy, by counts PyTorch; empty for nobody."""
+        if self.copy is not None:
+            return ""
+        if prints and self.print is not None and fingerprint(self.view) != self.print:
+            return THROUGH_NUMPY
+        versions = zip(self.memory.tensors.values(), self.counts or (), strict=False)
+        return THROUGH_TORCH if counts and any(t._version != n for t, n in versions) else ""
+
+    def notice_change(self, prints: bool = True, counts: bool = True) -> bool:
+        """Note it if somebody wrote whom nobody saw, and say whether this is so."""
+        by = self.changed(prints, counts)
+        if by:
+            self.spoiled = by
+            self.session.note_unseen(self.memory, (self.low, self.high), by, self.since)
+        return bool(by)
+
+    def let_go(self) -> None:
+        """The memory holds something else from now on."""
+        if self.copy is None:
+            self.print = self.counts = None
 
 
 THROUGH_NUMPY = "a NumPy view of its memory"
+THROUGH_TORCH = "PyTorch, in a tensor over its memory"
 
 
 class Writer:
@@ -233,171 +329,3 @@ class Writer:
     @property
     def place(self) -> CallSite:
         return self._place or CallSite.unknown()
-
-
-class Allocation:
-    """The memory that an array and its views share, and the live reads of it."""
-
-    __slots__ = ("__weakref__", "exposed", "has_gradient", "left", "reach", "reads", "starts")
-
-    def __init__(self, exposed: bool = False):
-        self.exposed = exposed  # whether NumPy may write to it unseen
-        self.has_gradient = False  # whether some array over it has, or had, a gradient
-        self.left: Any = None  # of gradients: what backward passes left, see `seeds`
-        self.reads: list[Read] = []
-        self.starts: list[int] = []
-        self.reach = 0  # the longest read [bytes]: how far before an address reads of it may start
-
-    def expose(self, view: np.ndarray) -> None:
-        """NumPy gets a view of the memory."""
-        if not self.exposed:
-            self.exposed = True
-            _foreign.setdefault(base_address(view), self)
-        if self.reads:
-            with lock:
-                for read in self.reads:
-                    if read.session.live:
-                        read.note_exposed()
-
-    def lend(self, address: int) -> None:
-        """Another framework gets memory at an address. Its writes are not looked for, as its arrays take steps of
-        optimisers between two passes of one tape; what we make of its memory again is known for the same memory."""
-        _foreign.setdefault(address, self)
-
-    def read(self, a: Any, session: Session, place: CallSite) -> Read:
-        """The live read of an array: a new one, or that of an equal view at the same contents."""
-        with lock:
-            read = self._read(a._data, span(a), session, place)
-            read.keys.append(id(a))
-            session.current[id(a)] = read
-            session.kept.append(a)
-            return read
-
-    def _read(self, view: np.ndarray, reach: tuple[int, int], session: Session, place: CallSite) -> Read:
-        low, high = reach
-        for read in list(self.near(low, high)) if self.reads else ():
-            if not read.session.live:
-                self.drop(read)  # else arrays that nobody overwrites would collect reads of tapes long gone
-                continue
-            same = read.low == low and read.view.shape == view.shape and read.view.strides == view.strides
-            if same and read.session is session and read.view.dtype == view.dtype:
-                break
-        else:
-            session.begin()
-            read = Read(view, reach, self, session, place)
-            session.reads.append(read)
-            self.add(read)
-        return read
-
-    def add(self, read: Read) -> None:
-        """Know of a read from now on."""
-        at = bisect_right(self.starts, read.low)
-        self.starts.insert(at, read.low)
-        self.reads.insert(at, read)
-        read.there = True
-        self.reach = max(self.reach, read.high - read.low)
-        if self.exposed:
-            read.note_exposed()
-
-    def near(self, low: int, high: int) -> Iterator[Read]:
-        """Live reads that may reach into a range of addresses."""
-        first = bisect_left(self.starts, low - self.reach)
-        for read in self.reads[first : bisect_left(self.starts, max(high, low + 1))]:
-            if read.high > low:
-                yield read
-
-    def drop(self, read: Read) -> None:
-        """A read needs this memory no more."""
-        at = bisect_left(self.starts, read.low)
-        while at < len(self.reads) and self.reads[at] is not read:
-            at += 1
-        if at == len(self.reads):
-            return  # put aside for the moment
-        del self.reads[at], self.starts[at]
-        read.there = False
-        if not self.reads:
-            self.reach = 0
-        read.forget()
-
-    def overwrite(self, a: Any, view: np.ndarray, tapes: tuple[Any, ...], writer: Writer, run: Run) -> None:
-        """A part of array `a` is about to be written: save or spoil the reads that lose their contents."""
-        with lock:
-            self._overwrite(a._held, view, span(a) if view is a._data else bounds(view), tapes, writer, run)
-
-    def _overwrite(
-        self, held: Any, view: np.ndarray, reach: tuple[int, int], tapes: tuple[Any, ...], writer: Writer, run: Run
-    ) -> None:
-        low, high = reach
-        sessions = [tape.session for tape in tapes]
-        now = current_graph()
-        for read in list(self.near(low, high)):
-            if read.session.frame is not now:
-                continue  # what is written in one time leaves contents of another as they are
-            if read.session.live and read.view is not view and not meets(read.view, view):
-                continue
-            if read.session in sessions:
-                read.save(held, writer, run)
-            elif read.session.live:
-                read.spoiled = f"{writer.what} at {writer.place}"
-            self.drop(read)
-
-
-_foreign: WeakValueDictionary[int, Allocation] = WeakValueDictionary()
-
-
-def foreign_allocation(view: np.ndarray) -> Allocation:
-    """The allocation of others that a view lies in, found again by its address."""
-    key = base_address(view)
-    allocation = _foreign.get(key)
-    if allocation is None:
-        allocation = _foreign[key] = Allocation(exposed=True)
-    return allocation
-
-
-def shared_allocation(address: int) -> Allocation:
-    """The allocation of another framework at an address; see `Allocation.lend`."""
-    allocation = _foreign.get(address)
-    if allocation is None:
-        allocation = _foreign[address] = Allocation()
-    return allocation
-
-
-def base_address(view: np.ndarray) -> int:
-    """The address where the memory of a view starts."""
-    base = view
-    while isinstance(base.base, np.ndarray):
-        base = base.base
-    return base.ctypes.data
-
-
-def about_to_write(array: Any, view: np.ndarray, what: str, run: Run) -> None:
-    """A host operation is about to write a part of an array: save or spoil the reads of it."""
-    if alert and array._memory.reads:
-        array._memory.overwrite(array, view, active(), Writer(what, CallSite.outside()), run)
-
-
-def span(a: Any) -> tuple[int, int]:
-    """The bounds of an array."""
-    reach: tuple[int, int] | None = a._span
-    if reach is None:
-        reach = a._span = (a._address, a._address + a._data.nbytes) if a.is_contiguous else bounds(a._data)
-    return reach
-
-
-def bounds(view: np.ndarray) -> tuple[int, int]:
-    """The first and one past the last address of a view without negative strides."""
-    low = view.ctypes.data
-    return low, low + span_of(view.shape, view.strides, view.itemsize)
-
-
-def meets(a: np.ndarray, b: np.ndarray) -> bool:
-    """Whether two views share an element; yes where it would take long to find out."""
-    try:
-        return bool(np.shares_memory(a, b, max_work=_EXACT_WORK))
-    except np.exceptions.TooHardError:
-        return True
-
-
-def fingerprint(view: np.ndarray) -> int:
-    """A checksum of the contents."""
-    return zlib.crc32(np.ascontiguousarray(on_host(view)).view(np.uint8).data if view.size else b"")

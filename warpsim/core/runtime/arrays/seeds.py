@@ -29,11 +29,12 @@ class Left:
     everything counts. copy: what was left where they are shown, in memory that lies as all the gradients do.
     """
 
-    __slots__ = ("copy", "shown", "written")
+    __slots__ = ("copy", "refusal", "shown", "written")
 
     def __init__(self, shown: bool):
         self.shown = self.written = shown
         self.copy: Any = None
+        self.refusal = ""  # why the gradients mean nothing
 
     def show(self, grad: Any) -> None:
         """A user gets hold of what passes left in a gradient array."""
@@ -63,8 +64,30 @@ def show(grad: Any) -> None:
     left = grad._memory.left
     if left is None:
         grad._memory.left = Left(shown=True)
+    elif left.refusal:
+        raise GradientError(left.refusal)
     elif not left.shown:
         left.show(grad)
+
+
+def refuse(grad: Any, why: str) -> None:
+    """Let nobody have what a backward pass left in a gradient array. Raises `GradientError` if somebody has it."""
+    left = grad._memory.left
+    if left is not None and left.shown:
+        raise GradientError(why)
+    grad._memory.left = left or Left(shown=False)
+    grad._memory.left.refusal = why
+
+
+def allow(grad: Any) -> None:
+    """A gradient array holds zeros: what refused it is over."""
+    if grad._memory.left is not None:
+        grad._memory.left.refusal = ""
+
+
+def is_refused(grad: Any) -> bool:
+    """Whether nobody may have what a gradient array holds."""
+    return grad._memory.left is not None and bool(grad._memory.left.refusal)
 
 
 def keep_left(grad: Any) -> None:
@@ -98,6 +121,11 @@ def may_be_seeded(grad: Any) -> bool:
     return left.written or not _equal(on_host(_part(left.copy, grad, _whole(grad))), grad._contents())
 
 
+def holds_seeds(grad: Any) -> bool:
+    """Whether a gradient array may hold seeds that are not zero."""
+    return may_be_seeded(grad) and not _is_zero(grad._contents())
+
+
 def forget_left(memory: Any) -> None:
     """Memory is written through methods of an array: what it holds are seeds, even if they are what was there."""
     if memory.left is not None and memory.left.shown:
@@ -107,7 +135,7 @@ def forget_left(memory: Any) -> None:
 def refuse_seeds(grads: Iterable[Any]) -> None:
     """Raise for seeds: a graph could not tell them from what its last run left."""
     for g in grads:
-        if may_be_seeded(g) and not _is_zero(g._contents()):
+        if holds_seeds(g):
             raise GradientError(
                 f"the gradient of {g!r} holds seeds while a graph captures backward\n"
                 "expected: seeds that the graph reads in every run: tape.backward(loss, grads={array: gradient}), or "

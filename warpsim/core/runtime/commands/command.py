@@ -14,8 +14,9 @@ from ...types import compounds
 from ...types.arrays import ArrayType
 from ...types.cotangents import has_cotangent
 from ...types.signatures import is_generic
-from ...types.structs import Struct, StructType, set_field
-from ..arrays import saved_contents
+from ...types.structs import Struct, StructType, members, set_field
+from ..arrays import allocation, saved_contents
+from ..arrays.array import array
 from ..arrays.call_site import CallSite
 from ..arrays.creation import zeros
 from ..arrays.indexed import indexedarray
@@ -49,6 +50,17 @@ class ReadyLaunch:
             pool.get_pool().run(self.command, 1)
         else:
             self.call.run()
+
+
+def announce_gradients(call: LaunchCall) -> None:
+    """Tell tapes which arrays an adjoint launch adds to: gradients of its arguments, and sums for numbers."""
+    what, count = f"adjoint launch of kernel {call.launcher.kernel.key!r}", len(call.launcher.own_types)
+    for k, arg in enumerate(call.args):
+        for _, a in members(arg):
+            own = a._array if isinstance(a, array | indexedarray) else None
+            target = own if own is None or k >= count else own._grad
+            if target is not None:
+                allocation.about_to_write(target, target._data, what, recorded)
 
 
 def _blank(t: Any, device: Device, graded: bool = False) -> Any:
@@ -291,7 +303,10 @@ class Launch(Unique):
 
     def replay(self) -> None:
         """Run now or put into a graph; tapes are told, but for adjoints."""
-        if not saved_contents.alert or self.ready.call.launcher.form.kind == "adjoint":
+        if not saved_contents.alert:
+            self.submit()
+        elif self.ready.call.launcher.form.kind == "adjoint":
+            announce_gradients(self.ready.call)
             self.submit()
         else:
             plain = self.plain or self
@@ -299,7 +314,7 @@ class Launch(Unique):
 
     def _submit_noting(self, call: LaunchCall, noted: dict[int, Any]) -> None:
         """Submit, with a launch in this one's place that fills arrays with what atomics return, if there are any."""
-        if not noted:
+        if call is (self.plain or self).ready.call:
             self.submit()
             return
         other = Launch.of(call)

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from ...emit.layout import HEADER_WORDS, WORD, argument_offsets
 from ...ir.nodes import count
 from ...passes.analysis.ownership import Reach
+from ..arrays.allocation import span
 from ..arrays.array import array
 from ..arrays.indexed import indexedarray
-from ..arrays.saved_contents import span
 from ..launches import pool
 from ..launches.launcher import LaunchCall
 from .command import Launch

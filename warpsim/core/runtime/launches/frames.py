@@ -52,7 +52,7 @@ class Stay:
         with saved_contents.lock:
             self.session.frame = graph
             for read in self.session.reads:
-                read.print = None
+                read.let_go()
                 if read.there:
                     read.memory.drop(read)
 

@@ -77,7 +77,7 @@ def arrays_in(values: Iterable[Any]) -> Iterator[Any]:
 
 def _exposed(a: Any) -> bool:
     """Whether NumPy may have written to the elements."""
-    return bool(a._array._memory.exposed)
+    return bool(a._array._memory.is_watched())
 
 
 def _refers(t: Any) -> bool:

@@ -143,6 +143,8 @@ class Launcher:
         self.has_atomics = bool(plan.atomics())
         self.generation = config.generation
         self.deterministic = bool(kernel.option("deterministic"))
+        self.is_constant = not kernel.option("enable_backward")
+        """Whether tapes take what it writes for constant."""
         self.needs: Any = None  # what recording a launch has to look at, see `adjoint_needs`
         self.in_blocks: dict[int, Launcher] = {1: self}
         """The same in blocks of so many threads, where those are no matter of the device's."""
@@ -232,6 +234,7 @@ class Launcher:
             launcher = kernel.launchers[key] = cls(kernel, device, types, args, settings, aliased, form)
         launcher.generation = -1 if config.print_launches else generation  # -1: no launch takes the fast path
         launcher.deterministic = bool(kernel.option("deterministic"))
+        launcher.is_constant = not kernel.option("enable_backward")
         refuse_missing([d for d in launcher.demands if not d[1]], args, names, kernel.key)
         for k, use in launcher.program.plan.uses.items():
             if use.written and form.kind != "adjoint":

@@ -26,9 +26,9 @@ from ...passes.analysis.atomics import AtomicPlan, Part
 from ...passes.analysis.cost import times_run
 from ...types.compounds import scalar_of, size_of
 from ...types.scalars import is_float
+from ..arrays.allocation import span
 from ..arrays.array import array
 from ..arrays.indexed import indexedarray
-from ..arrays.saved_contents import span
 from ..arrays.self_overlap import meets_itself
 from . import private_copies
 from .dimensions import as_indexed

@@ -8,9 +8,9 @@ from typing import Any
 from ...emit.program import Form
 from ...passes.analysis.atomics import Part
 from ...types.arrays import ArrayType
+from ..arrays.allocation import span
 from ..arrays.array import array, overlap
 from ..arrays.indexed import indexedarray
-from ..arrays.saved_contents import span
 
 
 def alias_test(

@@ -17,10 +17,10 @@ import numpy as np
 from ....errors import ArgumentTypeError, CheckpointError, GradientError
 from ...types.cotangents import has_cotangent
 from ..arrays import saved_contents
+from ..arrays.allocation import Allocation
 from ..arrays.array import array, root
 from ..arrays.call_site import CallSite
 from ..arrays.indexed import indexedarray
-from ..arrays.saved_contents import Allocation
 from ..devices.capture import current_graph
 from .footprint import OUTPUTS, PARAMETERS, SCRATCH, STATE, named
 from .rollout import CheckpointReport, Loop, Rollout

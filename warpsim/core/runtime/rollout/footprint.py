@@ -20,10 +20,11 @@ import numpy as np
 from ....errors import CheckpointError
 from ...types.arrays import type_name
 from ..arrays import saved_contents
+from ..arrays.allocation import Allocation, foreign_allocation
 from ..arrays.array import array, root
 from ..arrays.call_site import CallSite
 from ..arrays.foreign import memory_at
-from ..arrays.saved_contents import Allocation, Session, foreign_allocation
+from ..arrays.saved_contents import Session
 from ..tape.entries import AnnouncedWrite
 from ..tape.entry import ArrayUse, TapeEntry
 from ..tape.picture.names import caller_names, names_in
@@ -95,6 +96,15 @@ class _Blind(Session):
     def __init__(self) -> None:
         super().__init__()
         self.current = _Known()
+
+    def use(self, a: array, place: CallSite) -> None:
+        """Nothing is to be noted."""
+
+    def watch(self, memory: Allocation, view: np.ndarray) -> None:
+        """Nothing is to be noted."""
+
+    def note_unseen(self, *write: Any) -> None:
+        """Nothing is to be noted."""
 
 
 def described(entry: TapeEntry, use: ArrayUse) -> tuple[str, CallSite]:

@@ -16,11 +16,12 @@ import numpy as np
 
 from ....errors import ArgumentTypeError, CheckpointError, GradientError
 from ...types.cotangents import has_cotangent
-from ..arrays import saved_contents
+from ..arrays.allocation import about_to_write, span
 from ..arrays.array import array
 from ..arrays.call_site import CallSite
+from ..arrays.exports import fingerprint
 from ..arrays.host_memory import allocate_like
-from ..arrays.saved_contents import Paused, fingerprint
+from ..arrays.saved_contents import Paused
 from ..devices.capture import recorded
 from ..devices.device import ScopedDevice, get_device
 from ..tape.adjoint_needs import Always
@@ -128,8 +129,32 @@ class Rollout:
         self.reads = [(tape, []) for tape in tapes]
         keeps = not all(isinstance(tape, Watch) for tape in tapes)
         for a in self.written:
-            saved_contents.about_to_write(a, a._data, "checkpoint", recorded)
+            about_to_write(a, a._data, "checkpoint", recorded)
         self._need(self.parameters)
+        try:
+            self._first_steps(keeps)
+        except BaseException:  # steps wrote, and no tape will have the loop
+            for tape, _ in self.reads:
+                for a in self.written:
+                    tape.session.note_unseen(a._memory, span(a), f"a checkpoint at {self.place} that raised")
+            raise
+        if not self.footprint.wrote_state:
+            raise CheckpointError(
+                f"no step wrote an array of the state: {', '.join(named(a, self.loop.step) for a in self.state)}\n"
+                "expected: steps that overwrite the arrays in state="
+            )
+        if keeps:
+            self.prints[self.steps] = self.checksums()
+        self.first_kept = list(self.steps_kept)
+        self.report.kept_bytes = len(self.kept) * self.report.state_bytes
+        for tape, reads in self.reads:
+            tape.log.append(LoopEntry(self, reads))
+            for a in self.written:
+                tape.session.use(a, self.place)
+        self.reads = []
+
+    def _first_steps(self, keeps: bool) -> None:
+        """Run all steps; `keeps`: and keep states."""
         watch = Watch()
         with Paused(), watch:
             here = 0
@@ -143,18 +168,6 @@ class Rollout:
                 elif not isinstance(action, Store):
                     break
             self._first_run(watch, range(here, self.steps))
-        if not self.footprint.wrote_state:
-            raise CheckpointError(
-                f"no step wrote an array of the state: {', '.join(named(a, self.loop.step) for a in self.state)}\n"
-                "expected: steps that overwrite the arrays in state="
-            )
-        if keeps:
-            self.prints[self.steps] = self.checksums()
-        self.first_kept = list(self.steps_kept)
-        self.report.kept_bytes = len(self.kept) * self.report.state_bytes
-        for tape, reads in self.reads:
-            tape.log.append(LoopEntry(self, reads))
-        self.reads = []
 
     def _first_run(self, watch: Watch, numbers: range) -> None:
         for k in numbers:
@@ -309,10 +322,10 @@ class Unseen:
         self.memories = list(dict.fromkeys(a._memory for a in arrays))
 
     def __enter__(self) -> None:
-        self.reads = [(m.reads, m.starts, m.reach) for m in self.memories]
+        self.reads = [(m.reads, m.starts, m.reach, m.known) for m in self.memories]
         for m in self.memories:
-            m.reads, m.starts, m.reach = [], [], 0
+            m.reads, m.starts, m.reach, m.known = [], [], 0, None
 
     def __exit__(self, *error: Any) -> None:
         for m, known_reads in zip(self.memories, self.reads, strict=True):
-            m.reads, m.starts, m.reach = known_reads
+            m.reads, m.starts, m.reach, m.known = known_reads

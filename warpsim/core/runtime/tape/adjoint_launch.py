@@ -12,8 +12,9 @@ from ....errors import GradientError, NotDifferentiableError
 from ...emit.program import Form
 from ...passes.analysis.mod_ref import NESTED
 from ...types.scalars import int32
+from ..arrays.allocation import meets
 from ..arrays.array import array
-from ..arrays.saved_contents import Read, meets
+from ..arrays.saved_contents import Read
 from ..launches.dimensions import as_indexed
 from ..launches.for_device import prepare
 from ..launches.launcher import LaunchCall, Launcher
@@ -119,7 +120,11 @@ def check_names(needs: Needs, names: frozenset[str]) -> None:
 
 
 def check_aliases(written: Iterable[array], arrays: Sequence[array]) -> None:
-    """Raise when an array without gradient was written that shares elements with one that has a gradient."""
+    """Raise when an array was written that shares elements with one that has a gradient, but not that gradient."""
+    written = list(written)
+    for a in written:
+        if a._memory.aliased and a._gradient is not None:
+            check_one_gradient(a, arrays)
     for a in [a for a in written if a._grad is None and a._memory.has_gradient]:
         if a._gradient is not None:
             continue  # a view that takes its part of the owner's gradient only now
@@ -130,6 +135,18 @@ def check_aliases(written: Iterable[array], arrays: Sequence[array]) -> None:
                     f"{a!r} without gradient was written on the tape, and shares memory with {b!r}, which has one",
                     expected="arrays that have gradients under all names by which they are written",
                     help="write to the array itself, or give the view its gradient back: requires_grad=True",
+                )
+
+
+def check_one_gradient(a: array, arrays: Sequence[array]) -> None:
+    """Raise when an array was written whose elements have another gradient under another name."""
+    for b in arrays:
+        if b._memory is a._memory and b._gradient is not None and meets(a._data, b._data):
+            if b._gradient._address - b._address != a._gradient._address - a._address:
+                raise NotDifferentiableError(
+                    f"{a!r} was written on the tape, and shares memory with {b!r}, which has a gradient of its own",
+                    expected="one gradient for the same elements under all names by which they are used",
+                    help="make a view of the array, x[:], or make the other one with grad=x.grad",
                 )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ....errors import GradientError
 from ...types.cotangents import has_cotangent
-from ..arrays import saved_contents
+from ..arrays import allocation, saved_contents
 from ..arrays.array import array
 from ..arrays.call_site import CallSite
 from ..arrays.indexed import indexedarray
@@ -198,10 +198,12 @@ def _run(operation: ArrayStep, step: Step) -> None:
     place, tapes = CallSite.outside(), saved_contents.active()
     entries = [StepEntry(operation, tape.session, place) for tape in tapes]
     for a in operation.results:
-        saved_contents.about_to_write(a, a._data, f"{operation.home}.{operation.name}", recorded)
+        allocation.about_to_write(a, a._data, f"{operation.home}.{operation.name}", recorded)
     recorded(step, operation.device, again)
     for tape, entry in zip(tapes, entries, strict=True):
         tape.log.append(entry)
+        for a in operation.results:
+            tape.session.use(a, place)
 
 
 class Never:

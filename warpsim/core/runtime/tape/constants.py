@@ -1,50 +1,94 @@
-"""The warning of arrays that were set inside a tape, and only read from then on.
+"""Arrays that are set inside a tape and only read from then on: parameters, as a rule, whose gradient somebody wants.
 
-Such an array is a parameter, as a rule, whose gradient somebody wants. But what set it is on the tape, and the gradient
-of what it held before is zero. Arrays that launches write, sums that begin at zero above all, are set on purpose.
+What sets an array first of all is no part of the computation that gradients are asked for: its gradient is that of the
+values that were set, as if they had been set before the tape. Arrays that launches write, sums that begin at zero above
+all, are set on purpose. For an array that is set again between two reads there is no one gradient to give.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from ....errors import SetOnTapeWarning
 from ...types.arrays import type_name
+from ...types.cotangents import has_cotangent
+from ..arrays.array import array, overlap
 from .entries import WriteEntry
 from .entry import ArrayUse, TapeEntry
-from .launch_entry import LaunchEntry
+
+Used = tuple[TapeEntry, ArrayUse]
 
 
-def hides_gradient(entry: WriteEntry) -> bool:
+def is_constant(entry: WriteEntry) -> bool:
     """Whether a write gives an array with a gradient values that have none."""
     source = None if entry.source is None else entry.source._array._gradient
-    whole = entry.name in ("assign", "fill_") and not entry.dest._array.retain_grad
-    return whole and entry.dest._array._gradient is not None and source is None
+    return entry.dest._array._gradient is not None and source is None
 
 
-def warn_of_constants(entries: Sequence[WriteEntry], log: Sequence[TapeEntry]) -> None:
-    """Warn of each array that one of these entries set first of all, that a launch then reads, and that none writes."""
-    uses: dict[int, list[tuple[TapeEntry, ArrayUse]]] = {id(e.dest._array._memory): [] for e in entries}
+def settle(
+    constants: Sequence[WriteEntry], log: Sequence[TapeEntry], survey: Callable[[], list[array]]
+) -> dict[array, str]:
+    """Find out which constant writes count as if they had come before the tape; returns what `take_as_given` does.
+
+    survey: finds the arrays of floats that the entries write which do not count so, as a list to add to.
+    """
+    for entry in constants:
+        entry.is_given = True
+    written = survey()
+    others = {a._memory for a in written}
+    alone = [entry for entry in constants if entry.dest._array._memory not in others]
+    for entry in constants:
+        entry.is_given = False
+    refused = take_as_given(alone, log) if alone else {}
+    known = {id(a) for a in written}
+    for a in [entry.dest._array for entry in constants if not entry.is_given]:
+        if id(a) not in known and has_cotangent(a.dtype):
+            known.add(id(a))
+            written.append(a)
+    return refused
+
+
+def take_as_given(entries: Sequence[WriteEntry], log: Sequence[TapeEntry]) -> dict[array, str]:
+    """Let those of some constant writes that set parameters count as if they had come before the tape.
+
+    entries: writes to memory that nothing else on the tape writes. Returns, by array, why there is no gradient of one
+    that is set again after it was read.
+    """
+    for write in entries:
+        write.is_given = False
+    uses: dict[int, list[Used]] = {id(e.dest._array._memory): [] for e in entries}
     for entry in log:
         for use in entry.uses():
             uses.get(id(use.array._memory), []).append((entry, use))
-    warned = set()
-    for entry in entries:
-        memory = id(entry.dest._array._memory)
-        if memory in warned or any(use.writes and not isinstance(e, WriteEntry) for e, use in uses[memory]):
-            continue
-        reader = next(((e, use) for e, use in uses[memory] if isinstance(e, LaunchEntry) and use.reads), None)
-        if reader is not None and uses[memory][0][0] is entry:
-            warned.add(memory)
-            warn_of(entry, *reader)
+    refused: dict[array, str] = {}
+    for used in uses.values():
+        refused |= parameters(used)
+    return refused
 
 
-def warn_of(entry: WriteEntry, reader: TapeEntry, use: ArrayUse) -> None:
-    a = entry.dest
-    warnings.warn(
-        f"array of {type_name(a.dtype)}, shape {a.shape}, which is {reader.words(use)} {reader.place}, was set inside "
-        f"the tape by {entry.name} at {entry.place}: its gradient is that of what it held before, which is zero\n"
-        "help: set it before the tape begins, or make it with retain_grad=True",
-        SetOnTapeWarning, stacklevel=4,
-    )  # fmt: skip
+def parameters(used: Sequence[Used]) -> dict[array, str]:
+    """The same for what happens to one memory, which only constant writes change."""
+    first: WriteEntry | None = None
+    read: Used | None = None
+    refused: dict[array, str] = {}
+    earlier: list[array] = []
+    for entry, use in used:
+        if not (isinstance(entry, WriteEntry) and use.writes):
+            earlier.append(use.array)
+            read = (entry, use)
+        elif is_constant(entry) and not any(overlap(use.array, a) for a in earlier):
+            entry.is_given, first = True, first or entry
+        elif first is not None and read is not None and is_constant(entry) and use.array._gradient is not None:
+            refused[use.array] = refusal(first, entry, *read)
+    return refused
+
+
+def refusal(first: WriteEntry, again: WriteEntry, reader: TapeEntry, use: ArrayUse) -> str:
+    a = again.dest._array
+    return (
+        f"the gradient of an array of {type_name(a.dtype)}, shape {a.shape}, that was set twice inside the tape\n"
+        f"found: set by {first.name} at {first.place}, read as {reader.words(use)} {reader.place}, and set again by "
+        f"{again.name} at {again.place}\n"
+        "expected: values that are set once, so that there is one gradient of them\n"
+        "help: an array for each of the values, or one with a row for each"
+    )
+

@@ -29,6 +29,7 @@ class WriteEntry(TapeEntry):
     def __init__(self, dest: Any, select: Any, source: Any, name: str, place: CallSite):
         self.dest, self.select, self.source, self.place = dest, select, source, place
         self.name = self.title = name
+        self.is_given = False  # whether it counts as if it had come before the tape
         self.picks = frozen_picks(dest) if isinstance(dest, indexedarray) else None
         self.source_picks = frozen_picks(source) if isinstance(source, indexedarray) else None
 
@@ -37,9 +38,12 @@ class WriteEntry(TapeEntry):
             yield ArrayUse("source", self.source._array, reads=True, depends=True)
         yield ArrayUse("dest", self.dest._array, writes=True)
 
+    def written(self) -> Iterator[array]:
+        return iter(() if self.is_given else (self.dest._array,))
+
     @property
     def step(self) -> Step | None:  # type: ignore[override]
-        return Transfer(self.run, self.moves) if has_cotangent(self.dest.dtype) else None
+        return Transfer(self.run, self.moves) if has_cotangent(self.dest.dtype) and not self.is_given else None
 
     def moves(self) -> list[Move] | None:
         """What `run` comes down to: None where elements are picked by tables, or were repeated."""
@@ -83,7 +87,7 @@ class WriteEntry(TapeEntry):
 
     def push(self, tangents: Mirror, numbers: Mapping[str, Any], later: set[Any] | None) -> MovedEntry | None:
         """The written elements get the tangent of what was written."""
-        if has_cotangent(self.dest.dtype):
+        if has_cotangent(self.dest.dtype) and not self.is_given:
             source = None if self.source is None else tangents.of(self.source._array)._data
             self.set(tangents.of(self.dest._array)._data, source)
         return None if later is None else self
@@ -103,7 +107,7 @@ class WriteEntry(TapeEntry):
 
     def reverse(self, gradients: Mirror, tangents: Mirror) -> None:
         """A copy is linear: tangents of gradients move as gradients do."""
-        for mirror in (gradients, tangents):
+        for mirror in (gradients, tangents) if not self.is_given else ():
             source = None if self.source is None else gradient_in(mirror, self.source._array)
             self.move(mirror.of(self.dest._array)._data, None if source is None else source._data)
 

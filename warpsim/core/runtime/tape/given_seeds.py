@@ -1,7 +1,8 @@
-"""What `Tape.backward` is given to start from: a loss and gradients of arrays, checked."""
+"""What `Tape.backward` is given to start from, a loss and gradients of arrays, checked; and what it is to keep."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, NoReturn
 
@@ -83,3 +84,13 @@ def setting(target: np.ndarray, values: np.ndarray) -> Transfer:
 
 def set_values(target: np.ndarray, values: np.ndarray) -> None:
     target[...] = values
+
+
+def retaining(arrays: Iterable[array]) -> Iterator[array]:
+    """The arrays, and those that they are views of, where they have `retain_grad`."""
+    for a in arrays:
+        view: Any = a
+        while isinstance(view, array):
+            if view.retain_grad:
+                yield view
+            view = view._owner

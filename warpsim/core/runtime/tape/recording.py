@@ -16,15 +16,17 @@ from ...emit.program import Form
 from ...passes.analysis.mod_ref import NESTED, Path
 from ...types.structs import frozen
 from ..arrays import saved_contents
+from ..arrays.allocation import meets, span
 from ..arrays.array import array
 from ..arrays.call_site import CallSite, user_frame
 from ..arrays.in_pieces import give_gradients
-from ..arrays.saved_contents import Writer, meets
-from ..devices.capture import recorded
+from ..arrays.saved_contents import Writer
+from ..devices.capture import current_graph, recorded
 from ..devices.device import Device
 from ..launches.for_device import prepare
 from ..launches.launcher import LaunchCall, Launcher
 from .adjoint_needs import Always, Needs, arrays_at, has_gradients, have_gradients, needs_of, same_arrays
+from .constant_writes import constant_launch
 from .launch_entry import LaunchEntry, LaunchSnapshot
 
 Run = Callable[[LaunchCall, dict[int, Any]], None]
@@ -59,14 +61,15 @@ def run_plain(
     """
     needs = launcher.needs or needs_for(launcher)
     tapes = saved_contents.active()
-    if not needs.plain or len(tapes) > 1 or (tapes and not record):
+    if not needs.plain or len(tapes) > 1 or (tapes and (launcher.is_constant or not record)):
         return False
     # What a kernel needs of arrays that it reads and writes is another thing when they have two names.
     if needs.overlapping and tapes and is_entangled(needs, args):
         return False
     frame = user_frame(2)
-    reads = None
+    reads = known = watched = None
     if tapes:
+        known = tapes[0].session
         for k in needs.float_arrays:
             if args[k]._memory.has_gradient:
                 if needs.overlapping:
@@ -76,17 +79,25 @@ def run_plain(
                 reads = plain_reads(needs.plain_before, args, tapes[0].session, frame)
                 break
     for k in needs.plain_writes:
-        if args[k]._memory.reads:
+        memory = args[k]._memory
+        if memory.reads:
             if tapes and is_entangled(needs, args):
                 return False
             writer = Writer(f"launch of kernel {needs.kernel.key!r}", CallSite(frame.f_code, frame.f_lasti))
-            args[k]._memory.overwrite(args[k], args[k]._data, tapes, writer, recorded)
+            memory.overwrite(args[k], args[k]._data, tapes, writer, recorded)
+        if memory.known is not known and not memory.take(known):
+            writer = Writer(f"launch of kernel {needs.kernel.key!r}", CallSite(frame.f_code, frame.f_lasti))
+            if memory.meet((known,) if tapes else (), span(args[k]), writer):
+                watched = [*(watched or ()), args[k]]
     if total <= launcher.serial_limit and not launcher.reports:
         launcher.function(block, 0, total, 0)
     else:
         launcher.execute(LaunchCall(launcher, dim, total, block, args, input_count, record, deterministic))
     if reads is not None and needs.plain_after:
         reads += plain_reads(needs.plain_after, args, tapes[0].session, frame)
+    if watched is not None:
+        for a in watched:
+            a._memory.read(a, tapes[0].session, CallSite(frame.f_code, frame.f_lasti))
     if tapes:
         tapes[0].log.append(new_entry(LaunchEntry, (
             needs, launcher, dim, (*args,), input_count, deterministic, reads, frame.f_code, frame.f_lasti, None
@@ -126,6 +137,8 @@ def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None
     needs, launcher, tapes = needs_for(call.launcher), call.launcher, saved_contents.active()
     args = needs.whole(call.args)
     recorders = tapes if call.record else ()
+    sessions = tuple([tape.session for tape in tapes])
+    known = sessions[0] if len(sessions) == 1 else None
     if recorders:
         give_gradients(args)
     if recorders and (same := same_arrays(needs, args)):
@@ -136,11 +149,17 @@ def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None
     notes = {tape: before_launch(needs, args, tape.session, place) for tape in recorders} if differentiable else {}
     writer = Writer(f"launch of kernel {needs.kernel.key!r}", place)
     wrote = [(path, a) for path in needs.written for _, a in arrays_at(args, path, tables=False)]
+    constant = None
+    if tapes and (launcher.is_constant or not call.record):
+        constant = constant_launch(call, needs, args, wrote, tapes, place)
     for _, a in wrote:
-        if a._memory.reads:
-            a._memory.overwrite(a, a._data, tapes, writer, recorded)
-    noted = noted_arrays(needs, call.dim, launcher.device) if notes else {}
-    run(noting(call, needs, noted) if noted else call, noted)
+        memory = a._memory
+        if memory.reads:
+            memory.overwrite(a, a._data, tapes, writer, recorded)
+        if memory.known is not known and memory.known != sessions and not (recorders and known and memory.take(known)):
+            memory.meet(sessions, span(a), writer, bool(recorders))
+    noted = noted_arrays(needs, call.dim, launcher.device) if notes and constant is None else {}
+    run(noting(call, needs, noted) if noted else call if constant is None else constant.call, noted)
     for tape in recorders:
         snapshot = notes.get(tape)
         if snapshot is not None:
@@ -150,6 +169,14 @@ def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None
             needs, launcher, call.dim, tuple(frozen(a) for a in args), call.input_count, call.deterministic,
             [] if differentiable else None, place.code, place.offset, snapshot,
         ))  # fmt: skip
+        for _, a in wrote:
+            if a._memory.exposed or a._memory.exports or a._memory.tensors:
+                a._memory.read(a, tape.session, place, 0)
+    if constant is not None:
+        if current_graph() is None:
+            constant.entry.compress()
+        for tape in tapes:
+            tape.log.append(constant.entry)
 
 
 def overlap_error(needs: Needs, args: Any, snapshot: LaunchSnapshot, wrote: list[tuple[Path, array]]) -> str:

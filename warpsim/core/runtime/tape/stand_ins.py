@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...types import structs
+from ..arrays.allocation import Allocation
 from ..arrays.array import array
 from ..arrays.indexed import indexedarray
-from ..arrays.saved_contents import Allocation, Read
+from ..arrays.saved_contents import Read
 
 Copies = dict[tuple[str, int | None], np.ndarray]
 """Saved contents by field path and index table."""

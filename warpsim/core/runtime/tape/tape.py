@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -30,13 +30,13 @@ from ....errors import TapeError, instance, user_frames
 from ...types import structs
 from ...types.arrays import ArrayType
 from ...types.cotangents import has_cotangent
-from ..arrays import saved_contents
+from ..arrays import allocation, saved_contents
 from ..arrays.array import array, covers, overlap
 from ..arrays.call_site import CallSite
 from ..arrays.in_pieces import InPieces
 from ..arrays.indexed import indexedarray
 from ..arrays.notebook import table
-from ..arrays.seeds import clearing, keep_left, may_be_seeded, refuse_seeds
+from ..arrays.seeds import allow, clearing, is_refused, keep_left, may_be_seeded, refuse, refuse_seeds
 from ..devices.capture import current_graph, recorded
 from ..devices.device import get_device
 from ..devices.transfer import checking, copying
@@ -47,16 +47,17 @@ from ..launches.frames import check_frame, join
 from ..launches.kernel import Kernel
 from .adjoint_launch import Launches, check_aliases
 from .adjoint_needs import Always, have_gradients
-from .constants import hides_gradient, warn_of_constants
+from .constants import is_constant, settle
 from .copies_report import SnapshotReport, report
 from .entries import AnnouncedWrite, FunctionEntry, WriteEntry
 from .entry import TapeEntry
-from .given_seeds import given_seeds, held, refuse_nothing, setting
+from .given_seeds import given_seeds, held, refuse_nothing, retaining, setting
 from .launch_entry import LaunchEntry
 from .picture.graph import visualize
 from .picture.items import items_of
 from .picture.names import caller_names
 from .recording import needs_for, register, run_generally
+from .unseen_writes import announce, answer, refuse_unseen, seeded
 
 
 class Scope(NamedTuple):
@@ -99,12 +100,14 @@ class Tape(Unique):
         self.loss: array | None = None
         """What `backward` was given as its loss last; None before, and after `reset`."""
         self.scopes: list[Scope] = []
-        self.session = saved_contents.Session()
+        self.session = saved_contents.Session(self)
         self._known: tuple[int, list[array], list[array]] = (0, [], [])
         self._signature: list[Any] = []  # the gradient arrays and the number of copies that steps were made for
         self._copied = 0
         self._marked: list[tuple[array, Any]] = []
         self._constants: list[WriteEntry] = []  # what set arrays with gradients, until `backward` looks at it
+        self._settled = 0  # how many entries there were when it did
+        self._refused: dict[array, str] = {}  # why arrays with gradients have none that means anything
 
     def __del__(self, process_ends: Callable[[], bool] = sys.is_finalizing) -> None:
         if not process_ends():  # else modules are gone: the default argument is what is left of this one
@@ -118,6 +121,7 @@ class Tape(Unique):
             raise TapeError("this tape records already\nexpected: one `with` at a time for one tape")
         join(self.session, capture, bool(self.log))
         saved_contents.set_active((*saved_contents.active(), self))
+        self.session.opened, self.session.done = self.session.opened + 1, False
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -128,6 +132,7 @@ class Tape(Unique):
                 + "\nexpected: tapes end in the opposite order of their beginnings, on their thread"
             )  # fmt: skip
         saved_contents.set_active(tapes[:-1])
+        self.session.close()
 
     def __repr__(self) -> str:
         return f"<Tape of {len(self.log)} records>"
@@ -189,6 +194,7 @@ class Tape(Unique):
             if not isinstance(a, array | indexedarray):
                 raise TapeError(f"arrays holds {type(a).__name__}\nexpected: a list of arrays")
         place = CallSite.of_caller()
+        answer(self.session, [a._array for a in arrays])
         user = Always(f"an array of record_func at {place}")
         reads = self._marked + [(a._array, register(a._array, user, self.session, place)) for a in arrays]
         self._marked = []
@@ -200,7 +206,9 @@ class Tape(Unique):
             source = None
         entry = WriteEntry(dest, select, source, name, CallSite.outside())
         self.log.append(entry)
-        if hides_gradient(entry):
+        for a in (dest, source) if source is not None else (dest,):
+            self.session.use(a._array, entry.place)
+        if is_constant(entry):
             self._constants.append(entry)
 
     def mark_read(self, a: array) -> None:
@@ -211,7 +219,10 @@ class Tape(Unique):
 
     def mark_write(self, a: array) -> None:
         """See `array.mark_write`."""
-        self.log.append(AnnouncedWrite(instance(a, array, "a"), CallSite.outside()))
+        place = CallSite.outside()
+        self.log.append(AnnouncedWrite(instance(a, array, "a"), place))
+        a._memory.join((self.session,))
+        self.session.note_unseen(a._memory, allocation.span(a), f"mark_write at {place}")
 
     def note_filled(self, arrays: Iterable[array]) -> None:
         """Called when a structure's own buffers are about to be rewritten; checkpointed loops detect scratch by it."""
@@ -262,12 +273,11 @@ class Tape(Unique):
                 "nothing is recorded on this tape\nexpected: launches inside `with tape:`, before backward\n"
                 "help: a graph is recorded when it is launched there, not when it is captured there"
             )
-        self._check_contents()
-        if self._constants:
-            warn_of_constants(self._constants, self.log)
-            self._constants = []
+        self._check_contents(seeds)
+        self.settle_constants()
         with saved_contents.Paused():
             self._prepare()
+            announce(self._signature)
             wrote = [g for a in self._survey()[2] if (g := a._gradient) is not None]
             self._start(seeds, wrote if seeds else [])  # without seeds, gradients are what the arrays hold
             retained = self._run(watch)
@@ -275,11 +285,24 @@ class Tape(Unique):
                 recorded(copying(grad._data, values), grad.device)
             for g in wrote:
                 keep_left(g)
+        self.session.done = True
+        for a, why in self._refused.items():
+            refuse(a._gradient, why)
 
-    def _check_contents(self) -> None:
+    def settle_constants(self) -> None:
+        """Find out which constant writes count as if they had come before the tape, see `constants`."""
+        if not self._constants or self._settled == len(self.log):
+            return
+        self._known, self._settled = (0, [], []), len(self.log)
+        self._refused = settle(self._constants, self.log, lambda: self._survey()[2])
+
+    def _check_contents(self, seeds: Sequence[tuple[array, np.ndarray]] = ()) -> None:
         """Raise when something that no tape saw changed what a gradient needs."""
         session, capture = self.session, current_graph()
         check_frame(session, capture)
+        session.look()
+        if session.unseen:
+            refuse_unseen(session.unseen, self.log, seeded(seeds, self.arrays()))
         session.check()
         if capture is not None:
             capture.keep((list(self.log), [a._gradient for a in self.arrays()]))
@@ -307,6 +330,8 @@ class Tape(Unique):
         own = any(np.may_share_memory(values, g._data) for _, values in seeds for g in wrote)
         values = [held(v) if own else v for _, v in seeds]
         for g in wrote:
+            if g._memory.left is not None:
+                allow(g)
             if g._memory.reads or current_graph() is not None:
                 recorded(clearing(g), g.device)
             else:
@@ -356,7 +381,8 @@ class Tape(Unique):
     @property
     def gradients(self) -> dict[Any, Any]:
         """The gradient arrays of all recorded arrays that have one."""
-        return Gradients((a, a.grad) for a in self.arrays() if a.grad is not None)
+        with_gradient = [a for a in self.arrays() if (g := a._gradient) is not None and not is_refused(g)]
+        return Gradients((a, a.grad) for a in with_gradient)
 
     def get_adjoint(self, a: Any) -> Any:
         """The gradient of an array, a struct with the gradients of its arrays, or None."""
@@ -367,6 +393,7 @@ class Tape(Unique):
         with saved_contents.Paused():
             for grad in {id(g): g for a in self.arrays() if (g := a._gradient) is not None}.values():
                 grad.zero_()
+                allow(grad)
 
     def reset(self) -> None:
         """Forget all entries, and zero their gradients."""
@@ -413,13 +440,3 @@ def gradients_of(a: Any) -> Any:
             if gradient is not None:
                 structs.set_field(gradients, name, gradient)
     return gradients
-
-
-def retaining(arrays: Iterable[array]) -> Iterator[array]:
-    """The arrays, and those that they are views of, where they have `retain_grad`."""
-    for a in arrays:
-        view: Any = a
-        while isinstance(view, array):
-            if view.retain_grad:
-                yield view
-            view = view._owner

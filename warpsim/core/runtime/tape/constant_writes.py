@@ -1,0 +1,207 @@
+"""Launches inside a tape whose results count as constant: the gradient of exactly the elements that they store is cut.
+
+Such a launch runs in the marking form of its kernel (`passes.reverse.marking`), with marks in the place of the
+gradients of arrays that the tape knows already. What it updates by atomics (`x[i] += 1.0` too) is neither constant nor
+what it was before: `backward` raises if a gradient arrives there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....errors import TapeOverwriteError
+from ...emit.program import Form
+from ...ir.nodes import Function
+from ...passes.analysis.mod_ref import NESTED, Path
+from ...passes.reverse.marking import is_opaque
+from ...types import structs
+from ...types.cotangents import has_cotangent
+from ...types.scalars import holds_floats
+from ..arrays.allocation import Allocation, span
+from ..arrays.array import array
+from ..arrays.call_site import CallSite
+from ..arrays.host_memory import allocate_like
+from ..arrays.indexed import indexedarray
+from ..arrays.mirrors import Mirror
+from ..devices.capture import current_graph, recorded
+from ..launches.for_device import prepare
+from ..launches.launcher import LaunchCall
+from .adjoint_needs import Needs
+from .entry import ArrayUse, MovedEntry, Step, TapeEntry, gradient_in
+from .stand_ins import stand_in
+
+MARKING = Form("marking")
+Wrote = Sequence[tuple[Path, array]]
+
+
+class ConstantWrite(TapeEntry):
+    """What a launch that counts as constant stored. marks: by path, the array and the marks in it."""
+
+    def __init__(self, needs: Needs, marks: dict[Path, tuple[array, array]], place: CallSite):
+        self.marks, self.place = marks, place
+        self.name, self.parameters = needs.kernel.key, needs.name
+        self.title = f"kernel {self.name!r}"
+        self.known: dict[Path, list[Marked]] = {}
+
+    def reset(self) -> None:
+        """Mark nothing."""
+        for _, marks in self.marks.values():
+            for part in parts(marks._data):
+                part[...] = 1
+
+    def compress(self) -> None:
+        """Keep of the marks what they say, now that the launch has run."""
+        self.known = {path: [marked(part) for part in parts(m._data)] for path, (_, m) in self.marks.items()}
+        self.marks = {path: (a, a) for path, (a, _) in self.marks.items()}
+
+    def uses(self) -> Iterator[ArrayUse]:
+        return (ArrayUse(self.parameters[path], a, writes=True) for path, (a, _) in self.marks.items())
+
+    @property
+    def step(self) -> Step | None:  # type: ignore[override]
+        return self.run
+
+    def run(self) -> None:
+        """Cut the gradients."""
+        self.cut(lambda a: a._gradient)
+
+    def cut(self, mirror_of: Callable[[array], array | None]) -> None:
+        """Zero what belongs to stored elements, in the arrays that mirror those that were written."""
+        for path, (a, marks) in self.marks.items():
+            mirror = mirror_of(a)
+            if mirror is None:
+                continue
+            known = self.known.get(path) or [marked(part) for part in parts(marks._data)]
+            for part, (constant, updated) in zip(parts(mirror._data), known, strict=True):
+                part[constant] = 0
+                if updated is not None and part[updated].any():
+                    raise self.refusal(path)
+
+    def refusal(self, path: Path) -> TapeOverwriteError:
+        return TapeOverwriteError(
+            f"a gradient arrives at elements of array {self.parameters[path]!r} that {self.title} updated in a launch "
+            f"whose results count as constant\nfound: the launch at {self.place}, with record_tape=False or of a "
+            "kernel with enable_backward=False, adds to them, or updates them by another atomic\n"
+            "expected: elements that it stores, which are constant then, or does not touch\n"
+            "help: record the launch, or let it write to another array and add that in a launch that is recorded"
+        )
+
+    def push(self, tangents: Mirror, numbers: Mapping[str, Any], later: set[Any] | None) -> MovedEntry | None:
+        self.cut(tangents.of)
+        return None if later is None else self
+
+    def reverse(self, gradients: Mirror, tangents: Mirror) -> None:
+        """Cut the tangents of the gradients, too."""
+        for mirror in (gradients, tangents):
+            self.cut(lambda a, mirror=mirror: gradient_in(mirror, a))  # type: ignore[misc]
+
+
+class ConstantLaunch(NamedTuple):
+    """A launch that counts as constant: the call to run, and what the tapes get after it."""
+
+    call: LaunchCall
+    entry: ConstantWrite
+
+
+Marked = tuple[Any, Any]
+"""Where an array was stored to, and where it was updated alone; `...` for everywhere, None for nowhere."""
+
+
+def marked(marks: np.ndarray) -> Marked:
+    """What marks say."""
+    constant, updated = marks == 0, marks > 1
+    return ... if constant.all() else constant, updated if updated.any() else None
+
+
+def parts(memory: np.ndarray) -> Iterator[np.ndarray]:
+    """The floats in memory: of structs field by field."""
+    if memory.dtype.names is not None:
+        for name in memory.dtype.names:
+            yield from parts(memory[name])
+    elif holds_floats(memory.dtype):
+        yield memory
+
+
+def constant_launch(
+    call: LaunchCall, needs: Needs, args: list[Any], wrote: Wrote, tapes: Sequence[Any], place: CallSite
+) -> ConstantLaunch | None:
+    """A launch whose results count as constant, ready to run; None where it writes nothing that a gradient passes.
+
+    What cannot be marked becomes a write that the tapes did not see.
+    """
+    known = {path: a for path, a in wrote if a._memory.has_gradient and is_used(a._memory, tapes)}
+    known = {path: a for path, a in known.items() if has_cotangent(a.dtype)}
+    if not known:
+        return None
+    for a in known.values():  # even if this overwrites what the tapes read, which is all they know of it
+        a._memory.join(tuple([tape.session for tape in tapes]))
+    if not can_be_marked(call, needs, args, wrote):
+        for tape in tapes:
+            for a in known.values():
+                words = f"launch of kernel {needs.kernel.key!r} at {place}"
+                tape.session.note_unseen(a._memory, span(a), words, len(tape.log) + call.record)
+        return None
+    marks = {path: (a, marks_for(a)) for path, a in known.items()}
+    entry = ConstantWrite(needs, marks, place)
+    if current_graph() is None:
+        entry.reset()
+    else:
+        recorded(entry.reset)
+    marked_args = [marked_argument(value, k, marks) for k, value in enumerate(args)]
+    launcher = call.launcher
+    ready = prepare(launcher.kernel, call.dim, marked_args, launcher.device, MARKING, call.deterministic)
+    return ConstantLaunch(ready.in_blocks_of(launcher), entry)
+
+
+def is_used(memory: Allocation, tapes: Sequence[Any]) -> bool:
+    """Whether some tape has recorded an operation on memory."""
+    sessions = [tape.session for tape in tapes]
+    return any(s in memory.users for s in sessions) or any(r.session in sessions for r in memory.reads)
+
+
+def can_be_marked(call: LaunchCall, needs: Needs, args: list[Any], wrote: Wrote) -> bool:
+    """Whether the marking form sees every write of a launch to memory that has gradients."""
+    if not call.launcher.device.shares_host_memory or has_opaque_writes(needs.fn):
+        return False
+    if any(map(structs.is_in_pieces, needs.arguments)) or any(path[1] == NESTED for path in needs.written):
+        return False
+    graded = [a for _, a in wrote if a._memory.has_gradient]
+    return all(a._gradient is not None and a._tag.apart for a in graded)
+
+
+@lru_cache(maxsize=256)
+def has_opaque_writes(fn: Function) -> bool:
+    return is_opaque(fn)
+
+
+def marks_for(a: array) -> array:
+    """Marks for the elements of an array."""
+    assert a._gradient is not None
+    return array._wrap(allocate_like(a._gradient._data), a.dtype, a.device)
+
+
+def marked_argument(value: Any, k: int, marks: Mapping[Path, tuple[array, array]], field: str = "") -> Any:
+    """An argument with marks in the place of gradients."""
+    if isinstance(value, structs.Struct):
+        copied = object.__new__(type(value))
+        for name in type(value).fields:
+            inner = marked_argument(getattr(value, name), k, marks, f"{field}.{name}" if field else name)
+            object.__setattr__(copied, name, inner)
+        return copied
+    if isinstance(value, indexedarray):
+        return indexedarray(marked_array(value.data, marks.get((k, field))), value.indices)
+    return marked_array(value, marks.get((k, field))) if isinstance(value, array) else value
+
+
+def marked_array(a: array, known: tuple[array, array] | None) -> array:
+    replacement = stand_in(a, a._data, grad=False)
+    replacement._memory, replacement._owner = a._memory, a
+    replacement._cut = known is None
+    if known is not None:
+        replacement._grad = known[1]
+        replacement._pack()
+    return replacement
