@@ -133,3 +133,26 @@ def test_contacts_that_hardly_slide_have_finite_gradients():
     velocity = np.zeros((200, 3))
     velocity[1::2, 1] = 10.0 ** -np.linspace(1.0, 25.0, 100)
     assert np.isfinite(gradients_of_pairs(np.full((100, 3), [0.0199, 0.0, 0.0]), velocity)).all()
+
+
+@pytest.mark.parametrize("rolling", ["constant", "spring"])
+def test_rolling_friction_has_its_one_sided_derivative_at_its_default_of_zero(rolling):
+    radius = 0.01
+
+    def spin(rolling_friction):
+        builder = ModelBuilder()
+        builder.add_particle((0.0, 0.999 * radius, 0.0), (0.3, 0.0, 0.0), 0.01, radius)
+        builder.add_ground_plane()
+        model = builder.finalize(dtype=wp.float64, requires_grad=True)
+        solver, state = SolverDEM(model, Material(1.0e6, friction=0.3), substeps=4, rolling=rolling), model.state()
+        table = solver.materials.rolling_friction
+        table.fill_(rolling_friction)
+        with wp.Tape() as tape:
+            for _ in range(10):
+                solver.step(state, state, dt=4.0e-4)
+        tape.backward(grads={state.particle_w: wp.array([[0.0, 0.0, 1.0]], dtype=wp.vec3d)})
+        return state.particle_w.numpy()[0, 2], table.grad.numpy().sum()
+
+    (free, slope), braked = spin(0.0), spin(1.0e-6)[0]
+    assert free < 0.0 < slope
+    assert slope == pytest.approx((braked - free) / 1.0e-6, rel=1e-3)

@@ -252,6 +252,49 @@ def _momenta(scene: Scene, mass: float, radius: float) -> tuple[np.ndarray, np.n
     return linear.sum(axis=0), (np.cross(scene.q, linear) + spin).sum(axis=0)
 
 
+@case("D12", "dem", "oblique impacts with restitution")
+def damped_oblique_impact() -> Iterator[Measurement]:
+    """Impacts that slide and stick, in 20 and 50 substeps, end as in 2,000; one that slides throughout loses mu times
+    the impulse across (W. Goldsmith 1960)."""
+    for law in ("hertz", "linear"):
+        fine = [_graze(e, law, 2000) for e in (0.1, 0.5, 0.9)]
+        for steps, slip, turn in ((20, 0.02, 0.05), (50, 0.01, 0.02)):
+            coarse = [_graze(e, law, steps) for e in (0.1, 0.5, 0.9)]
+            speed, spin = np.abs(np.array(coarse) - fine).max(axis=(0, 1))
+            yield at_most(f"{law}, {steps} substeps: error of speed along the wall, by that before", slip, speed)
+            yield at_most(f"{law}, {steps} substeps: error of spin, by the largest that friction allows", turn, spin)
+    radius, mu = 0.01, 0.2
+    scene = onto_plane(
+        radius, 2500.0, (3.0, -1.0, 0.0), (0.0, 0.0, 0.0), Material(1.0e10, 0.25, 0.4, mu),
+        ShapeConfig(mu=mu, restitution=0.4), 1.0e-7, substeps=100, force_limit=True,
+    )  # fmt: skip
+    scene.run(4000)
+    across = 1.0 + scene.v[0, 1]
+    yield near("speed lost by sliding [m/s]", mu * across, 3.0 - scene.v[0, 0], relative=1.0e-3)
+    yield near("speed of the surface by spin [m/s]", 2.5 * mu * across, -radius * scene.w[0, 2], relative=1.0e-2)
+
+
+def _graze(restitution: float, law: str, steps: int) -> np.ndarray:
+    """Impacts at 1 m/s across the ground, at angles from 3 to 80 degrees that touch it at four phases of a substep:
+    speed along it by that before, and spin by that which friction or rolling allow at most; `steps` to an impact."""
+    radius, mu, stiffness = 0.01, 0.3, 1.0e4
+    mass = ball_mass(radius, 2500.0)
+    impact = math.pi * math.sqrt(mass / stiffness)
+    if law == "hertz":
+        young = 1.0e7 / (1.0 - 0.25**2)
+        impact = 2.9432 * (15.0 * mass / (16.0 * young * math.sqrt(radius))) ** 0.4
+    slip = np.repeat(np.tan(np.radians([3.0, 10.0, 20.0, 30.0, 40.0, 60.0])), 4)
+    builder = ModelBuilder(gravity=0.0)
+    for k, (along, phase) in enumerate(zip(slip, np.tile([0.1, 0.35, 0.6, 0.85], 6), strict=True)):
+        builder.add_particle((0.0, radius + phase * impact / 20, 0.1 * k), (along, -1.0, 0.0), mass, radius)
+    builder.add_ground_plane(cfg=ShapeConfig(mu=mu, restitution=restitution))
+    material = Material(1.0e7, 0.25, restitution, mu, stiffness=stiffness)
+    scene = Scene(builder, material, impact / steps, steps, law=law)
+    scene.run(6 * steps)
+    largest = np.minimum(5.0 / 7.0 * slip, 2.5 * mu * (1.0 + restitution))
+    return np.stack([scene.v[:, 0] / slip, -radius * scene.w[:, 2] / largest], axis=1)
+
+
 @case("D7", "dem", "packing of poured spheres", FULL)
 def packing() -> Iterator[Measurement]:
     """2,560 spheres rain into a periodic box of ten diameters; fraction of solid between 20 and 75 % of the height.

@@ -1,10 +1,13 @@
 """One contact of spheres: force across it and along it, and the torque that resists rolling and twisting.
 
 Across: k_n d - c_n v_n, which pulls at the end of an impact unless it is limited; cohesion is SJKR, a pressure on the
-area of the overlap. Along: a spring that turns with the contact, and slides at Coulomb's limit (P. Cundall and
-O. Strack 1979). Rolling: "constant", a torque against the relative spin, or "spring", one that winds up to that torque
-and comes to rest (J. Ai, J.-F. Chen, J. Rotter, J. Ooi 2011, models A and C); relative spin about the normal is
-resisted alike.
+area of the overlap. Along: a spring that turns with the contact and a dashpot beside it; the spring alone and both
+together slide at Coulomb's limit (P. Cundall and O. Strack 1979). A spring set so that both together hold the limit
+would start against the dashpot, whose share grows without bound as the overlap goes to zero: an impact would depend on
+its first substep, however short. Springs wind from the moment of touch on.
+
+Rolling: "constant", a torque against the relative spin, or "spring", one that winds up to that torque and comes to
+rest (J. Ai, J.-F. Chen, J. Rotter, J. Ooi 2011, models A and C); relative spin about the normal is resisted alike.
 """
 
 from __future__ import annotations
@@ -33,22 +36,29 @@ def turned_with(spring: Vec[3, Float], n: Vec[3, Float]) -> Vec[3, Float]:
 
 
 @func
-def slide(
-    table: array(dtype=Any, ndim=3), a: int, b: int, press: Float, stiffness: Float, dashpot: Float, u: Vec[3, Float],
-    spring: Vec[3, Float],
-) -> tuple[Vec[3, Float], Vec[3, Float]]:  # fmt: skip
-    """Force along the contact [N] and its spring afterwards [m], which is cut to what friction holds."""
-    drag = dashpot * u
-    pull = -stiffness * spring - drag
-    size = length(pull)
-    if size > table[a, b, STICKING] * press:
-        pull = pull * (table[a, b, SLIDING] * press / size)
-        spring = -(pull + drag) / stiffness
-    return pull, spring
+def cut(x: Vec[3, Float], above: Float, to: Float) -> Vec[3, Float]:
+    """A vector that is longer than `above`, shortened to the length `to`; any other as it is."""
+    size = length(x)
+    if size > above:
+        x = x * (to / size)
+    return x
 
 
 @func
-def roll_constant(limit: Float, stiffness: Float, inertia: Float, spin: Vec[3, Float], dt: Float, wound: Vec[3, Float]):
+def slide(
+    table: array(dtype=Any, ndim=3), a: int, b: int, press: Float, stiffness: Float, drag: Vec[3, Float],
+    spring: Vec[3, Float],
+) -> tuple[Vec[3, Float], Vec[3, Float]]:  # fmt: skip
+    """Force along the contact [N] and its spring afterwards [m], each cut to what friction holds."""
+    still, moving = table[a, b, STICKING] * press, table[a, b, SLIDING] * press
+    held = cut(stiffness * spring, still, moving)
+    return -cut(held + drag, still, moving), held / stiffness
+
+
+@func
+def roll_constant(
+    limit: Float, stiffness: Float, critical: Float, spin: Vec[3, Float], dt: Float, wound: Vec[3, Float]
+) -> tuple[Vec[3, Float], Vec[3, Float]]:  # fmt: skip
     """A torque [N m] of constant size against the relative spin [1/s]; nothing is wound up."""
     size = length(spin)
     if size > 0.0:
@@ -57,15 +67,28 @@ def roll_constant(limit: Float, stiffness: Float, inertia: Float, spin: Vec[3, F
 
 
 @func
-def roll_spring(limit: Float, stiffness: Float, inertia: Float, spin: Vec[3, Float], dt: Float, wound: Vec[3, Float]):
-    """A rotational spring with a dashpot up to the limit, which it keeps while the contact rolls on."""
+def roll_spring(
+    limit: Float, stiffness: Float, critical: Float, spin: Vec[3, Float], dt: Float, wound: Vec[3, Float]
+) -> tuple[Vec[3, Float], Vec[3, Float]]:  # fmt: skip
+    """A rotational spring with a dashpot up to the limit, which it keeps while the contact rolls on.
+
+    critical: half of the critical damping, sqrt(inertia stiffness) [N m s].
+    """
     wound = wound + spin * dt
     torque = -stiffness * wound
     size = length(torque)
     if size > limit:
         torque = torque * (limit / size)
         return torque, -torque / stiffness
-    return torque - spin * (limit.dtype(2.0 * ROLLING_DAMPING) * sqrt(inertia * stiffness)), wound
+    return torque - spin * (limit.dtype(2.0 * ROLLING_DAMPING) * critical), wound
+
+
+@func
+def since_touch(overlap: Float, across: Float, dt: Float) -> Float:
+    """How much of a substep two surfaces have touched [s], that come together at `-across` [m/s]."""
+    if overlap > 0.0 and overlap < -across * dt:
+        return -overlap / across
+    return dt
 
 
 @functools.cache
@@ -93,15 +116,13 @@ def contact_of(law_name: str, rolling: str | None, limited: bool) -> Any:
             press = max(press, min(still, still * 0.0))
         hold = max(press + grip, press * 0.0)
         along = u - n * across
-        pull, spring = slide(
-            table, a, b, hold, tangent, double * scale_t, along, turned_with(spring, n) + along * dt
-        )
+        wind = turned_with(spring, n) + along * since_touch(overlap, across, dt)
+        pull, spring = slide(table, a, b, hold, tangent, double * scale_t * along, wind)
         torque = spin * 0.0
         if rolling is not None:
-            limit = table[a, b, ROLLING] * radius
-            if limit > 0.0:
-                stiffness = limit.dtype(ROLLING_STIFFNESS) * normal * limit * limit
-                torque, wound = roll(limit * hold, stiffness, inertia, spin, dt, wound)
+            limit, stiff = table[a, b, ROLLING] * radius, radius.dtype(ROLLING_STIFFNESS) * normal
+            critical = limit * sqrt(inertia * stiff)  # linear in the limit, so that it has its derivative at 0
+            torque, wound = roll(limit * hold, limit * limit * stiff, critical, spin, dt, wound)
         return n * (press - table[a, b, COHESION] * area) + pull, torque, spring, wound
 
     return contact
