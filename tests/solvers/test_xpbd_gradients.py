@@ -10,6 +10,7 @@ from warpsim.errors import StateError
 from warpsim.solvers import ModelBuilder, ShapeConfig, SolverXPBD
 
 DT, STEPS = 1.0 / 60.0, 3
+FAINT = {"edge_compliance", "shape_margin"}  # bends that start flat, and places, hardly depend on them: longer steps
 
 
 @wp.kernel
@@ -79,7 +80,7 @@ def check(run, tolerance=1e-5, seed=0):
         if name == "particle_mass":
             direction = direction * (values > 0.0)  # what is held has no derivative on one side
         scale = np.abs(values).max() if np.abs(values).max() > 1e-6 else 30.0
-        step = 1e-4 if name == "edge_compliance" else 1e-6  # bends that start flat feel it little: a longer step
+        step = 1e-4 if name in FAINT else 1e-6
         expected = run.difference(name, direction, step * scale)
         found = (gradient * direction).sum()
         size = np.linalg.norm(gradient) * np.linalg.norm(direction)
@@ -123,7 +124,7 @@ def test_gradients_reach_the_wind():
 @pytest.mark.parametrize("shape", [name for name in SHAPES if name not in ("mesh", "sdf")])
 def test_gradients_go_through_contact(shape):
     """Sliding, bouncing particles: friction, restitution, margins, radii and sizes of shapes have gradients."""
-    run = Run(falling_on(SHAPES[shape]), steps=6)
+    run = Run(falling_on(SHAPES[shape], mu=0.05), steps=6)
     moved = check(run)
     needed = {"shape_restitution", "shape_margin", "particle_radius", "shape_transform", "shape_velocity"}
     sliding = {"shape_mu"} if shape != "heightfield" else set()  # there all that touch it stick

@@ -123,13 +123,15 @@ class ModelBuilder:
     def add_edges(self, indices: Any, edge_ke: Any, edge_kd: Any = 0.0, rest: Any = None) -> range:
         """Bending constraints (n, 4): two particles beside an edge, then the edge's ends.
 
-        edge_ke: stiffness [N m] against the angle between the triangles. edge_kd: damping [N m s].
+        edge_ke: bending rigidity of the sheet, per width [N m]; edge_kd: the same for damping [N m s]. The stiffness
+        against the angle over an edge is that times the edge's length squared, by the area of both triangles.
         rest: the angle without force [rad], 0 where the triangles are one plane; None is the present one.
         """
         quads = self._indices(indices, 4, "bending edges")
         if rest is None:
             rest = cloth.dihedral_angles(self.particles["q"], quads)
-        compliance, damping = _compliance(edge_ke, edge_kd)
+        share = cloth.bending_shares(self.particles["q"], quads)
+        compliance, damping = _compliance(np.asarray(edge_ke) * share, np.asarray(edge_kd) * share)
         shape = {"rest_angle": rest, "weights": cloth.cotangent_weights(self.particles["q"], quads)}
         return self.edges.add(len(quads), indices=quads, compliance=compliance, damping=damping, **shape)
 

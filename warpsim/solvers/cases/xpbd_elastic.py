@@ -10,7 +10,7 @@ import numpy as np
 from ...core.language import float64
 from .. import cloth, soft
 from ..builder import ModelBuilder
-from ..validate import FULL, Measurement, case, near
+from ..validate import FULL, Measurement, at_most, case, near
 from ..xpbd.solver import SolverXPBD
 
 GRAVITY, DENSITY = 9.81, 1000.0
@@ -37,6 +37,48 @@ def hanging_bar() -> Iterator[Measurement]:
     before, after = settled(builder, 2.0, 8.0, substeps=20, iterations=3)
     sunk = (before - after)[before[:, 1] < 1e-6, 1].mean()
     yield near("displacement of the end [m]", DENSITY * GRAVITY / 2e6, sunk, relative=0.03)
+
+
+def bar(youngs_modulus: float, poissons_ratio: float = 0.3, damping: float = 0.0) -> ModelBuilder:
+    """A hanging bar of 0.2 x 0.6 x 0.2 m, held at its upper end, of 500 kg/m^3."""
+    builder = ModelBuilder(gravity=-GRAVITY)
+    builder.add_soft_grid(
+        (0, 0, 0), (0, 0, 0, 1), 0, 2, 6, 2, 0.1, 0.1, 0.1, 500.0, youngs_modulus=youngs_modulus,
+        poissons_ratio=poissons_ratio, k_damp=damping, fix=lambda p: p[:, 1] > 0.599,
+    )  # fmt: skip
+    return builder
+
+
+@case("X22", "xpbd", "bars of any stiffness hang at rest")
+def stiff_bars() -> Iterator[Measurement]:
+    """What the weight can give a bar, half of m g times its sag rho g L^2 / (2 E), is not exceeded by its motion."""
+    for exponent in (6, 7, 8, 9, 11):
+        model = bar(10.0**exponent).finalize(device="cpu", dtype=float64)
+        solver, state, most = SolverXPBD(model), model.state(), 0.0
+        for _ in range(60):
+            solver.step(state, state, None, None, 1.0 / 60.0)
+            most = max(most, solver.statistics(state).kinetic_energy)
+        # A body that one substep lets fall freely before it is held has this speed, whatever its stiffness.
+        free = 0.5 * 500.0 * 0.024 * (GRAVITY / 600.0) ** 2
+        weight = 500.0 * GRAVITY * 0.024 * 500.0 * GRAVITY * 0.36 / (4.0 * 10.0**exponent)
+        yield at_most(f"largest kinetic energy [J], E = 1e{exponent} Pa", weight + free, most)
+
+
+@case("X23", "xpbd", "damping does not soften")
+def damped_bars() -> Iterator[Measurement]:
+    """A bar sinks by rho g L^2 / (2 E), and a chain by m g N (N + 1) / (2 k), however much they are damped."""
+    exact = 500.0 * GRAVITY * 0.36 / 2e5
+    for damping in (0.0, 0.01, 0.05):
+        before, after = settled(bar(1e5, 0.0, damping), 3.0, 3.0)
+        sunk = (before - after)[before[:, 1] < 1e-6, 1].mean()
+        yield near(f"sag of a bar [m], k_damp = {damping} s", exact, sunk, relative=0.05)
+    for damping in (0.0, 5.0, 50.0):
+        builder = ModelBuilder(gravity=-GRAVITY)
+        builder.add_particles(np.array([[0.0, -0.1 * i, 0.0] for i in range(11)]), mass=[0.0] + [0.1] * 10)
+        builder.add_springs([(i, i + 1) for i in range(10)], 1000.0, damping)
+        before, after = settled(builder, 6.0, 2.0)
+        sunk = (before - after)[-1, 1]
+        yield near(f"extension of a chain [m], spring_kd = {damping}", 0.1 * GRAVITY * 110.0 / 2e3, sunk, relative=0.05)
 
 
 def cantilever(cells: tuple[int, int, int], youngs_modulus: float) -> ModelBuilder:

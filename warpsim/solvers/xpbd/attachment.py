@@ -5,8 +5,12 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
+
 from ...core.language import array, int32, kernel, tid
-from ..shapes import to_world
+from ...core.lib.quaternions import quat_rotate
+from ...core.lib.transforms import transform_get_rotation
+from ..shapes import surface_velocity, to_world
 from .constraints import Constraints
 from .particle import position, pushed
 
@@ -16,50 +20,57 @@ class Attachments(Constraints):
 
     def __init__(self, model: Any, iterated: bool):
         super().__init__(model, model.attachment_particle, int32, model.vec3, iterated)
-        self.targets = self.gathered(model.vec3)
-        self.soft, self.damping = self.gathered(model.dtype), self.gathered(model.dtype)
+        self.targets, self.pace = self.gathered(model.vec3), self.gathered(model.vec3)
+        self.soft, self.drag = self.gathered(model.dtype), self.gathered(model.dtype)
+        self.damped = bool(np.any(model.attachment_damping.numpy() > 0.0))
         self.shape = array(model.attachment_shape.numpy()[self.coloring.order], dtype=int32, device=model.device)
 
     def prepare(self, control: Any, h: Any) -> None:
         """Materials in order of color."""
         m = self.model
-        self.launch_gather(gather, m.attachment_compliance, m.attachment_damping, h, self.soft, self.damping)
+        self.launch_gather(gather, m.attachment_compliance, m.attachment_damping, h, self.soft, self.drag)
 
     def aim(self, control: Any, pose: Any, t: Any) -> None:
         """Targets `t` [s] after the step began; pose: of the shapes, at that time."""
-        arrays = [control.attachment_target, control.attachment_velocity]
-        self.launch_gather(move_targets, self.shape, *arrays, pose, t, self.targets)
+        arrays = [control.attachment_target, control.attachment_velocity, pose, control.shape_velocity]
+        self.launch_gather(move_targets, self.shape, *arrays, t, self.targets, self.pace)
 
-    def project(self, x: Any, start: Any) -> None:
+    def project(self, x: Any) -> None:
         """One Gauss-Seidel iteration; a particle with several attachments has one in each color."""
-        materials = [self.soft, self.damping, self.multipliers]
-        self.launch_projections(project_attachment(self.iterated), self.targets, *materials, start, x)
+        materials = [self.soft, self.multipliers]
+        self.launch_projections(project_attachment(self.iterated), self.targets, *materials, x)
+
+    def damp(self, x: Any, v: Any) -> None:
+        """Slow down what moves relative to its target."""
+        if self.damped:
+            self.launch_dampers(damp, self.pace, self.drag, x, v)
 
 
 @kernel
 def gather(
     order: array(dtype=int32), compliance: array(dtype=Any), damping: array(dtype=Any), h: Any, soft: array(dtype=Any),
-    gamma: array(dtype=Any),
+    drag: array(dtype=Any),
 ):  # fmt: skip
-    """alpha / h^2 [1/kg] and alpha beta / h [-]."""
+    """alpha / h^2 [1/kg] and damping times h [kg]."""
     c = tid()
-    alpha = compliance[order[c]]
-    soft[c] = alpha / (h * h)
-    gamma[c] = alpha * damping[order[c]] / h
+    soft[c] = compliance[order[c]] / (h * h)
+    drag[c] = damping[order[c]] * h
 
 
 @kernel
 def move_targets(
     order: array(dtype=int32), shape: array(dtype=int32), target: array(dtype=Any), velocity: array(dtype=Any),
-    pose: array(dtype=Any), t: Any, now: array(dtype=Any),
+    pose: array(dtype=Any), twist: array(dtype=Any), t: Any, now: array(dtype=Any), pace: array(dtype=Any),
 ):  # fmt: skip
-    """Where targets are: those of shapes ride along."""
+    """Where targets are, and their velocities: those of shapes ride along."""
     c = tid()
     k = order[c]
-    p = target[k] + t * velocity[k]
-    if shape[c] >= 0:
-        p = to_world(pose[shape[c]], p)
+    p, u, s = target[k] + t * velocity[k], velocity[k], shape[c]
+    if s >= 0:
+        p = to_world(pose[s], p)
+        u = quat_rotate(transform_get_rotation(pose[s]), u) + surface_velocity(pose[s], twist[s], p)
     now[c] = p
+    pace[c] = u
 
 
 @functools.cache
@@ -69,18 +80,28 @@ def project_attachment(iterated: bool) -> Any:
     @kernel
     def project(
         first: int32, particle: array(dtype=int32), target: array(dtype=Any), soft: array(dtype=Any),
-        damping: array(dtype=Any), multiplier: array(dtype=Any), start: array(dtype=Any), x: array(dtype=Any),
+        multiplier: array(dtype=Any), x: array(dtype=Any),
     ):  # fmt: skip
         c = first + tid()
         i = particle[c]
         a = x[i]
         if a[3] > 0.0:
-            error = position(a) - target[c] + damping[c] * (position(a) - start[i])
+            error = position(a) - target[c]
             if iterated:
                 error = error + soft[c] * multiplier[c]
-            change = -error / ((1.0 + damping[c]) * a[3] + soft[c])
+            change = -error / (a[3] + soft[c])
             if iterated:
                 multiplier[c] = multiplier[c] + change
             x[i] = pushed(a, change)
 
     return project
+
+
+@kernel
+def damp(
+    first: int32, particle: array(dtype=int32), pace: array(dtype=Any), drag: array(dtype=Any), x: array(dtype=Any),
+    v: array(dtype=Any),
+):  # fmt: skip
+    c = first + tid()
+    i = particle[c]
+    v[i] = v[i] - (x[i][3] * drag[c] / (1.0 + x[i][3] * drag[c])) * (v[i] - pace[c])

@@ -4,7 +4,10 @@ Dihedral: C = theta - theta_0, for any fold; gradient of the angle as in R. Brid
 
 Isometric: C = sum_i K_i x_i / |e|, one equation per axis, with the cotangent weights K of the rest shape (M. Bergou,
 M. Wardetzky et al. 2006, "A quadratic bending model for inextensible surfaces"). It is linear, so it converges at
-once, and equals n theta for small angles; the rest shape is flat.
+once, and equals n theta for small angles; the rest shape is flat, and another one is refused.
+
+The stiffness of an edge is the rigidity of the sheet by the share of the edge in it, so that it is that of the cloth
+and not of its mesh: see `cloth.bending_shares`.
 """
 
 from __future__ import annotations
@@ -15,51 +18,70 @@ from typing import Any
 import numpy as np
 
 from ...core.language import (
-    Float, Vec, abs, array, atan2, cross, dot, func, int32, kernel, length, tid, vec4i, where,
+    Float, Vec, abs, array, atan2, cross, dot, func, int32, kernel, length, tid, vec4i, vector, where,
 )  # fmt: skip
+from ...errors import ModelError
 from .constraints import Constraints
 from .particle import position, pushed
 
 DIHEDRAL, ISOMETRIC = "dihedral", "isometric"
 _TAU = 6.283185307179586
+_FLAT = 1.0e-3  # [rad]
 
 
 class Bending(Constraints):
     """Bending constraints of a model."""
 
     def __init__(self, model: Any, iterated: bool, kind: str):
+        if kind == ISOMETRIC:
+            _check_flat(model.edge_rest_angle.numpy())
         multiplier = model.dtype if kind == DIHEDRAL else model.vec3
         super().__init__(model, model.edge_indices, vec4i, multiplier, iterated)
         self.damped = bool(np.any(model.edge_damping.numpy() > 0.0))
         self.rest = self.gathered(model.dtype if kind == DIHEDRAL else model.vec4)
-        self.soft, self.gamma = self.gathered(model.dtype), self.gathered(model.dtype, self.count * self.damped)
+        self.soft, self.drag = self.gathered(model.dtype), self.gathered(model.dtype, self.count * self.damped)
         self.source = model.edge_rest_angle if kind == DIHEDRAL else model.edge_weights
-        make = project_dihedral if kind == DIHEDRAL else project_isometric
-        self.kernel = make(self.damped, iterated)
+        self.kernel = (project_dihedral if kind == DIHEDRAL else project_isometric)(iterated)
+        self.damper = damp_dihedral if kind == DIHEDRAL else damp_isometric
 
     def prepare(self, control: Any, h: Any) -> None:
         """Rest shapes and compliances in order of color."""
         m = self.model
-        arrays = [self.source, m.edge_compliance, m.edge_damping, h, self.rest, self.soft, self.gamma]
+        arrays = [self.source, m.edge_compliance, m.edge_damping, h, self.rest, self.soft, self.drag]
         self.launch_gather(gather, *arrays)
 
-    def project(self, x: Any, start: Any) -> None:
+    def project(self, x: Any) -> None:
         """One Gauss-Seidel iteration."""
-        self.launch_projections(self.kernel, self.rest, self.soft, self.gamma, self.multipliers, start, x)
+        self.launch_projections(self.kernel, self.rest, self.soft, self.multipliers, x)
+
+    def damp(self, x: Any, v: Any) -> None:
+        """Slow down what folds."""
+        if self.damped:
+            self.launch_dampers(self.damper, self.rest, self.drag, x, v)
+
+
+def _check_flat(angles: np.ndarray) -> None:
+    """Raise `ModelError` for an edge that is folded at rest."""
+    edge = int(np.abs(angles).argmax())
+    if abs(angles[edge]) > _FLAT:
+        raise ModelError(
+            f"edge {edge} is folded by {np.degrees(angles[edge]):.3g} degrees at rest, and isometric bending would "
+            'unfold it\nexpected: sheets that are flat at rest\nhelp: bending="dihedral"'
+        )
 
 
 @kernel
 def gather(
     order: array(dtype=int32), source: array(dtype=Any), compliance: array(dtype=Any), damping: array(dtype=Any),
-    h: Any, rest: array(dtype=Any), soft: array(dtype=Any), gamma: array(dtype=Any),
+    h: Any, rest: array(dtype=Any), soft: array(dtype=Any), drag: array(dtype=Any),
 ):  # fmt: skip
-    """Rest shape, alpha / h^2, and alpha beta / h where any edge is damped."""
+    """Rest shape, alpha / h^2, and damping times h where any edge is damped."""
     c = tid()
     k = order[c]
     rest[c] = source[k]
     soft[c] = compliance[k] / (h * h)
-    if gamma.shape[0] > 0:
-        gamma[c] = compliance[k] * damping[k] / h
+    if drag.shape[0] > 0:
+        drag[c] = damping[k] * h
 
 
 @func
@@ -82,13 +104,13 @@ def angle_gradients(
 
 
 @functools.cache
-def project_dihedral(damped: bool, iterated: bool) -> Any:
+def project_dihedral(iterated: bool) -> Any:
     """The kernel for bending by angles."""
 
     @kernel
     def project(
         first: int32, quads: array(dtype=vec4i), rest: array(dtype=Any), soft: array(dtype=Any),
-        gamma: array(dtype=Any), multiplier: array(dtype=Any), start: array(dtype=Any), x: array(dtype=Any),
+        multiplier: array(dtype=Any), x: array(dtype=Any),
     ):  # fmt: skip
         n = first + tid()
         i, j, k, m = quads[n][0], quads[n][1], quads[n][2], quads[n][3]
@@ -101,11 +123,6 @@ def project_dihedral(damped: bool, iterated: bool) -> Any:
                 error = error - where(error > 0.0, error * 0.0 + _TAU, error * 0.0 - _TAU)
             if iterated:
                 error = error + soft[n] * multiplier[n]
-            if damped:
-                moved = dot(ga, position(a) - start[i]) + dot(gb, position(b) - start[j])
-                moved = moved + dot(gc, position(c) - start[k]) + dot(gd, position(d) - start[m])
-                error = error + gamma[n] * moved
-                w = w * (1.0 + gamma[n])
             change = -error / (w + soft[n])
             if iterated:
                 multiplier[n] = multiplier[n] + change
@@ -118,13 +135,13 @@ def project_dihedral(damped: bool, iterated: bool) -> Any:
 
 
 @functools.cache
-def project_isometric(damped: bool, iterated: bool) -> Any:
+def project_isometric(iterated: bool) -> Any:
     """The kernel for bending by the quadratic energy."""
 
     @kernel
     def project(
         first: int32, quads: array(dtype=vec4i), weights: array(dtype=Any), soft: array(dtype=Any),
-        gamma: array(dtype=Any), multiplier: array(dtype=Any), start: array(dtype=Any), x: array(dtype=Any),
+        multiplier: array(dtype=Any), x: array(dtype=Any),
     ):  # fmt: skip
         n = first + tid()
         i, j, k, m = quads[n][0], quads[n][1], quads[n][2], quads[n][3]
@@ -132,10 +149,6 @@ def project_isometric(damped: bool, iterated: bool) -> Any:
         w = a[3] * g[0] * g[0] + b[3] * g[1] * g[1] + c[3] * g[2] * g[2] + d[3] * g[3] * g[3]
         if w + soft[n] > 0.0:
             error = g[0] * position(a) + g[1] * position(b) + g[2] * position(c) + g[3] * position(d)
-            if damped:
-                before = g[0] * start[i] + g[1] * start[j] + g[2] * start[k] + g[3] * start[m]
-                error = error + gamma[n] * (error - before)
-                w = w * (1.0 + gamma[n])
             if iterated:
                 error = error + soft[n] * multiplier[n]
             change = -error / (w + soft[n])
@@ -147,3 +160,39 @@ def project_isometric(damped: bool, iterated: bool) -> Any:
             x[m] = pushed(d, g[3] * change)
 
     return project
+
+
+@kernel
+def damp_dihedral(
+    first: int32, quads: array(dtype=vec4i), rest: array(dtype=Any), drag: array(dtype=Any), x: array(dtype=Any),
+    v: array(dtype=Any),
+):  # fmt: skip
+    n = first + tid()
+    i, j, k, m = quads[n][0], quads[n][1], quads[n][2], quads[n][3]
+    a, b, c, d = x[i], x[j], x[k], x[m]
+    _, ga, gb, gc, gd = angle_gradients(position(a), position(b), position(c), position(d))
+    w = a[3] * dot(ga, ga) + b[3] * dot(gb, gb) + c[3] * dot(gc, gc) + d[3] * dot(gd, gd)
+    rate = dot(ga, v[i]) + dot(gb, v[j]) + dot(gc, v[k]) + dot(gd, v[m])
+    change = -drag[n] * rate / (1.0 + drag[n] * w)
+    v[i] = v[i] + (a[3] * change) * ga
+    v[j] = v[j] + (b[3] * change) * gb
+    v[k] = v[k] + (c[3] * change) * gc
+    v[m] = v[m] + (d[3] * change) * gd
+
+
+@kernel
+def damp_isometric(
+    first: int32, quads: array(dtype=vec4i), weights: array(dtype=Any), drag: array(dtype=Any), x: array(dtype=Any),
+    v: array(dtype=Any),
+):  # fmt: skip
+    n = first + tid()
+    i, j, k, m = quads[n][0], quads[n][1], quads[n][2], quads[n][3]
+    g = weights[n]
+    w = vector(x[i][3], x[j][3], x[k][3], x[m][3])
+    along = w[0] * g[0] * g[0] + w[1] * g[1] * g[1] + w[2] * g[2] * g[2] + w[3] * g[3] * g[3]
+    rate = g[0] * v[i] + g[1] * v[j] + g[2] * v[k] + g[3] * v[m]
+    change = (-drag[n] / (1.0 + drag[n] * along)) * rate
+    v[i] = v[i] + (w[0] * g[0]) * change
+    v[j] = v[j] + (w[1] * g[1]) * change
+    v[k] = v[k] + (w[2] * g[2]) * change
+    v[m] = v[m] + (w[3] * g[3]) * change

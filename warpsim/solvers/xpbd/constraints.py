@@ -1,14 +1,18 @@
 """What all constraints of few particles share: their order of color, their multipliers, and launches of an iteration.
 
-XPBD (M. Macklin, M. Mueller, N. Chentanez 2016, eq. 18 and 26): a constraint C with compliance alpha, damping beta
-changes its multiplier by
+XPBD (M. Macklin, M. Mueller, N. Chentanez 2016, eq. 18): a constraint C of compliance alpha changes its multiplier by
 
-    dlambda = (-C - a lambda - g grad C . (x - x0)) / ((1 + g) grad C . W grad C + a)
-
-with a = alpha / h^2, g = alpha beta / h,
+    dlambda = (-C - a lambda) / (grad C . W grad C + a)    with a = alpha / h^2
 
 and positions by W grad C dlambda. Multipliers start at zero in every substep, never between iterations: else the
 stiffness would depend on how many there are. With one iteration they are zero when read, so none are kept.
+
+A damping of c acts on velocities, once they are known (`damp`): the impulse along grad C is
+
+    -h c dC/dt / (1 + h c grad C . W grad C)
+
+The terms of eq. 26 in the same paper would do that within the projection, and multiply what it has to converge against:
+with one iteration a damped body would sag more than others. This way damping does not act on what is at rest.
 """
 
 from __future__ import annotations
@@ -25,7 +29,8 @@ from .jacobi import Copies
 class Constraints:
     """Constraints of one kind, in order of color.
 
-    A kind gathers its materials once a step (`prepare`), then solves all its colors in turn (`project`).
+    A kind gathers its materials once a step (`prepare`), solves all its colors in turn (`project`), and damps
+    velocities (`damp`).
     """
 
     def __init__(self, model: Any, indices: Any, index_type: Any, multiplier: Any, iterated: bool):
@@ -63,13 +68,27 @@ class Constraints:
             self.scratch += self.copies.scratch
 
     def launch_projections(self, kernel: Any, *args: Any) -> None:
-        """One iteration; the last two arguments are where the substep began, and where particles are.
+        """One iteration; the last argument is where particles are.
 
         One launch for every color, one after the other: Gauss-Seidel, as no two of a color share a particle.
         """
         if self.copies is not None:
-            *materials, start, x = args
-            self.copies.solve(kernel, self.count, materials, start, x)
+            *materials, x = args
+            self.copies.solve(kernel, self.count, materials, x)
             return
+        self._launch_colors(kernel, args)
+
+    def damp(self, x: Any, v: Any) -> None:
+        """Once a substep, when velocities are known: nothing, for kinds without damping."""
+
+    def launch_dampers(self, kernel: Any, *args: Any) -> None:
+        """Damping of all constraints; the last two arguments are where particles are, and their velocities."""
+        if self.copies is not None:
+            *materials, x, v = args
+            self.copies.damp(kernel, self.count, materials, x, v)
+            return
+        self._launch_colors(kernel, args)
+
+    def _launch_colors(self, kernel: Any, args: Any) -> None:
         for first, count in self.coloring.ranges:
             launch(kernel, count, [first, self.indices, *args], device=self.model.device)

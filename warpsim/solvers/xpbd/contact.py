@@ -1,27 +1,46 @@
 """Contact with shapes: particles leave obstacles along the normal, held back by Coulomb friction, and may bounce.
 
 Position level (M. Mueller et al. 2007; friction: M. Macklin et al. 2014, eq. 24): a particle that is `depth` too deep
-moves by depth along the normal n, and what it slid since the substep began, relative to the obstacle, is taken back:
-all of it up to mu_static depth, else mu depth. In free sliding depth is a h^2 of the normal acceleration a, so
-friction decelerates by mu a.
+moves by depth along the normal n, and what it slid since it touched the obstacle, relative to it, is taken back: all of
+it up to mu_static depth, else mu depth. In free sliding depth is a h^2 of the normal acceleration a, so friction
+decelerates by mu a.
+
+A particle that comes out of the air has done so for the part gap / (gap + depth) of the substep. Its velocity along n
+is set by the velocity update (`bounce`), and friction takes mu times that change of velocity there: both parts together
+are the whole impulse, whenever in the substep the impact is.
+
+What moves farther in a substep than its radius is swept along its way, in the frame of the obstacle: it meets the plane
+that touches the obstacle where it comes in, also if it has come out on the other side since.
 
 A particle that arrives faster than gravity can make it within two substeps bounces with restitution e: it leaves as
 far as it would have gone since the impact, e depth, so that the moment of impact counts as it should, also in
 gradients (Y. Hu et al. 2020, section 4); the velocity update then sets the normal velocity to -e times that of the
 impact. Gravity has acted since, for depth / speed: that is little, but how it depends on where the particle came from
 is not.
-Everything else has no normal velocity afterwards: what pushes a particle out of an obstacle does not throw it.
+Everything else has no velocity along the normal afterwards: what pushes a particle out of an obstacle does not throw
+it. On a curved obstacle that is the normal half way between both ends of the substep. Along the normal of the end, the
+way along the surface goes into it, by half of what the centripetal force turns it in a substep.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
-from ...core.language import array, dot, int32, kernel, launch, length, max, min, tid, uint64, vector
+from ...core.language import (
+    Array, Float, Vec, abs, array, clamp, dot, func, int32, kernel, launch, length, max, min, tid, uint64, vector,
+)  # fmt: skip
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation
-from ..shapes import for_shape, moved, surface_velocity, to_shape
+from ..shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape
 from .particle import corrected, placed, position
+
+_SHARP = 0.25  # squared change of a unit normal in a substep beyond which it is an edge
+_ADVANCES = 32  # of a sweep
+_NEAR, _CLOSE = 1.0e-2, 1.0e-5  # relative to its way: where Newton's method begins, and where it ends
+_THIN = {
+    ShapeType.SPHERE, ShapeType.BOX, ShapeType.CAPSULE, ShapeType.CYLINDER, ShapeType.MESH, ShapeType.SDF,
+}  # what has another side to come out of
 
 
 class ShapeContact:
@@ -33,14 +52,20 @@ class ShapeContact:
     def __init__(self, model: Any, depth: float):
         self.model, self.depth = model, model.dtype(depth)
 
-    def resolve(self, control: Any, pose: Any, hit: Any, drift: Any, start: Any, v: Any, x: Any, h: Any) -> None:
-        """Push particles out of the shapes, which are at `pose`; hit, drift: see `bounce`."""
-        m = self.model
+    def resolve(self, control: Any, workspace: Any, h: Any) -> None:
+        """Push particles out of the shapes, where they are at the end of the substep."""
+        m, w = self.model, workspace
         surface = [m.shape_margin, m.shape_mu, m.shape_mu_static, m.shape_restitution, m.shape_scale]
         for s, kind in enumerate(m.shape_type):
-            args = [s, pose, control.shape_velocity, *surface, m.shape_source[s], m.shape_heights[s]]
-            moving = [control.gravity, self.depth, h, m.particle_radius, start, v, hit, drift, x]
+            args = [s, w.pose, control.shape_velocity, *surface, m.shape_source[s], m.shape_heights[s]]
+            moving = [control.gravity, self.depth, h, m.particle_radius, w.start, w.v, w.hit, w.met, w.x]
             launch(collide_with(kind), m.particle_count, [*args, *moving], device=m.device)
+
+    def bounce(self, control: Any, workspace: Any, h: Any) -> None:
+        """Velocities of all particles, of which some met shapes."""
+        m, w = self.model, workspace
+        shapes = [w.pose, control.shape_velocity, m.shape_mu, m.shape_mu_static]
+        launch(bounce, m.particle_count, [w.x, w.start, w.hit, w.met, *shapes, h, w.v], device=m.device)
 
 
 @kernel
@@ -50,16 +75,66 @@ def place_shapes(transform: array(dtype=Any), velocity: array(dtype=Any), t: Any
     pose[s] = moved(transform[s], velocity[s], t)
 
 
-@for_shape
-def collide_with(distance: Any) -> Any:
+@func
+def since_contact(above: Float, keep: Float, depth: Float, way: Float) -> Float:
+    """Which part of a substep is left after the contact began; above: the distance at its beginning [m]."""
+    air = clamp(above - keep, depth * 0.0, way)
+    return depth / (air + depth)
+
+
+@func
+def turned_normal(n: Vec[3, Float], before: Vec[3, Float], touched: Float) -> Vec[3, Float]:
+    """How much the normal has turned in contact; nothing at edges, and where the obstacle is too far to have one."""
+    turn = n - before
+    if dot(turn, turn) > _SHARP:
+        turn = turn * 0.0
+    return touched * turn
+
+
+def sweep_with(distance: Any) -> Any:
+    """When a particle on a straight line reaches an obstacle, by conservative advancement and Newton's method."""
+
+    @func
+    def sweep(
+        a: Vec[3, Float], b: Vec[3, Float], keep: Float, scale: Vec[3, Float], source: uint64, heights: Array[Float, 2]
+    ) -> Float:
+        """From a to b in the obstacle's frame: the part of the way until the distance is `keep`; 1 if it stays above,
+        0 if it begins below."""
+        way = b - a
+        far = length(way)
+        t, gap = far * 0.0, far
+        steps = int32(_ADVANCES)
+        while steps > 0:
+            above, normal = distance(a + t * way, scale, source, heights, keep + far)
+            gap = above - keep
+            closing = -dot(normal, way)
+            if gap < _NEAR * far and closing > _NEAR * far:
+                t = t + gap / closing
+            else:
+                t = t + max(gap, _NEAR * far) / far
+            steps -= 1
+            if abs(gap) < _CLOSE * far or t >= 1.0 or t <= 0.0:
+                steps = int32(0)
+        return clamp(t, far * 0.0, far * 0.0 + 1.0)
+
+    return sweep
+
+
+def collide_with(shape_type: ShapeType) -> Any:
     """The kernel for one type of shape."""
+    return _collide_with(DISTANCE[shape_type], shape_type in _THIN)
+
+
+@functools.cache
+def _collide_with(distance: Any, thin: bool) -> Any:
+    sweep = sweep_with(distance)
 
     @kernel
     def collide(
         s: int32, pose: array(dtype=Any), twist: array(dtype=Any), margin: array(dtype=Any), mu: array(dtype=Any),
         mu_static: array(dtype=Any), restitution: array(dtype=Any), scale: array(dtype=Any), source: uint64,
         heights: array(dtype=Any, ndim=2), gravity: array(dtype=Any), deepest: Any, h: Any, radius: array(dtype=Any),
-        start: array(dtype=Any), v: array(dtype=Any), hit: array(dtype=Any), drift: array(dtype=Any),
+        start: array(dtype=Any), v: array(dtype=Any), hit: array(dtype=Any), met: array(dtype=int32),
         x: array(dtype=Any),
     ):  # fmt: skip
         i = tid()
@@ -67,44 +142,85 @@ def collide_with(distance: Any) -> Any:
         if a[3] > 0.0:
             p = position(a)
             keep = radius[i] + margin[s]
-            gap, inward = distance(to_shape(pose[s], p), scale[s], source, heights, keep + deepest)
+            here = to_shape(pose[s], p)
+            deep = deepest
+            if thin:
+                fast = h * length(v[i] - surface_velocity(pose[s], twist[s], p))
+                deep = max(deep, fast)
+            gap, inward = distance(here, scale[s], source, heights, keep + deep)
             depth = keep - gap
+            left = h * 0.0 - 1.0  # part of the substep after a swept impact
+            if thin:
+                if fast > keep and -depth < fast:
+                    once = to_shape(moved(pose[s], twist[s], -h), start[i])
+                    t = sweep(once, here, keep, scale[s], source, heights)
+                    if t > 0.0 and t < 1.0:
+                        touch = once + t * (here - once)
+                        above, facing = distance(touch, scale[s], source, heights, 2.0 * keep + fast)
+                        inward = facing
+                        depth = keep - above - dot(here - touch, facing)
+                        left = 1.0 - t
             if depth > 0.0:
                 n = quat_rotate(transform_get_rotation(pose[s]), inward)
                 u = surface_velocity(pose[s], twist[s], p)
+                way = p - start[i] - h * u
+                turn = 0.0 * n
+                touched = left
+                if left < 0.0:
+                    past = moved(pose[s], twist[s], -h)
+                    reach = keep + deepest + length(way)
+                    above, outward = distance(to_shape(past, start[i]), scale[s], source, heights, reach)
+                    touched = since_contact(above, keep, depth, length(way))
+                    turn = turned_normal(n, quat_rotate(transform_get_rotation(past), outward), touched)
                 arrival = dot(v[i] - u, n)
                 e = h * 0.0
                 gained = h * 0.0  # along n from gravity since the impact
-                if arrival < -2.0 * h * length(gravity[0]):
+                if arrival < -2.0 * (h * length(gravity[0]) + length(turn) * length(v[i] - u)):
                     e = restitution[s]
                     gained = dot(gravity[0], n) * min(-depth / arrival, h)
-                slid = p - start[i] - h * u
-                slid = slid - dot(slid, n) * n
+                slid = touched * (way - dot(way, n) * n)
                 far = length(slid)
                 push = (1.0 + e) * depth
                 stay = 1.0 + h * 0.0
                 if far > mu_static[s] * push:
                     stay = mu[s] * push / far
                 x[i] = placed(a, p + push * n - min(stay, 1.0 + h * 0.0) * slid)
-                hit[i] = vector(n[0], n[1], n[2], max((1.0 + e) * gained - e * arrival, h * 0.0))
-                drift[i] = u
+                leaving = max((1.0 + e) * gained - e * arrival, h * 0.0) + dot(u, n) + 0.5 * dot(way, turn) / h
+                hit[i] = vector(n[0], n[1], n[2], leaving)
+                met[i] = s
 
     return collide
 
 
 @kernel
 def bounce(
-    x: array(dtype=Any), start: array(dtype=Any), hit: array(dtype=Any), drift: array(dtype=Any), h: Any,
+    x: array(dtype=Any), start: array(dtype=Any), hit: array(dtype=Any), met: array(dtype=int32),
+    pose: array(dtype=Any), twist: array(dtype=Any), mu: array(dtype=Any), mu_static: array(dtype=Any), h: Any,
     v: array(dtype=Any),
 ):  # fmt: skip
-    """Velocities, as `update_velocity` has them; of what met an obstacle, the component along the normal is replaced.
+    """Velocities, as `update_velocity` has them; of what met an obstacle, the component along the normal is replaced,
+    and what that adds is an impulse with friction.
 
-    hit: the normal of the last obstacle met in this substep and the speed of leaving it [m/s]; zero where none was.
-    drift: the velocity of that obstacle [m/s].
+    hit: the normal of the last obstacle met in this substep and the velocity along it afterwards [m/s]; zero where none
+    was. met: that obstacle.
     """
     i = tid()
     u = corrected(v[i], start[i], x[i], h)
     n = position(hit[i])
     if dot(n, n) > 0.0:
-        u = u + n * (hit[i][3] - dot(u - drift[i], n))
+        s = met[i]
+        gain = hit[i][3] - dot(u, n)
+        u = u + gain * n
+        if gain > 0.0:
+            slip = u - surface_velocity(pose[s], twist[s], position(x[i]))
+            u = u - rubbed(slip - dot(slip, n) * n, mu[s] * gain, mu_static[s] * gain)
     v[i] = u
+
+
+@func
+def rubbed(slip: Vec[3, Float], sliding: Float, static: Float) -> Vec[3, Float]:
+    """What friction takes of a velocity along a surface: all up to `static`, else `sliding` [m/s]."""
+    far = length(slip)
+    if far > max(static, sliding):
+        return (sliding / far) * slip
+    return slip

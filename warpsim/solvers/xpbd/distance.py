@@ -20,7 +20,6 @@ class Springs(Constraints):
         self.damped = bool(np.any(model.spring_damping.numpy() > 0.0))
         self.material = self.gathered(vector_type(2, model.dtype))
         self.damping = self.gathered(model.dtype, self.count if self.damped else 0)
-        self.kernel = project_distance(self.damped, iterated)
 
     def prepare(self, control: Any, h: Any) -> None:
         """Rest lengths and compliances in order of color."""
@@ -30,33 +29,37 @@ class Springs(Constraints):
             self.material, self.damping,
         )  # fmt: skip
 
-    def project(self, x: Any, start: Any) -> None:
+    def project(self, x: Any) -> None:
         """One Gauss-Seidel iteration."""
-        self.launch_projections(self.kernel, self.material, self.damping, self.multipliers, start, x)
+        self.launch_projections(project_distance(self.iterated), self.material, self.multipliers, x)
+
+    def damp(self, x: Any, v: Any) -> None:
+        """Slow down what gets longer or shorter."""
+        if self.damped:
+            self.launch_dampers(damp, self.damping, x, v)
 
 
 @kernel
 def gather(
     order: array(dtype=int32), rest: array(dtype=Any), compliance: array(dtype=Any), damping: array(dtype=Any),
-    activation: array(dtype=Any), h: Any, material: array(dtype=Any), gamma: array(dtype=Any),
+    activation: array(dtype=Any), h: Any, material: array(dtype=Any), drag: array(dtype=Any),
 ):  # fmt: skip
-    """Per spring: rest length [m] and alpha / h^2 [1/kg]; alpha beta / h [-] where any spring is damped."""
+    """Per spring: rest length [m] and alpha / h^2 [1/kg]; damping times h [kg] where any spring is damped."""
     c = tid()
     k = order[c]
-    alpha = compliance[k]
-    material[c] = vector(rest[k] * (1.0 + activation[k]), alpha / (h * h))
-    if gamma.shape[0] > 0:
-        gamma[c] = alpha * damping[k] / h
+    material[c] = vector(rest[k] * (1.0 + activation[k]), compliance[k] / (h * h))
+    if drag.shape[0] > 0:
+        drag[c] = damping[k] * h
 
 
 @functools.cache
-def project_distance(damped: bool, iterated: bool) -> Any:
-    """The kernel for springs with or without damping, and with or without multipliers to remember."""
+def project_distance(iterated: bool) -> Any:
+    """The kernel for springs, with multipliers to remember or without."""
 
     @kernel
     def project(
-        first: int32, pairs: array(dtype=vec2i), material: array(dtype=Any), damping: array(dtype=Any),
-        multiplier: array(dtype=Any), start: array(dtype=Any), x: array(dtype=Any),
+        first: int32, pairs: array(dtype=vec2i), material: array(dtype=Any), multiplier: array(dtype=Any),
+        x: array(dtype=Any),
     ):  # fmt: skip
         c = first + tid()
         i, j = pairs[c][0], pairs[c][1]
@@ -69,9 +72,6 @@ def project_distance(damped: bool, iterated: bool) -> Any:
             error = distance - material[c][0]
             if iterated:
                 error = error + soft * multiplier[c]
-            if damped:
-                error = error + damping[c] * dot(offset, offset - (start[i] - start[j])) / distance
-                w = w * (1.0 + damping[c])
             change = -error / (w + soft)
             if iterated:
                 multiplier[c] = multiplier[c] + change
@@ -80,3 +80,18 @@ def project_distance(damped: bool, iterated: bool) -> Any:
             x[j] = pushed(b, -impulse)
 
     return project
+
+
+@kernel
+def damp(
+    first: int32, pairs: array(dtype=vec2i), drag: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any)
+):  # fmt: skip
+    c = first + tid()
+    i, j = pairs[c][0], pairs[c][1]
+    a, b = x[i], x[j]
+    offset = position(a) - position(b)
+    square = dot(offset, offset)
+    if square > 0.0:
+        share = drag[c] * dot(offset, v[i] - v[j]) / (square * (1.0 + drag[c] * (a[3] + b[3])))
+        v[i] = v[i] - (a[3] * share) * offset
+        v[j] = v[j] + (b[3] * share) * offset

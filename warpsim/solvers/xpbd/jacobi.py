@@ -33,32 +33,42 @@ class Copies:
         self.around = array(np.argsort(flat, kind="stable").astype(np.int32), dtype=int32, device=device)
         self.factor = array(np.maximum(uses, 1) / relaxation, dtype=model.dtype, device=device)
         self.x = zeros(len(flat), model.vec4, device, requires_grad=True)
-        self.start = zeros(len(flat), model.vec3, device, requires_grad=True)
+        self.v = zeros(len(flat), model.vec3, device, requires_grad=True)
 
     @property
     def scratch(self) -> list[Any]:
         """Arrays that every iteration fills before it reads them."""
-        return [self.x, self.start]
+        return [self.x, self.v]
 
-    def solve(self, kernel: Any, count: int, materials: Any, start: Any, x: Any) -> None:
+    def solve(self, kernel: Any, count: int, materials: Any, x: Any) -> None:
         """One iteration of `count` constraints."""
-        device = self.model.device
-        launch(split, self.count, [self.source, self.factor, x, start, self.x, self.start], device=device)
-        launch(kernel, count, [0, self.members, *materials, self.start, self.x], device=device)
-        parts = [self.firsts, self.around, self.factor, self.x]
-        launch(join, self.model.particle_count, [*parts, x], device=device)
+        self._run(split, self.count, self.source, self.factor, x, self.x)
+        self._run(kernel, count, 0, self.members, *materials, self.x)
+        self._run(join, self.model.particle_count, self.firsts, self.around, self.factor, self.x, x)
+
+    def damp(self, kernel: Any, count: int, materials: Any, x: Any, v: Any) -> None:
+        """Damping of `count` constraints: velocities change, places do not."""
+        self._run(split, self.count, self.source, self.factor, x, self.x)
+        self._run(hand_out, self.count, self.source, v, self.v)
+        self._run(kernel, count, 0, self.members, *materials, self.x, self.v)
+        self._run(join_velocities, self.model.particle_count, self.firsts, self.around, self.factor, self.v, v)
+
+    def _run(self, kernel: Any, dim: int, *args: Any) -> None:
+        launch(kernel, dim, args, device=self.model.device)
 
 
 @kernel
-def split(
-    source: array(dtype=int32), factor: array(dtype=Any), x: array(dtype=Any), start: array(dtype=Any),
-    parts: array(dtype=Any), starts: array(dtype=Any),
-):  # fmt: skip
+def split(source: array(dtype=int32), factor: array(dtype=Any), x: array(dtype=Any), parts: array(dtype=Any)):
     n = tid()
     i = source[n]
     a = x[i]
     parts[n] = vector(a[0], a[1], a[2], factor[i] * a[3])
-    starts[n] = start[i]
+
+
+@kernel
+def hand_out(source: array(dtype=int32), v: array(dtype=Any), parts: array(dtype=Any)):
+    n = tid()
+    parts[n] = v[source[n]]
 
 
 @kernel
@@ -72,3 +82,16 @@ def join(
     for n in range(firsts[i], firsts[i + 1]):
         moved = moved + (position(parts[around[n]]) - p)
     x[i] = placed(x[i], p + moved / factor[i])
+
+
+@kernel
+def join_velocities(
+    firsts: array(dtype=int32), around: array(dtype=int32), factor: array(dtype=Any), parts: array(dtype=Any),
+    v: array(dtype=Any),
+):  # fmt: skip
+    i = tid()
+    u = v[i]
+    gained = u * 0.0
+    for n in range(firsts[i], firsts[i + 1]):
+        gained = gained + (parts[around[n]] - u)
+    v[i] = u + gained / factor[i]

@@ -10,6 +10,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
+
 from ...core.language import (
     Float, Vec, array, dot, func, int32, inverse, kernel, matrix_from_rows, matrix_type, sqrt, tid, transpose, vec3i,
     vector,
@@ -23,21 +25,25 @@ class Membranes(Constraints):
 
     def __init__(self, model: Any, iterated: bool):
         super().__init__(model, model.tri_indices, vec3i, model.vec3, iterated)
-        mat33 = matrix_type((3, 3), model.dtype)
-        self.pose = self.gathered(model.vec4)
-        self.soft, self.gamma = self.gathered(mat33), self.gathered(model.dtype)
+        self.damped = bool(np.any(model.tri_damping.numpy() > 0.0))
+        self.pose, self.soft = self.gathered(model.vec4), self.gathered(matrix_type((3, 3), model.dtype))
+        self.damping = self.gathered(model.dtype, self.count * self.damped)
 
     def prepare(self, control: Any, h: Any) -> None:
         """Rest shapes and compliances in order of color."""
         m = self.model
         self.launch_gather(
-            gather, m.tri_pose, m.tri_stiffness, m.tri_area, m.tri_damping, h, self.pose, self.soft, self.gamma
+            gather, m.tri_pose, m.tri_stiffness, m.tri_area, m.tri_damping, h, self.pose, self.soft, self.damping
         )
 
-    def project(self, x: Any, start: Any) -> None:
+    def project(self, x: Any) -> None:
         """One Gauss-Seidel iteration."""
-        materials = [self.soft, self.gamma, self.multipliers]
-        self.launch_projections(project_membrane(self.iterated), self.pose, *materials, start, x)
+        self.launch_projections(project_membrane(self.iterated), self.pose, self.soft, self.multipliers, x)
+
+    def damp(self, x: Any, v: Any) -> None:
+        """Slow down what is strained."""
+        if self.damped:
+            self.launch_dampers(damp, self.pose, self.soft, self.damping, x, v)
 
 
 def stretched(model: Any) -> bool:
@@ -48,9 +54,9 @@ def stretched(model: Any) -> bool:
 @kernel
 def gather(
     order: array(dtype=int32), pose: array(dtype=Any), stiffness: array(dtype=Any), area: array(dtype=Any),
-    damping: array(dtype=Any), h: Any, rest: array(dtype=Any), soft: array(dtype=Any), gamma: array(dtype=Any),
+    damping: array(dtype=Any), h: Any, rest: array(dtype=Any), soft: array(dtype=Any), relative: array(dtype=Any),
 ):  # fmt: skip
-    """Inverse rest edges; compliance / (area h^2), zero for no membrane; damping time / h.
+    """Inverse rest edges; compliance / (area h^2), zero for no membrane; damping time / h where any is damped.
 
     Poisson's ratio couples warp and weft by nu / sqrt(E_warp E_weft), which keeps the block symmetric.
     """
@@ -58,7 +64,8 @@ def gather(
     k = order[c]
     p, e = pose[k], stiffness[k]
     rest[c] = vector(p[0, 0], p[0, 1], p[1, 0], p[1, 1])
-    gamma[c] = damping[k] / h
+    if relative.shape[0] > 0:
+        relative[c] = damping[k] / h
     if e[0] > 0.0 and e[1] > 0.0 and e[2] > 0.0:
         scale = 1.0 / (area[k] * h * h)
         zero = 0.0 * scale
@@ -89,22 +96,21 @@ def project_membrane(iterated: bool) -> Any:
     @kernel
     def project(
         first: int32, corners: array(dtype=vec3i), pose: array(dtype=Any), soft: array(dtype=Any),
-        gamma: array(dtype=Any), multiplier: array(dtype=Any), start: array(dtype=Any), x: array(dtype=Any),
+        multiplier: array(dtype=Any), x: array(dtype=Any),
     ):  # fmt: skip
         n = first + tid()
         i, j, k = corners[n][0], corners[n][1], corners[n][2]
-        a, b, c, p, g = x[i], x[j], x[k], pose[n], gamma[n]
+        a, b, c, p = x[i], x[j], x[k], pose[n]
         d1, d2 = position(b) - position(a), position(c) - position(a)
         u, v = d1 * p[0] + d2 * p[2], d1 * p[1] + d2 * p[3]
         gb, gc = strain_gradient(u, v, p[0], p[1]), strain_gradient(u, v, p[2], p[3])
         ga = -(gb + gc)
         if soft[n][0, 0] > 0.0 and a[3] + b[3] + c[3] > 0.0:
-            moved = ga @ (position(a) - start[i]) + gb @ (position(b) - start[j]) + gc @ (position(c) - start[k])
-            error = strain(u, v) + g * moved
+            error = strain(u, v)
             if iterated:
                 error = error + soft[n] @ multiplier[n]
             w = a[3] * (ga @ transpose(ga)) + b[3] * (gb @ transpose(gb)) + c[3] * (gc @ transpose(gc))
-            change = -(inverse((1.0 + g) * w + soft[n]) @ error)
+            change = -(inverse(w + soft[n]) @ error)
             if iterated:
                 multiplier[n] = multiplier[n] + change
             x[i] = pushed(a, transpose(ga) @ change)
@@ -112,3 +118,23 @@ def project_membrane(iterated: bool) -> Any:
             x[k] = pushed(c, transpose(gc) @ change)
 
     return project
+
+
+@kernel
+def damp(
+    first: int32, corners: array(dtype=vec3i), pose: array(dtype=Any), soft: array(dtype=Any),
+    relative: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any),
+):  # fmt: skip
+    n = first + tid()
+    i, j, k = corners[n][0], corners[n][1], corners[n][2]
+    a, b, c, p, g = x[i], x[j], x[k], pose[n], relative[n]
+    d1, d2 = position(b) - position(a), position(c) - position(a)
+    along, across = d1 * p[0] + d2 * p[2], d1 * p[1] + d2 * p[3]
+    gb, gc = strain_gradient(along, across, p[0], p[1]), strain_gradient(along, across, p[2], p[3])
+    ga = -(gb + gc)
+    if g > 0.0 and soft[n][0, 0] > 0.0 and a[3] + b[3] + c[3] > 0.0:
+        w = a[3] * (ga @ transpose(ga)) + b[3] * (gb @ transpose(gb)) + c[3] * (gc @ transpose(gc))
+        change = (-g) * (inverse(g * w + soft[n]) @ (ga @ v[i] + gb @ v[j] + gc @ v[k]))
+        v[i] = v[i] + a[3] * (transpose(ga) @ change)
+        v[j] = v[j] + b[3] * (transpose(gb) @ change)
+        v[k] = v[k] + c[3] * (transpose(gc) @ change)

@@ -48,13 +48,16 @@ class Pressures:
         if self.iterated:
             self.multipliers.zero_()
 
-    def project(self, x: Any, start: Any) -> None:
+    def project(self, x: Any) -> None:
         """One iteration."""
         m, own = self.model, [self.members, self.ranges]
         self._run(find_slopes, len(self.members), *own, self.owners, self.firsts, self.beside, x, self.slope)
         law = [m.pressure_target, m.pressure_compliance, self.h, self.multipliers]
         self._run(balance(self.iterated), m.pressure_count, *own, *law, self.slope, x, self.change)
         self._run(inflate, len(self.members), self.members, self.owners, self.slope, self.change, x)
+
+    def damp(self, x: Any, v: Any) -> None:
+        """A filling has no damping."""
 
     def _run(self, kernel: Any, dim: int, *args: Any) -> None:
         launch(kernel, dim, args, device=self.model.device)

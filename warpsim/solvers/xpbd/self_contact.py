@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.language import Float, Vec, array, array2d, dot, func, int32, kernel, launch, length, min, tid
+from ...core.language import Float, Vec, array, array2d, dot, func, int32, kernel, launch, length, max, min, tid
 from ...core.runtime.arrays.creation import copy
+from .contact import rubbed, since_contact, turned_normal
 from .particle import position, pushed
 
 
@@ -32,7 +33,7 @@ class SelfContact:
     def bounce(self, contacts: Any, gravity: Any, workspace: Any, h: Any) -> None:
         """Velocities of what met in this substep, from those before."""
         m, w = self.model, workspace
-        pairs = [contacts.neighbors, contacts.counts, contacts.restitution]
+        pairs = [contacts.neighbors, contacts.counts, contacts.friction, contacts.restitution]
         args = [*pairs, gravity, h, m.particle_radius, w.inv_mass, w.start, w.arrival, w.v, w.rebound]
         launch(rebound, m.particle_count, args, device=m.device)
         copy(w.v, w.rebound)
@@ -69,10 +70,15 @@ def separate(
         w = a[3] + b[3]
         if depth > 0.0 and w > 0.0:
             normal = direction(offset, distance, i, j)
-            if dot(v[i] - v[j], normal) < -2.0 * h * length(gravity[0]):
+            before = start[i] - start[j]
+            way = offset - before
+            once = length(before)
+            touched = since_contact(once, radius[i] + radius[j], depth, length(way))
+            turn = turned_normal(normal, direction(before, once, i, j), touched)
+            coming = v[i] - v[j]
+            if dot(coming, normal) < -2.0 * (h * length(gravity[0]) + length(turn) * length(coming)):
                 depth = (1.0 + restitution[0]) * depth
-            slid = position(a) - start[i] - position(b) + start[j]
-            slid = slid - dot(slid, normal) * normal
+            slid = touched * (way - dot(way, normal) * normal)
             far = length(slid)
             stay = 1.0 + 0.0 * far
             if far > mu[0] * depth:
@@ -86,11 +92,12 @@ def separate(
 
 @kernel
 def rebound(
-    neighbors: array2d(dtype=int32), counts: array(dtype=int32), restitution: array(dtype=Any),
+    neighbors: array2d(dtype=int32), counts: array(dtype=int32), mu: array(dtype=Any), restitution: array(dtype=Any),
     gravity: array(dtype=Any), h: Any, radius: array(dtype=Any), inv_mass: array(dtype=Any), start: array(dtype=Any),
     arrival: array(dtype=Any), v: array(dtype=Any), after: array(dtype=Any),
 ):  # fmt: skip
-    """Velocities of particles whose free motion led into each other: along the normal -e times that of the arrival."""
+    """Velocities of particles whose free motion led into each other: along the normal -e times that of the arrival,
+    with the friction of that impulse."""
     i = tid()
     total = v[i] * 0.0
     met = h * 0.0
@@ -103,9 +110,17 @@ def rebound(
         if distance < radius[i] + radius[j] and w > 0.0:
             normal = direction(offset, distance, i, j)
             speed = dot(coming, normal)
-            if speed < -2.0 * h * length(gravity[0]):
-                leaving = -restitution[0] * speed
-                total = total + (inv_mass[i] / w) * (leaving - dot(v[i] - v[j], normal)) * normal
+            before = start[i] - start[j]
+            once, keep = length(before), radius[i] + radius[j]
+            touched = since_contact(once, keep, keep - distance, h * length(coming))
+            turn = turned_normal(normal, direction(before, once, i, j), touched)
+            if speed < -2.0 * (h * length(gravity[0]) + length(turn) * length(coming)):
+                slip = v[i] - v[j]
+                away = dot(slip, normal)
+                gain = -restitution[0] * speed - away
+                hold = mu[0] * max(gain, h * 0.0)
+                change = gain * normal - rubbed(slip - away * normal, hold, hold)
+                total = total + (inv_mass[i] / w) * change
                 met = met + 1.0
     u = v[i]
     if met > 0.0:

@@ -26,7 +26,7 @@ from ..surface_contacts import SurfaceContacts
 from .aerodynamics import AIR, Aerodynamics
 from .attachment import Attachments
 from .bending import DIHEDRAL, ISOMETRIC, Bending
-from .contact import ShapeContact, bounce, place_shapes
+from .contact import ShapeContact, place_shapes
 from .distance import Springs
 from .membrane import Membranes, stretched
 from .particle import pack, predict, unpack, update_velocity
@@ -138,7 +138,7 @@ class SolverXPBD:
                 constraint.reset()
             for _ in range(self.iterations):
                 for name, constraint in self.constraints.items():
-                    constraint.project(self.workspace.x, self.workspace.start)
+                    constraint.project(self.workspace.x)
                     self._require_finite(f"{name} in substep {k}")
                 self._collide(control, contacts, h)
                 self._require_finite(f"contact in substep {k}")
@@ -172,7 +172,7 @@ class SolverXPBD:
                 self.surface_contact.resolve(touching, w.inv_mass, w.start, w.x)
             else:
                 self.self_contact.resolve(touching, control.gravity, w, self.model.dtype(h))
-        self.contact.resolve(control, w.pose, w.hit, w.drift, w.start, w.v, w.x, self.model.dtype(h))
+        self.contact.resolve(control, w, self.model.dtype(h))
 
     def _update_velocity(self, control: Control, contacts: Any, h: float) -> None:
         w, h = self.workspace, self.model.dtype(h)
@@ -180,11 +180,13 @@ class SolverXPBD:
         if bouncing:
             copy(w.arrival, w.v)
         if self.model.shape_count:
-            self._run(bounce, self.model.particle_count, w.x, w.start, w.hit, w.drift, h, w.v)
+            self.contact.bounce(control, w, h)
         else:
             self._run(update_velocity, self.model.particle_count, w.x, w.start, h, w.v)
         for touching in bouncing:
             self.self_contact.bounce(touching, control.gravity, w, h)
+        for constraint in self.constraints.values():
+            constraint.damp(w.x, w.v)
 
     def _load(self, state: State) -> None:
         w = self.workspace

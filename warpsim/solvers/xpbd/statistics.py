@@ -14,6 +14,11 @@ from ..pressure import enclosed
 from ..statistics import ParticleStatistics
 
 
+_TORN = 10.0  # strain of a spring
+_SWOLLEN, _CRUSHED = 30.0, 0.1  # volumes per rest volume
+_CURE = "help: more substeps, less stiffness, or look for particles that start inside of each other"
+
+
 class XPBDStatistics(ParticleStatistics):
     """Adds strains of springs and volume ratios of tetrahedra; every number is computed when it is first read."""
 
@@ -50,6 +55,29 @@ class XPBDStatistics(ParticleStatistics):
         """Volume inside of each surface with pressure, (pressures,) [m^3]."""
         q = self.state.particle_q.numpy().astype(np.float64)
         return np.array([enclosed(q, faces) for faces in self.model.pressure_faces])
+
+    @property
+    def diverged(self) -> bool:
+        """Whether a number is NaN or infinite, a spring is torn to more than eleven times its length, or a body has
+        swollen or shrunk as no body does; `divergence` says where."""
+        return self.divergence is not None
+
+    @cached_property
+    def divergence(self) -> str | None:
+        """What has diverged and what helps, or None."""
+        if self.first_not_finite is not None:
+            return f"particle {self.first_not_finite} has numbers that are not finite\n{_CURE}"
+        if self.max_strain > _TORN:
+            spring = int(np.abs(self.spring_strain).argmax())
+            return f"spring {spring} has a strain of {self.spring_strain[spring]:.3g}\n{_CURE}"
+        if self.model.tet_count:
+            tet = int(self.volume_ratio.argmax())
+            if self.volume_ratio[tet] > _SWOLLEN:
+                return f"tetrahedron {tet} has {self.volume_ratio[tet]:.3g} times its volume\n{_CURE}"
+            if self.total_volume_ratio < _CRUSHED:
+                tet = int(self.volume_ratio.argmin())
+                return f"all tetrahedra have {self.total_volume_ratio:.3g} of their volume, least number {tet}\n{_CURE}"
+        return None
 
     @property
     def total_volume_ratio(self) -> float:

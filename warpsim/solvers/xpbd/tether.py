@@ -27,7 +27,7 @@ class Tethers(Constraints):
         """Lengths in order of color."""
         self.launch_gather(gather, self.model.tether_length, self.limit)
 
-    def project(self, x: Any, start: Any) -> None:
+    def project(self, x: Any) -> None:
         """One Gauss-Seidel iteration."""
         self.launch_projections(project_tether, self.anchor, self.limit, x)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.language import zeros
+from ...core.language import int32, zeros
 
 
 class Workspace:
@@ -12,7 +12,7 @@ class Workspace:
 
     x: packed particles, vec4 [m], [1/kg]. v: velocities [m/s]. inv_mass: [1/kg], 0 for what is held. start: where the
     substep began [m]. force: [N]. apart: x after contact between particles. arrival, rebound: velocities before and
-    after they bounce off each other [m/s]. pose: of shapes now. hit, drift: what particles met, see `contact`.
+    after they bounce off each other [m/s]. pose: of shapes now. hit, met: what particles met, see `contact`.
     """
 
     def __init__(self, model: Any):
@@ -24,7 +24,7 @@ class Workspace:
         self.arrival, self.rebound = (zeros(n, model.vec3, **options) for _ in range(2))
         self.pose = zeros(model.shape_count, model.transform, **options)
         self.apart = zeros(n, model.vec4, **options)
-        self.hit, self.drift = zeros(met, model.vec4, **options), zeros(met, model.vec3, **options)
+        self.hit, self.met = zeros(met, model.vec4, **options), zeros(met, int32, model.device)
 
     @property
     def arrays(self) -> list[Any]:
