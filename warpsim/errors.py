@@ -246,6 +246,10 @@ class AxisError(ArrayError, IndexError):
     """An axis that an array does not have."""
 
 
+class FixedAttributeError(WarpsimError, AttributeError):
+    """An attribute that stays as its object was made, and was set or deleted."""
+
+
 class OutOfBoundsError(WarpsimError, IndexError):
     """An index outside an array, found by `config.verify` or the interpreter."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import checked
 from ..core.language import array, float32, float64, func, standard_names
 from ..core.runtime.algorithms.operands import check
 from ..core.types.arrays import type_name
@@ -68,11 +69,13 @@ def fft_index(i: int, n: int) -> int:
     return i if 2 * i < n else i - n
 
 
+@checked
 def fftfreq(n: int, d: float = 1.0, dtype: Any = float32, device: Any = None) -> array:
     """Frequencies (n,) of the elements of `fft`, in cycles per unit of the sample spacing `d`."""
     return _frequencies(np.fft.fftfreq, n, d, dtype, device)
 
 
+@checked
 def rfftfreq(n: int, d: float = 1.0, dtype: Any = float32, device: Any = None) -> array:
     """Frequencies (n // 2 + 1,) of the elements of `rfft` of n samples, in cycles per unit of the spacing `d`."""
     return _frequencies(np.fft.rfftfreq, n, d, dtype, device)

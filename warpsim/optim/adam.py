@@ -6,10 +6,11 @@ Guarantees: one launch per parameter and step; for equal gradients the same bits
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.language import array, kernel, sqrt, tid
-from .state import checked_grads, checked_moment, in_range, kept, moments, split_parameters
+from ..core.runtime.arrays.fixed import Fixed
+from .state import below_one, checked_grads, checked_moment, in_range, kept, moments, split_parameters
 from .vectors import check_alike, components, run
 
 
@@ -28,7 +29,7 @@ def _adapt(
         x[i] = x.dtype(m.dtype(x[i]) - lr * (m[i] / left1) / scale)
 
 
-class Adam:
+class Adam(Fixed):
     """Adam (Kingma and Ba 2015, algorithm 1).
 
     Moments m = beta1 m + (1 - beta1) g and v = beta2 v + (1 - beta2) g^2, both corrected for their start at zero;
@@ -39,18 +40,20 @@ class Adam:
     (`ArrayTypeError`, a TypeError too, for another dtype) for parameters and gradients that do not fit.
     """
 
+    settings: ClassVar[dict[str, Any]] = {"lr": in_range, "eps": in_range, "beta1": below_one, "beta2": below_one}
+    params: list[array] | None
+    m: tuple[array, ...]
+    v: tuple[array, ...]
+    t: int
+
     def __init__(
         self, params: Sequence[array] | None = None, lr: float = 0.001, betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-08,
     ):  # fmt: skip
+        if not isinstance(betas, Sequence) or len(betas) != 2:
+            raise ValueError(f"betas is {betas!r}\nexpected: two numbers")
         self.lr, self.beta1, self.beta2, self.eps = lr, *betas, eps
-        for name in ("lr", "eps"):
-            in_range(getattr(self, name), name)
-        for name in ("beta1", "beta2"):
-            in_range(getattr(self, name), name, below=1.0)
-        self.m: list[array] = []
-        self.v: list[array] = []
-        self.t = 0
+        self._put(m=(), v=(), t=0)
         self._since: list[int] = []  # the step at which each parameter came
         self.set_params(params)
 
@@ -60,22 +63,23 @@ class Adam:
         Where one has the size and precision of the one before in its place, its moments stay, on its device.
         `reset_internal_state` forgets them.
         """
-        self.params, self._flat = split_parameters(params)
+        given, self._flat = split_parameters(params)
         stays = kept(self._flat, self.m)
-        self.t = self.t if any(stays) else 0
+        self._put(params=given, t=self.t if any(stays) else 0)
         self._since = [self._since[k] if stay else self.t for k, stay in enumerate(stays)]
-        self.m, self.v = (moments(self._flat, before) for before in (self.m, self.v))
+        self._put(m=moments(self._flat, self.m), v=moments(self._flat, self.v))
 
     def reset_internal_state(self) -> None:
         """Forget all moments: the next step is a first one."""
         for moment in (*self.m, *self.v):
             moment.zero_()
-        self.t, self._since = 0, [0] * len(self._since)
+        self._since = [0] * len(self._since)
+        self._put(t=0)
 
     def step(self, grad: Sequence[array]) -> None:
         """Move every parameter against its gradient; `grad` has an array for each, alike in shape and dtype."""
         grads = checked_grads(grad, self.params)
-        self.t += 1
+        self._put(t=self.t + 1)
         for x, g, m, v, since in zip(self._flat, grads, self.m, self.v, self._since, strict=True):
             self._move(x, components(g), m, v, (self.lr, self.beta1, self.beta2, self.eps), self.t - since)
 

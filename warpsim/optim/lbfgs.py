@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ..arguments import checked
 from ..core.language import array, float32, float64, kernel, tid, zeros
+from ..core.runtime.arrays.fixed import Fixed
 from ..errors import ArrayError, DeviceError, counted
 from .history import History
 from .line_search import strong_wolfe
@@ -73,7 +75,7 @@ def _advance(
     old[i] = new[i]
 
 
-class LBFGS:
+class LBFGS(Fixed):
     """Limited-memory BFGS with a strong Wolfe line search (Nocedal and Wright 2006, chapters 3 and 7).
 
     params: arrays of floats, vectors or matrices with `requires_grad=True`, on one device. A *closure* without
@@ -130,8 +132,14 @@ class LBFGS:
     def reset_internal_state(self) -> None:
         """Forget all curvature: the next step is a first one."""
         self._history.forget()
-        self.result = Minimum()
+        self._result = Minimum()
 
+    @property
+    def result(self) -> Minimum:
+        """An account of all steps so far, as it is now."""
+        return replace(self._result, losses=list(self._result.losses))
+
+    @checked
     def minimize(
         self, closure: Closure, max_iterations: int = 100, max_evaluations: int | None = None,
         callback: Callable[[Minimum], Any] | None = None,
@@ -144,12 +152,12 @@ class LBFGS:
         if max_iterations < 1:
             raise ValueError(f"max_iterations is {max_iterations}\nexpected: at least 1")
         self.reset_internal_state()
-        while not self.result.reason:
+        while not self._result.reason:
             self.step(closure)
-            result = self.result
+            result = self._result
             if result.reason in ("not finite", "flat", "unbounded") or result.iterations == 0:
                 break
-            if callback is not None and callback(result):
+            if callback is not None and callback(self.result):
                 result.reason = result.reason or "callback"
             elif not result.reason and result.iterations >= max_iterations:
                 result.reason = "iterations"
@@ -157,13 +165,14 @@ class LBFGS:
                 result.reason = "evaluations"
         return self.result
 
+    @checked
     def step(self, closure: Closure) -> float:
         """One iteration: a direction and a search along it; returns the loss at the new parameters.
 
         `self.result` holds the account of all steps so far. When its reason is set, nothing more is to be gained: a
         further step changes nothing and calls nothing. `reset_internal_state` begins anew, at the parameters of then.
         """
-        result = self.result
+        result = self._result
         if result.reason in _LAST:
             return result.loss
         result.reason = ""
@@ -195,7 +204,7 @@ class LBFGS:
 
     def _begin(self, closure: Closure) -> bool:
         """Evaluate where the parameters are; returns whether there is anything to do."""
-        result, history = self.result, self._history
+        result, history = self._result, self._history
         for x, offset in zip(self._flat, self._offsets, strict=True):
             convert(x, self._start[offset : offset + x.size])
         result.loss = self._loss(closure)
@@ -212,7 +221,7 @@ class LBFGS:
 
     def _take(self, length: float, loss: float) -> None:
         """Move to the point just evaluated and remember what it showed."""
-        result, history = self.result, self._history
+        result, history = self._result, self._history
         s, y = history.rows[history.slot], history.rows[history.pairs + history.slot]
         vectors = [self._direction, self._gradient, history.gradient, s, y]
         run(_advance, self._start.size, [self._start, self.dtype(length), *vectors], self.device)

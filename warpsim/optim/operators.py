@@ -14,12 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from ..core.language import array, empty, float64, get_device, int32, kernel, launch, radix_sort_pairs, tid, zeros
+from ..core.language import (
+    array,
+    empty,
+    float64,
+    get_device,
+    int32,
+    kernel,
+    launch,
+    radix_sort_pairs,
+    tid,
+    zeros,
+)  # fmt: skip
+from ..core.runtime.arrays.fixed import Fixed, PrivateCopy
 from ..core.runtime.arrays.saved_contents import Paused
 from ..core.runtime.devices.capture import current_graph
 from ..core.types import compounds, scalars
 from ..core.types.arrays import type_name
-from ..errors import ArgumentTypeError, ArrayError, counted, instance
+from ..errors import ArgumentTypeError, ArrayError, counted, instance, shown
 from .vectors import check_floats, components, run
 
 Matvec = Callable[[array, array, array, float, float], None]
@@ -38,6 +50,8 @@ class LinearOperator:
         self, shape: tuple[int, int], dtype: Any, device: Any, matvec: Matvec, adjoint: Matvec | None = None,
         arrays: Sequence[array] = (),
     ):  # fmt: skip
+        if not isinstance(shape, tuple | list) or len(shape) != 2:
+            raise ArrayError(f"a linear operator of shape {shown(shape)}\nexpected: (rows, columns)")
         rows, columns = shape
         if rows != columns:
             raise ArrayError(f"a linear operator of shape {tuple(shape)}\nexpected: as many rows as columns")
@@ -203,13 +217,17 @@ def _csr_diagonal(
     out[i] = total
 
 
-class CsrMatrix:
+class CsrMatrix(Fixed):
     """A square sparse matrix in compressed rows.
 
     Row i has the entries `values[k]` in columns `columns[k]` for k from `offsets[i]` up to `offsets[i + 1]`; entries of
-    one place add up. offsets: n + 1 integers (int32); columns: int32; values: floats, which may have gradients.
-    Raises `ArrayError` for offsets or columns that do not make a matrix, `ArgumentTypeError` for wrong dtypes.
+    one place add up. offsets: n + 1 integers (int32); columns: int32; values: floats, which may have gradients, and may
+    be written to or replaced by an array of the same layout. Of offsets and columns the matrix has copies.
+    Raises `ArrayError` for offsets or columns that do not make a matrix, and where it is used and finds that they
+    changed, `ArgumentTypeError` for wrong dtypes.
     """
+
+    replaceable = ("offsets", "columns", "values")
 
     def __init__(self, offsets: array, columns: array, values: array):
         for name, indices in (("offsets", offsets), ("columns", columns)):
@@ -221,6 +239,20 @@ class CsrMatrix:
         self.offsets, self.columns, self.values = offsets, columns, values
         self.size = offsets.size - 1
         self._check()
+        self._copies = PrivateCopy(offsets), PrivateCopy(columns)
+
+    @property
+    def _pattern(self) -> tuple[array, array]:
+        """Offsets and columns that launches take for indices, out of reach."""
+        return self._copies[0].array, self._copies[1].array
+
+    def _check_same(self) -> None:
+        """Raise `ArrayError` where offsets or columns are found to be others than when the matrix was made."""
+        self.check_replaced("CsrMatrix")
+        for name, own in zip(("offsets", "columns"), self._copies, strict=True):
+            if not own.matches(getattr(self, name)):
+                self._check()
+                raise ArrayError(f"{name} of a CsrMatrix changed since it was made\nhelp: make another one")
 
     def _check(self) -> None:
         if _computes(self.offsets) and self._looks_right():
@@ -257,10 +289,10 @@ class CsrMatrix:
         """Of entries sorted by column: where each column starts, their rows, and where their values stand."""
         if _computes(self.columns):
             return self._turned_there()
-        columns = self.columns.numpy()
+        columns = self._pattern[1].numpy()
         order = np.argsort(columns, kind="stable")
         starts = np.append(0, np.cumsum(np.bincount(columns, minlength=self.size)))
-        return self._index(starts), self._index(self.rows[order]), self._index(order)
+        return self._index(starts), self._index(_rows(self._pattern[0])[order]), self._index(order)
 
     def _turned_there(self) -> tuple[array, ...]:
         """The same on the device of the arrays."""
@@ -268,7 +300,7 @@ class CsrMatrix:
         keys, order = (zeros(2 * count, int32, device) for _ in range(2))  # as the sort wants them
         rows, sorted_rows = (empty(count, int32, device) for _ in range(2))
         starts = zeros(self.size + 1, int32, device)
-        run(_expand_rows, self.size, [self.offsets, self.columns, rows, keys, order], device)
+        run(_expand_rows, self.size, [*self._pattern, rows, keys, order], device)
         with Paused():
             radix_sort_pairs(keys, order, count, 0, 32)
         run(_turn, count + 1, [keys, order, rows, count, sorted_rows, starts], device)
@@ -280,15 +312,17 @@ class CsrMatrix:
     @property
     def rows(self) -> np.ndarray:
         """The row of every entry."""
-        return np.repeat(np.arange(self.size), np.diff(self.offsets.numpy()))
+        self._check_same()
+        return _rows(self._pattern[0])
 
     def operator(self) -> LinearOperator:
         """The linear operator of this matrix."""
+        self._check_same()
         values = self.values
 
         def product(turned: bool) -> Matvec:
             def matvec(x: array, y: array, z: array, alpha: float, beta: float) -> None:
-                pattern = self._turned if turned else (self.offsets, self.columns)
+                pattern = self._turned if turned else self._pattern
                 vectors = [components(v) for v in (x, y, z)]
                 inputs = [*pattern, values, *vectors, values.dtype(alpha), values.dtype(beta)]
                 launch(_sparse_turned if turned else _sparse, self.size, inputs, device=values.device)
@@ -300,12 +334,19 @@ class CsrMatrix:
 
     def diagonal(self) -> np.ndarray:
         """The entries with equal row and column, (n,)."""
+        self._check_same()
         if _computes(self.values):
             entries = zeros(self.size, float64, self.values.device)
-            run(_csr_diagonal, self.size, [self.offsets, self.columns, self.values, entries], self.values.device)
+            run(_csr_diagonal, self.size, [*self._pattern, self.values, entries], self.values.device)
             return entries.numpy()
-        at = self.rows == self.columns.numpy()
-        return np.bincount(self.rows[at], self.values.numpy()[at], self.size)
+        rows = _rows(self._pattern[0])
+        at = rows == self._pattern[1].numpy()
+        return np.bincount(rows[at], self.values.numpy()[at], self.size)
+
+
+def _rows(offsets: array) -> np.ndarray:
+    """The row of every entry."""
+    return np.repeat(np.arange(offsets.size - 1), np.diff(offsets.numpy()))
 
 
 # ----- preconditioners ------------------------------------------------------------------------------

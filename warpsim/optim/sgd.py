@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.language import array, kernel, tid
+from ..core.runtime.arrays.fixed import Fixed
 from .state import checked_grads, checked_moment, in_range, kept, moments, split_parameters
 from .vectors import check_alike, components, run
 
@@ -29,7 +30,7 @@ def _descend(
     x[i] = x.dtype(old - lr * step)
 
 
-class SGD:
+class SGD(Fixed):
     """Gradient descent with momentum (Polyak 1964; Nesterov's form after Sutskever et al. 2013).
 
     With g the gradient plus `weight_decay` times the parameter, a step is
@@ -41,18 +42,20 @@ class SGD:
     (`ArrayTypeError`, a TypeError too, for another dtype) for parameters and gradients that do not fit.
     """
 
+    settings = dict.fromkeys(("lr", "momentum", "dampening", "weight_decay"), in_range)
+    params: list[array] | None
+    b: tuple[array, ...]
+    t: int
+
     def __init__(
         self, params: Sequence[array] | None = None, lr: float = 0.001, momentum: float = 0.0, dampening: float = 0.0,
         weight_decay: float = 0.0, nesterov: bool = False,
     ):  # fmt: skip
         self.lr, self.momentum, self.dampening = lr, momentum, dampening
         self.weight_decay, self.nesterov = weight_decay, nesterov
-        for name in ("lr", "momentum", "dampening", "weight_decay"):
-            in_range(getattr(self, name), name)
         if nesterov and (momentum <= 0.0 or dampening != 0.0):
             raise ValueError("nesterov=True\nexpected: momentum above zero and dampening=0.0 with it")
-        self.b: list[array] = []
-        self.t = 0
+        self._put(b=(), t=0)
         self.set_params(params)
 
     def set_params(self, params: Sequence[array] | None) -> None:
@@ -61,15 +64,15 @@ class SGD:
         Where one has the size and precision of the one before in its place, its momentum stays, on its device.
         `reset_internal_state` forgets it.
         """
-        self.params, self._flat = split_parameters(params)
-        self.t = self.t if any(kept(self._flat, self.b)) else 0
-        self.b = moments(self._flat, self.b)
+        given, self._flat = split_parameters(params)
+        t = self.t if any(kept(self._flat, self.b)) else 0
+        self._put(params=given, t=t, b=moments(self._flat, self.b))
 
     def reset_internal_state(self) -> None:
         """Forget all momentum: the next step is a first one."""
         for b in self.b:
             b.zero_()
-        self.t = 0
+        self._put(t=0)
 
     def step(self, grad: Sequence[array]) -> None:
         """Move every parameter against its gradient; `grad` has an array for each, alike in shape and dtype."""
@@ -77,7 +80,7 @@ class SGD:
         rule = (self.lr, self.momentum, self.dampening, self.weight_decay)
         for x, g, b in zip(self._flat, grads, self.b, strict=True):
             self._move(x, components(g), b, rule, self.nesterov, first=not self.t)
-        self.t += 1
+        self._put(t=self.t + 1)
 
     @staticmethod
     def step_detail(

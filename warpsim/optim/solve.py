@@ -8,6 +8,8 @@ and dA is -w x^T, where dx is the gradient of x. This costs one more solve, what
 from __future__ import annotations
 
 import math
+from numbers import Integral
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +19,7 @@ from ..core.runtime.arrays.array import overlap
 from ..core.runtime.arrays.saved_contents import Paused, active
 from ..core.types import compounds
 from ..core.types.arrays import type_name
-from ..errors import ArrayError, NotConvergedError, NotDifferentiableError, counted
+from ..errors import ArrayError, NotConvergedError, NotDifferentiableError, counted, instance
 from . import krylov
 from .operators import LinearOperator, aslinearoperator
 from .state import in_range
@@ -88,8 +90,11 @@ class StopRule(NamedTuple):
 
     def checked(self) -> StopRule:
         """This rule; raises `ValueError` for numbers that are out of range."""
-        for value, name in ((self.tol or 0.0, "tol"), (self.atol or 0.0, "atol"), (self.maxiter or 0, "maxiter")):
-            in_range(value, name)
+        for value, name in ((self.tol, "tol"), (self.atol, "atol"), (self.maxiter, "maxiter")):
+            if value is not None:
+                in_range(value, name)
+        for limit, name in ((self.restart, "restart"), (self.check_every, "check_every")):
+            instance(limit, (Integral, NoneType), name)
         if self.restart is not None and self.restart < 1:
             raise ValueError(f"restart is {self.restart}\nexpected: at least 1")
         return self

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any
 
 from ..core.language import array, float16, float32, zeros
 from ..core.types.arrays import type_name
-from ..errors import ArgumentCountError, ArrayError, ArrayTypeError, counted
+from ..errors import ArgumentCountError, ArrayError, ArrayTypeError, counted, instance
 from .vectors import as_list, check_alike, check_floats, components
 
 
@@ -18,11 +19,11 @@ def split_parameters(params: Sequence[array] | None) -> tuple[list[array] | None
     return parameters, [components(x) for x in parameters or ()]
 
 
-def moments(flat: list[array], before: Sequence[array] = ()) -> list[array]:
+def moments(flat: list[array], before: Sequence[array] = ()) -> tuple[array, ...]:
     """A zeroed array beside every flat parameter; one that was there before and fits stays, with what it holds."""
     stays = kept(flat, before)
-    return [before[k].to(x.device) if stays[k] else zeros(x.size, master_dtype(x.dtype), x.device)
-            for k, x in enumerate(flat)]  # fmt: skip
+    return tuple(before[k].to(x.device) if stays[k] else zeros(x.size, master_dtype(x.dtype), x.device)
+                 for k, x in enumerate(flat))  # fmt: skip
 
 
 def kept(flat: list[array], before: Sequence[array]) -> list[bool]:
@@ -60,8 +61,15 @@ def master_dtype(dtype: type) -> type:
     return float32 if dtype is float16 else dtype
 
 
-def in_range(value: float, name: str, below: float = math.inf) -> None:
-    """Raise `ValueError` unless 0 <= value < below."""
-    if not 0.0 <= value < below:
+def in_range(value: Any, name: str, below: float = math.inf) -> float:
+    """The value. Raises `ValueError` unless 0 <= value < below, `ArgumentTypeError` for what is no number."""
+    if not 0.0 <= instance(value, Real, name) < below:
         limit = "finite and not negative" if below == math.inf else f"at least 0 and below {below:g}"
         raise ValueError(f"{name} is {value!r}\nexpected: {limit}")
+    number: float = value
+    return number
+
+
+def below_one(value: Any, name: str) -> float:
+    """The value, as by `in_range`, below 1."""
+    return in_range(value, name, below=1.0)

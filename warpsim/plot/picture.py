@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from warpsim.arguments import checked
 from warpsim.atomic_file import AtomicFile
 from warpsim.plot.camera import look_at
 from warpsim.plot.panel import BACKDROP, OVERSAMPLE, Stage, draw
@@ -25,8 +26,9 @@ _DPI = 100
 _UP = {"Y": np.array([0.0, 1.0, 0.0]), "Z": np.array([0.0, 0.0, 1.0])}
 
 
+@checked
 def render_meshes(
-    path,
+    path: str | os.PathLike[str],
     frames: Sequence[Sequence[Thing]],
     *,
     captions: Sequence[str] | None = None,
@@ -56,6 +58,7 @@ def render_meshes(
     return target
 
 
+@checked
 def mesh_images(
     frames: Sequence[Sequence[Thing]],
     *,

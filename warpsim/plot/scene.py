@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from warpsim.arguments import checked, integers, numbers
 from warpsim.errors import WarpsimError
 
 
@@ -24,9 +25,9 @@ class Surface:
     color: np.ndarray | tuple = (0.55, 0.16, 0.10)
 
     def __post_init__(self) -> None:
-        points = np.asarray(self.points, dtype=np.float64)
-        triangles = np.asarray(self.triangles)
-        color = np.asarray(self.color, dtype=np.float64)
+        points = numbers(self.points, "points")
+        triangles = integers(self.triangles, "triangles")
+        color = numbers(self.color, "color")
         if points.ndim != 2 or points.shape[1] != 3 or not len(points):
             raise PlotError(
                 f"Surface points: found shape {points.shape}, expected (n, 3) with n > 0"
@@ -71,8 +72,8 @@ class Balls:
     color: np.ndarray | tuple = (0.55, 0.16, 0.10)
 
     def __post_init__(self) -> None:
-        centers = np.asarray(self.centers, dtype=np.float64)
-        radii = np.asarray(self.radii, dtype=np.float64)
+        centers = numbers(self.centers, "centers")
+        radii = numbers(self.radii, "radii")
         if centers.ndim != 2 or centers.shape[1] != 3:
             raise PlotError(f"Balls centers: found shape {centers.shape}, expected (n, 3)")
         if radii.shape not in {(), (len(centers),)}:
@@ -87,7 +88,7 @@ class Balls:
             )
         object.__setattr__(self, "centers", centers)
         object.__setattr__(self, "radii", radii)
-        object.__setattr__(self, "color", _colors(np.asarray(self.color, dtype=np.float64), centers, "Balls"))
+        object.__setattr__(self, "color", _colors(numbers(self.color, "color"), centers, "Balls"))
 
     @property
     def outline(self) -> np.ndarray:
@@ -114,6 +115,7 @@ def _colors(color: np.ndarray, points: np.ndarray, name: str) -> np.ndarray:
     return np.broadcast_to(color, points.shape)
 
 
+@checked
 def sphere(center, radius: float, color=(0.30, 0.33, 0.38), rings: int = 48) -> Surface:
     """A ball of `radius` [m] around `center` (3,) [m], drawn as `rings` rings of triangles."""
     sides = 2 * rings
@@ -126,4 +128,4 @@ def sphere(center, radius: float, color=(0.30, 0.33, 0.38), rings: int = 48) -> 
     here, beside = i * sides + j, i * sides + (j + 1) % sides
     lower = np.stack([here, beside, here + sides], axis=1)
     upper = np.stack([beside, beside + sides, here + sides], axis=1)
-    return Surface(np.asarray(center) + radius * unit, np.concatenate([lower, upper]), color)
+    return Surface(numbers(center, "center", (3,)) + radius * unit, np.concatenate([lower, upper]), color)

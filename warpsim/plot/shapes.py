@@ -5,19 +5,23 @@ tube can be written as one mesh.
 """
 
 import math
+from collections.abc import Sequence
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 
+from warpsim.arguments import checked, numbers
 from warpsim.plot.scene import PlotError, Surface
 
 
+@checked
 def tube(points, radius: float, color=(0.30, 0.33, 0.38), sides: int = 10) -> Surface:
     """A round tube of `radius` [m] along the curve through `points` (n, 3) [m], n > 1, with flat ends.
 
     color: linear RGB (3,), or one per point of the curve (n, 3). Raises PlotError for fewer than two points.
     """
-    curve = np.asarray(points, dtype=np.float64)
+    curve = numbers(points, "points")
     if curve.ndim != 2 or curve.shape[1] != 3 or len(curve) < 2:
         raise PlotError(f"tube points: found shape {curve.shape}, expected (n, 3) with n > 1")
     across, beside = _frames(_tangents(curve))
@@ -33,14 +37,15 @@ def tube(points, radius: float, color=(0.30, 0.33, 0.38), sides: int = 10) -> Su
     start = np.stack([np.zeros_like(fan), fan + 1, fan], 1) + first
     end = np.stack([np.zeros_like(fan), fan, fan + 1], 1) + last
     corners = np.concatenate([rings.reshape(-1, 3), rings[0], rings[-1]])
-    shade = np.broadcast_to(np.asarray(color, dtype=np.float64), curve.shape)
+    shade = _shades(color, curve.shape)
     shades = np.concatenate([np.repeat(shade, sides, axis=0), *([shade[k]] * sides for k in (0, -1))])
     return Surface(corners, np.concatenate([*walls, start, end]), shades)
 
 
+@checked
 def coil(start, end, radius: float, wire: float, turns: int = 8, color=(0.30, 0.33, 0.38)) -> Surface:
     """A coil spring of `radius` [m] from `start` to `end` (3,) [m], of wire of radius `wire` [m], its ends straight."""
-    a, b = (np.asarray(p, dtype=np.float64) for p in (start, end))
+    a, b = numbers(start, "start", (3,)), numbers(end, "end", (3,))
     across, beside = (v[0] for v in _frames(_unit(b - a)[None]))
     part = np.linspace(0.0, 1.0, 12 * turns + 1)
     angle = 2.0 * np.pi * turns * part
@@ -53,7 +58,7 @@ def box(low, high, color=(0.30, 0.33, 0.38)) -> Surface:
     """A box with sides along the axes, from corner `low` to corner `high` (3,) [m], with sharp edges."""
     corners: list[np.ndarray] = []
     triangles: list[list[int]] = []
-    low, high = (np.asarray(p, dtype=np.float64) for p in (low, high))
+    low, high = numbers(low, "low", (3,)), numbers(high, "high", (3,))
     for axis in range(3):
         u, v = (axis + 1) % 3, (axis + 2) % 3
         for side in (0.0, 1.0):
@@ -66,9 +71,10 @@ def box(low, high, color=(0.30, 0.33, 0.38)) -> Surface:
     return Surface(np.concatenate(corners), np.array(triangles), color)
 
 
+@checked
 def box_edges(low, high, radius: float, color=(0.30, 0.33, 0.38)) -> Surface:
     """The edges of a box with corners `low` and `high` (3,) [m] as rods of `radius` [m]: a tank that one looks into."""
-    low, high = (np.asarray(p, dtype=np.float64) for p in (low, high))
+    low, high = numbers(low, "low", (3,)), numbers(high, "high", (3,))
     corners = low + np.array(list(product((0, 1), repeat=3))) * (high - low)
     ends = [pair for pair in combinations(corners, 2) if np.count_nonzero(pair[0] - pair[1]) == 1]
     rods = [tube(pair, radius, color) for pair in ends]
@@ -77,14 +83,16 @@ def box_edges(low, high, radius: float, color=(0.30, 0.33, 0.38)) -> Surface:
     return Surface(np.concatenate([rod.points for rod in rods]), triangles, color)
 
 
-def copies(shapes, positions, rotations, sizes=1.0, kinds=None) -> list[Surface]:
+@checked
+def copies(shapes: Sequence[Surface], positions, rotations, sizes=1.0, kinds=None) -> list[Surface]:
     """One surface for all copies of each shape: places (n, 3) [m], quaternions x, y, z, w (n, 4), scales (n,).
 
     kinds: which of the shapes each copy is, integers (n,); None: the first.
     """
-    places, turns = np.asarray(positions, np.float64), np.asarray(rotations, np.float64)
-    scale = np.broadcast_to(sizes, len(places))
-    chosen = np.zeros(len(places), int) if kinds is None else np.asarray(kinds)
+    places = numbers(positions, "positions", (-1, 3))
+    turns = numbers(rotations, "rotations", (len(places), 4))
+    scale = np.broadcast_to(numbers(sizes, "sizes", (len(places),) if np.ndim(sizes) else ()), len(places))
+    chosen = np.zeros(len(places), int) if kinds is None else numbers(kinds, "kinds", (len(places),))
     surfaces = []
     for number, shape in enumerate(shapes):
         mine = np.flatnonzero(chosen == number)
@@ -97,6 +105,12 @@ def copies(shapes, positions, rotations, sizes=1.0, kinds=None) -> list[Surface]
         color = np.broadcast_to(shape.color, points.shape).reshape(-1, 3)
         surfaces.append(Surface(points.reshape(-1, 3), (first + shape.triangles).reshape(-1, 3), color))
     return surfaces
+
+
+def _shades(color: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """A color for each point. Raises `ArgumentTypeError` for one that is neither (3,) nor one per point."""
+    given = numbers(color, "color")
+    return np.broadcast_to(given if given.shape == shape else numbers(color, "color", (3,)), shape)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import checked
 from ..core.language import array, float32, uint8
 from ..core.types.arrays import type_name
 from ..errors import ArgumentTypeError, DeviceError, LaunchError
@@ -58,6 +59,7 @@ class OpenGLRenderer:
     Raises `ArgumentTypeError` for arguments that are no arrays of the shape.
     """
 
+    @checked
     def __init__(
         self, title: str = "", scaling: float = 1.0, fps: int = 60, up_axis: str = "Y", screen_width: int = 1024,
         screen_height: int = 768, near_plane: float = 1.0, far_plane: float = 100.0, camera_fov: float = 45.0,

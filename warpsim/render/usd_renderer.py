@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from pxr import Gf, Sdf, Usd, UsdGeom, Vt
 
+from ..arguments import checked
 from ..core.language import array
 from ..errors import ArgumentTypeError
 from ..usd.saving import save
@@ -39,6 +40,7 @@ class UsdRenderer:
     Raises `ArgumentTypeError` for arguments that are no arrays of that shape.
     """
 
+    @checked
     def __init__(self, stage: str | os.PathLike[str] | Usd.Stage, up_axis: str = "Y", fps: float = 60,
                  scaling: float = 1.0):  # fmt: skip
         if str(up_axis).upper() not in _AXES:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.spatial import cKDTree
 
+from ..arguments import checked, integers, numbers
 from ..core.language import float32
 from ..errors import ModelError
 from . import cloth, pressure, soft
@@ -91,7 +93,7 @@ class ModelBuilder:
 
     def add_particles(self, pos: Any, vel: Any = 0.0, mass: Any = 1.0, radius: Any = None) -> range:
         """Particles at `pos` (n, 3) [m]; radius [m]: how far contact keeps them from other things."""
-        pos = np.asarray(pos, dtype=np.float64)
+        pos = numbers(pos, "pos")
         if pos.ndim != 2 or pos.shape[1] != 3:
             raise ModelError(f"pos has shape {pos.shape}\nexpected: (particles, 3)")
         radius = self.default_particle_radius if radius is None else radius
@@ -99,6 +101,7 @@ class ModelBuilder:
 
     # ----- constraints ----------------------------------------------------------------------------
 
+    @checked
     def add_spring(self, i: int, j: int, ke: float = RIGID, kd: float = 0.0, rest_length: float | None = None) -> int:
         """A distance constraint; see `add_springs`."""
         return self.add_springs([(i, j)], ke, kd, rest_length)[0]
@@ -116,6 +119,7 @@ class ModelBuilder:
         material = {"compliance": compliance, "damping": damping}
         return self.springs.add(len(pairs), indices=pairs, rest_length=rest_length, **material)
 
+    @checked
     def add_edge(self, i: int, j: int, k: int, l: int, edge_ke: float, edge_kd: float = 0.0, rest: Any = None) -> int:  # noqa: E741
         """A bending constraint over the edge (k, l) between the triangles (i, k, l) and (j, l, k); see `add_edges`."""
         return self.add_edges([(i, j, k, l)], edge_ke, edge_kd, rest)[0]
@@ -135,6 +139,7 @@ class ModelBuilder:
         shape = {"rest_angle": rest, "weights": cloth.cotangent_weights(self.particles["q"], quads)}
         return self.edges.add(len(quads), indices=quads, compliance=compliance, damping=damping, **shape)
 
+    @checked
     def add_triangle(self, i: int, j: int, k: int, **material: Any) -> int:
         """A triangle of cloth; see `add_triangles`."""
         return self.add_triangles([(i, j, k)], **material)[0]
@@ -152,15 +157,16 @@ class ModelBuilder:
         with the warp along the first edge.
         """
         faces = self._indices(indices, 3, "triangles")
-        ke = np.asarray(tri_ke, dtype=np.float64)
+        ke = numbers(tri_ke, "tri_ke")
         ke = np.broadcast_to(ke if ke.ndim == 2 else ke.reshape(-1, 1), (len(faces), 2))
-        shear = ke.mean(axis=1) / (2.0 * (1.0 + np.asarray(tri_nu))) if tri_shear is None else tri_shear
-        rest = cloth.flattened(self.particles["q"], faces) if material is None else np.asarray(material, float)
+        shear = ke.mean(axis=1) / (2.0 * (1.0 + numbers(tri_nu, "tri_nu"))) if tri_shear is None else tri_shear
+        rest = cloth.flattened(self.particles["q"], faces) if material is None else numbers(material, "material")
         return self.triangles.add(
             len(faces), indices=faces, ke=ke, shear=shear, nu=tri_nu, damping=tri_kd, drag=tri_drag, lift=tri_lift,
             rest=rest.reshape(len(faces), 6),
         )  # fmt: skip
 
+    @checked
     def add_tetrahedron(self, i: int, j: int, k: int, l: int, **material: Any) -> int:  # noqa: E741
         """An elastic tetrahedron; see `add_tetrahedra`."""
         return self.add_tetrahedra([(i, j, k, l)], **material)[0]
@@ -175,6 +181,7 @@ class ModelBuilder:
         rest = self.particles["q"][tets].reshape(len(tets), 12)
         return self.tetrahedra.add(len(tets), indices=tets, mu=k_mu, lam=k_lambda, damping=k_damp, rest=rest)
 
+    @checked
     def add_attachment(
         self, particle: int, target: Any = None, ke: float = RIGID, kd: float = 0.0, shape: int = -1
     ) -> int:
@@ -186,6 +193,7 @@ class ModelBuilder:
         if target is None:
             if shape >= 0:
                 raise ModelError(f"an attachment to shape {shape} has no target\nexpected: a point in its frame [m]")
+            self._indices([(particle,)], 1, "attachments")
             target = self.particles["q"][particle]
         self._indices([(particle,)], 1, "attachments")
         if not -1 <= shape < self.shapes.count:
@@ -196,20 +204,22 @@ class ModelBuilder:
         )
         return added[0]
 
+    @checked
     def add_tethers(self, particles: Any, slack: float = 0.01) -> range:
         """Limit how far each of these particles gets from the nearest of them that is held (of mass 0).
 
         That is their distance now, and `slack` of it more [-]. Raises `ModelError` if none of them is held.
         """
-        numbers = np.asarray(particles, dtype=np.int64).ravel()
-        held = self.particles["mass"][numbers] == 0.0
+        named = self._indices(particles, 1, "tethers").ravel()
+        held = self.particles["mass"][named] == 0.0
         if not held.any():
-            raise ModelError(f"none of {len(numbers)} particles is held\nhelp: give those that hold the others mass 0")
-        free, anchors, q = numbers[~held], numbers[held], self.particles["q"]
+            raise ModelError(f"none of {len(named)} particles is held\nhelp: give those that hold the others mass 0")
+        free, anchors, q = named[~held], named[held], self.particles["q"]
         distance, nearest = cKDTree(q[anchors]).query(q[free])
         pairs = np.column_stack([free, anchors[nearest]])
         return self.tethers.add(len(pairs), indices=pairs, length=(1.0 + slack) * distance)
 
+    @checked
     def add_pressure(self, triangles: Any, target: float = 1.0, bulk_modulus: float = RIGID) -> int:
         """Fill a closed surface with a gas or liquid; see `pressure.add`."""
         return pressure.add(self, triangles, target, bulk_modulus)
@@ -239,13 +249,14 @@ class ModelBuilder:
 
     # ----- shapes ---------------------------------------------------------------------------------
 
+    @checked
     def add_shape(
         self, shape_type: ShapeType, xform: Any = None, scale: Sequence[float] = (0.0, 0.0, 0.0),
         cfg: ShapeConfig | None = None, source: Any = None,
     ) -> int:  # fmt: skip
         """An obstacle of any type. xform: its pose (x, y, z, then a quaternion), where a control finds it first."""
         cfg = cfg or ShapeConfig()
-        pose = np.asarray(_IDENTITY if xform is None else xform, dtype=np.float64)
+        pose = numbers(_IDENTITY if xform is None else xform, "xform")
         if pose.shape != (7,) or not math.isclose(np.linalg.norm(pose[3:]), 1.0, rel_tol=1.0e-4):
             raise ModelError(f"xform is {xform!r}\nexpected: a position, then a unit quaternion (x, y, z, w)")
         static = cfg.mu if cfg.mu_static is None else cfg.mu_static
@@ -258,39 +269,46 @@ class ModelBuilder:
             restitution=cfg.restitution, margin=cfg.margin, source=number,
         )[0]  # fmt: skip
 
+    @checked
     def add_ground_plane(self, height: float = 0.0, cfg: ShapeConfig | None = None) -> int:
         """The plane across the up axis at `height` [m]."""
         return self.add_shape_plane(self.up, height * self.up, cfg)
 
+    @checked
     def add_shape_plane(self, normal: Any = (0.0, 0.0, 1.0), point: Any = (0.0, 0.0, 0.0),
                         cfg: ShapeConfig | None = None) -> int:  # fmt: skip
         """The half space behind the plane through `point` [m]; free is the side of `normal`."""
-        pose = [*np.asarray(point, float), *rotation_onto(normal)]
+        pose = [*numbers(point, "point", (3,)), *rotation_onto(normal)]
         return self.add_shape(ShapeType.PLANE, pose, cfg=cfg)
 
+    @checked
     def add_shape_sphere(self, xform: Any = None, radius: float = 1.0, cfg: ShapeConfig | None = None,
                          hollow: bool = False) -> int:  # fmt: skip
         """A ball, or the vessel of that form; radius [m]."""
         kind = ShapeType.HOLLOW_SPHERE if hollow else ShapeType.SPHERE
         return self.add_shape(kind, xform, (_size(radius), 0.0, 0.0), cfg)
 
+    @checked
     def add_shape_box(self, xform: Any = None, hx: float = 0.5, hy: float = 0.5, hz: float = 0.5,
                       cfg: ShapeConfig | None = None) -> int:  # fmt: skip
         """A box with half extents hx, hy, hz [m]."""
         return self.add_shape(ShapeType.BOX, xform, (_size(hx), _size(hy), _size(hz)), cfg)
 
+    @checked
     def add_shape_capsule(self, xform: Any = None, radius: float = 1.0, half_height: float = 0.5,
                           cfg: ShapeConfig | None = None, hollow: bool = False) -> int:  # fmt: skip
         """A cylinder with round ends along z, or a vessel; half_height [m]: of the axis, without the ends."""
         kind = ShapeType.HOLLOW_CAPSULE if hollow else ShapeType.CAPSULE
         return self.add_shape(kind, xform, (_size(radius), _size(half_height), 0.0), cfg)
 
+    @checked
     def add_shape_cylinder(self, xform: Any = None, radius: float = 1.0, half_height: float = 0.5,
                            cfg: ShapeConfig | None = None, hollow: bool = False) -> int:  # fmt: skip
         """A cylinder with flat ends along z, or a drum or pipe of that form."""
         kind = ShapeType.HOLLOW_CYLINDER if hollow else ShapeType.CYLINDER
         return self.add_shape(kind, xform, (_size(radius), _size(half_height), 0.0), cfg)
 
+    @checked
     def add_shape_mesh(self, xform: Any = None, mesh: Any = None, scale: Sequence[float] = (1.0, 1.0, 1.0),
                        cfg: ShapeConfig | None = None, hollow: bool = False) -> int:  # fmt: skip
         """A closed triangle mesh, a `wp.Mesh`, or a vessel of its form; scale: factors above 0 along its axes.
@@ -300,14 +318,16 @@ class ModelBuilder:
         sizes = [_size(factor) for factor in scale]
         return self.add_shape(ShapeType.HOLLOW_MESH if hollow else ShapeType.MESH, xform, sizes, cfg, mesh)
 
+    @checked
     def add_shape_sdf(self, xform: Any = None, volume: Any = None, cfg: ShapeConfig | None = None) -> int:
         """A `wp.Volume` of float32 signed distances [m], as `wp.mesh_to_volume` makes them."""
         return self.add_shape(ShapeType.SDF, xform, cfg=cfg, source=volume)
 
+    @checked
     def add_shape_heightfield(self, xform: Any = None, heights: Any = None, hx: float = 1.0, hy: float = 1.0,
                               cfg: ShapeConfig | None = None) -> int:  # fmt: skip
         """A surface z = heights[i, j] [m] over |x| <= hx, |y| <= hy, the first index along x."""
-        table = np.asarray(heights, dtype=np.float64)
+        table = numbers(heights, "heights")
         if table.ndim != 2 or min(table.shape) < 2 or not np.isfinite(table).all():
             raise ModelError(f"heights have shape {table.shape}\nexpected: two extents of 2 or more, finite numbers")
         return self.add_shape(ShapeType.HEIGHTFIELD, xform, (_size(hx), _size(hy), 1.0), cfg, table)
@@ -326,11 +346,14 @@ class ModelBuilder:
 
     def place(self, vertices: Any, pos: Any, rot: Any, scale: float = 1.0) -> np.ndarray:
         """Vertices (n, 3) scaled, turned by the quaternion `rot` (x, y, z, w), and moved to `pos` [m]."""
-        return rotated(rot, scale * np.asarray(vertices, dtype=np.float64)) + np.asarray(pos, dtype=np.float64)
+        return rotated(rot, scale * numbers(vertices, "vertices", (-1, 3))) + numbers(pos, "pos", (3,))
 
     def _indices(self, indices: Any, width: int, what: str) -> np.ndarray:
         """Numbers of existing particles, no particle twice in a row."""
-        rows = np.asarray(indices, dtype=np.int64).reshape(-1, width)
+        named = integers(indices, f"indices of {what}")
+        if named.size % width:
+            raise ModelError(f"indices of {what} are {named.size} numbers\nexpected: {width} for each")
+        rows = named.astype(np.int64).reshape(-1, width)
         bad = np.flatnonzero(((rows < 0) | (rows >= self.particle_count)).any(axis=1))
         if len(bad):
             raise ModelError(
@@ -351,14 +374,14 @@ def lame(youngs_modulus: float, poissons_ratio: float) -> tuple[float, float]:
 
 def _compliance(ke: Any, kd: Any) -> tuple[np.ndarray, np.ndarray]:
     """1 / stiffness, and damping; refuses stiffnesses that are not above zero."""
-    stiffness = np.asarray(ke, dtype=np.float64)
+    stiffness = numbers(ke, "ke")
     if not (stiffness > 0.0).all():
         raise ModelError(f"a stiffness is {stiffness.min():g}\nexpected: above 0; infinity makes a hard constraint")
-    return 1.0 / stiffness, np.asarray(kd, dtype=np.float64)
+    return 1.0 / stiffness, numbers(kd, "kd")
 
 
 def _size(value: float) -> float:
     """A length of a shape, checked."""
-    if not (math.isfinite(value) and value > 0.0):
+    if not (isinstance(value, Real) and math.isfinite(value) and value > 0.0):
         raise ModelError(f"a shape has the size {value}\nexpected: a length above 0 [m]")
     return float(value)

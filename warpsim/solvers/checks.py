@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.language import array
 from ..errors import ModelError, StateError, shown
 from . import soft
 from .control import Control
@@ -19,6 +18,7 @@ from .state import State
 if TYPE_CHECKING:
     from .builder import ModelBuilder
 
+MOST = 1_000_000  # substeps or iterations
 _FLAT = 1.0e-12
 """A triangle or tetrahedron of less than this, relative to its longest edge squared or cubed, has no rest shape."""
 
@@ -37,10 +37,30 @@ def period_problem(period: Sequence[float]) -> tuple[bool, str, str]:
     return not good, f"period is {shown(period)}", "three lengths [m], 0 for none"
 
 
-def substeps_problem(substeps: Any, automatic: bool = False) -> tuple[bool, str, str]:
-    """For `refuse`: a number of substeps that is none. automatic: None lets the solver choose."""
-    good = (automatic and substeps is None) or (isinstance(substeps, Integral) and substeps >= 1)
-    return not good, f"substeps is {substeps!r}", "an integer, 1 or more" + ", or None" * automatic
+def count(value: Any, name: str) -> int:
+    """A number of substeps or iterations. Raises `ModelError` for what is none, or without end."""
+    if not (isinstance(value, Integral) and 1 <= value <= MOST):
+        raise ModelError(f"{name} is {shown(value)}\nexpected: an integer, 1 to {MOST}")
+    return int(value)
+
+
+def count_or_none(value: Any, name: str) -> int | None:
+    """The same, where None lets the solver choose."""
+    return None if value is None else count(value, name)
+
+
+def flag(value: Any, name: str) -> bool:
+    """Raises `ModelError` for what is neither True nor False."""
+    if not isinstance(value, bool):
+        raise ModelError(f"{name} is {shown(value)}\nexpected: True or False")
+    return value
+
+
+def positive(value: Any, name: str) -> float:
+    """A number. Raises `ModelError` for what is none, not finite, or not above 0."""
+    if not (isinstance(value, Real) and 0.0 < value < math.inf):
+        raise ModelError(f"{name} is {shown(value)}\nexpected: a finite number above 0")
+    return float(value)
 
 
 def model_problem(model: Any) -> tuple[bool, str, str]:
@@ -69,29 +89,9 @@ def check_step(
         if kind is State and not hasattr(thing, field):
             maker = f"{type(solver).__name__}(model)"
             raise StateError(f"{name} was made before the solver\nhelp: call model.state() after {maker}")
-        _check_arrays(name, thing, solver)
-
-
-def _check_arrays(name: str, thing: State | Control, solver: Any) -> None:
-    """Raise `StateError` for an array that somebody put into a state or a control, and that is none of its model."""
-    model = solver.model
-    if isinstance(thing, State):
-        fields = [(field, model.vec3, model.particle_count) for field in ("particle_q", "particle_qd", "particle_f")]
-        fields += [(field, dtype, count) for field, (dtype, count, _) in model.state_fields.items()]
-    else:
-        fields = [(field, own.dtype, own.size) for field, own in solver.resting.arrays.items()]
-    for field, dtype, count in fields:
-        there = getattr(thing, field, None)  # a solver that was made later may know of more
-        if there is None:
-            continue
-        if not isinstance(there, array) or there.dtype is not dtype or there.shape != (count,):
-            what = f"{there.dtype.__name__} of shape {there.shape}" if isinstance(there, array) else shown(there)
-            raise StateError(
-                f"{name}.{field} is {what}\nexpected: {dtype.__name__} of shape ({count},)\n"
-                f"help: write numbers into the array that is there, {name}.{field}.assign(...)"
-            )
-        if there.device != model.device:
-            raise StateError(f"{name}.{field} is on {there.device}\nexpected: {model.device}, as the model is")
+        thing.check_replaced(name)
+    solver.model.check_replaced("model")
+    solver.check_replaced("solver")
 
 
 def check_materials(builder: ModelBuilder) -> None:

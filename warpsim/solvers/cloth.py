@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arguments import checked
 from ..errors import ModelError
 
 if TYPE_CHECKING:
     from .builder import ModelBuilder
 
 
+@checked
 def add_grid(
     builder: ModelBuilder, pos: Any, rot: Any, vel: Any, dim_x: int, dim_y: int, cell_x: float, cell_y: float,
     mass: float, fix_left: bool = False, fix_right: bool = False, fix_top: bool = False, fix_bottom: bool = False,
@@ -47,6 +49,7 @@ def add_grid(
     return added
 
 
+@checked
 def add_mesh(
     builder: ModelBuilder, pos: Any, rot: Any, scale: float, vel: Any, vertices: Any, indices: Any, density: float,
     spring_ke: Any = None, spring_kd: float = 0.0, edge_ke: Any = None, edge_kd: float = 0.0,

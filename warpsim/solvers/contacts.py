@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arguments import checked
 from ..core.language import array, array2d, dot, int32, kernel, launch, tid, uint64, zeros
 from ..core.runtime.arrays.saved_contents import active
-from ..errors import ModelError
+from ..core.runtime.arrays.fixed import Fixed
+from ..errors import ModelError, StateError
 from ..geometry.hash_grid.hash_grid import HashGrid
 from ..geometry.hash_grid.neighbors import hash_grid_neighbors
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from .model import Model
 
 
-class Contacts:
+class Contacts(Fixed):
     """Pairs of particles that may touch during a step.
 
     margin [m]: how much farther apart than the sum of their radii they may be when the step begins: as far as two of
@@ -35,6 +37,10 @@ class Contacts:
     between them: they are no neighbours, and no direction leads apart.
     """
 
+    replaceable = ("friction", "restitution")
+    unfit = StateError
+
+    @checked
     def __init__(
         self, model: Model, margin: float = 0.01, friction: float = 0.3, capacity: int = 32, restitution: float = 0.0
     ):  # fmt: skip

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arguments import checked
 from ..core.language import (
     array, float32, float64, int32, matrix_type, transformd, transformf, vec2i, vec3d, vec3f, vec3i, vec4i, vector_type,
 )  # fmt: skip
+from ..core.runtime.arrays.fixed import Fixed, read_only
 from ..core.runtime.devices.device import get_device
+from ..core.types.compounds import scalar_of
+from ..core.types.scalars import is_float
 from ..errors import ModelError
 from ..geometry.mesh.mesh import Mesh
 from ..geometry.volume.volume import Volume
@@ -25,11 +29,11 @@ _SOURCES = {ShapeType.MESH: Mesh, ShapeType.HOLLOW_MESH: Mesh, ShapeType.SDF: Vo
 _PRECISIONS = {float32: (vec3f, transformf), float64: (vec3d, transformd)}
 
 
-class Model:
+class Model(Fixed):
     """Made by `ModelBuilder.finalize`. Its arrays stay in the order in which things were added.
 
-    Contents of float arrays may be changed between steps (materials, rest lengths), and have gradients with
-    `requires_grad`; arrays of integers are fixed.
+    Float arrays may be written between steps (materials, rest lengths), or replaced by others of the same layout, and
+    have gradients with `requires_grad`; arrays of integers are fixed, on the host read-only.
 
     particle_q, particle_qd: where states start, vec3 (particles,) [m], [m/s]. particle_mass [kg], 0 for what is
         held; particle_radius [m]: (particles,).
@@ -53,8 +57,10 @@ class Model:
     gravity: one vec3 [m/s^2].
     """
 
+    unfit = ModelError
+
     def __init__(self, builder: ModelBuilder, device: Any, requires_grad: bool, dtype: Any):
-        if dtype not in _PRECISIONS:
+        if not isinstance(dtype, type) or dtype not in _PRECISIONS:
             raise ModelError(f"dtype is {dtype!r}\nexpected: wp.float32 or wp.float64")
         self.device, self.requires_grad, self.dtype = get_device(device), requires_grad, dtype
         self.vec3, self.transform = _PRECISIONS[dtype]
@@ -69,14 +75,20 @@ class Model:
         self._add_shapes(builder)
         self.gravity = self._floats([builder.gravity * builder.up], self.vec3)
 
+    def _may_replace(self, name: str, present: Any) -> bool:
+        return isinstance(present, array) and is_float(scalar_of(present.dtype))
+
     def state(self, requires_grad: bool | None = None) -> State:
         """A new state: particles where the builder put them."""
+        self.check_replaced("model")
         return State(self, requires_grad)
 
     def control(self, requires_grad: bool | None = None) -> Control:
         """A new control: shapes and targets where the builder put them, at rest."""
+        self.check_replaced("model")
         return Control(self, requires_grad)
 
+    @checked
     def add_state_field(self, name: str, dtype: Any, count: int, value: Any = 0) -> None:
         """Give states made from now on one more array, filled with `value`: what a solver carries from step to step."""
         self.state_fields[name] = (dtype, count, value)
@@ -93,7 +105,7 @@ class Model:
     def _integers(self, values: Any, dtype: Any = int32) -> Any:
         if not len(values):
             return array(shape=(0,), dtype=dtype, device=self.device)
-        return array(values, dtype=dtype, device=self.device)
+        return read_only(array(values, dtype=dtype, device=self.device))
 
     def _add_particles(self, builder: ModelBuilder) -> None:
         table = builder.particles

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.language import Vec, array, cross, dot, float64, func, kernel, launch, length, vector
+from ..core.runtime.arrays.fixed import Fixed
 from ..errors import ModelError, shown
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _WIDEST = 10_000_000  # places side by side
 
 
-class Nozzle:
+class Nozzle(Fixed):
     """A stream as arrays that can be written between steps and have gradients.
 
     position: centre, vec3 (1,) [m]. velocity: of the stream, vec3 (1,) [m/s]; those that wait follow both. due: when
@@ -27,6 +28,8 @@ class Nozzle:
     at right angles to `axis`, vec3 (particles,) [m]. particles: which ones, a range. end: when one is due that is not
     there.
     """
+
+    replaceable = ("position", "velocity")
 
     def __init__(
         self, model: Model, particles: range, position: Any, velocity: Any, due: np.ndarray, offset: np.ndarray,

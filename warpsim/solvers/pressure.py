@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arguments import integers
 from ..errors import ModelError
 from .closed import check_closed
 
@@ -20,7 +21,7 @@ def add(builder: ModelBuilder, triangles: Any, target: float, bulk_modulus: floa
     the volume. The pressure is K (target - V / V_0). Triangles turn counter-clockwise seen from outside.
     Raises `ModelError` for surfaces that are open, inside out, or share particles with another one.
     """
-    numbers = np.asarray(triangles, dtype=np.int64).ravel()
+    numbers = integers(triangles, "triangles").astype(np.int64).ravel()
     what = f"pressure {builder.pressures.count}"
     if not len(numbers) or numbers.min() < 0 or numbers.max() >= builder.triangles.count:
         raise ModelError(f"{what} names {len(numbers)} triangles\nexpected: some of {builder.triangles.count} so far")

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import numbers
 from ..errors import ModelError
 
 
 def rotated(rotation: Any, points: np.ndarray) -> np.ndarray:
     """Points (n, 3) turned by a unit quaternion: p + 2 w (u x p) + 2 u x (u x p)."""
-    q = np.asarray(rotation, dtype=np.float64)
+    q = numbers(rotation, "rotation")
     if q.shape != (4,) or not np.isclose(np.linalg.norm(q), 1.0, rtol=1.0e-4):
         raise ModelError(f"rotation is {rotation!r}\nexpected: a unit quaternion (x, y, z, w)")
     across = np.cross(q[:3], points)
@@ -20,7 +21,7 @@ def rotated(rotation: Any, points: np.ndarray) -> np.ndarray:
 
 def rotation_onto(direction: Any) -> np.ndarray:
     """A quaternion that turns the z axis into a direction of any length."""
-    d = np.asarray(direction, dtype=np.float64)
+    d = numbers(direction, "direction")
     if d.shape != (3,) or not np.linalg.norm(d) > 0.0:
         raise ModelError(f"direction is {direction!r}\nexpected: three numbers, not all zero")
     x, y, z = d / np.linalg.norm(d)

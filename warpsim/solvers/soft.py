@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arguments import checked
 from ..errors import ModelError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ _LIGHTEST = 0.1
 """Densities below this one [kg/m^3] are of no gas on earth, and likely in another unit."""
 
 
+@checked
 def lame(youngs_modulus: float, poissons_ratio: float) -> tuple[float, float]:
     """Lame's parameters (mu, lambda) [Pa] of Young's modulus [Pa] and Poisson's ratio, which is below 1/2."""
     if not youngs_modulus > 0.0 or not -1.0 < poissons_ratio < 0.5:
@@ -30,6 +32,7 @@ def lame(youngs_modulus: float, poissons_ratio: float) -> tuple[float, float]:
     return mu, 2.0 * mu * poissons_ratio / (1.0 - 2.0 * poissons_ratio)
 
 
+@checked
 def add_grid(
     builder: ModelBuilder, pos: Any, rot: Any, vel: Any, dims: tuple[int, int, int], cells: tuple[float, float, float],
     density: float, fix: Any = None, **options: Any,
@@ -46,6 +49,7 @@ def add_grid(
     return add_mesh(builder, pos, rot, 1.0, vel, points, tets, density, fix=fix, **options)
 
 
+@checked
 def add_mesh(
     builder: ModelBuilder, pos: Any, rot: Any, scale: float, vel: Any, vertices: Any, indices: Any, density: float,
     youngs_modulus: float = 1.0e5, poissons_ratio: float = 0.3, k_damp: float = 0.0,

@@ -11,12 +11,14 @@ from ..core.language import (
     array, atomic_add, atomic_min, cross, dot, float64, full, int32, kernel, launch, tid, vec3d, zeros,
 )  # fmt: skip
 
+from ..core.runtime.arrays.fixed import Fixed
+
 if TYPE_CHECKING:
     from .model import Model
     from .state import State
 
 
-class ParticleStatistics:
+class ParticleStatistics(Fixed):
     """What any solver can say of a state, as it was when the numbers were first read.
 
     Sums are float64 whatever the precision of the model is. Solvers derive from this class and add their own. What
@@ -24,7 +26,19 @@ class ParticleStatistics:
     """
 
     def __init__(self, model: Model, state: State):
-        self.model, self.state = model, state
+        self._model, self._state = model, state
+
+    @property
+    def model(self) -> Model:
+        """Whose state this is. Raises `ModelError` for arrays that were replaced by others of another layout."""
+        self._model.check_replaced("model")
+        return self._model
+
+    @property
+    def state(self) -> State:
+        """What is looked at. Raises `StateError` for arrays that were replaced by others of another layout."""
+        self._state.check_replaced("state")
+        return self._state
 
     @cached_property
     def _there(self) -> np.ndarray | None:

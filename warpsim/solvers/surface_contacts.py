@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arguments import checked
 from ..core.language import (
     Float, Vec, abs, array, array2d, array_scan, atomic_add, atomic_max, cross, dot, empty, float32, func, int32,
     kernel, launch, length, max, min, tid, uint64, vec2i, vec3, vec3i, vec4i, zeros,
 )  # fmt: skip
 from ..core.lib.closest import closest_point_edge_edge, closest_point_triangle
-from ..errors import ModelError
+from ..core.runtime.arrays.fixed import Fixed
+from ..errors import ModelError, StateError
 from ..geometry.bvh.bvh import Bvh
 from ..geometry.bvh.query import bvh_query_aabb
 from .cloth import edges as edges_of
@@ -34,7 +36,7 @@ _BESIDE = 0.25  # how far beyond borders sides still count, relative to heights 
 _PARALLEL = 1.0e-3  # squared sine of the angle below which edges are left to their corners
 
 
-class SurfaceContacts:
+class SurfaceContacts(Fixed):
     """Contacts of a model's triangles with its particles and with each other, of which a cloth's radius is half the
     thickness.
 
@@ -50,6 +52,11 @@ class SurfaceContacts:
     Raises `ModelError` for numbers without meaning, and for models without triangles.
     """
 
+    replaceable = ("friction",)
+    constant = ("edges",)
+    unfit = StateError
+
+    @checked
     def __init__(self, model: Model, margin: float = 0.002, friction: float = 0.3, capacity: int = 16):
         if not (math.isfinite(margin) and margin >= 0.0 and friction >= 0.0 and capacity > 0):
             raise ModelError(

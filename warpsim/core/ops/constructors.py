@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ComponentCountError
+from ...errors import ComponentCountError, shown
 from ..ir.nodes import Value
 from ..types import compounds, scalars
 from ..types.compounds import scalar_of
@@ -97,9 +97,17 @@ def transformation(*parts: Any, p: Any = None, q: Any = None, dtype: Any = None)
     return _build(to, parts or poses)
 
 
+def _check_vectors(what: str, vectors: tuple[Any, ...]) -> None:
+    """Raise `ComponentCountError` for a matrix of none, or of what are no vectors of one length."""
+    lengths = {getattr(type(v), "shape", None) for v in vectors}
+    if len(lengths) != 1 or not all(compounds.is_compound(type(v)) for v in vectors):
+        raise ComponentCountError(f"{what} of a matrix are {shown(vectors)}\nexpected: vectors of one length")
+
+
 @_form("matrix_from_rows")
 def matrix_from_rows(*rows: Any) -> Any:
     """A matrix of its row vectors."""
+    _check_vectors("rows", rows)
     shape = (len(rows), compounds.size_of(_type_of(rows[0])))
     return _build(compounds.matrix(shape, _scalar_of(rows, None)), rows)
 
@@ -107,6 +115,7 @@ def matrix_from_rows(*rows: Any) -> Any:
 @_form("matrix_from_cols")
 def matrix_from_cols(*columns: Any) -> Any:
     """A matrix of its column vectors."""
+    _check_vectors("columns", columns)
     extent = compounds.size_of(_type_of(columns[0]))
     parts = tuple(column[i] for i in range(extent) for column in columns)
     return _build(compounds.matrix((extent, len(columns)), _scalar_of(columns, None)), parts)

@@ -28,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import KernelCallError, KernelTypeError, WarpsimError
+from ...errors import KernelCallError, KernelTypeError, WarpsimError, shown
 from ..ir.builder import active_builder, constant
 from ..ir.nodes import Value
 from ..types import compounds, scalars
@@ -166,8 +166,11 @@ class Op:
     def find(self, types: list[Any], attributes: dict[str, Any] | None = None) -> Match:
         """The first overload that fits; raises `KernelTypeError` listing the candidates."""
         key = (*types, *attributes.items()) if attributes else tuple(types)
-        if key in self.matches:
-            return self.matches[key]
+        try:
+            if key in self.matches:
+                return self.matches[key]
+        except TypeError:
+            raise KernelTypeError(f"{self.name}: an argument that is no value of kernels, in {shown(types)}") from None
         for row in self.rows:
             chosen = row.match(types, attributes or {})
             if chosen is not None:

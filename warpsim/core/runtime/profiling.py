@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
+from ...arguments import checked
 from ...errors import ArgumentTypeError, DeviceError, LaunchError, instance, shown
 from .arrays.host_memory import TypedMemory
 from .arrays.in_pieces import InPieces
@@ -46,6 +47,7 @@ def timing_end(synchronize: bool = True) -> list[TimingResult]:
     return []
 
 
+@checked
 def timing_print(results: list[TimingResult], indent: str = "") -> None:
     """Print times, one a line, and their sum by device. Raises `ArgumentTypeError` for anything but such times."""
     for result in results:

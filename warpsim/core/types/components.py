@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import index as as_index
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ...errors import ComponentCountError, ComponentKeyError
+from ...errors import ComponentCountError, ComponentKeyError, OutOfBoundsError, shown
 from . import scalars
 from .precise import host_number
 
@@ -38,10 +37,18 @@ class Components:
 
     def __getitem__(self, index: Any) -> Any:
         """A component, a row, or what slices select. Raises `IndexError` outside, `KeyError` for other keys."""
-        part = self._data[self._key(index)]
+        part = self._part(self._key(index))
         if isinstance(part, np.ndarray):
             return self._of_kind(part.shape).wrap(part)
         return host_number(part)
+
+    def _part(self, key: Any) -> Any:
+        try:
+            return self._data[key]
+        except IndexError:
+            extents = " x ".join(map(str, self.shape))
+            what = f"index {shown(key)} of a {type(self).__name__}"
+            raise OutOfBoundsError(f"{what}\nexpected: below {extents}") from None
 
     def _key(self, index: Any) -> Any:
         """What NumPy selects by: integers and slices, no more than there are dimensions."""
@@ -54,21 +61,27 @@ class Components:
             raise ComponentKeyError(f"key {index!r} of a {type(self).__name__}\nexpected: {known}")
         return tuple(int(k) if isinstance(k, bool) else k for k in keys)
 
+    def _number(self, index: Any) -> int:
+        """The number of a row or column. Raises `ComponentKeyError` for what is no integer, or of a vector."""
+        if not isinstance(index, int | np.integer) or len(self.shape) != 2:
+            raise ComponentKeyError(f"row or column {shown(index)} of a {type(self).__name__}\nexpected: an integer")
+        return int(index)
+
     def get_row(self, index: int) -> Any:
         """A row of a matrix, as a vector. Raises `IndexError` where there is none."""
-        return self[as_index(index)]
+        return self[self._number(index)]
 
     def get_col(self, index: int) -> Any:
         """A column of a matrix, as a vector. Raises `IndexError` where there is none."""
-        return self[:, as_index(index)]
+        return self[:, self._number(index)]
 
     def set_row(self, index: int, value: Any) -> None:
         """Give a row of a matrix new entries, or one number for all. Raises `IndexError` where there is none."""
-        self[as_index(index)] = value
+        self[self._number(index)] = value
 
     def set_col(self, index: int, value: Any) -> None:
         """Give a column of a matrix new entries, or one number for all. Raises `IndexError` where there is none."""
-        self[:, as_index(index)] = value
+        self[:, self._number(index)] = value
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Give components new values: numbers, or as many as are selected.
@@ -80,7 +93,7 @@ class Components:
             self._data[index] = value  # the usual case, at once
             return
         key = self._key(index)
-        at = self._data[key]
+        at = self._part(key)
         new = self._numbers(value, isinstance(at, np.generic))
         try:
             self._data[key] = new

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import ArrayTypeError, shown
 from . import scalars
 from .scalars import SUFFIX, canonical
 from .values import MAX_SIZE, Compound, compound_type
@@ -27,8 +28,15 @@ def matrix(shape: tuple[int, int], dtype: Any = float) -> type[Compound]:
 
     Raises `TypeError` for a dtype that is not a scalar type, `ValueError` for a bad shape.
     """
-    rows, columns = shape
+    rows, columns = rows_and_columns(shape)
     return compound_type("matrix", (_extent(rows), _extent(columns)), _scalar(dtype))
+
+
+def rows_and_columns(shape: Any) -> tuple[Any, Any]:
+    """The extents of a matrix. Raises `ArrayTypeError` for what is no pair."""
+    if not isinstance(shape, tuple | list) or len(shape) != 2:
+        raise ArrayTypeError(f"the shape of a matrix is {shown(shape)}\nexpected: (rows, columns)")
+    return shape[0], shape[1]
 
 
 def quaternion(dtype: Any = float) -> type[Compound]:

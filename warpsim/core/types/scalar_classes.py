@@ -81,8 +81,13 @@ def _new_float(cls: Any, value: Any = 0) -> Any:
 
 
 def _one(cls: Any, value: Any) -> Any:
-    """A number of what NumPy makes one of. Raises `ComponentCountError` where that is an array of them."""
-    number = cls.plain.__new__(cls, value)
+    """A number of what NumPy makes one of. Raises `ComponentCountError` for all else."""
+    try:
+        number = cls.plain.__new__(cls, value)
+    except OverflowError:
+        raise OverflowError(f"{cls.__name__} got {shown(value)}\nexpected: a number in its range") from None
+    except (TypeError, ValueError):
+        number = None
     if type(number) is cls:
         return number
     raise ComponentCountError(

@@ -234,7 +234,7 @@ def matrix(shape: Any, dtype: Any = float) -> Any:
 
     Raises `TypeError` for a dtype that is not a scalar type, `ValueError` for a bad shape.
     """
-    rows, columns = (Any, Any) if shape is Any else shape
+    rows, columns = (Any, Any) if shape is Any else compounds.rows_and_columns(shape)
     return Mat[rows, columns, dtype] if _is_open(rows, columns, dtype) else compounds.matrix((rows, columns), dtype)
 
 

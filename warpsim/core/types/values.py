@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...errors import ArrayError, ComponentCountError, counted
+from ...errors import ArrayError, ComponentCountError, counted, shown
 from . import scalars
 from .buffers import Array, ArrayType, c_type, holds, layout, value_over
 from .components import Components, check_whole
@@ -109,7 +109,11 @@ class Compound(Components, Operators, metaclass=CompoundType):
             components = (components[0], (0, 0, 0, 1))
         if cls.kind == "transform" and len(components) == 2:
             components = (*np.ravel(np.asarray(components[0])), *np.ravel(np.asarray(components[1])))
-        parts = [np.asarray(c) for c in components]
+        try:
+            parts = [np.asarray(c) for c in components]
+        except (TypeError, ValueError):  # of lists of unequal lengths
+            what = f"{cls.__name__} got {shown(components)}"
+            raise TypeError(f"{what}\nexpected: numbers, or {cls.size} in a row") from None
         for part, value in zip(parts, components, strict=True):
             if not scalars.holds_numbers(part.dtype):
                 raise TypeError(f"{cls.__name__} got {value!r}\nexpected: numbers, or a sequence of {cls.size}")

@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 from ...core.language import array, int32, vec3
+from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.devices.unique import Unique
 from ...core.runtime.launches.handles import Handle
 from ...core.types.arrays import type_name
@@ -16,7 +17,7 @@ from .nodes import MAX_PRIMITIVES, BvhData
 from .refit import leaf_slots, refit
 
 
-class Bvh(Unique):
+class Bvh(Fixed, Unique):
     """A hierarchy over boxes ("primitives").
 
         bvh = wp.Bvh(lowers, uppers)
@@ -27,10 +28,11 @@ class Bvh(Unique):
         for i in wp.bvh_query_aabb(bvh, low, high):
 
     lowers, uppers: (n,) vec3, corners of boxes [length]; they stay the caller's, and are read again by `refit` and
-    `rebuild`. Boxes with a NaN or an infinity are left out: no query finds them. A lower corner above the upper one is
-    taken as it stands, see `bvh_query`. constructor, leaf_size: accepted for scripts that choose them; hierarchies
-    are built by binned splits that minimise surface area, with one box to a leaf, because four boxes are tested
-    at once anyway. groups: (n,) int32; queries can then start at the boxes of one group, see `bvh_get_group_root`.
+    `rebuild`; others of the same shape may take their place. Boxes with a NaN or an infinity are left out: no query
+    finds them. A lower corner above the upper one is taken as it stands, see `bvh_query`. constructor, leaf_size:
+    accepted for scripts that choose them; hierarchies are built by binned splits that minimise surface area, with one
+    box to a leaf, because four boxes are tested at once anyway. groups: (n,) int32; queries can then start at the boxes
+    of one group, see `bvh_get_group_root`.
 
     Builds have the same bits for any number of threads. A hierarchy may be used from several Python threads, but not
     be refit or rebuilt while a launch that queries it runs. Its id stands for nothing once it is gone.
@@ -39,6 +41,9 @@ class Bvh(Unique):
     2**27 of them, or an unknown constructor, `DeviceError` for arrays on different devices, `LaunchError` while a graph
     is captured: there, only `refit` is possible.
     """
+
+    replaceable = ("lowers", "uppers", "groups")
+    unfit = BvhError
 
     def __init__(
         self, lowers: array, uppers: array, constructor: str | None = None, groups: array | None = None,
@@ -66,6 +71,7 @@ class Bvh(Unique):
 
         In loops with checkpoints: `scratch=[bvh]`.
         """
+        self.check_replaced("Bvh")
         with self._lock:
             self._handle.note_filled(self.own_arrays())
             refit(self._built, self._slots, self.lowers, self.uppers)
@@ -78,6 +84,7 @@ class Bvh(Unique):
         check_not_captured("Bvh.rebuild()")
         if constructor is not None:
             self._constructor = _checked_constructor(constructor)
+        self.check_replaced("Bvh")
         with self._lock:
             self._handle.note_replaced("Bvh.rebuild()", "bvh.refit(), or make a new Bvh in the step")
             self._handle.update(self._made())

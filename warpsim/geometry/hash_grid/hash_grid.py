@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import checked
 from ...core.language import (
     array, empty, float16, float32, float64, get_device, int32, kernel, launch, tid, vec3d, vec3f, vec3h, vec3i, zeros,
 )  # fmt: skip
 from ...core.runtime.arrays.creation import copy
+from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.devices.capture import recorded
 from ...core.runtime.devices.unique import Unique
 from ...core.runtime.launches.handles import Handle, Publication
@@ -39,7 +41,7 @@ def _widen(points: array(dtype=vec3h), out: array(dtype=vec3f)):
     out[i] = vec3f(points[i])
 
 
-class HashGrid(Unique):
+class HashGrid(Fixed, Unique):
     """A grid of cells over points in space, for queries of all points near a position.
 
         grid = wp.HashGrid(128, 128, 128)
@@ -82,6 +84,7 @@ class HashGrid(Unique):
         """What stands for the grid in kernels, a `wp.uint64`. It stays the same as long as the grid lives."""
         return self._handle.id
 
+    @checked
     def reserve(self, num_points: int, with_groups: bool = False) -> None:
         """Make room for points (and for their groups), so that builds of so many allocate nothing."""
         count = operator.index(num_points)
@@ -215,7 +218,7 @@ def _windows(coordinates: Any, lanes: Any) -> Any:
 
 def _checked_dtype(dtype: Any) -> Any:
     kind = canonical(dtype) if dtype is not None else float32
-    if kind not in _POINTS:
+    if not isinstance(kind, type) or kind not in _POINTS:
         raise ArgumentTypeError(f"HashGrid: dtype is {type_name(kind)}\nexpected: float (float32), float64 or float16")
     return kind
 

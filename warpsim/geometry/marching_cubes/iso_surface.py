@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import checked
 from ...core.language import array, get_device
 from ...core.types.keywords import refuse_keywords
 from ...errors import ArgumentTypeError, ArrayError, shown
@@ -23,6 +24,7 @@ class IsoSurfaceBase(abc.ABC):
     before. Raises `ArrayError` for an axis of fewer than two nodes, `ArgumentTypeError` for a corner under both names.
     """
 
+    @checked
     def __init__(
         self, nx: int, ny: int, nz: int, lower: Any = None, upper: Any = None, *, device: Any = None,
         domain_bounds_lower_corner: Any = None, domain_bounds_upper_corner: Any = None, **older: Any,
@@ -35,6 +37,7 @@ class IsoSurfaceBase(abc.ABC):
         self.indices: array | None = None
         self.resize(nx, ny, nz)
 
+    @checked
     def resize(self, nx: int, ny: int, nz: int, *room: Any, **older: Any) -> None:
         """Expect fields of another size from now on."""
         refuse_keywords("resize", ("max_verts",) * len(room) or older, _OLDER)

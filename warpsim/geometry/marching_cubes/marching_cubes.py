@@ -27,7 +27,7 @@ from ...core.language import (
 )  # fmt: skip
 from ...core.runtime.devices.capture import current_graph
 from ...core.types.arrays import type_name
-from ...errors import ArgumentTypeError, ArrayError, DeviceError, LaunchError
+from ...errors import ArgumentTypeError, ArrayError, DeviceError, LaunchError, shown
 from .iso_surface import IsoSurfaceBase, check_shape
 from .table import EDGES, Pattern, case_table
 
@@ -306,7 +306,10 @@ def _placement(shape: tuple[int, ...], lower: Any, upper: Any) -> tuple[Any, Any
 
 
 def _corner(value: Any, name: str) -> list[float]:
-    corner = [float(x) for x in value]
+    try:
+        corner = [float(x) for x in value]
+    except (TypeError, ValueError):
+        corner = []
     if len(corner) != 3 or not all(map(math.isfinite, corner)):
-        raise ArrayError(f"{name} is {corner}\nexpected: three finite coordinates")
+        raise ArrayError(f"{name} is {shown(value)}\nexpected: three finite coordinates")
     return corner

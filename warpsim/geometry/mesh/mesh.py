@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...arguments import checked
 from ...core.language import array, empty, float32, int32, launch, vec3, zeros
 from ...core.runtime.arrays import saved_contents
+from ...core.runtime.arrays.fixed import Fixed, PrivateCopy
 from ...core.runtime.arrays.notebook import table
 from ...core.runtime.devices.unique import Unique
 from ...core.runtime.launches.handles import Handle
@@ -19,7 +21,7 @@ from .pack import average_edges, bound_faces, gather_vertices, out_of_range, pac
 from .winding import leaf_moments, node_moments
 
 
-class Mesh(Unique):
+class Mesh(Fixed, Unique):
     """A triangle mesh. `id` is what kernels are given.
 
     points: positions of vertices, array of vec3. indices: three vertices per face, array of 3 * faces int32,
@@ -28,16 +30,19 @@ class Mesh(Unique):
     faces is built, as of `Bvh`: None is "lbvh" on CUDA and "sah" elsewhere. groups: (faces,) int32; queries along rays
     can then look at the faces of one group alone, see `mesh_get_group_root`.
 
-    The arrays stay those of the caller: after writing to `points`, call `refit`. Gradients with respect to
+    The arrays stay those of the caller: after writing to `points`, call `refit`; after writing to `indices`, which the
+    tree has a copy of, `rebuild`. Gradients with respect to
     vertices and velocities arrive in `points.grad` and `velocities.grad`. Points that are not finite are allowed:
     faces that use them are not found by any query. A mesh may have no faces.
 
     Lengths of edges should be between 1e-8 and 1e9, see `mesh_query_point_no_sign` and `mesh_query_sphere`.
 
-    Raises `MeshError` for arrays of the wrong type, shape or device, and for indices out of range, `LaunchError` while
-    a graph is captured: there, only `refit` is possible. What is asked of a closed mesh raises `StructureIdError`.
+    Raises `MeshError` for arrays of the wrong type, shape or device, and for indices out of range, here and in
+    `rebuild`, `LaunchError` while a graph is captured: there, only `refit` is possible. What is asked of a closed mesh
+    raises `StructureIdError`.
     """
 
+    @checked
     def __init__(
         self, points: array, indices: array, velocities: array | None = None, support_winding_number: bool = False,
         bvh_constructor: str | None = None, bvh_leaf_size: int | None = None,
@@ -79,8 +84,14 @@ class Mesh(Unique):
 
     @property
     def indices(self) -> array:
-        """Three vertices per face. They belong to the tree: other faces need another mesh."""
+        """Three vertices per face, as `rebuild` reads them; kernels see those that the tree was built over."""
         return self._indices
+
+    @property
+    def topology(self) -> array:
+        """The copy of `indices` that the tree was built over and kernels see."""
+        indices: array = self._handle.data.indices
+        return indices
 
     @property
     def velocities(self) -> array | None:
@@ -98,24 +109,26 @@ class Mesh(Unique):
     @property
     def face_count(self) -> int:
         """How many triangles there are, those that no query can find included."""
-        return self.indices.size // 3
+        return self._indices.size // 3
 
     def refit(self) -> None:
         """Follow changes of `points`; the tree keeps its shape. After large changes, `rebuild` makes queries faster.
 
         Faces that were found by no query when the tree was built, because a corner was not finite, stay so.
         A tape keeps what queries that it has recorded looked at. In loops with checkpoints: `scratch=[mesh]`.
+        Raises `MeshError` where `indices` are found to have changed since: of large ones a part is looked at each time.
         """
         self._refit(self._points)
 
     def rebuild(self) -> None:
-        """Build the tree over again from the present points.
+        """Build the tree over again from the present points and indices.
 
-        Raises `LaunchError` while a graph is captured, `CheckpointError` in steps of loops with checkpoints: `refit`
-        is for both.
+        Raises `MeshError` for indices out of range, `LaunchError` while a graph is captured, `CheckpointError` in steps
+        of loops with checkpoints: `refit` is for both.
         """
         check_not_captured("Mesh.rebuild()")
         _ = self._handle.data  # nothing is built for a closed mesh
+        _check_range(self._indices, self._points.size)
         self._handle.note_replaced("Mesh.rebuild()", "mesh.refit(), or make a new Mesh in the step")
         self._handle.update(self._built())
 
@@ -130,6 +143,7 @@ class Mesh(Unique):
 
     def _refit(self, points: array) -> None:
         """Follow `points`."""
+        self._check_same_faces()
         data = _changed(self._handle.data, points=points)
         self._handle.note_filled(self.own_arrays())
         self._fill(data)
@@ -138,17 +152,19 @@ class Mesh(Unique):
     def _built(self) -> MeshData:
         """The structure for the present points, from nothing."""
         n, device = self.face_count, self.device
+        self._faces = PrivateCopy(self._indices)
+        indices = self._faces.array
         lowers, uppers = empty(n, vec3, device), empty(n, vec3, device)
-        _run(bound_faces, n, self._points, self.indices, lowers, uppers)
+        _run(bound_faces, n, self._points, indices, lowers, uppers)
         built, groups, roots = construct(self._constructor, lowers, uppers, self._leaf_size, self.groups)
         with saved_contents.Paused():  # nothing in it that a tape could need
             tree, self._owners = widened(built.tree)
         self._stages = built.stages
         self._vertices = empty(3 * tree.items.size, int32, device)
-        _run(gather_vertices, tree.items.size, self.indices, tree.items, self._vertices)
+        _run(gather_vertices, tree.items.size, indices, tree.items, self._vertices)
         moments = 4 * tree.nodes.size if self.support_winding_number else 0
         data = MeshData(
-            points=self._points, velocities=self._velocities_or_none(self._velocities), indices=self.indices, tree=tree,
+            points=self._points, velocities=self._velocities_or_none(self._velocities), indices=indices, tree=tree,
             packs=empty(self._owners.size, TrianglePack, device), moments=zeros(moments, WindingMoments, device),
             groups=groups, roots=roots, average_edge=zeros(1, float32, device),
         )  # fmt: skip
@@ -167,6 +183,12 @@ class Mesh(Unique):
             for stage in self._stages:
                 _run(node_moments, stage.size - 1, data, data.moments, stage)
         average_edges(edges, self.face_count, data.average_edge)
+
+    def _check_same_faces(self) -> None:
+        """Raise `MeshError` where the caller's indices are found not to be those of the tree any more."""
+        if not self._faces.matches(self._indices):
+            _check_range(self._indices, self._points.size)
+            raise MeshError("indices of a mesh changed since its tree was built\nhelp: mesh.rebuild()")
 
     def _velocities_or_none(self, velocities: array | None) -> array:
         return zeros(0, vec3, self.device) if velocities is None else velocities
@@ -225,10 +247,15 @@ def _check_indices(indices: Any, points: array) -> None:
             f"indices of a mesh: {indices.size} on {indices.device}\n"
             f"expected: three per face, on {points.device} as its points"
         )
-    wrong, at = out_of_range(indices, points.size)
+    _check_range(indices, points.size)
+
+
+def _check_range(indices: array, points: int) -> None:
+    """Raise for an index that is no number of a point."""
+    wrong, at = out_of_range(indices, points)
     if wrong:
         raise MeshError(
             f"indices[{at}] of a mesh (face {at // 3}) is {indices[at : at + 1].numpy()[0]}\n"
-            f"expected: 0 to {points.size - 1}, a number of a point\n"
+            f"expected: 0 to {points - 1}, a number of a point\n"
             f"help: {wrong} of {indices.size} indices are out of range; do they count from 1?"
         )

@@ -142,7 +142,7 @@ def _is_closed(mesh: Mesh) -> bool:
     if not np.isfinite(points).all():
         return False
     names = np.unique(points + np.float32(0.0), axis=0, return_inverse=True)[1].reshape(-1)
-    corners = names[mesh.indices.numpy()].reshape(-1, 3).astype(np.int64)
+    corners = names[mesh.topology.numpy()].reshape(-1, 3).astype(np.int64)
     begin, end = (np.concatenate(corners.T), np.concatenate(np.roll(corners, -1, axis=1).T))
     low, high = np.minimum(begin, end), np.maximum(begin, end)
     side = np.unique(low * (len(points) + 1) + high, return_inverse=True)[1].reshape(-1)

@@ -161,7 +161,7 @@ def _box(mesh: Mesh, voxel_size: float) -> tuple[np.ndarray, np.ndarray]:
     """The lowest and highest voxel of the box around all faces with finite corners."""
     n, device = mesh.face_count, mesh.device
     lowers, uppers = empty(n, vec3, device), empty(n, vec3, device)
-    launch(bound_faces, n, [mesh.points, mesh.indices], [lowers, uppers], device=device, record_tape=False)
+    launch(bound_faces, n, [mesh.points, mesh.topology], [lowers, uppers], device=device, record_tape=False)
     [extent] = extent_of(lowers, uppers).numpy()
     if not extent["count"]:
         raise MeshError(f"a mesh of {counted(n, 'face')} has none with finite corners\nexpected: a surface")

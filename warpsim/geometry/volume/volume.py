@@ -14,15 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...arguments import checked
 from ...core.language import array, get_device, int32, uint8, vec3i
 from ...core.runtime.arrays.array import array as Array
+from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.devices.capture import recorded
 from ...core.runtime.devices.unique import Unique
 from ...core.runtime.launches.handles import Handle
 from ...core.types.arrays import type_name
 from ...core.types.scalars import canonical
 from ...core.types.structs import numpy_dtype
-from ...errors import VolumeError, instance
+from ...errors import VolumeError, VolumeTypeError, instance, shown
 from ..nanovdb import file as nanovdb_file
 from ..nanovdb import statistics as nanovdb_statistics
 from ..nanovdb import voxels as nanovdb_voxels
@@ -44,7 +46,7 @@ _TYPE_NAMES = {
 }  # fmt: skip
 
 
-class Volume(Unique):
+class Volume(Fixed, Unique):
     """A sparse grid; `id` stands for it in kernels.
 
     data: the bytes of an .nvdb file or of a grid, as an array of uint8 or any buffer.
@@ -89,7 +91,7 @@ class Volume(Unique):
         type_str: str
 
     def __init__(self, data: Any, copy: bool = True, device: Any = None):
-        memory = data.numpy() if isinstance(data, array) else np.frombuffer(data, np.uint8)
+        memory = data.numpy() if isinstance(data, array) else _bytes_of(data)
         if memory.dtype != np.uint8 or memory.ndim != 1:
             raise VolumeError(f"data of a volume: dtype {memory.dtype}, shape {memory.shape}\nexpected: bytes in a row")
         device = get_device(data.device if device is None and isinstance(data, array) else device)
@@ -414,6 +416,7 @@ class Volume(Unique):
         """How many arrays the grid carries."""
         return len(self._grid.blind_descriptions)
 
+    @checked
     def get_feature_array_info(self, feature_index: int) -> Volume.FeatureArrayInfo:
         """Name, address, size and type of an array that the grid carries."""
         feature = self._feature(feature_index)
@@ -423,6 +426,7 @@ class Volume(Unique):
         address = seen_by_kernels(self._data, self._grid, values).ctypes.data
         return Volume.FeatureArrayInfo(feature.name, address, size, count, _type_name(feature.data_type))
 
+    @checked
     def feature_array(self, feature_index: int, dtype: Any = None) -> Array:
         """An array that the grid carries, over the volume's memory.
 
@@ -443,6 +447,14 @@ class Volume(Unique):
         if not 0 <= index < count:
             raise IndexError(f"feature array {index}\nexpected: 0 to {count - 1}; the grid carries {count}")
         return self._grid.features[index]
+
+
+def _bytes_of(data: Any) -> np.ndarray:
+    """The bytes of a buffer. Raises `VolumeTypeError` for what is none."""
+    try:
+        return np.frombuffer(data, np.uint8)
+    except (TypeError, ValueError, BufferError) as error:
+        raise VolumeTypeError(f"data of a volume is {shown(data)}: {error}\nexpected: bytes, or an array") from None
 
 
 def _type_name(kind: GridType) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...core.language import Float, array, func, kernel, launch, log, max, sqrt, tid
+from ...core.runtime.arrays.fixed import Fixed
 from ...errors import shown
 from ..checks import refuse
 
@@ -69,13 +70,18 @@ def _is_between(value: Any, low: float, high: float = math.inf) -> bool:
     return isinstance(value, Real) and low <= value <= high
 
 
-class Materials:
+class Materials(Fixed):
     """Materials of a scene as arrays that can have gradients, and the tables of pairs made of them.
 
     youngs_modulus [Pa], poissons_ratio [-], stiffness [N/m]: (materials,). restitution, friction, friction_static,
     rolling_friction [-], cohesion [Pa], adhesion [J/m^2]: (materials, materials), of contacts between two of them: the
     mean of both until somebody writes another number there, for both orders.
     """
+
+    replaceable = (
+        "youngs_modulus", "poissons_ratio", "stiffness", "restitution", "friction", "friction_static",
+        "rolling_friction", "cohesion", "adhesion",
+    )  # fmt: skip
 
     def __init__(self, materials: Sequence[Material], dtype: Any, device: Any, requires_grad: bool):
         self.count, self.device, self.dtype = len(materials), device, dtype
@@ -98,6 +104,7 @@ class Materials:
 
     def tabulate(self, table: Any) -> None:
         """Fill the table of pairs of grains, (materials, materials, COLUMNS)."""
+        self.check_replaced("materials")
         single = [self.youngs_modulus, self.poissons_ratio, self.stiffness]
         paired = [self.restitution, self.friction, self.friction_static, self.rolling_friction]
         paired += [self.cohesion, self.adhesion]

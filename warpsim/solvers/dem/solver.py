@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from ...arguments import checked
 from ...core.language import array, float64, launch, zeros
 from ...core.runtime.arrays import saved_contents
+from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.commands.conditional import capture_if
 from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
 from ...core.types.compounds import quaternion as quaternion_type
 from ...errors import ModelError, StateError, shown
-from ..checks import check_step, model_problem, period_problem, refuse, substeps_problem
+from ..checks import check_step, count, flag, model_problem, period_problem, refuse
 from ..control import Control
 from ..model import Model
 from ..neighbours.verlet_list import VerletList, vector_of
@@ -40,7 +42,7 @@ from .walls import middles, move_walls, wall_kernel
 _GRAPHS = 4  # kept at once: both orders of the grains, for two controls
 
 
-class SolverDEM:
+class SolverDEM(Fixed):
     """Steps the particles of a model as grains; shapes are rigid walls.
 
     materials: one `Material` or several; particle_material: the number of each particle's, (particles,), or of all.
@@ -72,6 +74,9 @@ class SolverDEM:
     Raises `ModelError` for what no grains are.
     """
 
+    settings: ClassVar[dict[str, Any]] = {"substeps": count, "check": flag}
+
+    @checked
     def __init__(
         self, model: Model, materials: Material | Sequence[Material] | None = None, particle_material: Any = 0,
         substeps: int = 1, law: str = "hertz", rolling: str | None = None, force_limit: bool = False,
@@ -113,7 +118,7 @@ class SolverDEM:
             springs.zero_()
         lists.rows.offsets.zero_()
         lists.outdated.fill_(1)
-        self.steps, self._checked_dt = 0, 0.0
+        self._put(steps=0, _checked_dt=0.0)
 
     def reserve(self, pairs: int) -> None:
         """Make room for so many pairs of neighbours, for steps that are captured in a graph or run by `wp.checkpoint`.
@@ -148,7 +153,7 @@ class SolverDEM:
         self._end(state_in, state_out, dt)
         if self.check:
             require_finite(self, state_out)
-        self.steps += 1
+        self._put(steps=self.steps + 1)
 
     def _begin(self, state: State, control: Control) -> None:
         """Tables, walls where the control has them, grains in the order of the cells."""
@@ -258,6 +263,7 @@ class SolverDEM:
 
         speed [m/s]: of the fastest impact that is expected; 0 leaves impacts out.
         """
+        self.materials.check_replaced("materials")
         limits = []
         density, m = timestep.densities(self.model.particle_mass.numpy(), self._radius), self.materials
         kinds = zip(*(a.numpy().tolist() for a in (m.youngs_modulus, m.poissons_ratio, m.stiffness)), strict=True)
@@ -340,7 +346,6 @@ def _check(solver: SolverDEM, radius: Any, number: Any, kinds: int, period: Any,
     refuse((
         (solver.law not in tuple(LAWS), f"law is {solver.law!r}", ", ".join(map(repr, LAWS))),
         (solver.rolling not in ROLLING_MODELS, f"rolling is {solver.rolling!r}", "None, 'constant' or 'spring'"),
-        substeps_problem(solver.substeps),
         (bool((radius <= 0.0).any()), f"a grain has the radius {radius.min(initial=1.0):g} m", "above 0"),
         (not np.isfinite(radius).all(), f"a grain has the radius {radius.max(initial=0.0):g} m", "a finite number"),
         (bool(((number < 0) | (number >= kinds)).any()), "particle_material names a material that is not there",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.language import array, empty, int32, kernel, launch, tid, uint64
+from ...core.runtime.arrays.fixed import Fixed
 from ...geometry.hash_grid.hash_grid import HashGrid
 from ...geometry.hash_grid.query import hash_grid_point_id
 
 
-class CellSort:
+class CellSort(Fixed):
     """The permutation that puts points into the order of the cells of `grid`.
 
     order: int32 (points,), the present number of the point that comes k-th. rank: int32 (points,), its inverse.

@@ -14,6 +14,7 @@ from typing import Any
 from ...core.language import (
     array, dot, empty, func, int32, kernel, launch, length, max, min, tid, uint64, zeros,
 )  # fmt: skip
+from ...core.runtime.arrays.fixed import Fixed
 from ...geometry.hash_grid.hash_grid import HashGrid
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors, nearest_image
 from .verlet_list import vector_of
@@ -23,7 +24,7 @@ SIZE = 16
 _SPREAD = 1.5  # half the diagonal of a cluster, in the reach, above which its particles are looked up one by one
 
 
-class ClusterList:
+class ClusterList(Fixed):
     """Rows of neighbours for points `first` to `last`, of all points in `grid` or of one of its groups.
 
     counts: int32 (clusters,). ids: int32 (clusters, capacity). Row c is `ids[c, 0]` to `ids[c, counts[c] - 1]`.
@@ -46,7 +47,7 @@ class ClusterList:
         self._visit(x, reach)
         longest = int(self.counts.numpy().max(initial=0))
         if longest > self.ids.shape[1]:
-            self.ids = empty((self.clusters, longest + longest // 4 + 8), int32, self.grid.device)
+            self._put(ids=empty((self.clusters, longest + longest // 4 + 8), int32, self.grid.device))
             self._visit(x, reach)
 
     def _visit(self, x: Any, reach: float) -> None:

@@ -10,12 +10,13 @@ from typing import Any
 from ...core.language import (
     array, empty, floor, float64, func, int32, int64, kernel, launch, min, radix_sort_pairs, tid,
 )  # fmt: skip
+from ...core.runtime.arrays.fixed import Fixed
 
 _COLUMNS = 2**15  # along y, and along z
 _HEIGHTS = 2**31  # along a column
 
 
-class Serpentine:
+class Serpentine(Fixed):
     """The permutation that puts points into serpentine order along x, those of the first kind before the others.
 
     width [m]: of columns. period [m]: lengths after which space repeats, 0 for none. order: int32 (count,), the number

@@ -14,6 +14,7 @@ from ...core.language import (
     Float, Vec, array, array_scan, atomic_max, dot, empty, full, func, int32, kernel, launch, max, min, tid, uint64,
     vector, zeros,
 )  # fmt: skip
+from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.creation import copy
 from ...core.runtime.devices.capture import current_graph
@@ -32,7 +33,7 @@ def position(q: Vec[4, Float]) -> Vec[3, Float]:
     return vector(q[0], q[1], q[2])
 
 
-class Rows:
+class Rows(Fixed):
     """Neighbours of every particle: row i is `ids[offsets[i]]` to `ids[offsets[i + 1] - 1]`, in the grid's order.
 
     offsets: int32 (particles + 1,). ids: int32 (capacity,).
@@ -54,11 +55,11 @@ class Rows:
     def widen(self, capacity: int) -> None:
         """Take another array for ids, with those that there are."""
         ids = self.ids
-        self.ids = zeros(capacity, int32, ids.device)
+        self._put(ids=zeros(capacity, int32, ids.device))
         copy(self.ids, ids, count=ids.size)
 
 
-class VerletList:
+class VerletList(Fixed):
     """Lists of pairs of packed particles, vec4 (x, y, z, radius) [m], that are sorted by the cells of a grid.
 
     skin [m]: the margin. width: of the cells [m], best twice the largest radius and the skin; lists are right with any.
@@ -127,7 +128,7 @@ class VerletList:
         launch(_limit_rows, self.count + 1, [self._starts, rows.ids, rows.offsets], device=self.device)
         self._run(_fill, *search, rows.offsets, self._near, rows.ids)
         self.outdated.zero_()
-        self.builds += 1
+        self._put(builds=self.builds + 1)
 
     def reserve(self, capacity: int) -> None:
         """Make room for so many neighbours in all rows together.

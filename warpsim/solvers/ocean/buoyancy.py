@@ -17,15 +17,17 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import checked, integers, numbers
 from ...core.language import (
     array, array2d, atomic_add, cross, dot, float64, func, get_device, kernel, launch, length, mat33d, max,
     normalize, quatd, sqrt, tid, vec3d, vec3i, zeros,
 )  # fmt: skip
 from ...core.lib.quaternions import quat_rotate, quat_rotate_inv
-from ...errors import ArrayError
+from ...core.runtime.arrays.fixed import Fixed, Layout, check_fits
+from ...errors import ArrayError, instance
 from ..closed import check_closed
 from .dispersion import GRAVITY
-from .query import ocean_surface
+from .query import check_surface, ocean_surface
 from .spectrum import as_number, on_device
 
 Vectors, Numbers = array(dtype=vec3d), array(dtype=float64)
@@ -44,7 +46,7 @@ class FloatState:
         return self.position, self.orientation, self.velocity, self.spin
 
 
-class Floats:
+class Floats(Fixed):
     """Rigid bodies of one shape that float: a closed triangle mesh, from outside counter-clockwise.
 
     points (n, 3) [m], triangles (m, 3); mass [kg] or density [kg/m^3] of the closed volume. center_of_mass (3,) and
@@ -56,6 +58,10 @@ class Floats:
     for numbers that no body has.
     """
 
+    replaceable = ("mass", "drag", "friction", "added_mass")
+    constant = ("triangles",)
+
+    @checked
     def __init__(
         self, points: Any, triangles: Any, mass: Any = None, density: float | None = None, *, drag: Any = 1.0,
         friction: Any = 0.01, added_mass: Any = 0.5, center_of_mass: Any = None, inertia: Any = None,
@@ -107,7 +113,11 @@ class Floats:
         """
         if not 0.0 < dt < math.inf:
             raise ArrayError(f"dt is {dt}\nexpected: a finite time step above zero [s]")
-        count = state.position.shape[0]
+        self.check_replaced("floats")
+        count = len(instance(instance(state, FloatState, "state").position, array, "state.position"))
+        _check_state(state, count, self.device, "state")
+        _check_state(instance(out, FloatState, "out"), count, self.device, "out")
+        check_surface(surface)
         shape = (count, len(self.points))
         mass, drag, friction, added = (
             on_device(a, self.device) for a in (self.mass, self.drag, self.friction, self.added_mass)
@@ -133,9 +143,15 @@ class Floats:
         launch(_move, count, inputs, list(out.arrays()), device=self.device)
 
 
+def _check_state(state: FloatState, count: int, device: Any, name: str) -> None:
+    """Raise `ArrayError` for a state whose arrays are not all of so many floats."""
+    for field, value in vars(state).items():
+        check_fits(value, Layout(quatd if field == "orientation" else vec3d, (count,), device), f"{name}.{field}")
+
+
 def checked_mesh(points: Any, triangles: Any) -> tuple[np.ndarray, np.ndarray]:
     """Points (n, 3) and triangles (m, 3) of a closed mesh."""
-    points, triangles = np.asarray(points, float), np.asarray(triangles)
+    points, triangles = numbers(points, "points"), integers(triangles, "triangles")
     shaped = points.ndim == triangles.ndim == 2 and points.shape[1] == triangles.shape[1] == 3
     if not shaped or triangles.dtype.kind not in "iu" or not len(triangles) or not np.isfinite(points).all():
         raise ArrayError(

@@ -18,6 +18,7 @@ from ...core.language import (
     array, array2d, array4d, cross, float32, float64, func, int32, kernel, launch, normalize, sqrt, standard_names,
     tid, zeros,
 )  # fmt: skip
+from ...core.runtime.arrays.fixed import Fixed
 from .tiles import joined, short_waves, waves_of_cell
 
 _OF = standard_names()
@@ -81,7 +82,7 @@ def _lift(height: array2d(dtype=Any), displacement: array2d(dtype=Any), step: An
 
 
 @dataclass
-class Field:
+class Field(Fixed):
     """The surface at a time [s] on (cells, cells) points, as arrays.
 
     height [m], displacement (x, y) [m], unit normals, jacobian and stretch of the horizontal displacement, velocity of

@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...arguments import checked
 from ...core.language import array, array2d, kernel, launch, max, smoothstep, tid, zeros
-from ...errors import ArrayError
+from ...core.runtime.arrays.fixed import Fixed
+from ...errors import ArrayError, instance
 from .field import Field
 
 
@@ -22,13 +24,14 @@ def _spread(stretch: array2d(dtype=Any), threshold: Any, width: Any, remaining: 
     foam[i, j] = max(remaining * foam[i, j], new)
 
 
-class Foam:
+class Foam(Fixed):
     """Coverage (cells, cells) of the water of each cell, carried from time to time.
 
     threshold: stretch below which foam appears; it is complete `width` lower. lifetime [s]: of the fading to 1/e.
     Raises `ArrayError` for a width or a lifetime that is not above zero, and a threshold that is not finite.
     """
 
+    @checked
     def __init__(self, threshold: float = 0.55, width: float = 0.35, lifetime: float = 4.0):
         if not (width > 0.0 and lifetime > 0.0 and math.isfinite(threshold)):
             raise ArrayError(
@@ -38,13 +41,14 @@ class Foam:
         self.threshold, self.width, self.lifetime = threshold, width, lifetime
         self.coverage: array | None = None
 
+    @checked
     def step(self, field: Field, dt: float) -> array:
         """Let `dt` >= 0 seconds pass, add what breaks now, and return the coverage; it starts without any."""
         if not dt >= 0.0:
             raise ArrayError(f"dt is {dt}\nexpected: at least 0 [s]")
-        like = field.stretch
+        like = instance(field, Field, "field").stretch
         if self.coverage is None or self.coverage.shape != like.shape:
-            self.coverage = zeros(like.shape, like.dtype, like.device, like.requires_grad)
+            self._put(coverage=zeros(like.shape, like.dtype, like.device, like.requires_grad))
         numbers = map(like.dtype, (self.threshold, self.width, math.exp(-dt / self.lifetime)))
         launch(_spread, like.shape, [like, *numbers], [self.coverage], device=like.device)
         return self.coverage

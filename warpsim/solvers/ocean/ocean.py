@@ -16,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import checked
 from ...core.language import array, empty, float32, float64, get_device, int32, launch, zeros
-from ...errors import ArgumentTypeError, ArrayError
+from ...core.runtime.arrays.fixed import Fixed, Layout, check_fits
+from ...errors import ArgumentTypeError, ArrayError, instance
 from ...fft import ifft2
 from .dispersion import DEEP
 from .field import COMPLEX, QUADRUPLE, TRIPLE, Field, compose, compose_velocity
@@ -33,13 +35,16 @@ class ResolutionWarning(UserWarning):
     """The grid of an ocean cannot hold the waves that its spectrum has most of."""
 
 
-class Sea:
+class Sea(Fixed):
     """One system of waves: a spectrum, a spreading, the direction that it goes to, and swell elongation.
 
     direction [rad]: counter-clockwise from x. swell: 0 for none to 1 for waves that all go one way. Both may be arrays
     of one float64, with gradients. An ocean takes several: swell from afar beside the sea that the wind makes here.
     """
 
+    replaceable = ("direction", "swell")
+
+    @checked
     def __init__(self, spectrum: Spectrum, spreading: Spreading | None = None, direction: Any = 0.0, swell: Any = 0.0):
         if not isinstance(spectrum, Spectrum):
             raise ArgumentTypeError(
@@ -52,7 +57,9 @@ class Sea:
             raise ArrayError(f"swell is {float(self.swell.numpy()[0]):g}\nexpected: 0 to 1")
 
     def parameters(self) -> list[array]:
-        """All arrays that the sea follows from."""
+        """All arrays that the sea follows from. Raises `ArrayError` for one that was replaced by what is no number."""
+        for part, name in ((self, "sea"), (self.spectrum, "spectrum"), (self.spreading, "spreading")):
+            part.check_replaced(name)
         return [*self.spectrum.parameters.values(), self.spreading.parameter, self.direction, self.swell]
 
     def peak(self, device: Any) -> float:
@@ -61,7 +68,7 @@ class Sea:
         return float(self.spectrum.peak(vec4d(*p))[0])
 
 
-class Ocean:
+class Ocean(Fixed):
     """Random waves on a square tile of the sea, or on several tiles with disjoint bands of waves.
 
     seas: a spectrum, a `Sea`, or several. size [m]: of the tile; of several tiles, each of which divides the first a
@@ -77,13 +84,20 @@ class Ocean:
     Raises `ArrayError` for numbers that no sea has, and warns (`ResolutionWarning`) where the grid misses the peak.
     """
 
+    replaceable = ("depth", "choppiness", "noise")
+    variance: array
+    amplitude: array
+    frequency: array
+    orbit: array
+
     def __init__(
         self, seas: Any, size: float | Sequence[float] = 1000.0, cells: int = 256, *, depth: Any = None,
         tension: float = 0.0, choppiness: Any = 1.0, loop_period: float | None = None, shortest: float = 0.0,
         longest: float = math.inf, trough_damping: float = 0.0, trough_scale: float | None = None, seed: int = 0,
         dtype: Any = float32, device: Any = None,
     ):  # fmt: skip
-        self.seas = [s if isinstance(s, Sea) else Sea(s) for s in (seas if isinstance(seas, list | tuple) else [seas])]
+        given = seas if isinstance(seas, list | tuple) else [seas]
+        self.seas = tuple(s if isinstance(s, Sea) else Sea(s) for s in given)
         if not self.seas:
             raise ArrayError("no seas\nexpected: a spectrum, a `Sea`, or several")
         self.device, self.dtype, self.cells = get_device(device), dtype, _checked_cells(cells)
@@ -108,22 +122,23 @@ class Ocean:
 
     def update(self) -> None:
         """Compute amplitudes and frequencies from the present parameters and noise; recorded on tapes."""
+        self.check_replaced("ocean")
         shape = (len(self.tiles), self.cells, self.cells // 2 + 1)
         wants = any(a.requires_grad for sea in self.seas for a in sea.parameters()) or self.depth.requires_grad
         depth = on_device(self.depth, self.device)
-        self.variance = zeros(shape, vec2d, self.device, requires_grad=wants)
+        self._put(variance=zeros(shape, vec2d, self.device, requires_grad=wants))
         for sea in self.seas:
             kernel = variance_kernel(sea.spectrum.density, sea.spectrum.peak, sea.spreading.density)
             own = [on_device(a, self.device) for a in (sea.spreading.parameter, sea.direction, sea.swell)]
             medium = [depth, float64(self.tension), self._sizes, self._bands, self.cells]
             inputs = [*sea.spectrum.arrays(self.device), *own, *medium]
             launch(kernel, shape, inputs, [self.variance], device=self.device)
-        self.amplitude = empty(shape, QUADRUPLE[self.dtype], self.device, wants or self.noise.requires_grad)
+        self._put(amplitude=empty(shape, QUADRUPLE[self.dtype], self.device, wants or self.noise.requires_grad))
         launch(amplitudes, shape, [self.variance, self.noise], [self.amplitude], device=self.device)
-        self.frequency = zeros(shape, float64, self.device, requires_grad=self.depth.requires_grad)
+        self._put(frequency=zeros(shape, float64, self.device, requires_grad=self.depth.requires_grad))
         medium = [depth, float64(self.tension), float64(self.loop_period or 1.0), int(self.loop_period is not None)]
         launch(frequencies, shape, [*medium, self._sizes, self.cells], [self.frequency], device=self.device)
-        self.orbit = empty(shape, self.dtype, self.device, requires_grad=self.depth.requires_grad)
+        self._put(orbit=empty(shape, self.dtype, self.device, requires_grad=self.depth.requires_grad))
         launch(orbits, shape, [depth, self._sizes, self.cells], [self.orbit], device=self.device)
 
     def variances(self) -> np.ndarray:
@@ -139,16 +154,22 @@ class Ocean:
 
     # ----- the surface ----------------------------------------------------------------------------
 
+    @checked
     def spectra(self, time: float, velocity: bool = False, out: array | None = None) -> array:
-        """Spectra (planes, tiles, cells, cells) at a time, see `propagate`."""
-        shape = (MOVING if velocity else STILL, len(self.tiles), self.cells, self.cells)
+        """Spectra (planes, tiles, cells, cells) at a time, see `propagate`. Raises `ArrayError` for an `out` of another
+        layout."""
+        self.check_replaced("ocean")
+        moving = velocity or (isinstance(out, array) and out.shape[0] == MOVING)
+        shape = (MOVING if moving else STILL, len(self.tiles), self.cells, self.cells)
         wants = self.amplitude.requires_grad or self.frequency.requires_grad
         spectra = empty(shape, COMPLEX[self.dtype], self.device, requires_grad=wants) if out is None else out
+        check_fits(spectra, Layout(COMPLEX[self.dtype], shape, self.device), "out")
         period = self.loop_period or 1.0
         inputs = [self.amplitude, self.frequency, self.orbit, float64(time / period), float64(period), self._sizes]
         launch(propagate, self.amplitude.shape, inputs, [spectra], device=self.device)
         return spectra
 
+    @checked
     def evaluate(self, time: float, velocity: bool = False, out: Field | None = None) -> Field:
         """The surface at a time [s]. out: a field of this ocean, whose arrays are overwritten; new ones by default.
 
@@ -161,9 +182,9 @@ class Ocean:
         planes = self.spectra(time, velocity, None if out is None else out.planes)
         ifft2(planes, out=planes, norm="forward")
         field = out or self._new_field(planes, velocity)
-        field.time = time
         chop = on_device(self.choppiness, self.device)
-        field.surface = surface_of(planes, self._ratios, chop, self.trough_damping, self.trough_scale, self.size)
+        surface = surface_of(planes, self._ratios, chop, self.trough_damping, self.trough_scale, self.size)
+        field._put(time=time, surface=surface)
         damping = [self.dtype(self.trough_damping), self.dtype(self.trough_scale)]
         inputs = [planes, self._ratios, chop, *damping]
         results = [field.height, field.displacement, field.normals, field.jacobian, field.stretch]
@@ -173,12 +194,12 @@ class Ocean:
         return field
 
     def _check_field(self, field: Field, velocity: bool) -> None:
-        shape = (STILL if field.velocity is None else MOVING, len(self.tiles), self.cells, self.cells)
-        if field.planes.shape != shape or field.height.dtype is not self.dtype or field.height.device != self.device:
-            raise ArrayError(
-                f"out has planes of {field.planes.shape}, {field.height.dtype.__name__} on {field.height.device}\n"
-                f"expected: {shape}, {self.dtype.__name__} on {self.device}: a field that this ocean made"
-            )
+        instance(field, Field, "out")
+        planes = STILL if field.velocity is None else MOVING
+        check_fits(
+            field.planes, Layout(COMPLEX[self.dtype], (planes, len(self.tiles), self.cells, self.cells), self.device),
+            "planes of out, a field that this ocean made,",
+        )
         if velocity and field.velocity is None:
             raise ArrayError(
                 "out was made without velocity, and has no room for it\nhelp: make it by evaluate(t, velocity=True)"

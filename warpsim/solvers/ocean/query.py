@@ -13,15 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import checked, numbers
 from ...core.language import (
     abs, array, array4d, bool_, float32, float64, floor, func, int32, kernel, launch, max, struct, tid, vec2d, vec2f,
     vector, zeros,
 )  # fmt: skip
-from ...errors import ArrayError
+from ...errors import ArrayError, instance, shown
 from .field import Field
-from .propagate import DISPLACEMENT, HEIGHT
+from .propagate import DISPLACEMENT, HEIGHT, MOVING, STILL
 from .tiles import damping_rate, damping_weight, joined, no_waves
 
+SUPPORT = 4  # points that a cubic takes along an axis
 _STEPS = 20  # of Newton's method, at most: four are enough where nothing is about to fold
 _CLOSE = 1.0e-3  # cells between the point and where the water found stands
 _LEAST = 0.05  # of a Jacobian that is divided by
@@ -58,9 +60,19 @@ def surface_of(planes: array, ratios: array, choppiness: array, damping: float, 
     """The struct for the planes of a field."""
     surface = Surface() if planes.dtype is vec2f else SurfaceD()
     surface.planes, surface.ratios, surface.choppiness = planes, ratios, choppiness
-    surface.support = 4  # points that a cubic takes along an axis; as a number at run time it keeps kernels small
+    surface.support = SUPPORT  # as a number at run time it keeps kernels small
     surface.damping, surface.scale, surface.size = damping, scale, size
     return surface
+
+
+def check_surface(surface: Any) -> None:
+    """Raise `ArrayError` for what is no surface of a field, or has fields that do not belong together."""
+    planes = instance(surface, (Surface, SurfaceD), "surface").planes
+    moving = planes.ndim == 4 and planes.shape[0] in (STILL, MOVING) and planes.shape[2] == planes.shape[3] > 0
+    if not moving or surface.ratios.shape != planes.shape[1:2] or surface.choppiness.shape != (1,) or (
+        surface.support != SUPPORT
+    ):
+        raise ArrayError(f"surface is {shown(surface)}\nexpected: `field.surface` as `Ocean.evaluate` made it")
 
 
 # ----- interpolation --------------------------------------------------------------------------------
@@ -224,13 +236,14 @@ def _heights(s: Any, x: array(dtype=Any), y: array(dtype=Any), heights: array(dt
     heights[i] = z if converged else type(z)(math.nan)
 
 
+@checked
 def query_heights(field: Field, x: Any, y: Any) -> np.ndarray:
     """Heights [m] of a field over points x, y, of one shape [m]; NaN where crests fold over.
 
     Raises `ArrayError` where x and y have different shapes.
     """
     dtype, device = field.height.dtype, field.height.device
-    x, y = np.asarray(x, float), np.asarray(y, float)
+    x, y = numbers(x, "x"), numbers(y, "y")
     if x.shape != y.shape:
         raise ArrayError(f"x has shape {x.shape}, y {y.shape}\nexpected: one shape, a pair for every point")
     places = [array(a.ravel(), dtype=dtype, device=device) for a in (x, y)]

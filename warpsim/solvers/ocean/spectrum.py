@@ -7,10 +7,13 @@ array of one float64: with `requires_grad=True` it gets a gradient from everythi
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
+from ...arguments import is_number
 from ...core.language import array, exp, float64, func, kernel, launch, log, min, sinh, standard_names, tanh, zeros
 from ...core.runtime.arrays.creation import copy
+from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ArgumentTypeError, ArrayError
 from .dispersion import GRAVITY
 
@@ -132,12 +135,13 @@ def given_peak(p: vec4d) -> vec2d:
 # ----- spectra ------------------------------------------------------------------------------------
 
 
-class Spectrum:
+class Spectrum(Fixed):
     """A density, the peak that spreading refers to, and parameters by name."""
 
     def __init__(self, density: Any, peak: Any, **parameters: Any):
         self.density, self.peak = density, peak
-        self.parameters = {name: as_number(value, name) for name, value in parameters.items()}
+        numbers = {name: as_number(value, name) for name, value in parameters.items()}
+        self.parameters = MappingProxyType(numbers)
 
     def arrays(self, device: Any) -> list[Any]:
         """Four arrays of one float64: the parameters, then as many ones as are missing."""
@@ -226,7 +230,7 @@ def as_number(value: Any, name: str, positive: bool = True) -> Any:
                 f"{name} is an array of {value.shape} {value.dtype.__name__}\nexpected: a number, or one float64"
             )
         number = value
-    elif isinstance(value, (int, float)) or hasattr(value, "__float__"):
+    elif is_number(value):
         number = array([float(value)], dtype=float64)
     else:
         raise ArgumentTypeError(f"{name} is {type(value).__name__}\nexpected: a number, or an array of one float64")

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...core.language import abs, array, cos, cosh, exp, float64, func, kernel, launch, log, max, sqrt, tanh, tid, zeros
+from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ArrayError
 from .spectrum import as_number
 
@@ -114,8 +115,10 @@ def gamma_ratio(s: float64) -> float64:
 # ----- spreadings ---------------------------------------------------------------------------------
 
 
-class Spreading:
+class Spreading(Fixed):
     """A density and its parameter, an array of one float64. Raises `ArrayError` unless it integrates to 1."""
+
+    replaceable = ("parameter",)
 
     def __init__(self, density: Any, parameter: Any = 1.0, checked: bool = False):
         self.density, self.parameter = density, as_number(parameter, "the parameter of a spreading")

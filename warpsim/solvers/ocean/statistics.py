@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import checked
 from ...core.language import array, float64, kernel, launch, pow, standard_names, tid, zeros
 from .dispersion import DEEP, GRAVITY, angular_frequency, group_velocity
 from .spectrum import Spectrum
@@ -31,6 +32,7 @@ class SeaStatistics:
     zero_crossing_period: float
 
 
+@checked
 def sea_statistics(spectrum: Spectrum, depth: float = DEEP) -> SeaStatistics:
     """What a spectrum says of the sea at a depth [m], integrated from 0.2 to 60 times its peak frequency."""
     omega, density = sampled(spectrum, depth)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.runtime.devices.capture import current_graph
 from ...errors import DivergenceError, ModelError, shown
-from ..checks import period_problem, refuse, substeps_problem
+from ..checks import period_problem, refuse
 from ..statistics import first_not_finite
 from .fluid import Fluid
 from .smoothing import KERNELS
@@ -62,7 +62,6 @@ def check_choices(solver: SolverSPH, smoothing: Any, spacing: Any, period: Any, 
         (solver.kernel not in KERNELS, f"kernel is {solver.kernel!r}", "one of " + ", ".join(KERNELS)),
         (solver.density not in ("continuity", "summation"), f"density is {solver.density!r}",
          "'continuity' or 'summation'"),
-        substeps_problem(solver.substeps, automatic=True),
         (bool((mass <= 0.0).any()), f"particle {int(np.argmin(mass)) if mass.size else 0} of a fluid has no mass",
          "above 0 [kg]; walls are shapes"),
         period_problem(period),

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import checked
 from ...core.language import zeros
 from ...core.runtime.devices.capture import current_graph
 from ...errors import DivergenceError, ModelError, StateError
+from ..checks import MOST
 from ..control import Control, advance_shapes
 from ..model import Model
 from ..neighbours.cluster_list import SIZE
@@ -22,7 +24,7 @@ from .forces import drift, force_kernel, kick
 from .projection import measure_kernel, press_by, project_kernel, rate_kernel
 from .solver import SolverSPH
 
-_LEAST, _MOST = 2, 1_000_000  # iterations of the correction of density
+_LEAST = 2  # iterations of the correction of density
 
 
 class SolverDFSPH(SolverSPH):
@@ -43,6 +45,7 @@ class SolverDFSPH(SolverSPH):
     On a tape the iterations are recorded. How many there are is decided by the host, so a step cannot be captured.
     """
 
+    @checked
     def __init__(
         self, model: Model, fluid: Fluid | None = None, dim: int = 3, kernel: str = "cubic", smoothing: float = 1.3,
         density_error: float = 1.0e-4, divergence_error: float = 1.0e-3, iterations: int = 100, no_slip: bool = False,
@@ -54,8 +57,8 @@ class SolverDFSPH(SolverSPH):
                 raise ModelError(f"{name} is {value}\nexpected: between 0 and 1")
         if isinstance(fluid, Fluid) and fluid.tension:
             raise ModelError("an incompressible fluid has surface tension\nexpected: none, or SolverSPH")
-        if not (isinstance(iterations, Integral) and _LEAST <= iterations <= _MOST):
-            raise ModelError(f"iterations is {iterations}\nexpected: {_LEAST} or more, whole, up to {_MOST}")
+        if not (isinstance(iterations, Integral) and _LEAST <= iterations <= MOST):
+            raise ModelError(f"iterations is {iterations}\nexpected: {_LEAST} or more, whole, up to {MOST}")
         super().__init__(
             model, fluid, dim, kernel, smoothing, "summation", False, no_slip, substeps, period, bounds, spacing,
             overlaps, check,
@@ -86,7 +89,8 @@ class SolverDFSPH(SolverSPH):
         divergence = self._correct(True, dt, around, dim, listed)
         self._act(control, dt, around, dim, listed)
         density = self._correct(False, dt, around, dim, listed)
-        self.last_errors, self.last_iterations = zip(divergence, density, strict=True)
+        errors, iterations = zip(divergence, density, strict=True)
+        self._put(last_errors=errors, last_iterations=iterations)
         self._run(press_by, p.water, dt, self._pushed, p.rho, p.p, p.push)
         if p.walls:
             self._push_walls(control, substeps, listed)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arguments import numbers
 from ...errors import ModelError
 
 DENSITY, SOUND, ALPHA, VISCOSITY, XSPH, DIFFUSION, TENSION, SHIFTING = range(8)
@@ -55,4 +56,4 @@ class Fluid:
 
     def density_at(self, pressure: Any) -> np.ndarray:
         """The density [kg/m^3] at which the pressure is this [Pa]."""
-        return self.density * (1.0 + np.asarray(pressure, dtype=np.float64) / self.stiffness) ** (1.0 / 7.0)
+        return self.density * (1.0 + numbers(pressure, "pressure") / self.stiffness) ** (1.0 / 7.0)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.language import array, atomic_max, dot, empty, int32, kernel, launch, tid, zeros
+from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.creation import copy
 from ...geometry.hash_grid.hash_grid import HashGrid
 from ..neighbours.cluster_list import SIZE, ClusterList
@@ -15,7 +16,7 @@ from ..origin import from_origin, in_world
 from .walls import WALL, WATER
 
 
-class Particles:
+class Particles(Fixed):
     """Arrays of `water` particles of fluid, then `walls` of walls, each in an order in which neighbours are near.
 
     number: which particle stands k-th, those of walls counted after those of fluid, and slot, its inverse: (total,).
@@ -32,6 +33,8 @@ class Particles:
     around_water, around_walls: cluster lists with a margin `skin` [m], the second of fluid alone. seen: x when they
     were made; outdated: 1 where something is farther from there than half of it.
     """
+
+    constant = ("first",)
 
     def __init__(
         self, model: Any, local: np.ndarray, shape: np.ndarray, wall_mass: float, width: float, skin: float,

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from ...arguments import checked
 from ...core.language import array, float64, int32, launch, zeros
 from ...core.runtime.arrays import saved_contents
+from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.creation import copy
 from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
 from ...core.runtime.rollout.footprint import may_run_again
 from ...errors import StateError
-from ..checks import check_step, model_problem, refuse
+from ..checks import check_step, count_or_none, flag, model_problem, refuse
 from ..control import Control, advance_shapes
 from ..model import Model
 from ..neighbours.cluster_list import ClusterList
@@ -48,7 +50,7 @@ _COLUMN = {2: 4.0, 3: 2.0}  # spacings: clusters of a lattice are then 4 x 4, or
 THINNEST = 0.998  # the least density without suction, in that at rest: spray does not forget its volume
 
 
-class SolverSPH:
+class SolverSPH(Fixed):
     """Steps the particles of a model as a weakly compressible fluid; shapes are walls, filled with rows of particles.
 
     fluid: what it is made of. dim: 2 for a sheet of constant z, where masses are those of one metre of depth, or 3.
@@ -76,6 +78,10 @@ class SolverSPH:
     for what is no fluid.
     """
 
+    settings: ClassVar[dict[str, Any]] = {"substeps": count_or_none, "check": flag}
+    replaceable = ("fluid_numbers",)
+
+    @checked
     def __init__(
         self, model: Model, fluid: Fluid | None = None, dim: int = 3, kernel: str = "wendland2", smoothing: float = 1.5,
         density: str = "continuity", suction: bool = False, no_slip: bool = False, substeps: int | None = None,
@@ -162,7 +168,7 @@ class SolverSPH:
         self._run(store, p.water, self.origin, p.number, p.x, p.v, p.rho, *into)
         if self.streams:
             copy(state_out.poured, self._poured)
-        self.steps += 1
+        self._put(steps=self.steps + 1)
         if self.check:
             require_finite(self, state_out)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.language import array, determinant, empty, float32, kernel, launch, length, mat33, tid, uint64, vec3
+from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ModelError
 from ...geometry.hash_grid.hash_grid import HashGrid
 from ...geometry.hash_grid.neighbors import hash_grid_neighbors
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _LARGEST = 200_000_000
 
 
-class Surface:
+class Surface(Fixed):
     """Makes surfaces of states of a solver in space.
 
     cell [m]: of the grid on which the surface is found, None: half a spacing. blur: smoothing length in spacings; more

@@ -16,14 +16,17 @@ from typing import Any
 import numpy as np
 
 from ...core.language import abs, array, cross, dot, int32, kernel, launch, length, tid, vec3i
+from ...core.runtime.arrays.fixed import Fixed
 from .particle import position
 
 AIR = 1.204
 """Density of air at 20 degrees [kg/m^3]."""
 
 
-class Aerodynamics:
+class Aerodynamics(Fixed):
     """Forces of the wind on the triangles of a model that have coefficients of drag or lift."""
+
+    constant = ("firsts", "around")
 
     def __init__(self, model: Any, density: float):
         self.model, self.density = model, model.dtype(density)

@@ -18,6 +18,8 @@ from .particle import position, pushed
 class Attachments(Constraints):
     """Particles held at targets that `Control` moves."""
 
+    constant = ("order", "indices", "shape")
+
     def __init__(self, model: Any, iterated: bool):
         super().__init__(model, model.attachment_particle, int32, model.vec3, iterated)
         self.targets, self.pace = self.gathered(model.vec3), self.gathered(model.vec3)

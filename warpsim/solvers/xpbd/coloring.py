@@ -11,12 +11,13 @@ import itertools
 import numpy as np
 
 from ...core.language import array, array2d, int32, kernel, launch, uint64, zeros
+from ...core.runtime.arrays.fixed import Fixed
 from ...errors import ModelError
 
 _ROUND = 64  # colors that the bits of one number can hold
 
 
-class Coloring:
+class Coloring(Fixed):
     """Constraints (n, particles) in order of color.
 
     order: their numbers, (n,); those of one color keep their order. ranges: (first, count) in it, a color each.

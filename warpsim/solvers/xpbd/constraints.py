@@ -22,16 +22,19 @@ from typing import Any
 import numpy as np
 
 from ...core.language import array, launch, zeros
+from ...core.runtime.arrays.fixed import Fixed
 from .coloring import Coloring
 from .jacobi import Copies
 
 
-class Constraints:
+class Constraints(Fixed):
     """Constraints of one kind, in order of color.
 
     A kind gathers its materials once a step (`prepare`), solves all its colors in turn (`project`), and damps
     velocities (`damp`).
     """
+
+    constant = ("order", "indices")
 
     def __init__(self, model: Any, indices: Any, index_type: Any, multiplier: Any, iterated: bool):
         rows = np.asarray(indices).reshape(len(indices), -1)
@@ -64,8 +67,9 @@ class Constraints:
         """Take all constraints at once from now on, instead of color by color; those of one particle have no need."""
         rows = self.indices.numpy().reshape(self.count, -1)
         if rows.shape[1] > 1:
-            self.copies = Copies(self.model, rows, self.indices.dtype, relaxation)
-            self.scratch += self.copies.scratch
+            copies = Copies(self.model, rows, self.indices.dtype, relaxation)
+            self.scratch += copies.scratch
+            self._put(copies=copies)
 
     def launch_projections(self, kernel: Any, *args: Any) -> None:
         """One iteration; the last argument is where particles are.

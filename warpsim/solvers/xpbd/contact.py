@@ -30,6 +30,7 @@ from typing import Any
 from ...core.language import (
     Array, Float, Vec, abs, array, clamp, dot, func, int32, kernel, launch, length, max, min, tid, uint64, vector,
 )  # fmt: skip
+from ...core.runtime.arrays.fixed import Fixed
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation
 from ..shapes import DISTANCE, ShapeType, moved, surface_velocity, to_shape
@@ -43,7 +44,7 @@ _THIN = {
 }  # what has another side to come out of
 
 
-class ShapeContact:
+class ShapeContact(Fixed):
     """Particles against every shape, one launch each.
 
     depth [m]: how deep inside of a mesh or volume a particle may be and still be led out.
@@ -156,10 +157,8 @@ def _collide_with(distance: Any, thin: bool) -> Any:
                     t = sweep(once, here, keep, scale[s], source, heights)
                     if t > 0.0 and t < 1.0:
                         touch = once + t * (here - once)
-                        above, facing = distance(touch, scale[s], source, heights, 2.0 * keep + fast)
-                        inward = facing
-                        depth = keep - above - dot(here - touch, facing)
-                        left = 1.0 - t
+                        above, inward = distance(touch, scale[s], source, heights, 2.0 * keep + fast)
+                        depth, left = keep - above - dot(here - touch, inward), 1.0 - t
             if depth > 0.0:
                 n = quat_rotate(transform_get_rotation(pose[s]), inward)
                 u = surface_velocity(pose[s], twist[s], p)
@@ -178,13 +177,9 @@ def _collide_with(distance: Any, thin: bool) -> Any:
                 if arrival < -2.0 * (h * length(gravity[0]) + length(turn) * length(v[i] - u)):
                     e = restitution[s]
                     gained = dot(gravity[0], n) * min(-depth / arrival, h)
-                slid = touched * (way - dot(way, n) * n)
-                far = length(slid)
                 push = (1.0 + e) * depth
-                stay = 1.0 + h * 0.0
-                if far > mu_static[s] * push:
-                    stay = mu[s] * push / far
-                x[i] = placed(a, p + push * n - min(stay, 1.0 + h * 0.0) * slid)
+                slid = rubbed(touched * (way - dot(way, n) * n), mu[s] * push, mu_static[s] * push)
+                x[i] = placed(a, p + push * n - slid)
                 leaving = max((1.0 + e) * gained - e * arrival, h * 0.0) + dot(u, n) + 0.5 * dot(way, turn) / h
                 hit[i] = vector(n[0], n[1], n[2], leaving)
                 met[i] = s
@@ -219,7 +214,7 @@ def bounce(
 
 @func
 def rubbed(slip: Vec[3, Float], sliding: Float, static: Float) -> Vec[3, Float]:
-    """What friction takes of a velocity along a surface: all up to `static`, else `sliding` [m/s]."""
+    """What friction takes of a way or a velocity along a surface: all up to `static`, else `sliding` [m] or [m/s]."""
     far = length(slip)
     if far > max(static, sliding):
         return (sliding / far) * slip

@@ -14,14 +14,17 @@ from typing import Any
 import numpy as np
 
 from ...core.language import array, int32, kernel, launch, tid, vector, zeros
+from ...core.runtime.arrays.fixed import Fixed
 from .particle import placed, position
 
 
-class Copies:
+class Copies(Fixed):
     """Parts of particles, one for each constraint (rows, particles a row) that they are in.
 
     members: indices of parts, as the constraints' kernels take them. factor: how many times lighter a part is.
     """
+
+    constant = ("source", "members", "firsts", "around")
 
     def __init__(self, model: Any, rows: np.ndarray, index_type: Any, relaxation: float):
         flat, device, n = rows.ravel(), model.device, model.particle_count

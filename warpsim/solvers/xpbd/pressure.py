@@ -14,14 +14,17 @@ from typing import Any
 import numpy as np
 
 from ...core.language import Float, Vec, array, cross, dot, func, int32, kernel, launch, tid, vec2i, zeros
+from ...core.runtime.arrays.fixed import Fixed
 from .particle import position, pushed
 
 
-class Pressures:
+class Pressures(Fixed):
     """Closed surfaces of a model, no two of which share a particle.
 
     members: particles, surface by surface, those of surface s from `ranges[s]` on. slope: gradients [m^2].
     """
+
+    constant = ("ranges", "members", "owners", "firsts", "beside")
 
     def __init__(self, model: Any, iterated: bool):
         self.model, self.iterated, device = model, iterated, model.device
@@ -41,7 +44,7 @@ class Pressures:
 
     def prepare(self, control: Any, h: Any) -> None:
         """Materials are read where they are."""
-        self.h = h
+        self._h = h
 
     def reset(self) -> None:
         """Start a substep: no force has acted yet."""
@@ -52,7 +55,7 @@ class Pressures:
         """One iteration."""
         m, own = self.model, [self.members, self.ranges]
         self._run(find_slopes, len(self.members), *own, self.owners, self.firsts, self.beside, x, self.slope)
-        law = [m.pressure_target, m.pressure_compliance, self.h, self.multipliers]
+        law = [m.pressure_target, m.pressure_compliance, self._h, self.multipliers]
         self._run(balance(self.iterated), m.pressure_count, *own, *law, self.slope, x, self.change)
         self._run(inflate, len(self.members), self.members, self.owners, self.slope, self.change, x)
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.language import Float, Vec, array, array2d, dot, func, int32, kernel, launch, length, max, min, tid
+from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.creation import copy
 from .contact import rubbed, since_contact, turned_normal
 from .particle import position, pushed
 
 
-class SelfContact:
+class SelfContact(Fixed):
     """Particles of a model against each other."""
 
     def __init__(self, model: Any):

@@ -9,14 +9,16 @@ from __future__ import annotations
 import functools
 import math
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 from ...core.language import launch
 from ...core.runtime.arrays.creation import copy
+from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.saved_contents import active
 from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
 from ...errors import DivergenceError, ModelError, StateError
+from ..checks import MOST, flag, model_problem, refuse
 from ..contacts import Contacts
 from ..control import Control
 from ..model import Model
@@ -39,11 +41,10 @@ from .tetrahedron import Tetrahedra
 from .workspace import Workspace
 
 COLORED, JACOBI = "colored", "jacobi"
-_MOST = 1_000_000  # substeps, and iterations in each
 _GRAPHS = 8  # how many combinations of states and controls are kept as graphs
 
 
-class SolverXPBD:
+class SolverXPBD(Fixed):
     """Steps the particles of a model: springs, bending, membranes, tetrahedra, attachments, contact.
 
     substeps: of a step, more make it stiffer, less damped and more exact. iterations: of the constraints in a substep,
@@ -60,14 +61,17 @@ class SolverXPBD:
     Raises `ModelError` for numbers that no step can have.
     """
 
+    settings: ClassVar[dict[str, Any]] = {"check": flag}
+
     def __init__(
         self, model: Model, substeps: int = 10, iterations: int = 1, damping: float = 0.0, bending: str = DIHEDRAL,
         contact_depth: float = 0.05, air_density: float = AIR, check: bool = False, order: str = COLORED,
         relaxation: float = 1.0,
     ):  # fmt: skip
+        refuse((model_problem(model),))
         _check_counts(iterations=iterations)
         _check_numbers(contact_depth=contact_depth, air_density=air_density)
-        if not 0.0 < relaxation <= 1.0:
+        if not _is_number(relaxation) or not 0.0 < relaxation <= 1.0:
             raise ModelError(f"relaxation is {relaxation}\nexpected: above 0, up to 1")
         for name, word, known in (("bending", bending, (DIHEDRAL, ISOMETRIC)), ("order", order, (COLORED, JACOBI))):
             if word not in known:
@@ -117,7 +121,7 @@ class SolverXPBD:
             self._advance(*arguments)
         else:
             self._replay(*arguments)
-        self.steps += 1
+        self._put(steps=self.steps + 1)
 
     def _advance(self, state_in: State, state_out: State, control: Control, contacts: Any, dt: float) -> None:
         """The algorithm of XPBD with substeps."""
@@ -226,8 +230,9 @@ class SolverXPBD:
     def resting(self) -> Control:
         """The control of steps that are given none: gravity, shapes and targets are the model's own arrays."""
         rest, model = self._rest, self.model
-        rest.gravity, rest.shape_transform = model.gravity, model.shape_transform
-        rest.attachment_target = model.attachment_target
+        for name in ("gravity", "shape_transform", "attachment_target"):
+            if getattr(rest, name) is not getattr(model, name):
+                setattr(rest, name, getattr(model, name))
         return rest
 
     @property
@@ -251,6 +256,8 @@ class SolverXPBD:
                 raise StateError(f"{name} is {type(thing).__name__}\nexpected: a {kind.__name__} of the solver's model")
             if thing.model is not self.model:
                 raise StateError(f"{name} belongs to another model\nhelp: make it with the solver's model")
+            thing.check_replaced(name)
+        self.model.check_replaced("model")
 
     def _check_gradients(self, state_in: State, state_out: State, control: Control) -> None:
         """Raise `StateError` for a state that would cut gradients on their way, which leaves wrong ones behind it."""
@@ -331,8 +338,8 @@ def _as_time(dt: Any) -> float:
 def _check_counts(**counts: Any) -> None:
     """Raise `ModelError` for what is no number, not whole, below 1, or so large that no step ends."""
     for name, number in counts.items():
-        if not (_is_number(number) and 1 <= number <= _MOST and number == int(number)):
-            raise ModelError(f"{name} is {number}\nexpected: a whole number, 1 or more, up to {_MOST}")
+        if not (_is_number(number) and 1 <= number <= MOST and number == int(number)):
+            raise ModelError(f"{name} is {number}\nexpected: a whole number, 1 or more, up to {MOST}")
 
 
 def _check_numbers(**numbers: Any) -> None:

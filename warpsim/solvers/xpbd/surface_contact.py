@@ -22,11 +22,12 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.language import Float, Vec, abs, array, dot, func, int32, kernel, launch, length, tid, vec4i, vector
+from ...core.runtime.arrays.fixed import Fixed
 from ...core.lib.closest import closest_point_edge_edge, closest_point_triangle
 from .particle import position, pushed
 
 
-class SurfaceContact:
+class SurfaceContact(Fixed):
     """Surfaces of a model against each other."""
 
     def __init__(self, model: Any):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.language import int32, zeros
+from ...core.runtime.arrays.fixed import Fixed
 
 
-class Workspace:
+class Workspace(Fixed):
     """Scratch of one solver.
 
     x: packed particles, vec4 [m], [1/kg]. v: velocities [m/s]. inv_mass: [1/kg], 0 for what is held. start: where the

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ....errors import ArrayError, ArrayTypeError, AxisError, OutOfBoundsError, counted, user_frames
+from ....errors import ArrayError, ArrayTypeError, AxisError, OutOfBoundsError, counted, shown, user_frames
 from ...types import compounds, scalars, structs
 from ...types.arrays import MAX_NDIM, ArrayType, array_type, type_name
 from ...types.keywords import refuse_keywords
@@ -342,7 +342,10 @@ class array(Differentiable, metaclass=_ArrayMeta):
 
     def transpose(self, axes: Sequence[int] | None = None) -> array:
         """The same memory with dimensions in another order (reversed by default); negative axes count from the end."""
-        order = tuple(axes) if axes is not None else tuple(reversed(range(self.ndim)))
+        known = axes is None or (isinstance(axes, Sequence) and all(isinstance(k, int) for k in axes))
+        if not known:
+            raise ArrayError(f"axes {shown(axes)}\nexpected: an order of {tuple(range(self.ndim))}")
+        order = tuple(reversed(range(self.ndim))) if axes is None else tuple(axes)
         for axis in order:
             if isinstance(axis, int) and not -self.ndim <= axis < self.ndim:
                 raise AxisError(f"axis {axis} is out of bounds for array of dimension {self.ndim}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import ArgumentTypeError, ArrayError, DeviceError, counted, shown, user_frames
+from ....errors import ArgumentTypeError, ArrayError, ArrayTypeError, DeviceError, counted, shown, user_frames
 from ...types import compounds, scalars, structs
 from ...types.arrays import type_name
 from ..devices.capture import current_graph, recorded
@@ -335,7 +335,11 @@ def to_dlpack(wp_array: array) -> Any:
 
 def dtype_from_numpy(numpy_dtype: Any) -> Any:
     """The element type of a NumPy dtype. Raises `ArrayError` when there is none."""
-    return checked_dtype(np.dtype(numpy_dtype).type)
+    try:
+        found = np.dtype(numpy_dtype)
+    except (TypeError, ValueError):
+        raise ArrayTypeError(f"{shown(numpy_dtype)} is no NumPy dtype\nexpected: one, such as np.float32") from None
+    return checked_dtype(found.type)
 
 
 def dtype_to_numpy(warp_dtype: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import ArrayError, ArrayTypeError, counted
+from ....errors import ArrayError, ArrayTypeError, counted, shown
 from ...types import compounds, structs
 from ...types.arrays import MAX_NDIM, ArrayType, type_name
 from ...types.extents import MAX_EXTENT, integers
@@ -120,7 +120,10 @@ def contiguous_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]
 
 def checked_strides(strides: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides [bytes], one per dimension and none negative, or `ArrayError`."""
-    steps = tuple(int(s) for s in strides)
+    try:
+        steps = tuple(int(s) for s in strides)
+    except (TypeError, ValueError):
+        raise ArrayError(f"strides is {shown(strides)}\nexpected: one integer per dimension") from None
     if len(steps) != len(shape):
         raise ArrayError(f"strides {steps} for shape {shape}\nexpected: one stride per dimension")
     if any(s < 0 for s in steps):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....errors import LaunchError, counted
+from ....errors import LaunchError, counted, instance
 from ...types import compounds
 from ...types.arrays import ArrayType
 from ...types.cotangents import has_cotangent
@@ -231,7 +231,7 @@ class Launch(Unique):
 
     def set_param_at_index(self, index: int, value: Any, adjoint: bool = False) -> None:
         """Change one argument by position; adjoint: its gradient, of an adjoint launch."""
-        if not 0 <= index < len(self.args):
+        if not isinstance(index, int) or not 0 <= index < len(self.args):
             raise LaunchError(f"parameter {index} of kernel {self.kernel.key!r}\nexpected: 0 to {len(self.args) - 1}")
         args = list(self.args)
         if not adjoint:
@@ -263,7 +263,7 @@ class Launch(Unique):
 
     def set_params(self, values: Any) -> None:
         """Change all arguments."""
-        if len(values) != len(self.args):
+        if len(instance(values, (list, tuple), "values")) != len(self.args):
             raise LaunchError(
                 f"{counted(len(values), 'value')} for kernel {self.kernel.key!r}\n"
                 f"expected: {len(self.args)}, one per parameter"

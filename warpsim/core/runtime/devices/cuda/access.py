@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .....arguments import checked
 from .....config import config
 from .....errors import DeviceError
 from ..device import get_device
@@ -111,6 +112,7 @@ def get_mempool_release_threshold(device: Any = None) -> int:
     return _asked(device, "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD")
 
 
+@checked
 def set_mempool_release_threshold(device: Any, threshold: float) -> None:
     """Let the pool of a device keep this much freed memory: a share of all its memory up to 1, or bytes."""
     if threshold < 0:
