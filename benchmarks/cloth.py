@@ -91,7 +91,7 @@ def projections(cells: int = CELLS) -> list[list[str]]:
     solver.step(state, state, None, None, DT)
     springs, w, n = solver.constraints["springs"], solver.workspace, model.spring_count
     with wp.ScopedCapture(device="cpu") as sweep:
-        springs.project(w.x, w.start)
+        springs.project(w.x)
     sides: dict[str, Callable[[], Any]] = {"warpsim": lambda: wp.capture_launch(sweep.graph)}
     plain = plain_loop()
     if plain is not None:

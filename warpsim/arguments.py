@@ -53,29 +53,29 @@ def numbers(value: Any, name: str, shape: tuple[int, ...] | None = None) -> np.n
     Raises `ArgumentTypeError` for what is no numbers, or has another shape.
     """
     try:
-        found = np.asarray(value, dtype=np.float64)
+        result = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        found = None
-    fits = found is not None and (shape is None or (
-        found.ndim == len(shape) and all(n in (-1, m) for n, m in zip(shape, found.shape, strict=True))
+        result = None
+    fits = result is not None and (shape is None or (
+        result.ndim == len(shape) and all(n in (-1, m) for n, m in zip(shape, result.shape, strict=True))
     ))  # fmt: skip
-    if found is None or not fits:
-        wanted = "numbers" if shape is None else f"numbers of shape {str(shape).replace('-1', 'n')}"
-        there = shown(value) if found is None else f"{shown(value)}, of shape {found.shape}"
-        raise ArgumentTypeError(f"{name} is {there}\nexpected: {wanted}")
-    return found
+    if result is None or not fits:
+        expected = "numbers" if shape is None else f"numbers of shape {str(shape).replace('-1', 'n')}"
+        there = shown(value) if result is None else f"{shown(value)}, of shape {result.shape}"
+        raise ArgumentTypeError(f"{name} is {there}\nexpected: {expected}")
+    return result
 
 
 def integers(value: Any, name: str) -> np.ndarray:
     """A value as an array of the integers that it holds. Raises `ArgumentTypeError` for what is none."""
     try:
-        found = np.asarray(value)
+        result = np.asarray(value)
     except (TypeError, ValueError):  # of lists of unequal lengths
-        found = np.array(None)
-    found = found if found.size else found.astype(np.int64)
-    if found.dtype.kind not in "iub":
+        result = np.array(None)
+    result = result if result.size else result.astype(np.int64)
+    if result.dtype.kind not in "iub":
         raise ArgumentTypeError(f"{name} is {shown(value)}\nexpected: integers")
-    return found
+    return result
 
 
 class _Tests(dict[str, Any]):
@@ -112,9 +112,9 @@ class _Names(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         package = __name__.partition(".")[0]
         for module, content in list(sys.modules.items()):
-            found = vars(content).get(name) if module.startswith(package) and content is not None else None
-            if isinstance(found, type):
-                return found
+            known = vars(content).get(name) if module.startswith(package) and content is not None else None
+            if isinstance(known, type):
+                return known
         raise KeyError(name)
 
 

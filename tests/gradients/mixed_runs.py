@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
+import textwrap
 from dataclasses import dataclass
+from functools import lru_cache
 from types import SimpleNamespace
 
 import numpy as np
 import twin
 from kernel_text import module
-from mixed_programs import FLOATS, MEMORIES, VOCABULARY
+from mixed_programs import FLOATS, MEMORIES, SLOTS, VOCABULARY
 
 import warpsim as wp
 
@@ -20,6 +24,10 @@ class Result:
     loss: float
     contents: dict[str, np.ndarray]
     gradients: dict[str, np.ndarray | None]
+    refused: bool = False
+    """Whether there is an array whose gradient is refused, as it was set twice."""
+    given: tuple[str, ...] = ()
+    """The memories whose gradients are those of constants that were set."""
 
 
 WARPSIM = module(VOCABULARY, {"wp": wp})
@@ -179,15 +187,74 @@ class RealRun(Run):
 # ----- the twin -------------------------------------------------------------------------------------
 
 
+class Parameter:
+    """What constants do to a memory with a gradient while the tape records.
+
+    The gradient is that of their values, if nothing used the memory before, and if nothing else is written to it. One
+    that is set again after it was read has no one gradient.
+    """
+
+    def __init__(self, first, moves=None):
+        self.first, self.leaves = first, {}  # what it held, and by place what it was set to first of all
+        self.moves = np.zeros(len(first)) if moves is None else moves  # to be added to that
+        self.used, self.kept = [], []  # the places of what was read or set in vain, and of what was set first of all
+        self.otherwise = self.again = False  # written by something else; set again
+
+    def set(self, places):
+        """Note a constant write. Returns the leaves of its elements, or None where no gradient passes."""
+        if meets(self.used, places):
+            self.again |= meets(self.kept, places)
+            self.used.append(places)
+            return None
+        self.kept.append(places)
+        leaves = [twin.variable(self.moves[k]) for k in places]
+        self.leaves.update(zip(places.tolist(), leaves, strict=True))
+        return leaves
+
+    @property
+    def is_refused(self):
+        return self.again and not self.otherwise
+
+    def gradient(self):
+        leaves = {} if self.otherwise else self.leaves
+        return np.array([leaves.get(k, x).cotangent for k, x in enumerate(self.first)])
+
+
+def meets(known, places):
+    """Whether the bounds of elements meet those of some known ones."""
+    return any(max(a.min(), places.min()) <= min(a.max(), places.max()) for a in known)
+
+
+@lru_cache(maxsize=8)
+def accesses(function):
+    """The arrays whose elements a kernel reads, and those that it changes, by parameter."""
+    read, changed = set(), set()
+    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(function)))):
+        if isinstance(node, ast.Subscript):
+            (read if isinstance(node.ctx, ast.Load) else changed).add(ast.unparse(node.value))
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).startswith(("wp.atomic", "touch")):
+            changed.add(ast.unparse(node.args[0]))
+    return read, changed
+
+
 class TwinRun(Run):
-    def __init__(self, program, contents, numbers):
+    """The twin.
+
+    tracks: whether derivatives pass through memories, by name; by default those that have gradients. moves: what is to
+    be added to constants that are set first of all, by name.
+    """
+
+    def __init__(self, program, contents, numbers, tracks=None, moves=()):
         super().__init__(program, contents, numbers)
+        tracks = tracks or program.graded
         twin.Thread.doubt = False
         self.kernels = module(program.text, TWIN)
         self.memories = {
-            name: twin.memory_of(x, program.graded[name], 3 if name == "V" else 0) for name, x in contents.items()
+            name: twin.memory_of(x, tracks[name], 3 if name == "V" else 0) for name, x in contents.items()
         }
         self.first = dict(self.memories)
+        graded = {name: self.first[name].memory for name in FLOATS if program.graded[name]}
+        self.parameters = {m: Parameter(m.first, dict(moves).get(name)) for name, m in graded.items()}
         self.idx = twin.View(twin.Memory(numbers.tolist(), False), np.arange(self.n))
         self.loss = twin.View(twin.Memory([twin.Number(0.0)], True), np.arange(1))
         self.float = twin.float64
@@ -201,49 +268,87 @@ class TwinRun(Run):
     def launch(self, kernel, n, args):
         twin.launch(kernel, n, args)
 
+    def note(self, read=(), changed=()):
+        """Something that is no constant write uses views."""
+        for view in [view for view in read if view is not None and view.memory in self.parameters]:
+            self.parameters[view.memory].used.append(view.places)
+        for view in [view for view in changed if view is not None and view.memory in self.parameters]:
+            self.parameters[view.memory].otherwise = True
+
+    def do_launch(self, step):
+        views = {slot: self.view(view) for slot, view in step.views.items()}
+        self.note(*([views[slot] for slot in SLOTS if slot in names] for names in accesses(self.kernels[step.kernel])))
+        super().do_launch(step)
+
     def store(self, view, values):
         for k, x in enumerate(values):
             view[k] = x
 
+    def set(self, view, values):
+        """Write what has no gradient."""
+        parameter = self.parameters.get(view.memory)
+        leaves = None if parameter is None else parameter.set(view.places)
+        self.store(view, values if leaves is None else [x + leaf for x, leaf in zip(values, leaves, strict=True)])
+
     def do_copy(self, step):
-        of = self.view(step.views["of"])
-        self.store(self.view(step.views["to"]), [of[k] for k in range(self.n)])
+        to, of = self.view(step.views["to"]), self.view(step.views["of"])
+        values = [of[k] for k in range(self.n)]
+        if of.memory in self.parameters:
+            self.note([of], [to])
+            self.store(to, values)
+        else:
+            self.set(to, values)
 
     def do_fill(self, step):
-        self.store(self.view(step.views["to"]), [step.number] * self.n)
+        self.set(self.view(step.views["to"]), [step.number] * self.n)
 
     def do_zero(self, step):
-        self.store(self.view(step.views["to"]), [0.0] * self.n)
+        self.set(self.view(step.views["to"]), [0.0] * self.n)
 
     def do_assign(self, step):
-        self.store(self.view(step.views["to"]), np.linspace(-1.0, step.number, self.n).tolist())
+        self.set(self.view(step.views["to"]), np.linspace(-1.0, step.number, self.n).tolist())
 
     def do_clone(self, step):
         of = self.memories[step.views["of"].memory]
         memory = twin.Memory([of[k] for k in range(of.shape[0])], of.memory.tracks)
-        self.memories[step.views["to"].memory] = twin.View(memory, of.places)
+        if of.memory in self.parameters:
+            self.parameters[memory] = Parameter(memory.first)
+        self.memories[step.views["to"].memory] = made = twin.View(memory, of.places)
+        self.note([of], [made])
 
     def do_scan(self, step):
-        of, sums, total = self.view(step.views["of"]), [], twin.Number(0.0)
+        to, of, sums, total = self.view(step.views["to"]), self.view(step.views["of"]), [], twin.Number(0.0)
+        self.note([of], [to])
         for k in range(self.n):
             sums.append(total)
             total = total + of[k]
-        self.store(self.view(step.views["to"]), [*sums[1:], total] if step.number > 0.0 else sums)
+        self.store(to, [*sums[1:], total] if step.number > 0.0 else sums)
 
     def do_sum(self, step):
-        of = self.view(step.views["of"])
-        self.view(step.views["to"])[0] = sum((of[k] for k in range(self.n)), twin.Number(0.0))
+        to, of = self.view(step.views["to"]), self.view(step.views["of"])
+        self.note([of], [to])
+        to[0] = sum((of[k] for k in range(self.n)), twin.Number(0.0))
 
     def do_inner(self, step):
-        of, g = self.view(step.views["of"]), self.memories["G"]
-        self.view(step.views["to"])[0] = sum((of[k] * g[k, 1] for k in range(self.n)), twin.Number(0.0))
+        to, of, g = self.view(step.views["to"]), self.view(step.views["of"]), self.memories["G"]
+        self.note([of], [to])
+        to[0] = sum((of[k] * g[k, 1] for k in range(self.n)), twin.Number(0.0))
 
     def do_graph(self, step):
         for _ in range(step.times):
             for inner in step.steps:
                 self.do(inner)
 
-    do_command = do_checkpoint = do_graph
+    do_command = do_graph
+
+    def do_checkpoint(self, step):
+        self.note(changed=[self.view(view) for view in step.steps[0].views.values()])
+        self.do_graph(step)
+
+    def gradient(self, view):
+        """The gradient of a memory, seen as it was made."""
+        parameter = self.parameters.get(view.memory)
+        return twin.cotangents(view) if parameter is None else parameter.gradient()
 
     def run(self):
         for step in self.program.steps:
@@ -252,4 +357,8 @@ class TwinRun(Run):
         twin.backward(self.loss[0])
         contents = {name: view.values().reshape((*view.shape, -1) if name == "V" else view.shape)
                     for name, view in self.memories.items()}  # fmt: skip
-        return Result(self.loss[0].value, contents, {name: twin.cotangents(view) for name, view in self.first.items()})
+        gradients = {name: self.gradient(view) for name, view in self.first.items()}
+        refused = any(parameter.is_refused for parameter in self.parameters.values())
+        known = {name: self.parameters.get(view.memory) for name, view in self.first.items()}
+        given = tuple(name for name, p in known.items() if p is not None and p.leaves and not p.otherwise)
+        return Result(self.loss[0].value, contents, gradients, refused, given)

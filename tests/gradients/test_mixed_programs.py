@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import replace
 
 import mixed_programs
 import mixed_runs
@@ -60,8 +59,8 @@ def compared(found, expected):
     return ""
 
 
-def twin_result(program, contents, numbers, **changes):
-    return mixed_runs.TwinRun(replace(program, **changes), contents, numbers).run()
+def twin_result(program, contents, numbers, tracks=None, moves=()):
+    return mixed_runs.TwinRun(program, contents, numbers, tracks, moves).run()
 
 
 def is_chaotic(program, contents, numbers, expected):
@@ -86,7 +85,7 @@ def random_direction(program, run, tape):
 
 def check_tangent(program, contents, numbers, run, tape):
     """Forward mode follows every array, with gradient or without: the twin tracks all."""
-    expected = twin_result(program, contents, numbers, graded=dict.fromkeys(program.graded, True))
+    expected = twin_result(program, contents, numbers, dict.fromkeys(program.graded, True))
     direction, moved = random_direction(program, run, tape)
     if twin.doubtful() or not moved:
         return
@@ -100,9 +99,12 @@ def check_second_order(program, contents, numbers, run, tape):
     """Hessian-vector products are central differences of the gradients of the twin."""
     direction, moved = random_direction(program, run, tape)
     step, ends = 1e-5, []
+    given = twin_result(program, contents, numbers).given
     for sign in (1.0, -1.0):
-        at = {name: x + sign * step * direction[name] if name in direction else x for name, x in contents.items()}
-        ends.append(twin_result(program, at, numbers).gradients)
+        moves = {name: sign * step * x for name, x in direction.items()}
+        at = {name: x + moves.get(name, 0.0) for name, x in contents.items()}
+        moves = {name: x for name, x in moves.items() if name in given}
+        ends.append(twin_result(program, at, numbers, moves=moves).gradients)
         if twin.doubtful():
             return
     products = wp.autograd.hvp(tape, loss=run.loss, vector=moved)
@@ -140,8 +142,10 @@ def outcome(seed, device=None):
                 if is_chaotic(program, contents, numbers, expected):
                     return "rough"
                 raise AssertionError(f"{wrong}\n{program}")
+            assert not expected.refused, program
             check_derived(program, contents, numbers, run, tape)
         except (NotDifferentiableError, CheckpointError, GradientError) as error:
+            assert expected.refused or "set twice" not in str(error), f"{error}\n{program}"
             return f"refused: {type(error).__name__}"
     return "right"
 

@@ -177,6 +177,4 @@ def test_copies_have_all_options():
     ):
         again = pickle.loads(pickle.dumps(one))
         assert copy.copy(one) is one
-        assert (again.graph_mode, again.has_side_effect, again.block_dim) == (
-            one.graph_mode, one.has_side_effect, one.block_dim,
-        )  # fmt: skip
+        assert (again.how, again.block_dim) == (one.how, one.block_dim)

@@ -133,7 +133,7 @@ def test_checkpoints_give_what_whole_tapes_give(kind, seed):
     whole, parts = (gradients(SCENES[kind], seed, checkpointed, schedule) for checkpointed in (False, True))
     for name, expected in whole.items():
         if kind in ("sph", "dfsph"):
-            scale = np.abs(expected).max(initial=0.0)
-            np.testing.assert_allclose(parts[name], expected, rtol=1e-9, atol=1e-9 * scale, err_msg=name)
+            floor = 1e-9 * np.abs(expected).max(initial=0.0) + 1e-14  # gradients that are zero but for rounding
+            np.testing.assert_allclose(parts[name], expected, rtol=1e-9, atol=floor, err_msg=name)
         else:
             assert np.array_equal(parts[name], expected, equal_nan=True), name

@@ -22,7 +22,6 @@ DIFFERENT = {
     "atomics_and_graphs": {"sorted True": "keeps what was read when `a` is overwritten"},
     "bvh_and_marching": {"volume 14": "along other diagonals", "inside ": "along other diagonals"},
     "decompositions": {" [0.0, 0.75, 1.5]] True (9,)": "has the shape of the matrix"},
-    "lbfgs_inverse_heat": dict.fromkeys(("start ", "difference", "recovered"), "sets an array inside `with tape:`"),
     "loops_and_enums": {"gradients ": "sums up counts as zero there"},
     "optimisers": {f"{n} loss": "sums up counts as zero there" for n in (30, 60, 90, 120)},
     "special_values": {

@@ -10,12 +10,21 @@ import importlib.util
 import sys
 from typing import Any
 
+from ..errors import MissingPackageError
+
 _PACKAGE = __name__.rpartition(".")[0]
+
+
+def _is_here(path: str) -> bool:
+    try:
+        return importlib.util.find_spec(path) is not None
+    except MissingPackageError:  # a module of Warp that the package lacks, and says why
+        return False
 
 
 def __getattr__(name: str) -> Any:
     for path in (f"{__name__}.{name}", f"{_PACKAGE}.{name}"):
-        if importlib.util.find_spec(path) is not None:
+        if _is_here(path):
             return importlib.import_module(path)
     if "warp._src" in sys.modules and sys.modules.get("warp") is sys.modules[_PACKAGE]:
         return importlib.import_module(f"warp._src.{name}")

@@ -95,14 +95,14 @@ def write(tape: Tape, mirror: Mirror, values: Mapping[Any, Any]) -> None:
 
 def on_tape(tape: Tape, values: Collection[Any]) -> list[array]:
     """The arrays for which something is given, each of which must share memory with one that the tape recorded."""
-    given = instance(values, Collection, "what is given for arrays of a tape")
-    for a in given:
+    arrays = instance(values, Collection, "what is given for arrays of a tape")
+    for a in arrays:
         if not isinstance(a, array | indexedarray) or not has_cotangent(a.dtype) or not sharing(tape, a):
             raise GradientError(
                 f"a tangent or cotangent is given for {a!r}\n"
                 "expected: an array of floats that the tape recorded, a view of one, or what one is a view of"
             )
-    return [a._array for a in given]
+    return [a._array for a in arrays]
 
 
 def sharing(tape: Tape, a: Any) -> list[array]:

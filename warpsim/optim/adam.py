@@ -63,9 +63,9 @@ class Adam(Fixed):
         Where one has the size and precision of the one before in its place, its moments stay, on its device.
         `reset_internal_state` forgets them.
         """
-        given, self._flat = split_parameters(params)
+        arrays, self._flat = split_parameters(params)
         stays = kept(self._flat, self.m)
-        self._put(params=given, t=self.t if any(stays) else 0)
+        self._put(params=arrays, t=self.t if any(stays) else 0)
         self._since = [self._since[k] if stay else self.t for k, stay in enumerate(stays)]
         self._put(m=moments(self._flat, self.m), v=moments(self._flat, self.v))
 

@@ -64,9 +64,9 @@ class SGD(Fixed):
         Where one has the size and precision of the one before in its place, its momentum stays, on its device.
         `reset_internal_state` forgets it.
         """
-        given, self._flat = split_parameters(params)
+        arrays, self._flat = split_parameters(params)
         t = self.t if any(kept(self._flat, self.b)) else 0
-        self._put(params=given, t=t, b=moments(self._flat, self.b))
+        self._put(params=arrays, t=t, b=moments(self._flat, self.b))
 
     def reset_internal_state(self) -> None:
         """Forget all momentum: the next step is a first one."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warpsim.arguments import checked, integers, numbers
+from warpsim.arguments import checked, numbers
 from warpsim.errors import WarpsimError
 
 
@@ -26,7 +26,7 @@ class Surface:
 
     def __post_init__(self) -> None:
         points = numbers(self.points, "points")
-        triangles = integers(self.triangles, "triangles")
+        triangles = np.asarray(self.triangles)
         color = numbers(self.color, "color")
         if points.ndim != 2 or points.shape[1] != 3 or not len(points):
             raise PlotError(

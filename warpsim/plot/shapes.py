@@ -109,8 +109,8 @@ def copies(shapes: Sequence[Surface], positions, rotations, sizes=1.0, kinds=Non
 
 def _shades(color: Any, shape: tuple[int, ...]) -> np.ndarray:
     """A color for each point. Raises `ArgumentTypeError` for one that is neither (3,) nor one per point."""
-    given = numbers(color, "color")
-    return np.broadcast_to(given if given.shape == shape else numbers(color, "color", (3,)), shape)
+    colors = numbers(color, "color")
+    return np.broadcast_to(colors if colors.shape == shape else numbers(color, "color", (3,)), shape)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:

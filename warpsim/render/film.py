@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import checked
 from ..plot import Balls, Surface, copies, render_meshes
 from ..plot.scene import Thing
 from ..usd import UsdError, UsdWriter
@@ -37,7 +36,6 @@ class Film:
     neither file.
     """
 
-    @checked
     def __init__(
         self, output: Any, picture: Any, seconds: float, fps: int = 60, moments: Sequence[float] = START_TO_END,
         ground: float | None = 6.0, metadata: dict[str, Any] | None = None, **view: Any,

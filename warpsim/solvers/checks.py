@@ -37,16 +37,19 @@ def period_problem(period: Sequence[float]) -> tuple[bool, str, str]:
     return not good, f"period is {shown(period)}", "three lengths [m], 0 for none"
 
 
-def count(value: Any, name: str) -> int:
-    """A number of substeps or iterations. Raises `ModelError` for what is none, or without end."""
+def count(value: Any, name: str, also: str = "") -> int:
+    """A number of substeps or iterations. Raises `ModelError` for what is none, or without end.
+
+    also: what the message says may be given as well.
+    """
     if not (isinstance(value, Integral) and 1 <= value <= MOST):
-        raise ModelError(f"{name} is {shown(value)}\nexpected: an integer, 1 to {MOST}")
+        raise ModelError(f"{name} is {shown(value)}\nexpected: an integer, 1 to {MOST}{also}")
     return int(value)
 
 
 def count_or_none(value: Any, name: str) -> int | None:
     """The same, where None lets the solver choose."""
-    return None if value is None else count(value, name)
+    return None if value is None else count(value, name, ", or None")
 
 
 def flag(value: Any, name: str) -> bool:

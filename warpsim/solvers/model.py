@@ -76,7 +76,8 @@ class Model(Fixed):
         self.gravity = self._floats([builder.gravity * builder.up], self.vec3)
 
     def _may_replace(self, name: str, present: Any) -> bool:
-        return isinstance(present, array) and is_float(scalar_of(present.dtype))
+        floats = isinstance(present, array) and is_float(scalar_of(present.dtype))
+        return floats or name in vars(self).get("_layouts", ())
 
     def state(self, requires_grad: bool | None = None) -> State:
         """A new state: particles where the builder put them."""

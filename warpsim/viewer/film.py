@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from ..arguments import checked
 from ..atomic_file import AtomicFile
 from ..errors import MissingPackageError
 from ..plot import Balls, Surface, mesh_images
@@ -24,6 +25,7 @@ _IMAGES = (".webp", ".gif", ".png")
 _VIDEO = (".mp4", ".mov", ".mkv", ".webm")
 
 
+@checked
 def write_film(
     animation: Animation, path: str | os.PathLike[str], *, fps: float = 25.0, size: tuple[int, int] = (640, 480),
     azimuth: float = 35.0, elevation: float = 22.0, ground: bool = True, quality: int = 70,

@@ -115,11 +115,21 @@ def test_no_gradient_passes_through_a_loaded_graph(saved):
     graph, y = wp.capture_load(saved), wp.zeros(6, dtype=float, requires_grad=True)
     with wp.Tape(), pytest.raises(TapeError, match="no gradient passes through it\nhelp: launch it outside"):
         wp.capture_launch(graph)
+    x = wp.zeros(6, dtype=float, requires_grad=True)
     y.grad.fill_(1.0)
     with wp.Tape() as tape:
+        wp.copy(y, x)
         graph.get_param("y", y)
     tape.backward()
-    assert not y.grad.numpy().any()  # what came out of the graph is constant
+    assert not x.grad.numpy().any() and not y.grad.numpy().any()  # what came out of the graph is constant
+
+
+def test_what_a_loaded_graph_sets_first_is_a_parameter(saved):
+    graph, y = wp.capture_load(saved), wp.zeros(6, dtype=float, requires_grad=True)
+    with wp.Tape() as tape:
+        graph.get_param("y", y)
+    tape.backward(grads={y: wp.ones_like(y)})
+    assert y.grad.numpy().tolist() == [1.0] * 6
 
 
 @wp.kernel

@@ -93,7 +93,7 @@ class Compiled:
         if optimized:
             code = cpu.emit(fn, ndim, Options(), analyse(fn)).code
         else:
-            code = assemble(str(cpu.CpuTarget(fn, ndim, Options(), analyse(fn)).module()), opt=0)
+            code = assemble(cpu.CpuTarget(fn, ndim, Options(), analyse(fn)).llvm_text(), opt=0)
         self.native = NativeObject(code)
         self.run = KERNEL(self.native.address(cpu.KERNEL))
 

@@ -214,5 +214,5 @@ def test_what_is_no_mesh_is_refused():
         mesh_to_volume([1, 2], 0.1)
     with pytest.raises(MeshError, match="a mesh of 0 faces has none with finite corners"):
         mesh_to_volume(mesh_of(np.zeros((3, 3)), np.zeros((0, 3))), 0.1)
-    with pytest.raises(MeshError, match="a mesh of 1 faces"):
+    with pytest.raises(MeshError, match="a mesh of 1 face has"):
         mesh_to_volume(mesh_of(np.full((3, 3), math.nan), [[0, 1, 2]]), 0.1)

@@ -205,7 +205,7 @@ def test_a_reset_solver_starts_anew():
     [
         ({"law": "hooke"}, r"law is 'hooke'\nexpected: 'hertz', 'linear', 'jkr'"),
         ({"rolling": "sliding"}, r"rolling is 'sliding'"),
-        ({"substeps": 0}, r"substeps is 0\nexpected: an integer, 1 or more"),
+        ({"substeps": 0}, r"substeps is 0\nexpected: an integer, 1 to 1000000"),
         ({"substeps": 2.5}, r"substeps is 2.5\nexpected: an integer"),
         ({"materials": "sand"}, r"materials is 'sand'\nexpected: a Material or a list"),
         ({"materials": []}, r"materials is \[\]\nexpected: a Material or a list"),
@@ -269,10 +269,10 @@ def test_states_of_another_model_or_of_before_are_refused():
 @pytest.mark.parametrize(
     ("name", "array", "text"),
     [
-        ("particle_q", wp.zeros(10, wp.vec3d), r"vec3d of shape \(10,\)\nexpected: vec3d of shape \(45,\)"),
-        ("particle_rotation", wp.zeros(45, wp.quat), r"quatf of shape \(45,\)\nexpected: quatd of shape \(45,\)"),
-        ("particle_f", np.zeros((45, 3)), r".*\nexpected: vec3d of shape \(45,\)\nhelp: write numbers into the array"),
-        ("particle_qd", wp.zeros(45, wp.vec3d, device="interp"), r"on interp\nexpected: cpu, as the model is"),
+        ("particle_q", wp.zeros(10, wp.vec3d), r"vec3d of shape \(10,\) on cpu\nexpected: vec3d of shape \(45,\)"),
+        ("particle_rotation", wp.zeros(45, wp.quat), r"quatf of shape \(45,\) on cpu\nexpected: quatd of .*45"),
+        ("particle_f", np.zeros((45, 3)), r".*\nexpected: vec3d of shape \(45,\) on cpu\nhelp: write numbers"),
+        ("particle_qd", wp.zeros(45, wp.vec3d, device="interp"), r".* on interp\nexpected: .* on cpu"),
     ],
 )
 def test_arrays_that_are_none_of_the_model_are_refused(name, array, text):
@@ -283,7 +283,7 @@ def test_arrays_that_are_none_of_the_model_are_refused(name, array, text):
         solver.step(model.state(), state, dt=1.0e-4)
     control = model.control()
     control.shape_velocity = wp.zeros(1, model.spatial_vector)
-    with pytest.raises(StateError, match=r"control.shape_velocity is .* of shape \(1,\)\nexpected: .* \(3,\)"):
+    with pytest.raises(StateError, match=r"control.shape_velocity is .* \(1,\) on cpu\nexpected: .* \(3,\) on cpu"):
         solver.step(model.state(), model.state(), control, dt=1.0e-4)
 
 

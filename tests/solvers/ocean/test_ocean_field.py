@@ -75,7 +75,7 @@ def test_a_field_that_does_not_fit_is_refused():
     ocean = make()
     with pytest.raises(ArrayError, match="out was made without velocity"):
         ocean.evaluate(0.0, velocity=True, out=ocean.evaluate(0.0))
-    with pytest.raises(ArrayError, match=r"out has planes of \(4, 1, 16, 16\).*\nexpected: \(4, 1, 32, 32\)"):
+    with pytest.raises(ArrayError, match=r"out has planes of .* \(4, 1, 16, 16\).*\nexpected: .* \(4, 1, 32, 32\)"):
         ocean.evaluate(0.0, out=make(cells=16).evaluate(0.0))
     with pytest.raises(ArrayError, match="time is nan\nexpected: a finite number"):
         ocean.evaluate(np.nan)

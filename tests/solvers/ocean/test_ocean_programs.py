@@ -1,5 +1,7 @@
 """Oceans inside larger programs: graphs, checkpoints, tangents, parameters on another device, foam on a tape."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -99,14 +101,16 @@ def test_gradients_of_foam_that_fades():
 
     def coverage(values, grads=None):
         foam = Foam(0.55, 0.35, 4.0)
-        for field, stretch in zip(fields, values, strict=True):
-            field.stretch = wp.array(stretch, dtype=D, requires_grad=True)
+        stretched = [
+            dataclasses.replace(f, stretch=wp.array(v, dtype=D, requires_grad=True))
+            for f, v in zip(fields, values, strict=True)
+        ]
         with wp.Tape() as tape:
-            for field in fields:
+            for field in stretched:
                 cover = foam.step(field, 0.5)
         if grads is not None:
             tape.backward(grads={cover: wp.array(weights, dtype=D)})
-            grads += [f.stretch.grad.numpy().copy() for f in fields]
+            grads += [f.stretch.grad.numpy().copy() for f in stretched]
         return float((cover.numpy() * weights).sum())
 
     grads, direction = [], rng.standard_normal((4, 4))

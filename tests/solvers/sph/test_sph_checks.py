@@ -32,7 +32,7 @@ def block(**options):
         ({"dim": 4}, r"dim is 4\nexpected: 2 or 3"),
         ({"kernel": "poly6"}, r"kernel is 'poly6'\nexpected: one of cubic, wendland2, wendland4, quintic"),
         ({"density": "sum"}, r"density is 'sum'\nexpected: 'continuity' or 'summation'"),
-        ({"substeps": 0}, r"substeps is 0\nexpected: an integer, 1 or more, or None"),
+        ({"substeps": 0}, r"substeps is 0\nexpected: an integer, 1 to 1000000, or None"),
         ({"smoothing": 0.0}, r"smoothing is 0.0 spacings\nexpected: 0.8 to 4"),
         ({"smoothing": math.nan}, r"smoothing is nan spacings\nexpected: 0.8 to 4"),
         ({"smoothing": "long"}, r"smoothing is 'long'\nexpected: a number"),

@@ -12,6 +12,7 @@ import warpsim as wp
 from warpsim.core.runtime.arrays import creation
 from warpsim.solvers import Fluid, FluidStream, ModelBuilder, SolverDFSPH, SolverSPH, validate
 from warpsim.solvers.sph.filling import add_fluid_box
+from warpsim.solvers.sph.particles import Particles
 
 
 @pytest.mark.parametrize("name", [c.name for c in validate.chosen(["sph"]) if c.tier == validate.FAST])
@@ -202,7 +203,7 @@ def test_tension_pulls_corners_in_and_adds_no_momentum(dim):
     np.testing.assert_allclose(np.cross(q, v).mean(axis=0), 0.0, atol=1e-9)
 
 
-def test_lists_of_neighbours_serve_until_something_has_moved_too_far():
+def test_lists_of_neighbours_serve_until_something_has_moved_too_far(monkeypatch):
     """The same path as with neighbours looked up anew in every substep, which a capture does."""
     model, solver = splash(substeps=1)
     mine, other, control = model.state(), model.state(), model.control()
@@ -212,8 +213,8 @@ def test_lists_of_neighbours_serve_until_something_has_moved_too_far():
     their_control.set_shape(1, velocity=(-1.0, 0.0, 0.0))
     with wp.ScopedCapture() as capture:
         looked_up.step(theirs, theirs, their_control, dt=2.0e-3)
-    builds, rebuild = [], solver.particles.rebuild
-    solver.particles.rebuild = lambda *args: builds.append(rebuild(*args))
+    builds, rebuild = [], Particles.rebuild
+    monkeypatch.setattr(Particles, "rebuild", lambda self, *args: builds.append(rebuild(self, *args)))
     for k in range(60):
         solver.step(mine if k == 0 else other, other, control, dt=2.0e-3)
         wp.capture_launch(capture.graph)
@@ -233,8 +234,8 @@ def test_steps_after_the_first_allocate_nothing(monkeypatch):
         return allocate(shape, *args, **options)
 
     monkeypatch.setattr(creation, "allocate", note)
-    builds, rebuild = [], solver.particles.rebuild
-    monkeypatch.setattr(solver.particles, "rebuild", lambda *args: builds.append(rebuild(*args)))
+    builds, rebuild = [], Particles.rebuild
+    monkeypatch.setattr(Particles, "rebuild", lambda self, *args: builds.append(rebuild(self, *args)))
     for _ in range(60):
         solver.step(state, state, dt=2.0e-3)
     assert builds and not sizes

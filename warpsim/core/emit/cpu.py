@@ -70,7 +70,7 @@ class Artefact:
 def emit(fn: Function, ndim: int, options: Options, plan: AtomicPlan) -> Artefact:
     """Translate a kernel whose calls are inlined for LLVM, which compiles it when its code is asked for."""
     target = CpuTarget(fn, ndim, options, plan)
-    text = str(target.module()) + entry_text(KERNEL, target.frame)
+    text = target.llvm_text()
     vectorize = target.lanes is None and count(fn.body) <= LARGEST_VECTORIZED and estimate(fn).gains_from_vectors
     loops = sum(isinstance(n, For | While) for n in walk(fn.body))
     branches = sum(isinstance(node, If) for node in walk(fn.body))
@@ -96,6 +96,11 @@ class CpuTarget(ThreadLoops, CpuMath):
             self.lanes = plan_of_lanes if plan_of_lanes and (options.lanes == "always" or plan_of_lanes.pays) else None
         if self.lanes is not None:
             self.tests = {}  # lanes have masks of their own
+
+    def llvm_text(self) -> str:
+        """LLVM text of the kernel with its entry."""
+        module = str(self.module())
+        return module + entry_text(KERNEL, self.frame)
 
     def module(self) -> ll.Module:
         module = ll.Module("warpsim")

@@ -47,7 +47,7 @@ class Components:
             return self._data[key]
         except IndexError:
             extents = " x ".join(map(str, self.shape))
-            what = f"index {shown(key)} of a {type(self).__name__}"
+            what = f"index {shown(key)} of a {type(self).__name__} is out of bounds"
             raise OutOfBoundsError(f"{what}\nexpected: below {extents}") from None
 
     def _key(self, index: Any) -> Any:
@@ -61,7 +61,7 @@ class Components:
             raise ComponentKeyError(f"key {index!r} of a {type(self).__name__}\nexpected: {known}")
         return tuple(int(k) if isinstance(k, bool) else k for k in keys)
 
-    def _number(self, index: Any) -> int:
+    def _line(self, index: Any) -> int:
         """The number of a row or column. Raises `ComponentKeyError` for what is no integer, or of a vector."""
         if not isinstance(index, int | np.integer) or len(self.shape) != 2:
             raise ComponentKeyError(f"row or column {shown(index)} of a {type(self).__name__}\nexpected: an integer")
@@ -69,19 +69,19 @@ class Components:
 
     def get_row(self, index: int) -> Any:
         """A row of a matrix, as a vector. Raises `IndexError` where there is none."""
-        return self[self._number(index)]
+        return self[self._line(index)]
 
     def get_col(self, index: int) -> Any:
         """A column of a matrix, as a vector. Raises `IndexError` where there is none."""
-        return self[:, self._number(index)]
+        return self[:, self._line(index)]
 
     def set_row(self, index: int, value: Any) -> None:
         """Give a row of a matrix new entries, or one number for all. Raises `IndexError` where there is none."""
-        self[self._number(index)] = value
+        self[self._line(index)] = value
 
     def set_col(self, index: int, value: Any) -> None:
         """Give a column of a matrix new entries, or one number for all. Raises `IndexError` where there is none."""
-        self[:, self._number(index)] = value
+        self[:, self._line(index)] = value
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Give components new values: numbers, or as many as are selected.

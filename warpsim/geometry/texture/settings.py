@@ -11,7 +11,7 @@ from ...core.language import array, get_device, int32, uint32
 from ...core.runtime.arrays.creation import dtype_from_numpy
 from ...core.types.arrays import type_name
 from ...core.types.scalars import canonical
-from ...errors import TextureError, counted, shown
+from ...errors import ArgumentTypeError, TextureError, counted, shown
 from .data import AXES, CHANNELS, DTYPES
 from .levels import most_levels
 from .modes import TextureAddressMode, TextureFilterMode
@@ -53,9 +53,16 @@ def _wrong_type(name: str) -> TextureError:
 # ----- shapes and types -----------------------------------------------------------------------
 
 
+def _whole(n: Any, name: str) -> int:
+    try:
+        return operator.index(n)
+    except TypeError:
+        raise ArgumentTypeError(f"{name} of a texture is {shown(n)}\nexpected: an integer") from None
+
+
 def checked_shape(memory: array | None, sizes: dict[str, int], channels: int, dtype: Any) -> tuple[Shape, Any]:
     """(depth, height, width, channels) and the type of numbers, of data or of what is said without."""
-    said = {name: operator.index(n) for name, n in (sizes | {"num_channels": channels}).items()}
+    said = {name: _whole(n, name) for name, n in (sizes | {"num_channels": channels}).items()}
     asked = None if dtype is None else canonical(dtype)
     if memory is None:
         shape, kind = _shape(tuple(said[name] for name in reversed(sizes)), said["num_channels"]), asked

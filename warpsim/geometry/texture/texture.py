@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ...arguments import checked
 from ...core.language import array, empty, float16, float32, get_device, zeros
 from ...core.types.arrays import type_name
 from ...core.types.structs import Layout, Struct, set_field
@@ -221,7 +220,6 @@ class Texture1D(Texture):
     __struct__ = _struct(1)
     height = depth = property(lambda self: 1, doc="1: it has a width only.")
 
-    @checked
     def __init__(
         self, data: Any = None, width: int = 0, num_channels: int = 0, dtype: Any = None,
         filter_mode: TextureFilterMode | None = None, address_mode: Any = CLAMP,
@@ -246,7 +244,6 @@ class Texture2D(Texture):
     height: int
     depth = property(lambda self: 1, doc="1: it has a width and a height.")
 
-    @checked
     def __init__(
         self, data: Any = None, width: int = 0, height: int = 0, num_channels: int = 0, dtype: Any = None,
         filter_mode: TextureFilterMode | None = None, address_mode: Any = CLAMP,
@@ -271,7 +268,6 @@ class Texture3D(Texture):
     height: int
     depth: int
 
-    @checked
     def __init__(
         self, data: Any = None, width: int = 0, height: int = 0, depth: int = 0, num_channels: int = 0,
         dtype: Any = None, filter_mode: TextureFilterMode | None = None, address_mode: Any = CLAMP,

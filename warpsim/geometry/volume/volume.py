@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arguments import checked
 from ...core.language import array, get_device, int32, uint8, vec3i
 from ...core.runtime.arrays.array import array as Array
 from ...core.runtime.arrays.fixed import Fixed
@@ -24,7 +23,7 @@ from ...core.runtime.launches.handles import Handle
 from ...core.types.arrays import type_name
 from ...core.types.scalars import canonical
 from ...core.types.structs import numpy_dtype
-from ...errors import VolumeError, VolumeTypeError, instance, shown
+from ...errors import VolumeError, instance
 from ..nanovdb import file as nanovdb_file
 from ..nanovdb import statistics as nanovdb_statistics
 from ..nanovdb import voxels as nanovdb_voxels
@@ -34,7 +33,7 @@ from ..nanovdb.layout import ALIGNMENT, LEAF_LOG2, LEAF_SLOTS, GridFlag, GridTyp
 from ..nanovdb.read import VALUE_TYPES
 from . import rebuild
 from .allocate import box_grid, dense_grid, tile_grid, voxel_grid
-from .at_address import grid_at
+from .from_memory import bytes_of, grid_at
 from .data import leaf_values, present, seen_by_kernels, volume_data, voxel_count
 from .rebuild import Plan, check_status, room_of, tell
 from .sample import CLOSEST, LINEAR
@@ -91,7 +90,7 @@ class Volume(Fixed, Unique):
         type_str: str
 
     def __init__(self, data: Any, copy: bool = True, device: Any = None):
-        memory = data.numpy() if isinstance(data, array) else _bytes_of(data)
+        memory = data.numpy() if isinstance(data, array) else bytes_of(data)
         if memory.dtype != np.uint8 or memory.ndim != 1:
             raise VolumeError(f"data of a volume: dtype {memory.dtype}, shape {memory.shape}\nexpected: bytes in a row")
         device = get_device(data.device if device is None and isinstance(data, array) else device)
@@ -133,7 +132,7 @@ class Volume(Fixed, Unique):
 
     @classmethod
     def load_from_address(cls, grid_ptr: int, buffer_size: int = 0, device: Any = None) -> Volume:
-        """A volume over a grid in memory, without a copy; `buffer_size` and errors as of `at_address.grid_at`."""
+        """A volume over a grid in memory, without a copy; `buffer_size` and errors as of `from_memory.grid_at`."""
         return cls(grid_at(grid_ptr, buffer_size, get_device(device)), copy=False)
 
     def load_next_grid(self) -> Volume | None:
@@ -416,7 +415,6 @@ class Volume(Fixed, Unique):
         """How many arrays the grid carries."""
         return len(self._grid.blind_descriptions)
 
-    @checked
     def get_feature_array_info(self, feature_index: int) -> Volume.FeatureArrayInfo:
         """Name, address, size and type of an array that the grid carries."""
         feature = self._feature(feature_index)
@@ -426,7 +424,6 @@ class Volume(Fixed, Unique):
         address = seen_by_kernels(self._data, self._grid, values).ctypes.data
         return Volume.FeatureArrayInfo(feature.name, address, size, count, _type_name(feature.data_type))
 
-    @checked
     def feature_array(self, feature_index: int, dtype: Any = None) -> Array:
         """An array that the grid carries, over the volume's memory.
 
@@ -434,8 +431,7 @@ class Volume(Fixed, Unique):
         """
         feature = self._feature(feature_index)
         element = VALUE_TYPES.get(feature.data_type, uint8) if dtype is None else canonical(dtype)
-        layout = numpy_dtype(element)
-        data = feature.array.view(np.uint8).reshape(-1)
+        layout, data = numpy_dtype(element), feature.array.view(np.uint8).reshape(-1)
         if data.nbytes % layout.itemsize:
             shown = f"feature array {feature_index} has {data.nbytes} bytes"
             raise VolumeError(f"{shown}\nexpected: elements of {layout.itemsize}, the size of {type_name(element)}")
@@ -444,17 +440,9 @@ class Volume(Fixed, Unique):
 
     def _feature(self, index: int) -> Any:
         count = self.get_feature_array_count()
-        if not 0 <= index < count:
+        if not 0 <= instance(index, (int, np.integer), "feature_index") < count:
             raise IndexError(f"feature array {index}\nexpected: 0 to {count - 1}; the grid carries {count}")
         return self._grid.features[index]
-
-
-def _bytes_of(data: Any) -> np.ndarray:
-    """The bytes of a buffer. Raises `VolumeTypeError` for what is none."""
-    try:
-        return np.frombuffer(data, np.uint8)
-    except (TypeError, ValueError, BufferError) as error:
-        raise VolumeTypeError(f"data of a volume is {shown(data)}: {error}\nexpected: bytes, or an array") from None
 
 
 def _type_name(kind: GridType) -> str:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...arguments import checked
 from ...core.language import array, float64, launch, zeros
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.fixed import Fixed
@@ -76,7 +75,6 @@ class SolverDEM(Fixed):
 
     settings: ClassVar[dict[str, Any]] = {"substeps": count, "check": flag}
 
-    @checked
     def __init__(
         self, model: Model, materials: Material | Sequence[Material] | None = None, particle_material: Any = 0,
         substeps: int = 1, law: str = "hertz", rolling: str | None = None, force_limit: bool = False,

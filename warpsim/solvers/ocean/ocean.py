@@ -44,13 +44,13 @@ class Sea(Fixed):
 
     replaceable = ("direction", "swell")
 
-    @checked
     def __init__(self, spectrum: Spectrum, spreading: Spreading | None = None, direction: Any = 0.0, swell: Any = 0.0):
         if not isinstance(spectrum, Spectrum):
             raise ArgumentTypeError(
                 f"spectrum is {type(spectrum).__name__}\nexpected: JONSWAP(...), SeaState(...), ..."
             )
-        self.spectrum, self.spreading = spectrum, spreading or CosineSquared()
+        self.spectrum = spectrum
+        self.spreading = CosineSquared() if spreading is None else instance(spreading, Spreading, "spreading")
         self.direction = as_number(direction, "direction", positive=False)
         self.swell = as_number(swell, "swell", positive=False)
         if not 0.0 <= float(self.swell.numpy()[0]) <= 1.0:
@@ -96,8 +96,8 @@ class Ocean(Fixed):
         longest: float = math.inf, trough_damping: float = 0.0, trough_scale: float | None = None, seed: int = 0,
         dtype: Any = float32, device: Any = None,
     ):  # fmt: skip
-        given = seas if isinstance(seas, list | tuple) else [seas]
-        self.seas = tuple(s if isinstance(s, Sea) else Sea(s) for s in given)
+        several = seas if isinstance(seas, list | tuple) else [seas]
+        self.seas = tuple(s if isinstance(s, Sea) else Sea(s) for s in several)
         if not self.seas:
             raise ArrayError("no seas\nexpected: a spectrum, a `Sea`, or several")
         self.device, self.dtype, self.cells = get_device(device), dtype, _checked_cells(cells)
@@ -196,10 +196,11 @@ class Ocean(Fixed):
     def _check_field(self, field: Field, velocity: bool) -> None:
         instance(field, Field, "out")
         planes = STILL if field.velocity is None else MOVING
-        check_fits(
-            field.planes, Layout(COMPLEX[self.dtype], (planes, len(self.tiles), self.cells, self.cells), self.device),
-            "planes of out, a field that this ocean made,",
-        )
+        expected = Layout(COMPLEX[self.dtype], (planes, len(self.tiles), self.cells, self.cells), self.device)
+        if Layout.of(field.planes) != expected:
+            raise ArrayError(
+                f"out has planes of {Layout.of(field.planes)}\nexpected: {expected}: a field that this ocean made"
+            )
         if velocity and field.velocity is None:
             raise ArrayError(
                 "out was made without velocity, and has no room for it\nhelp: make it by evaluate(t, velocity=True)"

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.language import abs, array, cos, cosh, exp, float64, func, kernel, launch, log, max, sqrt, tanh, tid, zeros
 from ...core.runtime.arrays.fixed import Fixed
-from ...errors import ArrayError
+from ...errors import ArgumentTypeError, ArrayError, shown
 from .spectrum import as_number
 
 _PI = math.pi
@@ -121,6 +121,8 @@ class Spreading(Fixed):
     replaceable = ("parameter",)
 
     def __init__(self, density: Any, parameter: Any = 1.0, checked: bool = False):
+        if not callable(density):
+            raise ArgumentTypeError(f"the density of a spreading is {shown(density)}\nexpected: a function of wp.func")
         self.density, self.parameter = density, as_number(parameter, "the parameter of a spreading")
         if not checked:
             self._check()

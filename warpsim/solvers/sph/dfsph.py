@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from ...arguments import checked
 from ...core.language import zeros
 from ...core.runtime.devices.capture import current_graph
-from ...errors import DivergenceError, ModelError, StateError
+from ...errors import DivergenceError, ModelError, StateError, shown
 from ..checks import MOST
 from ..control import Control, advance_shapes
 from ..model import Model
@@ -45,7 +44,6 @@ class SolverDFSPH(SolverSPH):
     On a tape the iterations are recorded. How many there are is decided by the host, so a step cannot be captured.
     """
 
-    @checked
     def __init__(
         self, model: Model, fluid: Fluid | None = None, dim: int = 3, kernel: str = "cubic", smoothing: float = 1.3,
         density_error: float = 1.0e-4, divergence_error: float = 1.0e-3, iterations: int = 100, no_slip: bool = False,
@@ -53,12 +51,12 @@ class SolverDFSPH(SolverSPH):
         spacing: float | None = None, overlaps: str = "warn", check: bool = False,
     ):  # fmt: skip
         for name, value in (("density_error", density_error), ("divergence_error", divergence_error)):
-            if not 0.0 < value < 1.0:
-                raise ModelError(f"{name} is {value}\nexpected: between 0 and 1")
+            if not (isinstance(value, Real) and 0.0 < value < 1.0):
+                raise ModelError(f"{name} is {shown(value)}\nexpected: between 0 and 1")
         if isinstance(fluid, Fluid) and fluid.tension:
             raise ModelError("an incompressible fluid has surface tension\nexpected: none, or SolverSPH")
         if not (isinstance(iterations, Integral) and _LEAST <= iterations <= MOST):
-            raise ModelError(f"iterations is {iterations}\nexpected: {_LEAST} or more, whole, up to {MOST}")
+            raise ModelError(f"iterations is {shown(iterations)}\nexpected: {_LEAST} or more, whole, up to {MOST}")
         super().__init__(
             model, fluid, dim, kernel, smoothing, "summation", False, no_slip, substeps, period, bounds, spacing,
             overlaps, check,

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...arguments import checked
 from ...core.language import array, float64, int32, launch, zeros
 from ...core.runtime.arrays import saved_contents
 from ...core.runtime.arrays.fixed import Fixed
@@ -81,7 +80,6 @@ class SolverSPH(Fixed):
     settings: ClassVar[dict[str, Any]] = {"substeps": count_or_none, "check": flag}
     replaceable = ("fluid_numbers",)
 
-    @checked
     def __init__(
         self, model: Model, fluid: Fluid | None = None, dim: int = 3, kernel: str = "wendland2", smoothing: float = 1.5,
         density: str = "continuity", suction: bool = False, no_slip: bool = False, substeps: int | None = None,

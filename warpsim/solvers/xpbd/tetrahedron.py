@@ -37,7 +37,7 @@ from .particle import position, pushed
 
 _STEPS = 12  # of Newton's method, at most
 _HALVINGS = 16
-_LEFT = 1.0e-4  # squared share of the correction that may be left
+_LEFT = 1.0e-6  # squared share of the correction that may be left
 
 
 class Tetrahedra(Constraints):

@@ -51,7 +51,7 @@ def test_any_other_one_is_refused_where_it_is_used(other):
     thing = Thing()
     before = thing.points
     thing.points = other
-    with pytest.raises(MeshError, match=r"thing\.points is .*\nexpected: vec3f of shape \(4,\) on cpu"):
+    with pytest.raises(MeshError, match=r"thing\.points is .*\nexpected: vec3f of shape \(4,\) on "):
         thing.check_replaced("thing")
     thing.points = before
     thing.check_replaced("thing")

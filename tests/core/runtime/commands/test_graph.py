@@ -108,7 +108,7 @@ def test_a_refused_change_changes_nothing(device):
         (lambda: command.set_param_by_name("b", 1.0), LaunchError, "has no parameter 'b'\nexpected: x, y, a"),
         (lambda: command.set_params([x, y]), LaunchError, "2 values for kernel 'axpy'\nexpected: 3"),
         (lambda: command.set_dim((2, 2, 2, 2, 2)), DimensionError, "expected"),
-        (lambda: command.set_dim(-1), DimensionError, "expected: an integer of at least 0"),
+        (lambda: command.set_dim(-1), DimensionError, "launch dimension -1 of kernel 'axpy'\nexpected: 0 to"),
     ]
     fixed = np.zeros(4, np.float32)
     fixed.flags.writeable = False

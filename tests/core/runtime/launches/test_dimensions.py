@@ -128,7 +128,7 @@ DEGENERATE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("extents", DEGENERATE, ids=repr)
+@pytest.mark.parametrize("extents", DEGENERATE, ids=lambda extents: repr(extents).partition(" at ")[0])
 def test_what_is_no_extent_is_none_everywhere(extents):
     hits = wp.zeros(1, dtype=int)
     command = wp.launch(count, 1, [hits], record_cmd=True)

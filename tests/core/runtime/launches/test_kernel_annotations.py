@@ -39,7 +39,7 @@ def unknown_name(a: "wp.array[Speed]"):  # noqa: F821
         (numpy_array, KernelTypeError, r"has type ndarray\n(.*\n)*help: say of what: a: wp\.array\[float\]"),
         (no_annotation, KernelTypeError, r"has no type\n(.*\n)*help: annotate it: a: float"),
         (no_python, KernelNameError, r"cannot be evaluated: invalid syntax(.*\n)*help: annotate with types: a: float"),
-        (unknown_name, KernelNameError, r"name 'Speed' is not defined\n(.*\n)*help: names local to"),
+        (unknown_name, KernelNameError, r"name 'Speed' is not defined\n(.*\n)*help: the functions around"),
     ],
     ids=lambda value: getattr(value, "key", ""),
 )

@@ -79,6 +79,65 @@ def test_tangents_of_a_parameter_that_is_set_are_kept():
     assert wp.autograd.jvp(tape, tangents={x: np.array([1.0, 0.0, 1.0])})[loss].numpy()[0] == 8.0
 
 
+@wp.kernel
+def double(x: wp.array(dtype=float), y: wp.array(dtype=float)):
+    y[wp.tid()] = 2.0 * x[wp.tid()]
+
+
+def test_tangents_pass_through_a_copy_of_an_array_without_gradient_that_sets_a_parameter():
+    start, values = wp.array([1.0, 2.0, 3.0], dtype=float, requires_grad=True), wp.zeros(3, dtype=float)
+    x, loss = parameters()
+    with wp.Tape() as tape:
+        wp.launch(double, 3, [start, values])
+        wp.copy(x, values)
+        wp.launch(squares, 3, [x, loss])
+    for along, expected in (({}, 16.0), ({x: np.array([1.0, 0.0, 0.0])}, 20.0)):  # x holds 2, 4, 6
+        tangents = {start: np.array([0.0, 1.0, 0.0]), **along}
+        assert wp.autograd.jvp(tape, tangents=tangents)[loss].numpy()[0] == expected
+    tape.backward(loss)
+    assert x.grad.numpy().tolist() == [4.0, 8.0, 12.0] and not start.grad.numpy().any()
+
+
+@wp.kernel
+def squares_of_one(x: wp.array(dtype=float), other: wp.array(dtype=float), loss: wp.array(dtype=float)):
+    wp.atomic_add(loss, 0, x[wp.tid()] * x[wp.tid()])
+
+
+def test_a_launch_that_does_not_read_an_argument_does_not_use_it():
+    x, loss = parameters()
+    with wp.Tape() as tape:
+        wp.launch(squares_of_one, 3, [wp.ones(3, dtype=float), x, loss])
+        x.assign([1.0, 2.0, 3.0])
+        wp.launch(squares_of_one, 3, [wp.ones(3, dtype=float), x, loss])
+        x.assign([2.0, 3.0, 4.0])
+        wp.launch(squares, 3, [x, loss])
+    tape.backward(loss)
+    assert x.grad.numpy().tolist() == [4.0, 6.0, 8.0]
+
+
+def test_a_part_that_is_read_and_the_rest_that_is_set():
+    x, loss = parameters()
+    with wp.Tape() as tape:
+        wp.launch(squares, 2, [x[:2], loss])
+        x[2:].fill_(5.0)
+        x[:2].fill_(7.0)
+        wp.launch(squares, 3, [x, loss])
+    tape.backward(loss)
+    assert x.grad.numpy().tolist() == [2.0, 2.0, 10.0]
+
+
+def test_a_part_that_is_set_after_a_constant_that_counts_has_no_gradient():
+    x, loss = parameters()
+    with wp.Tape() as tape:
+        wp.launch(squares, 2, [x[:2], loss])
+        x.fill_(5.0)
+        x[2:].fill_(7.0)
+        wp.launch(squares, 3, [x, loss])
+    tape.backward(loss)
+    assert x.grad.numpy().tolist() == [2.0, 2.0, 0.0]
+    assert wp.autograd.jvp(tape, tangents={x: np.array([0.0, 0.0, 1.0])})[loss].numpy()[0] == 0.0
+
+
 def test_what_launches_write_is_set_on_purpose():
     """States that steps change in place."""
     x, loss = parameters()
@@ -89,6 +148,20 @@ def test_what_launches_write_is_set_on_purpose():
         wp.launch(squares, 3, [x, loss])
     tape.backward(loss)
     assert not x.grad.numpy().any() and not loss.grad.numpy().any()
+
+
+def test_a_launch_that_is_not_recorded_sets_an_array_first_of_all_on_an_inner_tape_alone():
+    x, loss = parameters()
+    with wp.Tape() as outer:
+        wp.launch(grow, 3, [x])
+        with wp.Tape() as inner:
+            wp.launch(grow, 3, [x], record_tape=False)
+            wp.launch(squares, 3, [x, loss])
+    inner.backward(loss)
+    assert x.grad.numpy().tolist() == [8.0, 8.0, 8.0]
+    inner.zero()
+    outer.backward(loss)
+    assert not x.grad.numpy().any()
 
 
 def test_a_parameter_that_is_launched_on_later_is_none():

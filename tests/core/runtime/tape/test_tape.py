@@ -60,7 +60,7 @@ def test_a_record_tells_what_was_launched_and_where():
         wp.launch(double, dim=(2,), inputs=[x, y], deterministic=True)
     first, second = tape.launches
     assert (first.kernel, first.dim, first.inputs, first.outputs) == (double, 2, [x], [y])
-    assert (second.dim, second.inputs, second.outputs, second.deterministic) == ((2,), [x, y], [], True)
+    assert (second.dim, second.inputs, second.outputs, second.deterministic) == (2, [x, y], [], True)
     assert first.place.file == __file__
     assert second.place.line == first.place.line + 1
     assert str(first.device) == "cpu"

@@ -22,8 +22,8 @@ def varying(fn: Function) -> set[Value]:
 
 def state_arrays(fn: Function) -> set[Value]:
     """The local arrays that hold states of reversed loops: each is stored to and loaded from by its own name alone."""
-    made = (n for n in walk(fn.body) if isinstance(n, Call) and n.op.name == "local_array")
-    return {call.results[0] for call in made if not call.attributes.get("cleared", True)}
+    local = (n for n in walk(fn.body) if isinstance(n, Call) and n.op.name == "local_array")
+    return {call.results[0] for call in local if not call.attributes.get("cleared", True)}
 
 
 class _Divergence:

@@ -58,14 +58,14 @@ class Allocation:
             if self.reads or self.known:
                 self._note_exposed(view)
             return view
-        given = exported(view, address)
+        shared = exported(view, address)
         self.exports = [held for held in self.exports if held() is not None]
-        self.exports.append(ref(given))
+        self.exports.append(ref(shared))
         if address not in _foreign:
             _foreign[address] = self
         if self.reads or self.known:
             self._note_exposed(view)
-        return given
+        return shared
 
     def forget_watch(self, session: Session) -> None:
         """What others wrote for a session is answered for: it looks at present contents from now on."""

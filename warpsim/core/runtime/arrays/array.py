@@ -107,8 +107,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
         deleter: Callable[[int, int], None] | None = None, ndim: int | None = None, grad: array | None = None,
         requires_grad: bool = False, retain_grad: bool = False, length: int | None = None, **older: Any,
     ):  # fmt: skip
-        if older:
-            refuse_keywords("wp.array", older, _OLDER)
+        refuse_keywords("wp.array", older, _OLDER)
         device = get_device(device)
         element = None if dtype is Any else checked_dtype(dtype)
         extents = normalized_shape(shape if shape is not None else length)
@@ -342,8 +341,7 @@ class array(Differentiable, metaclass=_ArrayMeta):
 
     def transpose(self, axes: Sequence[int] | None = None) -> array:
         """The same memory with dimensions in another order (reversed by default); negative axes count from the end."""
-        known = axes is None or (isinstance(axes, Sequence) and all(isinstance(k, int) for k in axes))
-        if not known:
+        if axes is not None and not (isinstance(axes, Sequence) and all(isinstance(k, int) for k in axes)):
             raise ArrayError(f"axes {shown(axes)}\nexpected: an order of {tuple(range(self.ndim))}")
         order = tuple(reversed(range(self.ndim))) if axes is None else tuple(axes)
         for axis in order:

@@ -336,10 +336,10 @@ def to_dlpack(wp_array: array) -> Any:
 def dtype_from_numpy(numpy_dtype: Any) -> Any:
     """The element type of a NumPy dtype. Raises `ArrayError` when there is none."""
     try:
-        found = np.dtype(numpy_dtype)
+        dtype = np.dtype(numpy_dtype)
     except (TypeError, ValueError):
         raise ArrayTypeError(f"{shown(numpy_dtype)} is no NumPy dtype\nexpected: one, such as np.float32") from None
-    return checked_dtype(found.type)
+    return checked_dtype(dtype.type)
 
 
 def dtype_to_numpy(warp_dtype: Any) -> Any:

@@ -59,7 +59,8 @@ class Fixed:
     def __setattr__(self, name: str, value: Any) -> None:
         if name in vars(self) and vars(self)[name] is value:
             return
-        if name[0] != "_" and not isinstance(getattr(type(self), name, None), property):
+        own = getattr(type(self), name, None)
+        if name[0] != "_" and (not isinstance(own, property) or own.fset is None):
             value = self._admitted(name, value)
         object.__setattr__(self, name, value)
 
@@ -77,7 +78,7 @@ class Fixed:
             return read_only(value)
         if self._may_replace(name, own.get(name, value)):
             self._note_array(name, value)
-        elif name in own or _is_method(getattr(type(self), name, None)):
+        elif name in own or _is_part(getattr(type(self), name, None)):
             help = f"{name}.assign(...) writes into it" if isinstance(own.get(name), array) else "make another one"
             raise FixedAttributeError(f"{type(self).__name__}.{name} is fixed\nhelp: {help}")
         return value
@@ -144,8 +145,8 @@ def read_only(a: array) -> array:
     return a
 
 
-def _is_method(attribute: Any) -> bool:
-    return callable(attribute) or isinstance(attribute, cached_property)
+def _is_part(attribute: Any) -> bool:
+    return callable(attribute) or isinstance(attribute, property | cached_property)
 
 
 def check_fits(value: Any, layout: Layout | None, name: str, unfit: type[WarpsimError] = ArrayError) -> None:

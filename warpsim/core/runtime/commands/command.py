@@ -99,7 +99,7 @@ class Launch(Unique):
 
     ready: ReadyLaunch
     plain: Launch | None = None  # the same without notes, where it notes what its atomics return
-    noted: Mapping[int, Any] = MappingProxyType({})  # the arrays for that, by the number of the atomic
+    noted: Mapping[Any, Any] = MappingProxyType({})  # the arrays for that, by the number of the atomic, or by path
     with_gradient: Callable[[list[Any], int, Any], list[Any]] | None = None
     """The arguments with another gradient at a position."""
     check_gradients: Callable[[list[Any]], None] | None = None
@@ -231,7 +231,7 @@ class Launch(Unique):
 
     def set_param_at_index(self, index: int, value: Any, adjoint: bool = False) -> None:
         """Change one argument by position; adjoint: its gradient, of an adjoint launch."""
-        if not isinstance(index, int) or not 0 <= index < len(self.args):
+        if not isinstance(index, int | np.integer) or not 0 <= index < len(self.args):
             raise LaunchError(f"parameter {index} of kernel {self.kernel.key!r}\nexpected: 0 to {len(self.args) - 1}")
         args = list(self.args)
         if not adjoint:
@@ -312,13 +312,13 @@ class Launch(Unique):
             plain = self.plain or self
             run_generally(plain.ready.call, CallSite.outside(), self._submit_noting)
 
-    def _submit_noting(self, call: LaunchCall, noted: dict[int, Any]) -> None:
-        """Submit, with a launch in this one's place that fills arrays with what atomics return, if there are any."""
+    def _submit_noting(self, call: LaunchCall, noted: Mapping[Any, Any]) -> None:
+        """Submit, with a launch in this one's place that fills arrays with what a tape is to know, if there are any."""
         if call is (self.plain or self).ready.call:
             self.submit()
             return
         other = Launch.of(call)
         other.plain, other.noted = self.plain or self, noted
         other.submit()
-        for number, own in self.noted.items():
-            recorded(copying(own._data, noted[number]._data))
+        for key in self.noted.keys() & noted.keys():
+            recorded(copying(self.noted[key]._data, noted[key]._data))

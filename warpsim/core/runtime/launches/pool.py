@@ -175,11 +175,11 @@ class Pool:
     @contextlib.contextmanager
     def standard_float_mode(self) -> Iterator[None]:
         """The mode of kernels for what Python computes in their place, on this thread."""
-        found = self._enter_mode()
+        before = self._enter_mode()
         try:
             yield
         finally:
-            self._leave_mode(found)
+            self._leave_mode(before)
 
     def _start_workers(self) -> None:
         """Start what is missing, at a launch of more than one chunk. A process that may have no more does without."""
@@ -187,8 +187,8 @@ class Pool:
             threads = self._threads
             if threads <= self._provided:
                 return
-            wanted = min(threads, _MOST_THREADS) - 1
-            while self._workers < wanted and self._start_worker() == 0:  # the system may refuse more
+            most = min(threads, _MOST_THREADS) - 1
+            while self._workers < most and self._start_worker() == 0:  # the system may refuse more
                 self._workers += 1
             self._provided = threads
 

@@ -25,7 +25,7 @@ from ..arrays.array import array, root
 from ..arrays.call_site import CallSite
 from ..arrays.foreign import memory_at
 from ..arrays.saved_contents import Session
-from ..tape.entries import AnnouncedWrite
+from ..tape.entries import AnnouncedWrite, WriteEntry
 from ..tape.entry import ArrayUse, TapeEntry
 from ..tape.picture.names import caller_names, names_in
 from ..tape.tape import Tape
@@ -36,7 +36,10 @@ STATE, OUTPUTS, SCRATCH, PARAMETERS = "state", "outputs", "scratch", "parameters
 
 
 class LoopTape(Tape):
-    """A tape of steps that may run again: it notes what structures fill, too."""
+    """A tape of steps that may run again: it notes what structures fill, too, and no parameters are set on it."""
+
+    def note_constant(self, entry: WriteEntry) -> None:
+        """What steps set belongs to the loop."""
 
     def note_filled(self, arrays: Iterable[array]) -> None:
         self.log.extend(AnnouncedWrite(a, CallSite.outside(), "a structure that is built") for a in arrays)

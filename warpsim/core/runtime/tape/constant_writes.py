@@ -8,7 +8,7 @@ what it was before: `backward` raises if a gradient arrives there.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,12 +46,6 @@ class ConstantWrite(TapeEntry):
         self.name, self.parameters = needs.kernel.key, needs.name
         self.title = f"kernel {self.name!r}"
         self.known: dict[Path, list[Marked]] = {}
-
-    def reset(self) -> None:
-        """Mark nothing."""
-        for _, marks in self.marks.values():
-            for part in parts(marks._data):
-                part[...] = 1
 
     def compress(self) -> None:
         """Keep of the marks what they say, now that the launch has run."""
@@ -101,10 +95,18 @@ class ConstantWrite(TapeEntry):
 
 
 class ConstantLaunch(NamedTuple):
-    """A launch that counts as constant: the call to run, and what the tapes get after it."""
+    """A launch that counts as constant: the call to run, and what tapes get after it."""
 
     call: LaunchCall
-    entry: ConstantWrite
+    entries: list[tuple[Any, ConstantWrite]]
+    marks: dict[Path, array]
+
+    def record(self) -> None:
+        """Let the tapes know what was stored, now that the launch has run."""
+        for tape, entry in self.entries:
+            if current_graph() is None:
+                entry.compress()
+            tape.log.append(entry)
 
 
 Marked = tuple[Any, Any]
@@ -133,34 +135,39 @@ def constant_launch(
 
     What cannot be marked becomes a write that the tapes did not see.
     """
-    known = {path: a for path, a in wrote if a._memory.has_gradient and is_used(a._memory, tapes)}
-    known = {path: a for path, a in known.items() if has_cotangent(a.dtype)}
+    graded = [(path, a) for path, a in wrote if a._memory.has_gradient and has_cotangent(a.dtype)]
+    known = [(tape, used) for tape in tapes if (used := {path: a for path, a in graded if is_used(a._memory, tape)})]
     if not known:
         return None
-    for a in known.values():  # even if this overwrites what the tapes read, which is all they know of it
-        a._memory.join(tuple([tape.session for tape in tapes]))
+    for tape, used in known:  # even if this overwrites what the tape reads, which is all it knows of it
+        for a in used.values():
+            a._memory.join((tape.session,))
     if not can_be_marked(call, needs, args, wrote):
-        for tape in tapes:
-            for a in known.values():
-                words = f"launch of kernel {needs.kernel.key!r} at {place}"
+        words = f"launch of kernel {needs.kernel.key!r} at {place}"
+        for tape, used in known:
+            for a in used.values():
                 tape.session.note_unseen(a._memory, span(a), words, len(tape.log) + call.record)
         return None
-    marks = {path: (a, marks_for(a)) for path, a in known.items()}
-    entry = ConstantWrite(needs, marks, place)
-    if current_graph() is None:
-        entry.reset()
-    else:
-        recorded(entry.reset)
+    marks = {path: (a, marks_for(a)) for path, a in graded}
+    plain = {path: m for path, (_, m) in marks.items()}
+    recorded(partial(reset, [*plain.values()]))
+    entries = [(tape, ConstantWrite(needs, {path: marks[path] for path in used}, place)) for tape, used in known]
     marked_args = [marked_argument(value, k, marks) for k, value in enumerate(args)]
     launcher = call.launcher
     ready = prepare(launcher.kernel, call.dim, marked_args, launcher.device, MARKING, call.deterministic)
-    return ConstantLaunch(ready.in_blocks_of(launcher), entry)
+    return ConstantLaunch(ready.in_blocks_of(launcher), entries, plain)
 
 
-def is_used(memory: Allocation, tapes: Sequence[Any]) -> bool:
-    """Whether some tape has recorded an operation on memory."""
-    sessions = [tape.session for tape in tapes]
-    return any(s in memory.users for s in sessions) or any(r.session in sessions for r in memory.reads)
+def reset(marks: Sequence[array]) -> None:
+    """Mark nothing."""
+    for m in marks:
+        for part in parts(m._data):
+            part[...] = 1
+
+
+def is_used(memory: Allocation, tape: Any) -> bool:
+    """Whether a tape has recorded an operation on memory."""
+    return tape.session in memory.users or any(r.session is tape.session for r in memory.reads)
 
 
 def can_be_marked(call: LaunchCall, needs: Needs, args: list[Any], wrote: Wrote) -> bool:

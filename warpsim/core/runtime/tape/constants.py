@@ -67,18 +67,25 @@ def take_as_given(entries: Sequence[WriteEntry], log: Sequence[TapeEntry]) -> di
 
 def parameters(used: Sequence[Used]) -> dict[array, str]:
     """The same for what happens to one memory, which only constant writes change."""
-    first: WriteEntry | None = None
+    settings: list[WriteEntry] = []
     read: Used | None = None
     refused: dict[array, str] = {}
-    earlier: list[array] = []
+    earlier: list[array] = []  # what was read, or set so that no gradient passes
     for entry, use in used:
         if not (isinstance(entry, WriteEntry) and use.writes):
-            earlier.append(use.array)
-            read = (entry, use)
-        elif is_constant(entry) and not any(overlap(use.array, a) for a in earlier):
-            entry.is_given, first = True, first or entry
-        elif first is not None and read is not None and is_constant(entry) and use.array._gradient is not None:
+            if use.reads or use.depends:  # launches are given arrays that they do not look at, too
+                earlier.append(use.array)
+                read = (entry, use)
+        elif not is_constant(entry):
+            continue
+        elif not any(overlap(use.array, a) for a in earlier):
+            entry.is_given = True
+            settings.append(entry)
+        elif first := next((s for s in settings if overlap(use.array, s.dest._array)), None):
+            assert read is not None
             refused[use.array] = refusal(first, entry, *read)
+        else:
+            earlier.append(use.array)
     return refused
 
 
@@ -91,4 +98,3 @@ def refusal(first: WriteEntry, again: WriteEntry, reader: TapeEntry, use: ArrayU
         "expected: values that are set once, so that there is one gradient of them\n"
         "help: an array for each of the values, or one with a row for each"
     )
-

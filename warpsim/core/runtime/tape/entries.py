@@ -86,8 +86,8 @@ class WriteEntry(TapeEntry):
         return self.dest._array._gradient is not None
 
     def push(self, tangents: Mirror, numbers: Mapping[str, Any], later: set[Any] | None) -> MovedEntry | None:
-        """The written elements get the tangent of what was written."""
-        if has_cotangent(self.dest.dtype) and not self.is_given:
+        """The written elements get the tangent of what was written; to those that are given it is added."""
+        if has_cotangent(self.dest.dtype) and not (self.is_given and self.source is None):
             source = None if self.source is None else tangents.of(self.source._array)._data
             self.set(tangents.of(self.dest._array)._data, source)
         return None if later is None else self
@@ -100,10 +100,12 @@ class WriteEntry(TapeEntry):
             values = source if self.source_picks is None else source[self.source_picks]
         part = dest[self.picks] if self.picks is not None else self.select(dest)
         values = values.reshape(part.shape) if values.size == part.size else values
-        if self.picks is not None:
-            dest[self.picks] = values
+        if self.is_given:
+            add_to(part, values)
         else:
             part[...] = values
+        if self.picks is not None:
+            dest[self.picks] = part
 
     def reverse(self, gradients: Mirror, tangents: Mirror) -> None:
         """A copy is linear: tangents of gradients move as gradients do."""

@@ -28,7 +28,7 @@ def push(
             if result is not None:
                 moved.append(result)
         if moves:
-            moving.update(a._memory for a in entry.written())
+            moving.update(use.array._memory for use in entry.uses() if use.writes)  # parameters that are set, too
     return moved
 
 

@@ -9,7 +9,7 @@ atomics whose results are used, and several tapes at once take the general one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...emit.program import Form
@@ -21,7 +21,7 @@ from ..arrays.array import array
 from ..arrays.call_site import CallSite, user_frame
 from ..arrays.in_pieces import give_gradients
 from ..arrays.saved_contents import Writer
-from ..devices.capture import current_graph, recorded
+from ..devices.capture import recorded
 from ..devices.device import Device
 from ..launches.for_device import prepare
 from ..launches.launcher import LaunchCall, Launcher
@@ -29,8 +29,8 @@ from .adjoint_needs import Always, Needs, arrays_at, has_gradients, have_gradien
 from .constant_writes import constant_launch
 from .launch_entry import LaunchEntry, LaunchSnapshot
 
-Run = Callable[[LaunchCall, dict[int, Any]], None]
-"""Runs a launch; takes the arrays in which it is to note what atomics return, by number."""
+Run = Callable[[LaunchCall, Mapping[Any, Any]], None]
+"""Runs a launch; takes the arrays in which it notes what atomics return, by number, or what it stores, by path."""
 
 new_entry = tuple.__new__  # at half the cost of a call of the class
 
@@ -127,7 +127,7 @@ def plain_reads(positions: Any, args: Any, session: Any, frame: Any) -> list[Any
     return reads
 
 
-def run_now(call: LaunchCall, noted: dict[int, Any]) -> None:
+def run_now(call: LaunchCall, noted: Mapping[Any, Any]) -> None:
     """Run a launch at once."""
     call.run()
 
@@ -159,7 +159,10 @@ def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None
         if memory.known is not known and memory.known != sessions and not (recorders and known and memory.take(known)):
             memory.meet(sessions, span(a), writer, bool(recorders))
     noted = noted_arrays(needs, call.dim, launcher.device) if notes and constant is None else {}
-    run(noting(call, needs, noted) if noted else call if constant is None else constant.call, noted)
+    if constant is not None:
+        run(constant.call, constant.marks)
+    else:
+        run(noting(call, needs, noted) if noted else call, noted)
     for tape in recorders:
         snapshot = notes.get(tape)
         if snapshot is not None:
@@ -173,10 +176,7 @@ def run_generally(call: LaunchCall, place: CallSite, run: Run = run_now) -> None
             if a._memory.exposed or a._memory.exports or a._memory.tensors:
                 a._memory.read(a, tape.session, place, 0)
     if constant is not None:
-        if current_graph() is None:
-            constant.entry.compress()
-        for tape in tapes:
-            tape.log.append(constant.entry)
+        constant.record()
 
 
 def overlap_error(needs: Needs, args: Any, snapshot: LaunchSnapshot, wrote: list[tuple[Path, array]]) -> str:

@@ -209,7 +209,11 @@ class Tape(Unique):
         for a in (dest, source) if source is not None else (dest,):
             self.session.use(a._array, entry.place)
         if is_constant(entry):
-            self._constants.append(entry)
+            self.note_constant(entry)
+
+    def note_constant(self, entry: WriteEntry) -> None:
+        """Something without a gradient was written to an array with one."""
+        self._constants.append(entry)
 
     def mark_read(self, a: array) -> None:
         """See `array.mark_read`."""

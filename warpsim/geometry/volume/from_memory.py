@@ -1,6 +1,8 @@
-"""Grids in memory at an address that the user names: their bytes, as many as their headers say."""
+"""Bytes of grids in memory of the user: at an address, as many as the header says, or in a buffer."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +10,7 @@ from ...core.language import array, uint8
 from ...core.runtime.arrays.array import array as Array
 from ...core.runtime.arrays.foreign import checked_address
 from ...core.runtime.devices.device import Device
-from ...errors import VolumeFormatError
+from ...errors import VolumeFormatError, VolumeTypeError, shown
 from ..nanovdb.layout import GRID, MAGIC_GRID, MAGIC_OLD
 
 
@@ -27,3 +29,11 @@ def grid_at(address: int, size: int, device: Device) -> Array:
     if size and needed > size:
         raise VolumeFormatError("grid size", needed, f"at most buffer_size, {size}")
     return array(ptr=address, dtype=uint8, shape=needed, device=device)
+
+
+def bytes_of(data: Any) -> np.ndarray:
+    """The bytes of a buffer. Raises `VolumeTypeError` for what is none."""
+    try:
+        return np.frombuffer(data, np.uint8)
+    except (TypeError, ValueError, BufferError) as error:
+        raise VolumeTypeError(f"data of a volume is {shown(data)}: {error}\nexpected: bytes, or an array") from None
