@@ -227,7 +227,7 @@ def test_kernels_can_be_had():
         (lambda: wp.map(twice, line(), out=np.zeros(4)), ArgumentTypeError, r"out\[0\] of map is ndarray"),
         (lambda: wp.map(twice, line(), out=line(4, int)), ArgumentTypeError, "dtype int32\nexpected: float32, which"),
         (lambda: wp.map(twice, line(), out=line(5)), ArrayError, r"has shape \(5,\)\nexpected: \(4,\), that"),
-        (lambda: wp.map(polar, line(), line(), out=line()), ArgumentCountError, "got 1 output arrays\nexpected: 2"),
+        (lambda: wp.map(polar, line(), line(), out=line()), ArgumentCountError, "got 1 output array\nexpected: 2"),
     ],
 )  # fmt: skip
 def test_what_map_refuses(call, kind, message):
