@@ -105,6 +105,19 @@ def test_gradients_reach_every_input(scene, iterations):
     assert needed[scene] <= check(Run(SCENES[scene](0.05), iterations=iterations))
 
 
+@pytest.mark.parametrize("scene, damping", [
+    ("springs", "spring_damping"), ("bending", "edge_damping"), ("membrane", "tri_damping"),
+    ("tetrahedra", "tet_damping"), ("attachments", "attachment_damping"),
+])  # fmt: skip
+def test_dampings_have_gradients_where_they_are_zero(scene, damping):
+    run = Run(SCENES[scene](0.0))
+    gradient = run.gradients()[damping]
+    assert not run.inputs[damping].numpy().any()
+    direction = np.random.default_rng(0).normal(size=gradient.shape)
+    expected = run.difference(damping, direction, 1e-7)
+    assert expected != 0.0 and np.isclose((gradient * direction).sum(), expected, rtol=1e-5)
+
+
 def test_isometric_bending_has_gradients():
     assert {"edge_weights", "edge_compliance"} <= check(Run(SCENES["bending"](0.05), bending="isometric"))
 

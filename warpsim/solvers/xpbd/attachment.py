@@ -5,13 +5,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import numpy as np
-
 from ...core.language import array, int32, kernel, tid
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation
 from ..shapes import surface_velocity, to_world
-from .constraints import Constraints
+from .constraints import Constraints, may_act
 from .particle import position, pushed
 
 
@@ -24,7 +22,7 @@ class Attachments(Constraints):
         super().__init__(model, model.attachment_particle, int32, model.vec3, iterated)
         self.targets, self.pace = self.gathered(model.vec3), self.gathered(model.vec3)
         self.soft, self.drag = self.gathered(model.dtype), self.gathered(model.dtype)
-        self.damped = bool(np.any(model.attachment_damping.numpy() > 0.0))
+        self.damped = may_act(model.attachment_damping)
         self.shape = array(model.attachment_shape.numpy()[self.coloring.order], dtype=int32, device=model.device)
 
     def prepare(self, control: Any, h: Any) -> None:
@@ -104,6 +102,7 @@ def damp(
     first: int32, particle: array(dtype=int32), pace: array(dtype=Any), drag: array(dtype=Any), x: array(dtype=Any),
     v: array(dtype=Any),
 ):  # fmt: skip
+    """The velocity relative to the target, slowed down."""
     c = first + tid()
     i = particle[c]
     v[i] = v[i] - (x[i][3] * drag[c] / (1.0 + x[i][3] * drag[c])) * (v[i] - pace[c])

@@ -21,7 +21,7 @@ from ...core.language import (
     Float, Vec, abs, array, atan2, cross, dot, func, int32, kernel, length, tid, vec4i, vector, where,
 )  # fmt: skip
 from ...errors import ModelError
-from .constraints import Constraints
+from .constraints import Constraints, may_act
 from .particle import position, pushed
 
 DIHEDRAL, ISOMETRIC = "dihedral", "isometric"
@@ -37,7 +37,7 @@ class Bending(Constraints):
             _check_flat(model.edge_rest_angle.numpy())
         multiplier = model.dtype if kind == DIHEDRAL else model.vec3
         super().__init__(model, model.edge_indices, vec4i, multiplier, iterated)
-        self.damped = bool(np.any(model.edge_damping.numpy() > 0.0))
+        self.damped = may_act(model.edge_damping)
         self.rest = self.gathered(model.dtype if kind == DIHEDRAL else model.vec4)
         self.soft, self.drag = self.gathered(model.dtype), self.gathered(model.dtype, self.count * self.damped)
         self.source = model.edge_rest_angle if kind == DIHEDRAL else model.edge_weights
@@ -167,6 +167,7 @@ def damp_dihedral(
     first: int32, quads: array(dtype=vec4i), rest: array(dtype=Any), drag: array(dtype=Any), x: array(dtype=Any),
     v: array(dtype=Any),
 ):  # fmt: skip
+    """Impulses along the gradients of the angle against its rate."""
     n = first + tid()
     i, j, k, m = quads[n][0], quads[n][1], quads[n][2], quads[n][3]
     a, b, c, d = x[i], x[j], x[k], x[m]
@@ -185,6 +186,7 @@ def damp_isometric(
     first: int32, quads: array(dtype=vec4i), weights: array(dtype=Any), drag: array(dtype=Any), x: array(dtype=Any),
     v: array(dtype=Any),
 ):  # fmt: skip
+    """Impulses along the weights against the rate of each axis."""
     n = first + tid()
     i, j, k, m = quads[n][0], quads[n][1], quads[n][2], quads[n][3]
     g = weights[n]

@@ -27,6 +27,11 @@ from .coloring import Coloring
 from .jacobi import Copies
 
 
+def may_act(damping: array) -> bool:
+    """Whether a damping does anything, or has a gradient: it has one where it is zero, too."""
+    return damping.requires_grad or bool(np.any(damping.numpy() > 0.0))
+
+
 class Constraints(Fixed):
     """Constraints of one kind, in order of color.
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import numpy as np
-
 from ...core.language import array, dot, int32, kernel, length, tid, vec2i, vector, vector_type
-from .constraints import Constraints
+from .constraints import Constraints, may_act
 from .particle import position, pushed
 
 
@@ -17,7 +15,7 @@ class Springs(Constraints):
 
     def __init__(self, model: Any, iterated: bool):
         super().__init__(model, model.spring_indices, vec2i, model.dtype, iterated)
-        self.damped = bool(np.any(model.spring_damping.numpy() > 0.0))
+        self.damped = may_act(model.spring_damping)
         self.material = self.gathered(vector_type(2, model.dtype))
         self.damping = self.gathered(model.dtype, self.count if self.damped else 0)
 
@@ -86,6 +84,7 @@ def project_distance(iterated: bool) -> Any:
 def damp(
     first: int32, pairs: array(dtype=vec2i), drag: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any)
 ):  # fmt: skip
+    """Impulses along a spring against the rate of its length."""
     c = first + tid()
     i, j = pairs[c][0], pairs[c][1]
     a, b = x[i], x[j]

@@ -10,13 +10,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-import numpy as np
-
 from ...core.language import (
     Float, Vec, array, dot, func, int32, inverse, kernel, matrix_from_rows, matrix_type, sqrt, tid, transpose, vec3i,
     vector,
 )  # fmt: skip
-from .constraints import Constraints
+from .constraints import Constraints, may_act
 from .particle import position, pushed
 
 
@@ -25,7 +23,7 @@ class Membranes(Constraints):
 
     def __init__(self, model: Any, iterated: bool):
         super().__init__(model, model.tri_indices, vec3i, model.vec3, iterated)
-        self.damped = bool(np.any(model.tri_damping.numpy() > 0.0))
+        self.damped = may_act(model.tri_damping)
         self.pose, self.soft = self.gathered(model.vec4), self.gathered(matrix_type((3, 3), model.dtype))
         self.damping = self.gathered(model.dtype, self.count * self.damped)
 
@@ -125,6 +123,7 @@ def damp(
     first: int32, corners: array(dtype=vec3i), pose: array(dtype=Any), soft: array(dtype=Any),
     relative: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any),
 ):  # fmt: skip
+    """Impulses along the gradients of the strains against their rates, as a block."""
     n = first + tid()
     i, j, k = corners[n][0], corners[n][1], corners[n][2]
     a, b, c, p, g = x[i], x[j], x[k], pose[n], relative[n]
@@ -132,7 +131,7 @@ def damp(
     along, across = d1 * p[0] + d2 * p[2], d1 * p[1] + d2 * p[3]
     gb, gc = strain_gradient(along, across, p[0], p[1]), strain_gradient(along, across, p[2], p[3])
     ga = -(gb + gc)
-    if g > 0.0 and soft[n][0, 0] > 0.0 and a[3] + b[3] + c[3] > 0.0:
+    if soft[n][0, 0] > 0.0 and a[3] + b[3] + c[3] > 0.0:
         w = a[3] * (ga @ transpose(ga)) + b[3] * (gb @ transpose(gb)) + c[3] * (gc @ transpose(gc))
         change = (-g) * (inverse(g * w + soft[n]) @ (ga @ v[i] + gb @ v[j] + gc @ v[k]))
         v[i] = v[i] + a[3] * (transpose(ga) @ change)

@@ -32,7 +32,7 @@ from ...core.language import (
     Float, Mat, Vec, abs, array, cross, ddot, determinant, func, int32, inverse, kernel, matrix_from_cols,
     matrix_from_rows, max, outer, sqrt, tid, transpose, vec4i, vector,
 )  # fmt: skip
-from .constraints import Constraints
+from .constraints import Constraints, may_act
 from .particle import position, pushed
 
 _STEPS = 12  # of Newton's method, at most
@@ -45,7 +45,7 @@ class Tetrahedra(Constraints):
 
     def __init__(self, model: Any, iterated: bool):
         super().__init__(model, model.tet_indices, vec4i, model.tet_pose.dtype, iterated)
-        self.damped = bool(np.any(model.tet_damping.numpy() > 0.0))
+        self.damped = may_act(model.tet_damping)
         self.pose, self.material = self.gathered(model.tet_pose.dtype), self.gathered(model.vec3)
         self.viscous = self.gathered(model.dtype, self.count * self.damped)
         self.tiny = model.dtype((16.0 * np.finfo(model.tet_volume.numpy().dtype).eps) ** 2)
@@ -302,16 +302,15 @@ def damp(
     n = first + tid()
     i, j, k, l = corners[n][0], corners[n][1], corners[n][2], corners[n][3]  # noqa: E741
     w = vector(x[i][3], x[j][3], x[k][3], x[l][3])
-    if viscous[n] > 0.0 and w[0] + w[1] + w[2] + w[3] > 0.0:
+    if w[0] + w[1] + w[2] + w[3] > 0.0:
         o, u, inv, m = position(x[i]), v[i], pose[n], material[n]
         f = matrix_from_cols(position(x[j]) - o, position(x[k]) - o, position(x[l]) - o) @ inv
         rate = matrix_from_cols(v[j] - u, v[k] - u, v[l] - u) @ inv
         cof = cofactor(f)
         r = rotation(f, cof)
         back = transpose(r)
-        more = max(m[1] - m[0], m[0] * 0.0)
-        law = vector(1.0 / viscous[n], 2.0 * m[0], more)
-        left = (2.0 * m[0]) * symmetric(back @ rate)
+        stiff, more = 2.0 * m[0] * viscous[n], max(m[1] - m[0], m[0] * 0.0) * viscous[n]
+        law, left = vector(m[0] * 0.0 + 1.0, stiff, more), stiff * symmetric(back @ rate)
         s = r @ response(left, more * ddot(cof, rate), back @ cof, mobility(inv, w), law)
         impulse = s @ transpose(inv)
         p, q, t = column(impulse, 0), column(impulse, 1), column(impulse, 2)
