@@ -148,7 +148,7 @@ def test_nothing_passes_through_thin_obstacles(shape, speed):
     assert (ahead < 0.003).all()
 
 
-@pytest.mark.parametrize("shape", ["box", "sphere", "cylinder"])
+@pytest.mark.parametrize("shape", ["box", "sphere", "capsule", "cylinder"])
 def test_gradients_go_through_swept_impacts(shape):
     """With what has been through the obstacle at the end of its substep, against central differences."""
     builder = ModelBuilder(gravity=-G)
@@ -158,6 +158,7 @@ def test_gradients_go_through_swept_impacts(shape):
     {
         "box": lambda: builder.add_shape_box((0, 0, 0, 0, 0, np.sin(0.1), np.cos(0.1)), 0.4, 0.01, 0.4, cfg),
         "sphere": lambda: builder.add_shape_sphere((0, 0, 0, 0, 0, 0, 1), 0.04, cfg),
+        "capsule": lambda: builder.add_shape_capsule((0, 0, 0, 0, 0, 0, 1), 0.04, 0.2, cfg),
         "cylinder": lambda: builder.add_shape_cylinder((0, 0, 0, *UP), 0.3, 0.02, cfg),
     }[shape]()
     model = builder.finalize(device="cpu", dtype=wp.float64, requires_grad=True)

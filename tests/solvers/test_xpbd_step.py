@@ -234,6 +234,16 @@ def test_a_wrong_coloring_is_found():
 # ----- refusals -----------------------------------------------------------------------------------
 
 
+def test_isometric_bending_refuses_sheets_that_are_folded_at_rest():
+    corners = np.array([(0, 0, 0), (0, 0, 1), (1, 0, 0), (0, 1, 0)], float)  # two triangles at a right angle
+    builder = ModelBuilder()
+    builder.add_cloth_mesh((0, 1, 0), (0, 0, 0, 1), 1.0, 0, corners, [0, 1, 2, 1, 0, 3], 0.2, edge_ke=0.01)
+    model = builder.finalize(device="cpu")
+    with pytest.raises(ModelError, match=r'edge 0 is folded by -?90 degrees at rest(.*\n)*help: bending="dihedral"'):
+        SolverXPBD(model, bending="isometric")
+    SolverXPBD(model, bending="dihedral")
+
+
 @pytest.mark.parametrize(("options", "expected"), [
     ({"substeps": 0}, "a whole number, 1 or more"), ({"substeps": 2.5}, "a whole number, 1 or more"),
     ({"substeps": np.nan}, "a whole number, 1 or more"), ({"iterations": 0}, "a whole number, 1 or more"),
