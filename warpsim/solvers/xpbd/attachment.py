@@ -9,7 +9,7 @@ from ...core.language import array, int32, kernel, tid
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.transforms import transform_get_rotation
 from ..shapes import surface_velocity, to_world
-from .constraints import Constraints, may_act
+from .constraints import Constraints
 from .particle import position, pushed
 
 
@@ -19,10 +19,9 @@ class Attachments(Constraints):
     constant = ("order", "indices", "shape")
 
     def __init__(self, model: Any, iterated: bool):
-        super().__init__(model, model.attachment_particle, int32, model.vec3, iterated)
+        super().__init__(model, model.attachment_particle, int32, model.vec3, iterated, model.attachment_damping)
         self.targets, self.pace = self.gathered(model.vec3), self.gathered(model.vec3)
         self.soft, self.drag = self.gathered(model.dtype), self.gathered(model.dtype)
-        self.damped = may_act(model.attachment_damping)
         self.shape = array(model.attachment_shape.numpy()[self.coloring.order], dtype=int32, device=model.device)
 
     def prepare(self, control: Any, h: Any) -> None:
@@ -42,8 +41,7 @@ class Attachments(Constraints):
 
     def damp(self, x: Any, v: Any) -> None:
         """Slow down what moves relative to its target."""
-        if self.damped:
-            self.launch_dampers(damp, self.pace, self.drag, x, v)
+        self.launch_dampers(damp, self.pace, self.drag, x, v)
 
 
 @kernel

@@ -21,7 +21,7 @@ from ...core.language import (
     Float, Vec, abs, array, atan2, cross, dot, func, int32, kernel, length, tid, vec4i, vector, where,
 )  # fmt: skip
 from ...errors import ModelError
-from .constraints import Constraints, may_act
+from .constraints import Constraints
 from .particle import position, pushed
 
 DIHEDRAL, ISOMETRIC = "dihedral", "isometric"
@@ -36,10 +36,9 @@ class Bending(Constraints):
         if kind == ISOMETRIC:
             _check_flat(model.edge_rest_angle.numpy())
         multiplier = model.dtype if kind == DIHEDRAL else model.vec3
-        super().__init__(model, model.edge_indices, vec4i, multiplier, iterated)
-        self.damped = may_act(model.edge_damping)
+        super().__init__(model, model.edge_indices, vec4i, multiplier, iterated, model.edge_damping)
         self.rest = self.gathered(model.dtype if kind == DIHEDRAL else model.vec4)
-        self.soft, self.drag = self.gathered(model.dtype), self.gathered(model.dtype, self.count * self.damped)
+        self.soft, self.drag = self.gathered(model.dtype), self.gathered(model.dtype, self.dashpots)
         self.source = model.edge_rest_angle if kind == DIHEDRAL else model.edge_weights
         self.kernel = (project_dihedral if kind == DIHEDRAL else project_isometric)(iterated)
         self.damper = damp_dihedral if kind == DIHEDRAL else damp_isometric
@@ -56,8 +55,7 @@ class Bending(Constraints):
 
     def damp(self, x: Any, v: Any) -> None:
         """Slow down what folds."""
-        if self.damped:
-            self.launch_dampers(self.damper, self.rest, self.drag, x, v)
+        self.launch_dampers(self.damper, self.rest, self.drag, x, v)
 
 
 def _check_flat(angles: np.ndarray) -> None:

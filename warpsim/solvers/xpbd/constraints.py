@@ -27,11 +27,6 @@ from .coloring import Coloring
 from .jacobi import Copies
 
 
-def may_act(damping: array) -> bool:
-    """Whether a damping does anything, or has a gradient: it has one where it is zero, too."""
-    return damping.requires_grad or bool(np.any(damping.numpy() > 0.0))
-
-
 class Constraints(Fixed):
     """Constraints of one kind, in order of color.
 
@@ -41,9 +36,14 @@ class Constraints(Fixed):
 
     constant = ("order", "indices")
 
-    def __init__(self, model: Any, indices: Any, index_type: Any, multiplier: Any, iterated: bool):
+    def __init__(
+        self, model: Any, indices: Any, index_type: Any, multiplier: Any, iterated: bool, damping: Any = None
+    ):  # fmt: skip
         rows = np.asarray(indices).reshape(len(indices), -1)
         self.model, self.count, self.iterated = model, len(rows), iterated
+        self._damping = damping if damping is not None and damping.requires_grad else None
+        self.damped = damping is not None and bool(damping.numpy().any())
+        self.dashpots = self.count if self.damped or self._damping is not None else 0
         self.coloring = Coloring(rows, model.particle_count)
         order = self.coloring.order
         self.order = array(order, dtype=int, device=model.device)
@@ -87,8 +87,18 @@ class Constraints(Fixed):
             return
         self._launch_colors(kernel, args)
 
+    def damps(self, differentiable: bool) -> bool:
+        """Whether damping does anything, or has a derivative that may be asked for: it has one where it is zero, too.
+
+        It is looked at in every step of models with gradients, whose arrays are there to be changed.
+        """
+        if self._damping is None:
+            return self.damped
+        return differentiable or not self._damping.device.shares_host_memory or bool(self._damping.numpy().any())
+
     def damp(self, x: Any, v: Any) -> None:
-        """Once a substep, when velocities are known: nothing, for kinds without damping."""
+        """Once a substep where `damps` says so, when velocities are known."""
+        raise NotImplementedError
 
     def launch_dampers(self, kernel: Any, *args: Any) -> None:
         """Damping of all constraints; the last two arguments are where particles are, and their velocities."""

@@ -6,7 +6,7 @@ import functools
 from typing import Any
 
 from ...core.language import array, dot, int32, kernel, length, tid, vec2i, vector, vector_type
-from .constraints import Constraints, may_act
+from .constraints import Constraints
 from .particle import position, pushed
 
 
@@ -14,10 +14,9 @@ class Springs(Constraints):
     """Distance constraints of a model; rest lengths follow `Control.spring_activation`."""
 
     def __init__(self, model: Any, iterated: bool):
-        super().__init__(model, model.spring_indices, vec2i, model.dtype, iterated)
-        self.damped = may_act(model.spring_damping)
+        super().__init__(model, model.spring_indices, vec2i, model.dtype, iterated, model.spring_damping)
         self.material = self.gathered(vector_type(2, model.dtype))
-        self.damping = self.gathered(model.dtype, self.count if self.damped else 0)
+        self.damping = self.gathered(model.dtype, self.dashpots)
 
     def prepare(self, control: Any, h: Any) -> None:
         """Rest lengths and compliances in order of color."""
@@ -33,8 +32,7 @@ class Springs(Constraints):
 
     def damp(self, x: Any, v: Any) -> None:
         """Slow down what gets longer or shorter."""
-        if self.damped:
-            self.launch_dampers(damp, self.damping, x, v)
+        self.launch_dampers(damp, self.damping, x, v)
 
 
 @kernel

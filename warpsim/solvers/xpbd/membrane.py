@@ -14,7 +14,7 @@ from ...core.language import (
     Float, Vec, array, dot, func, int32, inverse, kernel, matrix_from_rows, matrix_type, sqrt, tid, transpose, vec3i,
     vector,
 )  # fmt: skip
-from .constraints import Constraints, may_act
+from .constraints import Constraints
 from .particle import position, pushed
 
 
@@ -22,10 +22,9 @@ class Membranes(Constraints):
     """Triangles of a model; those without stiffness are passed over."""
 
     def __init__(self, model: Any, iterated: bool):
-        super().__init__(model, model.tri_indices, vec3i, model.vec3, iterated)
-        self.damped = may_act(model.tri_damping)
+        super().__init__(model, model.tri_indices, vec3i, model.vec3, iterated, model.tri_damping)
         self.pose, self.soft = self.gathered(model.vec4), self.gathered(matrix_type((3, 3), model.dtype))
-        self.damping = self.gathered(model.dtype, self.count * self.damped)
+        self.damping = self.gathered(model.dtype, self.dashpots)
 
     def prepare(self, control: Any, h: Any) -> None:
         """Rest shapes and compliances in order of color."""
@@ -40,8 +39,7 @@ class Membranes(Constraints):
 
     def damp(self, x: Any, v: Any) -> None:
         """Slow down what is strained."""
-        if self.damped:
-            self.launch_dampers(damp, self.pose, self.soft, self.damping, x, v)
+        self.launch_dampers(damp, self.pose, self.soft, self.damping, x, v)
 
 
 def stretched(model: Any) -> bool:

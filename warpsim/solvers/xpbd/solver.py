@@ -17,6 +17,7 @@ from ...core.runtime.arrays.fixed import Fixed
 from ...core.runtime.arrays.saved_contents import active
 from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
+from ...core.runtime.rollout.footprint import may_run_again
 from ...errors import DivergenceError, ModelError, StateError
 from ..checks import MOST, flag, model_problem, refuse
 from ..contacts import Contacts
@@ -99,6 +100,8 @@ class SolverXPBD(Fixed):
         self.aerodynamics = Aerodynamics(model, air_density)
         self._rest = model.control()
         self._graphs: dict[Any, Any] = {}
+        self._damped: list[str] = []
+        """Kinds of constraints that damp velocities in the present step."""
 
     # ----- one step -------------------------------------------------------------------------------
 
@@ -117,6 +120,8 @@ class SolverXPBD(Fixed):
         arguments = (state_in, state_out, control, contacts, dt)
         if active():
             self._check_gradients(state_in, state_out, control)
+        differentiable = bool(active()) or current_graph() is not None or may_run_again()
+        self._damped = [name for name, c in self.constraints.items() if c.damps(differentiable)]
         if self.check or active() or current_graph() is not None:
             self._advance(*arguments)
         else:
@@ -189,8 +194,8 @@ class SolverXPBD(Fixed):
             self._run(update_velocity, self.model.particle_count, w.x, w.start, h, w.v)
         for touching in bouncing:
             self.self_contact.bounce(touching, control.gravity, w, h)
-        for constraint in self.constraints.values():
-            constraint.damp(w.x, w.v)
+        for name in self._damped:
+            self.constraints[name].damp(w.x, w.v)
 
     def _load(self, state: State) -> None:
         w = self.workspace
@@ -290,7 +295,7 @@ class SolverXPBD(Fixed):
         arrays = [a for o in (state_in, state_out, control, *contacts) for a in o.arrays.values()]
         arrays += vars(self.model).values()
         margins = [float(touching.margin) for touching in contacts]
-        return (dt, self.substeps, float(self.damping), *margins, *map(id, arrays))
+        return (dt, *self._damped, self.substeps, float(self.damping), *margins, *map(id, arrays))
 
     def _remember(self, key: Any) -> None:
         """Note that a step was made, so that the next one like it is captured."""

@@ -32,7 +32,7 @@ from ...core.language import (
     Float, Mat, Vec, abs, array, cross, ddot, determinant, func, int32, inverse, kernel, matrix_from_cols,
     matrix_from_rows, max, outer, sqrt, tid, transpose, vec4i, vector,
 )  # fmt: skip
-from .constraints import Constraints, may_act
+from .constraints import Constraints
 from .particle import position, pushed
 
 _STEPS = 12  # of Newton's method, at most
@@ -44,10 +44,9 @@ class Tetrahedra(Constraints):
     """Elastic tetrahedra of a model."""
 
     def __init__(self, model: Any, iterated: bool):
-        super().__init__(model, model.tet_indices, vec4i, model.tet_pose.dtype, iterated)
-        self.damped = may_act(model.tet_damping)
+        super().__init__(model, model.tet_indices, vec4i, model.tet_pose.dtype, iterated, model.tet_damping)
         self.pose, self.material = self.gathered(model.tet_pose.dtype), self.gathered(model.vec3)
-        self.viscous = self.gathered(model.dtype, self.count * self.damped)
+        self.viscous = self.gathered(model.dtype, self.dashpots)
         self.tiny = model.dtype((16.0 * np.finfo(model.tet_volume.numpy().dtype).eps) ** 2)
 
     def prepare(self, control: Any, h: Any) -> None:
@@ -63,8 +62,7 @@ class Tetrahedra(Constraints):
 
     def damp(self, x: Any, v: Any) -> None:
         """Once a substep, after velocities are known."""
-        if self.damped:
-            self.launch_dampers(damp, self.pose, self.material, self.viscous, x, v)
+        self.launch_dampers(damp, self.pose, self.material, self.viscous, x, v)
 
 
 @kernel
