@@ -82,11 +82,17 @@ def memory(rows, requires_grad):
 
 
 def launch(kernels, program, arrays, replicas):
-    """Run all steps; returns one loss per replica."""
+    """Run all steps; returns one loss per replica.
+
+    The total of what is there at the start is part of it: an array that nothing has used when it is filled has the
+    gradient of the values it was filled with, which differences by what it held before cannot show.
+    """
     dim = replicas * THREADS
     numbers = wp.array(np.tile(np.array([1, 2], np.int32), replicas), dtype=int)
     loss = wp.zeros(replicas, dtype=wp.float64, requires_grad=arrays["a"].requires_grad)
     rest = [arrays[name] for name in ("g", "va", "ma", "sa")]
+    summed = [*(arrays[name] for name in PLACES), *rest, loss]
+    wp.launch(total, dim=dim, inputs=summed)
     for step in program.steps:
         if step.kernel == "copy":
             wp.copy(arrays[step.memory[0]], arrays[step.memory[1]])
@@ -95,7 +101,7 @@ def launch(kernels, program, arrays, replicas):
         else:
             given = [arrays[step.memory[k]] for k in range(len(NUMBER_ARRAYS))]
             wp.launch(kernels[step.kernel], dim=dim, inputs=[*given, *rest, numbers, loss, step.n])
-    wp.launch(total, dim=dim, inputs=[*(arrays[name] for name in PLACES), *rest, loss])
+    wp.launch(total, dim=dim, inputs=summed)
     return loss
 
 

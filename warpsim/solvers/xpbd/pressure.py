@@ -59,8 +59,9 @@ class Pressures(Fixed):
         self._run(balance(self.iterated), m.pressure_count, *own, *law, self.slope, x, self.change)
         self._run(inflate, len(self.members), self.members, self.owners, self.slope, self.change, x)
 
-    def damp(self, x: Any, v: Any) -> None:
+    def damps(self, differentiable: bool) -> bool:
         """A filling has no damping."""
+        return False
 
     def _run(self, kernel: Any, dim: int, *args: Any) -> None:
         launch(kernel, dim, args, device=self.model.device)
