@@ -26,6 +26,7 @@ except ImportError:  # Windows
 _QUESTION = 1 << 20  # bytes of the longest question
 _WORD = 8  # bytes of a message to `serve_forks` and of its answer
 _GRACE = 5.0  # seconds after which a process ends by itself whose owner has not ended it
+_STACK = 8 << 20  # [bytes]: 1000 levels of prims take a tenth
 
 
 class Session:
@@ -94,7 +95,10 @@ def _alarm(seconds: float) -> Iterator[None]:
 
 
 def _limit(memory: int) -> None:
-    """Let this process take so many bytes more, write no file, and be the first that ends where memory is short."""
+    """Let this process take so many bytes more, write no file, and be the first that ends where memory is short.
+
+    Its stack is limited where the shell's is not: nesting would fill all memory before it is found out.
+    """
     if resource is None:
         return
     with suppress(OSError):  # Linux alone says what there is by now, and holds the limit
@@ -103,6 +107,7 @@ def _limit(memory: int) -> None:
         _lower(resource.RLIMIT_AS, taken + memory)
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("1000")
+    _lower(resource.RLIMIT_STACK, _STACK)
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_FSIZE, 0)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from llvmlite.binding import get_process_triple as process_triple
+from .native import process_triple
 
 
 class ModeRegister(NamedTuple):

@@ -134,8 +134,8 @@ def host_signature() -> str:
     vector_math = f"libmvec of {os.confstr('CS_GNU_LIBC_VERSION')}" if vector_math_library() else "libm"
     return "|".join(
         (
-            llvm.get_process_triple(),
-            llvm.get_host_cpu_name(),
+            process_triple(),
+            _cpu_name(),
             features,
             f"llvmlite {llvmlite.__version__}",
             vector_math,
@@ -147,7 +147,7 @@ def host_signature() -> str:
 def requirements() -> dict[str, Any]:
     """What object code of this process asks of another one that is to run it: see `unmet`."""
     features = sorted(feature for feature in _host_features().split(",") if feature.startswith("+"))
-    return {"triple": llvm.get_process_triple(), "features": features, "libmvec": vector_math_library()}
+    return {"triple": process_triple(), "features": features, "libmvec": vector_math_library()}
 
 
 def unmet(triple: str, features: Sequence[str], libmvec: bool) -> str:
@@ -207,14 +207,28 @@ def linking_engine() -> llvm.LLJIT:
 
 def _target_machine(opt: int) -> llvm.TargetMachine:
     # "pic": an object may end up more than 2 GB away from the libraries that it calls.
-    return llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=_host_features(), opt=opt, reloc="pic", codemodel=_CODE_MODEL
+    return llvm.Target.from_triple(process_triple()).create_target_machine(
+        cpu=_cpu_name(), features=_host_features(), opt=opt, reloc="pic", codemodel=_CODE_MODEL
     )
 
 
 @functools.cache
+def process_triple() -> str:
+    """Architecture, maker and system of this process, in LLVM's words."""
+    with _calls:
+        return str(llvm.get_process_triple())
+
+
+@functools.cache
+def _cpu_name() -> str:
+    with _calls:
+        return str(llvm.get_host_cpu_name())
+
+
+@functools.cache
 def _host_features() -> str:
-    try:
-        return llvm.get_host_cpu_features().flatten()
-    except RuntimeError:  # LLVM does not know this processor; its name alone is then enough
-        return ""
+    with _calls:
+        try:
+            return str(llvm.get_host_cpu_features().flatten())
+        except RuntimeError:  # LLVM does not know this processor; its name alone is then enough
+            return ""

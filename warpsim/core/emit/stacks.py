@@ -27,7 +27,8 @@ SPARE = 64 * 1024
 KNOWS_LIMITS = sys.platform.startswith("linux")
 """Whether the limits of a thread's stack can be asked for."""
 
-_COMPILER = 2 << 20  # [bytes] of stack for LLVM: a cloth solver's kernels fit into 96 KiB
+_COMPILER = 1 << 20
+"""Stack for LLVM [bytes]: a cloth solver's kernels fit into 96 KiB. Threads have 2 MiB where no limit is set."""
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 _ON_STACK = ctypes.CFUNCTYPE(None, _FUNCTION, ctypes.c_void_p, *[ctypes.c_int64] * 4)
 
