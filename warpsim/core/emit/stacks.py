@@ -63,7 +63,7 @@ def with_compiler_room(work: Callable[[], T]) -> T:
 @cache
 def _on_stack() -> NativeObject:
     source = Path(__file__).with_name("stacks.ll").read_text(encoding="utf-8")
-    code = NativeObject(assembled(source, "warpsim stacks"))
+    code = NativeObject(assembled(source, "warpsim stacks", opt=0))  # a tenth of the time to assemble; it is no loop
     if code.function("ws_prepare_stacks", ctypes.CFUNCTYPE(ctypes.c_int32))():
         raise MemoryError("the process has no thread-specific key left for the limits of its stacks")
     return code

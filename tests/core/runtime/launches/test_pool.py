@@ -93,7 +93,7 @@ def test_launcher_is_compiled_once_per_machine(tmp_path, monkeypatch):
         "warpsim launcher"
     ]
 
-    def refuse(text):
+    def refuse(text, opt):
         raise AssertionError("compiled again")
 
     monkeypatch.setattr(own_code, "assemble", refuse)
@@ -113,10 +113,10 @@ from warpsim.core.runtime.devices.processor import cores
 compiled = []
 assemble = own_code.assemble
 
-def seen(text):
+def seen(text, opt):
     if "@ws_run(" in text:
         compiled.append(threading.current_thread().name)
-    return assemble(text)
+    return assemble(text, opt)
 
 own_code.assemble = seen
 
