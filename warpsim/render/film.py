@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..arguments import checked
 from ..plot import Balls, Surface, copies, render_meshes
 from ..plot.scene import Thing
 from ..usd import UsdError, UsdWriter
@@ -36,9 +38,11 @@ class Film:
     neither file.
     """
 
+    @checked
     def __init__(
-        self, output: Any, picture: Any, seconds: float, fps: int = 60, moments: Sequence[float] = START_TO_END,
-        ground: float | None = 6.0, metadata: dict[str, Any] | None = None, **view: Any,
+        self, output: str | os.PathLike[str], picture: str | os.PathLike[str], seconds: float, fps: float = 60,
+        moments: Sequence[float] = START_TO_END, ground: float | None = 6.0, metadata: dict[str, Any] | None = None,
+        **view: Any,
     ):  # fmt: skip
         self.picture, self.fps, self.view = picture, fps, view
         if not 0.0 <= seconds * fps <= _FRAMES:

@@ -52,6 +52,7 @@ class ModelBuilder:
     Stiffness `RIGID` (infinity) makes a constraint hard.
     """
 
+    @checked
     def __init__(self, up_axis: str = "Y", gravity: float = -9.81):
         if up_axis not in _UP:
             raise ModelError(f"up_axis is {up_axis!r}\nexpected: 'X', 'Y' or 'Z'")

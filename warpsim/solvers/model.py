@@ -59,6 +59,7 @@ class Model(Fixed):
 
     unfit = ModelError
 
+    @checked
     def __init__(self, builder: ModelBuilder, device: Any, requires_grad: bool, dtype: Any):
         if not isinstance(dtype, type) or dtype not in _PRECISIONS:
             raise ModelError(f"dtype is {dtype!r}\nexpected: wp.float32 or wp.float64")

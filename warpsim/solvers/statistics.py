@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arguments import checked
 from ..core.language import (
     array, atomic_add, atomic_min, cross, dot, float64, full, int32, kernel, launch, tid, vec3d, zeros,
 )  # fmt: skip
@@ -25,6 +26,7 @@ class ParticleStatistics(Fixed):
     still waits behind a nozzle does not count.
     """
 
+    @checked
     def __init__(self, model: Model, state: State):
         self._model, self._state = model, state
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from pxr import Sdf, Usd, UsdGeom
 
+from warpsim.arguments import checked
 from warpsim.usd.checks import UsdError, check_topology, finite
 from warpsim.usd.reader import MAX_BYTES, MAX_SECONDS, Reader
 from warpsim.usd.stage_file import numbers, prims_of, unit_of
@@ -33,8 +34,9 @@ class TriangleMesh:
     triangles: np.ndarray
 
 
+@checked
 def read_mesh(
-    path,
+    path: str | os.PathLike[str],
     prim_path: str | None = None,
     time: float | None = None,
     *,

@@ -15,6 +15,7 @@ from typing import Any
 
 from pxr import Kind, Sdf, Tf, Usd, UsdGeom
 
+from warpsim.arguments import checked
 from warpsim.atomic_file import AtomicFile
 from warpsim.usd import checks
 from warpsim.usd.checks import UsdError, pxr_errors, reason
@@ -50,7 +51,11 @@ class UsdWriter:
     not writable.
     """
 
-    def __init__(self, path, fps: float = 60.0, up_axis: str = "Y", metadata: dict | None = None):
+    @checked
+    def __init__(
+        self, path: str | os.PathLike[str], fps: float = 60.0, up_axis: str = "Y",
+        metadata: dict[str, Any] | None = None,
+    ):  # fmt: skip
         self._path = _target(path)
         self._fps = checks.rate(fps, "UsdWriter fps")
         if up_axis not in ("Y", "Z"):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..arguments import checked
 from ..usd.reader import MAX_BYTES, MAX_SECONDS, Reader
 from .page import embedded, framed
 
@@ -61,6 +62,7 @@ class Animation:
     frame anew. Raises FileNotFoundError for a missing file, UsdError for one that is damaged or holds nothing to draw.
     """
 
+    @checked
     def __init__(
         self, path: str | os.PathLike[str], max_bytes: int = MAX_BYTES, max_seconds: float = MAX_SECONDS
     ):  # fmt: skip

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import checked
 from ..atomic_file import AtomicFile
 from ..errors import WarpsimError
 from .pack import box_of, compressed, frame_bytes, header_of, text_of
@@ -22,6 +23,7 @@ class ViewError(WarpsimError, ValueError):
     """An animation that cannot be shown as was asked."""
 
 
+@checked
 def write_page(
     animation: Animation, path: str | os.PathLike[str], *, every: int = 1, play: bool = True, max_bytes: int = 64 << 20
 ) -> Path:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from types import FunctionType
@@ -24,6 +24,7 @@ from ...errors import (
     KernelTypeError,
     Location,
     RecursionNotSupportedError,
+    WarpsimError,
     instance,
 )  # fmt: skip
 from ..ir.builder import Builder
@@ -108,16 +109,24 @@ class Func(Callee, Redefinable, ByName):
         """Run in Python: the overload that a kernel would choose for the arguments."""
         overload = overload_for(self.overloads, args, keywords)
         if overload.library and not fits(overload, args, keywords):
-            shown = ", ".join(type_name(type(a)) for a in args)
-            raise KernelTypeError(f"{self.name}: no overload for ({shown})", expected=self.signatures())
+            raise self._refusal(args)
         precise = typed_numbers() if overload.library else nullcontext()
-        with np.errstate(over="ignore"), precise:  # integers wrap in kernels
-            result = overload.function(*args, **overload.renamed(keywords))
+        try:
+            with np.errstate(over="ignore"), precise:  # integers wrap in kernels
+                result = overload.function(*args, **overload.renamed(keywords))
+        except (AttributeError, IndexError, TypeError) as error:
+            if overload.library and not isinstance(error, WarpsimError):  # `Any` took what the body has no use for
+                raise self._refusal(args) from error
+            raise
         if not overload.returned:
             return host_result(result)
         # Python's caller keeps its variables: the new states have nowhere to go.
         values = (result if isinstance(result, tuple) else (result,))[len(overload.returned) :]
         return host_result(values if len(values) > 1 else values[0] if values else None)
+
+    def _refusal(self, args: Sequence[Any]) -> KernelTypeError:
+        types = ", ".join(type_name(type(a)) for a in args)
+        return KernelTypeError(f"{self.name}: no overload for ({types})", expected=self.signatures())
 
     def __repr__(self) -> str:
         return f"<func {self.name}>"

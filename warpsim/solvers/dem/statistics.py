@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...arguments import checked
 from ...core.language import array, atomic_add, atomic_max, dot, float64, int32, kernel, launch, min, sqrt, tid, zeros
 from ...geometry.hash_grid.neighbors import nearest_image
 from ..neighbours.verlet_list import position
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 class GrainStatistics(ParticleStatistics):
     """What can be said of grains. Contacts are those of the last step of the solver."""
 
+    @checked
     def __init__(self, solver: SolverDEM, state: State):
         super().__init__(solver.model, state)
         self.solver = solver

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from ...arguments import checked
 from ...atomic_file import AtomicFile
 from ...errors import WarpsimError
 from .field import Field
@@ -17,7 +19,8 @@ from .field import Field
 _SUFFIXES = (".npy", ".exr", ".png")
 
 
-def write_maps(path: Any, field: Field, foam: Any = None) -> Path:
+@checked
+def write_maps(path: str | os.PathLike[str], field: Field, foam: Any = None) -> Path:
     """Write displacement, height and foam of a field; the suffix of `path` says how.
 
     .npy: float32 (cells, cells, 3 or 4), x and y displacement and height [m], and foam. .exr: the same as channels R,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.spatial import cKDTree
 
+from ...arguments import checked
 from ..statistics import ParticleStatistics
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 class FluidStatistics(ParticleStatistics):
     """What can be said of a fluid. Gauges are computed on the host."""
 
+    @checked
     def __init__(self, solver: SolverSPH, state: State):
         super().__init__(solver.model, state)
         self.solver = solver

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ....errors import ArgumentTypeError, ArrayError, DeviceError, OutOfBoundsError
+from ....errors import ArgumentTypeError, ArrayError, DeviceError, OutOfBoundsError, shown
 from ...types import compounds, scalars
 from ...types.arrays import type_name
 from ..arrays.array import array
@@ -73,6 +73,8 @@ def checked_count(count: Any, limit: int | None, name: str) -> int:
 
 
 def checked_axis(axis: Any, a: Any) -> int:
+    if not hasattr(type(axis), "__index__"):
+        raise ArgumentTypeError(f"axis is {shown(axis)}\nexpected: an integer")
     place = operator.index(axis)
     if not -a.ndim <= place < a.ndim:
         raise OutOfBoundsError(f"axis {place} of an array of rank {a.ndim}\nexpected: {-a.ndim} to {a.ndim - 1}")

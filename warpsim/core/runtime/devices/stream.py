@@ -45,7 +45,9 @@ class Stream(Unique):
 
     @property
     def cuda_stream(self) -> int:
-        """The address of the driver's stream, for other frameworks."""
+        """The address of the driver's stream, for other frameworks. Raises `DeviceError` for a queue of the CPU."""
+        if self.handle is None:
+            raise DeviceError(f"{self.device} has no stream of CUDA's\nexpected: a stream of a GPU")
         return int(self.handle)
 
     def record_event(self, event: Event | None = None, external: bool = False) -> Event:

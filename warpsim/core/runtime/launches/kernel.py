@@ -80,7 +80,7 @@ class Kernel(ByName):
         launch_bounds: int | tuple[int, ...] | None = None,
         module_options: dict[str, Any] | None = None,
     ):
-        check_options(options or {})
+        check_options({} if options is None else options)
         instance(func, python_types.FunctionType, "what @wp.kernel decorates")
         self.bounds = block_bounds(launch_bounds)
         self.function = func

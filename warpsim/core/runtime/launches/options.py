@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 from ....config import check_lanes, config
+from ....errors import instance
 
 SHAPING = ("fast_math", "max_unroll", "verify", "deterministic", "enable_backward", "lineinfo", "lanes")
 """Options with an effect, which are switches of `config` too."""
@@ -23,6 +24,7 @@ ACCEPTED: dict[str, Any] = {
 
 def check_options(options: dict[str, Any]) -> None:
     """Raises `ValueError` for an option that does not exist, and `WarpsimError` for a value that there is not."""
+    instance(options, Mapping, "options")
     unknown = set(options) - set(SHAPING) - set(ACCEPTED)
     if unknown:
         known = ", ".join((*SHAPING, *ACCEPTED))
