@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 import warpsim as wp
 from warpsim.solvers.shapes import for_shape
 
@@ -21,3 +23,16 @@ def probe(distance):
 
 
 PROBE = for_shape(probe)
+
+
+def measured(kind, points, scale=(1, 1, 1), source=0, heights=None, dtype=wp.float64, reach=10.0):
+    """Distances and normals of points, with gradients of the distances by the points."""
+    vec = wp.vec3d if dtype is wp.float64 else wp.vec3
+    table = wp.array(np.zeros((1, 1)) if heights is None else heights, dtype=dtype)
+    p = wp.array(points, dtype=vec, requires_grad=True)
+    d = wp.zeros(len(points), dtype=dtype, requires_grad=True)
+    n = wp.zeros(len(points), dtype=vec)
+    with wp.Tape() as tape:
+        wp.launch(PROBE(kind), len(points), [p, wp.array([scale], dtype=vec), source, table, dtype(reach), d, n])
+    tape.backward(grads={d: wp.ones_like(d)})
+    return d.numpy(), n.numpy(), p.grad.numpy()

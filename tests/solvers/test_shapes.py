@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from shape_probe import PROBE
+from shape_probe import measured
 
 import warpsim as wp
 from warpsim.solvers import ShapeType
@@ -13,19 +13,6 @@ from warpsim.solvers.shapes import moved, surface_velocity, to_shape, to_world
 
 RNG = np.random.default_rng(5)
 POINTS = RNG.uniform(-1.5, 1.5, size=(200, 3))
-
-
-def measured(kind, points, scale=(1, 1, 1), source=0, heights=None, dtype=wp.float64, reach=10.0):
-    """Distances and normals of points, with gradients of the distances by the points."""
-    vec = wp.vec3d if dtype is wp.float64 else wp.vec3
-    table = wp.array(np.zeros((1, 1)) if heights is None else heights, dtype=dtype)
-    p = wp.array(points, dtype=vec, requires_grad=True)
-    d = wp.zeros(len(points), dtype=dtype, requires_grad=True)
-    n = wp.zeros(len(points), dtype=vec)
-    with wp.Tape() as tape:
-        wp.launch(PROBE(kind), len(points), [p, wp.array([scale], dtype=vec), source, table, dtype(reach), d, n])
-    tape.backward(grads={d: wp.ones_like(d)})
-    return d.numpy(), n.numpy(), p.grad.numpy()
 
 
 def boxed(p, half):

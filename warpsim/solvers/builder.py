@@ -321,7 +321,12 @@ class ModelBuilder:
 
     @checked
     def add_shape_sdf(self, xform: Any = None, volume: Any = None, cfg: ShapeConfig | None = None) -> int:
-        """A `wp.Volume` of float32 signed distances [m], as `wp.mesh_to_volume` makes them."""
+        """A `wp.Volume` of float32 signed distances [m], as `wp.mesh_to_volume` makes them.
+
+        Its band must be as wide as the largest radius, the margin and the diagonal of a voxel together, for fluids as
+        the rows of particles in walls are deep: solvers refuse narrower ones with the width that they need. Beyond the
+        band, and beyond values that are no level set, nothing is touched.
+        """
         return self.add_shape(ShapeType.SDF, xform, cfg=cfg, source=volume)
 
     @checked

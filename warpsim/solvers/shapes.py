@@ -48,7 +48,7 @@ class ShapeType(IntEnum):
 #
 # Arguments: the point, the row of shape_scale, the id of a mesh or volume, a table of heights, and how far to look [m].
 # Results: signed distance [m], negative inside, and the unit normal there. Farther than `reach` any larger distance
-# may be returned.
+# may be returned. Where a volume knows no direction the normal is zero: nothing touches there.
 
 
 @func
@@ -160,7 +160,11 @@ def mesh_vessel_distance(
 def volume_distance(
     p: Vec[3, Float], scale: Vec[3, Float], source: uint64, heights: Array[Float, 2], reach: Float
 ) -> tuple[Float, Vec[3, Float]]:
-    """Distance as a volume has it, between voxels by trilinear interpolation; the normal is its gradient."""
+    """Distance as a volume has it, between voxels by trilinear interpolation; the normal is its gradient.
+
+    Outside of the band in which a volume knows distances all its values are the band's width, with the sign of the
+    side. That is a bound and has no direction, and neither has the middle of a wall as thin as two voxels.
+    """
     index = volume_world_to_index(source, p)
     slope = vec3()
     distance = p.dtype(volume_sample_grad_f(source, index, LINEAR, slope))
@@ -172,8 +176,10 @@ def volume_distance(
         dot(volume_world_to_index(source, type(p)(0.0, 1.0, 0.0)) - origin, s),
         dot(volume_world_to_index(source, type(p)(0.0, 0.0, 1.0)) - origin, s),
     )
-    _, normal = away(gradient)
-    return distance, normal
+    size = length(gradient)
+    if size > 0.0:
+        return distance, gradient / size
+    return distance, type(p)()
 
 
 @func

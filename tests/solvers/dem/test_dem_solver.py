@@ -141,7 +141,7 @@ def test_grains_meet_the_images_of_shapes_too(shape, periods):
     elif shape == "mesh":
         builder.add_shape_mesh(pose, grain_scenes.block(*corners), cfg=cfg)
     else:
-        builder.add_shape_sdf(pose, wp.mesh_to_volume(grain_scenes.block(*corners), 0.004), cfg)
+        builder.add_shape_sdf(pose, wp.mesh_to_volume(grain_scenes.block(*corners), 0.004, half_width=5), cfg)
     model = builder.finalize(dtype=wp.float64)
     solver, state = SolverDEM(model, Material(1.0e6), substeps=5, period=(0.2, 0.0, 0.0)), model.state()
     for _ in range(65):

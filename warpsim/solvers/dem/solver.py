@@ -17,6 +17,7 @@ from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
 from ...core.types.compounds import quaternion as quaternion_type
 from ...errors import ModelError, StateError, shown
+from ..bands import check_contact_bands
 from ..checks import check_step, count, flag, model_problem, period_problem, refuse
 from ..control import Control
 from ..model import Model
@@ -87,6 +88,7 @@ class SolverDEM(Fixed):
         self.model, self.substeps, self.law, self.rolling, self.force_limit = model, substeps, law, rolling, force_limit
         radius, number = model.particle_radius.numpy(), _numbers(particle_material, model.particle_count)
         _check(self, radius, number, len(kinds), period, skin)
+        check_contact_bands(model)
         check_streams(streams, GrainStream, "grain")
         self._radius, self._number = radius, number
         self.materials = Materials(kinds, model.dtype, model.device, model.requires_grad)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.language import array, atomic_add, cross, func, int32, kernel, tid, uint64, vector
+from ...core.language import array, atomic_add, cross, dot, func, int32, kernel, tid, uint64, vector
 from ...core.lib.quaternions import quat_rotate
 from ...core.lib.spatial import spatial_top
 from ...core.lib.transforms import transform_get_rotation, transform_get_translation
@@ -86,7 +86,7 @@ def wall_kernel(shape_type: int, law: str, rolling: str | None, limited: bool, p
             away, inward = distance(to_shape(pose[s], p), scale[s], source, heights, 2.0 * a[3] + margin[s])
             overlap = a[3] + margin[s] - away
             spring, roll = p * 0.0, p * 0.0
-            if overlap > 0.0:
+            if overlap > 0.0 and dot(inward, inward) > 0.0:
                 n = quat_rotate(transform_get_rotation(pose[s]), inward)
                 arm = a[3] - overlap
                 touch = p - n * arm

@@ -14,6 +14,7 @@ from scipy.spatial import cKDTree
 
 from ...core.language import array, empty, kernel, launch, tid, uint64
 from ...errors import ModelError
+from ..bands import check_band
 from ..model import Model
 from ..shapes import ShapeType, for_shape
 from ..rotations import rotated
@@ -33,11 +34,13 @@ def sample_shapes(
     two dimensions. bounds: corners (2, 3) [m] of what endless shapes are needed in. period [m]: lengths of the period
     from the origin that is filled, 0 for none.
 
-    Raises `ModelError` for endless shapes without bounds, and for shapes so large that no memory holds their rows.
+    Raises `ModelError` for endless shapes without bounds, for shapes so large that no memory holds their rows, and for
+    volumes that do not know distances as deep as the rows.
     """
     poses = model.shape_transform.numpy().astype(np.float64)
     places: list[np.ndarray] = []
     for s in range(model.shape_count):
+        check_band(model, s, depth, f"rows of wall particles {depth:g} m deep")
         points = _sample(model, s, spacing, depth, origin, _box(model, s, poses[s], bounds, depth), dim)
         points = points[_in_period(points, origin, period, spacing)]
         if places and len(points):

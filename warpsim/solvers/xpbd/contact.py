@@ -10,7 +10,8 @@ is set by the velocity update (`bounce`), and friction takes mu times that chang
 are the whole impulse, whenever in the substep the impact is.
 
 What moves farther in a substep than its radius is swept along its way, in the frame of the obstacle: it meets the plane
-that touches the obstacle where it comes in, also if it has come out on the other side since.
+that touches the obstacle where it comes in, also if it has come out on the other side since. Where a volume knows
+nothing the way is searched in pieces of the radius: the band around a surface is wider (`bands`).
 
 A particle that arrives faster than gravity can make it within two substeps bounces with restitution e: it leaves as
 far as it would have gone since the impact, e depth, so that the moment of impact counts as it should, also in
@@ -92,6 +93,12 @@ def turned_normal(n: Vec[3, Float], before: Vec[3, Float], touched: Float) -> Ve
     return touched * turn
 
 
+@func
+def directed(normal: Vec[3, Float]) -> bool:
+    """Whether a distance has a direction, see `shapes`."""
+    return dot(normal, normal) > 0.0
+
+
 def sweep_with(distance: Any) -> Any:
     """When a particle on a straight line reaches an obstacle, by conservative advancement and Newton's method."""
 
@@ -109,12 +116,16 @@ def sweep_with(distance: Any) -> Any:
             above, normal = distance(a + t * way, scale, source, heights, keep + far)
             gap = above - keep
             closing = -dot(normal, way)
-            if gap < _NEAR * far and closing > _NEAR * far:
+            if not directed(normal):
+                gap = max(max(gap, keep), _NEAR * far)
+                t = t + gap / far
+            elif gap < _NEAR * far and closing > _NEAR * far:
                 t = t + gap / closing
+                steps -= 1
             else:
                 t = t + max(gap, _NEAR * far) / far
-            steps -= 1
-            if abs(gap) < _CLOSE * far or t >= 1.0 or t <= 0.0:
+                steps -= 1
+            if abs(gap) < _CLOSE * far or t <= 0.0 or not t < 1.0:
                 steps = int32(0)
         return clamp(t, far * 0.0, far * 0.0 + 1.0)
 
@@ -159,7 +170,7 @@ def _collide_with(distance: Any, thin: bool) -> Any:
                         touch = once + t * (here - once)
                         above, inward = distance(touch, scale[s], source, heights, 2.0 * keep + fast)
                         depth, left = keep - above - dot(here - touch, inward), 1.0 - t
-            if depth > 0.0:
+            if depth > 0.0 and directed(inward):
                 n = quat_rotate(transform_get_rotation(pose[s]), inward)
                 u = surface_velocity(pose[s], twist[s], p)
                 way = p - start[i] - h * u
@@ -169,6 +180,8 @@ def _collide_with(distance: Any, thin: bool) -> Any:
                     past = moved(pose[s], twist[s], -h)
                     reach = keep + deepest + length(way)
                     above, outward = distance(to_shape(past, start[i]), scale[s], source, heights, reach)
+                    if not directed(outward):
+                        above = gap - dot(way, n)
                     touched = since_contact(above, keep, depth, length(way))
                     turn = turned_normal(n, quat_rotate(transform_get_rotation(past), outward), touched)
                 arrival = dot(v[i] - u, n)

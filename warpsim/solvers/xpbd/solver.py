@@ -19,6 +19,7 @@ from ...core.runtime.commands.graph import ScopedCapture, capture_launch
 from ...core.runtime.devices.capture import current_graph
 from ...core.runtime.rollout.footprint import may_run_again
 from ...errors import DivergenceError, ModelError, StateError
+from ..bands import check_contact_bands
 from ..checks import MOST, flag, model_problem, refuse
 from ..contacts import Contacts
 from ..control import Control
@@ -70,6 +71,7 @@ class SolverXPBD(Fixed):
         relaxation: float = 1.0,
     ):  # fmt: skip
         refuse((model_problem(model),))
+        check_contact_bands(model)
         _check_counts(iterations=iterations)
         _check_numbers(contact_depth=contact_depth, air_density=air_density)
         if not _is_number(relaxation) or not 0.0 < relaxation <= 1.0:
