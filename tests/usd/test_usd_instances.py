@@ -6,6 +6,8 @@ from pxr import Usd, UsdGeom
 
 from warpsim.plot import Surface, copies, sphere
 from warpsim.usd import UsdError, UsdWriter
+from warpsim.viewer import Animation
+from warpsim.viewer.pack import frame_bytes
 
 SHAPES = [(s.points, s.triangles, s.color) for s in (sphere((0.0, 0.0, 0.0), r, rings=3) for r in (1.0, 2.0))]
 KINDS = np.array([0, 1, 0, 1, 1])
@@ -77,9 +79,81 @@ def test_what_are_no_copies_is_refused(tmp_path, changes, text):
 
 def test_motion_comes_with_every_sample_or_never(tmp_path):
     q, turns, sizes, v, _ = motion(0)
-    refused = pytest.raises(UsdError, match="velocities and spins come with every sample")
+    refused = pytest.raises(UsdError, match="velocities, spins and ids come with every sample")
     with refused, UsdWriter(tmp_path / "bad.usdc") as usd:
         usd.frame()
         usd.instances("grains", SHAPES, q, turns, sizes)
         usd.frame()
         usd.instances("grains", SHAPES, q, turns, sizes, velocities=v)
+
+
+def stream(frame):
+    """Copies that come one by one from none, of which the oldest goes: their ids, kinds and positions."""
+    ids = np.arange(max(0, frame - 3), frame)
+    return ids, ids % 2, np.stack([1.0 * ids, 0.0 * ids + frame, 0.0 * ids], axis=1)
+
+
+@pytest.fixture
+def poured(tmp_path):
+    with UsdWriter(tmp_path / "poured.usdc", fps=10) as usd:
+        for frame in range(6):
+            usd.frame()
+            ids, kinds, q = stream(frame)
+            turns = np.tile([0.0, 0.0, 0.6, 0.8], (len(ids), 1))
+            usd.instances("grains", SHAPES, q, turns, 0.5, kinds=kinds, velocities=-q, ids=ids)
+    return tmp_path / "poured.usdc"
+
+
+def test_copies_with_ids_come_and_go(poured):
+    stage = Usd.Stage.Open(str(poured))
+    instancer = UsdGeom.PointInstancer.Get(stage, "/World/grains")
+    for frame in range(6):
+        ids, kinds, q = stream(frame)
+        np.testing.assert_array_equal(instancer.GetIdsAttr().Get(frame), ids)
+        np.testing.assert_array_equal(instancer.GetProtoIndicesAttr().Get(frame), kinds)
+        np.testing.assert_array_equal(np.reshape(instancer.GetPositionsAttr().Get(frame), (-1, 3)), q)
+        np.testing.assert_array_equal(np.reshape(instancer.GetVelocitiesAttr().Get(frame), (-1, 3)), -q)
+        assert len(instancer.GetOrientationsAttr().Get(frame)) == len(instancer.GetScalesAttr().Get(frame)) == len(ids)
+        assert len(instancer.ComputeInstanceTransformsAtTime(frame, frame)) == len(ids)
+
+
+def test_the_viewer_shows_copies_that_come_and_go(poured):
+    scene = Animation(poured)
+    assert len(scene) == 6
+    for frame in range(6):
+        _, kinds, q = stream(frame)
+        for number, body in enumerate(scene.bodies):
+            now = scene.moment(body, frame)
+            np.testing.assert_allclose(now.points, q[kinds == number])
+            assert len(now.turns) == len(now.sizes) == np.count_nonzero(kinds == number)
+    low, high = scene.bounds()
+    np.testing.assert_allclose(low, [-0.5, 0.5, -1.0], atol=1e-3)  # the larger ones come later
+    np.testing.assert_allclose(high, [4.5, 6.0, 1.0], atol=1e-3)
+    empty, full = (frame_bytes(scene, scene.bodies, frame) for frame in (0, 5))
+    assert len(full) - len(empty) == sum(6 * n + -6 * n % 4 + 8 * n + 12 * n for n in (2, 1))
+
+
+@pytest.mark.parametrize(
+    ("second", "text"),
+    [
+        ({"positions": np.zeros((4, 3)), "rotations": np.ones((4, 4))}, "found 4 copies, expected 5 as before; pass"),
+        ({"kinds": 1 - KINDS}, "found other kinds than in the first sample; pass ids"),
+        ({"ids": range(5)}, "velocities, spins and ids come with every sample or never"),
+    ],
+)
+def test_copies_without_ids_stay(tmp_path, second, text):
+    q, turns, *_ = motion(0)
+    given = {"positions": q, "rotations": turns, "sizes": 0.5, "kinds": KINDS}
+    with pytest.raises(UsdError, match=text), UsdWriter(tmp_path / "bad.usdc") as usd:
+        usd.frame()
+        usd.instances("grains", SHAPES, **given)
+        usd.frame()
+        usd.instances("grains", SHAPES, **given)  # the same kinds may be said again
+        usd.frame()
+        usd.instances("grains", SHAPES, **{**given, **second})
+
+
+def test_two_copies_have_not_one_id(tmp_path):
+    q, turns, sizes, *_ = motion(0)
+    with pytest.raises(UsdError, match="ids: found repeated values"), UsdWriter(tmp_path / "bad.usdc") as usd:
+        usd.instances("grains", SHAPES, q, turns, sizes, ids=[0, 1, 2, 2, 3])

@@ -106,7 +106,7 @@ class Film:
         self, name: str, shapes: Sequence[Surface], positions: Any, rotations: Any, sizes: Any = 1.0,
         kinds: Any = None, **motion: Any,
     ) -> None:  # fmt: skip
-        """Copies of shapes as they are in this frame: see `UsdWriter.instances`; motion: velocities and spins."""
+        """Copies of shapes as they are in this frame: see `UsdWriter.instances`; motion: velocities, spins, ids."""
         parts = [(s.points, s.triangles, s.color) for s in shapes]
         self.usd.instances(name, parts, positions, rotations, sizes, kinds=kinds, **motion)
         if self._now is not None:

@@ -9,10 +9,10 @@ from warpsim.usd.prims import MeshPrim
 
 
 class InstancesPrim:
-    """Copies of shapes: which of them each copy is, and how many there are, never changes."""
+    """Copies of shapes; with ids copies may come and go, without them each stays as it is."""
 
-    def __init__(self, stage: Usd.Stage, path: str, shapes, kinds, count: int):
-        self._path, self._count = path, count
+    def __init__(self, stage: Usd.Stage, path: str, shapes):
+        self._path = path
         self._instancer = UsdGeom.PointInstancer.Define(stage, path)
         targets, self._reach = [], np.zeros(max(len(shapes), 1))
         for k, (points, triangles, color) in enumerate(shapes):
@@ -21,20 +21,26 @@ class InstancesPrim:
             mesh.write(Usd.TimeCode.Default(), points, triangles, None, color, None, None)
             self._reach[k] = np.linalg.norm(points, axis=1).max(initial=0.0)
             targets.append(Sdf.Path(target))
-        self._kinds = self._checked_kinds(kinds, len(targets))
+        self._shapes = len(targets)
         self._instancer.CreatePrototypesRel().SetTargets(targets)
-        self._instancer.CreateProtoIndicesAttr(Vt.IntArray.FromNumpy(self._kinds))
-        self._moving: tuple[bool, bool] | None = None
+        self._kinds: np.ndarray | None = None
+        self._form: tuple[bool, bool, bool] | None = None
 
-    def write(self, moment: Usd.TimeCode, positions, rotations, sizes, velocities, spins) -> int:
+    def write(self, moment: Usd.TimeCode, positions, rotations, sizes, kinds, velocities, spins, ids) -> int:
         """Author positions (n, 3), rotations (n, 4), scales, extent, and what else is given, at `moment`."""
-        positions = checks.vectors(positions, f"{self._path} positions", self._count)
-        sizes = checks.radii(sizes, f"{self._path} sizes", self._count)
-        moving = (velocities is not None, spins is not None)
-        if self._moving not in (None, moving):
-            raise UsdError(f"{self._path}: velocities and spins come with every sample or never")
-        self._moving = moving
-        turns = self._checked_rotations(rotations)
+        form = (velocities is not None, spins is not None, ids is not None)
+        if self._form not in (None, form):
+            raise UsdError(f"{self._path}: velocities, spins and ids come with every sample or never")
+        first, self._form = self._form is None, form
+        if first or ids is not None:
+            positions = checks.vectors(positions, f"{self._path} positions")
+        else:
+            positions = self._as_before(positions, kinds)
+        count = len(positions)
+        sizes = checks.radii(sizes, f"{self._path} sizes", count)
+        turns = self._checked_rotations(rotations, count)
+        if first or ids is not None:
+            self._author_kinds(kinds, ids, count, moment)
         self._instancer.GetPositionsAttr().Set(Vt.Vec3fArray.FromNumpy(positions), moment)
         self._instancer.GetOrientationsAttr().Set(Vt.QuathArray.FromNumpy(turns.astype(np.float16)), moment)
         scales = np.repeat(sizes[:, None], 3, axis=1)
@@ -44,35 +50,61 @@ class InstancesPrim:
             (spins, self._instancer.GetAngularVelocitiesAttr(), 180.0 / np.pi),  # degrees a second
         ):
             if values is not None:
-                rows = checks.vectors(values, f"{attribute.GetPath()}", self._count) * np.float32(unit)
+                rows = checks.vectors(values, f"{attribute.GetPath()}", count) * np.float32(unit)
                 attribute.Set(Vt.Vec3fArray.FromNumpy(rows), moment)
         self._instancer.GetExtentAttr().Set(self._extent(positions, sizes), moment)
-        return positions.nbytes * (2 + sum(moving)) + 8 * self._count
+        return positions.nbytes * (2 + sum(form[:2])) + (8 + 12 * form[2]) * count
+
+    def _as_before(self, positions, kinds) -> np.ndarray:
+        """Positions (n, 3) of the copies that there were, of their kinds."""
+        positions = checks.vectors(positions, f"{self._path} positions")
+        cure = "pass ids with every sample when copies come, go or change"
+        if len(positions) != len(self._kinds):
+            raise UsdError(
+                f"{self._path}: found {len(positions)} copies, expected {len(self._kinds)} as before; {cure}"
+            )
+        if kinds is not None and not np.array_equal(kinds, self._kinds):
+            raise UsdError(f"{self._path}: found other kinds than in the first sample; {cure}")
+        return positions
+
+    def _author_kinds(self, kinds, ids, count: int, moment: Usd.TimeCode) -> None:
+        """Which shapes there are: once, or at `moment` where they may change, with who they are."""
+        self._kinds = self._checked_kinds(kinds, count)
+        indices = Vt.IntArray.FromNumpy(self._kinds)
+        if ids is None:
+            self._instancer.CreateProtoIndicesAttr(indices)
+            return
+        self._instancer.GetProtoIndicesAttr().Set(indices, moment)
+        self._instancer.GetIdsAttr().Set(
+            Vt.Int64Array.FromNumpy(checks.ids(ids, f"{self._path} ids", count)), moment
+        )
 
     def _extent(self, positions: np.ndarray, sizes: np.ndarray) -> Vt.Vec3fArray:
         """A box around all copies however they are turned."""
-        if not self._count:
+        if not len(positions):
             return Vt.Vec3fArray.FromNumpy(np.zeros((2, 3), np.float32))
         reach = (sizes * self._reach[self._kinds])[:, None]
         box = np.stack([(positions - reach).min(axis=0), (positions + reach).max(axis=0)])
         return Vt.Vec3fArray.FromNumpy(box.astype(np.float32))
 
-    def _checked_kinds(self, kinds, shapes: int) -> np.ndarray:
+    def _checked_kinds(self, kinds, count: int) -> np.ndarray:
         """Which shape each copy has, int32 (n,)."""
-        chosen = np.zeros(self._count, np.int32) if kinds is None else np.asarray(kinds)
-        if chosen.shape != (self._count,) or chosen.dtype.kind not in "iu":
+        chosen = np.zeros(count, np.int32) if kinds is None or not count else np.asarray(kinds)
+        if chosen.shape != (count,) or chosen.dtype.kind not in "iu":
             raise UsdError(
-                f"{self._path} kinds: found {chosen.dtype} of shape {chosen.shape}, expected integers ({self._count},)"
+                f"{self._path} kinds: found {chosen.dtype} of shape {chosen.shape}, expected integers ({count},)"
             )
-        if chosen.size and not 0 <= chosen.min() <= chosen.max() < shapes:
-            raise UsdError(f"{self._path} kinds: found {chosen.min()} to {chosen.max()}, expected 0 to {shapes - 1}")
+        if chosen.size and not 0 <= chosen.min() <= chosen.max() < self._shapes:
+            raise UsdError(
+                f"{self._path} kinds: found {chosen.min()} to {chosen.max()}, expected 0 to {self._shapes - 1}"
+            )
         return np.ascontiguousarray(chosen, np.int32)
 
-    def _checked_rotations(self, rotations) -> np.ndarray:
+    def _checked_rotations(self, rotations, count: int) -> np.ndarray:
         """Unit quaternions, float64 (n, 4)."""
         turns = np.asarray(rotations, np.float64)
-        if turns.shape != (self._count, 4):
-            raise UsdError(f"{self._path} rotations: found shape {turns.shape}, expected ({self._count}, 4)")
+        if turns.shape != (count, 4):
+            raise UsdError(f"{self._path} rotations: found shape {turns.shape}, expected ({count}, 4)")
         length = np.linalg.norm(checks.finite(turns, f"{self._path} rotations"), axis=1, keepdims=True)
         if not (length > 0.0).all():
             raise UsdError(f"{self._path} rotations: found a quaternion of zeros, expected one of length 1")

@@ -160,7 +160,7 @@ class Scene:
             if array.size != count * (len(row) or 3):
                 name = attribute.GetName()
                 raise UsdError(f"{body.name}: found {len(array)} {name}, expected {count} as of protoIndices")
-            return array.reshape(count, -1)
+            return array.reshape(count, len(row) or 3)
 
         places = finite(rows(instancer.GetPositionsAttr(), (), np.float64), body.name)
         turns = rows(instancer.GetOrientationsAttr(), (0.0, 0.0, 0.0, 1.0), np.float32)  # x, y, z, w

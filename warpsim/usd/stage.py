@@ -137,20 +137,22 @@ class UsdWriter:
         self._write(name, PointsPrim, make, positions, radii, color, velocities, ids)
 
     def instances(
-        self, name: str, shapes, positions, rotations, sizes: Any = 1.0, *, kinds=None, velocities=None, spins=None
-    ) -> None:
+        self, name: str, shapes, positions, rotations, sizes: Any = 1.0, *, kinds=None, velocities=None, spins=None,
+        ids=None,
+    ) -> None:  # fmt: skip
         """Sample copies of shapes, each turned and scaled: grains, stones, drops.
 
         shapes: one or more (points (k, 3) [m], triangles (m, 3), color (3,) or (k, 3)), which never change; `kinds`
         (n,) says which shape each copy has, None: the first.  positions (n, 3) [m]; rotations (n, 4), quaternions
         x, y, z, w; sizes (n,) or one number, by which shapes are scaled; velocities (n, 3) [m/s] and spins (n, 3),
-        angular velocities [rad/s].
+        angular velocities [rad/s].  `ids` (n,) are integers that stay with their copy; they are needed when n or the
+        kinds change from frame to frame.
         """
 
         def make(path: str) -> InstancesPrim:
-            return InstancesPrim(self._stage, path, shapes, kinds, len(positions))
+            return InstancesPrim(self._stage, path, shapes)
 
-        self._write(name, InstancesPrim, make, positions, rotations, sizes, velocities, spins)
+        self._write(name, InstancesPrim, make, positions, rotations, sizes, kinds, velocities, spins, ids)
 
     def sphere(self, name: str, center, radius: float, *, color=_GREY) -> None:
         """Sample a ball: its centre (3,) [m] may move, its radius [m] and color (3,) may not."""

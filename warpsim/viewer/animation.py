@@ -105,19 +105,20 @@ class Animation:
         boxes = []
         for body in [body for body in self.bodies if body.moving] or self.bodies:
             looks = int(np.clip(_LOOKED_AT / max(1, len(self.moment(body, 0).points)), 3, _LOOKS))
-            low, high = self.box(body, sorted({round(k) for k in np.linspace(0, len(self) - 1, looks)}))
-            reach = self._reach(body)
+            seen = sorted({round(k) for k in np.linspace(0, len(self) - 1, looks)}) if body.moving else [0]
+            low, high = self.box(body, seen)
+            reach = max(self._reach(body, k) for k in seen)
             boxes.append((low - reach, high + reach))
         low, high = np.min([low for low, _ in boxes], axis=0), np.max([high for _, high in boxes], axis=0)
         return (low, high) if np.isfinite(low).all() else (np.zeros(3), np.ones(3))
 
-    def _reach(self, body: Body) -> float:
-        """How far balls or instances reach beyond their points [m], by the first frame."""
-        first = self.moment(body, 0)
-        if first.radii is not None:
-            return float(first.radii.max(initial=0.0))
-        if first.sizes is not None and body.shape is not None:
-            return float(np.linalg.norm(body.shape, axis=1).max(initial=0.0) * first.sizes.max(initial=0.0))
+    def _reach(self, body: Body, frame: int) -> float:
+        """How far balls or instances reach beyond their points [m] in a frame."""
+        now = self.moment(body, frame)
+        if now.radii is not None:
+            return float(now.radii.max(initial=0.0))
+        if now.sizes is not None and body.shape is not None:
+            return float(np.linalg.norm(body.shape, axis=1).max(initial=0.0) * now.sizes.max(initial=0.0))
         return 0.0
 
     def grounds(self) -> list[Body]:

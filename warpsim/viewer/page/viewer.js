@@ -199,7 +199,8 @@ class InstancesBody {
       this.mesh.setColorAt(k, tint);
     }
     this.mesh.count = data.count;
-    this.mesh.instanceMatrix.needsUpdate = this.mesh.instanceColor.needsUpdate = true;
+    this.mesh.instanceMatrix.needsUpdate = true;
+    if (this.mesh.instanceColor) this.mesh.instanceColor.needsUpdate = true; // none before the first copy
   }
 }
 
