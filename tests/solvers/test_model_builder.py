@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import warpsim as wp
-from warpsim.errors import ModelError
+from warpsim.errors import ArgumentTypeError, ModelError
 from warpsim.solvers import RIGID, ModelBuilder, ParticleStatistics, ShapeConfig, cloth, lame, soft
 
 REST = (0.0, 0.0, 0.0, 1.0)
@@ -258,3 +258,66 @@ def test_an_open_mesh_is_refused_as_an_obstacle():
 def test_gravity_is_one_finite_number(gravity):
     with pytest.raises(ModelError, match=r"gravity is [\s\S]*one finite number[\s\S]*up_axis"):
         ModelBuilder(gravity=gravity).finalize("cpu")
+
+
+def cloth_of_six(**material):
+    builder = ModelBuilder()
+    builder.add_cloth_grid((0, 0, 0), REST, 0.0, 3, 1, 0.1, 0.1, 0.01, **material)
+    return builder.finalize(device="cpu", dtype=wp.float64)
+
+
+def test_a_pair_is_the_stiffness_along_warp_and_weft():
+    """As one pair for all triangles, and as one for each."""
+    stiffness = cloth_of_six(tri_ke=(300.0, 100.0), tri_nu=0.2).tri_stiffness.numpy()
+    np.testing.assert_allclose(stiffness, np.tile([300.0, 100.0, 200.0 / 2.4, 0.2], (6, 1)))
+    for alike in (np.tile([300.0, 100.0], (6, 1)), [(300.0, 100.0)]):
+        np.testing.assert_array_equal(cloth_of_six(tri_ke=alike, tri_nu=0.2).tri_stiffness.numpy(), stiffness)
+    each = cloth_of_six(tri_ke=np.arange(1.0, 7.0), tri_nu=np.full(6, 0.2), tri_shear=5.0).tri_stiffness.numpy()
+    np.testing.assert_array_equal(each[:, :3], np.stack([np.arange(1.0, 7.0)] * 2 + [np.full(6, 5.0)], axis=1))
+
+
+@pytest.mark.parametrize("name", ["tri_nu", "tri_shear", "tri_kd", "tri_drag", "tri_lift", "edge_ke"])
+def test_what_warp_and_weft_have_in_common_is_no_pair(name):
+    material = {"tri_ke": 10.0, "edge_ke": 1.0e-4, name: (0.1, 0.2)}
+    with pytest.raises(ModelError, match=rf"{name} is \(0.1, 0.2\), of shape \(2,\)\nexpected: one number, or one for"):
+        cloth_of_six(**material)
+
+
+def test_springs_have_one_stiffness_each():
+    with pytest.raises(ModelError, match=r"ke is \(10.0, 20.0\), of shape \(2,\)\nexpected: one number, or one"):
+        cloth_of_six(spring_ke=(10.0, 20.0))
+
+
+@pytest.mark.parametrize(
+    ("tri_ke", "told"),
+    [
+        ((1.0, 2.0, 3.0), r"of shape \(3,\)\nexpected: one number, a pair \(warp, weft\), or one of either for each"),
+        (np.ones((6, 3)), r"of shape \(6, 3\)\nexpected: one number, a pair"),
+        ((300.0, 0.0), r"has the stiffness \[300\.\s+0\.\] along warp and weft\nexpected: both above 0, or both 0"),
+        ("stiff", r"tri_ke is 'stiff'\nexpected: numbers"),
+    ],
+)
+def test_what_is_neither_a_stiffness_nor_a_pair_is_refused(tri_ke, told):
+    with pytest.raises((ModelError, ArgumentTypeError), match=told):
+        cloth_of_six(tri_ke=tri_ke)
+
+
+def test_two_numbers_for_two_triangles_are_asked_about():
+    builder = ModelBuilder()
+    builder.add_particles([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]])
+    faces = [(0, 1, 2), (0, 2, 3)]
+    with pytest.raises(ModelError, match=r"expected: \[\(300, 100\)\] along warp and weft, or \[\[300\], \[100\]\]"):
+        builder.add_triangles(faces, tri_ke=(300.0, 100.0))
+    builder.add_triangles(faces, tri_ke=[(300.0, 100.0)])
+    builder.add_triangles(faces, tri_ke=[[300.0], [100.0]])
+    np.testing.assert_array_equal(builder.triangles["ke"], [[300, 100], [300, 100], [300, 300], [100, 100]])
+
+
+def test_meshes_of_a_woven_sheet_say_where_the_warp_is():
+    corners, faces = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]], [(0, 1, 2), (1, 3, 2)]
+    sheet = ((0, 0, 0), REST, 1.0, 0.0, corners, faces, 0.1)
+    with pytest.raises(ModelError, match=r"no triangle knows where its warp is\nexpected: material"):
+        ModelBuilder().add_cloth_mesh(*sheet, tri_ke=[(300.0, 100.0)])
+    ModelBuilder().add_cloth_mesh(*sheet, tri_ke=[(300.0, 300.0)])
+    material = np.array(corners, float)[np.array(faces)][..., :2]
+    ModelBuilder().add_cloth_mesh(*sheet, tri_ke=[(300.0, 100.0)], material=material)

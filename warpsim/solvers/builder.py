@@ -18,7 +18,7 @@ from . import cloth, pressure, soft
 from .checks import check_materials
 from .model import Model
 from .rotations import rotated, rotation_onto
-from .rows import Rows
+from .rows import Rows, one_each, warp_and_weft
 from .shapes import ShapeType
 
 RIGID = math.inf
@@ -116,6 +116,7 @@ class ModelBuilder:
         if rest_length is None:
             q = self.particles["q"]
             rest_length = np.linalg.norm(q[pairs[:, 0]] - q[pairs[:, 1]], axis=1)
+        ke, kd = (one_each(k, name, len(pairs), "springs") for k, name in ((ke, "ke"), (kd, "kd")))
         compliance, damping = _compliance(ke, kd)
         material = {"compliance": compliance, "damping": damping}
         return self.springs.add(len(pairs), indices=pairs, rest_length=rest_length, **material)
@@ -136,7 +137,8 @@ class ModelBuilder:
         if rest is None:
             rest = cloth.dihedral_angles(self.particles["q"], quads)
         share = cloth.bending_shares(self.particles["q"], quads)
-        compliance, damping = _compliance(np.asarray(edge_ke) * share, np.asarray(edge_kd) * share)
+        ke, kd = (one_each(k, n, len(quads), "edges") for k, n in ((edge_ke, "edge_ke"), (edge_kd, "edge_kd")))
+        compliance, damping = _compliance(ke * share, kd * share)
         shape = {"rest_angle": rest, "weights": cloth.cotangent_weights(self.particles["q"], quads)}
         return self.edges.add(len(quads), indices=quads, compliance=compliance, damping=damping, **shape)
 
@@ -151,20 +153,24 @@ class ModelBuilder:
     ) -> range:  # fmt: skip
         """Triangles (n, 3): surfaces for wind, contact and pictures, and membranes where they have stiffness.
 
-        tri_ke: Young's modulus times thickness [N/m], (n,), or (n, 2) along warp and weft; 0: no membrane.
+        tri_ke: Young's modulus times thickness [N/m], one number or a pair (warp, weft), or (n,) or (n, 2), one of
+        either for each triangle; 0: no membrane. Warp and weft have one Poisson's ratio, shear and damping.
         tri_nu: Poisson's ratio. tri_shear: shear modulus times thickness [N/m]; None: that of an isotropic sheet.
         tri_kd: damping time of the membrane [s]. tri_drag, tri_lift: coefficients of the air's force [-].
         material: coordinates (n, 3, 2) [m] of the corners on the unwoven sheet, warp first; None: as they lie now,
         with the warp along the first edge.
         """
         faces = self._indices(indices, 3, "triangles")
-        ke = numbers(tri_ke, "tri_ke")
-        ke = np.broadcast_to(ke if ke.ndim == 2 else ke.reshape(-1, 1), (len(faces), 2))
-        shear = ke.mean(axis=1) / (2.0 * (1.0 + numbers(tri_nu, "tri_nu"))) if tri_shear is None else tri_shear
+        ke, count = warp_and_weft(tri_ke, "tri_ke", len(faces)), len(faces)
+        nu, damping = one_each(tri_nu, "tri_nu", count, "triangles"), one_each(tri_kd, "tri_kd", count, "triangles")
+        drag, lift = (one_each(a, n, count, "triangles") for a, n in ((tri_drag, "tri_drag"), (tri_lift, "tri_lift")))
+        shear = ke.mean(axis=1) / (2.0 * (1.0 + nu))
+        if tri_shear is not None:
+            shear = one_each(tri_shear, "tri_shear", count, "triangles")
         rest = cloth.flattened(self.particles["q"], faces) if material is None else numbers(material, "material")
         return self.triangles.add(
-            len(faces), indices=faces, ke=ke, shear=shear, nu=tri_nu, damping=tri_kd, drag=tri_drag, lift=tri_lift,
-            rest=rest.reshape(len(faces), 6),
+            count, indices=faces, ke=ke, shear=shear, nu=nu, damping=damping, drag=drag, lift=lift,
+            rest=rest.reshape(count, 6),
         )  # fmt: skip
 
     @checked

@@ -71,6 +71,18 @@ def model_problem(model: Any) -> tuple[bool, str, str]:
     return not isinstance(model, Model), f"model is {shown(model)}", "a Model, as ModelBuilder.finalize() makes it"
 
 
+def check_call(control: Any, contacts: Any, dt: Any) -> None:
+    """Raise `StateError` for a step without a time, and for a number in the place of something else."""
+    for name, thing in (("control", control), ("contacts", contacts)):
+        if isinstance(thing, Real):
+            raise StateError(
+                f"{name} is {shown(thing)}, a number\nexpected: step(state_in, state_out, control, contacts, dt)\n"
+                f"help: step(state_in, state_out, dt={shown(thing)}) leaves control and contacts out"
+            )
+    if dt is None:
+        raise StateError("dt is None\nexpected: a time step above 0 [s], as in step(state_in, state_out, dt=0.01)")
+
+
 def check_step(
     solver: Any, field: str, states: tuple[State, State], control: Control, contacts: Any, dt: Any
 ) -> None:  # fmt: skip
@@ -78,6 +90,7 @@ def check_step(
 
     field: of states that were made after the solver. states: `state_in` and `state_out`.
     """
+    check_call(control, contacts, dt)
     if not (isinstance(dt, Real) and math.isfinite(dt) and dt > 0.0):
         raise StateError(f"dt is {shown(dt)}\nexpected: a time step above 0 [s]")
     if contacts is not None:
@@ -133,6 +146,8 @@ def _check_triangles(builder: ModelBuilder) -> None:
     """Membranes need an area at rest, and an elastic law that is one."""
     table = builder.triangles
     stiff = (table["ke"] > 0.0).any(axis=1)
+    both = (table["ke"] > 0.0).all(axis=1) | ~(table["ke"] > 0.0).any(axis=1)
+    _need(both, "triangle {} has the stiffness {} along warp and weft", table["ke"], "both above 0, or both 0")
     rest = table["rest"].reshape(-1, 3, 2)
     first, second = rest[:, 1] - rest[:, 0], rest[:, 2] - rest[:, 0]
     area = 0.5 * (first[:, 0] * second[:, 1] - first[:, 1] * second[:, 0])

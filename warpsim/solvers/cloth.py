@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arguments import checked
-from ..errors import ModelError
+from ..arguments import checked, numbers
+from ..errors import ModelError, shown
 
 if TYPE_CHECKING:
     from .builder import ModelBuilder
@@ -25,7 +25,8 @@ def add_grid(
     pos [m], rot: quaternion of the frame. vel [m/s]. mass: of a particle [kg]; sides that are fixed get mass 0.
     spring_ke [N/m]: of springs along both sides and both diagonals of every cell; None: none. edge_ke [N m]: bending
     rigidity per width, over every edge between triangles; None: none. The other options are those of
-    `ModelBuilder.add_triangles`. Particle (i, j) has the number first + j * (dim_x + 1) + i.
+    `ModelBuilder.add_triangles`: tri_ke=(warp, weft) has the warp along x. Particle (i, j) has the number
+    first + j * (dim_x + 1) + i.
     """
     if min(dim_x, dim_y) < 1 or min(cell_x, cell_y) <= 0.0:
         raise ModelError(f"{dim_x} x {dim_y} cells of {cell_x} x {cell_y} m\nexpected: one or more, of a size above 0")
@@ -58,7 +59,7 @@ def add_mesh(
     """A sheet of any triangles: vertices (n, 3), indices (faces, 3) or flat; density [kg/m^2].
 
     A particle has a third of the mass of the triangles around it. spring_ke [N/m]: of springs along all edges; None:
-    none. Other options as for `add_grid`.
+    none. Other options as for `add_grid`; a pair tri_ke=(warp, weft) needs `material`, which says where the warp is.
     """
     corners = np.asarray(indices, dtype=np.int64).reshape(-1, 3)
     placed = builder.place(vertices, pos, rot, scale)
@@ -67,10 +68,23 @@ def add_mesh(
     faces = added.start + corners
     if spring_ke is not None:
         builder.add_springs(edges(faces), spring_ke, spring_kd)
+    _require_warp(**triangles)
     builder.add_triangles(faces, **triangles)
     if edge_ke is not None:
         builder.add_edges(hinges(faces), edge_ke, edge_kd)
     return added
+
+
+def _require_warp(tri_ke: Any = 0.0, material: Any = None, **others: Any) -> None:
+    """Raise `ModelError` for triangles of any mesh that are stiffer one way, which nobody has said."""
+    stiffness = numbers(tri_ke, "tri_ke")
+    pair = stiffness.shape == (2,) or (stiffness.ndim == 2 and stiffness.shape[1] == 2)
+    if pair and material is None and not (stiffness[..., 0] == stiffness[..., 1]).all():
+        raise ModelError(
+            f"tri_ke is {shown(tri_ke)}, and no triangle knows where its warp is\n"
+            "expected: material, the coordinates (triangles, 3, 2) [m] of corners on the unwoven sheet, warp first; "
+            "or one number"
+        )
 
 
 # ----- topology -----------------------------------------------------------------------------------

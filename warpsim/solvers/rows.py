@@ -6,7 +6,41 @@ from typing import Any
 
 import numpy as np
 
+from ..arguments import numbers
 from ..errors import ModelError, shown
+
+
+def one_each(value: Any, name: str, count: int, what: str) -> np.ndarray:
+    """One number for each of `count` things, or one for all: (count,) or (). Raises `ModelError` for anything else."""
+    values = numbers(value, name)
+    if values.shape not in ((), (1,), (count,)):
+        raise ModelError(
+            f"{name} is {shown(value)}, of shape {values.shape}\n"
+            f"expected: one number, or one for each of {count} {what}"
+        )
+    return values
+
+
+def warp_and_weft(value: Any, name: str, count: int) -> np.ndarray:
+    """A number, a pair (warp, weft), or one of either for each of `count` triangles, as (count, 2).
+
+    Raises `ModelError` for anything else, and where two numbers may be a pair or those of two triangles.
+    """
+    values = numbers(value, name)
+    if values.shape == (2,) and count == 2 and values[0] != values[1]:
+        raise ModelError(
+            f"{name} is {shown(value)} for two triangles\n"
+            f"expected: [({values[0]:g}, {values[1]:g})] along warp and weft, "
+            f"or [[{values[0]:g}], [{values[1]:g}]], one for each"
+        )
+    if values.shape in ((1,), (count,)) and values.shape != (2,):
+        values = values.reshape(-1, 1)
+    if values.shape not in ((), (2,), (1, 1), (1, 2), (count, 1), (count, 2)):
+        raise ModelError(
+            f"{name} is {shown(value)}, of shape {values.shape}\n"
+            f"expected: one number, a pair (warp, weft), or one of either for each of {count} triangles"
+        )
+    return np.broadcast_to(values, (count, 2))
 
 
 class Rows:

@@ -160,7 +160,7 @@ def test_substeps_that_no_fluid_survives_are_refused():
     state = solver.model.state()
     with pytest.raises(TimeStepError, match=r"0.1 s is longer than sound allows, 0.00188 s\nhelp: 54 times"):
         solver.step(state, state, dt=0.1)
-    with pytest.raises(StateError, match=r"dt is 0.0\nexpected: a time step above 0"):
+    with pytest.raises(StateError, match=r"dt is None\nexpected: a time step above 0"):
         solver.step(state, state)
 
 
@@ -197,8 +197,8 @@ def test_states_from_elsewhere_are_refused():
         solver.step(other, other, dt=1.0e-3)
     with pytest.raises(StateError, match=r"state_out is None\nexpected: a State of the solver's model"):
         solver.step(solver.model.state(), None, dt=1.0e-3)
-    with pytest.raises(StateError, match=r"contacts is 3\nexpected: None, this solver finds its own neighbours"):
-        solver.step(solver.model.state(), solver.model.state(), contacts=3, dt=1.0e-3)
+    with pytest.raises(StateError, match=r"contacts is .all.\nexpected: None, this solver finds its own neighbours"):
+        solver.step(solver.model.state(), solver.model.state(), contacts="all", dt=1.0e-3)
     builder = ModelBuilder()
     add_fluid_box(builder, (0.0, 0.0, 0.0), (1.0, 1.0, 0.0), 0.1)
     model = builder.finalize()

@@ -133,15 +133,16 @@ class SolverDEM(Fixed):
     # ----- one step -------------------------------------------------------------------------------
 
     def step(
-        self, state_in: State, state_out: State, control: Control | None = None, contacts: Any = None, dt: float = 0.0
-    ) -> None:
+        self, state_in: State, state_out: State, control: Control | None = None, contacts: Any = None,
+        dt: float | None = None,
+    ) -> None:  # fmt: skip
         """Advance by `dt` [s] from one state to another, or in place.
 
         control: None is that of the model at rest. contacts: None, grains find their own. Raises `StateError` for
         states and controls of another model, `TimeStepError` for a time step that is too long for the stiffest grain;
         warns with `TimeStepWarning` where it is longer than is exact.
         """
-        control = control or self.resting
+        control = self.resting if control is None else control
         check_step(self, "time" if self.streams else "particle_w", (state_in, state_out), control, contacts, dt)
         self._check_room_and_time(state_in, dt)
         self._begin(state_in, control)

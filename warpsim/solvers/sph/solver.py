@@ -147,15 +147,16 @@ class SolverSPH(Fixed):
     # ----- one step -------------------------------------------------------------------------------
 
     def step(
-        self, state_in: State, state_out: State, control: Control | None = None, contacts: Any = None, dt: float = 0.0
-    ) -> None:
+        self, state_in: State, state_out: State, control: Control | None = None, contacts: Any = None,
+        dt: float | None = None,
+    ) -> None:  # fmt: skip
         """Advance by `dt` [s] from one state to another, or in place.
 
         control: None is that of the model at rest. contacts: None, a fluid finds its own neighbours. Raises
         `StateError` for states and controls of another model, `TimeStepError` for substeps that are not stable,
         `DivergenceError` where asked for.
         """
-        control = control or self.resting
+        control = self.resting if control is None else control
         check_step(self, "poured" if self.streams else "particle_rho", (state_in, state_out), control, contacts, dt)
         substeps = self._choose_substeps(state_in, dt)
         self._begin(state_in, control)

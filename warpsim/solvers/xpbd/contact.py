@@ -185,8 +185,7 @@ def _collide_with(distance: Any, thin: bool) -> Any:
                     touched = since_contact(above, keep, depth, length(way))
                     turn = turned_normal(n, quat_rotate(transform_get_rotation(past), outward), touched)
                 arrival = dot(v[i] - u, n)
-                e = h * 0.0
-                gained = h * 0.0  # along n from gravity since the impact
+                e, gained = h * 0.0, h * 0.0  # the second along n from gravity since the impact
                 if arrival < -2.0 * (h * length(gravity[0]) + length(turn) * length(v[i] - u)):
                     e = restitution[s]
                     gained = dot(gravity[0], n) * min(-depth / arrival, h)

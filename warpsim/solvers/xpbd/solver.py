@@ -20,7 +20,7 @@ from ...core.runtime.devices.capture import current_graph
 from ...core.runtime.rollout.footprint import may_run_again
 from ...errors import DivergenceError, ModelError, StateError
 from ..bands import check_contact_bands
-from ..checks import MOST, flag, model_problem, refuse
+from ..checks import MOST, check_call, flag, model_problem, refuse
 from ..contacts import Contacts
 from ..control import Control
 from ..model import Model
@@ -107,7 +107,10 @@ class SolverXPBD(Fixed):
 
     # ----- one step -------------------------------------------------------------------------------
 
-    def step(self, state_in: State, state_out: State, control: Control | None, contacts: Any, dt: float) -> None:
+    def step(
+        self, state_in: State, state_out: State, control: Control | None = None, contacts: Any = None,
+        dt: float | None = None,
+    ) -> None:  # fmt: skip
         """Advance by `dt` [s] from one state to another, or in place.
 
         control: None is rest, in the gravity and with the shapes and targets of the model. contacts: `Contacts` for
@@ -116,6 +119,7 @@ class SolverXPBD(Fixed):
         Raises `StateError` for states and controls of another model, for what is none, and for time steps that are not
         above zero; on a tape for a `state_out` without gradients, where what it depends on has some.
         """
+        check_call(control, contacts, dt)
         control = self.resting if control is None else control
         contacts, dt = _as_tuple(contacts), _as_time(dt)
         self._check_owners(state_in, state_out, control, contacts)
