@@ -230,3 +230,26 @@ def test_surfaces_need_triangles_and_contacts_their_model():
 def test_edges_are_those_of_the_triangles():
     model = two_sheets(2).finalize(device="cpu")
     assert (SurfaceContacts(model).edges.numpy() == edges(model.tri_indices.numpy())).all()
+
+
+@pytest.mark.parametrize("beside", [0.25, 0.5, 0.8])
+@pytest.mark.parametrize("phase", [0.0, 0.004])
+def test_a_rod_of_held_triangles_stops_cloth_of_larger_cells(beside, phase):
+    """A rod 5 mm thick below cells of 5 cm that fall at 7.7 m/s; wherever it hits a cell, and whenever in a substep."""
+    builder, cell, radius = ModelBuilder(), 0.05, 0.005
+    lying, low = (np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)), -10.0 * cell
+    corner = (low + beside * cell, 0.03 + phase + radius, low + beside * cell)
+    builder.add_cloth_grid(
+        corner, lying, (0.0, -7.7, 0.0), 20, 20, cell, cell, 1e-3, spring_ke=1e4, edge_ke=1e-4, particle_radius=radius
+    )
+    angles = 2.0 * np.pi * np.arange(6) / 6
+    ring = 0.0025 * np.stack([0.0 * angles, np.cos(angles), np.sin(angles)], axis=1)
+    half = np.array([0.5, 0.0, 0.0])
+    rod = builder.add_particles(np.concatenate([ring - half, ring + half]), 0.0, 0.0, 1e-3)
+    i, j = np.arange(6), (np.arange(6) + 1) % 6
+    builder.add_triangles(rod.start + np.concatenate([np.stack([i, j, j + 6], 1), np.stack([i, j + 6, i + 6], 1)]))
+    _, _, state, contacts = run(builder, 8, substeps=20)
+    q = state.particle_q.numpy()[: rod.start]
+    assert contacts.overflow == 0
+    assert 0.0 < q[:, 1].max() < 0.1, "it hangs over the rod"
+    assert q[:, 1].min() < -0.1

@@ -28,6 +28,7 @@ from ..state import State
 from ..statistics import first_not_finite
 from ..surface_contacts import SurfaceContacts
 from .aerodynamics import AIR, Aerodynamics
+from .alarms import Alarms
 from .attachment import Attachments
 from .bending import DIHEDRAL, ISOMETRIC, Bending
 from .contact import ShapeContact, place_shapes
@@ -54,8 +55,9 @@ class SolverXPBD(Fixed):
     that are flat at rest. contact_depth [m]: how deep in a mesh or a volume particles are still found. air_density
     [kg/m^3]: for wind on triangles with drag or lift. order: "colored" is Gauss-Seidel between colors; "jacobi" takes
     all constraints of a kind at once, and needs more iterations. relaxation: of Jacobi's corrections, above 0, up to 1.
-    check: look for numbers that are not finite after every stage of every substep, and raise `DivergenceError` (slow:
-    the host waits for each of them).
+    check: look for numbers that are not finite after every stage of every substep, and raise `DivergenceError`; warn of
+    the first spring or membrane with a strain above 0.5 (`StrainWarning`), of the first particle in a shape, and with
+    `SurfaceContacts` of the first edge through a triangle (`CrossingWarning`). Slow: the host waits for each of them.
 
     A step with the same states, control and time step as an earlier one is replayed as one native call. On a tape a
     step is recorded launch by launch; states may be fresh for each step or overwritten.
@@ -102,6 +104,7 @@ class SolverXPBD(Fixed):
         self.aerodynamics = Aerodynamics(model, air_density)
         self._rest = model.control()
         self._graphs: dict[Any, Any] = {}
+        self._alarms = Alarms(model)
         self._damped: list[str] = []
         """Kinds of constraints that damp velocities in the present step."""
 
@@ -132,6 +135,9 @@ class SolverXPBD(Fixed):
             self._advance(*arguments)
         else:
             self._replay(*arguments)
+        if self.check and current_graph() is None:
+            surfaces = any(isinstance(touching, SurfaceContacts) for touching in contacts)
+            self._alarms.look(self.steps, state_out, self.workspace.pose, surfaces, stacklevel=2)
         self._put(steps=self.steps + 1)
 
     def _advance(self, state_in: State, state_out: State, control: Control, contacts: Any, dt: float) -> None:

@@ -10,10 +10,13 @@ import numpy as np
 from ...core.language import (
     array, determinant, float64, kernel, launch, length, matrix_from_cols, tid, vec2i, vec4i, zeros,
 )  # fmt: skip
+from ..crossings import deepest_inside, first_crossing
 from ..pressure import enclosed
 from ..statistics import ParticleStatistics
 
 
+OVERSTRAINED = 0.5
+"""Strain of springs and membranes above which they are named."""
 _TORN = 10.0  # strain of a spring
 _SWOLLEN, _CRUSHED = 30.0, 0.1  # volumes per rest volume
 _CURE = "help: more substeps, less stiffness, or look for particles that start inside of each other"
@@ -40,6 +43,42 @@ class XPBDStatistics(ParticleStatistics):
     def mean_strain(self) -> float:
         """The mean magnitude of strains [-]; 0 without springs."""
         return float(np.abs(self.spring_strain).mean()) if self.model.spring_count else 0.0
+
+    @cached_property
+    def membrane_strain(self) -> np.ndarray:
+        """The principal strain of the largest magnitude of each triangle, (triangles,) [-]; 0 of those without
+        stiffness. Strains are relative elongations: principal stretches, less one."""
+        m = self.model
+        q, corners = self.state.particle_q.numpy().astype(np.float64), m.tri_indices.numpy()
+        sides = np.stack([q[corners[:, 1]] - q[corners[:, 0]], q[corners[:, 2]] - q[corners[:, 0]]], axis=2)
+        f = sides @ m.tri_pose.numpy()
+        c = np.swapaxes(f, 1, 2) @ f
+        middle, half = 0.5 * (c[:, 0, 0] + c[:, 1, 1]), np.hypot(0.5 * (c[:, 0, 0] - c[:, 1, 1]), c[:, 0, 1])
+        stretches = np.sqrt(np.maximum(np.stack([middle - half, middle + half], axis=1), 0.0))
+        strain = np.take_along_axis(stretches, np.abs(stretches - 1.0).argmax(axis=1)[:, None], axis=1)[:, 0] - 1.0
+        return np.where((m.tri_stiffness.numpy()[:, :3] > 0.0).all(axis=1), strain, 0.0)
+
+    def overstrained(self, most: float = OVERSTRAINED) -> str | None:
+        """The spring or membrane that is strained most, and what helps, if by more than `most` [-]; else None."""
+        m, worst = self.model, []
+        for what, strain, corners in (
+            ("spring", self.spring_strain, m.spring_indices), ("triangle", self.membrane_strain, m.tri_indices),
+        ):  # fmt: skip
+            if strain.size:
+                row = int(np.abs(strain).argmax())
+                name = f"{what} {row}, of particles {corners.numpy()[row].tolist()},"
+                worst.append((abs(strain[row]), f"{name} has a strain of {strain[row]:.3g}"))
+        size, problem = max(worst, default=(0.0, ""))
+        return f"{problem}\nexpected: at most {most:g}\n{_CURE}" if size > most else None
+
+    def crossed(self, control: Any = None) -> str | None:
+        """What has passed through something, and what helps; else None.
+
+        That is the first edge of triangles that goes through another triangle, or the particle that is deepest in a
+        shape: all of it, and neither held nor attached. control: says where shapes are; None: where the model has them.
+        """
+        q, poses = self.state.particle_q, (self.model if control is None else control).shape_transform
+        return first_crossing(self.model, q) or deepest_inside(self.model, q, poses)
 
     @cached_property
     def volume_ratio(self) -> np.ndarray:

@@ -1,0 +1,128 @@
+"""Surfaces that passed through each other: edges through triangles, and particles behind the surface of a shape.
+
+What these functions find is in one state, whatever the contacts of a solver know. They are for statistics: integer
+work without derivatives that waits for its answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.language import (
+    Vec, array, atomic_min, cross, dot, empty, float64, full, func, int32, kernel, launch, max, min, tid, uint64, vec2i,
+    vec3, vec3d, vec3i, zeros,
+)  # fmt: skip
+from ..geometry.bvh.bvh import Bvh
+from ..geometry.bvh.query import bvh_query_aabb
+from .cloth import edges as edges_of
+from .shapes import for_shape, to_shape
+from .surface_contacts import bound, reach_of, single
+
+if TYPE_CHECKING:
+    from .model import Model
+
+_CURE = "help: more substeps, so that nothing moves far in one, or larger radii"
+_ROUNDING = 1.0e-5  # of places where particles rest on a surface [m]
+_FAR = 1.0e6  # how far to look for the surface of a mesh [m]
+
+
+def first_crossing(model: Model, q: Any) -> str | None:
+    """Names the first edge that passes through a triangle that it has no corner in common with; None: none does.
+
+    q: vec3 (particles,) [m].
+    """
+    if not model.tri_count:
+        return None
+    device = model.device
+    edges = edges_of(model.tri_indices.numpy()).astype(np.int32)
+    ends = array(edges, dtype=vec2i, device=device)
+    lower, upper = empty(model.tri_count, vec3, device), empty(model.tri_count, vec3, device)
+    still = [q, q, zeros(model.particle_count, model.dtype, device), model.dtype(0.0)]
+    launch(bound, model.tri_count, [model.tri_indices, *still, lower, upper], device=device, record_tape=False)
+    pierced, first = full(len(edges), -1, int32, device), full(1, len(edges), int32, device)
+    tree = Bvh(lower, upper)
+    arguments = [tree.id, model.tri_indices, ends, q, pierced, first]
+    launch(find_crossings, len(edges), arguments, device=device, record_tape=False)
+    edge = int(first.numpy()[0])
+    if edge == len(edges):
+        return None
+    corners = model.tri_indices.numpy()[pierced.numpy()[edge]].tolist()
+    return f"the edge of particles {edges[edge].tolist()} goes through the triangle of particles {corners}\n{_CURE}"
+
+
+def deepest_inside(model: Model, q: Any, poses: Any) -> str | None:
+    """Names the particle that is deepest in a shape; None: none is.
+
+    It is in the shape if all of it is. Held ones do not count, nor those attached to something. q: vec3 (particles,)
+    [m]. poses: of the shapes.
+    """
+    radius, free = model.particle_radius.numpy(), model.particle_mass.numpy() > 0.0
+    free[model.attachment_particle.numpy()] = False
+    deepest, name = 0.0, None
+    for s in range(model.shape_count):
+        out = zeros(model.particle_count, float64, model.device)
+        shape = [s, poses, model.shape_scale, model.shape_source[s], model.shape_heights[s]]
+        launch(_depth_kernel(model.shape_type[s]), model.particle_count, [*shape, q, out], device=model.device,
+               record_tape=False)  # fmt: skip
+        depth = np.where(free, out.numpy(), 0.0)
+        depth[depth <= np.maximum(radius, _ROUNDING)] = 0.0
+        if depth.max(initial=0.0) > deepest:
+            deepest = float(depth.max())
+            name = f"particle {int(depth.argmax())} is {deepest:.3g} m deep in shape {s}\n{_CURE}"
+    return name
+
+
+@func
+def passes_through(p: Vec[3, float64], q: Vec[3, float64], a: Any, b: Any, c: Any) -> bool:
+    """Whether the inside of a segment meets the inside of a triangle."""
+    n = cross(b - a, c - a)
+    above, below = dot(n, p - a), dot(n, q - a)
+    if above * below >= 0.0:
+        return False
+    x = p + (q - p) * (above / (above - below))
+    one, two, three = dot(cross(b - a, x - a), n), dot(cross(c - b, x - b), n), dot(cross(a - c, x - c), n)
+    return min(one, min(two, three)) > 0.0
+
+
+@kernel
+def find_crossings(
+    tree: uint64, faces: array(dtype=vec3i), ends: array(dtype=vec2i), q: array(dtype=Any), pierced: array(dtype=int32),
+    first: array(dtype=int32),
+):  # fmt: skip
+    """The first triangle that each edge passes through, and the first edge that does."""
+    e = tid()
+    i, j = ends[e][0], ends[e][1]
+    low, high = min(single(q[i]), single(q[j])), max(single(q[i]), single(q[j]))
+    more = reach_of(low, high, 0.0)
+    p, r = exact(q[i]), exact(q[j])
+    for t in bvh_query_aabb(tree, low - more, high + more):
+        a, b, c = faces[t][0], faces[t][1], faces[t][2]
+        if i != a and i != b and i != c and j != a and j != b and j != c:
+            if passes_through(p, r, exact(q[a]), exact(q[b]), exact(q[c])):
+                if pierced[e] < 0 or t < pierced[e]:
+                    pierced[e] = t
+    if pierced[e] >= 0:
+        atomic_min(first, 0, e)
+
+
+@func
+def exact(p: Any) -> vec3d:
+    """A point in float64."""
+    return vec3d(float64(p[0]), float64(p[1]), float64(p[2]))
+
+
+@for_shape
+def _depth_kernel(distance: Any) -> Any:
+    @kernel(enable_backward=False)
+    def measure_depth(
+        s: int32, pose: array(dtype=Any), scale: array(dtype=Any), source: uint64, heights: array(dtype=Any, ndim=2),
+        q: array(dtype=Any), depth: array(dtype=float64),
+    ):  # fmt: skip
+        i = tid()
+        here = to_shape(pose[s], q[i])
+        away, _ = distance(here, scale[s], source, heights, here.dtype(_FAR))
+        depth[i] = float64(-away)
+
+    return measure_depth
