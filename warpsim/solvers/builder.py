@@ -60,7 +60,7 @@ class ModelBuilder:
         self.default_particle_radius = 0.005
         self.particles = Rows("particles", q=3, qd=3, mass=0, radius=0)
         self.springs = Rows("springs", ("indices",), indices=2, rest_length=0, compliance=0, damping=0)
-        self.edges = Rows("bending edges", ("indices",), indices=4, rest_angle=0, weights=4, compliance=0, damping=0)
+        self.edges = Rows("bending edges", ("indices",), indices=4, rest_angle=0, shape=5, compliance=0, damping=0)
         self.triangles = Rows(
             "triangles", ("indices",), indices=3, ke=2, shear=0, nu=0, damping=0, drag=0, lift=0, rest=6
         )
@@ -129,17 +129,16 @@ class ModelBuilder:
     def add_edges(self, indices: Any, edge_ke: Any, edge_kd: Any = 0.0, rest: Any = None) -> range:
         """Bending constraints (n, 4): two particles beside an edge, then the edge's ends.
 
-        edge_ke: bending rigidity of the sheet, per width [N m]; edge_kd: the same for damping [N m s]. The stiffness
-        against the angle over an edge is that times the edge's length squared, by the area of both triangles.
+        edge_ke: bending rigidity of the sheet, per width [N m]; edge_kd: the same for damping [N m s]. What that is in
+        stiffness against angles follows from the triangles, see `bends`.
         rest: the angle without force [rad], 0 where the triangles are one plane; None is the present one.
         """
         quads = self._indices(indices, 4, "bending edges")
         if rest is None:
             rest = cloth.dihedral_angles(self.particles["q"], quads)
-        share = cloth.bending_shares(self.particles["q"], quads)
         ke, kd = (one_each(k, n, len(quads), "edges") for k, n in ((edge_ke, "edge_ke"), (edge_kd, "edge_kd")))
-        compliance, damping = _compliance(ke * share, kd * share)
-        shape = {"rest_angle": rest, "weights": cloth.cotangent_weights(self.particles["q"], quads)}
+        compliance, damping = _compliance(ke, kd)
+        shape = {"rest_angle": rest, "shape": cloth.unfolded(self.particles["q"], quads)}
         return self.edges.add(len(quads), indices=quads, compliance=compliance, damping=damping, **shape)
 
     @checked

@@ -12,6 +12,8 @@ from ..errors import ModelError, shown
 if TYPE_CHECKING:
     from .builder import ModelBuilder
 
+_NOTHING = 1.0e-300  # a length to divide by where there is none
+
 
 @checked
 def add_grid(
@@ -155,39 +157,29 @@ def dihedral_angles(points: np.ndarray, quads: np.ndarray) -> np.ndarray:
     normals' side, in (-pi, pi)."""
     i, j, k, l = (points[quads[:, n]] for n in range(4))  # noqa: E741
     first, second, edge = np.cross(k - i, l - i), np.cross(l - j, k - j), l - k
-    sine = np.einsum("ij,ij->i", np.cross(first, second), edge) / np.maximum(np.linalg.norm(edge, axis=1), 1.0e-300)
+    sine = np.einsum("ij,ij->i", np.cross(first, second), edge) / np.maximum(np.linalg.norm(edge, axis=1), _NOTHING)
     return np.arctan2(sine, np.einsum("ij,ij->i", first, second))
 
 
-def bending_shares(points: np.ndarray, quads: np.ndarray) -> np.ndarray:
-    """How stiff (n,) [-] edges are against their angles, in a sheet of bending rigidity 1.
-
-    |e|^2 / (A_1 + A_2), which is exact in every direction for equilateral triangles (H. S. Seung, D. R. Nelson 1988).
-    Grids of squares with alternating diagonals have 0.83 along their sides and 1.33 along diagonals, as corners between
-    the folds give way; cells of 1 x 2 have 0.62 and 0.98 along sides. 1 where edges or triangles have no size.
-    """
+def unfolded(points: np.ndarray, quads: np.ndarray) -> np.ndarray:
+    """Shapes (n, 5) of both triangles (i, k, l) and (j, l, k) of each row, in one plane: the length of the edge (k, l)
+    [m], where along it i stands [-] and how far from it [m], the same of j."""
     i, j, k, l = (points[quads[:, n]] for n in range(4))  # noqa: E741
-    edge = l - k
-    doubled = np.linalg.norm(np.cross(i - k, edge), axis=1) + np.linalg.norm(np.cross(j - k, edge), axis=1)
-    square = np.einsum("ij,ij->i", edge, edge)
-    sound = (doubled > 0.0) & (square > 0.0)
-    return np.where(sound, 2.0 * square / np.where(sound, doubled, 1.0), 1.0)
+    length = np.linalg.norm(l - k, axis=1)
+    along = (l - k) / np.maximum(length, _NOTHING)[:, None]
+    columns = [length]
+    for p in (i, j):
+        foot = np.einsum("ij,ij->i", p - k, along)
+        columns += [foot / np.maximum(length, _NOTHING), np.linalg.norm(p - k - foot[:, None] * along, axis=1)]
+    return np.column_stack(columns)
 
 
-def cotangent_weights(points: np.ndarray, quads: np.ndarray) -> np.ndarray:
-    """Weights (n, 4) [1/m] of the corners (i, j, k, l) of each row, unfolded into a plane at the edge (k, l).
+def cotangent_weights(shapes: np.ndarray) -> np.ndarray:
+    """Weights (n, 4) [1/m] of the corners (i, j, k, l) of hinges that are `unfolded`.
 
     Their weighted sum is zero for a plane; for a slight fold it is the normal times the angle. From the cotangents at
     the ends of the edge (Bergou et al. 2006), divided by its length.
     """
-    i, j, k, l = (points[quads[:, n]] for n in range(4))  # noqa: E741
-    length = np.maximum(np.linalg.norm(l - k, axis=1), 1.0e-300)
-    along = (l - k) / length[:, None]
-
-    def foot(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where along the edge a corner stands, relative to the length, and how far from it."""
-        x = np.einsum("ij,ij->i", p - k, along)
-        return x / length, np.maximum(np.linalg.norm(p - k - x[:, None] * along, axis=1), 1.0e-300)
-
-    (u, high), (v, low) = foot(i), foot(j)
+    _, u, high, v, low = shapes.T
+    high, low = np.maximum(high, _NOTHING), np.maximum(low, _NOTHING)
     return np.column_stack([-1.0 / high, -1.0 / low, (1.0 - u) / high + (1.0 - v) / low, u / high + v / low])

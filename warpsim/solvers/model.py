@@ -17,7 +17,7 @@ from ..core.types.scalars import is_float
 from ..errors import ModelError
 from ..geometry.mesh.mesh import Mesh
 from ..geometry.volume.volume import Volume
-from . import closed
+from . import bends, closed, cloth
 from .control import Control
 from .shapes import ShapeType
 from .state import State
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .builder import ModelBuilder
 
 _SOURCES = {ShapeType.MESH: Mesh, ShapeType.HOLLOW_MESH: Mesh, ShapeType.SDF: Volume}
+vec6i = vector_type(6, int32)
 _PRECISIONS = {float32: (vec3f, transformf), float64: (vec3d, transformd)}
 
 
@@ -40,7 +41,9 @@ class Model(Fixed):
     spring_indices: vec2i (springs,). spring_rest_length [m], spring_compliance [m/N], spring_damping [N s/m].
     edge_indices: vec4i (edges,): two beside the edge, then its ends. edge_rest_angle [rad]. edge_weights: vec4, with
         which the corners of a slightly bent edge sum up to its angle times its normal [1/m]. edge_compliance [1/(N m)],
-        edge_damping [N m s].
+        edge_damping [N m s]: of the sheet, per width.
+    bend_indices: (bends, 6), the corners of triangles that bend, and beyond the edge across from each the corner there.
+        bend_edges, bend_turns: vec3i, these edges and how each is turned. bend_flexibility: (bends, 6) [-]. See `bends`.
     tri_indices: vec3i (triangles,). tri_pose: mat22, inverse of the rest edges [1/m]. tri_area [m^2].
         tri_stiffness: vec4: Young's modulus times thickness along warp and weft, shear [N/m], Poisson's ratio.
         tri_damping [s], tri_drag, tri_lift [-].
@@ -123,7 +126,12 @@ class Model(Fixed):
         self.spring_rest_length = self._floats(springs["rest_length"])
         self.edge_indices = self._integers(edges["indices"], vec4i)
         self.edge_rest_angle = self._floats(edges["rest_angle"])
-        self.edge_weights = self._floats(edges["weights"], self.vec4)
+        self.edge_weights = self._floats(cloth.cotangent_weights(edges["shape"]), self.vec4)
+        bent = bends.elements(edges["indices"], edges["shape"], builder.particles["mass"] == 0.0)
+        self.bend_count = len(bent.indices)
+        self.bend_indices = self._integers(bent.indices, vec6i)
+        self.bend_edges, self.bend_turns = self._integers(bent.edges, vec3i), self._integers(bent.turns, vec3i)
+        self.bend_flexibility = self._floats(bent.flexibility, self.spatial_vector)
         for prefix, table in (("spring", springs), ("edge", edges)):
             for name in ("compliance", "damping"):
                 setattr(self, f"{prefix}_{name}", self._floats(table[name]))

@@ -1,13 +1,12 @@
-"""Bending over edges between triangles: by the dihedral angle, or by the isometric (quadratic) energy.
+"""Bending of triangles by the angles over their three edges, solved together: see `solvers.bends` for their stiffness.
 
-Dihedral: C = theta - theta_0, for any fold; gradient of the angle as in R. Bridson, S. Marino, R. Fedkiw 2003.
+Dihedral: C = theta - theta_0, for any fold, see `folds`.
 
 Isometric: C = sum_i K_i x_i / |e|, one equation per axis, with the cotangent weights K of the rest shape (M. Bergou,
 M. Wardetzky et al. 2006, "A quadratic bending model for inextensible surfaces"). It is linear, so it converges at
 once, and equals n theta for small angles; the rest shape is flat, and another one is refused.
 
-The stiffness of an edge is the rigidity of the sheet by the share of the edge in it, so that it is that of the cloth
-and not of its mesh: see `cloth.bending_shares`.
+The compliance is a 3 x 3 block, the flexibility of the triangle by the rigidity of the sheet.
 """
 
 from __future__ import annotations
@@ -18,44 +17,56 @@ from typing import Any
 import numpy as np
 
 from ...core.language import (
-    Float, Vec, abs, array, atan2, cross, dot, func, int32, kernel, length, tid, vec4i, vector, where,
+    Float, Vec, abs, array, func, int32, kernel, matrix_from_rows, matrix_type, max, tid, vec3i, vector, where,
 )  # fmt: skip
 from ...errors import ModelError
+from ..model import vec6i
 from .constraints import Constraints
+from .folds import damp_dihedral, project_dihedral, row, solved
 from .particle import position, pushed
 
 DIHEDRAL, ISOMETRIC = "dihedral", "isometric"
-_TAU = 6.283185307179586
 _FLAT = 1.0e-3  # [rad]
 
 
 class Bending(Constraints):
-    """Bending constraints of a model."""
+    """Triangles of a model that bend.
+
+    Kernels find impulses, from what they only read, and others push particles by them: so CPUs run many triangles of a
+    color as lanes of a vector, which they could not know to be apart if each moved its particles at once.
+    """
 
     def __init__(self, model: Any, iterated: bool, kind: str):
         if kind == ISOMETRIC:
             _check_flat(model.edge_rest_angle.numpy())
-        multiplier = model.dtype if kind == DIHEDRAL else model.vec3
-        super().__init__(model, model.edge_indices, vec4i, multiplier, iterated, model.edge_damping)
-        self.rest = self.gathered(model.dtype if kind == DIHEDRAL else model.vec4)
-        self.soft, self.drag = self.gathered(model.dtype), self.gathered(model.dtype, self.dashpots)
-        self.source = model.edge_rest_angle if kind == DIHEDRAL else model.edge_weights
-        self.kernel = (project_dihedral if kind == DIHEDRAL else project_isometric)(iterated)
-        self.damper = damp_dihedral if kind == DIHEDRAL else damp_isometric
+        by_angle = kind == DIHEDRAL
+        axes = model.vec3 if by_angle else matrix_type((3, 3), model.dtype)
+        super().__init__(model, model.bend_indices, vec6i, axes, iterated, model.edge_damping)
+        self.rest = self.gathered(model.vec3 if by_angle else matrix_type((3, 4), model.dtype))
+        self.soft, self.drag = self.gathered(model.spatial_vector), self.gathered(model.dtype, self.dashpots)
+        self.shape = self.gathered(model.spatial_vector, self.dashpots)
+        self.impulses = self.gathered(model.vec3, 6 * self.count)
+        self.source = model.edge_rest_angle if by_angle else model.edge_weights
+        self.gather = gather_angles if by_angle else gather_weights
+        self.kernel = (project_dihedral if by_angle else project_isometric)(iterated)
+        self.damper = damp_dihedral if by_angle else damp_isometric
 
     def prepare(self, control: Any, h: Any) -> None:
         """Rest shapes and compliances in order of color."""
         m = self.model
-        arrays = [self.source, m.edge_compliance, m.edge_damping, h, self.rest, self.soft, self.drag]
-        self.launch_gather(gather, *arrays)
+        self.launch_gather(self.gather, m.bend_edges, m.bend_turns, self.source, self.rest)
+        arrays = [m.bend_flexibility, m.edge_compliance, m.edge_damping, h, self.soft, self.shape, self.drag]
+        self.launch_gather(gather_materials, m.bend_edges, *arrays)
 
     def project(self, x: Any) -> None:
         """One Gauss-Seidel iteration."""
-        self.launch_projections(self.kernel, self.rest, self.soft, self.multipliers, x)
+        materials = [self.rest, self.soft, self.multipliers, self.impulses]
+        self.launch_projections(self.kernel, *materials, x, then=((push, self.impulses),))
 
     def damp(self, x: Any, v: Any) -> None:
         """Slow down what folds."""
-        self.launch_dampers(self.damper, self.rest, self.drag, x, v)
+        materials = [self.rest, self.shape, self.drag, self.impulses]
+        self.launch_dampers(self.damper, *materials, x, v, then=((push_velocities, self.impulses),))
 
 
 def _check_flat(angles: np.ndarray) -> None:
@@ -68,68 +79,162 @@ def _check_flat(angles: np.ndarray) -> None:
         )
 
 
-@kernel
-def gather(
-    order: array(dtype=int32), source: array(dtype=Any), compliance: array(dtype=Any), damping: array(dtype=Any),
-    h: Any, rest: array(dtype=Any), soft: array(dtype=Any), drag: array(dtype=Any),
-):  # fmt: skip
-    """Rest shape, alpha / h^2, and damping times h where any edge is damped."""
-    c = tid()
-    k = order[c]
-    rest[c] = source[k]
-    soft[c] = compliance[k] / (h * h)
-    if drag.shape[0] > 0:
-        drag[c] = damping[k] * h
+# ----- materials ----------------------------------------------------------------------------------
 
 
 @func
-def angle_gradients(
-    a: Vec[3, Float], b: Vec[3, Float], c: Vec[3, Float], d: Vec[3, Float]
-) -> tuple[Float, Vec[3, Float], Vec[3, Float], Vec[3, Float], Vec[3, Float]]:
-    """The angle [rad] between the triangles (a, c, d) and (b, d, c), and its gradient by each point [rad/m].
+def both(a: Float, b: Float) -> Float:
+    """The compliance between two edges of compliances a and b: that of their mean rigidity.
 
-    Zero gradients where a triangle has no area.
+    With it the block stays positive definite, and an edge that is rigid among others stays so.
     """
-    edge = d - c
-    n1, n2 = cross(c - a, d - a), cross(d - b, c - b)
-    size, s1, s2 = length(edge), dot(n1, n1), dot(n2, n2)
-    if size == 0.0 or s1 == 0.0 or s2 == 0.0:
-        return size * 0.0, type(a)(), type(a)(), type(a)(), type(a)()
-    angle = atan2(dot(cross(n1, n2), edge) / size, dot(n1, n2))
-    ga, gb = -(size / s1) * n1, -(size / s2) * n2
-    u1, u2 = dot(a - c, edge) / (size * size), dot(b - c, edge) / (size * size)
-    return angle, ga, gb, -(1.0 - u1) * ga - (1.0 - u2) * gb, -u1 * ga - u2 * gb
+    if a == b:
+        return 0.5 * (a + b)
+    return 2.0 * a * b / (a + b)
 
 
-@functools.cache
-def project_dihedral(iterated: bool) -> Any:
-    """The kernel for bending by angles."""
+@kernel
+def gather_materials(
+    order: array(dtype=int32), edges: array(dtype=vec3i), flexibility: array(dtype=Any), compliance: array(dtype=Any),
+    damping: array(dtype=Any), h: Any, soft: array(dtype=Any), shape: array(dtype=Any), drag: array(dtype=Any),
+):  # fmt: skip
+    """Alpha / h^2 as a block; its shape, and the mean damping times h, where any edge is damped."""
+    n = tid()
+    k = order[n]
+    e, f = edges[k], flexibility[k]
+    any_edge = max(e[0], max(e[1], e[2]))
+    a = compliance[where(e[0] >= 0, e[0], any_edge)]
+    b = compliance[where(e[1] >= 0, e[1], any_edge)]
+    c = compliance[where(e[2] >= 0, e[2], any_edge)]
+    s = 1.0 / (h * h)
+    soft[n] = vector(
+        s * a * f[0], s * b * f[1], s * c * f[2], s * both(a, b) * f[3], s * both(a, c) * f[4], s * both(b, c) * f[5]
+    )
+    if drag.shape[0] > 0:
+        total, count = h * 0.0, h * 0.0
+        for m in range(3):
+            if e[m] >= 0:
+                total = total + damping[e[m]]
+                count = count + 1.0
+        shape[n] = f
+        drag[n] = h * total / count
 
-    @kernel
-    def project(
-        first: int32, quads: array(dtype=vec4i), rest: array(dtype=Any), soft: array(dtype=Any),
-        multiplier: array(dtype=Any), x: array(dtype=Any),
-    ):  # fmt: skip
-        n = first + tid()
-        i, j, k, m = quads[n][0], quads[n][1], quads[n][2], quads[n][3]
-        a, b, c, d = x[i], x[j], x[k], x[m]
-        angle, ga, gb, gc, gd = angle_gradients(position(a), position(b), position(c), position(d))
-        w = a[3] * dot(ga, ga) + b[3] * dot(gb, gb) + c[3] * dot(gc, gc) + d[3] * dot(gd, gd)
-        if w + soft[n] > 0.0:
-            error = angle - rest[n]
-            if abs(error) > 0.5 * _TAU:
-                error = error - where(error > 0.0, error * 0.0 + _TAU, error * 0.0 - _TAU)
-            if iterated:
-                error = error + soft[n] * multiplier[n]
-            change = -error / (w + soft[n])
-            if iterated:
-                multiplier[n] = multiplier[n] + change
-            x[i] = pushed(a, change * ga)
-            x[j] = pushed(b, change * gb)
-            x[k] = pushed(c, change * gc)
-            x[m] = pushed(d, change * gd)
 
-    return project
+@kernel
+def gather_angles(
+    order: array(dtype=int32), edges: array(dtype=vec3i), turns: array(dtype=vec3i), angle: array(dtype=Any),
+    rest: array(dtype=Any),
+):  # fmt: skip
+    """Angles at rest, as the triangle turns; none of what is no edge."""
+    n = tid()
+    k = order[n]
+    e, t = edges[k], turns[k]
+    a = type(rest[n])()
+    for m in range(3):
+        if e[m] >= 0:
+            a[m] = where(t[m] < 2, angle[e[m]], -angle[e[m]])
+    rest[n] = a
+
+
+@kernel
+def gather_weights(
+    order: array(dtype=int32), edges: array(dtype=vec3i), turns: array(dtype=vec3i), weights: array(dtype=Any),
+    rest: array(dtype=Any),
+):  # fmt: skip
+    """Of each edge: weights of the triangle's corner, of the edge's ends, and of the corner beyond."""
+    n = tid()
+    k = order[n]
+    e, t = edges[k], turns[k]
+    a = type(rest[n])()
+    for m in range(3):
+        if e[m] >= 0:
+            g = weights[e[m]]
+            second, swapped = t[m] == 1 or t[m] == 3, t[m] == 1 or t[m] == 2
+            a[m, 0] = where(second, g[1], g[0])
+            a[m, 1] = where(swapped, g[3], g[2])
+            a[m, 2] = where(swapped, g[2], g[3])
+            a[m, 3] = where(second, g[0], g[1])
+    rest[n] = a
+
+
+# ----- impulses -----------------------------------------------------------------------------------
+
+
+@kernel
+def push(first: int32, rows: array(dtype=vec6i), impulses: array(dtype=Any), x: array(dtype=Any)):
+    """Move the corners of triangles by their impulses; those beyond edges first, as they may stand for none."""
+    n, o = tid(), 6 * tid()
+    i = rows[first + n]
+    a, b, c, p, q, r = x[i[0]], x[i[1]], x[i[2]], x[i[3]], x[i[4]], x[i[5]]
+    x[i[3]] = pushed(p, impulses[o + 3])
+    x[i[4]] = pushed(q, impulses[o + 4])
+    x[i[5]] = pushed(r, impulses[o + 5])
+    x[i[0]] = pushed(a, impulses[o])
+    x[i[1]] = pushed(b, impulses[o + 1])
+    x[i[2]] = pushed(c, impulses[o + 2])
+
+
+@kernel
+def push_velocities(
+    first: int32, rows: array(dtype=vec6i), impulses: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any)
+):  # fmt: skip
+    """Change velocities of the corners of triangles by their impulses, in the same order."""
+    n, o = tid(), 6 * tid()
+    i = rows[first + n]
+    a, b, c, p, q, r = v[i[0]], v[i[1]], v[i[2]], v[i[3]], v[i[4]], v[i[5]]
+    v[i[3]] = p + x[i[3]][3] * impulses[o + 3]
+    v[i[4]] = q + x[i[4]][3] * impulses[o + 4]
+    v[i[5]] = r + x[i[5]][3] * impulses[o + 5]
+    v[i[0]] = a + x[i[0]][3] * impulses[o]
+    v[i[1]] = b + x[i[1]][3] * impulses[o + 1]
+    v[i[2]] = c + x[i[2]][3] * impulses[o + 2]
+
+
+# ----- isometric bending --------------------------------------------------------------------------
+
+
+@func
+def isometric_block(w: Vec[6, Float], g: Any) -> Vec[6, Float]:
+    """grad C . W grad C of one axis; w: inverse masses, g: weights of each edge."""
+    u, v = w[0], w[1]
+    return vector(
+        u * g[0, 0] * g[0, 0] + v * g[0, 1] * g[0, 1] + w[2] * g[0, 2] * g[0, 2] + w[3] * g[0, 3] * g[0, 3],
+        v * g[1, 0] * g[1, 0] + w[2] * g[1, 1] * g[1, 1] + u * g[1, 2] * g[1, 2] + w[4] * g[1, 3] * g[1, 3],
+        w[2] * g[2, 0] * g[2, 0] + u * g[2, 1] * g[2, 1] + v * g[2, 2] * g[2, 2] + w[5] * g[2, 3] * g[2, 3],
+        u * g[0, 0] * g[1, 2] + v * g[0, 1] * g[1, 0] + w[2] * g[0, 2] * g[1, 1],
+        u * g[0, 0] * g[2, 1] + v * g[0, 1] * g[2, 2] + w[2] * g[0, 2] * g[2, 0],
+        u * g[1, 2] * g[2, 1] + v * g[1, 0] * g[2, 2] + w[2] * g[1, 1] * g[2, 0],
+    )
+
+
+@func
+def isometric_sums(
+    g: Any, a: Vec[3, Float], b: Vec[3, Float], c: Vec[3, Float], p: Vec[3, Float], q: Vec[3, Float], r: Vec[3, Float]
+) -> Any:
+    """Rows: what the weights of each edge make of its corners."""
+    return matrix_from_rows(
+        g[0, 0] * a + g[0, 1] * b + g[0, 2] * c + g[0, 3] * p,
+        g[1, 0] * b + g[1, 1] * c + g[1, 2] * a + g[1, 3] * q,
+        g[2, 0] * c + g[2, 1] * a + g[2, 2] * b + g[2, 3] * r,
+    )
+
+
+@func
+def solved_rows(k: Vec[6, Float], s: Any) -> Any:
+    """The rows m of a matrix with k m = s, for each axis."""
+    x = solved(k, vector(s[0, 0], s[1, 0], s[2, 0]))
+    y = solved(k, vector(s[0, 1], s[1, 1], s[2, 1]))
+    z = solved(k, vector(s[0, 2], s[1, 2], s[2, 2]))
+    return matrix_from_rows(vector(x[0], y[0], z[0]), vector(x[1], y[1], z[1]), vector(x[2], y[2], z[2]))
+
+
+@func
+def flexible(k: Vec[6, Float], m: Any) -> Any:
+    """The symmetric block k times a matrix."""
+    x, y, z = row(m, 0), row(m, 1), row(m, 2)
+    return matrix_from_rows(
+        k[0] * x + k[3] * y + k[4] * z, k[3] * x + k[1] * y + k[5] * z, k[4] * x + k[5] * y + k[2] * z
+    )
 
 
 @functools.cache
@@ -138,61 +243,45 @@ def project_isometric(iterated: bool) -> Any:
 
     @kernel
     def project(
-        first: int32, quads: array(dtype=vec4i), weights: array(dtype=Any), soft: array(dtype=Any),
-        multiplier: array(dtype=Any), x: array(dtype=Any),
+        first: int32, rows: array(dtype=vec6i), weights: array(dtype=Any), soft: array(dtype=Any),
+        multiplier: array(dtype=Any), impulses: array(dtype=Any), x: array(dtype=Any),
     ):  # fmt: skip
-        n = first + tid()
-        i, j, k, m = quads[n][0], quads[n][1], quads[n][2], quads[n][3]
-        a, b, c, d, g = x[i], x[j], x[k], x[m], weights[n]
-        w = a[3] * g[0] * g[0] + b[3] * g[1] * g[1] + c[3] * g[2] * g[2] + d[3] * g[3] * g[3]
-        if w + soft[n] > 0.0:
-            error = g[0] * position(a) + g[1] * position(b) + g[2] * position(c) + g[3] * position(d)
-            if iterated:
-                error = error + soft[n] * multiplier[n]
-            change = -error / (w + soft[n])
-            if iterated:
-                multiplier[n] = multiplier[n] + change
-            x[i] = pushed(a, g[0] * change)
-            x[j] = pushed(b, g[1] * change)
-            x[k] = pushed(c, g[2] * change)
-            x[m] = pushed(d, g[3] * change)
+        n, o = first + tid(), 6 * tid()
+        i, g = rows[n], weights[n]
+        a, b, c, p, q, r = x[i[0]], x[i[1]], x[i[2]], x[i[3]], x[i[4]], x[i[5]]
+        error = isometric_sums(g, position(a), position(b), position(c), position(p), position(q), position(r))
+        if iterated:
+            error = error + flexible(soft[n], multiplier[n])
+        block = isometric_block(vector(a[3], b[3], c[3], p[3], q[3], r[3]), g)
+        change = -solved_rows(block + soft[n], error)
+        if iterated:
+            multiplier[n] = multiplier[n] + change
+        d, e, f = row(change, 0), row(change, 1), row(change, 2)
+        impulses[o] = g[0, 0] * d + g[1, 2] * e + g[2, 1] * f
+        impulses[o + 1] = g[0, 1] * d + g[1, 0] * e + g[2, 2] * f
+        impulses[o + 2] = g[0, 2] * d + g[1, 1] * e + g[2, 0] * f
+        impulses[o + 3] = g[0, 3] * d
+        impulses[o + 4] = g[1, 3] * e
+        impulses[o + 5] = g[2, 3] * f
 
     return project
 
 
 @kernel
-def damp_dihedral(
-    first: int32, quads: array(dtype=vec4i), rest: array(dtype=Any), drag: array(dtype=Any), x: array(dtype=Any),
-    v: array(dtype=Any),
-):  # fmt: skip
-    """Impulses along the gradients of the angle against its rate."""
-    n = first + tid()
-    i, j, k, m = quads[n][0], quads[n][1], quads[n][2], quads[n][3]
-    a, b, c, d = x[i], x[j], x[k], x[m]
-    _, ga, gb, gc, gd = angle_gradients(position(a), position(b), position(c), position(d))
-    w = a[3] * dot(ga, ga) + b[3] * dot(gb, gb) + c[3] * dot(gc, gc) + d[3] * dot(gd, gd)
-    rate = dot(ga, v[i]) + dot(gb, v[j]) + dot(gc, v[k]) + dot(gd, v[m])
-    change = -drag[n] * rate / (1.0 + drag[n] * w)
-    v[i] = v[i] + (a[3] * change) * ga
-    v[j] = v[j] + (b[3] * change) * gb
-    v[k] = v[k] + (c[3] * change) * gc
-    v[m] = v[m] + (d[3] * change) * gd
-
-
-@kernel
 def damp_isometric(
-    first: int32, quads: array(dtype=vec4i), weights: array(dtype=Any), drag: array(dtype=Any), x: array(dtype=Any),
-    v: array(dtype=Any),
+    first: int32, rows: array(dtype=vec6i), weights: array(dtype=Any), shape: array(dtype=Any),
+    drag: array(dtype=Any), impulses: array(dtype=Any), x: array(dtype=Any), v: array(dtype=Any),
 ):  # fmt: skip
     """Impulses along the weights against the rate of each axis."""
-    n = first + tid()
-    i, j, k, m = quads[n][0], quads[n][1], quads[n][2], quads[n][3]
-    g = weights[n]
-    w = vector(x[i][3], x[j][3], x[k][3], x[m][3])
-    along = w[0] * g[0] * g[0] + w[1] * g[1] * g[1] + w[2] * g[2] * g[2] + w[3] * g[3] * g[3]
-    rate = g[0] * v[i] + g[1] * v[j] + g[2] * v[k] + g[3] * v[m]
-    change = (-drag[n] / (1.0 + drag[n] * along)) * rate
-    v[i] = v[i] + (w[0] * g[0]) * change
-    v[j] = v[j] + (w[1] * g[1]) * change
-    v[k] = v[k] + (w[2] * g[2]) * change
-    v[m] = v[m] + (w[3] * g[3]) * change
+    n, o = first + tid(), 6 * tid()
+    i, g = rows[n], weights[n]
+    w = vector(x[i[0]][3], x[i[1]][3], x[i[2]][3], x[i[3]][3], x[i[4]][3], x[i[5]][3])
+    a, b, c, p, q, r = v[i[0]], v[i[1]], v[i[2]], v[i[3]], v[i[4]], v[i[5]]
+    change = -drag[n] * solved_rows(drag[n] * isometric_block(w, g) + shape[n], isometric_sums(g, a, b, c, p, q, r))
+    d, e, f = row(change, 0), row(change, 1), row(change, 2)
+    impulses[o] = g[0, 0] * d + g[1, 2] * e + g[2, 1] * f
+    impulses[o + 1] = g[0, 1] * d + g[1, 0] * e + g[2, 2] * f
+    impulses[o + 2] = g[0, 2] * d + g[1, 1] * e + g[2, 0] * f
+    impulses[o + 3] = g[0, 3] * d
+    impulses[o + 4] = g[1, 3] * e
+    impulses[o + 5] = g[2, 3] * f

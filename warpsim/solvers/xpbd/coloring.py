@@ -69,8 +69,11 @@ def _take_lowest(
 
 
 def check(indices: np.ndarray, colors: np.ndarray, particles: int) -> None:
-    """Raise `ModelError` unless no particle has a color twice: solving those in parallel would be a race."""
-    keys = np.sort((colors[:, None] * np.int64(particles) + indices).ravel())
+    """Raise `ModelError` unless no particle is in two constraints of a color: to solve those at once would be a race."""
+    rows = np.sort(indices, axis=1)
+    again = np.zeros(rows.shape, dtype=bool)
+    again[:, 1:] = rows[:, 1:] == rows[:, :-1]
+    keys = np.sort((colors[:, None] * np.int64(particles) + rows)[~again])
     twice = keys[1:][keys[1:] == keys[:-1]]
     if len(twice):
         color, particle = divmod(int(twice[0]), particles)

@@ -26,6 +26,9 @@ from ...core.runtime.arrays.fixed import Fixed
 from .coloring import Coloring
 from .jacobi import Copies
 
+Stages = tuple[tuple[Any, ...], ...]
+"""Kernels, each with its materials."""
+
 
 class Constraints(Fixed):
     """Constraints of one kind, in order of color.
@@ -76,16 +79,17 @@ class Constraints(Fixed):
             self.scratch += copies.scratch
             self._put(copies=copies)
 
-    def launch_projections(self, kernel: Any, *args: Any) -> None:
-        """One iteration; the last argument is where particles are.
+    def launch_projections(self, kernel: Any, *args: Any, then: Stages = ()) -> None:
+        """One iteration; the last argument is where particles are. then: kernels that follow, and their materials.
 
         One launch for every color, one after the other: Gauss-Seidel, as no two of a color share a particle.
         """
+        *materials, x = args
+        stages = ((kernel, *materials), *then)
         if self.copies is not None:
-            *materials, x = args
-            self.copies.solve(kernel, self.count, materials, x)
+            self.copies.solve(stages, self.count, x)
             return
-        self._launch_colors(kernel, args)
+        self._launch_colors(stages, x)
 
     def damps(self, differentiable: bool) -> bool:
         """Whether damping does anything, or has a derivative that may be asked for: it has one where it is zero, too.
@@ -100,14 +104,17 @@ class Constraints(Fixed):
         """Once a substep where `damps` says so, when velocities are known."""
         raise NotImplementedError
 
-    def launch_dampers(self, kernel: Any, *args: Any) -> None:
-        """Damping of all constraints; the last two arguments are where particles are, and their velocities."""
+    def launch_dampers(self, kernel: Any, *args: Any, then: Stages = ()) -> None:
+        """Damping of all constraints; the last two arguments are where particles are, and their velocities. then: as in
+        `launch_projections`."""
+        *materials, x, v = args
+        stages = ((kernel, *materials), *then)
         if self.copies is not None:
-            *materials, x, v = args
-            self.copies.damp(kernel, self.count, materials, x, v)
+            self.copies.damp(stages, self.count, x, v)
             return
-        self._launch_colors(kernel, args)
+        self._launch_colors(stages, x, v)
 
-    def _launch_colors(self, kernel: Any, args: Any) -> None:
+    def _launch_colors(self, stages: Stages, *particles: Any) -> None:
         for first, count in self.coloring.ranges:
-            launch(kernel, count, [first, self.indices, *args], device=self.model.device)
+            for kernel, *materials in stages:
+                launch(kernel, count, [first, self.indices, *materials, *particles], device=self.model.device)

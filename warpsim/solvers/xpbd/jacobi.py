@@ -43,17 +43,19 @@ class Copies(Fixed):
         """Arrays that every iteration fills before it reads them."""
         return [self.x, self.v]
 
-    def solve(self, kernel: Any, count: int, materials: Any, x: Any) -> None:
-        """One iteration of `count` constraints."""
+    def solve(self, stages: Any, count: int, x: Any) -> None:
+        """One iteration of `count` constraints; stages: kernels and their materials."""
         self._run(split, self.count, self.source, self.factor, x, self.x)
-        self._run(kernel, count, 0, self.members, *materials, self.x)
+        for kernel, *materials in stages:
+            self._run(kernel, count, 0, self.members, *materials, self.x)
         self._run(join, self.model.particle_count, self.firsts, self.around, self.factor, self.x, x)
 
-    def damp(self, kernel: Any, count: int, materials: Any, x: Any, v: Any) -> None:
+    def damp(self, stages: Any, count: int, x: Any, v: Any) -> None:
         """Damping of `count` constraints: velocities change, places do not."""
         self._run(split, self.count, self.source, self.factor, x, self.x)
         self._run(hand_out, self.count, self.source, v, self.v)
-        self._run(kernel, count, 0, self.members, *materials, self.x, self.v)
+        for kernel, *materials in stages:
+            self._run(kernel, count, 0, self.members, *materials, self.x, self.v)
         self._run(join_velocities, self.model.particle_count, self.firsts, self.around, self.factor, self.v, v)
 
     def _run(self, kernel: Any, dim: int, *args: Any) -> None:

@@ -90,7 +90,7 @@ class SolverXPBD(Fixed):
             "springs": (model.spring_count, Springs),
             "membranes": (model.tri_count * stretched(model), Membranes),
             "tetrahedra": (model.tet_count, Tetrahedra),
-            "bending": (model.edge_count, functools.partial(Bending, kind=bending)),
+            "bending": (model.bend_count, functools.partial(Bending, kind=bending)),
             "attachments": (model.attachment_count, Attachments),
             "tethers": (model.tether_count, Tethers),
             "pressure": (model.pressure_count, Pressures),
