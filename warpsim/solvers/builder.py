@@ -52,9 +52,8 @@ class ModelBuilder:
     Stiffness `RIGID` (infinity) makes a constraint hard.
     """
 
-    @checked
     def __init__(self, up_axis: str = "Y", gravity: float = -9.81):
-        if up_axis not in _UP:
+        if not isinstance(up_axis, str) or up_axis not in _UP:
             raise ModelError(f"up_axis is {up_axis!r}\nexpected: 'X', 'Y' or 'Z'")
         self.up_axis, self.gravity = up_axis, gravity
         self.default_particle_radius = 0.005
