@@ -98,6 +98,7 @@ def replacements(value, holder=None):
 
 DELETED = object()
 CONTENTS = {"out of range", "negative", "falling"}
+OPTIONAL = {"velocities"}  # whose None means that there are none
 """Changes of contents: results may be others."""
 
 
@@ -221,8 +222,8 @@ class Caller:
             return ("inner", "") if name in INNER else ("raised", described(error))
         if equal(result, self.right[name]):
             return ("refused" if refused else "same"), ""
-        numbers = any(how in CONTENTS or not is_layout(how) for _, how in changes) or name in FREE | INNER
-        return ("changed", "") if numbers else ("differs", "")
+        numbers = any(p in OPTIONAL or how in CONTENTS or not is_layout(how) for p, how in changes)
+        return ("changed", "") if numbers or name in FREE | INNER else ("differs", "")
 
 
 def is_layout(how):

@@ -262,7 +262,8 @@ class SolverDEM(Fixed):
     def time_step_limit(self, speed: float = 0.0) -> tuple[float, str]:
         """The longest substep [s] by the stiffest and lightest grain, and what sets it.
 
-        speed [m/s]: of the fastest impact that is expected; 0 leaves impacts out.
+        speed [m/s]: of the fastest impact that is expected; 0 leaves impacts out. Raises `ModelError` where arrays of
+        the materials were given numbers that no `Material` has.
         """
         self.materials.check_replaced("materials")
         limits = []
@@ -272,6 +273,7 @@ class SolverDEM(Fixed):
             free = (self._number == number) & (density > 0.0)
             if not free.any():
                 continue
+            Material(young, poisson, stiffness=stiffness)  # the same checks, of what was written later
             if self.law == "linear":
                 mass = float(self.model.particle_mass.numpy()[free].min())
                 limits.append((timestep.linear_time(mass, stiffness), "the time of a contact"))

@@ -67,11 +67,11 @@ def surface_of(planes: array, ratios: array, choppiness: array, damping: float, 
 
 def check_surface(surface: Any) -> None:
     """Raise `ArrayError` for what is no surface of a field, or has fields that do not belong together."""
-    planes = instance(surface, (Surface, SurfaceD), "surface").planes
-    moving = planes.ndim == 4 and planes.shape[0] in (STILL, MOVING) and planes.shape[2] == planes.shape[3] > 0
-    if not moving or surface.ratios.shape != planes.shape[1:2] or surface.choppiness.shape != (1,) or (
-        surface.support != SUPPORT
-    ):
+    instance(surface, (Surface, SurfaceD), "surface")
+    arrays = surface.planes, surface.ratios, surface.choppiness
+    planes, ratios, choppiness = (() if a is None else a.shape for a in arrays)
+    moving = len(planes) == 4 and planes[0] in (STILL, MOVING) and planes[2] == planes[3] > 0
+    if not moving or ratios != planes[1:2] or choppiness != (1,) or surface.support != SUPPORT:
         raise ArrayError(f"surface is {shown(surface)}\nexpected: `field.surface` as `Ocean.evaluate` made it")
 
 

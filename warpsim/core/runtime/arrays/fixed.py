@@ -76,9 +76,10 @@ class Fixed:
         own = vars(self)
         if name in self.constant and name not in own:
             return read_only(value)
-        if self._may_replace(name, own.get(name, value)):
+        part = _is_part(getattr(type(self), name, None))
+        if not part and self._may_replace(name, own.get(name, value)):
             self._note_array(name, value)
-        elif name in own or _is_part(getattr(type(self), name, None)):
+        elif part or name in own:
             help = f"{name}.assign(...) writes into it" if isinstance(own.get(name), array) else "make another one"
             raise FixedAttributeError(f"{type(self).__name__}.{name} is fixed\nhelp: {help}")
         return value
