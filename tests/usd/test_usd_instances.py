@@ -133,24 +133,32 @@ def test_the_viewer_shows_copies_that_come_and_go(poured):
     assert len(full) - len(empty) == sum(6 * n + -6 * n % 4 + 8 * n + 12 * n for n in (2, 1))
 
 
-@pytest.mark.parametrize(
-    ("second", "text"),
-    [
-        ({"positions": np.zeros((4, 3)), "rotations": np.ones((4, 4))}, "found 4 copies, expected 5 as before; pass"),
-        ({"kinds": 1 - KINDS}, "found other kinds than in the first sample; pass ids"),
-        ({"ids": range(5)}, "velocities, spins and ids come with every sample or never"),
-    ],
-)
-def test_copies_without_ids_stay(tmp_path, second, text):
+def test_copies_without_ids_come_and_go_and_change_too(tmp_path):
+    """Kinds are written once, and again when they change."""
+    counts, kinds = (0, 2, 2, 3, 0, 1), ([], [0, 1], [1, 1], [0, 1, 0], [], [1])
+    with UsdWriter(tmp_path / "pile.usdc") as usd:
+        for n, which in zip(counts, kinds, strict=True):
+            usd.frame()
+            turns = np.tile([0.0, 0.0, 0.0, 1.0], (n, 1))
+            usd.instances("pile", SHAPES, np.ones((n, 3)), turns, np.ones(n), kinds=np.array(which, int))
+            usd.instances("still", SHAPES, np.ones((2, 3)), np.ones((2, 4)), kinds=[1, 0])
+    stage = Usd.Stage.Open(str(tmp_path / "pile.usdc"))
+    pile, still = (UsdGeom.PointInstancer.Get(stage, f"/World/{name}") for name in ("pile", "still"))
+    for frame, which in enumerate(kinds):
+        np.testing.assert_array_equal(pile.GetProtoIndicesAttr().Get(frame), which)
+        assert len(pile.ComputeInstanceTransformsAtTime(frame, frame)) == len(which)
+        np.testing.assert_array_equal(still.GetProtoIndicesAttr().Get(frame), [1, 0])
+    assert still.GetProtoIndicesAttr().GetNumTimeSamples() == 0
+
+
+def test_ids_come_with_every_sample_or_never(tmp_path):
     q, turns, *_ = motion(0)
-    given = {"positions": q, "rotations": turns, "sizes": 0.5, "kinds": KINDS}
-    with pytest.raises(UsdError, match=text), UsdWriter(tmp_path / "bad.usdc") as usd:
+    refused = pytest.raises(UsdError, match="velocities, spins and ids come with every sample or never")
+    with refused, UsdWriter(tmp_path / "bad.usdc") as usd:
         usd.frame()
-        usd.instances("grains", SHAPES, **given)
+        usd.instances("grains", SHAPES, q, turns)
         usd.frame()
-        usd.instances("grains", SHAPES, **given)  # the same kinds may be said again
-        usd.frame()
-        usd.instances("grains", SHAPES, **{**given, **second})
+        usd.instances("grains", SHAPES, q, turns, ids=range(5))
 
 
 def test_two_copies_have_not_one_id(tmp_path):

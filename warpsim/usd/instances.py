@@ -9,7 +9,7 @@ from warpsim.usd.prims import MeshPrim
 
 
 class InstancesPrim:
-    """Copies of shapes; with ids copies may come and go, without them each stays as it is."""
+    """Copies of shapes, which may come and go; ids say who stays."""
 
     def __init__(self, stage: Usd.Stage, path: str, shapes):
         self._path = path
@@ -28,19 +28,18 @@ class InstancesPrim:
 
     def write(self, moment: Usd.TimeCode, positions, rotations, sizes, kinds, velocities, spins, ids) -> int:
         """Author positions (n, 3), rotations (n, 4), scales, extent, and what else is given, at `moment`."""
+        positions = checks.vectors(positions, f"{self._path} positions")
+        count = len(positions)
+        sizes = checks.radii(sizes, f"{self._path} sizes", count)
         form = (velocities is not None, spins is not None, ids is not None)
         if self._form not in (None, form):
             raise UsdError(f"{self._path}: velocities, spins and ids come with every sample or never")
-        first, self._form = self._form is None, form
-        if first or ids is not None:
-            positions = checks.vectors(positions, f"{self._path} positions")
-        else:
-            positions = self._as_before(positions, kinds)
-        count = len(positions)
-        sizes = checks.radii(sizes, f"{self._path} sizes", count)
+        self._form = form
         turns = self._checked_rotations(rotations, count)
-        if first or ids is not None:
-            self._author_kinds(kinds, ids, count, moment)
+        self._author_kinds(self._checked_kinds(kinds, count), moment)
+        if ids is not None:
+            ids = checks.ids(ids, f"{self._path} ids", count)
+            self._instancer.GetIdsAttr().Set(Vt.Int64Array.FromNumpy(ids), moment)
         self._instancer.GetPositionsAttr().Set(Vt.Vec3fArray.FromNumpy(positions), moment)
         self._instancer.GetOrientationsAttr().Set(Vt.QuathArray.FromNumpy(turns.astype(np.float16)), moment)
         scales = np.repeat(sizes[:, None], 3, axis=1)
@@ -53,31 +52,19 @@ class InstancesPrim:
                 rows = checks.vectors(values, f"{attribute.GetPath()}", count) * np.float32(unit)
                 attribute.Set(Vt.Vec3fArray.FromNumpy(rows), moment)
         self._instancer.GetExtentAttr().Set(self._extent(positions, sizes), moment)
-        return positions.nbytes * (2 + sum(form[:2])) + (8 + 12 * form[2]) * count
+        return positions.nbytes * (2 + sum(form[:2])) + (12 + 8 * form[2]) * count
 
-    def _as_before(self, positions, kinds) -> np.ndarray:
-        """Positions (n, 3) of the copies that there were, of their kinds."""
-        positions = checks.vectors(positions, f"{self._path} positions")
-        cure = "pass ids with every sample when copies come, go or change"
-        if len(positions) != len(self._kinds):
-            raise UsdError(
-                f"{self._path}: found {len(positions)} copies, expected {len(self._kinds)} as before; {cure}"
-            )
-        if kinds is not None and not np.array_equal(kinds, self._kinds):
-            raise UsdError(f"{self._path}: found other kinds than in the first sample; {cure}")
-        return positions
-
-    def _author_kinds(self, kinds, ids, count: int, moment: Usd.TimeCode) -> None:
-        """Which shapes there are: once, or at `moment` where they may change, with who they are."""
-        self._kinds = self._checked_kinds(kinds, count)
-        indices = Vt.IntArray.FromNumpy(self._kinds)
-        if ids is None:
-            self._instancer.CreateProtoIndicesAttr(indices)
-            return
-        self._instancer.GetProtoIndicesAttr().Set(indices, moment)
-        self._instancer.GetIdsAttr().Set(
-            Vt.Int64Array.FromNumpy(checks.ids(ids, f"{self._path} ids", count)), moment
-        )
+    def _author_kinds(self, kinds: np.ndarray, moment: Usd.TimeCode) -> None:
+        """Which shapes there are: once, and from the first change on whenever they change."""
+        attribute = self._instancer.GetProtoIndicesAttr()
+        if self._kinds is None:
+            attribute.Set(Vt.IntArray.FromNumpy(kinds))
+            self._first = moment
+        elif not np.array_equal(kinds, self._kinds):
+            if not attribute.GetNumTimeSamples():
+                attribute.Set(Vt.IntArray.FromNumpy(self._kinds), self._first)
+            attribute.Set(Vt.IntArray.FromNumpy(kinds), moment)
+        self._kinds = kinds
 
     def _extent(self, positions: np.ndarray, sizes: np.ndarray) -> Vt.Vec3fArray:
         """A box around all copies however they are turned."""

@@ -145,8 +145,8 @@ class UsdWriter:
         shapes: one or more (points (k, 3) [m], triangles (m, 3), color (3,) or (k, 3)), which never change; `kinds`
         (n,) says which shape each copy has, None: the first.  positions (n, 3) [m]; rotations (n, 4), quaternions
         x, y, z, w; sizes (n,) or one number, by which shapes are scaled; velocities (n, 3) [m/s] and spins (n, 3),
-        angular velocities [rad/s].  `ids` (n,) are integers that stay with their copy; they are needed when n or the
-        kinds change from frame to frame.
+        angular velocities [rad/s].  n and `kinds` may change from frame to frame; `ids` (n,) are integers that stay
+        with their copy then.
         """
 
         def make(path: str) -> InstancesPrim:
