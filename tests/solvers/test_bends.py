@@ -1,5 +1,5 @@
-"""Bending of sheets: their rigidity on meshes of any cells and directions, against bent and twisted plates; clamps, folds
-of the rest shape, hinges by themselves."""
+"""Bending of sheets: their rigidity on meshes of any cells and directions, against bent and twisted plates; clamps,
+folds of the rest shape, hinges by themselves."""
 
 import numpy as np
 import pytest
@@ -137,7 +137,7 @@ def test_every_edge_bends_in_one_triangle_of_two():
 
 
 def test_hinges_by_themselves_twice_and_around_a_corner_bend():
-    """One hinge; two over the same edge; a tetrahedron, each of whose triangles has one corner beyond all of its edges."""
+    """One hinge; two over one edge; a tetrahedron, each of whose triangles has one corner beyond all of its edges."""
     corners = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], float)
     faces = np.array([(0, 2, 1), (0, 1, 3), (1, 2, 3), (0, 3, 2)])
     for quads, count in (([[0, 3, 1, 2]], 1), ([[0, 3, 1, 2]] * 2, 2), (cloth.hinges(faces), 6)):
@@ -150,7 +150,7 @@ def test_hinges_by_themselves_twice_and_around_a_corner_bend():
 
 @pytest.mark.parametrize("flip", [False, True])
 def test_a_folded_sheet_returns_to_its_rest_shape(flip):
-    """A roof of two slopes that starts flat folds by the angle it was made with, with triangles turned at random too."""
+    """A roof of two slopes that starts flat folds by the angle it was made with, however its triangles turn."""
     points, faces = grid(6, 2, 1.2, 0.4)
     flat = points.copy()
     points[:, 2] = 0.5 * np.abs(points[:, 0] - 0.6)

@@ -26,9 +26,9 @@ _PAIRS = ([0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2])
 class Bends(NamedTuple):
     """Triangles (n) with their corners and those beyond their edges (n, 6), edges (n, 3), -1 for none.
 
-    Only those that carry energy. Corner k lies across from edge k; where that is none, corner 3 + k is an end of it. turns: 1 for edges that name the
-    triangle second, plus 2 for those that turn the other way. flexibility (n, 6) [-]: angles (t_0, t_1, t_2) per
-    impulse and compliance of the sheet, as the elements 00, 11, 22, 01, 02, 12 of a symmetric matrix.
+    Only those that carry energy. Corner k lies across from edge k; where that is none, corner 3 + k is an end of it.
+    turns: 1 for edges that name the triangle second, plus 2 for those that turn the other way. flexibility (n, 6) [-]:
+    angles per moment and compliance of the sheet, as the elements 00, 11, 22, 01, 02, 12 of a symmetric matrix.
     """
 
     indices: np.ndarray
@@ -38,14 +38,16 @@ class Bends(NamedTuple):
 
 
 def elements(quads: np.ndarray, shapes: np.ndarray, held: np.ndarray) -> Bends:
-    """Triangles beside hinges that bend: quads (n, 4) as in `cloth.hinges`, shapes (n, 5) as `cloth.unfolded` has them, held:
-    (particles,), what has no mass."""
+    """Triangles beside hinges that bend: quads (n, 4) as in `cloth.hinges`, shapes (n, 5) as `cloth.unfolded` has them,
+    held: (particles,), what has no mass."""
     n = len(quads)
     i, j, k, l = quads.reshape(-1, 4).T  # noqa: E741
     length, u, high, v, low = shapes.reshape(-1, 5).T
     edge, side = np.tile(np.arange(n), 2), np.repeat([0, 1], n)
     rows = np.column_stack([np.r_[i, j], np.r_[k, l], np.r_[l, k], np.r_[j, i]])  # corner, ends of the edge, beyond it
-    flat = np.column_stack([np.r_[length, length], np.r_[u, 1 - v], np.r_[high, low], np.r_[v, 1 - u], np.r_[low, high]])
+    flat = np.column_stack(
+        [np.r_[length, length], np.r_[u, 1 - v], np.r_[high, low], np.r_[v, 1 - u], np.r_[low, high]]
+    )  # as `shapes`, with the triangle's own corner first
     still = held[rows]
     bent = (flat[:, 0] * flat[:, 2] > 0.0) & ~still[:, :3].all(axis=1)
     rows, flat, edge, side = rows[bent], flat[bent], edge[bent], side[bent]
@@ -137,7 +139,7 @@ def _flexibility(shape: np.ndarray, share: np.ndarray, present: np.ndarray) -> t
     """
     length, foot, height = shape.T
     zero = np.zeros_like(length)
-    corners = np.stack([np.stack([foot * length, height], 1), np.stack([zero, zero], 1), np.stack([length, zero], 1)], 1)
+    corners = np.stack([foot * length, height, zero, zero, length, zero], axis=1).reshape(-1, 3, 2)
     sides = np.roll(corners, -2, axis=1) - np.roll(corners, -1, axis=1)
     lengths = np.linalg.norm(sides, axis=2)
     x, y = sides[..., 1] / lengths, -sides[..., 0] / lengths

@@ -42,8 +42,8 @@ class Model(Fixed):
     edge_indices: vec4i (edges,): two beside the edge, then its ends. edge_rest_angle [rad]. edge_weights: vec4, with
         which the corners of a slightly bent edge sum up to its angle times its normal [1/m]. edge_compliance [1/(N m)],
         edge_damping [N m s]: of the sheet, per width.
-    bend_indices: (bends, 6), the corners of triangles that bend, and beyond the edge across from each the corner there.
-        bend_edges, bend_turns: vec3i, these edges and how each is turned. bend_flexibility: (bends, 6) [-]. See `bends`.
+    bend_indices: (bends, 6), corners of triangles that bend, and those beyond the edges across from each. bend_edges,
+        bend_turns: vec3i, these edges and how each is turned. bend_flexibility: (bends, 6) [-]. See `bends.Bends`.
     tri_indices: vec3i (triangles,). tri_pose: mat22, inverse of the rest edges [1/m]. tri_area [m^2].
         tri_stiffness: vec4: Young's modulus times thickness along warp and weft, shear [N/m], Poisson's ratio.
         tri_damping [s], tri_drag, tri_lift [-].

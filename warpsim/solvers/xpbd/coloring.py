@@ -69,7 +69,7 @@ def _take_lowest(
 
 
 def check(indices: np.ndarray, colors: np.ndarray, particles: int) -> None:
-    """Raise `ModelError` unless no particle is in two constraints of a color: to solve those at once would be a race."""
+    """Raise `ModelError` if a particle is in two constraints of a color: to solve those at once would be a race."""
     rows = np.sort(indices, axis=1)
     again = np.zeros(rows.shape, dtype=bool)
     again[:, 1:] = rows[:, 1:] == rows[:, :-1]

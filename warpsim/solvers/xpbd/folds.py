@@ -4,8 +4,8 @@ With the unit normals N of the triangle and M of its neighbour over an edge, the
 
     across from the edge:  -N / H,  -M / h          at its ends:  (1 - u) N / H + (1 - v) M / h,  u N / H + v M / h
 
-where H and h are their heights over it, u and v where along it they stand (R. Bridson, S. Marino, R. Fedkiw 2003). So all
-gradients of a triangle are sums of four normals, and a block of grad C . W grad C needs the cosines between these only.
+where H and h are their heights over it, u and v where along it they stand (R. Bridson, S. Marino, R. Fedkiw 2003). So
+all gradients of a triangle are sums of four normals, and grad C . W grad C needs only the cosines between these.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ def solved(k: Vec[6, Float], r: Vec[3, Float]) -> Vec[3, Float]:
     Equations that others imply are passed over.
     """
     i = reciprocal(k[0], k[0])
-    l, m = k[3] * i, k[4] * i
-    j = reciprocal(k[1] - l * k[3], k[1])
-    n = (k[5] - l * k[4]) * j
-    y = r[1] - l * r[0]
-    z = (r[2] - m * r[0] - n * y) * reciprocal(k[2] - m * k[4] - n * (k[5] - l * k[4]), k[2])
-    y = y * j - n * z
-    return vector(r[0] * i - l * y - m * z, y, z)
+    a, b = k[3] * i, k[4] * i
+    rest = k[5] - a * k[4]
+    j = reciprocal(k[1] - a * k[3], k[1])
+    c = rest * j
+    y = r[1] - a * r[0]
+    z = (r[2] - b * r[0] - c * y) * reciprocal(k[2] - b * k[4] - c * rest, k[2])
+    y = y * j - c * z
+    return vector(r[0] * i - a * y - b * z, y, z)
 
 
 @func
@@ -88,9 +89,9 @@ def folds(
         return none, none, zero, zero, zero, none
     size = 1.0 / sqrt(square)
     own = size * away
-    s, l, hs, i, v = flap(own, b, c, p)
-    t, m, ht, j, w = flap(own, c, a, q)
-    o, n, ho, k, z = flap(own, a, b, r)
+    s, first, hs, i, v = flap(own, b, c, p)
+    t, second, ht, j, w = flap(own, c, a, q)
+    o, third, ho, k, z = flap(own, a, b, r)
     # How the angles go along `own`: 1 / H of the edge, times where along it a corner stands.
     i, j, k, zero = size * i, size * j, size * k, size * 0.0
     ee, ff, gg = dot(e, e), dot(f, f), dot(g, g)
@@ -101,7 +102,7 @@ def folds(
     beyond = matrix_from_rows(
         vector(zero, (1.0 - v) * hs, v * hs), vector(w * ht, zero, (1.0 - w) * ht), vector((1.0 - z) * ho, z * ho, zero)
     )
-    return vector(s, t, o), own, matrix_from_rows(l, m, n), along, beyond, vector(hs, ht, ho)
+    return vector(s, t, o), own, matrix_from_rows(first, second, third), along, beyond, vector(hs, ht, ho)
 
 
 @func
@@ -122,19 +123,19 @@ def block(
     beyond: Mat[3, 3, Float], steep: Vec[3, Float],
 ) -> Vec[6, Float]:  # fmt: skip
     """grad C . W grad C; w, v: inverse masses of the corners, and of those beyond [1/kg]."""
-    l, m, n = row(normals, 0), row(normals, 1), row(normals, 2)
+    n, m, o = row(normals, 0), row(normals, 1), row(normals, 2)
     a, b, c = row(along, 0), row(along, 1), row(along, 2)
     d, e, f = row(beyond, 0), row(beyond, 1), row(beyond, 2)
-    x, y, z = dot(own, l), dot(own, m), dot(own, n)
+    x, y, z = dot(own, n), dot(own, m), dot(own, o)
     wa, wb, wd, we = times(w, a), times(w, b), times(w, d), times(w, e)
     wc, wf = times(w, c), times(w, f)
     return vector(
         dot(wa, a + 2.0 * x * d) + dot(wd, d) + v[0] * steep[0] * steep[0],
         dot(wb, b + 2.0 * y * e) + dot(we, e) + v[1] * steep[1] * steep[1],
         dot(wc, c + 2.0 * z * f) + dot(wf, f) + v[2] * steep[2] * steep[2],
-        dot(wa, b + y * e) + dot(wd, x * b + dot(l, m) * e),
-        dot(wa, c + z * f) + dot(wd, x * c + dot(l, n) * f),
-        dot(wb, c + z * f) + dot(we, y * c + dot(m, n) * f),
+        dot(wa, b + y * e) + dot(wd, x * b + dot(n, m) * e),
+        dot(wa, c + z * f) + dot(wd, x * c + dot(n, o) * f),
+        dot(wb, c + z * f) + dot(we, y * c + dot(m, o) * f),
     )
 
 
@@ -144,9 +145,9 @@ def impulse(
     beyond: Mat[3, 3, Float],
 ) -> Vec[3, Float]:  # fmt: skip
     """On a corner, from the changes of multipliers of all edges."""
-    n = change[0] * along[0, k] + change[1] * along[1, k] + change[2] * along[2, k]
-    l, m, o = change[0] * beyond[0, k], change[1] * beyond[1, k], change[2] * beyond[2, k]
-    return n * own + l * row(normals, 0) + m * row(normals, 1) + o * row(normals, 2)
+    a = change[0] * along[0, k] + change[1] * along[1, k] + change[2] * along[2, k]
+    x, y, z = change[0] * beyond[0, k], change[1] * beyond[1, k], change[2] * beyond[2, k]
+    return a * own + x * row(normals, 0) + y * row(normals, 1) + z * row(normals, 2)
 
 
 @func
@@ -205,12 +206,12 @@ def damp_dihedral(
         position(a), position(b), position(c), position(p), position(q), position(r)
     )
     w, u = vector(a[3], b[3], c[3]), vector(p[3], q[3], r[3])
-    k, l, n = v[i[0]], v[i[1]], v[i[2]]
-    y = along @ vector(dot(own, k), dot(own, l), dot(own, n))
+    k, s, n = v[i[0]], v[i[1]], v[i[2]]
+    y = along @ vector(dot(own, k), dot(own, s), dot(own, n))
     rate = vector(
-        y[0] + dot(row(normals, 0), beyond[0, 1] * l + beyond[0, 2] * n - steep[0] * v[i[3]]),
+        y[0] + dot(row(normals, 0), beyond[0, 1] * s + beyond[0, 2] * n - steep[0] * v[i[3]]),
         y[1] + dot(row(normals, 1), beyond[1, 0] * k + beyond[1, 2] * n - steep[1] * v[i[4]]),
-        y[2] + dot(row(normals, 2), beyond[2, 0] * k + beyond[2, 1] * l - steep[2] * v[i[5]]),
+        y[2] + dot(row(normals, 2), beyond[2, 0] * k + beyond[2, 1] * s - steep[2] * v[i[5]]),
     )
     g = drag[m]
     change = -g * solved(g * block(w, u, own, normals, along, beyond, steep) + shape[m], rate)

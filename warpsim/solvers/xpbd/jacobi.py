@@ -46,16 +46,16 @@ class Copies(Fixed):
     def solve(self, stages: Any, count: int, x: Any) -> None:
         """One iteration of `count` constraints; stages: kernels and their materials."""
         self._run(split, self.count, self.source, self.factor, x, self.x)
-        for kernel, *materials in stages:
-            self._run(kernel, count, 0, self.members, *materials, self.x)
+        for stage, *materials in stages:
+            self._run(stage, count, 0, self.members, *materials, self.x)
         self._run(join, self.model.particle_count, self.firsts, self.around, self.factor, self.x, x)
 
     def damp(self, stages: Any, count: int, x: Any, v: Any) -> None:
         """Damping of `count` constraints: velocities change, places do not."""
         self._run(split, self.count, self.source, self.factor, x, self.x)
         self._run(hand_out, self.count, self.source, v, self.v)
-        for kernel, *materials in stages:
-            self._run(kernel, count, 0, self.members, *materials, self.x, self.v)
+        for stage, *materials in stages:
+            self._run(stage, count, 0, self.members, *materials, self.x, self.v)
         self._run(join_velocities, self.model.particle_count, self.firsts, self.around, self.factor, self.v, v)
 
     def _run(self, kernel: Any, dim: int, *args: Any) -> None:
