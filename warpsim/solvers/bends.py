@@ -62,9 +62,9 @@ def elements(quads: np.ndarray, shapes: np.ndarray, held: np.ndarray) -> Bends:
     share = np.zeros((len(first), 3))
     share[place, corner] = np.where(clamped, 1.0, flat[:, 2] / (flat[:, 2] + flat[:, 4]))
     area, flexibility = _flexibility(flat[first, :3], share, edges >= 0)
-    carried, kept = _carried(edges, area)
+    carried, carrying = _carried(edges, area)
     flexibility *= (area / carried)[:, None, None]
-    return Bends(*(a[kept] for a in (indices, edges, turns, flexibility[:, _PAIRS[0], _PAIRS[1]])))
+    return Bends(*(a[carrying] for a in (indices, edges, turns, flexibility[:, _PAIRS[0], _PAIRS[1]])))
 
 
 def _placed(rows: np.ndarray, edge: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

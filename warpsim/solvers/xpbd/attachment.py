@@ -83,7 +83,7 @@ def project_attachment(iterated: bool) -> Any:
         c = first + tid()
         i = particle[c]
         a = x[i]
-        if a[3] > 0.0:
+        if a[3] + soft[c] > 0.0:
             error = position(a) - target[c]
             if iterated:
                 error = error + soft[c] * multiplier[c]

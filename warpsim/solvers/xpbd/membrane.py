@@ -101,7 +101,7 @@ def project_membrane(iterated: bool) -> Any:
         u, v = d1 * p[0] + d2 * p[2], d1 * p[1] + d2 * p[3]
         gb, gc = strain_gradient(u, v, p[0], p[1]), strain_gradient(u, v, p[2], p[3])
         ga = -(gb + gc)
-        if soft[n][0, 0] > 0.0 and a[3] + b[3] + c[3] > 0.0:
+        if soft[n][0, 0] > 0.0:
             error = strain(u, v)
             if iterated:
                 error = error + soft[n] @ multiplier[n]

@@ -36,6 +36,7 @@ from .distance import Springs
 from .membrane import Membranes, stretched
 from .particle import pack, predict, unpack, update_velocity
 from .pressure import Pressures
+from .residuals import Residual, residuals
 from .self_contact import SelfContact
 from .statistics import XPBDStatistics
 from .surface_contact import SurfaceContact
@@ -85,7 +86,20 @@ class SolverXPBD(Fixed):
         self.substeps, self.damping = substeps, damping
         self.steps = 0
         self.workspace = Workspace(model)
-        iterated = self.iterations > 1
+        self._methods = (bending, order, float(relaxation))
+        self.constraints = self._constraints(self.iterations > 1)
+        self.contact = ShapeContact(model, contact_depth)
+        self.self_contact, self.surface_contact = SelfContact(model), SurfaceContact(model)
+        self.aerodynamics = Aerodynamics(model, air_density)
+        self._rest = model.control()
+        self._graphs: dict[Any, Any] = {}
+        self._alarms = Alarms(model)
+        self._damped: list[str] = []
+        """Kinds of constraints that damp velocities in the present step."""
+
+    def _constraints(self, iterated: bool) -> dict[str, Any]:
+        """The kinds that the model has; iterated: they remember their multipliers."""
+        model, (bending, order, relaxation) = self.model, self._methods
         kinds = {
             "springs": (model.spring_count, Springs),
             "membranes": (model.tri_count * stretched(model), Membranes),
@@ -95,18 +109,11 @@ class SolverXPBD(Fixed):
             "tethers": (model.tether_count, Tethers),
             "pressure": (model.pressure_count, Pressures),
         }
-        self.constraints = {name: kind(model, iterated) for name, (count, kind) in kinds.items() if count}
+        present = {name: kind(model, iterated) for name, (count, kind) in kinds.items() if count}
         if order == JACOBI:
-            for constraint in self.constraints.values():
+            for constraint in present.values():
                 constraint.solve_at_once(relaxation)
-        self.contact = ShapeContact(model, contact_depth)
-        self.self_contact, self.surface_contact = SelfContact(model), SurfaceContact(model)
-        self.aerodynamics = Aerodynamics(model, air_density)
-        self._rest = model.control()
-        self._graphs: dict[Any, Any] = {}
-        self._alarms = Alarms(model)
-        self._damped: list[str] = []
-        """Kinds of constraints that damp velocities in the present step."""
+        return present
 
     # ----- one step -------------------------------------------------------------------------------
 
@@ -265,6 +272,29 @@ class SolverXPBD(Fixed):
     def statistics(self, state: State) -> XPBDStatistics:
         """What is asked of a state, computed when it is read."""
         return XPBDStatistics(self.model, state)
+
+    def residuals(
+        self, state: State, control: Control | None = None, contacts: Any = None, dt: float = 1.0 / 60.0
+    ) -> dict[str, Residual]:
+        """How well one step from `state` solves its constraints, by kind: what is left, and the stiffness that acts.
+
+        The state is left as it is. Constraints without compliance are rigid, and do not count; nor do tethers. A
+        stiffness far below 1 asks for more substeps, or more iterations. Slow, and not for tapes: it makes all
+        constraints anew.
+        Raises `StateError` as `step` does.
+        """
+        control = self.resting if control is None else control
+        contacts, dt = _as_tuple(contacts), _as_time(dt)
+        self._check_owners(state, state, control, contacts)
+        trial, own = self.model.state(requires_grad=False), self.constraints
+        trial.assign(state)
+        self._put(constraints=self._constraints(True))
+        try:
+            self._damped = [name for name, c in self.constraints.items() if c.damps(False)]
+            self._advance(trial, trial, control, contacts, dt)
+            return residuals(self.constraints, self.workspace.x)
+        finally:
+            self._put(constraints=own)
 
     def _check_owners(self, state_in: State, state_out: State, control: Control, contacts: Any) -> None:
         arguments = [("state_in", state_in, State), ("state_out", state_out, State), ("control", control, Control)]
