@@ -189,7 +189,7 @@ def test_wrong_surfaces(arguments, message):
         ("x.jpg", [[square(0)]], {}, PlotError, r"extension '\.jpg', expected \.png"),
         ("no/x.png", [[square(0)]], {}, FileNotFoundError, "does not exist; make it first"),
         ("x.png", [], {}, PlotError, "found no surface"),
-        ("x.png", [[square(0)], []], {}, PlotError, "found no surface"),
+        ("x.png", [[], []], {}, PlotError, "found no surface"),
         ("x.png", [[square(0)]], {"captions": ["a", "b"]}, PlotError, "2 captions, expected 1"),
         ("x.png", [[square(0)]], {"up_axis": "X"}, PlotError, "expected 'Y' or 'Z'"),
         ("x.png", [[square(0)]], {"elevation": 90.0}, PlotError, "expected -85 to 85"),
@@ -199,3 +199,10 @@ def test_wrong_pictures(tmp_path, name, frames, options, error, message):
     with pytest.raises(error, match=message):
         render_meshes(tmp_path / name, frames, panel=PANEL, **options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_panel_without_surfaces_shows_the_floor():
+    """A stream that has not begun."""
+    empty, full = mesh_images([[], [square(0)]], panel=PANEL)
+    assert empty.shape == full.shape
+    assert 0.0 < np.abs(full - empty).max()

@@ -67,3 +67,23 @@ def test_a_floor_of_the_animation_is_drawn_without_edges(tmp_path):
     with Image.open(path) as film:
         pixels = np.asarray(film.convert("RGB"), np.int32)
     assert (pixels[..., 0] - pixels[..., 2] > 60).mean() > 0.05, "the ball is too small: the floor counts for the view"
+
+
+def test_a_film_of_a_stream_begins_before_it(tmp_path):
+    """A frame without anything but the floor, then balls and copies of which there are more and more."""
+    with UsdWriter(tmp_path / "pour.usdc", fps=25) as usd:
+        usd.ground(size=4.0)
+        shape = ([[-0.2, 0, 0], [0.2, 0, 0], [0, 0, 0.3], [0, 0.4, 0]], [[0, 1, 2], [0, 3, 1], [1, 3, 2], [2, 3, 0]])
+        for n in range(3):
+            usd.frame()
+            places = np.stack([0.5 * np.arange(n), 0.0 * np.arange(n), 0.0 * np.arange(n)], axis=1)
+            usd.instances("stones", [(*shape, (0.8, 0.0, 0.0))], places, np.tile([0.0, 0.0, 0.0, 1.0], (n, 1)))
+            usd.points("drops", places + np.array([0.0, 0.0, 0.6]), 0.1, color=(0.8, 0.0, 0.0), ids=range(n))
+    with Image.open(write_film(Animation(tmp_path / "pour.usdc"), tmp_path / "pour.png", size=(160, 120))) as film:
+        red = []
+        for k in range(film.n_frames):
+            film.seek(k)
+            pixels = np.asarray(film.convert("RGB"), np.int32)
+            red.append((pixels[..., 0] - pixels[..., 2] > 60).mean())
+    assert red[0] == 0.0
+    assert 0.0 < red[1] < red[2]

@@ -103,9 +103,9 @@ def _check(frames, up_axis: str, elevation: float) -> None:
         raise PlotError(f"render_meshes: up_axis is {up_axis!r}, expected 'Y' or 'Z'")
     if not -85.0 <= elevation <= 85.0:
         raise PlotError(f"render_meshes: elevation is {elevation:g} degrees, expected -85 to 85")
-    if not frames or not all(len(surfaces) for surfaces in frames):
+    if not any(len(surfaces) for surfaces in frames):
         raise PlotError(
-            "render_meshes: found no surface to draw; pass one list of surfaces or more, none empty"
+            "render_meshes: found no surface to draw; pass one list of surfaces or more, not all empty"
         )
 
 

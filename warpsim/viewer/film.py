@@ -75,8 +75,9 @@ def _height_of_floor(animation: Animation, grounds: list[Body]) -> float:
 
 
 def _things(animation: Animation, bodies: list[Body], frame: int) -> list[Thing]:
-    things = [_thing(body, animation.moment(body, frame)) for body in bodies]
-    return [thing for thing in things if len(thing.outline)]
+    """What there is in a frame; a stream may not have begun."""
+    moments = [(body, animation.moment(body, frame)) for body in bodies]
+    return [_thing(body, moment) for body, moment in moments if len(moment.points)]
 
 
 def _thing(body: Body, moment: Moment) -> Thing:
