@@ -148,6 +148,13 @@ def test_hinges_by_themselves_twice_and_around_a_corner_bend():
     assert len(bends.elements(np.zeros((0, 4), int), np.zeros((0, 5)), np.zeros(4, bool)).edges) == 0
 
 
+def test_an_edge_by_itself_bends_as_a_cylinder():
+    points = np.array([(0, 1.0, 0), (0.7, -0.4, 0), (0, 0, 0), (1.5, 0, 0)])
+    quad = np.array([[0, 1, 2, 3]])
+    bent = bends.elements(quad, cloth.unfolded(points, quad), np.zeros(4, bool))
+    assert np.isclose(1.0 / bent.flexibility[0, np.argmax(bent.edges[0] == 0)], 1.5**2 / (0.75 * 1.4))
+
+
 @pytest.mark.parametrize("flip", [False, True])
 def test_a_folded_sheet_returns_to_its_rest_shape(flip):
     """A roof of two slopes that starts flat folds by the angle it was made with, however its triangles turn."""

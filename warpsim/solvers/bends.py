@@ -11,6 +11,8 @@ Every second triangle is enough, as all edges belong to one of those between: th
 halves the work, and lets corners between folds give way where all triangles together would lock: where diagonals of
 squares alternate, twist is 1.1 times as stiff as it should be instead of twice. On lattices whose corners are all alike
 both are exact for any shape of their cells. A triangle that is held is a clamp: what is beside it has the whole angle.
+Where a triangle has one edge only, it bends as a cylinder around it, so that an edge by itself is |e|^2 / (A + A') as
+stiff as the sheet.
 """
 
 from __future__ import annotations
@@ -147,5 +149,7 @@ def _flexibility(shape: np.ndarray, share: np.ndarray, present: np.ndarray) -> t
     single = np.linalg.inv(np.stack([x * x, y * y, np.sqrt(2.0) * x * y], axis=2))
     area, reach = 0.5 * length * height, lengths * np.where(present, share, 1.0)
     flexibility = area[:, None, None] * np.einsum("nki,nkj->nij", single, single)
+    alone = present.sum(axis=1) == 1
+    flexibility[alone] = area[alone, None, None]
     flexibility /= reach[:, :, None] * reach[:, None, :]
     return area, np.where(present[:, :, None] & present[:, None, :], flexibility, np.eye(3))

@@ -18,7 +18,7 @@ class Residual(NamedTuple):
     """Of the constraints of one kind.
 
     relative: |C + alpha lambda / h^2| per |C|, as norms of the impulses that strains ask for [-]. stiffness: that at
-    which strains and impulses would agree, per that of the material [-]; at 0.5 bodies at rest are strained twice as much.
+    which strains and impulses would agree, per that of the material [-]; at 0.5 what is at rest is strained twice.
     """
 
     relative: float
